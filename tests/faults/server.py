@@ -5,7 +5,7 @@ from __future__ import annotations
 import socket
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 
 from tests.servers.script import listening
@@ -47,6 +47,10 @@ class Rogue:
             self.turned += 1
             return
         line.sendall(b"220 hello\r\n")
+        with ExitStack() as data_servers:
+            self._talk(line, data_servers)
+
+    def _talk(self, line: socket.socket, data_servers: ExitStack) -> None:
         passive, start, known = None, 0, not self.forgetful
         for text in line.makefile("rb"):
             if self.shut or self.turned < self.absent or (self.forgetful and known):
@@ -55,7 +59,7 @@ class Rogue:
             path = rest.strip("/")
             self.asked.append(f"{verb} {path}".strip())
             if verb == "PASV":
-                passive = socket.create_server(("127.0.0.1", 0))
+                passive = data_servers.enter_context(socket.create_server(("127.0.0.1", 0)))
                 port = passive.getsockname()[1]
                 line.sendall(f"227 passive (127,0,0,1,{port // 256},{port % 256})\r\n".encode())
             elif verb == "REST" and self.rests:
