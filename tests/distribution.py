@@ -28,7 +28,7 @@ LONGEST = (
     "tests/stores/wide/test_wide.py",
     "tests/cli/test_pages.py",
     "tests/benchmarks/test_cost.py",
-    "tests/engine/test_retaking.py",
+    "tests/engine/test_unread.py",
     "tests/faults/test_disk.py",
     "tests/app/test_checkup.py",
     "tests/collections/drops/database/test_history.py",

@@ -284,7 +284,7 @@ class RecordAdapter:
         captures, lines, messages = self._captures, [], []
         for source in workspace.of(self._collection.name) if captures and url else ():
             for one in stories(ledger, captures, source, self._options(workspace), number(url)) if captures else ():
-                line, told = record_lines.capture_told(source.name, one)
+                line, told = record_lines.describe_capture(source.name, one)
                 lines.append(line)
                 messages.append(Message("capture", told))
         if not lines:

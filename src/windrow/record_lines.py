@@ -64,7 +64,7 @@ def follow_notes(url: str, phase: str, result: FollowResult) -> Iterator[Note]:
         yield Note(url, phase, Level.NOTE, "End", result.end)
 
 
-def capture_told(source: str, one: CaptureStory) -> tuple[str, dict[str, Any]]:
+def describe_capture(source: str, one: CaptureStory) -> tuple[str, dict[str, Any]]:
     """Tell in a line, and to programs, why a source took a capture that others kept or did not."""
     left_out, at = one.left_out, show(one.recorded.visit.started)
     why = f"{left_out.reason}: {left_out.rule}" if left_out else "wanted; the next run takes it"

@@ -20,7 +20,7 @@ from windrow.engine.ledger.sessions import SourceSession
 from windrow.engine.listed.rest import RestingItem, resting
 from windrow.engine.requests.origin_rules import walked
 from windrow.engine.requests.waiting import ServiceWait
-from windrow.engine.steps.retaking import UnreadCount, count_unread
+from windrow.engine.steps.unread import UnreadCount, count_unread
 from windrow.model import Site, Source
 from windrow.registry import capable, installed
 

@@ -25,7 +25,7 @@ _FIRST_LATER = """
 SELECT c.visit, r.key FROM completed c JOIN record r ON r.id = c.record
 WHERE c.session > ? AND c.before IS NULL AND c.visit BETWEEN ? AND ?
 """
-_SAID = """
+_OBSERVED = """
 SELECT o.record, o.at, o.value, v.json FROM observation o LEFT JOIN value v ON v.id = o.value WHERE o.visit = ?
 """
 
@@ -86,7 +86,7 @@ def written_versions(connection: sqlite3.Connection, sessions: tuple[int, int]) 
     the earlier one wrote of it is what was said before.
     """
     first, last = visits_of_sessions(connection, sessions)
-    completed = {(visit, key): said for visit, key, said in connection.execute(_COMPLETED, sessions)}
+    completed = {(visit, key): earlier for visit, key, earlier in connection.execute(_COMPLETED, sessions)}
     later = {(visit, key) for visit, key in connection.execute(_FIRST_LATER, (sessions[1], first, last))}
     before: RecordVersion | None = None
     for version in versions(connection, _TOUCHED, first, last, *sessions):
@@ -104,23 +104,23 @@ def written_versions(connection: sqlite3.Connection, sessions: tuple[int, int]) 
         before = version if version.change != "same" else before
 
 
-Said = dict[tuple[int, str], tuple[int | None, str]]
-"""The number and the JSON of what a visit said, by record and time; None and nothing for what is gone."""
+Observed = dict[tuple[int, str], tuple[int | None, str]]
+"""The number and JSON of each value that a visit observed, by record and time; None and empty for what is gone."""
 
 
-def said_by(connection: sqlite3.Connection, visit: int) -> Said:
-    """Return what a visit said."""
-    rows = connection.execute(_SAID, (visit,)).fetchall()
+def observed_by(connection: sqlite3.Connection, visit: int) -> Observed:
+    """Return the values that a visit observed."""
+    rows = connection.execute(_OBSERVED, (visit,)).fetchall()
     return {(record, at): (value, spelled or "") for record, at, value, spelled in rows}
 
 
-def note_completed(connection: sqlite3.Connection, visit: int, session: int, before: Said) -> None:
+def note_completed(connection: sqlite3.Connection, visit: int, session: int, before: Observed) -> None:
     """Note what a session says of records by a visit that an earlier one settled, where it is other than `before`."""
     connection.executemany(
         "INSERT INTO completed VALUES (?,?,?,?) ON CONFLICT DO NOTHING",
         [
             (visit, place[0], session, before[place][1] if place in before else None)
-            for place, (value, _) in said_by(connection, visit).items()
+            for place, (value, _) in observed_by(connection, visit).items()
             if place not in before or before[place][0] != value
         ],
     )

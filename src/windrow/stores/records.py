@@ -28,7 +28,7 @@ from windrow.stores.record_versions import (
     RecordVersion,
     changed_versions,
     note_completed,
-    said_by,
+    observed_by,
     versions,
     written_versions,
 )
@@ -145,7 +145,7 @@ class RecordStore:
                 self._writer = session, self.checkpoint() if session else 0
             for entry in entries:
                 is_earlier = entry.visit <= self._writer[1]
-                before = said_by(self._connection, entry.visit) if is_earlier else {}
+                before = observed_by(self._connection, entry.visit) if is_earlier else {}
                 touched |= self._settle_one(entry)
                 if is_earlier:
                     note_completed(self._connection, entry.visit, session, before)

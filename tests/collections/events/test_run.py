@@ -52,7 +52,7 @@ def test_events_that_a_run_did_not_read_are_written_by_the_next_one(tmp_path, si
     assert len(site.asked) == asked, "nothing is asked again"
     assert sorted(one["uid"] for one in events(workspace)) == ["council/a@x", "council/b@x"]
     with ADAPTER._store(workspace) as records:
-        assert records.retold() == []
+        assert records.late_visits() == []
 
 
 def test_every_document_has_the_keys_and_types_of_the_standard(tmp_path, site):

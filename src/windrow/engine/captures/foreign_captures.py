@@ -33,7 +33,7 @@ from windrow.stores.archive.warc_reader import ENDINGS
 
 CDX_NAMES = (".cdx", ".cdx.gz", ".cdxj", ".cdxj.gz")
 
-AGAIN = (
+RETRIED = (
     *sorted(PASSING),
     *(Reason.NOT_FOUND, Reason.NO_ORIGINAL, Reason.PERMISSION_DENIED),
     *(Reason.DNS_FAILED, Reason.CONNECT_FAILED, Reason.TLS_FAILED, Reason.TIMEOUT, Reason.INTERRUPTED),
@@ -240,7 +240,7 @@ class ForeignCapturing:
         """Try what could not be had before, where that may pass, or where an operator asked for it."""
         run, last = self._run, ("", -1)
         while not self._capture_ledger.full():
-            rows = run.ledger.captures.failed(run.collection.name, self._source.name, last, AGAIN, BATCH)
+            rows = run.ledger.captures.failed(run.collection.name, self._source.name, last, RETRIED, BATCH)
             if not rows:
                 return
             last = (rows[-1].warc, rows[-1].offset)

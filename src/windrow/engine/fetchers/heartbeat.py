@@ -15,8 +15,8 @@ from pathlib import Path
 from types import FrameType, TracebackType
 from typing import Any, Self
 
+from windrow.engine.process_clock import ASLEEP, ProcessClock
 from windrow.engine.runtime import CONTEXT, lower_limit
-from windrow.engine.stillness import ASLEEP, Stillness
 from windrow.errors import StepError
 from windrow.reasons import Reason
 
@@ -98,14 +98,15 @@ class Watch:
     def __init__(self) -> None:
         """Begin with a new board."""
         self.board = board()
-        self._stillness = Stillness()
+        self._clock = ProcessClock()
 
     def overdue(self, pid: int, *, stopping: bool) -> bool:
         """Tell whether the process is to be ended; called often."""
-        self._stillness.look(pid, self.board[_BEATS])
+        self._clock.look(pid, self.board[_BEATS])
         if not self.board[_HOST]:
-            return self._stillness.still > SILENT
-        return self._stillness.busy > READING or self._stillness.still > (STOPPING if stopping else READING * ASLEEP)
+            return self._clock.wall_seconds > SILENT
+        asleep = STOPPING if stopping else READING * ASLEEP
+        return self._clock.cpu_seconds > READING or self._clock.wall_seconds > asleep
 
     def reading(self) -> tuple[int, int] | None:
         """Return host and address of what it reads, None where it reads nothing."""

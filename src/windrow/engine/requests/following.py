@@ -26,7 +26,7 @@ from windrow.engine.requests.answers import (
     source_address,
 )
 from windrow.engine.run import HarvestRun
-from windrow.engine.steps.retaking import FOLLOWING, UnreadVisits
+from windrow.engine.steps.unread import FOLLOWING_PHASE, UnreadVisits
 from windrow.model import ArchivePlace, Finding, FoundUrl, Reading, Recorded, Source, Visit
 from windrow.reasons import OWN_FAULTS, Reason
 
@@ -72,7 +72,7 @@ class AnswerFollower:
         self._waiting: dict[str, deque[Recorded]] = {one: deque() for one in self._sources}
         self._with_answers = set(self._sources)
         steps = [one.version for one in run.collection.steps if isinstance(one, Settle)]
-        self._unread = UnreadVisits(run.ledger, name, FOLLOWING, "+".join(steps))
+        self._unread = UnreadVisits(run.ledger, name, FOLLOWING_PHASE, "+".join(steps))
         self._again = set(self._unread.due())
         for one in run.ledger.attempts.visits_named(sorted(self._again)):
             if one.source in self._waiting:

@@ -14,9 +14,9 @@ from multiprocessing.reduction import ForkingPickler
 from typing import Any, NamedTuple, TypeVar
 
 from windrow.engine.fetchers.message import Done, Job
+from windrow.engine.process_clock import ASLEEP, ProcessClock
 from windrow.engine.runtime import CONTEXT, start
 from windrow.engine.steps import worker
-from windrow.engine.stillness import ASLEEP, Stillness
 from windrow.errors import ReaderFailed
 from windrow.model import Finding, Reading
 from windrow.reasons import Reason
@@ -101,7 +101,7 @@ class _Worker:
         self.hand: deque[_Sent] = deque()
         self.is_quick = False
         self._count = 0  # jobs sent so far
-        self._stillness = Stillness()
+        self._clock = ProcessClock()
         self._overdue = False  # it was killed for it
 
     @property
@@ -122,8 +122,8 @@ class _Worker:
 
     def watch(self, limit: float) -> None:
         """Kill the worker where it sleeps over a job: no CPU time passes then."""
-        self._stillness.look(self.process.pid or 0, self.at.value)
-        if self.hand and self.at.value >= 0 and self._stillness.still > limit * ASLEEP:
+        self._clock.look(self.process.pid or 0, self.at.value)
+        if self.hand and self.at.value >= 0 and self._clock.wall_seconds > limit * ASLEEP:
             self._overdue = True
             self.process.kill()
 

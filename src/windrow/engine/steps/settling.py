@@ -28,8 +28,8 @@ from windrow.engine.requests.services import ServiceRequests
 from windrow.engine.requests.waiting import service_wait
 from windrow.engine.run import HarvestRun, VersionedStore, VersionStore, WaitingStore
 from windrow.engine.runtime import rare_gc
-from windrow.engine.steps.retaking import UnreadVisits
 from windrow.engine.steps.stepping import first_finding
+from windrow.engine.steps.unread import UnreadVisits
 from windrow.engine.steps.whole_listing import whole_listing
 from windrow.errors import ArchiveError, ReaderFailed, StoreError, WindrowError
 from windrow.model import ArchivePlace, Finding, Item, Reading, Recorded, Status, Visit
@@ -125,8 +125,7 @@ class Settling:
     def _earlier_sessions(self) -> Mapping[int, int]:
         """Return up to which visit earlier sessions settled, by the ledger: a store that was lost is made anew."""
         run = self._run
-        phase = run.collection.phase(self._step.phase)
-        return run.ledger.sessions.ends_of_phase(run.collection.name, phase, run.session)
+        return run.ledger.sessions.ends_of_phase(run.collection.name, self._tasks.phase, run.session)
 
     def _compare_versions(self) -> None:
         """Say so where what is held was read by another version of the step: a replay reads it by this one."""
@@ -432,7 +431,7 @@ class Settling:
 
     def _is_read(self, result: Any) -> bool:
         """Tell whether a step came to its end: what asks services is taken again with their answers, and may fail."""
-        return self._own_fault(result) is None and not any(isinstance(one, Ask) for one in results_of(result))
+        return self._own_fault(result) is None and not _asks(result)
 
     def _read_again(self) -> None:
         """Read once more what stands for another version than it did, and could not be had then."""

@@ -12,7 +12,7 @@ from windrow.engine.ledger import LedgerWriter
 from windrow.engine.phase_tasks import PhaseTasks
 from windrow.engine.run import HarvestRun
 from windrow.engine.steps.due import Due, count, due
-from windrow.engine.steps.retaking import is_due
+from windrow.engine.steps.unread import is_due
 from windrow.errors import ReaderFailed
 from windrow.model import ArchivePlace, Item, Reading, Status
 from windrow.reasons import OWN_FAULTS

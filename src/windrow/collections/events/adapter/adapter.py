@@ -33,7 +33,7 @@ from windrow.model import Source
 from windrow.record_adapter import RecordAdapter
 from windrow.stores.documents.contract import DocumentStore, Span, Stored
 from windrow.stores.documents.sqlite import SqliteDocuments
-from windrow.stores.retold import RetoldStore
+from windrow.stores.late_visits import LateVisitStore
 
 _LINE = 300
 
@@ -86,7 +86,7 @@ class EventAdapter(RecordAdapter):
         with self._store(workspace) as records, closing(Ledger(workspace.ledger)) as ledger:
             if records is None:
                 return "nothing is read yet"
-            assert isinstance(records, RetoldStore)
+            assert isinstance(records, LateVisitStore)
             with opened(workspace) as databases:
                 remember_parsers(ledger, self._collection.name, workspace.of(self._collection.name))
                 sources = tuple(map(_of_today, self._sources_read_again(workspace, ledger)))
@@ -95,8 +95,8 @@ class EventAdapter(RecordAdapter):
                 )
                 return made.run(pulse)
 
-    def _open_store(self, path: Path) -> RetoldStore:
-        return RetoldStore(path)
+    def _open_store(self, path: Path) -> LateVisitStore:
+        return LateVisitStore(path)
 
     def _anew(self, workspace: Workspace) -> None:
         """Write all documents again, and remove those of no record."""

@@ -22,7 +22,7 @@ from windrow.collections.events.documents import (
 from windrow.display import counted
 from windrow.engine.ledger import Ledger
 from windrow.model import Limits, Source
-from windrow.stores.retold import RetoldStore
+from windrow.stores.late_visits import LateVisitStore
 
 PAGE = 256
 
@@ -33,7 +33,7 @@ class EventProjection:
     """One projection of a workspace's events."""
 
     def __init__(
-        self, records: RetoldStore, ledger: Ledger, databases: EventDatabases, sources: Sequence[Source],
+        self, records: LateVisitStore, ledger: Ledger, databases: EventDatabases, sources: Sequence[Source],
         *, archive: Path, limits: Limits,
     ) -> None:  # fmt: skip
         """Project these records, which the visits of this ledger told of."""
@@ -47,10 +47,10 @@ class EventProjection:
     def run(self, pulse: Callable[[], bool]) -> str:
         """Write what is new; from checkpoint 0, all, and remove what is of no record any more. Say it in a line.
 
-        Where an earlier visit told something late, what came since is written once more.
+        Where an earlier visit was read late, what came since is written once more.
         """
-        after, upto, retold = self._store.checkpoint(), self._records.checkpoint(), self._records.retold()
-        after = min([after, *(one - 1 for one in retold)])
+        after, upto, late = self._store.checkpoint(), self._records.checkpoint(), self._records.late_visits()
+        after = min([after, *(visit - 1 for visit in late)])
         kept: set[str] | None = set() if after == 0 else None
         logs: set[str] | None = set() if after == 0 else None
         for keys in _chunks(self._records.changed_keys((after + 1, upto)), PAGE):
@@ -63,7 +63,7 @@ class EventProjection:
             self._remove_stale(self._databases.events, kept, "uid")
             self._remove_stale(self._databases.log, logs, "visit")
         self._store.write(self._databases.log, (), checkpoint=upto)
-        self._records.written(retold)
+        self._records.remove_late_visits(late)
         return self._said()
 
     def _said(self) -> str:

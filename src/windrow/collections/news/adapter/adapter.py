@@ -26,7 +26,7 @@ from windrow.engine.takedown import TakedownTarget
 from windrow.formats.url import normalise
 from windrow.model import Limits
 from windrow.record_adapter import RecordAdapter
-from windrow.stores.retold import RetoldStore
+from windrow.stores.late_visits import LateVisitStore
 
 
 class NewsAdapter(RecordAdapter):
@@ -45,8 +45,8 @@ class NewsAdapter(RecordAdapter):
         publisher = Publisher(workspace.ledger, self._path(workspace), self._folders(workspace), kinds)
         return replace(made, derivations={"publish": publisher}, limits=_limits(workspace))
 
-    def _open_store(self, path: Path) -> RetoldStore:
-        return RetoldStore(path)
+    def _open_store(self, path: Path) -> LateVisitStore:
+        return LateVisitStore(path)
 
     def check(self, workspace: Workspace, ledger: Ledger) -> Iterable[Fault]:
         """Look through the store, and whether the articles that were written are there and valid."""

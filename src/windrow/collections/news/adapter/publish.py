@@ -32,8 +32,8 @@ from windrow.engine.run import Derived
 from windrow.errors import DiskFull, StoreError
 from windrow.model import Limits, Recorded
 from windrow.reasons import Reason
+from windrow.stores.late_visits import LateVisitStore
 from windrow.stores.records import RecordStore, VisitStatement
-from windrow.stores.retold import RetoldStore
 
 _PAGE = 200
 _DISK_FULL = 28
@@ -62,7 +62,7 @@ class Publisher:
     def __call__(self, pulse: Callable[[], bool]) -> Derived:
         """Write the runs that were not written yet, the oldest first; return what was done, and whose lists failed."""
         ledger = Ledger(self.ledger)
-        with closing(ledger), closing(RetoldStore(self.records)) as store, closing(TreeIndex(self.records)) as index:
+        with closing(ledger), closing(LateVisitStore(self.records)) as store, closing(TreeIndex(self.records)) as index:
             new = runs = 0
             failed: dict[str, str] = {}
             try:
@@ -74,9 +74,9 @@ class Publisher:
                     new += writing.write(some, pulse)
                     failed = writing.failed()  # of the last run: what an earlier one met says nothing of today
                     runs += 1
-                late = store.retold()
+                late = store.late_visits()
                 new += _Writing(ledger, store, index, self, 0).write_late(ledger.attempts.visits_named(late))
-                store.written(late)
+                store.remove_late_visits(late)
             except OSError as error:
                 kind = DiskFull if error.errno == _DISK_FULL else StoreError
                 raise kind(f"the tree of articles cannot be written: {error}") from error

@@ -1,4 +1,4 @@
-"""What a step did not read, and not by its own fault, is read again by later runs: when, and by which."""
+"""What a step could not read, and not by the document's fault, is read again by later runs: when, and by which."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from windrow.engine.ledger import Ledger, LedgerWriter
 from windrow.engine.ledger.unread import UnreadDocument
 from windrow.reasons import PASSING, Reason
 
-FOLLOWING = 1
+FOLLOWING_PHASE = 1
 """The phase of looking for what an answer leads to: it is no step, and belongs to the requests."""
 
 FIRST = timedelta(hours=1)
@@ -56,7 +56,7 @@ class UnreadCount(NamedTuple):
 def count_unread(ledger: Ledger, collection: Collection) -> list[UnreadCount]:
     """Return what later runs read again, by the phase and reason."""
     found: dict[tuple[str, Reason], list[UnreadDocument]] = {}
-    for one in ledger.unread.visits(collection.name, FOLLOWING):
+    for one in ledger.unread.visits(collection.name, FOLLOWING_PHASE):
         found.setdefault((collection.phases[0], one.reason), []).append(one)
     for step in collection.steps:
         phase = collection.phase(step.phase)

@@ -1,4 +1,4 @@
-"""Whether a process of the run is overdue: what it is at takes more CPU time than it may, or it sleeps over it."""
+"""How long a process of the run has been at its document: in CPU time, and by the clock without pauses."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _GAP = 1.0  # seconds between two looks that count: who looks may itself have be
 _PROCESS_CLOCK = 2  # of Linux: the lowest bits of the number of a clock, above them the complement of a process's
 
 
-def cpu_seconds(pid: int) -> float:
+def cpu_time(pid: int) -> float:
     """Return the CPU time that a process took so far, in seconds; 0 for one that is gone."""
     try:
         return time.clock_gettime((~pid << 3) | _PROCESS_CLOCK)
@@ -19,26 +19,26 @@ def cpu_seconds(pid: int) -> float:
         return 0.0
 
 
-class Stillness:
+class ProcessClock:
     """For how long a process has shown the same mark; it is looked at about once a second, or more often.
 
-    `busy` are seconds of its CPU time, `still` those by the clock, without any in which nobody looked: a machine that
-    is suspended, or a run that is stopped and goes on, ends no reading.
+    `wall_seconds` leave out any in which nobody looked: a machine that is suspended, or a run that is stopped and goes
+    on, ends no reading.
     """
 
     def __init__(self) -> None:
         """Begin with no mark."""
-        self.busy = self.still = 0.0
+        self.cpu_seconds = self.wall_seconds = 0.0
         self._mark: int | None = None
         self._began = 0.0
         self._looked = time.monotonic()
 
     def look(self, pid: int, mark: int) -> None:
         """Look at a process, which shows a mark."""
-        at, cpu = time.monotonic(), cpu_seconds(pid)
+        at, cpu = time.monotonic(), cpu_time(pid)
         passed, self._looked = min(at - self._looked, _GAP), at
         if mark != self._mark:
-            self._mark, self._began, self.still = mark, cpu, 0.0
+            self._mark, self._began, self.wall_seconds = mark, cpu, 0.0
         else:
-            self.still += passed
-        self.busy = cpu - self._began
+            self.wall_seconds += passed
+        self.cpu_seconds = cpu - self._began

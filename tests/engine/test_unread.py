@@ -21,7 +21,7 @@ from windrow.engine.clock import now
 from windrow.engine.ledger import Ledger
 from windrow.engine.ledger.moment import spell
 from windrow.engine.operator import choose, choose_for, retry
-from windrow.engine.steps.retaking import UnreadCount, count_unread
+from windrow.engine.steps.unread import UnreadCount, count_unread
 from windrow.model import Limits
 from windrow.reasons import Reason
 
