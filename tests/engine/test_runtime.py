@@ -51,3 +51,23 @@ def test_an_interrupt_while_the_server_of_processes_still_imports_does_not_end_i
         assert "State:\tZ" not in status
         run.stdin.write(b"\n")
     assert run.returncode == 0
+
+
+ASKED = """
+import os, signal, threading
+from windrow.engine import runtime
+if __name__ == "__main__":
+    runtime.forkserver.ensure_running()
+    server = runtime.forkserver._forkserver._forkserver_pid
+    os.kill(server, signal.SIGSTOP)
+    threading.Timer(0.2, os.kill, (server, signal.SIGKILL)).start()
+    runtime.start(process := runtime.CONTEXT.Process(target=int))
+    process.join()
+    raise SystemExit(process.exitcode)
+"""
+
+
+def test_a_process_is_started_though_the_server_of_processes_is_killed_while_it_is_asked(tmp_path: Path) -> None:
+    script = tmp_path / "asked.py"
+    script.write_text(ASKED)
+    assert subprocess.run([sys.executable, str(script)], check=False).returncode == 0

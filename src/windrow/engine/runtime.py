@@ -9,6 +9,7 @@ import os
 import resource
 import signal
 import threading
+import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from multiprocessing import forkserver, parent_process, resource_tracker, spawn
@@ -114,11 +115,25 @@ def _prepared(name: str) -> dict[str, Any]:
 spawn.get_preparation_data = _prepared
 
 
+PATIENCE = 10.0
+"""Seconds for which a server of processes that does not answer is asked again."""
+
+
 def start(process: BaseProcess) -> None:
-    """Start a process without running the script that started this one, unless its steps are in that script."""
+    """Start a process without running the script that started this one, unless its steps are in that script.
+
+    The server of processes may be killed while it is asked: then it is started anew, and asked again.
+    """
     _script.left_out = "__main__" not in _needed
+    until = time.monotonic() + PATIENCE
     try:
-        process.start()
+        while process.pid is None:
+            try:
+                process.start()
+            except (EOFError, ConnectionError):
+                if time.monotonic() > until:
+                    raise
+                time.sleep(0.01)  # until the server that was killed is gone
     finally:
         _script.left_out = False
 
