@@ -18,10 +18,14 @@ _SIDECARS = ("-wal", "-shm", "-journal")
 
 
 class _Place(NamedTuple):
-    """A file or folder: what it is called, where the links in its path lead, and who named it."""
+    """A file or folder: what it is called, where the links in its path lead, and who named it.
+
+    `inode` is the numbers of the device and of the file on it; None where nothing is there.
+    """
 
     name: str
     path: str
+    inode: tuple[int, int] | None
     origin: str = ""
 
 
@@ -42,10 +46,10 @@ def refuse_overlaps(root: Path, names: AbstractSet[str], values: Mapping[str, Va
     """
     written = [place for name in values if name in names and (place := _place(values[name], root))]
     reserved = [
-        _Place(f"the folder {FOLDER} of the workspace", _real(root / FOLDER)),
-        *(_Place(f"the file {name} of the workspace", _real(root / name)) for name in (MAIN, KEYS)),
-        _Place("the folder in which windrow replay works", _real(root / REPLAY)),
-        *(_Place("the folder in which windrow replay works", str(replay_folder(Path(one.path)))) for one in written),
+        _at(f"the folder {FOLDER} of the workspace", root / FOLDER),
+        *(_at(f"the file {name} of the workspace", root / name) for name in (MAIN, KEYS)),
+        _at("the folder in which windrow replay works", root / REPLAY),
+        *(_at("the folder in which windrow replay works", replay_folder(Path(one.path))) for one in written),
     ]
     read = [place for one in (*values.values(), *others) if one.name not in names and (place := _place(one))]
     whole = _real(root)
@@ -55,7 +59,7 @@ def refuse_overlaps(root: Path, names: AbstractSet[str], values: Mapping[str, Va
     for number, one in enumerate(written):
         for other in (*written[number + 1 :], *reserved, *read):
             first, second = (other, one) if one.origin == "default" and other.name in names else (one, other)
-            if relation := _relation(first.path, second.path):
+            if relation := _relation(first, second):
                 raise _wrong(root, first, f"{relation} {second.name} ({second.path})")
 
 
@@ -77,7 +81,17 @@ def _place(value: Value, root: Path | None = None) -> _Place | None:
             return None
     elif not isinstance(told, Path):
         return None
-    return _Place(value.name, _real(Path(told)), value.origin)
+    return _at(value.name, Path(told), value.origin)
+
+
+def _at(name: str, path: Path, origin: str = "") -> _Place:
+    """Look where a path leads, and what is there."""
+    real = _real(path)
+    try:
+        there = Path(real).stat()
+    except OSError:  # nothing is there
+        return _Place(name, real, None, origin)
+    return _Place(name, real, (there.st_dev, there.st_ino), origin)
 
 
 def _real(path: Path) -> str:
@@ -85,8 +99,10 @@ def _real(path: Path) -> str:
     return f"/{os.path.realpath(path).lstrip('/')}"  # two slashes are not another root
 
 
-def _relation(one: str, other: str) -> str:
-    if one == other or _is_same_file(one, other):
+def _relation(first: _Place, second: _Place) -> str:
+    """Tell what stands between two places; nothing where they lie apart."""
+    one, other = first.path, second.path
+    if one == other or (first.inode is not None and first.inode == second.inode):
         return "is the same as"
     if _holds(one, other):
         return "holds"
@@ -100,14 +116,6 @@ def _relation(one: str, other: str) -> str:
 def _holds(folder: str, path: str) -> bool:
     """Tell whether a path is that of a folder or lies below it."""
     return path == folder or path.startswith(folder.rstrip("/") + "/")
-
-
-def _is_same_file(one: str, other: str) -> bool:
-    """Tell whether two paths are names of one file."""
-    try:
-        return Path(one).samefile(other)
-    except OSError:  # one of them is not there
-        return False
 
 
 def _wrong(root: Path, place: _Place, what: str) -> ConfigError:

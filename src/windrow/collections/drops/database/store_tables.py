@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from datetime import UTC, datetime
-from functools import wraps
+from functools import cache, wraps
 from typing import Any, TypeVar, cast
 
 import sqlalchemy as sa
@@ -194,6 +194,12 @@ class TableSchema:
             shorter: dict[str, Any] = {f"{engine}_length": dict.fromkeys(self.keys, 64) for engine in _MYSQL}
             sa.Index(f"ix_{name}_keys", *(made.c[key] for key in reversed(self.keys)), **shorter)
         return made
+
+
+@cache
+def table_schema(tables: tuple[ElementTable, ...], keys: tuple[str, ...]) -> TableSchema:
+    """Return the tables of a store: stores of one kind share them, and the statements that were made of them."""
+    return TableSchema(tables, keys)
 
 
 _Statement = TypeVar("_Statement")

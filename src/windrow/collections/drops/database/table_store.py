@@ -29,7 +29,7 @@ from windrow.collections.drops.database import store_statements as statement
 from windrow.collections.drops.database.history import EntityVersion, Published
 from windrow.collections.drops.database.judging import judge
 from windrow.collections.drops.database.store_statements import elements, insert
-from windrow.collections.drops.database.store_tables import TableSchema, once
+from windrow.collections.drops.database.store_tables import TableSchema, once, table_schema
 from windrow.collections.drops.database.tally import Summarised
 from windrow.contract import Rows, Undecided
 from windrow.errors import StoreError
@@ -74,7 +74,7 @@ class TableStore:
     ) -> None:
         """Describe the store; nothing is opened before the first call."""
         self._summary = summary
-        self._schema = TableSchema(tables, summary.keys if summary else ())
+        self._schema = table_schema(tuple(tables), summary.keys if summary else ())
         self._engine = connect(url, password, durable=durable)
 
     def prepare(self) -> None:
