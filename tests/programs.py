@@ -147,21 +147,16 @@ def preload_all() -> None:
 
     def add_all(module_names: list[str]) -> None:
         all_modules = {module for each in installed().values() for module in session._modules(each)}
-        preload([*module_names, *sorted((all_modules | {*runtime.TRANSPORT_MODULES.values()}) - {*module_names})])
+        all_modules |= {*runtime.TRANSPORT_MODULES.values(), "tests.preloaded"}
+        preload([*module_names, *sorted(all_modules - {*module_names})])
 
     runtime.CONTEXT.set_forkserver_preload = add_all  # type: ignore[method-assign]
 
 
 def revive() -> None:
     """See that the server of processes answers: it ends where a program is killed while it asks for a process."""
-    while True:
-        try:
-            runtime.start(process := runtime.CONTEXT.Process(target=int))
-        except (EOFError, OSError):
-            time.sleep(0.01)  # it is about to end; `start` begins it anew
-        else:
-            process.join()
-            return
+    runtime.start(process := runtime.CONTEXT.Process(target=int))
+    process.join()
 
 
 def _execute(words: list[str]) -> None:
