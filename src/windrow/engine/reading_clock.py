@@ -19,7 +19,7 @@ def cpu_time(pid: int) -> float:
         return 0.0
 
 
-class ProcessClock:
+class ReadingClock:
     """For how long a process has shown the same mark; it is looked at about once a second, or more often.
 
     `wall_seconds` leave out any in which nobody looked: a machine that is suspended, or a run that is stopped and goes

@@ -15,7 +15,7 @@ from pathlib import Path
 from types import FrameType, TracebackType
 from typing import Any, Self
 
-from windrow.engine.process_clock import ASLEEP, ProcessClock
+from windrow.engine.reading_clock import ASLEEP, ReadingClock
 from windrow.engine.runtime import CONTEXT, lower_limit
 from windrow.errors import StepError
 from windrow.reasons import Reason
@@ -98,7 +98,7 @@ class Watch:
     def __init__(self) -> None:
         """Begin with a new board."""
         self.board = board()
-        self._clock = ProcessClock()
+        self._clock = ReadingClock()
 
     def overdue(self, pid: int, *, stopping: bool) -> bool:
         """Tell whether the process is to be ended; called often."""

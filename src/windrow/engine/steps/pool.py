@@ -14,7 +14,7 @@ from multiprocessing.reduction import ForkingPickler
 from typing import Any, NamedTuple, TypeVar
 
 from windrow.engine.fetchers.message import Done, Job
-from windrow.engine.process_clock import ASLEEP, ProcessClock
+from windrow.engine.reading_clock import ASLEEP, ReadingClock
 from windrow.engine.runtime import CONTEXT, start
 from windrow.engine.steps import worker
 from windrow.errors import ReaderFailed
@@ -101,7 +101,7 @@ class _Worker:
         self.hand: deque[_Sent] = deque()
         self.is_quick = False
         self._count = 0  # jobs sent so far
-        self._clock = ProcessClock()
+        self._clock = ReadingClock()
         self._overdue = False  # it was killed for it
 
     @property
