@@ -10,7 +10,7 @@ import sqlite3
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, closing, contextmanager
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -24,7 +24,7 @@ def write(site: object, into: Path) -> list[str]:
 
 def kept(into: Path) -> tuple[int, int]:
     """Return how many captures the ledger has of a finished harvest, and their bytes."""
-    with sqlite3.connect(into / "ledger.sqlite") as ledger:
+    with closing(sqlite3.connect(into / "ledger.sqlite")) as ledger, ledger:
         count, size = ledger.execute(
             "SELECT count(*), sum(size) FROM attempt WHERE warc <> '' AND reason IS NULL"
         ).fetchone()

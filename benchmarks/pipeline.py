@@ -10,7 +10,7 @@ import sqlite3
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 from pathlib import Path
 from typing import NamedTuple
 
@@ -67,9 +67,9 @@ def run(folder: Path, expected: int) -> Outcome:
     began = time.monotonic()
     code, peak = watched([sys.executable, "-m", "benchmarks.pipeline", str(folder)], Path.cwd())
     seconds = time.monotonic() - began
-    with sqlite3.connect(folder / "drops.sqlite") as store:
+    with closing(sqlite3.connect(folder / "drops.sqlite")) as store, store:
         published = store.execute("SELECT count(*) FROM submission WHERE published_at IS NOT NULL").fetchone()[0]
-    with sqlite3.connect(folder / "tracker.sqlite") as tracker:
+    with closing(sqlite3.connect(folder / "tracker.sqlite")) as tracker, tracker:
         tracked = tracker.execute("SELECT count(*) FROM xml_file WHERE phase_id >= 10 AND status_id = 3").fetchone()[0]
     assert (code, published, tracked) == (0, expected, expected), (code, published, tracked)
     return Outcome(published, seconds, peak)

@@ -20,6 +20,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import NamedTuple
 
@@ -139,7 +140,7 @@ def main() -> int:
     step = next(number for number, one in enumerate(COLLECTION.steps) if one.phase == "xsd")
     sheets = {name: schema(name, path) for name, path in SHIPPED.items()}
     text = "SELECT i.item_key, e.digest, e.warc, e.place_offset, e.place_length FROM attempt e"
-    with sqlite3.connect(into / "ledger.sqlite") as ledger:
+    with closing(sqlite3.connect(into / "ledger.sqlite")) as ledger, ledger:
         rows = ledger.execute(
             f"{text} JOIN item i ON i.seq = e.item WHERE e.reason IS NULL"
         ).fetchall()  # all of them, however few are validated: that is not what is measured

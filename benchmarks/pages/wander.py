@@ -6,6 +6,7 @@ import json
 import sqlite3
 import sys
 from collections.abc import Sequence
+from contextlib import closing
 from pathlib import Path
 
 
@@ -17,7 +18,7 @@ def write(seeds: Sequence[str], into: Path) -> list[str]:
 
 def kept(into: Path) -> tuple[int, int]:
     """Return how many pages the ledger has as answered and kept, and how many addresses those are."""
-    with sqlite3.connect(into / "ledger.sqlite") as ledger:
+    with closing(sqlite3.connect(into / "ledger.sqlite")) as ledger, ledger:
         told = ledger.execute(
             "SELECT count(*), count(DISTINCT address) FROM attempt WHERE kind = 0 AND status = 200 AND warc <> ''"
         ).fetchone()

@@ -1,6 +1,7 @@
 """`windrow check` finds each kind of damage, and what it says to do mends it."""
 
 import sqlite3
+from contextlib import closing
 
 import pytest
 
@@ -30,7 +31,7 @@ def faults(root):
 
 
 def change(path, text):
-    with sqlite3.connect(path) as connection:
+    with closing(sqlite3.connect(path)) as connection, connection:
         connection.execute(text)
         assert connection.execute("SELECT changes()").fetchone()[0], "nothing was damaged"
     connection.close()
@@ -42,7 +43,7 @@ def read_again(root):
 
 
 def test_a_flipped_byte_in_a_capture(root):
-    with sqlite3.connect(root / "ledger.sqlite") as ledger:
+    with closing(sqlite3.connect(root / "ledger.sqlite")) as ledger, ledger:
         warc, offset, length = ledger.execute("SELECT warc, place_offset, place_length FROM attempt").fetchone()
     path = root / "archive" / warc
     whole = path.read_bytes()
@@ -116,7 +117,7 @@ def test_a_table_of_the_tracker_that_was_emptied_is_told_and_mended(root, table)
 
 
 def test_a_table_of_the_tracker_that_was_dropped_is_told(root):
-    with sqlite3.connect(root / "tracker.sqlite") as tracker:
+    with closing(sqlite3.connect(root / "tracker.sqlite")) as tracker, tracker:
         tracker.execute("DROP TABLE xml_log")
     tracker.close()
     assert [(one.where, one.what) for one in faults(root)] == [("tracker, xml_log", "is not there")]
@@ -130,7 +131,7 @@ def test_a_row_that_a_person_deleted_from_a_log_of_the_tracker_is_no_fault(root)
 def test_a_store_of_another_version_is_told_and_mended(root):
     before = tables(root)
     change(root / "drops.sqlite", "DELETE FROM context")
-    with sqlite3.connect(root / "drops.sqlite") as store:
+    with closing(sqlite3.connect(root / "drops.sqlite")) as store, store:
         for name, text in store.execute("SELECT name, type FROM sqlite_master WHERE type = 'view'").fetchall():
             store.execute(f"DROP {text} {name}")
         store.execute("ALTER TABLE context DROP COLUMN last_change")

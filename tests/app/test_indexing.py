@@ -72,7 +72,7 @@ def test_changes_are_followed(tmp_path: Path) -> None:
 
 def test_many_batches_are_as_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "summary.sqlite"
-    with sqlite3.connect(path) as link:
+    with closing(sqlite3.connect(path)) as link, link:
         link.executescript(schema())
         fill(link, [Page(f"https://a.example/{number}", f"red word{number}", f"Page {number}") for number in range(23)])
     link.close()
@@ -93,7 +93,7 @@ def test_many_batches_are_as_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 
 def test_an_index_of_another_version_is_not_asked_and_not_removed(tmp_path: Path) -> None:
     path, folder = tmp_path / "summary.sqlite", tmp_path / "index"
-    with sqlite3.connect(path) as link:
+    with closing(sqlite3.connect(path)) as link, link:
         link.executescript(schema())
         fill(link, PAGES)
     link.close()
@@ -133,7 +133,7 @@ def test_after_a_kill_at_any_batch_the_next_run_mends_it(tmp_path: Path) -> None
         )
         for number in range(20)
     ]
-    with sqlite3.connect(path) as link:
+    with closing(sqlite3.connect(path)) as link, link:
         link.executescript(schema())
         fill(link, pages)
     link.close()
@@ -163,7 +163,7 @@ def test_after_a_kill_at_any_batch_the_next_run_mends_it(tmp_path: Path) -> None
 def contents(path: Path) -> list[list[tuple]]:
     tables = ("full_text_entity_index", "token", "token_statistics JOIN token USING (token_id)")
     columns = ("rowid, *", "token_text", "token_text, text_pile_id, occurances")
-    with sqlite3.connect(path) as link:
+    with closing(sqlite3.connect(path)) as link, link:
         found = [
             sorted(link.execute(f"SELECT {some} FROM {table}").fetchall(), key=repr)
             for some, table in zip(columns, tables, strict=True)
@@ -174,7 +174,7 @@ def contents(path: Path) -> list[list[tuple]]:
 
 def test_work_stops_where_the_pulse_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path, folder = tmp_path / "summary.sqlite", tmp_path / "index"
-    with sqlite3.connect(path) as link:
+    with closing(sqlite3.connect(path)) as link, link:
         link.executescript(schema())
         fill(link, PAGES)
     link.close()
@@ -189,7 +189,7 @@ def test_work_stops_where_the_pulse_says_so(tmp_path: Path, monkeypatch: pytest.
 
 def test_the_extra_may_come_and_go(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path, folder = tmp_path / "summary.sqlite", tmp_path / "index"
-    with sqlite3.connect(path) as link:
+    with closing(sqlite3.connect(path)) as link, link:
         link.executescript(schema())
         fill(link, [Page("https://a.example/", "red", links=(("https://b.example/", "quiet"),))])
         fill(link, [Page("https://b.example/", "blue")])

@@ -35,10 +35,13 @@ def test_the_same_readers_give_the_same_tables(harvested):
         assert other.execute("SELECT count(*) FROM submission").fetchone() == rows
     assert done.changes == ()
     assert tables(harvested) == before
-    with sqlite3.connect(harvested / "drops.sqlite") as store, sqlite3.connect(harvested / "ledger.sqlite") as ledger:
+    with (
+        closing(sqlite3.connect(harvested / "drops.sqlite")) as store,
+        closing(sqlite3.connect(harvested / "ledger.sqlite")) as ledger,
+    ):
         items = {row[0] for row in ledger.execute("SELECT seq FROM item WHERE kind = 'xml'")}
         assert {row[0] for row in store.execute("SELECT item FROM submission")} <= items
-    with sqlite3.connect(harvested / "tracker.sqlite") as tracker:  # its session is closed there, too
+    with closing(sqlite3.connect(harvested / "tracker.sqlite")) as tracker, tracker:  # its session is closed there, too
         assert tracker.execute("SELECT count(*) FROM crawling_session WHERE finish_time IS NULL").fetchone() == (0,)
     finish(harvested)
     assert tables(harvested) == before
@@ -69,7 +72,7 @@ def test_a_stopped_replay_leaves_store_and_ledger_as_they_were(harvested, monkey
 
     monkeypatch.setattr("windrow.engine.replay.load_step", stop)
     before = tables(harvested)
-    with sqlite3.connect(harvested / "ledger.sqlite") as ledger:
+    with closing(sqlite3.connect(harvested / "ledger.sqlite")) as ledger, ledger:
         moves = ledger.execute("SELECT count(*) FROM move").fetchone()
         with pytest.raises(Stopped, match=r"drops\.sqlite is as it was"):
             again(harvested)

@@ -184,7 +184,7 @@ pytestmark = pytest.mark.skipif(not there(), reason="the extra 'search' is not i
 @pytest.fixture(scope="module")
 def both(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Search, Search]]:
     folder = tmp_path_factory.mktemp("same")
-    with sqlite3.connect(folder / "summary.sqlite") as link:
+    with closing(sqlite3.connect(folder / "summary.sqlite")) as link, link:
         link.executescript(schema())
         fill(link, PAGES)
     link.close()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -51,7 +52,7 @@ class Place:
 
     def __init__(self, folder: Path) -> None:
         self.path = folder / "summary.sqlite"
-        with sqlite3.connect(self.path) as link:
+        with closing(sqlite3.connect(self.path)) as link, link:
             link.executescript(schema())
             self.ids = fill(link, PAGES)
         link.close()
@@ -208,7 +209,7 @@ def test_a_feed_and_a_listing_stand_below_the_page_whose_words_they_repeat(tmp_p
         ),
     ]
     path = tmp_path / "summary.sqlite"
-    with sqlite3.connect(path) as link:
+    with closing(sqlite3.connect(path)) as link, link:
         link.executescript(schema())
         fill(link, pages)
     link.close()
@@ -230,7 +231,7 @@ def test_scores_of_the_tables_are_looked_up_and_not_read_for_each_page(place: Pl
     search._summary.ask = lambda sql, values: asked.append((sql, values)) or ask(sql, values)  # type: ignore[method-assign]
     search("walrus", now=NOW)
     (sql, values) = next(one for one in asked if "MATERIALIZED" in one[0])
-    with sqlite3.connect(place.path) as link:
+    with closing(sqlite3.connect(place.path)) as link, link:
         plan = [row[3] for row in link.execute(f"EXPLAIN QUERY PLAN {sql}", values)]
     link.close()
     assert not [step for step in plan if step.startswith(("SCAN s ", "SCAN t "))], plan

@@ -8,6 +8,7 @@ import shutil
 import sqlite3
 import subprocess
 import sys
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -59,7 +60,7 @@ def test_init_upgrades_an_older_ledger_and_keeps_a_copy(tmp_path, windrow) -> No
 
 def test_init_refuses_a_ledger_of_the_future(tmp_path, windrow) -> None:
     windrow("init", tmp_path)
-    with sqlite3.connect(tmp_path / "ledger.sqlite") as ledger:
+    with closing(sqlite3.connect(tmp_path / "ledger.sqlite")) as ledger, ledger:
         ledger.execute("PRAGMA user_version = 999")
     ledger.close()
     said = windrow("init", tmp_path)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
+from contextlib import closing
 from datetime import UTC, datetime
 from os import utime
 
@@ -15,7 +16,7 @@ from windrow.demo.document import drop
 
 
 def count(workspace, table: str) -> int:
-    with sqlite3.connect(workspace / "ledger.sqlite") as ledger:
+    with closing(sqlite3.connect(workspace / "ledger.sqlite")) as ledger, ledger:
         found = ledger.execute(f"SELECT count(*) FROM {table}").fetchone()[0]
     ledger.close()
     return found

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -27,7 +28,7 @@ def filled(tmp_path_factory: pytest.TempPathFactory) -> Path:
     root = tmp_path_factory.mktemp("pages")
     prepare(root)
     Windrow(root).new_source("tea", "https://tea.example/", collection="pages")
-    with sqlite3.connect(root / "summary.sqlite") as link:
+    with closing(sqlite3.connect(root / "summary.sqlite")) as link, link:
         link.executescript(schema())
         fill(link, PAGES)
     link.close()
@@ -120,7 +121,7 @@ def _config(root: Path):
 def test_a_terminal_is_safe_from_what_pages_say(tmp_path: Path, windrow, monkeypatch: pytest.MonkeyPatch) -> None:
     prepare(tmp_path)
     page = PAGES[1].__class__("https://bad.example/\x1b[2J", "red \x1b[31m herring\r\nhere", "Title \x07\u202e")
-    with sqlite3.connect(tmp_path / "summary.sqlite") as link:
+    with closing(sqlite3.connect(tmp_path / "summary.sqlite")) as link, link:
         link.executescript(schema())
         fill(link, [page])
     link.close()
@@ -175,7 +176,7 @@ def test_check_misses_a_search_index_that_is_gone_or_behind(root: Path, tmp_path
     path, folder = tmp_path / "copy" / "summary.sqlite", tmp_path / "copy" / "index"
     engine = connect(f"sqlite:///{path}", durable=False)
     assert list(indexing.behind(engine, folder)) == []
-    with sqlite3.connect(path) as link:
+    with closing(sqlite3.connect(path)) as link, link:
         fill(link, [PAGES[1].__class__("https://late.example/", "late", "Late")])
         link.execute("DELETE FROM windrow_page_text WHERE rowid = 1")
     link.close()

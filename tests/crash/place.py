@@ -148,15 +148,15 @@ def _ask(ledger: Path, query: str) -> bool:
 def tables(root: Path) -> dict[str, list[tuple[object, ...]]]:
     """Return what the tables say, without times, sessions and the numbers that follow from them."""
     found = {}
-    with sqlite3.connect(root / "ledger.sqlite") as ledger:
+    with closing(sqlite3.connect(root / "ledger.sqlite")) as ledger, ledger:
         found["standing"] = ledger.execute(
             "SELECT i.kind, i.item_key, s.phase, s.status, s.reason FROM standing s JOIN item i ON i.seq = s.item"
             " WHERE i.fetch = 0 OR i.fetch = (SELECT p.fetch FROM standing p WHERE p.item = i.parent) ORDER BY 1, 2"
         ).fetchall()
-    with sqlite3.connect(root / "tracker.sqlite") as tracker:
+    with closing(sqlite3.connect(root / "tracker.sqlite")) as tracker, tracker:
         for name, text in TRACKER.items():
             found[name] = tracker.execute(text).fetchall()
-    with sqlite3.connect(root / "drops.sqlite") as store:
+    with closing(sqlite3.connect(root / "drops.sqlite")) as store, store:
         for name, text in STORE.items():
             found[name] = store.execute(text).fetchall()
     return found

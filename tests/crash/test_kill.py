@@ -3,6 +3,7 @@
 import sqlite3
 import subprocess
 import time
+from contextlib import closing
 
 import pytest
 
@@ -46,7 +47,7 @@ def test_killed_at_a_phase(tmp_path, expected, phase, status):
 def test_killed_while_listing(tmp_path, expected):
     root = make(tmp_path / "w")
     kill_when(root, LISTING)
-    with sqlite3.connect(root / "ledger.sqlite") as ledger:
+    with closing(sqlite3.connect(root / "ledger.sqlite")) as ledger, ledger:
         assert ledger.execute("SELECT count(*) FROM attempt").fetchone() == (0,)
     finish(root)
     assert tables(root) == expected
@@ -58,17 +59,17 @@ def test_what_others_moved_to_qc_stays_there(tmp_path, expected):
     root = make(tmp_path / "w")
     finish(root)
     chosen = "id IN (SELECT min(id) FROM xml_file WHERE phase_id = 10 UNION SELECT max(id) FROM xml_file WHERE phase_id = 10)"
-    with sqlite3.connect(root / "tracker.sqlite") as tracker:
+    with closing(sqlite3.connect(root / "tracker.sqlite")) as tracker, tracker:
         tracker.execute(f"UPDATE xml_file SET phase_id = {QC}, status_id = 2 WHERE {chosen}")
     name, content = drop("H", "2026-01-14", 3, 4)
     (root / "drop/H/add" / name).write_bytes(content)
     through = sum(row[4:] == (10, 3) for row in expected["xml_file"])
     loads = "SELECT count(*) FROM reading WHERE step = 'upload'"
-    with sqlite3.connect(root / "ledger.sqlite") as ledger:
+    with closing(sqlite3.connect(root / "ledger.sqlite")) as ledger, ledger:
         (before,) = ledger.execute(loads).fetchone()
     kill_when(root, f"SELECT ({loads}) > {before}")
     finish(root)
-    with sqlite3.connect(root / "tracker.sqlite") as tracker:
+    with closing(sqlite3.connect(root / "tracker.sqlite")) as tracker, tracker:
         rows = tracker.execute("SELECT phase_id, status_id, count(*) FROM xml_file WHERE phase_id >= 10 GROUP BY 1, 2")
         assert rows.fetchall() == [(10, 3, through + 8 - 2), (QC, 2, 2)]
     assert wrong(root) == []
@@ -95,7 +96,7 @@ def test_every_capture_the_ledger_promises_is_in_the_archive(tmp_path):
     time.sleep(2.0)
     kill(process)
     finish(root)
-    with sqlite3.connect(root / "ledger.sqlite") as ledger:
+    with closing(sqlite3.connect(root / "ledger.sqlite")) as ledger, ledger:
         rows = ledger.execute(
             "SELECT warc, place_offset, place_length, digest FROM attempt WHERE end_seq > 0 AND reason IS NULL AND revisit = 0"
         ).fetchall()

@@ -6,6 +6,7 @@ import sqlite3
 import subprocess
 import sys
 import time
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -47,7 +48,7 @@ def site(nginx):
 
 def asked(root):
     """Return path, status and reason of every visit to a page."""
-    with sqlite3.connect(root / "ledger.sqlite") as ledger:
+    with closing(sqlite3.connect(root / "ledger.sqlite")) as ledger, ledger:
         rows = ledger.execute(
             "SELECT a.url, v.status, v.reason FROM attempt v JOIN address a ON a.digest = v.address WHERE v.kind = 0"
         ).fetchall()
@@ -92,7 +93,7 @@ def test_a_second_run_asks_nothing_that_is_not_due(site, tmp_path):
 
 def test_what_is_due_again_is_asked_with_its_validators(site, nginx, tmp_path):
     assert stroll(tmp_path, *site) == 0
-    with sqlite3.connect(tmp_path / "ledger.sqlite") as ledger:
+    with closing(sqlite3.connect(tmp_path / "ledger.sqlite")) as ledger, ledger:
         ledger.execute("UPDATE address SET due = 1 WHERE url LIKE '%/3.html'")
     ledger.close()
     assert stroll(tmp_path, *site) == 0
@@ -102,7 +103,7 @@ def test_what_is_due_again_is_asked_with_its_validators(site, nginx, tmp_path):
 
 def test_an_answer_304_is_kept_as_metadata_and_is_not_in_the_index(site, tmp_path):
     assert stroll(tmp_path, *site) == 0
-    with sqlite3.connect(tmp_path / "ledger.sqlite") as ledger:
+    with closing(sqlite3.connect(tmp_path / "ledger.sqlite")) as ledger, ledger:
         ledger.execute("UPDATE address SET due = 1 WHERE url LIKE '%/3.html'")
     ledger.close()
     assert stroll(tmp_path, *site) == 0
@@ -149,7 +150,7 @@ def faults(root):
 def test_a_check_finds_what_was_spoilt(site, tmp_path):
     assert stroll(tmp_path, *site) == 0
     assert faults(tmp_path) == []
-    with sqlite3.connect(tmp_path / "ledger.sqlite") as ledger:
+    with closing(sqlite3.connect(tmp_path / "ledger.sqlite")) as ledger, ledger:
         ledger.execute("UPDATE address SET capture = 0 WHERE url LIKE '%/3.html'")
         ledger.execute(
             "UPDATE attempt SET digest = 'sha256:00' WHERE address = (SELECT address FROM attempt WHERE size > 0 LIMIT 1)"
@@ -173,7 +174,7 @@ def test_a_run_that_is_killed_is_gone_on_with(site, tmp_path):
     os.kill(process.pid, signal.SIGKILL)
     process.wait()
     assert done < len(WHOLE)
-    with sqlite3.connect(tmp_path / "ledger.sqlite") as ledger:
+    with closing(sqlite3.connect(tmp_path / "ledger.sqlite")) as ledger, ledger:
         ledger.execute("UPDATE lease SET expires = '2000-01-01T00:00:00.000000Z'")
     ledger.close()
     assert stroll(tmp_path, *site) == 0
@@ -183,7 +184,7 @@ def test_a_run_that_is_killed_is_gone_on_with(site, tmp_path):
 def test_a_host_that_is_not_there_fails_its_source_only(tmp_path):
     assert stroll(tmp_path, "http://127.0.0.1:9", "/drop/stroll/") == 3
     assert asked(tmp_path) == []
-    with sqlite3.connect(tmp_path / "ledger.sqlite") as ledger:
+    with closing(sqlite3.connect(tmp_path / "ledger.sqlite")) as ledger, ledger:
         assert ledger.execute("SELECT url, due FROM address").fetchall() == [
             ("http://127.0.0.1:9/drop/stroll/index.html", 0)
         ]

@@ -1,4 +1,5 @@
 import sqlite3
+from contextlib import closing
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -69,7 +70,7 @@ def test_the_previous_schema_is_upgraded_with_its_rows_and_a_copy_is_kept(tmp_pa
     assert ledger.database.connection.execute("PRAGMA user_version").fetchone() == (newest,)
     write_some(ledger)
     assert [type(one).__name__ for one in facts(ledger)][:2] == ["SessionOpened", "SessionOpened"]
-    with sqlite3.connect(tmp_path / f"ledger.before-{newest:04}.db") as copy:
+    with closing(sqlite3.connect(tmp_path / f"ledger.before-{newest:04}.db")) as copy, copy:
         assert copy.execute("SELECT count(*) FROM session").fetchone() == (1,)
     fresh = Ledger(tmp_path / "fresh.sqlite")
     text = "SELECT type, name, sql FROM sqlite_master ORDER BY name"

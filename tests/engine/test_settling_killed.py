@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 import signal
 import sqlite3
+from contextlib import closing
 
 import pytest
 
@@ -76,7 +77,7 @@ def said(root):
 
 
 def unlock(root):
-    with sqlite3.connect(root / "ledger.sqlite") as ledger:
+    with closing(sqlite3.connect(root / "ledger.sqlite")) as ledger, ledger:
         ledger.execute("UPDATE lease SET expires = '2000-01-01T00:00:00.000000Z'")
     ledger.close()
 

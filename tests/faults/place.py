@@ -5,6 +5,7 @@ from __future__ import annotations
 import sqlite3
 import subprocess
 import sys
+from contextlib import closing
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -260,7 +261,7 @@ def _spelt(value: Any) -> str:
 
 
 def _ask(path: Path, text: str, values: tuple[Any, ...]) -> list[tuple[Any, ...]]:
-    with sqlite3.connect(path, timeout=10) as connection:
+    with closing(sqlite3.connect(path, timeout=10)) as connection, connection:
         rows = connection.execute(text, values).fetchall()
     connection.close()
     return rows

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -158,7 +159,7 @@ def test_a_database_without_the_tables_is_our_error(tmp_path: Path) -> None:
 def test_words_that_an_index_cuts_or_writes_otherwise_are_counted_alike_in_both(tmp_path: Path) -> None:
     odd = ["x" * 100, "a\u0301" * 5_000, "y" * LONGEST, "\U0001e900\U0001e901", "\u0df2 caf\u00e9 \u6771\u4eac"]
     path = tmp_path / "odd.sqlite"
-    with sqlite3.connect(path) as link:
+    with closing(sqlite3.connect(path)) as link, link:
         link.executescript(schema())
         fill(link, [Page(f"https://a.example/{at}", f"tea {text} tea", "T") for at, text in enumerate(odd)])
     link.close()

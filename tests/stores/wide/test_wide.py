@@ -10,6 +10,7 @@ import subprocess
 import sys
 import uuid
 from collections.abc import Iterator
+from contextlib import closing
 
 import pytest
 
@@ -233,7 +234,7 @@ def test_a_compressed_family_takes_less_room(tmp_path):
     table = SqliteTable(tmp_path / "rows.db", "t", FAMILIES)
     table.put([Put(b"k", {"grobid0:tei_xml": b"<TEI/>" * 5000, "f:c": b"<TEI/>" * 5000})])
     table.close()
-    with sqlite3.connect(tmp_path / "rows.db") as link:
+    with closing(sqlite3.connect(tmp_path / "rows.db")) as link, link:
         sizes = dict(link.execute("SELECT column, length(value) FROM cell"))
     link.close()
     assert sizes["grobid0:tei_xml"] < 1000

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -76,16 +77,14 @@ def test_what_a_stopped_run_left_is_no_fault(store: SummaryStore) -> None:
     ],
 )
 def test_a_table_that_was_emptied_is_found(store: SummaryStore, sql: str, told: str) -> None:
-    with sqlite3.connect(str(store.engine.url.database)) as link:  # which looks no references up
+    with closing(sqlite3.connect(str(store.engine.url.database))) as link, link:  # which looks no references up
         link.execute(sql)
-    link.close()
     assert f"{', '.join(URLS)} {told}" in found(store)
 
 
 def test_words_whose_tokens_were_deleted_are_told_as_other_words(store: SummaryStore) -> None:
     fill(store.engine, counted)
     assert recount(store.engine, counted) == []
-    with sqlite3.connect(str(store.engine.url.database)) as link:
+    with closing(sqlite3.connect(str(store.engine.url.database))) as link, link:
         link.execute("DELETE FROM token WHERE token_id = 1")
-    link.close()
     assert any("other words" in line for line in recount(store.engine, counted))
