@@ -1,13 +1,11 @@
 """kill -9 in every phase, then run again: the tables are the same as without the kill."""
 
 import sqlite3
-import subprocess
-import time
 from contextlib import closing
 
 import pytest
 
-from tests.crash.place import LISTING, finish, kill, kill_when, make, moved_to, start, tables, wrong
+from tests.crash.place import LISTING, finish, kill_when, make, moved_to, tables, wrong
 from windrow.collections.drops.phase import PHASES
 from windrow.demo.document import drop
 from windrow.digest import digest
@@ -75,26 +73,20 @@ def test_what_others_moved_to_qc_stays_there(tmp_path, expected):
     assert wrong(root) == []
 
 
-@pytest.mark.parametrize("seconds", [0.6, 1.2, 1.8, 2.4, 3.0])
-def test_killed_again_and_again(tmp_path, expected, seconds):
+@pytest.mark.parametrize("moves", [20, 80, 140, 200, 260])
+def test_killed_again_and_again(tmp_path, expected, moves):
+    """A run moves its zips and documents more than a thousand times from state to state."""
     root = make(tmp_path / "w")
-    for turn in range(3):
-        process = start(root)
-        try:
-            process.wait(timeout=seconds + turn * 0.35)
-        except subprocess.TimeoutExpired:
-            kill(process)
-        else:
-            process.communicate()
+    for turn in range(1, 4):
+        kill_when(root, f"SELECT count(*) >= {turn * moves} FROM move")
     finish(root)
     assert tables(root) == expected
 
 
-def test_every_capture_the_ledger_promises_is_in_the_archive(tmp_path):
+@pytest.mark.parametrize("captures", [1, 8, 15])
+def test_every_capture_the_ledger_promises_is_in_the_archive(tmp_path, captures):
     root = make(tmp_path / "w")
-    process = start(root)
-    time.sleep(2.0)
-    kill(process)
+    kill_when(root, f"SELECT count(*) >= {captures} FROM attempt WHERE end_seq > 0")
     finish(root)
     with closing(sqlite3.connect(root / "ledger.sqlite")) as ledger, ledger:
         rows = ledger.execute(

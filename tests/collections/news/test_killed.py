@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import time
+import traceback
 from contextlib import closing
 from dataclasses import replace
 
@@ -56,11 +57,27 @@ def publish_and_be_killed(root, number):
                     os.kill(os.getpid(), signal.SIGKILL)
 
         sys.addaudithook(heard)
-        try:
-            publish(root)
-        finally:
-            os._exit(0)
-    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) != 0
+        _end_with(lambda: publish(root))
+    return _was_killed(child)
+
+
+def _end_with(work):
+    """Do the work of a forked process, and end it."""
+    code = 1
+    try:
+        work()
+        code = 0
+    except BaseException:  # noqa: BLE001 whatever it is, it is shown
+        traceback.print_exc()
+    finally:
+        os._exit(code)
+
+
+def _was_killed(child):
+    """Wait for a forked process, and tell whether it was killed; fails where it ended with an error."""
+    code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    assert code in {0, -signal.SIGKILL}
+    return code != 0
 
 
 def trees(root):
@@ -135,11 +152,8 @@ def forget_and_be_killed(root, url, number):
     child = os.fork()
     if child == 0:
         kill_at(number, DEADLY)
-        try:
-            windrow.open(root).forget([url])
-        finally:
-            os._exit(0)
-    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) != 0
+        _end_with(lambda: windrow.open(root).forget([url]))
+    return _was_killed(child)
 
 
 def test_forgetting_an_article_of_a_list_that_is_killed_anywhere_is_finished_and_the_list_is_asked_for_again(tmp_path):

@@ -4,12 +4,12 @@ import json
 from pathlib import Path
 
 import pytest
+from benchmarks.daemon import free_port
 
 from tests.collections.news.paper import article, rss
 from tests.collections.news.press import Press
 from tests.collections.news.workspace import articles, configured, run, summaries
 from tests.engine.unsteady import unread
-from tests.servers.daemon import free_port
 from windrow.collections.news import standard
 
 
