@@ -5,7 +5,7 @@ PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
 DEBIAN := vsftpd openssh-server openssh-client nginx-light mariadb-server postgresql-15 \
-          libxml2-utils lftp wget sqlite3 openjdk-17-jre-headless maven \
+          libxml2-utils lftp wget sqlite3 poppler-utils openjdk-17-jre-headless maven \
           wordpress wordpress-theme-twentytwentythree php-cli php-cgi php-mysql php-xml php-mbstring micro-httpd
 APT    := DEBIAN_FRONTEND=noninteractive apt-get -o DPkg::Lock::Timeout=300
 INSTALL = $(APT) update && $(APT) install --yes --no-install-recommends
@@ -33,10 +33,12 @@ $(VENV)/dev.stamp: tools/provision.py tools/mirror.py pyproject.toml requirement
 demo: $(VENV)/demo.stamp  ## harvest a small internet made on this machine, into build/demo
 	$(BIN)/windrow demo build/demo
 
-test: $(VENV)/dev.stamp  ## run all tests (TESTS=tests/app those of one room); who lacks a server says so
+test: $(VENV)/dev.stamp  ## run all tests (TESTS=tests/app those of one room); a test without its server says so
 	$(BIN)/pytest --numprocesses $(PROCESSES) $(TESTS)
 
-test-all: bare  ## all that must pass before a release; needs root, Debian 12
+test-all:  ## all that must pass before a release: .ci/run, then bare; needs root, Debian 12
+	.ci/run
+	$(MAKE) bare
 
 bare:  ## make a bare Debian 12 and run demo, test, servers, pouchdb and test again in it; needs root, Debian 12
 	tools/bare.sh

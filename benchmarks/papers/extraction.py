@@ -52,7 +52,7 @@ def extraction(rounds: int = ROUNDS) -> Iterator[Comparison]:
     ours = pages / took["ours"]
     yield Comparison("PDF pages extracted", "pages/s", ours, "pypdfium2 alone", pages / took["bare"], 1 / 1.3)
     if not shutil.which("pdftotext"):
-        raise Missing("pdftotext is not installed: apt-get install poppler-utils")
+        raise Missing("pdftotext is not here: make servers")
     before = os.times()
     for path in samples():
         subprocess.run(["pdftotext", path, os.devnull], check=False, capture_output=True)
