@@ -14,6 +14,9 @@ from typing import Any
 
 import windrow
 
+Figures = dict[str, float]
+"""What was counted, by its name."""
+
 _OURS = str(Path(windrow.__file__).parent)
 
 

@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from zlib import crc32
 
-from benchmarks.cost.counting import Calls, bytes_written, statements
+from benchmarks.cost.counting import Calls, Figures, bytes_written, statements
 from benchmarks.cost.local_session import local_sessions
 from benchmarks.pages.generated import pages
 from benchmarks.pages.summarised import keep
@@ -36,8 +36,6 @@ from windrow.engine.session import Session, SessionSettings
 from windrow.model import Item, Limits
 from windrow.query.word import counted
 from windrow.stores.connect import connect
-
-Figures = dict[str, float]
 
 PAGES, WARM = 24, 6
 """Pages that are counted, after some others: what is loaded or compiled once belongs to no page."""
@@ -78,7 +76,8 @@ def checking() -> Figures:
                 verdict = check_xsd(task)
             assert verdict.done, verdict
             with loads:
-                rows(task)
+                loaded = rows(task)
+            assert loaded, name
     return {
         "calls per document checked": checks.count / (2 * DOCUMENTS),
         "calls per document loaded": loads.count / (2 * DOCUMENTS),

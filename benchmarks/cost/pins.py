@@ -10,11 +10,12 @@ import subprocess
 import sys
 import tempfile
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
-Figures = Mapping[str, float]
+from benchmarks.cost.counting import Figures
+from benchmarks.cost.measured import ROOMS
 
 PYTHON = "3.11"
 """The Python of CI: another one calls other functions."""
@@ -26,7 +27,6 @@ MORE = {"bytes": 0.005}
 """By so much figures of a kind, their first word, may be above their pins: what is random or a time packs to other
 lengths. All others are the same each time, and must not be above."""
 
-ROOMS = ("reading", "checking", "fetching", "summarising")
 START = "start"
 
 _PINNED = Path(__file__).with_name("pinned.toml")
@@ -44,11 +44,14 @@ def pinned() -> dict[str, dict[str, float]]:
     return {name: table for name, table in rooms.items() if name != "environment"}
 
 
-def differences() -> list[str]:
-    """Say in what this environment differs from the one of the pins, which is CI's: empty where they hold."""
+def differences(*, sqlite: bool = True) -> list[str]:
+    """Say in what this environment differs from the one of the pins, which is CI's: empty where they hold.
+
+    SQLite is the one that the pins name; where they are written anew, they name the one that is here.
+    """
     differing = [f"Python is {sys.version.split()[0]}"] if sys.version_info[:2] != _numbers(PYTHON) else []
-    sqlite = tomllib.loads(_PINNED.read_text())["environment"]["sqlite"] if _PINNED.exists() else sqlite3.sqlite_version
-    differing += [f"SQLite is {sqlite3.sqlite_version}"] if sqlite3.sqlite_version != sqlite else []
+    if sqlite and sqlite3.sqlite_version != (there := tomllib.loads(_PINNED.read_text())["environment"]["sqlite"]):
+        differing.append(f"SQLite is {sqlite3.sqlite_version} and not {there}")
     locked: dict[str, list[str]] = {}
     for name, number in re.findall(r"^([\w.-]+)==([^\s;]+)", _LOCK.read_text(), re.MULTILINE):
         locked.setdefault(name, []).append(number)  # some have one version for this Python and one for others
@@ -65,7 +68,7 @@ def _numbers(text: str) -> tuple[int, ...]:
     return tuple(map(int, text.split(".")))
 
 
-def measured(room: str) -> dict[str, float]:
+def measure(room: str) -> dict[str, float]:
     """Measure the figures of a room, each in processes of its own in which sets have one order."""
     if room != START:
         return _asked("measured", room)
@@ -85,7 +88,9 @@ def _run(*words: str) -> str:
     theirs = ("PYTHON", "WINDROW", "COV")
     kept = {name: value for name, value in os.environ.items() if name == "PYTHONPATH" or not name.startswith(theirs)}
     kept |= {"PYTHONHASHSEED": "0", "PYTHONDONTWRITEBYTECODE": "1"}
-    ended = subprocess.run([sys.executable, *words], cwd=_ROOT, env=kept, capture_output=True, text=True, check=False)
+    ended = subprocess.run(
+        [sys.executable, *words], cwd=_ROOT, env=kept, capture_output=True, text=True, check=False, timeout=300
+    )
     assert ended.returncode == 0, (words, ended.stderr[-2000:])
     return ended.stdout
 
@@ -111,5 +116,5 @@ def write() -> None:
     """Measure all rooms and write the pins anew."""
     lines = [_HEAD, "[environment]", f'sqlite = "{sqlite3.sqlite_version}"']
     for room in (*ROOMS, START):
-        lines += ["", f"[{room}]", *(f'"{name}" = {figure}' for name, figure in measured(room).items())]
+        lines += ["", f"[{room}]", *(f'"{name}" = {figure}' for name, figure in measure(room).items())]
     _PINNED.write_text("\n".join(lines) + "\n")

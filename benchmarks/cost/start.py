@@ -14,21 +14,19 @@ import json
 import sys
 import types
 
-Figures = dict[str, float]
-
 
 def _made() -> int:
     """Count the functions and classes that are not Python's own."""
     functions = (held for held in gc.get_objects() if isinstance(held, types.FunctionType | type))
-    return sum(_is_foreign(function.__module__) for function in functions)
+    return sum(_is_not_of_python(function.__module__) for function in functions)
 
 
-def _is_foreign(module: object) -> bool:
+def _is_not_of_python(module: object) -> bool:
     package = str(module).partition(".")[0]
     return package not in sys.stdlib_module_names and not package.startswith(("builtins", "namedtuple_"))
 
 
-def measure(words: list[str]) -> Figures:
+def measure(words: list[str]) -> dict[str, float]:
     """Run a command, or import the package, in a process that did nothing before."""
     gc.disable()
     modules, made = set(sys.modules), _made()
