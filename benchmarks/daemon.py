@@ -18,6 +18,10 @@ ROOM = 8 << 30
 """Free bytes that make the memory file system good enough to work in."""
 
 
+PATIENCE = 60
+"""Seconds in which a server starts, and ends."""
+
+
 class Missing(Exception):
     """A program that the comparison needs is not on this machine; the message names it."""
 
@@ -30,11 +34,29 @@ def find(name: str) -> str:
     return found
 
 
+_HELD: list[socket.socket] = []
+
+
 def free_port() -> int:
-    """Choose a port of loopback that nobody listens on now."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
+    """Choose a port on which nobody listens, and which no other process is given until this one ends.
+
+    A socket that does not listen holds it. A server, here or in a child, listens beside it if it sets SO_REUSEADDR,
+    as servers do; until then connections are refused.
+    """
+    held = socket.socket()
+    held.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    held.bind(("", 0))
+    _HELD.append(held)
+    return int(held.getsockname()[1])
+
+
+def listens(port: int, host: str = "127.0.0.1") -> bool:
+    """Tell whether a server takes connections."""
+    try:
+        socket.create_connection((host, port), 1).close()
+    except OSError:
+        return False
+    return True
 
 
 @contextmanager
@@ -58,35 +80,33 @@ def account(kind: str) -> Iterator[tuple[str, str]]:
     """Make a user of this machine with a password, and remove it afterwards; only root can."""
     if os.getuid() != 0:
         raise Missing(f"the {kind} server needs a user of its own, which only root can make")
-    name, word = f"windrow-bench-{kind}-{os.getpid()}"[:32], secrets.token_urlsafe(12)
+    name, word = f"windrow-{kind}-{secrets.token_hex(4)}", secrets.token_urlsafe(12)
     subprocess.run(["useradd", "-M", "-N", "-d", "/", "-s", "/bin/bash", name], check=True)
     try:
         subprocess.run(["chpasswd"], input=f"{name}:{word}".encode(), check=True)
         yield name, word
     finally:
-        subprocess.run(["userdel", name], check=False, capture_output=True)
+        subprocess.run(["userdel", "--force", name], check=True, capture_output=True)
 
 
 @contextmanager
-def running(command: list[str], log: Path, port: int, host: str = "127.0.0.1") -> Iterator[None]:
-    """Run a server from when it takes connections until the block ends."""
+def running(
+    command: list[str], log: Path, port: int, host: str = "127.0.0.1", end: int = signal.SIGTERM
+) -> Iterator[None]:
+    """Run a server from when it takes connections until the block ends, by the signal `end`."""
     with log.open("wb") as out:
         server = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=out, stderr=out)
     try:
-        until = time.monotonic() + 30
-        while not _listens(host, port):
+        until = time.monotonic() + PATIENCE
+        while not listens(port, host):
             if server.poll() is not None or time.monotonic() > until:
-                raise Missing(f"{command[0]} did not start: {log.read_text(errors='replace')[-500:]}")
+                raise RuntimeError(f"{command[0]} did not start: {log.read_text(errors='replace')[-500:]}")
             time.sleep(0.03)
         yield
     finally:
-        server.send_signal(signal.SIGTERM)
-        server.wait()
-
-
-def _listens(host: str, port: int) -> bool:
-    try:
-        socket.create_connection((host, port), 1).close()
-    except OSError:
-        return False
-    return True
+        server.send_signal(end)
+        try:
+            server.wait(PATIENCE)
+        except subprocess.TimeoutExpired:
+            server.kill()
+            server.wait()

@@ -18,15 +18,35 @@ if str(HERE.parent) not in sys.path:  # so that `tests.servers` can be imported 
 
 MEMORY = Path("/dev/shm")
 ENOUGH = 4 << 30
-"""Bytes that must be free in memory: what all tests of a run need together, thrice."""
+"""Bytes that must be free in memory: three times what all tests of a run need together."""
 
 # Thousands of processes are started: the bytecode of what they import is made once, and not in each of them.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 os.environ.setdefault("PYTHONPYCACHEPREFIX", str(HERE.parent / "build" / "bytecode"))
 sys.dont_write_bytecode, sys.pycache_prefix = False, os.environ["PYTHONPYCACHEPREFIX"]
-# Files of tests and of servers lie in memory where there is room; `tests/crash` keeps a disk.
-if MEMORY.is_dir() and os.access(MEMORY, os.W_OK) and shutil.disk_usage(MEMORY).free > ENOUGH:
-    tempfile.tempdir = os.environ.setdefault("TMPDIR", str(MEMORY))
+
+
+def is_roomy(folder: Path) -> bool:
+    """Tell whether there is a folder in which files can be written and run, and enough of it."""
+    if not folder.is_dir() or not os.access(folder, os.W_OK) or os.statvfs(folder).f_flag & os.ST_NOEXEC:
+        return False
+    return shutil.disk_usage(folder).free > ENOUGH
+
+
+# Files of tests and of servers lie in memory where there is room; `tests/crash` keeps a disk. The first process of a run
+# makes one folder for all, and removes it at the end.
+OWN: Path | None = None
+if "TMPDIR" not in os.environ and is_roomy(MEMORY):
+    OWN = Path(tempfile.mkdtemp(prefix="windrow-tests-", dir=MEMORY))
+    OWN.chmod(0o755)  # servers that are other users' look into it
+    tempfile.tempdir = os.environ["TMPDIR"] = str(OWN)
+
+
+def pytest_unconfigure() -> None:
+    """Remove the folder of this run, with what killed processes left in it."""
+    if OWN is not None:
+        shutil.rmtree(OWN, ignore_errors=True)
+
 
 pytest.register_assert_rewrite("tests.faults.place")  # its assertions are to tell what they saw
 
@@ -34,14 +54,14 @@ from tests import distribution  # noqa: E402 `tests` can be imported now
 
 # a file stands after those it imports
 SERVERS = ("tls", "ftp", "sftp", "web", "village", "sites", "mariadb", "postgresql", "hbase", "s3", "wordpress")
-pytest_plugins = [f"tests.servers.{name}" for name in SERVERS if (HERE / "servers" / f"{name}.py").exists()]
+pytest_plugins = [f"tests.servers.{name}" for name in SERVERS]
 
 SHARED = Path(os.environ.get("WINDROW_SHARED", HERE.parent.parent / "shared"))
 NO_SHARED_DATA = f"no shared data at {SHARED}: set WINDROW_SHARED"
 
 
 def fail_if_skipped(report: pytest.TestReport | pytest.CollectReport) -> None:
-    """On CI, where all servers are installed, count a skipped test as failed; only the whole of the shared data may be away."""
+    """On CI, where all servers are installed, count a skipped test as failed; only shared data may be missing, and only all of it."""
     if os.environ.get("CI") and report.skipped and isinstance(report.longrepr, tuple):
         path, line, reason = report.longrepr
         if SHARED.exists() or NO_SHARED_DATA not in reason:
@@ -70,7 +90,6 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     items.sort(key=lambda item: distribution.rank(item.nodeid))
 
 
-@pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> distribution.FileScheduling:
     """Hand out whole files of tests."""
     return distribution.FileScheduling(config, log)

@@ -53,7 +53,7 @@ class Process:
 
     def wait(self, timeout: float | None = None) -> int:
         """Wait for its end, and return its exit code; TimeoutExpired after so many seconds."""
-        until = time.monotonic() + (timeout or float("inf"))
+        until = time.monotonic() + (float("inf") if timeout is None else timeout)
         while (code := self.poll()) is None:
             if time.monotonic() > until:
                 raise subprocess.TimeoutExpired(self.args, timeout or 0.0)
@@ -108,7 +108,11 @@ class Server:
         assert self._process.stdout is not None
         self._process.stdin.close()
         self._process.stdout.close()
-        self._process.wait()
+        try:
+            self._process.wait(60)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
 
 
 @cache
@@ -134,6 +138,7 @@ def run(
         out, err = process.communicate(timeout)
     except subprocess.TimeoutExpired:
         process.kill()
+        process.wait()
         raise
     return subprocess.CompletedProcess(process.args, process.wait(), out.decode(), err.decode())
 

@@ -11,10 +11,9 @@ import json
 import os
 import random
 import shutil
-import socket
+import signal
 import sqlite3
 import statistics
-import subprocess
 import time
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
@@ -22,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.comparison import Comparison, median_of, spread
-from benchmarks.daemon import Missing, place, scratch
+from benchmarks.daemon import Missing, free_port, place, running, scratch
 from windrow.collections.events.adapter.databases import EVENT_VIEWS, NEWEST, TEXTS
 from windrow.stores.documents.contract import DocumentDatabase, Span
 from windrow.stores.documents.couchdb import CouchDocuments
@@ -92,24 +91,12 @@ def pouchdb(folder: Path) -> Iterator[str]:
     node = shutil.which("node")
     if node is None or not program.exists():
         raise Missing("pouchdb-server is not here: make pouchdb")
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
+    port = free_port()
     (folder / "config.json").write_text('{"log": {"level": "none"}}')
     command = [node, "--no-deprecation", "--unhandled-rejections=warn", str(program), "--host", "127.0.0.1"]
     command += ["--port", str(port), "--dir", str(folder), "--config", str(folder / "config.json"), "--no-color"]
-    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, cwd=folder)
-    try:
-        for _ in range(300):
-            try:
-                socket.create_connection(("127.0.0.1", port), 1).close()
-                break
-            except OSError:
-                time.sleep(0.1)
+    with running(command, folder / "log", port, end=signal.SIGKILL):
         yield f"http://127.0.0.1:{port}/"
-    finally:
-        process.kill()
-        process.wait()
 
 
 def written(count: int = COUNT, bulk: int = BULK, turns: int = TURNS) -> Iterator[Comparison]:

@@ -8,10 +8,10 @@ import shutil
 import zipfile
 
 import pytest
+from benchmarks.daemon import free_port
 
 from tests.faults.place import DAY, put
 from tests.faults.server import rogue
-from tests.servers.daemon import free_port
 from windrow.demo.document import drop, pack
 from windrow.model import TAIL
 

@@ -1,8 +1,9 @@
 """Every phase of every source is a task on record, and a session's status names the first that failed."""
 
+from benchmarks.daemon import free_port
+
 from tests.faults.place import DAY, put
 from tests.faults.server import rogue
-from tests.servers.daemon import free_port
 from windrow.demo.document import drop
 
 TASKS = (

@@ -17,9 +17,9 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import pytest
+from benchmarks.daemon import free_port
 
 from tests.house.page import is_shown, name, pages, shell, snippets
-from tests.servers.daemon import free_port
 
 RUN = [page for page in pages() if snippets(page)]
 _END = "-- end of a snippet --"

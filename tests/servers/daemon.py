@@ -7,7 +7,6 @@ import os
 import pwd
 import shutil
 import signal
-import socket
 import subprocess
 import tempfile
 import time
@@ -39,22 +38,6 @@ def driver(name: str) -> ModuleType:
         return importlib.import_module(name)
     except ImportError:
         absent(name)
-
-
-_HELD: list[socket.socket] = []
-
-
-def free_port() -> int:
-    """Choose a port on which nobody listens, and which no other process is given until this one ends.
-
-    A socket that does not listen holds it. A server, here or in a child, listens beside it if it sets SO_REUSEADDR,
-    as servers do; until then connections are refused.
-    """
-    held = socket.socket()
-    held.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-    held.bind(("", 0))
-    _HELD.append(held)
-    return int(held.getsockname()[1])
 
 
 def drop_root(user: str) -> list[str]:

@@ -12,9 +12,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from benchmarks.daemon import free_port, listens
 
 from tests.servers.account import account
-from tests.servers.daemon import driver, find, free_port, home, running
+from tests.servers.daemon import driver, find, home, running
 from tests.servers.tls import Papers
 from tests.servers.tree import Served, fill
 from windrow.model import Allowed, Secret, Site
@@ -40,15 +41,6 @@ def ftp_account(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Account]:
         (folder / "wrong").write_text("open barley")
         right, wrong = (Secret(f"file:{folder / kind}") for kind in ("word", "wrong"))
         yield Account(name, right, wrong, fill(root))
-
-
-def listens(port: int, host: str = "127.0.0.1") -> bool:
-    """Tell whether somebody takes connections there."""
-    try:
-        socket.create_connection((host, port), 1).close()
-    except OSError:
-        return False
-    return True
 
 
 @contextmanager

@@ -9,8 +9,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from benchmarks.daemon import free_port
 
-from tests.servers.daemon import absent, driver, drop_root, find, free_port, home, running
+from tests.servers.daemon import absent, driver, drop_root, find, home, running
 
 JARS = Path(os.environ.get("WINDROW_HBASE", Path(__file__).parents[2] / "build" / "hbase"))
 OPENED = ("java.lang", "java.lang.reflect", "java.nio", "java.io", "java.net", "java.util", "java.util.concurrent",

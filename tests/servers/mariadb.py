@@ -8,8 +8,9 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from benchmarks.daemon import free_port
 
-from tests.servers.daemon import driver, drop_root, find, free_port, home, running
+from tests.servers.daemon import driver, drop_root, find, home, running
 
 SYSTEM = {"mysql", "information_schema", "performance_schema", "sys"}
 

@@ -9,8 +9,9 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from benchmarks.daemon import free_port
 
-from tests.servers.daemon import driver, drop_root, find, free_port, home, running
+from tests.servers.daemon import driver, drop_root, find, home, running
 
 FOLDERS = tuple(f"/usr/lib/postgresql/{version}/bin" for version in range(20, 12, -1))
 UNSAFE = ("fsync=off", "synchronous_commit=off", "full_page_writes=off", "shared_buffers=64MB")

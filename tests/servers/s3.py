@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 import pytest
+from benchmarks.daemon import free_port, listens
 
-from tests.servers.daemon import absent, driver, find, free_port, home, running
-from tests.servers.ftp import listens
+from tests.servers.daemon import absent, driver, find, home, running
 
 JARS = Path(os.environ.get("WINDROW_S3", Path(__file__).parents[2] / "build" / "s3"))
 KEY = "reader:open sesame"

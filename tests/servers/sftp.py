@@ -14,10 +14,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from benchmarks.daemon import free_port, listens
 
 from tests.servers.account import account
-from tests.servers.daemon import driver, drop_root, find, free_port, home, running
-from tests.servers.ftp import listens
+from tests.servers.daemon import driver, drop_root, find, home, running
 from tests.servers.tree import Served, fill
 from windrow.model import Allowed, Secret, Site
 

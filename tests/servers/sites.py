@@ -15,9 +15,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 import pytest
+from benchmarks.daemon import free_port, listens
 
-from tests.servers.daemon import find, free_port, home, running
-from tests.servers.ftp import listens
+from tests.servers.daemon import find, home, running
 from tests.servers.odd import STRANGE, Odd, odd
 
 HOSTS = {

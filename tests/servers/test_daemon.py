@@ -5,8 +5,7 @@ from __future__ import annotations
 import socket
 
 import pytest
-
-from tests.servers.daemon import free_port
+from benchmarks.daemon import free_port
 
 
 def test_a_free_port_is_given_to_nobody_else_and_a_server_can_listen_on_it() -> None:

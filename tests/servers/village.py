@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 import pytest
+from benchmarks.daemon import free_port, listens
 
-from tests.servers.daemon import find, free_port, home, running
-from tests.servers.ftp import listens
+from tests.servers.daemon import find, home, running
 
 HTTP = """
 daemon off; worker_processes 1; pid {folder}/pid; error_log {folder}/error.log;

@@ -8,9 +8,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
+from benchmarks.daemon import free_port, listens
 
-from tests.servers.daemon import find, free_port, home, running
-from tests.servers.ftp import listens
+from tests.servers.daemon import find, home, running
 from tests.servers.tls import Papers
 from tests.servers.tree import Served, fill
 from windrow.model import Allowed, Secret, Site

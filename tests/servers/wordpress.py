@@ -16,8 +16,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from benchmarks.daemon import free_port
 
-from tests.servers.daemon import absent, drop_root, find, free_port, home, running
+from tests.servers.daemon import absent, drop_root, find, home, running
 from tests.servers.mariadb import connect
 
 PACKAGE = Path("/usr/share/wordpress")

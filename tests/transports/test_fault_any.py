@@ -10,8 +10,8 @@ from contextlib import contextmanager
 from dataclasses import replace
 
 import pytest
+from benchmarks.daemon import free_port
 
-from tests.servers.daemon import free_port
 from tests.servers.script import listening, silence, site
 from tests.servers.tls import Papers
 from tests.servers.tree import LARGE, SMALL, Served

@@ -14,9 +14,9 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+from benchmarks.daemon import free_port, listens
 
-from tests.servers.daemon import free_port, running
-from tests.servers.ftp import listens
+from tests.servers.daemon import running
 
 ROOT = Path(__file__).parent.parent.parent.parent
 NPM = Path(os.environ.get("WINDROW_NPM", ROOT / "build" / "npm"))

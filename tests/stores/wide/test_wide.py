@@ -13,8 +13,8 @@ from collections.abc import Iterator
 from contextlib import closing
 
 import pytest
+from benchmarks.daemon import free_port
 
-from tests.servers.daemon import free_port
 from windrow.errors import ConfigError, StoreError, StoreUnreachable
 from windrow.stores.wide import Family, Put, WideTable, open_table
 from windrow.stores.wide.opening import gateway
