@@ -7,6 +7,7 @@ import shutil
 import sys
 import tempfile
 from collections.abc import Generator
+from multiprocessing.util import Finalize
 from pathlib import Path
 from typing import Any
 
@@ -35,18 +36,11 @@ def is_roomy(folder: Path) -> bool:
 
 # Files of tests and of servers lie in memory where there is room; `tests/crash` keeps a disk. The first process of a run
 # makes one folder for all, and removes it at the end.
-OWN: Path | None = None
 if "TMPDIR" not in os.environ and is_roomy(MEMORY):
-    OWN = Path(tempfile.mkdtemp(prefix="windrow-tests-", dir=MEMORY))
-    OWN.chmod(0o755)  # servers that are other users' look into it
-    tempfile.tempdir = os.environ["TMPDIR"] = str(OWN)
-
-
-def pytest_unconfigure() -> None:
-    """Remove the folder of this run, with what killed processes left in it."""
-    if OWN is not None:
-        shutil.rmtree(OWN, ignore_errors=True)
-
+    OWN = tempfile.mkdtemp(prefix="windrow-tests-", dir=MEMORY)
+    Path(OWN).chmod(0o755)  # servers that are other users' look into it
+    tempfile.tempdir = os.environ["TMPDIR"] = OWN
+    Finalize(None, shutil.rmtree, (OWN, True), exitpriority=-200)  # after multiprocessing removed its own, at -100
 
 pytest.register_assert_rewrite("tests.faults.place")  # its assertions are to tell what they saw
 
