@@ -32,6 +32,18 @@ def test_a_full_head() -> None:
     assert found.translations == (Translation("fr", "/fr", ""),)
 
 
+def test_an_element_that_fits_several_selectors_is_read_once() -> None:
+    found = head(
+        '<meta property="article:published_time" itemprop="datePublished" content="2020-01-02">'
+        '<meta name="robots" itemprop="dateModified" content="noindex">'
+        '<link rel="alternate" itemprop="datePublished" type="application/rss+xml" href="/f">'
+        '<script type="application/ld+json" class="dt-published">{"headline": "Tea"}</script>'
+    )
+    assert found.graph == (("article:published_time", "2020-01-02"),)
+    assert (found.named, len(found.feeds)) == ((("robots", "noindex"),), 1)
+    assert found.json_ld == '{"headline": "Tea"}'
+
+
 def test_dates_come_from_json_ld_first_even_where_it_is_broken() -> None:
     assert head(PAGE).published == "2024-02-03T04:05:06Z"
     assert head(PAGE.replace("datePublished", "other")).published == "2020-01-01"

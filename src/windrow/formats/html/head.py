@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from windrow.formats.html.linked import StructuredData, linked
 from windrow.formats.html.shown_dates import DATED, modified_dates, published_dates
+from windrow.formats.html.tree import search
 from windrow.formats.moment import written
 
 if TYPE_CHECKING:
@@ -153,7 +154,7 @@ def head(tree: LexborHTMLParser) -> PageHead:
     scripts: list[str] = []
     refreshed: list[Related] = []
     dates: list[LexborNode] = []
-    for node in tree.css(_SOUGHT):  # to search a tree once takes less than all that is done with what it yields
+    for node in search(tree, _SOUGHT):  # once takes less than all that is done with what it yields
         tag, attributes = node.tag, node.attributes
         if tag == "meta":
             _meta(attributes, named, graph, writers)

@@ -75,6 +75,15 @@ def parse(text: str | bytes) -> LexborHTMLParser:
         raise StepError("no memory is left for its tree", Reason.MEMORY_LIMIT) from None
 
 
+def search(tree: LexborHTMLParser, selectors: str) -> list[LexborNode]:
+    """Return the elements that fit any of some selectors, each once, in their order in the page.
+
+    Lexbor yields an element for each selector that it fits, one time after the other.
+    """
+    nodes = tree.css(selectors)
+    return [node for at, node in enumerate(nodes) if not at or node.mem_id != nodes[at - 1].mem_id]
+
+
 def silence(tree: LexborHTMLParser) -> None:
     """Take out what shows no text: scripts, styles, drawings. Whoever wants their content reads it before.
 
@@ -84,7 +93,7 @@ def silence(tree: LexborHTMLParser) -> None:
     """
     silent = []
     mute = []
-    for node in tree.css(_SOUGHT):  # all in one search, which takes more than what is done with what it yields
+    for node in search(tree, _SOUGHT):  # all in one, which takes more than what is done with what it yields
         tag = node.tag
         if tag in _SILENT:
             silent.append(node)
