@@ -13,7 +13,8 @@ from windrow.engine.captures.shared_answers import alike
 from windrow.engine.requests.services import service_sources
 from windrow.errors import ConfigError
 from windrow.model import NOTHING, Allowed, Site, Source
-from windrow.politeness.guard import read_allowed
+from windrow.politeness.guard import read_allowed, refusal
+from windrow.reasons import Reason
 from windrow.registry import collection
 
 ALL = Allowed(everything=True)
@@ -56,13 +57,14 @@ def test_warc_files_elsewhere_may_be_private_where_the_source_says_so(private: b
     assert [folder.site.allowed for folder in remote] == [expected] * 2
 
 
-def test_a_service_may_be_at_the_number_that_its_address_names(tmp_path: Path) -> None:
+def test_a_service_may_be_at_a_private_number_since_its_setting_names_it(tmp_path: Path) -> None:
     papers = collection("papers")
-    for url, expected in (("http://127.0.0.1:8070/", read_allowed(["127.0.0.1"])), ("http://grobid.example/", NOTHING)):
+    for url, host in (("http://127.0.0.1:8070/", "127.0.0.1"), ("http://grobid:8070/", "grobid")):
         values = {"papers.grobid": url, "papers.grobid_connections": 1, "papers.grobid_timeout": 60.0}
         names = {setting.name: setting.default for setting in papers.configuration.settings}
         (source,) = service_sources(papers, {**names, **values}, tmp_path, "windrow")
-        assert source.site.allowed == expected
+        assert refusal(host, "127.0.0.1", source.site.allowed) is None
+        assert refusal("elsewhere.example", "127.0.0.1", source.site.allowed) is Reason.PRIVATE_ADDRESS
 
 
 def test_an_answer_is_not_lent_to_a_source_that_may_not_ask_its_host() -> None:

@@ -21,8 +21,7 @@ from windrow.engine.requests.origin_rules import (
 )
 from windrow.engine.run import HarvestRun
 from windrow.errors import ConfigError, StepError
-from windrow.model import FoundUrl, Recorded, Site, Source
-from windrow.politeness.guard import read_allowed
+from windrow.model import Allowed, FoundUrl, Recorded, Site, Source
 from windrow.settings.address import place
 from windrow.settings.configuration import credentials_of
 
@@ -44,7 +43,7 @@ def service_sources(collection: Collection, values: Mapping[str, Any], root: Pat
             name: values[told] if isinstance(told := getattr(one, name), str) else told
             for name in ("connections", "seconds", "largest", "busy")
         }
-        site = Site(**where._asdict(), agent=agent, allowed=read_allowed((), where.host))
+        site = Site(**where._asdict(), agent=agent, allowed=Allowed(hosts=(where.host,)))  # its setting names it
         secret = values.get(one.secret) if one.secret else None
         try:
             where_to = (one.secret_header, one.secret_query, one.secret_prefix)
