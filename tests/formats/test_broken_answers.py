@@ -67,6 +67,7 @@ LENGTHS = {
 }
 CODINGS = {
     "a length beside chunks": ok(b"Content-Length: 3", b"Transfer-Encoding: chunked", rest=CHUNKS),
+    "an empty word behind chunked": ok(b"Transfer-Encoding: chunked,", rest=CHUNKS, lives=OPEN),
     "gzip within chunks": ok(b"Transfer-Encoding: gzip, chunked", rest=CHUNKS, lives=OPEN),
     "identity around chunks": ok(b"Transfer-Encoding: chunked, identity", rest=CHUNKS, body=CHUNKS),
     "an unknown coding": ok(b"Transfer-Encoding: xchunked", rest=CHUNKS, body=CHUNKS),

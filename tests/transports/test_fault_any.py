@@ -8,6 +8,7 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from benchmarks.daemon import free_port
@@ -97,6 +98,24 @@ def test_a_private_number_beside_others_is_passed_over(
         reasons = (Reason.TIMEOUT, Reason.CONNECT_FAILED) if scheme == "https" else (Reason.TIMEOUT,)
         fails(lambda: got(there, "x"), TransientFailure, *reasons)
         assert connected
+
+
+@pytest.mark.parametrize("scheme", ["http", "https"])
+def test_a_name_that_leads_to_a_private_number_later_is_refused_then(
+    scheme: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    numbers = ["127.0.0.1"]
+
+    async def get_twice(connection: Any) -> None:
+        with pytest.raises(TransientFailure):
+            await connection.get("x", Bag())
+        numbers[:] = ["10.0.0.1"]
+        connection._session.connector.clear_dns_cache()  # as time does
+        await connection.get("x", Bag())
+
+    with resolving(monkeypatch, numbers) as (port, _):
+        there = Site(scheme, "a.example", port, timeout=0.3, allowed=read_allowed(["127.0.0.1"]))
+        fails(lambda: on(there, get_twice), TerminalFailure, Reason.PRIVATE_ADDRESS)
 
 
 @pytest.mark.parametrize("scheme", SCHEMES)

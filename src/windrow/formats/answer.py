@@ -278,8 +278,8 @@ def read_head(text: bytes, where: str) -> AnswerHead:
         return AnswerHead(status, text, 0, chunked=False, stays=stays)
     told = said.get(b"content-length")
     if b"transfer-encoding" in said:
-        codings = _words(said[b"transfer-encoding"])
-        chunked = codings[-1] == b"chunked"
+        codings = [*filter(None, _words(said[b"transfer-encoding"]))]  # RFC 9110, section 5.6.1.2
+        chunked = codings[-1:] == [b"chunked"]
         certain = told is None and codings.count(b"chunked") == 1 and not old
         return AnswerHead(status, text, None, chunked, stays and chunked and certain)
     size = None if told is None else _length(told, where)

@@ -131,6 +131,7 @@ class WebConnection(Connection):
         The sink's `validator` makes sure of the latter (If-Range, RFC 9110, section 13.1.5); without
         one all of it is asked for again. Redirects are refused with REDIRECTED.
         """
+        self._has_allowed_number = False
         where = at(self._site, path) if "://" not in path else shown(path, 1000)
         url = self._url(path)
         if sink.start and not sink.validator:
@@ -191,6 +192,7 @@ class WebConnection(Connection):
         A server that sends anything else than these bytes is refused: at once where it sends all of the file. The file
         may end before all of them only where `short` is set.
         """
+        self._has_allowed_number = False
         where = shown(url, 1000)
         asked = {**headers, "Range": f"bytes={start}-{start + length - 1}"}
         try:
