@@ -82,15 +82,9 @@ def start(root: Path, *query: str) -> programs.Process:
 def finish(root: Path) -> int:
     """Run to the end and return the exit code."""
     process = start(root)
-    _, errors = process.communicate(timeout=120)
+    _, errors = process.communicate(timeout=PATIENCE)
     assert process.returncode in {0, 3}, errors.decode()
     return process.returncode
-
-
-def kill(process: programs.Process) -> None:
-    """Kill the run as a power cut would: the engine, and whatever it started shortly after."""
-    os.kill(process.pid, signal.SIGKILL)
-    process.communicate(timeout=30)
 
 
 def kill_when(root: Path, query: str) -> None:

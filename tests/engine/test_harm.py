@@ -15,6 +15,7 @@ import pytest
 from tests.engine.harming import harm
 from tests.engine.roaming import faults, told
 from tests.servers.hostile import BAD, GOOD, answer, answering
+from tests.waiting import PATIENCE, until
 from windrow.engine.fetchers import heartbeat
 from windrow.engine.fetchers.heartbeat import Heartbeat, Overdue
 
@@ -86,25 +87,21 @@ def test_two_wishes_to_stop_end_a_run_whose_fetcher_hangs(tmp_path, number):
         seeds = [f"{server.origin(GOOD)}/0", f"{server.origin(BAD)}/0"]
         command = [sys.executable, "-m", "tests.engine.harming", str(tmp_path), *seeds]
         process = subprocess.Popen(command, cwd=HERE, stderr=subprocess.DEVNULL)
-        until = time.monotonic() + 60
-        while (BAD, "/harm") not in server.asked and time.monotonic() < until:
-            time.sleep(0.02)
+        until(lambda: (BAD, "/harm") in server.asked)
         time.sleep(0.3)
         os.kill(process.pid, number)
         time.sleep(0.3)
         os.kill(process.pid, number)
-        process.wait(60)
+        process.wait(PATIENCE)
 
 
 def test_one_wish_to_stop_does_not_wait_for_a_fetcher_that_hangs(tmp_path):
     with answering(village(b"hang")) as server:
         command = [sys.executable, "-m", "tests.engine.harming", str(tmp_path), f"{server.origin(BAD)}/0"]
         process = subprocess.Popen(command, cwd=HERE, stderr=subprocess.DEVNULL)
-        until = time.monotonic() + 60
-        while (BAD, "/harm") not in server.asked and time.monotonic() < until:
-            time.sleep(0.02)
+        until(lambda: (BAD, "/harm") in server.asked)
         process.terminate()
-        assert process.wait(60) == 130
+        assert process.wait(PATIENCE) == 130
 
 
 def test_a_reading_that_takes_too_long_is_ended_from_within(monkeypatch):

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import gzip
-import time
 
 import pytest
 
 from tests.engine.roaming import LIMITS, change, faults, roam, source, told
 from tests.servers.hostile import BAD, GOOD, answer, answering
-from tests.waiting import PATIENCE
 from windrow.engine.crawl.redirect_chains import ENDLESS_REDIRECTS, HOPS
 from windrow.engine.ledger import Ledger
 
@@ -72,9 +70,7 @@ def test_a_host_that_answers_with_all_that_is_bad_is_crawled_to_its_end_beside_a
             RULES.replace(b"/map", server.origin(BAD).encode() + b"/map"), kind="text/plain"
         )
         answers[BAD, "/map.xml"] = packed(MAP)
-        began = time.monotonic()
         roam(tmp_path, source([f"{server.origin(GOOD)}/0", f"{server.origin(BAD)}/"]), limits=LIMITS)
-        assert time.monotonic() - began < PATIENCE
     rows = told(
         tmp_path,
         "SELECT a.url, v.status, v.reason, v.message, v.etag FROM attempt v JOIN address a ON a.digest = v.address",

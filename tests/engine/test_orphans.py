@@ -15,6 +15,7 @@ import pytest
 from tests.crash.place import RUN, make
 from tests.engine.test_harm import village
 from tests.servers.hostile import BAD, answering
+from tests.waiting import PATIENCE, until
 
 HERE = Path(__file__).parents[2]
 MARK = "WINDROW_TEST_RUN"
@@ -50,8 +51,8 @@ def kill(process: subprocess.Popen[bytes], mark: str) -> set[int]:
     """Kill the first process of a run and no other; return those of it that do not end."""
     process.kill()
     process.wait()
-    until = time.monotonic() + 60
-    while (left := marked(mark)) and time.monotonic() < until:
+    end = time.monotonic() + PATIENCE
+    while (left := marked(mark)) and time.monotonic() < end:
         time.sleep(0.02)
     for pid in left:
         os.kill(pid, 9)
@@ -94,7 +95,5 @@ def test_a_run_that_is_killed_while_a_fetcher_hangs(tmp_path: Path, mark: str) -
     answers: Any = village(b"hang")
     with answering(answers) as server:
         process = start(mark, "-m", "tests.engine.harming", str(tmp_path), f"{server.origin(BAD)}/0")
-        until = time.monotonic() + 60
-        while (BAD, "/harm") not in server.asked and time.monotonic() < until:
-            time.sleep(0.02)
+        until(lambda: (BAD, "/harm") in server.asked)
         assert kill(process, mark) == set()

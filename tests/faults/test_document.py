@@ -1,11 +1,8 @@
 """XML that is hostile or broken: refused for what it is, with line where there is one; the rest is loaded."""
 
-import time
-
 import pytest
 
 from tests.faults.place import DAY, put
-from tests.waiting import PATIENCE
 from windrow.demo.document import pack, specimens
 
 GOOD = specimens("H", 1, 3)
@@ -93,10 +90,8 @@ def test_ten_million_elements_are_refused_in_little_time_and_memory(place):
     good = made.healthy()
     many = HEAD + b"<centreSpecimenSet>" + b"<a/>" * 10_000_000 + b"</centreSpecimenSet>"
     key = put(made.folder("bad"), f"H.{DAY}.1.impc.zip", pack({name(1): many}))
-    began = time.monotonic()
-    made.configure("[limits]\nratio = 2000\n")
+    made.configure("[limits]\nratio = 2000\nseconds = 20\n")  # of CPU time; a reading may take 120
     assert made.run().code == 0
-    assert time.monotonic() - began < PATIENCE
     assert made.item(f"{key}/{name(1)}") == ("xsd", "failed", "too_many_elements")
     assert made.xml_log(name(1))[0][0] == "TooManyElements"
     made.whole(good)

@@ -27,7 +27,9 @@ def test_sources_that_accept_and_say_nothing(place):
             made.source(scheme, f"{scheme}://127.0.0.1:{port}/", timeout=0.5, attempts=2)
         began = time.monotonic()
         assert made.run().code == 3
-        assert time.monotonic() - began < PATIENCE
+        assert (
+            time.monotonic() - began < 100
+        )  # two attempts of half a second each; of the usual minute each they take 120
     for scheme in SCHEMES:
         failed, reason, comment = made.tasks(scheme)[0]
         assert (failed, reason) == (1, "timeout")

@@ -12,6 +12,7 @@ import pytest
 
 from tests.requests.installed import Place
 from tests.toy_collection.server import Glossary
+from tests.waiting import until
 
 
 @pytest.fixture
@@ -65,8 +66,8 @@ def test_a_run_of_an_installed_collection_that_is_killed_goes_on(environment, se
     windrow = Place(environment, tmp_path)
     configure(windrow, server)
     process = windrow.start("run", "glossary")
-    while not any("page=2" in one for one in server.asked):
-        time.sleep(0.02)
+    until(lambda: any("page=2" in one for one in server.asked))
+    assert process.poll() is None
     os.killpg(process.pid, signal.SIGKILL)
     process.communicate()
     windrow("run", "glossary")

@@ -7,6 +7,8 @@ import threading
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager, suppress
 
+from tests.waiting import PATIENCE
+
 Talk = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
 BROKEN = (OSError, asyncio.IncompleteReadError, asyncio.LimitOverrunError, asyncio.CancelledError)
 """How a conversation may end that nobody minds."""
@@ -46,9 +48,9 @@ def served(talk: Talk, addresses: tuple[str, ...], port: int = 0) -> Iterator[in
 
     thread = threading.Thread(target=lambda: asyncio.run(serve()), daemon=True)
     thread.start()
-    assert ready.wait(10)
+    assert ready.wait(PATIENCE)
     try:
         yield ports[0]
     finally:
         loops[0].call_soon_threadsafe(over.set)
-        thread.join(10)
+        thread.join(PATIENCE)

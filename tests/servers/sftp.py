@@ -19,6 +19,7 @@ from benchmarks.daemon import free_port, listens
 from tests.servers.account import account
 from tests.servers.daemon import driver, drop_root, find, home, running
 from tests.servers.tree import Served, fill
+from tests.waiting import PATIENCE
 from windrow.model import Allowed, Secret, Site
 
 
@@ -102,7 +103,7 @@ def asyncssh_server(root: Path, folder: Path, sftp: Any = None, keys: Sequence[A
 
     thread = threading.Thread(target=loop.run_until_complete, args=(serve(),), daemon=True)
     thread.start()
-    assert started.wait(10)
+    assert started.wait(PATIENCE)
     (folder / "word").write_text("open sesame\n")
     (folder / "wrong").write_text("open barley")
     site = Site(
