@@ -170,6 +170,20 @@ def test_a_pool_whose_results_are_left_serves_the_next_run(tmp_path):
     pool.close()
 
 
+def test_a_pool_whose_results_are_not_all_taken_refuses_another_run(tmp_path):
+    """Both would have the same workers: the second would end those that the first waits for."""
+    jobs = kept(tmp_path, [f"word{number}" for number in range(100)])
+    pool = Pool(WorkerConfig(TOY, tmp_path, Limits(), {}), size=2, batch=4)
+    first = pool.run(iter(jobs))
+    taken = [next(first)]
+    with pytest.raises(RuntimeError, match="at another run"):
+        pool.run_alone(jobs[0])
+    taken += first
+    assert [job.item.key for job, _ in taken] == [job.item.key for job in jobs]
+    assert pool.run_alone(jobs[0]).result.count == len("word0")
+    pool.close()
+
+
 def test_memory_is_bounded(read):
     results = read(["a", "eat", "b"], memory=256 << 20)
     assert [reading.reason for _, reading in results] == [None, Reason.MEMORY_LIMIT, None]
