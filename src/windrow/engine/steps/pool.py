@@ -115,6 +115,8 @@ class _Worker:
 
     def send(self, batch: _Batch, jobs: list[int], message: bytes) -> None:
         """Send jobs of a batch; that the worker is dead is noticed when its results are asked for."""
+        if not self.hand:
+            self._clock = ReadingClock()  # while it had nothing in hand no job took any time
         self.hand.append(_Sent(batch, jobs, self._count, len(message)))
         self._count += len(jobs)
         with suppress(OSError):
