@@ -13,7 +13,8 @@ import pytest
 from tests.engine.roaming import change, told
 from tests.engine.summarising import PAGES
 from tests.engine.test_visited import A, generations, page, reasons
-from tests.engine.unsteady import follow_unsteadily, note, note_unsteadily, summarise_unsteadily
+from tests.engine.unsteady import follow_unsteadily, note, note_address, note_unsteadily, summarise_unsteadily
+from tests.engine.unsteady import unread as no_step_reads
 from tests.engine.visited import Visits, summarise
 from tests.requests.workshop import Server, Workshop, collection, documents
 from windrow.contract import Collection, Settle
@@ -211,5 +212,28 @@ def test_an_answer_that_was_not_followed_is_followed_by_the_next_run_and_its_rec
     assert set(shop.records()) == {"one", "two"}
     assert count_unread(shop.ledger(), made) == []
     assert "/one" not in api.paths()[asked:]
+    api.close()
+    service.close()
+
+
+def test_a_record_stays_where_its_visit_is_taken_again_and_not_read(
+    tmp_path: Path, cause: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is taken again since its answer is followed late: what it offers was not known."""
+    api = Server(documents({"one": f"(die while {cause})".encode()}))
+    service = Server(lambda asked: (200, b"", {}))
+    made = collection(note_address, follow=follow_unsteadily)
+    shop = Workshop(tmp_path, api, service, made)
+    shop.run()
+    address = f"{api.url}one"
+    assert shop.records()[address] == {"offers": []}
+    cause.unlink()
+    with no_step_reads(monkeypatch):
+        shop.run()
+    assert shop.records()[address] == {"offers": []}
+    assert [(one.phase, one.reason) for one in count_unread(shop.ledger(), made)] == [("read", Reason.TIME_LIMIT)]
+    shop.run()
+    assert shop.records()[address] == {"offers": ["one"]}
+    assert count_unread(shop.ledger(), made) == []
     api.close()
     service.close()
