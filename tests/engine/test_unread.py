@@ -23,6 +23,7 @@ from windrow.engine.ledger import Ledger
 from windrow.engine.ledger.moment import spell
 from windrow.engine.operator import choose, choose_for, retry
 from windrow.engine.steps.unread import UnreadCount, count_unread
+from windrow.errors import ReaderFailed
 from windrow.model import Limits
 from windrow.reasons import Reason
 
@@ -234,6 +235,50 @@ def test_a_record_stays_where_its_visit_is_taken_again_and_not_read(
     assert [(one.phase, one.reason) for one in count_unread(shop.ledger(), made)] == [("read", Reason.TIME_LIMIT)]
     shop.run()
     assert shop.records()[address] == {"offers": ["one"]}
+    assert count_unread(shop.ledger(), made) == []
+    api.close()
+    service.close()
+
+
+def test_a_replay_that_could_not_read_what_was_read_leaves_the_records_in_place(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    api = Server(documents({"one": b"1", "two": b"2"}))
+    service = Server(lambda asked: (200, b"", {}))
+    made = collection(note)
+    shop = Workshop(tmp_path, api, service, made)
+    shop.run()
+    records = shop.records()
+    assert set(records) == {"one", "two"}
+    with (
+        no_step_reads(monkeypatch),
+        pytest.raises(ReaderFailed, match=r"2 documents could .*\(time_limit: 2\), so") as e,
+    ):
+        shop.replay()
+    assert "windrow replay" in e.value.hint
+    assert shop.records() == records
+    assert count_unread(shop.ledger(), made) == [], "the store in use has read them"
+    shop.replay()
+    assert shop.records() == records
+    api.close()
+    service.close()
+
+
+def test_what_a_replay_could_not_read_first_is_read_by_the_next_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The run that asked for it was stopped before the step: the store in use does not tell of it."""
+    api = Server(documents({"one": b"1"}))
+    service = Server(lambda asked: (200, b"", {}))
+    made = collection(note)
+    shop = Workshop(tmp_path, api, service, made)
+    shop.run(phases=frozenset())
+    with no_step_reads(monkeypatch):
+        shop.replay()
+    assert shop.records() == {}
+    assert [(one.reason, one.documents) for one in count_unread(shop.ledger(), made)] == [(Reason.TIME_LIMIT, 2)]
+    shop.run()
+    assert set(shop.records()) == {"one"}
     assert count_unread(shop.ledger(), made) == []
     api.close()
     service.close()

@@ -64,7 +64,7 @@ class Settling:
     def run(self) -> None:
         """Settle all visits, then those whose services answered; read again what must be; let the store finish."""
         run, version_store = self._run, self._version_store
-        again = self._unread.due()
+        again = [] if run.harvest.reread else self._unread.due()
         count = run.ledger.attempts.count_after(version_store.checkpoint()) + len(again)
         run.progress.begin(self._step.phase, count)
         try:
@@ -369,7 +369,9 @@ class Settling:
         entries = self._entries(page)
         # First what was not read: the store is told that it is settled.
         failed = {one.recorded.seq: reason for one in page if (reason := self._own_fault(one.result))}
-        if failed:
+        if self._run.harvest.reread:  # the store in use may have read them
+            self._run.harvest.unread |= failed
+        elif failed:
             with self._run.ledger.writing() as writer:
                 self._unread.note(writer, failed)
         self._version_store.settle([entry for entry in entries if entry is not None], upto, self._run.session)
