@@ -16,7 +16,7 @@ from tests.engine.test_visited import A, generations, page, reasons
 from tests.engine.unsteady import follow_unsteadily, note, note_address, note_unsteadily, summarise_unsteadily
 from tests.engine.unsteady import unread as no_step_reads
 from tests.engine.visited import Visits, summarise
-from tests.requests.workshop import Server, Workshop, collection, documents
+from tests.requests.workshop import Server, Workshop, collection, documents, send_form
 from windrow.contract import Collection, Settle
 from windrow.engine.clock import now
 from windrow.engine.ledger import Ledger
@@ -279,6 +279,51 @@ def test_what_a_replay_could_not_read_first_is_read_by_the_next_run(
     assert [(one.reason, one.documents) for one in count_unread(shop.ledger(), made)] == [(Reason.TIME_LIMIT, 2)]
     shop.run()
     assert set(shop.records()) == {"one"}
+    assert count_unread(shop.ledger(), made) == []
+    api.close()
+    service.close()
+
+
+def test_what_is_to_be_taken_again_since_it_is_followed_late_has_the_reason_for_that(
+    tmp_path: Path, cause: Path
+) -> None:
+    api = Server(documents({"one": f"(die while {cause})".encode()}))
+    service = Server(lambda asked: (200, b"", {}))
+    made = collection(note, follow=follow_unsteadily)
+    shop = Workshop(tmp_path, api, service, made)
+    shop.run()
+    cause.unlink()
+    shop.run(phases=frozenset())
+    assert [(one.phase, one.reason) for one in count_unread(shop.ledger(), made)] == [("read", Reason.WORKER_DIED)]
+    shop.run()
+    assert set(shop.records()) == {"one"}
+    assert count_unread(shop.ledger(), made) == []
+    api.close()
+    service.close()
+
+
+def test_what_was_not_read_and_then_asks_a_service_that_is_away_is_not_read_again_by_each_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    away = [True]
+    api = Server(documents({"one.pdf": b"1"}))
+    service = Server(lambda asked: (503 if away else 200, b"answer", {}))
+    made = collection(send_form)
+    shop = Workshop(tmp_path, api, service, made)
+    with no_step_reads(monkeypatch):
+        shop.run()
+    assert sum(one.documents for one in count_unread(shop.ledger(), made)) == 2
+    shop.run()
+    assert len(shop.waiting()) == 1
+    assert count_unread(shop.ledger(), made) == []
+    away.clear()
+    with no_step_reads(monkeypatch):
+        shop.ask_next()
+        shop.run()
+    assert shop.waiting() == {}
+    assert [(one.reason, one.documents) for one in count_unread(shop.ledger(), made)] == [(Reason.TIME_LIMIT, 1)]
+    shop.run()
+    assert shop.records()["one.pdf"]["body"] == "answer"
     assert count_unread(shop.ledger(), made) == []
     api.close()
     service.close()

@@ -405,7 +405,9 @@ class Settling:
         run, failed = self._run, 0
         with run.ledger.writing() as writer:
             if not run.harvest.reread:  # a replay may be stopped, and what is in place is as it was
-                self._unread.remove(writer, [one.recorded.seq for one in page if self._is_read(one.result)])
+                read = [one for one in page if self._own_fault(one.result) is None]
+                self._unread.wait(writer, [one.recorded.seq for one in read if _asks(one.result)])
+                self._unread.remove(writer, [one.recorded.seq for one in read if not _asks(one.result)])
             for one in page:
                 reason = self._fault(one.result)
                 failed += reason is not None
@@ -429,10 +431,6 @@ class Settling:
     def _own_fault(self, result: Any) -> Reason | None:
         reason = self._fault(result)
         return reason if reason in OWN_FAULTS else None
-
-    def _is_read(self, result: Any) -> bool:
-        """Tell whether a step came to its end: what asks services is taken again with their answers, and may fail."""
-        return self._own_fault(result) is None and not _asks(result)
 
     def _read_again(self) -> None:
         """Read once more what stands for another version than it did, and could not be had then."""
