@@ -179,11 +179,10 @@ class Pool:
     ) -> Iterator[tuple[AnyJob, Done]]:
         """Yield each job with its result, in order; `jobs` is drawn from as room allows.
 
-        `pulse` is called at least once a second while results are waited for: a document may take its time. Raises
-        RuntimeError where the results of another run are neither all taken nor closed: the two would share the workers.
+        `pulse` is called at least once a second while results are waited for: a document may take its time. Asserts
+        that the results of another run are all taken, or that it is closed: the two would share the workers.
         """
-        if self._is_running:
-            raise RuntimeError("the pool is at another run: take all of its results, or close it, before the next one")
+        assert not self._is_running, "the pool is at another run: take all of its results, or close it, before the next"
         self._is_running = True
         try:
             yield from self._results(iter(jobs), batch, pulse)
