@@ -46,7 +46,7 @@ from windrow.engine.clock import now
 from windrow.engine.ledger import Ledger
 from windrow.engine.ledger.addresses import ELSEWHERE, AddressRow
 from windrow.engine.progress import Progress
-from windrow.engine.rebuild import rebuild
+from windrow.engine.rebuild import rebuild, settle_unread
 from windrow.engine.requests.answers import allowed_origins, body_of
 from windrow.engine.requests.services import is_archived, service_sources
 from windrow.engine.requests.waiting import ServiceWait, service_wait, waits_told
@@ -157,6 +157,8 @@ class RecordAdapter:
                 if not session.stops:
                     with closing(self._open_store(old)) as before, closing(RecordStore(new)) as after:
                         after.carry_over(before, {one.name for one in sources})
+                        lost = record_changes.visits_saying_less(before, after, made.unread)
+                    settle_unread(session.ledger, self._collection, made.unread, lost, old)
 
             told = rebuild(session, old, new, build, lambda: record_changes.count_versions(old, new))
         return Replayed(session.ordinal, versions=RereadCount(session.ordinal, *told))

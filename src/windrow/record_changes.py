@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import closing
 from datetime import datetime
 from functools import lru_cache
@@ -74,6 +74,15 @@ def count_versions(old: Path, new: Path) -> tuple[int, int, int]:
         said = {(one.key, one.digest, one.change) for one in before.versions()}
         made = [(one.key, one.digest, one.change) for one in after.versions()]
         return len(said), len(made), sum(one not in said for one in made)
+
+
+def visits_saying_less(before: RecordStore, after: RecordStore, visits: Iterable[int]) -> list[int]:
+    """Return those visits that said something of a record in one store and do not in the one that replaces it."""
+    lost = []
+    for visit in visits:
+        said, left = ({one.key for one in store.statements([visit]) if one.reason is None} for store in (before, after))
+        lost += [visit] if said - left else []
+    return lost
 
 
 def difference(before: Any, after: Any) -> str:

@@ -13,7 +13,7 @@ from windrow.app import Windrow
 from windrow.contract import Derive, Settle
 from windrow.engine import session
 from windrow.engine.run import HarvestRun
-from windrow.engine.steps import deriving, settling
+from windrow.engine.steps import deriving, settled_pages, settling
 
 
 def main(root: Path, collection: str, point: str, name: str) -> None:
@@ -31,7 +31,7 @@ def main(root: Path, collection: str, point: str, name: str) -> None:
         end(run)
         deriving.derive_step(run, step)
 
-    def amid(work: settling.Settling, page: list[settling.SettledVisit], upto: int) -> None:
+    def amid(work: settling.Settling, page: list[settled_pages.SettledVisit], upto: int) -> None:
         settle_page(work, page, upto)
         end(work._run)
 
@@ -39,7 +39,7 @@ def main(root: Path, collection: str, point: str, name: str) -> None:
     if point == "before":
         session.WORK[Settle] = before_settling
     elif point == "amid":
-        settling.PAGE = 1
+        settled_pages.PAGE = 1
         settling.Settling._settle_page = amid  # type: ignore[method-assign, assignment]
     else:
         session.WORK[Derive] = before_deriving

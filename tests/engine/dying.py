@@ -11,7 +11,7 @@ from pathlib import Path
 
 from tests.engine.visited import summarise
 from windrow.collections.pages.database.store import SummaryStore
-from windrow.engine.steps import settling
+from windrow.engine.steps import settled_pages
 
 
 class Dying(SummaryStore):
@@ -34,5 +34,6 @@ class Dying(SummaryStore):
 
 
 if __name__ == "__main__":
-    settling.SECONDS = 3600.0  # batches by count alone, however slow the machine is: rows are numbered in their order
+    # Batches by count alone, however slow the machine is: rows are numbered in their order.
+    settled_pages.SECONDS = 3600.0
     sys.exit(summarise(Path(sys.argv[1]), Dying))

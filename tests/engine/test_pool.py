@@ -14,6 +14,7 @@ import pytest
 
 from tests.engine.toy import TOY
 from windrow.engine.fetchers.message import Job
+from windrow.engine.reading_clock import ASLEEP
 from windrow.engine.runtime import CONTEXT
 from windrow.engine.steps.pool import Pool
 from windrow.engine.steps.worker import Outbox, WorkerConfig, received
@@ -167,6 +168,40 @@ def test_a_pool_whose_results_are_left_serves_the_next_run(tmp_path):
     assert next(left)[0].item.key == "word0"
     left.close()
     assert [job.item.key for job, _ in pool.run(iter(jobs[50:]))] == [job.item.key for job in jobs[50:]]
+    pool.close()
+
+
+def test_a_pool_whose_results_are_not_all_taken_refuses_another_run(tmp_path):
+    """Both would have the same workers: the second would end those that the first waits for."""
+    jobs = kept(tmp_path, [f"word{number}" for number in range(100)])
+    pool = Pool(WorkerConfig(TOY, tmp_path, Limits(), {}), size=2, batch=4)
+    first = pool.run(iter(jobs))
+    taken = [next(first)]
+    with pytest.raises(AssertionError, match="at another run"):
+        pool.run_alone(jobs[0])
+    taken += first
+    assert [job.item.key for job, _ in taken] == [job.item.key for job in jobs]
+    assert pool.run_alone(jobs[0]).result.count == len("word0")
+    pool.close()
+
+
+def test_the_time_that_a_worker_was_idle_is_no_documents(tmp_path):
+    jobs = kept(tmp_path, ["a", "b"])
+    pool = Pool(WorkerConfig(TOY, tmp_path, Limits(seconds=0.5), {}), size=1)
+    assert pool.run_alone(jobs[0]).result.reason is None
+    (worker,) = pool._workers.values()
+    worker.watch(0.5)
+    worker._clock.wall_seconds = 0.5 * ASLEEP + 1  # as it is where another worker was at work for so long
+    os.kill(worker.process.pid, signal.SIGSTOP)  # it is seen before it takes the job
+    beats = []
+
+    def pulse():
+        beats.append(monotonic())
+        if len(beats) == 2:
+            os.kill(worker.process.pid, signal.SIGCONT)
+
+    assert pool.run_alone(jobs[1], pulse).result.reason is None
+    assert len(beats) >= 2
     pool.close()
 
 

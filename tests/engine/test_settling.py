@@ -9,7 +9,7 @@ import pytest
 
 from tests.engine.summarising import ask, gather
 from tests.waiting import until
-from windrow.engine.steps.settling import HELD, PAGE, SECONDS, SettledVisit, _pages
+from windrow.engine.steps.settled_pages import HELD, PAGE, SECONDS, SettledVisit, pages
 from windrow.model import ArchivePlace, KeptResponse, Recorded, Visit
 
 STATES = """
@@ -144,18 +144,18 @@ def test_the_same_bytes_with_another_last_modified_are_described_anew(site, ngin
         assert link.execute(revisits).fetchone() == (1,), "its bytes were known"
 
 
-@pytest.mark.parametrize(("size", "pages"), [(1000, [PAGE, 44]), (HELD // 2, [2] * 150), (HELD, [1] * 300)])
-def test_what_is_told_at_once_is_bounded_in_visits_and_in_bytes(size, pages):
+@pytest.mark.parametrize(("size", "counts"), [(1000, [PAGE, 44]), (HELD // 2, [2] * 150), (HELD, [1] * 300)])
+def test_what_is_told_at_once_is_bounded_in_visits_and_in_bytes(size, counts):
     at = datetime(2026, 1, 1, tzinfo=UTC)
     visit = Visit(
         1, "https://example.org/", 0, True, at, 0.1, 200, KeptResponse("sha256:0", size, ArchivePlace("a", 0, 9))
     )
     told = [SettledVisit(Recorded(number, 1, at, "site", visit), "read") for number in range(300)]
-    found = list(_pages(iter(told)))
-    assert [len(page) for page in found] == pages
+    found = list(pages(iter(told)))
+    assert [len(page) for page in found] == counts
     assert [one for page in found for one in page] == told
     unread = [one._replace(result=None) for one in told]
-    assert [len(page) for page in _pages(iter(unread))] == [PAGE, 44]
+    assert [len(page) for page in pages(iter(unread))] == [PAGE, 44]
 
 
 def test_what_takes_long_is_told_by_time_so_that_a_kill_loses_little():
@@ -163,6 +163,6 @@ def test_what_takes_long_is_told_by_time_so_that_a_kill_loses_little():
     visit = Visit(1, "https://example.org/", 0, True, at, 0.1, 404)
     told = [SettledVisit(Recorded(number, 1, at, "site", visit), None) for number in range(100)]
     ticks = iter(range(10_000))
-    found = list(_pages(iter(told), clock=lambda: float(next(ticks))))
+    found = list(pages(iter(told), clock=lambda: float(next(ticks))))
     assert [one for page in found for one in page] == told
     assert max(len(page) for page in found) <= int(SECONDS)

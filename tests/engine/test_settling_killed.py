@@ -13,7 +13,7 @@ from tests import programs
 from tests.collections.pages.database.chronicle import rows, tables
 from tests.engine.visited import HTML, Visits, summarise
 from windrow.collections.pages.database.store import SummaryStore
-from windrow.engine.steps import settling
+from windrow.engine.steps import settled_pages, settling
 
 PAGES = 300
 TIMED = {"duplicate_summary", "windrow_settled"}
@@ -29,7 +29,7 @@ def page(text: str, number: int) -> bytes:
 def by_count():
     """Commit by count alone, however slow the machine is: rows are numbered in the order of batches."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(settling, "SECONDS", 3600.0)
+        patch.setattr(settled_pages, "SECONDS", 3600.0)
         yield
 
 
@@ -103,5 +103,6 @@ def test_killed_again_and_again(visited, whole, tmp_path):
 
 def test_page_by_page_as_in_large_batches(visited, whole, tmp_path, monkeypatch):
     monkeypatch.setattr(settling, "PAGE", 7)
+    monkeypatch.setattr(settled_pages, "PAGE", 7)
     monkeypatch.setattr(settling, "READ_AHEAD", 20)
     assert said(copied(visited, tmp_path))[0] == whole[0]

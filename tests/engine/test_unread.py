@@ -13,15 +13,17 @@ import pytest
 from tests.engine.roaming import change, told
 from tests.engine.summarising import PAGES
 from tests.engine.test_visited import A, generations, page, reasons
-from tests.engine.unsteady import follow_unsteadily, note, note_unsteadily, summarise_unsteadily
+from tests.engine.unsteady import follow_unsteadily, note, note_address, note_unsteadily, summarise_unsteadily
+from tests.engine.unsteady import unread as no_step_reads
 from tests.engine.visited import Visits, summarise
-from tests.requests.workshop import Server, Workshop, collection, documents
+from tests.requests.workshop import Server, Workshop, collection, documents, send_form
 from windrow.contract import Collection, Settle
 from windrow.engine.clock import now
 from windrow.engine.ledger import Ledger
 from windrow.engine.ledger.moment import spell
 from windrow.engine.operator import choose, choose_for, retry
 from windrow.engine.steps.unread import UnreadCount, count_unread
+from windrow.errors import ReaderFailed
 from windrow.model import Limits
 from windrow.reasons import Reason
 
@@ -211,5 +213,117 @@ def test_an_answer_that_was_not_followed_is_followed_by_the_next_run_and_its_rec
     assert set(shop.records()) == {"one", "two"}
     assert count_unread(shop.ledger(), made) == []
     assert "/one" not in api.paths()[asked:]
+    api.close()
+    service.close()
+
+
+def test_a_record_stays_where_its_visit_is_taken_again_and_not_read(
+    tmp_path: Path, cause: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is taken again since its answer is followed late: what it offers was not known."""
+    api = Server(documents({"one": f"(die while {cause})".encode()}))
+    service = Server(lambda asked: (200, b"", {}))
+    made = collection(note_address, follow=follow_unsteadily)
+    shop = Workshop(tmp_path, api, service, made)
+    shop.run()
+    address = f"{api.url}one"
+    assert shop.records()[address] == {"offers": []}
+    cause.unlink()
+    with no_step_reads(monkeypatch):
+        shop.run()
+    assert shop.records()[address] == {"offers": []}
+    assert [(one.phase, one.reason) for one in count_unread(shop.ledger(), made)] == [("read", Reason.TIME_LIMIT)]
+    shop.run()
+    assert shop.records()[address] == {"offers": ["one"]}
+    assert count_unread(shop.ledger(), made) == []
+    api.close()
+    service.close()
+
+
+def test_a_replay_that_could_not_read_what_was_read_leaves_the_records_in_place(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    api = Server(documents({"one": b"1", "two": b"2"}))
+    service = Server(lambda asked: (200, b"", {}))
+    made = collection(note)
+    shop = Workshop(tmp_path, api, service, made)
+    shop.run()
+    records = shop.records()
+    assert set(records) == {"one", "two"}
+    with (
+        no_step_reads(monkeypatch),
+        pytest.raises(ReaderFailed, match=r"2 documents could .*\(time_limit: 2\), so") as e,
+    ):
+        shop.replay()
+    assert "windrow replay" in e.value.hint
+    assert shop.records() == records
+    assert count_unread(shop.ledger(), made) == [], "the store in use has read them"
+    shop.replay()
+    assert shop.records() == records
+    api.close()
+    service.close()
+
+
+def test_what_a_replay_could_not_read_first_is_read_by_the_next_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The run that asked for it was stopped before the step: the store in use does not tell of it."""
+    api = Server(documents({"one": b"1"}))
+    service = Server(lambda asked: (200, b"", {}))
+    made = collection(note)
+    shop = Workshop(tmp_path, api, service, made)
+    shop.run(phases=frozenset())
+    with no_step_reads(monkeypatch):
+        shop.replay()
+    assert shop.records() == {}
+    assert [(one.reason, one.documents) for one in count_unread(shop.ledger(), made)] == [(Reason.TIME_LIMIT, 2)]
+    shop.run()
+    assert set(shop.records()) == {"one"}
+    assert count_unread(shop.ledger(), made) == []
+    api.close()
+    service.close()
+
+
+def test_what_is_to_be_taken_again_since_it_is_followed_late_has_the_reason_for_that(
+    tmp_path: Path, cause: Path
+) -> None:
+    api = Server(documents({"one": f"(die while {cause})".encode()}))
+    service = Server(lambda asked: (200, b"", {}))
+    made = collection(note, follow=follow_unsteadily)
+    shop = Workshop(tmp_path, api, service, made)
+    shop.run()
+    cause.unlink()
+    shop.run(phases=frozenset())
+    assert [(one.phase, one.reason) for one in count_unread(shop.ledger(), made)] == [("read", Reason.WORKER_DIED)]
+    shop.run()
+    assert set(shop.records()) == {"one"}
+    assert count_unread(shop.ledger(), made) == []
+    api.close()
+    service.close()
+
+
+def test_what_was_not_read_and_then_asks_a_service_that_is_away_is_not_read_again_by_each_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    away = [True]
+    api = Server(documents({"one.pdf": b"1"}))
+    service = Server(lambda asked: (503 if away else 200, b"answer", {}))
+    made = collection(send_form)
+    shop = Workshop(tmp_path, api, service, made)
+    with no_step_reads(monkeypatch):
+        shop.run()
+    assert sum(one.documents for one in count_unread(shop.ledger(), made)) == 2
+    shop.run()
+    assert len(shop.waiting()) == 1
+    assert count_unread(shop.ledger(), made) == []
+    away.clear()
+    with no_step_reads(monkeypatch):
+        shop.ask_next()
+        shop.run()
+    assert shop.waiting() == {}
+    assert [(one.reason, one.documents) for one in count_unread(shop.ledger(), made)] == [(Reason.TIME_LIMIT, 1)]
+    shop.run()
+    assert shop.records()["one.pdf"]["body"] == "answer"
+    assert count_unread(shop.ledger(), made) == []
     api.close()
     service.close()

@@ -60,6 +60,11 @@ def note(task: Task) -> list[Observation]:
     return [Observation(offer.key, {"body": task.part(offer).decode()}) for offer in task.offers]
 
 
+def note_address(task: Task) -> Observation:
+    """Make a record of a document by its address, whatever it offers."""
+    return Observation(task.item.key, {"offers": [offer.key for offer in task.offers]})
+
+
 def follow_unsteadily(source: Source, learned: Mapping[str, Any], answer: Answer) -> FollowResult:
     """Offer each document of an index."""
     _fail(answer.view)

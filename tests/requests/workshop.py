@@ -28,6 +28,7 @@ from windrow.contract import (
     Task,
 )
 from windrow.engine.ledger import Ledger
+from windrow.engine.progress import Progress
 from windrow.engine.session import Session
 from windrow.model import Source
 from windrow.record_adapter import RecordAdapter
@@ -233,9 +234,12 @@ class Workshop:
         shop._open(root, made)
         return shop
 
-    def run(self) -> None:
+    def run(self, phases: frozenset[str] | None = None) -> None:
         with Session(setup_of(self.workspace), "run") as session:
-            session.harvest(self.adapter.harvest(self.workspace))
+            session.harvest(self.adapter.harvest(self.workspace), phases=phases)
+
+    def replay(self) -> None:
+        self.adapter.replay(self.workspace, setup_of(self.workspace), Progress(quiet=True))
 
     def records(self) -> dict[str, Any]:
         with self.adapter._store(self.workspace) as store:

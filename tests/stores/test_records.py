@@ -48,6 +48,25 @@ def test_a_record_is_said_to_be_gone_by_a_name_it_went_by_and_nothing_is_where_n
     store.close()
 
 
+def test_what_a_visit_said_stays_where_it_is_not_read_again_by_no_fault_of_its_bytes(tmp_path):
+    store = RecordStore(tmp_path / "a.db")
+
+    def told(*results):
+        return Observed(5, datetime(2026, 1, 5, tzinfo=UTC), "http://a.example/", "a", results)
+
+    store.settle([told(Observation("k", {"n": 1}), Observation("l", {"n": 1}))], 5, 1)
+    store.settle([told(Skip(Reason.TIME_LIMIT, "", "stopped"))], 5, 2)
+    assert {one.key: one.value for one in store.versions()} == {"k": {"n": 1}, "l": {"n": 1}}
+    assert [(one.reason, one.message) for one in store.skipped(visits=[5])] == [(Reason.TIME_LIMIT, "stopped")]
+    assert list(store.written_versions((2, 2))) == []
+    store.settle([told(Observation("k", {"n": 2}), Skip(Reason.STEP_FAILED, "l"))], 5, 3)
+    assert {one.key: one.value for one in store.versions()} == {"k": {"n": 2}, "l": {"n": 1}}
+    store.settle([told(Skip(Reason.NOT_VALID))], 5, 4)
+    assert store.count() == (0, 0), "of its bytes, which were read, nothing is made any more"
+    assert not list(store.faults())
+    store.close()
+
+
 def test_half_a_character_of_a_source_is_stored_as_a_mark_and_stops_nothing(tmp_path):
     store = RecordStore(tmp_path / "records.db")
     half = "\ud800 half"

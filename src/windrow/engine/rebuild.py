@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Callable, Sequence
+from collections import Counter
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import closing, suppress
 from pathlib import Path
 from typing import TypeVar
 
+from windrow import contract
+from windrow.display import counted
+from windrow.engine.ledger import Ledger
 from windrow.engine.release import released
 from windrow.engine.session import Session
-from windrow.errors import Stopped, StoreError
+from windrow.engine.steps.unread import UnreadVisits
+from windrow.errors import ReaderFailed, Stopped, StoreError
+from windrow.reasons import Reason
 from windrow.stores.sqlite_file import close_into_file, empty_wal, make_scratch, remove_scratch
 
 Compared = TypeVar("Compared")
@@ -44,6 +50,27 @@ def rebuild(
             _empty(old)
             new.replace(old)
     return compared
+
+
+def settle_unread(
+    ledger: Ledger, collection: contract.Collection, unread: Mapping[int, Reason], lost: Collection[int], old: Path
+) -> None:
+    """Have later runs read the visits again that a replay could not read, and not by the fault of their documents.
+
+    `lost` are those of them of which `old` says more: ReaderFailed is raised for any, so that it stays in place.
+    """
+    if lost:
+        reasons = Counter(str(unread[one]) for one in lost)
+        told = ", ".join(f"{reason}: {count}" for reason, count in sorted(reasons.items()))
+        raise ReaderFailed(
+            f"{counted(len(lost), 'document')} could not be read again ({told}), so {old.name} is as it was",
+            hint="remove the cause, such as too low a limit or a fault of the step; then: windrow replay",
+        )
+    for step in collection.steps:
+        if isinstance(step, contract.Settle):
+            known = UnreadVisits(ledger, collection.name, collection.phase(step.phase), step.version)
+            with ledger.writing() as writer:
+                known.note(writer, {visit: reason for visit, reason in unread.items() if visit not in known})
 
 
 def _empty(old: Path) -> None:

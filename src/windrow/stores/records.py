@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 from windrow.contract import Look, Observation, Observed, Skip, Waits
 from windrow.digest import digest, number
 from windrow.query.parse import Query
-from windrow.reasons import Reason
+from windrow.reasons import OWN_FAULTS, Reason
 from windrow.stores import record_index
 from windrow.stores.record_index import FoundEntries
 from windrow.stores.record_tables import SCHEMA, forget_names, key_of, key_of_alias, keyed, record_of, rename
@@ -135,7 +135,7 @@ class RecordStore:
             note_earlier_sessions(self._connection, read)
 
     def settle(self, entries: Sequence[Any], checkpoint: int, session: int = 0) -> None:
-        """Write what visits said, up to a visit; what one of them said before is replaced.
+        """Write what visits said, up to a visit; what one of them said before is replaced, unless it was not read now.
 
         What changed by it belongs to the session; with number 0, to the one that writes next.
         """
@@ -170,7 +170,8 @@ class RecordStore:
             whole = [one._replace(key=_replace_surrogates(one.key)) for one in beside]
             return set[int]().union(*(self._observe(entry, one) for one in whole))
         touched = {one for (one,) in run("SELECT record FROM observation WHERE visit = ?", (entry.visit,))}
-        for table in ("observation", "skipped", "waiting"):
+        unread = any(isinstance(one, Skip) and one.reason in OWN_FAULTS for one in entry.results)
+        for table in ("skipped", "waiting") if unread else ("observation", "skipped", "waiting"):
             run(f"DELETE FROM {table} WHERE visit = ?", (entry.visit,))
         for one in entry.results:
             if isinstance(one, Observation):

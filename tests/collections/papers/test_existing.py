@@ -11,11 +11,13 @@ from pathlib import Path
 import pytest
 
 from tests.collections.papers.library import Library, Shelf, pdf, sha1
+from tests.engine.unsteady import unread
 from tests.requests.workshop import Server
 from windrow.app.takedown import take_down
 from windrow.collections.papers.adapter import ADAPTER
 from windrow.collections.papers.columns import FAMILIES, decoded
 from windrow.engine.progress import Progress
+from windrow.engine.steps import settled_pages
 from windrow.stores.wide import Put, open_table
 
 TITLE = "A careful measure of the whole thing"
@@ -150,6 +152,31 @@ def test_a_pdf_whose_row_has_a_status_is_not_sent_again_unless_that_is_forced(sh
     assert (forced["match0:mstatus"], forced["match0:doi"]) == (b"strong", b"10.1000/m")
     assert forced["f:c"] == EARLIER["f:c"], "where a file was first stays"
     assert shop.row(NEW)["grobid0:tei_xml"] == TEI
+
+
+@pytest.mark.parametrize("late", [False, True])
+def test_of_many_pdfs_only_those_are_sent_whose_rows_have_no_status(tmp_path, grobid, monkeypatch, late):
+    """The step is taken again for the others, also where it is taken late, since an earlier run could not."""
+    monkeypatch.setattr(settled_pages, "PAGE", 8)
+    shop = Shop(tmp_path / "library", f"{tmp_path}/rows.db")
+    shelf = Shelf(tmp_path / "library" / "warcs" / "more.warc.gz")
+    more = [pdf(f"A paper with the number {number} of them all") for number in range(150)]
+    for number, content in enumerate(more):
+        shelf.put(f"http://example.org/{number}.pdf", content)
+    shelf.index(tmp_path / "library" / "one.cdx")
+    theirs = more[2:6] + more[90:92]
+    rows = open_table(*shop.place)
+    rows.put([Put(base64.b32decode(sha1(one)), EARLIER) for one in theirs])
+    rows.close()
+    shop.configure(f'grobid = "{grobid.server.url}"')
+    if late:
+        with unread(monkeypatch):
+            shop.library.run()
+        assert grobid.sent == []
+    shop.library.run()
+    assert sorted(grobid.sent) == sorted({*more} - {*theirs})
+    assert all(stays(shop.row(one)) for one in theirs)
+    assert {shop.row(one)["grobid0:tei_xml"] for one in {*more} - {*theirs}} == {TEI}
 
 
 @pytest.mark.parametrize("answer", [(503, b"", XML), (500, b"[GENERAL] Could not get an engine from the pool", XML)])

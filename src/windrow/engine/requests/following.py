@@ -193,10 +193,11 @@ class AnswerFollower:
 
     def _take_steps_again(self, writer: LedgerWriter, visit: int) -> None:
         """Have the steps taken for a visit that an earlier run did not follow: they did not know what it offers."""
+        reason = self._unread.reason(visit)
         self._unread.remove(writer, [visit])
         for step in self._run.collection.steps:
             if isinstance(step, Settle):
-                asked = UnreadDocument(visit, "", Reason.STEP_FAILED, 0, writer.at)
+                asked = UnreadDocument(visit, "", reason, 0, writer.at)
                 writer.unread.put(self._run.collection.name, self._run.collection.phase(step.phase), [asked])
 
     def _list(self, writer: LedgerWriter, one: Recorded, result: FollowResult) -> None:

@@ -115,6 +115,8 @@ class _Worker:
 
     def send(self, batch: _Batch, jobs: list[int], message: bytes) -> None:
         """Send jobs of a batch; that the worker is dead is noticed when its results are asked for."""
+        if not self.hand:
+            self._clock = ReadingClock()  # while it had nothing in hand no job took any time
         self.hand.append(_Sent(batch, jobs, self._count, len(message)))
         self._count += len(jobs)
         with suppress(OSError):
@@ -170,42 +172,56 @@ class Pool:
         self._size = size
         self._batch = batch
         self._workers: dict[Pipe, _Worker] = {}
+        self._is_running = False
 
     def run(
         self, jobs: Iterable[AnyJob], *, batch: int | None = None, pulse: Callable[[], object] | None = None
     ) -> Iterator[tuple[AnyJob, Done]]:
         """Yield each job with its result, in order; `jobs` is drawn from as room allows.
 
-        `pulse` is called at least once a second while results are waited for: a document may take its time.
+        `pulse` is called at least once a second while results are waited for: a document may take its time. Asserts
+        that the results of another run are all taken, or that it is closed: the two would share the workers.
         """
-        stream = iter(jobs)
+        assert not self._is_running, "the pool is at another run: take all of its results, or close it, before the next"
+        self._is_running = True
+        try:
+            yield from self._results(iter(jobs), batch, pulse)
+        finally:
+            self._abandon()
+            self._is_running = False
+
+    def _results(
+        self, stream: Iterator[AnyJob], batch: int | None, pulse: Callable[[], object] | None
+    ) -> Iterator[tuple[AnyJob, Done]]:
         for one in self._workers.values():
             one.is_quick = False  # these may be of another kind
         waiting: deque[_Batch] = deque()
         ready: dict[int, list[tuple[AnyJob, Done]]] = {}
         drawn = given = 0
         ended = False
-        try:
-            while True:
-                while not ended and drawn - given < self._size * AHEAD:
-                    part = tuple(islice(stream, batch or self._together()))
-                    ended = not part
-                    if part:
-                        waiting.append(_Batch(drawn, part))
-                        drawn += 1
-                self._hand_out(waiting)
-                while given in ready:
-                    yield from ready.pop(given)
-                    given += 1
-                if ended and given == drawn:
-                    return
-                if given not in ready:
-                    if pulse is not None:
-                        pulse()
-                    for whole in self._collect(waiting):
-                        ready[whole.number] = [(job, whole.done[index]) for index, job in enumerate(whole.jobs)]
-        finally:
-            self._abandon()
+        while True:
+            while not ended and drawn - given < self._size * AHEAD:
+                part = tuple(islice(stream, batch or self._together()))
+                ended = not part
+                if part:
+                    waiting.append(_Batch(drawn, part))
+                    drawn += 1
+            self._hand_out(waiting)
+            while given in ready:
+                yield from ready.pop(given)
+                given += 1
+            if ended and given == drawn:
+                return
+            if given not in ready:
+                if pulse is not None:
+                    pulse()
+                for whole in self._collect(waiting):
+                    ready[whole.number] = [(job, whole.done[index]) for index, job in enumerate(whole.jobs)]
+
+    def run_alone(self, job: AnyJob, pulse: Callable[[], object] | None = None) -> Done:
+        """Return the result of a job that is run while the workers do nothing else."""
+        ((_, done),) = self.run([job], batch=1, pulse=pulse)
+        return done
 
     def _together(self) -> int:
         """Return how many jobs travel together: twice as many while they are quick, since a message costs as much."""

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import time
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
-from typing import Any, NamedTuple
+from typing import Any
 
 from windrow import model
 from windrow.contract import (
@@ -28,6 +27,7 @@ from windrow.engine.requests.services import ServiceRequests
 from windrow.engine.requests.waiting import service_wait
 from windrow.engine.run import HarvestRun, VersionedStore, VersionStore, WaitingStore
 from windrow.engine.runtime import rare_gc
+from windrow.engine.steps.settled_pages import PAGE, SettledVisit, pages
 from windrow.engine.steps.stepping import first_finding
 from windrow.engine.steps.unread import UnreadVisits
 from windrow.engine.steps.whole_listing import whole_listing
@@ -36,24 +36,12 @@ from windrow.model import ArchivePlace, Finding, Item, Reading, Recorded, Status
 from windrow.reasons import OWN_FAULTS, Reason
 from windrow.stores.archive import open_response
 
-PAGE = 256
-"""Visits that are written to the version store in one transaction."""
-
-HELD = 16 << 20
-"""Bytes of documents that are written in one transaction: what was read of them is in memory till then."""
-
-SECONDS = 5.0
-"""For which visits are gathered at most before they are written: a process that is killed loses what it read."""
-
 READ_AHEAD = 4096
 """Visits taken from the ledger before all of them are written: bounds what the pool has read ahead."""
 
 
-class SettledVisit(NamedTuple):
-    """A visit, and what the step made of its bytes; None where they were not read."""
-
-    recorded: Recorded
-    result: Any
+StoredAnswers = Mapping[int, Mapping[str, KeptAnswer]]
+"""The answers that visits ask for and others stored, by visit and name."""
 
 
 class Settling:
@@ -76,7 +64,7 @@ class Settling:
     def run(self) -> None:
         """Settle all visits, then those whose services answered; read again what must be; let the store finish."""
         run, version_store = self._run, self._version_store
-        again = self._unread.due()
+        again = [] if run.harvest.reread else self._unread.due()
         count = run.ledger.attempts.count_after(version_store.checkpoint()) + len(again)
         run.progress.begin(self._step.phase, count)
         try:
@@ -144,13 +132,22 @@ class Settling:
         return not self._run.stopping()
 
     def _settle_all(self) -> None:
+        """Settle pages as they are read; one that is taken again with stored answers, and those after it, in the end.
+
+        The pool is free only when all that it has in hand is read: from such a page on it is given no more.
+        """
         stream = self._visits()
         while not self._run.stopping():
-            stretch = islice(stream, READ_AHEAD)
-            pages = _pages(self._read(stretch))
+            held: list[tuple[list[SettledVisit], StoredAnswers]] = []
             page: list[SettledVisit] = []
-            for page in pages:
-                self._settle(page)
+            for page in pages(self._read(_until_held(islice(stream, READ_AHEAD), held))):
+                answers = self._stored_answers(page)
+                if held or answers:
+                    held.append((page, answers))
+                else:
+                    self._settle(page)
+            for late, answers in held:
+                self._settle(self._take_again(late, answers))
             if not page:
                 return
 
@@ -158,8 +155,9 @@ class Settling:
         """Read again what was not read by an earlier run, one document after the other."""
         for start in range(0, len(visits), PAGE):
             left = [one for one in visits[start : start + PAGE] if one in self._unread]  # not settled by this run
-            for page in _pages(self._read_alone(self._run.ledger.attempts.visits_named(left))):
-                self._settle_page(page, self._version_store.checkpoint())
+            for page in pages(self._read_alone(self._run.ledger.attempts.visits_named(left))):
+                whole = self._take_again(page, self._stored_answers(page))
+                self._settle_page(whole, self._version_store.checkpoint())
 
     def _read_alone(self, visits: list[Recorded]) -> Iterator[SettledVisit]:
         """Read visits while the pool does nothing else; what was taken down meanwhile has no bytes any more."""
@@ -171,8 +169,7 @@ class Settling:
                 yield SettledVisit(one, None)
                 continue
             job = self._job(one, self._place(one.visit, kept))
-            for _, done in self._run.pool.run([job], batch=1, pulse=self._run.tick):
-                yield SettledVisit(one, done.result)
+            yield SettledVisit(one, self._run.pool.run_alone(job, self._run.tick).result)
 
     def _visits(self) -> Iterator[Recorded]:
         """Yield visits after the checkpoint, `PAGE` of them per query, until a stop."""
@@ -263,7 +260,7 @@ class Settling:
                 if ready:
                     page = list(self._answered(ready))
                     self._answered_for += sum(not _asks(one.result) for one in page)
-                    self._settle_page(page, store.checkpoint())
+                    self._settle_page(self._take_again(page, self._stored_answers(page)), store.checkpoint())
                     helped = True
             if not after or (not helped and not self._asking.fetch()):
                 self._asking.drop_unarchived(self._waiting(store))
@@ -294,18 +291,21 @@ class Settling:
                 result = Reading(Reason.STEP_FAILED, (finding,))
             yield SettledVisit(one, result)
 
-    def _without_extracted(self, page: list[SettledVisit]) -> list[SettledVisit]:
-        """Take the step again for visits that ask for what others stored: the answer to each ask says so."""
+    def _stored_answers(self, page: list[SettledVisit]) -> StoredAnswers:
+        """Return the answers of visits that ask for what others stored: each says so."""
         extracted = self._run.harvest.extracted
         asking = {one.recorded.seq: one.result for one in page if extracted and _asks(one.result)}
         keys = {seq: {one.key for one in results_of(result) if isinstance(one, Observation)}
                 for seq, result in asking.items()}  # fmt: skip
         there = extracted(sorted(set().union(*keys.values()))) if extracted and asking else set()
         said = KeptAnswer(Request(""), "", 0, self._run.clock(), None, reason=Reason.ALREADY_EXTRACTED)
-        answers = {
+        return {
             seq: {ask.name: said for ask in _asks(result)}
             for seq, result in asking.items() if keys[seq] and keys[seq] <= there
         }  # fmt: skip
+
+    def _take_again(self, page: list[SettledVisit], answers: StoredAnswers) -> list[SettledVisit]:
+        """Take the step again for visits of a page that have answers; the pool must be free."""
         retaken = {one.recorded.seq: one for one in self._answered(answers)} if answers else {}
         return [retaken.get(one.recorded.seq, one) for one in page]
 
@@ -366,11 +366,12 @@ class Settling:
         self._settle_page(page[start:], page[-1].recorded.seq)
 
     def _settle_page(self, page: list[SettledVisit], upto: int) -> None:
-        page = self._without_extracted(page)
         entries = self._entries(page)
         # First what was not read: the store is told that it is settled.
         failed = {one.recorded.seq: reason for one in page if (reason := self._own_fault(one.result))}
-        if failed:
+        if self._run.harvest.reread:  # the store in use may have read them
+            self._run.harvest.unread |= failed
+        elif failed:
             with self._run.ledger.writing() as writer:
                 self._unread.note(writer, failed)
         self._version_store.settle([entry for entry in entries if entry is not None], upto, self._run.session)
@@ -404,7 +405,9 @@ class Settling:
         run, failed = self._run, 0
         with run.ledger.writing() as writer:
             if not run.harvest.reread:  # a replay may be stopped, and what is in place is as it was
-                self._unread.remove(writer, [one.recorded.seq for one in page if self._is_read(one.result)])
+                read = [one for one in page if self._own_fault(one.result) is None]
+                self._unread.wait(writer, [one.recorded.seq for one in read if _asks(one.result)])
+                self._unread.remove(writer, [one.recorded.seq for one in read if not _asks(one.result)])
             for one in page:
                 reason = self._fault(one.result)
                 failed += reason is not None
@@ -428,10 +431,6 @@ class Settling:
     def _own_fault(self, result: Any) -> Reason | None:
         reason = self._fault(result)
         return reason if reason in OWN_FAULTS else None
-
-    def _is_read(self, result: Any) -> bool:
-        """Tell whether a step came to its end: what asks services is taken again with their answers, and may fail."""
-        return self._own_fault(result) is None and not _asks(result)
 
     def _read_again(self) -> None:
         """Read once more what stands for another version than it did, and could not be had then."""
@@ -476,16 +475,9 @@ def _failed(reading: Reading) -> tuple[Skip, ...]:
     return (Skip(reading.reason, "", message),)
 
 
-def _pages(visits: Iterator[SettledVisit], clock: Callable[[], float] = time.monotonic) -> Iterator[list[SettledVisit]]:
-    """Gather what is written together: `PAGE` visits, or fewer where a lot was read or it takes long."""
-    page: list[SettledVisit] = []
-    held, began = 0, clock()
+def _until_held(visits: Iterable[Recorded], held: Sequence[object]) -> Iterator[Recorded]:
+    """Yield visits until something is held."""
     for one in visits:
-        page.append(one)
-        kept = one.recorded.visit.kept
-        held += kept.size if kept and one.result is not None else 0
-        if len(page) == PAGE or held >= HELD or clock() - began >= SECONDS:
-            yield page
-            page, held, began = [], 0, clock()
-    if page:
-        yield page
+        yield one
+        if held:
+            return

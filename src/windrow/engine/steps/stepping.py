@@ -107,8 +107,7 @@ def take_alone(
 ) -> Iterator[tuple[Due, Done]]:
     """Take a step on items one after the other, while the pool does nothing else."""
     for one, job in jobs(run, step, items, tasks):
-        for _, done in run.pool.run([job], batch=1, pulse=run.tick):
-            yield one, done
+        yield one, run.pool.run_alone(job, run.tick)
 
 
 def take_step(run: HarvestRun, step: Read) -> None:

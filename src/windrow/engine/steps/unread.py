@@ -82,10 +82,15 @@ class UnreadVisits:
         self._phase = phase
         self._version = version
         self._known = {one.number: one for one in ledger.unread.visits(collection, phase)}
+        self._waiting: set[int] = set()  # of these, those that wait for services
 
     def __contains__(self, visit: int) -> bool:
         """Tell whether a visit is still to be read."""
-        return visit in self._known
+        return visit in self._known and visit not in self._waiting
+
+    def reason(self, visit: int) -> Reason:
+        """Return why a visit was not read; KeyError for one that was."""
+        return self._known[visit].reason
 
     def due(self) -> list[int]:
         """Return those that are to be read again now."""
@@ -101,6 +106,16 @@ class UnreadVisits:
             failed.append(UnreadDocument(visit, self._version, reason, times, at))
         writer.unread.put(self._collection, self._phase, failed)
         self._known |= {one.number: one for one in failed}
+        self._waiting -= {*reasons}
+
+    def wait(self, writer: LedgerWriter, visits: Iterable[int]) -> None:
+        """Take visits off the record that wait for services: the step is taken again when these answer.
+
+        If a visit is not read then, within this run, that counts as one more time in a row.
+        """
+        waiting = [one for one in visits if one in self]
+        self._waiting.update(waiting)
+        writer.unread.remove((self._phase, one) for one in waiting)
 
     def remove(self, writer: LedgerWriter, visits: Iterable[int]) -> None:
         """Put on record that visits are read."""

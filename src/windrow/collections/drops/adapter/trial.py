@@ -172,7 +172,7 @@ class _Reader:
     def _take(self, step: Step, item: Item) -> Any:
         number = self._what.collection.steps.index(step)
         job = Job(number, item, self._kept.place, dict(self._what.options))
-        return next(self._pool.run([job]))[1].result
+        return self._pool.run_alone(job).result
 
     def _records(self, document: str, rows: Rows) -> Iterator[Record]:
         """Pair every record with the row that begins it, which has the record's own number."""
