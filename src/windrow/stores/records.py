@@ -332,15 +332,20 @@ class RecordStore:
             self.settle(page, 0)
         self.finish(0, lambda: True)
 
-    def latest(self, keys: Sequence[str]) -> Mapping[str, Mapping[str, Any] | None]:
-        """Return the values of records by key, None for one that is gone; those that never were are left out."""
+    def latest(self, keys: Sequence[str], before: int = 0) -> Mapping[str, Mapping[str, Any] | None]:
+        """Return the values of records by key, None for one that is gone; those that never were are left out.
+
+        What the visit `before` and later ones said does not count, unless it is 0.
+        """
         text = """
-            SELECT r.key, (SELECT v.json FROM observation o LEFT JOIN value v ON v.id = o.value WHERE o.record = r.id
-                ORDER BY o.at DESC, o.visit DESC LIMIT 1)
-            FROM record r WHERE r.key IN (SELECT value FROM json_each(?))
+            SELECT key, json FROM (
+                SELECT r.key, v.json, row_number() OVER (PARTITION BY r.id ORDER BY o.at DESC, o.visit DESC) AS number
+                FROM record r JOIN observation o ON o.record = r.id LEFT JOIN value v ON v.id = o.value
+                WHERE r.key IN (SELECT value FROM json_each(?1)) AND (?2 = 0 OR o.visit < ?2)
+            ) WHERE number = 1
         """
         with self._guarded():
-            rows = self._connection.execute(text, (json.dumps([*keys]),)).fetchall()
+            rows = self._connection.execute(text, (json.dumps([*keys]), before)).fetchall()
         return {key: json.loads(spelled) if spelled else None for key, spelled in rows}
 
     def told_for_others(self, sources: Collection[str]) -> Iterator[Observed]:
