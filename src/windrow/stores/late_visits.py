@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from windrow.stores.records import RecordStore
+from windrow.stores.records import RecordStore, VisitStatement
 
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS late_visit (visit INTEGER PRIMARY KEY);
@@ -26,10 +26,20 @@ class LateVisitStore(RecordStore):
             with self._guarded():
                 self._connection.executescript(f"BEGIN; {_SCHEMA} COMMIT;")
 
-    def late_visits(self) -> list[int]:
-        """Return the visits that are not written out yet, in their order."""
+    def late_visits(self, limit: int = -1) -> list[int]:
+        """Return the first visits that are not written out yet, or all, in their order."""
+        text = "SELECT visit FROM late_visit ORDER BY visit LIMIT ?"
         with self._guarded():
-            return [visit for (visit,) in self._connection.execute("SELECT visit FROM late_visit ORDER BY visit")]
+            return [visit for (visit,) in self._connection.execute(text, (limit,))]
+
+    def is_latest(self, statement: VisitStatement) -> bool:
+        """Tell whether nothing later is known of the record of which a visit said something."""
+        text = """
+            SELECT o.visit FROM observation o JOIN record r ON r.id = o.record
+            WHERE r.key = ? ORDER BY o.at DESC, o.visit DESC LIMIT 1
+        """
+        with self._guarded():
+            return self._connection.execute(text, (statement.key,)).fetchone() == (statement.visit,)
 
     def remove_late_visits(self, visits: Sequence[int]) -> None:
         """Take visits off the list."""
