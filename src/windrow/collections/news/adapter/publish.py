@@ -101,9 +101,7 @@ def _visits(ledger: Ledger, after: int, upto: int) -> Iterator[Recorded]:
 class _Writing:
     """One run while it is written."""
 
-    def __init__(
-        self, ledger: Ledger, store: LateVisitStore, index: TreeIndex, told: Publisher, session: int
-    ) -> None:
+    def __init__(self, ledger: Ledger, store: LateVisitStore, index: TreeIndex, told: Publisher, session: int) -> None:
         self._kinds = told.kinds
         self._ledger = ledger
         self._store = store
