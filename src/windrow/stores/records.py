@@ -26,7 +26,9 @@ from windrow.stores.record_tables import SCHEMA, forget_names, key_of, key_of_al
 from windrow.stores.record_versions import (
     Change,
     RecordVersion,
+    adopt_completed,
     changed_versions,
+    latest_values,
     note_completed,
     observed_by,
     versions,
@@ -330,6 +332,8 @@ class RecordStore:
         told = before.told_for_others(sources)
         while page := [*islice(told, _CHUNK)]:
             self.settle(page, 0)
+        with self._writing():
+            adopt_completed(self._connection, before._connection)
         self.finish(0, lambda: True)
 
     def latest(self, keys: Sequence[str], before: int = 0) -> Mapping[str, Mapping[str, Any] | None]:
@@ -337,16 +341,8 @@ class RecordStore:
 
         What the visit `before` and later ones said does not count, unless it is 0.
         """
-        text = """
-            SELECT key, json FROM (
-                SELECT r.key, v.json, row_number() OVER (PARTITION BY r.id ORDER BY o.at DESC, o.visit DESC) AS number
-                FROM record r JOIN observation o ON o.record = r.id LEFT JOIN value v ON v.id = o.value
-                WHERE r.key IN (SELECT value FROM json_each(?1)) AND (?2 = 0 OR o.visit < ?2)
-            ) WHERE number = 1
-        """
         with self._guarded():
-            rows = self._connection.execute(text, (json.dumps([*keys]), before)).fetchall()
-        return {key: json.loads(spelled) if spelled else None for key, spelled in rows}
+            return latest_values(self._connection, keys, before)
 
     def told_for_others(self, sources: Collection[str]) -> Iterator[Observed]:
         """Yield what visits told that were made for other sources than these, in the order of visits."""
