@@ -80,11 +80,10 @@ def test_articles_that_were_read_late_are_written_page_by_page_until_the_run_is_
     assert articles(tmp_path) == {}
     with ADAPTER._store(workspace) as records:
         late = len(records.late_visits())
-    answers = iter([True])
-    write(lambda: next(answers, False))
+    write(lambda: not articles(tmp_path))  # stopped when something is written
     assert 0 < len(articles(tmp_path)) < 4
     with ADAPTER._store(workspace) as records:
-        assert len(records.late_visits()) == late - 2
+        assert 0 < len(records.late_visits()) < late
     write(lambda: True)
     assert len(articles(tmp_path)) == 4
 
