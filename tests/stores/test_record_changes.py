@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from contextlib import closing
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
 
-from windrow.contract import Observation, Observed
+from windrow.contract import Observation, Observed, Skip
+from windrow.reasons import Reason
 from windrow.record_changes import content, difference
 from windrow.stores.records import RecordStore
 
@@ -48,3 +50,23 @@ def test_a_difference_names_few_fields_and_counts_the_others() -> None:
     assert difference({}, dict.fromkeys("abcdef", 1)).endswith("d nothing -> 1; 2 more fields")
     assert difference("one", "two") == "one -> two"
     assert len(difference({"text": "a" * 500}, {"text": "b" * 500})) < 150
+
+
+def test_a_store_that_replaces_another_tells_of_each_session_what_that_one_told(tmp_path: Path) -> None:
+    def told(visit: int, result: Observation | Skip, source: str = "council") -> Observed:
+        return Observed(visit, BEGIN, f"https://{source}.example/", source, (result,))
+
+    pier, lamps = Observation("pier", {"n": 1}), Observation("lamps", {"n": 2})
+    with closing(RecordStore(tmp_path / "a.db")) as before, closing(RecordStore(tmp_path / "b.db")) as after:
+        before.settle([told(5, Skip(Reason.TIME_LIMIT, ""))], 5, 1)
+        before.settle([told(6, Skip(Reason.TIME_LIMIT, ""), "museum")], 6, 1)
+        before.settle([told(9, Observation("boats", {"n": 3}))], 9, 8)
+        before.settle([told(5, pier), told(6, lamps, "museum")], 9, 8)  # read late
+        after.settle([told(5, pier), told(9, Observation("boats", {"n": 3}))], 9, 40)
+        after.carry_over(before, {"council"})
+        changes = [
+            {session: {(one.key, one.change) for _, one in store.written_versions((session, session))}
+             for session in (1, 8, 40)} for store in (before, after)
+        ]  # fmt: skip
+    assert changes[0] == {1: set(), 8: {("pier", "new"), ("lamps", "new"), ("boats", "new")}, 40: set()}
+    assert changes[1] == changes[0]

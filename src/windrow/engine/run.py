@@ -111,8 +111,11 @@ class WaitingStore(VersionStore, Protocol):
 class ValueStore(VersionStore, Protocol):
     """A version store that says what is known of a record."""
 
-    def latest(self, keys: Sequence[str]) -> Mapping[str, Mapping[str, Any] | None]:
-        """Return the values of records by key, None for one that is gone; those that never were are left out."""
+    def latest(self, keys: Sequence[str], before: int = 0) -> Mapping[str, Mapping[str, Any] | None]:
+        """Return the values of records by key, None for one that is gone; those that never were are left out.
+
+        What the visit `before` and later ones said does not count, unless it is 0.
+        """
         ...
 
 

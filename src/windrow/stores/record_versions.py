@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any, NamedTuple
 
@@ -27,6 +27,18 @@ WHERE c.session > ? AND c.before IS NULL AND c.visit BETWEEN ? AND ?
 """
 _OBSERVED = """
 SELECT o.record, o.at, o.value, v.json FROM observation o LEFT JOIN value v ON v.id = o.value WHERE o.visit = ?
+"""
+# Of visits that say nothing of a record any more nothing was completed.
+_ADOPTED = """
+INSERT OR IGNORE INTO completed
+SELECT o.visit, o.record, ?3, ?4 FROM observation o JOIN record r ON r.id = o.record WHERE o.visit = ?1 AND r.key = ?2
+"""
+_LATEST = """
+SELECT key, json FROM (
+    SELECT r.key, v.json, row_number() OVER (PARTITION BY r.id ORDER BY o.at DESC, o.visit DESC) AS number
+    FROM record r JOIN observation o ON o.record = r.id LEFT JOIN value v ON v.id = o.value
+    WHERE r.key IN (SELECT value FROM json_each(?1)) AND (?2 = 0 OR o.visit < ?2)
+) WHERE number = 1
 """
 
 
@@ -124,3 +136,19 @@ def note_completed(connection: sqlite3.Connection, visit: int, session: int, bef
             if place not in before or before[place][0] != value
         ],
     )
+
+
+def adopt_completed(connection: sqlite3.Connection, before: sqlite3.Connection) -> None:
+    """Let a store that replaces another say by which sessions visits were completed, within an open transaction."""
+    rows = before.execute(
+        "SELECT c.visit, r.key, c.session, c.before FROM completed c JOIN record r ON r.id = c.record"
+    )
+    connection.executemany(_ADOPTED, rows)
+
+
+def latest_values(
+    connection: sqlite3.Connection, keys: Sequence[str], before: int
+) -> Mapping[str, Mapping[str, Any] | None]:
+    """Return the values of records by key as of before a visit, or of now for 0; None for one that is gone."""
+    rows = connection.execute(_LATEST, (json.dumps([*keys]), before)).fetchall()
+    return {key: json.loads(spelled) if spelled else None for key, spelled in rows}

@@ -26,7 +26,9 @@ from windrow.stores.record_tables import SCHEMA, forget_names, key_of, key_of_al
 from windrow.stores.record_versions import (
     Change,
     RecordVersion,
+    adopt_completed,
     changed_versions,
+    latest_values,
     note_completed,
     observed_by,
     versions,
@@ -331,18 +333,17 @@ class RecordStore:
         told = before.told_for_others(sources)
         while page := [*islice(told, _CHUNK)]:
             self.settle(page, 0)
+        with self._writing():
+            adopt_completed(self._connection, before._connection)
         self.finish(0, lambda: True)
 
-    def latest(self, keys: Sequence[str]) -> Mapping[str, Mapping[str, Any] | None]:
-        """Return the values of records by key, None for one that is gone; those that never were are left out."""
-        text = """
-            SELECT r.key, (SELECT v.json FROM observation o LEFT JOIN value v ON v.id = o.value WHERE o.record = r.id
-                ORDER BY o.at DESC, o.visit DESC LIMIT 1)
-            FROM record r WHERE r.key IN (SELECT value FROM json_each(?))
+    def latest(self, keys: Sequence[str], before: int = 0) -> Mapping[str, Mapping[str, Any] | None]:
+        """Return the values of records by key, None for one that is gone; those that never were are left out.
+
+        What the visit `before` and later ones said does not count, unless it is 0.
         """
         with self._guarded():
-            rows = self._connection.execute(text, (json.dumps([*keys]),)).fetchall()
-        return {key: json.loads(spelled) if spelled else None for key, spelled in rows}
+            return latest_values(self._connection, keys, before)
 
     def told_for_others(self, sources: Collection[str]) -> Iterator[Observed]:
         """Yield what visits told that were made for other sources than these, in the order of visits."""

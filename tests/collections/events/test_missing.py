@@ -6,6 +6,7 @@ import pytest
 
 from tests.clock import pass_time
 from tests.collections.events.place import ADAPTER, calendar, configured, event, events, logs, run, serving, setup_of
+from tests.engine.unsteady import unread
 from windrow.adapter import Window
 from windrow.collections.events.exports.icalendar import _span
 from windrow.engine.ledger import Ledger
@@ -108,6 +109,26 @@ def test_no_event_is_missing_from_a_listing_with_something_of_which_it_is_not_kn
     site.put("/a.ics", calendar(event("a@x", DAY, "A")))
     again(workspace)
     assert statuses(workspace) == {"A": "scheduled", "B": "missing"}
+
+
+def test_an_event_stays_missing_where_the_answer_that_ended_the_listing_is_read_again(tmp_path, site, monkeypatch):
+    site.put("/a.ics", calendar(event("a@x", DAY, "A"), event("b@x", DAY, "B")))
+    workspace = configured(tmp_path, f"{site.url}/a.ics", every="1h", missing_after=1)
+    run(workspace)
+    site.put("/a.ics", calendar(event("a@x", DAY, "A moved")))
+    pass_time(3601)
+    with unread(monkeypatch):
+        run(workspace)
+    assert statuses(workspace) == {"A": "scheduled", "B": "missing"}
+    asked = len(site.asked)
+    run(workspace)
+    assert len(site.asked) == asked
+    assert statuses(workspace) == {"A moved": "scheduled", "B": "missing"}
+    with ADAPTER._store(workspace) as records:
+        assert [one.value["status"] for one in records.history("council/b@x")] == ["scheduled", "missing"]
+    before = events(workspace)
+    ADAPTER.replay(workspace, setup_of(workspace), Progress(quiet=True))
+    assert events(workspace) == before
 
 
 def page(site, number, rows, last):

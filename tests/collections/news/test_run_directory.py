@@ -1,6 +1,7 @@
 """The directory of a run: its raw replies are valid JSON, and its summary says how every site did."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -8,9 +9,11 @@ from benchmarks.daemon import free_port
 
 from tests.collections.news.paper import article, rss
 from tests.collections.news.press import Press
-from tests.collections.news.workspace import articles, configured, run, summaries
+from tests.collections.news.workspace import articles, configured, run, setup_of, summaries
 from tests.engine.unsteady import unread
 from windrow.collections.news import standard
+from windrow.collections.news.adapter import ADAPTER, publish
+from windrow.engine.session import Session
 
 
 @pytest.fixture
@@ -51,6 +54,38 @@ def test_articles_that_a_run_did_not_read_are_written_by_the_next_one(tmp_path, 
     run(workspace)
     assert len(articles(tmp_path)) == 3
     assert summaries(tmp_path)[0]["statistics"]["errors"] > 0, "what a run told of itself stays"
+
+
+def test_an_edited_article_stays_as_it_is_where_an_earlier_answer_is_read_late(tmp_path, press, monkeypatch):
+    sites = {"press": {"url": press.url, "kind": "wordpress", "overlap": "0s"}}
+    workspace = configured(tmp_path, sites, "update = true")
+    with unread(monkeypatch):
+        run(workspace)
+    press.edit(2, "2099-01-01T00:00:00", title={"rendered": "Edited"})
+    run(workspace)
+    edited = {url: one["title"] for url, one in articles(tmp_path).items()}
+    assert len(edited) == len(press.posts)
+    assert "Edited" in edited.values()
+
+
+def test_articles_that_were_read_late_are_written_page_by_page_until_the_run_is_stopped(tmp_path, press, monkeypatch):
+    monkeypatch.setattr(publish, "_PAGE", 2)
+    workspace = configured(tmp_path, feed_of(press, (1, 2, 3, 4)))
+    with unread(monkeypatch):
+        run(workspace)
+    made = ADAPTER.harvest(workspace)
+    with Session(setup_of(workspace), "run news") as session:
+        session.harvest(replace(made, derivations={}))
+    (write,) = made.derivations.values()
+    assert articles(tmp_path) == {}
+    with ADAPTER._store(workspace) as records:
+        late = len(records.late_visits())
+    write(lambda: not articles(tmp_path))  # stopped when something is written
+    assert 0 < len(articles(tmp_path)) < 4
+    with ADAPTER._store(workspace) as records:
+        assert 0 < len(records.late_visits()) < late
+    write(lambda: True)
+    assert len(articles(tmp_path)) == 4
 
 
 def test_the_summary_counts_the_articles_of_a_feed_and_says_where_its_replies_are_listed(tmp_path, press):

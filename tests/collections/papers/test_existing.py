@@ -141,6 +141,10 @@ def test_a_pdf_whose_row_has_a_status_is_not_sent_again_unless_that_is_forced(sh
     assert stays(shop.row())
     grobid.answer = (500, b"[BAD_INPUT_DATA] PDF to XML conversion failed", XML)
     shop.library.section += "\nforce_existing = true"
+    shop.library.run()
+    forced = shop.row()
+    assert (forced["match0:mstatus"], forced["match0:doi"]) == (b"strong", b"10.1000/m"), "its verdict is there already"
+    assert forced["grobid0:tei_xml"] == EARLIER["grobid0:tei_xml"], "nothing is there to take its place"
     shop.replay()
     shop.library.run()
     assert grobid.sent == [NEW, OLD]
@@ -208,6 +212,33 @@ def test_of_a_row_of_others_only_the_cells_that_were_written_from_here_are_remov
     shop.configure('tei_json = "later"')  # all rows are made anew
     shop.replay()
     assert shop.rows() == {base64.b32decode(sha1(OLD)): theirs}
+
+
+@pytest.mark.parametrize(("file", "form"), [("mine.db", "raw"), ("theirs.db", "base32")])
+def test_what_others_left_stays_where_the_settings_led_to_another_table_before(tmp_path, grobid, file, form):
+    shop = Shop(tmp_path / "library", f"{tmp_path}/theirs.db")
+    section = f'grobid = "{grobid.server.url}"\n'
+    theirs = shop.base
+    shop.base = theirs.replace("theirs.db", file).replace('"raw"', f'"{form}"')
+    shop.configure(section)
+    shop.library.run()
+    assert sorted(grobid.sent) == sorted([OLD, NEW]), "nobody had a row of either there"
+    shop.base = theirs
+    shop.configure(section)
+    shop.library.run()
+    assert stays(shop.row())
+    shop.replay()
+    assert stays(shop.row())
+    assert shop.row(NEW)["grobid0:tei_xml"] == TEI
+
+
+def test_rows_stay_own_where_only_the_shape_or_the_catalogue_changes(tmp_path, grobid):
+    shop = Shop(tmp_path / "library", f"{tmp_path}/rows.db")
+    shop.configure(f'grobid = "{grobid.server.url}"')
+    shop.library.run()
+    shop.configure('catalogue = ["catalogue.json"]\ntei_json = "later"')
+    shop.replay()
+    assert not any(name.startswith("grobid0:") for name in shop.row(NEW)), "what is no more is removed"
 
 
 def test_a_takedown_removes_what_others_left_too(shop):

@@ -17,9 +17,12 @@ LISTINGS = 99
 def whole_listing(
     ledger: Ledger, listing: WholeListingRow, source: Source | None, at: datetime, store: VersionStore
 ) -> WholeListing:
-    """Return what is missing from a listing, but for what the store knows to be gone."""
+    """Return what is missing from a listing, but for what the store knew to be gone before it.
+
+    What the visit that ended it said, and later ones, does not count: settled once more it says the same.
+    """
     keys = ledger.requests.missing(listing)
-    values = store.latest(keys) if keys and isinstance(store, ValueStore) else {}
+    values = store.latest(keys, listing.ended) if keys and isinstance(store, ValueStore) else {}
     counts = {key: 1 for key in keys if key not in values or values[key] is not None}
     still = set(counts)
     for earlier in ledger.requests.whole_listings_before(listing, LISTINGS) if still else ():

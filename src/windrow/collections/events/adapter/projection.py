@@ -18,6 +18,7 @@ from windrow.collections.events.documents import (
     Said,
     distinct,
     event_document,
+    id_of,
 )
 from windrow.display import counted
 from windrow.engine.ledger import Ledger
@@ -47,10 +48,9 @@ class EventProjection:
     def run(self, pulse: Callable[[], bool]) -> str:
         """Write what is new; from checkpoint 0, all, and remove what is of no record any more. Say it in a line.
 
-        Where an earlier visit was read late, what came since is written once more.
+        Where earlier visits were read late, or again, the records and the logs that they change are written once more.
         """
-        after, upto, late = self._store.checkpoint(), self._records.checkpoint(), self._records.late_visits()
-        after = min([after, *(visit - 1 for visit in late)])
+        after, upto = self._store.checkpoint(), self._records.checkpoint()
         kept: set[str] | None = set() if after == 0 else None
         logs: set[str] | None = set() if after == 0 else None
         for keys in _chunks(self._records.changed_keys((after + 1, upto)), PAGE):
@@ -63,8 +63,19 @@ class EventProjection:
             self._remove_stale(self._databases.events, kept, "uid")
             self._remove_stale(self._databases.log, logs, "visit")
         self._store.write(self._databases.log, (), checkpoint=upto)
-        self._records.remove_late_visits(late)
+        self._write_late(upto, pulse)
         return self._said()
+
+    def _write_late(self, upto: int, pulse: Callable[[], bool]) -> None:
+        """Write what earlier visits that were read late, or again, changed."""
+        while pulse() and (late := self._records.late_visits(PAGE)):
+            removed = {key: [id_of(one) for one in values] for key, values in self._records.late_records(late).items()}
+            for keys in _chunks([*removed], PAGE):
+                self._write_events(keys, None, removed)
+            if not self._logs.write(upto, upto, None, pulse, self._records.recounted_visits(late)):
+                return
+            self._logs.remove_former()
+            self._records.remove_late_visits(late)
 
     def _said(self) -> str:
         events, logs = counted(self._written["new"], "event"), counted(self._logs.written, "log")
@@ -81,8 +92,16 @@ class EventProjection:
 
     # Events.
 
-    def _write_events(self, keys: Sequence[str], kept: set[str] | None) -> None:
-        made = {key: one for key in keys if (one := self._event(key)) is not None}
+    def _write_events(
+        self, keys: Sequence[str], kept: set[str] | None, removed: Mapping[str, Sequence[str]] | None = None
+    ) -> None:
+        """Write the documents of events, and remove those of which nothing is known any more.
+
+        `removed` has, by event, the ids that it had by statements which were taken back.
+        """
+        removed = removed or {}
+        made = {key: one for key in keys if (one := self._event(key, removed.get(key, ()))) is not None}
+        self._remove_events({key: removed[key] for key in keys if key in removed and key not in made})
         names = [name for one in made.values() for name in (one.document["_id"], *one.former)]
         names += [distinct(name, key) for key, one in made.items() for name in (one.document["_id"], *one.former)]
         known = self._store.get(self._databases.events, list(dict.fromkeys(names)))
@@ -111,17 +130,25 @@ class EventProjection:
                 moved.append((written, gone))
             else:
                 documents += written
-        for some, removed in grouped(moved):
-            self._store.write(self._databases.events, some, [one for one in removed if one not in placed])
+        for some, gone in grouped(moved):
+            self._store.write(self._databases.events, some, [one for one in gone if one not in placed])
         if documents:
             self._store.write(self._databases.events, documents)
 
-    def _event(self, key: str) -> EventDocument | None:
+    def _event(self, key: str, removed: Sequence[str]) -> EventDocument | None:
         said = [
             Said(one.at, one.source, one.value, json.loads(one.aside) if one.aside else {})
             for one in self._records.history(key)
         ]
-        return event_document(key, said)
+        event = event_document(key, said)
+        return event._replace(former=tuple(dict.fromkeys((*event.former, *removed)))) if event else None
+
+    def _remove_events(self, ids: Mapping[str, Sequence[str]]) -> None:
+        """Remove the documents of events under these ids, where they are theirs."""
+        names = {each for key, some in ids.items() for one in some for each in (one, distinct(one, key))}
+        known = self._store.get(self._databases.events, sorted(names)) if names else {}
+        if gone := [name for name, one in known.items() if one.get("uid") in ids]:
+            self._store.write(self._databases.events, (), gone)
 
 
 def grouped(

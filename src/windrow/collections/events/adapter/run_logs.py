@@ -65,14 +65,18 @@ class RunLogs:
         self._archive = archive
         self._limits = limits
         self.written = 0
+        self._placed: dict[str, tuple[int, str]] = {}  # by id, of which session and source a log tells
         self.rejected = 0  # parts of calendars that could not be read, of the logs written
 
-    def write(self, after: int, upto: int, kept: set[str] | None, pulse: Callable[[], bool]) -> bool:
+    def write(
+        self, after: int, upto: int, kept: set[str] | None, pulse: Callable[[], bool], late: Sequence[int] = ()
+    ) -> bool:
         """Write the logs of the sessions with visits after one, up to another; False where `pulse` ended that.
 
-        All ids are put into `kept`, where the log is written anew.
+        So are those of sessions with `late` visits, whenever they were. All ids are put into `kept`, where the log is
+        written anew.
         """
-        for runs in self._sessions(after, upto):
+        for runs in self._sessions(after, upto, late):
             for one in sorted(runs, key=lambda each: each.number):
                 told = self._told(one)
                 if told is not None:
@@ -90,6 +94,7 @@ class RunLogs:
             if before is None or (before.get("session"), before.get("source")) == (run.session, run.source):
                 break
             ordinal += 1
+        self._placed[document["_id"]] = run.session, run.source
         if kept is not None:
             kept.add(document["_id"])
         if before is None or {name: value for name, value in before.items() if name != "_rev"} != document:
@@ -99,6 +104,16 @@ class RunLogs:
             self._store.write(self._database, [document])
             self.written += 1
             self.rejected += document.get("rejected", 0)
+
+    def remove_former(self) -> None:
+        """Remove what the runs whose logs were written have under the id of an earlier result."""
+        times, runs = {*map(_time_of, self._placed)}, {*self._placed.values()}
+        names = [one for one in self._store.ids(self._database) if _time_of(one) in times and one not in self._placed]
+        for start in range(0, len(names), PAGE):
+            documents = self._store.get(self._database, names[start : start + PAGE])
+            former = [name for name, one in documents.items() if (one.get("session"), one.get("source")) in runs]
+            if former:
+                self._store.write(self._database, (), former)
 
     def show_trouble(self, document: Mapping[str, Any]) -> None:
         """Let `windrow status` show a source that drifts or failed as one that could not be read.
@@ -115,19 +130,21 @@ class RunLogs:
             task = writer.sessions.open_task(session, COLLECTION, source, _READ)
             writer.sessions.close_task(task, None, comment, failed=True)
 
-    def _sessions(self, after: int, upto: int) -> Iterator[list[_SourceRun]]:
-        """Yield what sessions did, from the one of a visit on. A session that is told of is told of whole."""
+    def _sessions(self, after: int, upto: int, late: Sequence[int]) -> Iterator[list[_SourceRun]]:
+        """Yield what sessions did, from the one of a visit on, and those with `late` ones; each is told of whole."""
         numbers = sorted(self._ledger.sessions.numbers())
         first = max((one for one in numbers if one <= after), default=0)
+        with_late = {max((one for one in numbers if one <= visit), default=0) for visit in late}
         # One that was killed has no end: the next one bounds it.
         for number, following in zip(numbers, [*numbers[1:], _LATEST], strict=True):
-            if number < first:
+            if number < first and number not in with_late:
                 continue
             span = (number, following - 1)
             visits = [*self._visits(*span)]
             documents = [one.seq for one in visits if one.visit.kind in _DOCUMENTS]
-            if documents and (documents[-1] <= after or documents[-1] > upto):
-                continue  # it was told before, or is not read yet
+            told_before = documents and documents[-1] <= after and number not in with_late
+            if told_before or (documents and documents[-1] > upto):  # or it is not read yet
+                continue
             tasks = {
                 one.source: one for one in self._ledger.sessions.tasks(span)
                 if one.collection == COLLECTION and one.phase == _ASK and one.failed
@@ -229,6 +246,11 @@ class RunLogs:
         except (ArchiveError, StepError):
             return ""
         return text_of(content, answer.fields.get("content-type", ""))
+
+
+def _time_of(name: str) -> str:
+    """Return the time with which a log's id begins."""
+    return name.partition(" - ")[0]
 
 
 def _word(reason: Reason | None) -> str:

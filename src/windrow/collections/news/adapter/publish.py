@@ -74,9 +74,9 @@ class Publisher:
                     new += writing.write(some, pulse)
                     failed = writing.failed()  # of the last run: what an earlier one met says nothing of today
                     runs += 1
-                late = store.late_visits()
-                new += _Writing(ledger, store, index, self, 0).write_late(ledger.attempts.visits_named(late))
-                store.remove_late_visits(late)
+                while pulse() and (late := store.late_visits(_PAGE)):
+                    new += _Writing(ledger, store, index, self, 0).write_late(ledger.attempts.visits_named(late))
+                    store.remove_late_visits(late)
             except OSError as error:
                 kind = DiskFull if error.errno == _DISK_FULL else StoreError
                 raise kind(f"the tree of articles cannot be written: {error}") from error
@@ -101,7 +101,7 @@ def _visits(ledger: Ledger, after: int, upto: int) -> Iterator[Recorded]:
 class _Writing:
     """One run while it is written."""
 
-    def __init__(self, ledger: Ledger, store: RecordStore, index: TreeIndex, told: Publisher, session: int) -> None:
+    def __init__(self, ledger: Ledger, store: LateVisitStore, index: TreeIndex, told: Publisher, session: int) -> None:
         self._kinds = told.kinds
         self._ledger = ledger
         self._store = store
@@ -141,14 +141,14 @@ class _Writing:
     def write_late(self, visits: Iterable[Recorded]) -> int:
         """Write the articles of answers that were not read in their own run, whose directory stays as it is.
 
-        Returns how many are new.
+        A file that is there changes only by what is the latest that was said. Returns how many are new.
         """
         new = 0
         with self._index.run():
             for one in visits:
                 kind = kind_of(self._name(one))
                 for each in self._store.statements([one.seq]) if kind in KINDS else ():
-                    new += self._told(each, one, kind)[0] == "articles_new"
+                    new += self._told(each, one, kind, update=self._store.is_latest(each))[0] == "articles_new"
             os.sync()
         return new
 
@@ -211,8 +211,11 @@ class _Writing:
             found = self._raw[kind] = RawRun(kind, self._session, self._trees, one.opened, self._index.is_first)
         return found
 
-    def _told(self, told: VisitStatement, visit: Recorded, kind: str) -> tuple[str, str]:
-        """Write an article where it is to be; return what is counted, and what it is by."""
+    def _told(self, told: VisitStatement, visit: Recorded, kind: str, *, update: bool = True) -> tuple[str, str]:
+        """Write an article where it is to be, in the place of an earlier one only with `update`.
+
+        Returns what is counted, and what it is by.
+        """
         if told.reason is Reason.FORGOTTEN:
             return "forgotten", ""
         if told.reason is Reason.NOT_WANTED:
@@ -229,7 +232,7 @@ class _Writing:
         known = self._index.find(aliases)
         if known is not None:
             self._index.name(known.id, aliases)
-            changed = self._revise(known, value, first_seen, kind, site) if self._trees.update else False
+            changed = update and self._trees.update and self._revise(known, value, first_seen, kind, site)
             return "articles_skipped", "updated" if changed else ""
         file = f"{value['source_domain']}/{standard.file_name(value['url'])}"
         article = value | {"first_seen_timestamp_gmt": first_seen}

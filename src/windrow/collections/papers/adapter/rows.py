@@ -75,10 +75,10 @@ def bring_up_to_date(where: Places, pulse: Callable[[], bool]) -> str:
     """Take new files of the catalogue in, then write the rows of all papers that changed; say what was done."""
     with ExitStack() as stack:
         store = stack.enter_context(closing(PaperStore(where.store)))
-        book = stack.enter_context(closing(RowBook(where.book)))
+        book = stack.enter_context(_open_book(where))
         index = _catalogue(stack, where, book, pulse)
         catalogue = index.version() if index else 0
-        now = json.dumps([where.table, where.name, where.form, where.shape, catalogue, row.GENERATION])
+        now = json.dumps([*_place(where), where.shape, catalogue, row.GENERATION, where.force])
         if book.meta("made") != now:
             store.touch()
             store.touch(book.keys())
@@ -94,6 +94,21 @@ def bring_up_to_date(where: Places, pulse: Callable[[], bool]) -> str:
             written, removed, unread = written + made, removed + gone, unread + declined
     told = f"; {counted(unread, 'PDF')} not read: pip install 'windrow[pdf]', then: windrow replay" if unread else ""
     return f"{counted(written, 'row')} written, {removed:,} removed{told}"
+
+
+def _place(where: Places) -> list[str]:
+    """Return what the keys of the book stand for: the table, its name and the form of its keys."""
+    return [where.table, where.name, where.form]
+
+
+@contextmanager
+def _open_book(where: Places) -> Iterator[RowBook]:
+    """Open the book of rows; what it has of another table is removed: rows of the same keys there are others'."""
+    with closing(RowBook(where.book)) as book:
+        made = book.meta("made")
+        if made and json.loads(made)[:3] != _place(where):
+            book.clear()
+        yield book
 
 
 class _Open(NamedTuple):
@@ -150,7 +165,7 @@ def _others(table: WideTable, by_key: Mapping[str, bytes]) -> dict[str, frozense
 def extracted_by_others(where: Places, keys: Sequence[str]) -> set[str]:
     """Return the papers whose rows have what another extractor said: GROBID need not be asked about them."""
     by_key = {key: row_key(named(key), where.form) for key in keys}
-    with closing(RowBook(where.book)) as book, opened(where) as table:
+    with _open_book(where) as book, opened(where) as table:
         rows = table.get_many([*by_key.values()], (row.EXTRACTED,))
         owned, written = book.owns(keys), book.written(keys)
     return {

@@ -197,6 +197,11 @@ class RowBook:
                 self._connection.executemany(f"DELETE FROM {table} WHERE key = ?", [(key,) for key in dropped])
             self._connection.execute("COMMIT")
 
+    def clear(self) -> None:
+        """Forget all rows: of the table that is written now none is known."""
+        with self._guarded():
+            self._connection.executescript("BEGIN IMMEDIATE; DELETE FROM row; DELETE FROM written; COMMIT;")
+
     def keys(self) -> list[str]:
         """Return the keys of all rows that are written from here."""
         with self._guarded():

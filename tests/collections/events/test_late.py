@@ -1,0 +1,106 @@
+"""What is read late, or read again otherwise, changes the documents that it tells of, and no other ones."""
+
+from __future__ import annotations
+
+from contextlib import closing
+
+import pytest
+
+from tests.clock import pass_time
+from tests.collections.events.place import ADAPTER, calendar, configured, event, events, logs, run, serving, setup_of
+from tests.engine.unsteady import unread
+from windrow.collections.events.adapter.projection import EventProjection
+from windrow.collections.events.adapter.run_logs import RunLogs
+from windrow.contract import Observed
+from windrow.engine.progress import Progress
+from windrow.stores.late_visits import LateVisitStore
+from windrow.stores.records import RecordStore
+
+FIRST, SECOND = ":20990115T150000Z", ":20990120T150000Z"
+
+
+@pytest.fixture
+def site():
+    with serving() as one:
+        yield one
+
+
+@pytest.fixture
+def workspace(tmp_path, site):
+    return configured(tmp_path, f"{site.url}/a.ics", every="1h")
+
+
+def harvest(site, workspace, *told):
+    """Run when the address is due again, with these events in the calendar."""
+    site.put("/a.ics", calendar(*told))
+    pass_time(3601)
+    run(workspace)
+
+
+def read_as_empty(workspace, visit):
+    """Let a visit of an earlier run say nothing any more, and bring the documents up to date."""
+    with ADAPTER._store(workspace) as records:
+        before = next(one for one in records.history(visit=visit))
+        records.settle([Observed(visit, before.at, before.url, before.source, ())], records.checkpoint())
+    ADAPTER._derive(workspace, lambda: True)
+    with ADAPTER._store(workspace) as records:
+        assert records.late_visits() == []
+
+
+def visits(workspace, uid):
+    with ADAPTER._store(workspace) as records:
+        return [one.visit for one in records.history(uid)]
+
+
+def test_an_event_has_its_former_id_again_where_what_moved_it_is_taken_back(site, workspace):
+    harvest(site, workspace, event("a@x", FIRST))
+    before = events(workspace)
+    harvest(site, workspace, event("a@x", SECOND))
+    assert [one["_id"] for one in events(workspace)] == ["2099-01-20T15:00:00Z - council - a@x"]
+    read_as_empty(workspace, visits(workspace, "council/a@x")[-1])
+    assert events(workspace) == before
+
+
+def test_the_document_of_an_event_is_removed_where_all_that_was_said_of_it_is_taken_back(site, workspace):
+    harvest(site, workspace, event("a@x", FIRST))
+    harvest(site, workspace, event("a@x", FIRST), event("b@x", FIRST))
+    (visit,) = visits(workspace, "council/b@x")
+    read_as_empty(workspace, visit)
+    assert [one["uid"] for one in events(workspace)] == ["council/a@x"]
+    assert [one["insert_count"] for one in logs(workspace)] == [1, 0]
+
+
+def test_a_late_reading_writes_its_own_records_and_the_logs_that_it_changes(site, workspace, monkeypatch):
+    harvest(site, workspace, event("z@x", FIRST))
+    site.put("/a.ics", calendar(event("a@x", FIRST)))
+    pass_time(3601)
+    with unread(monkeypatch):
+        run(workspace)
+    with monkeypatch.context() as patched:
+        patched.setattr("windrow.engine.steps.unread.UnreadVisits.due", lambda _: [])
+        for name in "abcd":
+            harvest(site, workspace, event("a@x", FIRST), event(f"{name}-{name}@x", FIRST))
+    assert [one["insert_count"] for one in logs(workspace)] == [1, 0, 2, 1, 1, 1]
+    written, logged = [], []
+    write, put = EventProjection._event, RunLogs.put
+    monkeypatch.setattr(EventProjection, "_event", lambda *told: written.append(told[1]) or write(*told))
+    monkeypatch.setattr(RunLogs, "put", lambda *told: logged.append(told[1]) or put(*told))
+    run(workspace)
+    assert written == ["council/a@x"]
+    assert len(logged) == 2, "of the session that had not read it, and of the one that told of it first till now"
+    monkeypatch.undo()
+    assert [one["insert_count"] for one in logs(workspace)] == [1, 1, 1, 1, 1, 1]
+    before = events(workspace), logs(workspace)
+    ADAPTER.replay(workspace, setup_of(workspace), Progress(quiet=True))
+    assert (events(workspace), logs(workspace)) == before
+
+
+def test_nothing_of_what_was_taken_down_stays_on_the_list_of_late_visits(site, workspace):
+    harvest(site, workspace, event("a@x", FIRST))
+    with ADAPTER._store(workspace) as records:
+        assert isinstance(records, LateVisitStore)
+        assert records.forget(records.visits_of("council/a@x")) == 1
+        assert records.late_visits() == []
+        path = records.path
+    with closing(RecordStore(path)) as records:
+        assert records.count() == (0, 0)
