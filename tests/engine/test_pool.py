@@ -191,7 +191,7 @@ def test_the_time_that_a_worker_was_idle_is_no_documents(tmp_path):
     assert pool.run_alone(jobs[0]).result.reason is None
     (worker,) = pool._workers.values()
     worker.watch(0.5)
-    worker._clock.wall_seconds = 0.5 * ASLEEP + 1  # as it is where another worker was at work for so long
+    worker._clock.asleep_seconds = 0.5 * ASLEEP + 1  # as it is where another worker was at work for so long
     os.kill(worker.process.pid, signal.SIGSTOP)  # it is seen before it takes the job
     beats = []
 

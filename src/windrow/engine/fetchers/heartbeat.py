@@ -105,8 +105,9 @@ class Watch:
         self._clock.look(pid, self.board[_BEATS])
         if not self.board[_HOST]:
             return self._clock.wall_seconds > SILENT
-        asleep = STOPPING if stopping else READING * ASLEEP
-        return self._clock.cpu_seconds > READING or self._clock.wall_seconds > asleep
+        if stopping and self._clock.wall_seconds > STOPPING:
+            return True
+        return self._clock.cpu_seconds > READING or self._clock.asleep_seconds > READING * ASLEEP
 
     def reading(self) -> tuple[int, int] | None:
         """Return host and address of what it reads, None where it reads nothing."""

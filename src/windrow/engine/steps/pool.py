@@ -125,7 +125,7 @@ class _Worker:
     def watch(self, limit: float) -> None:
         """Kill the worker where it sleeps over a job: no CPU time passes then."""
         self._clock.look(self.process.pid or 0, self.at.value)
-        if self.hand and self.at.value >= 0 and self._clock.wall_seconds > limit * ASLEEP:
+        if self.hand and self.at.value >= 0 and self._clock.asleep_seconds > limit * ASLEEP:
             self._overdue = True
             self.process.kill()
 
