@@ -6,7 +6,8 @@ import os
 import shutil
 import sys
 import tempfile
-from collections.abc import Generator
+from collections.abc import Callable, Generator
+from contextlib import ExitStack, closing
 from multiprocessing.util import Finalize
 from pathlib import Path
 from typing import Any
@@ -95,6 +96,13 @@ def _preloaded() -> None:
     from tests.programs import preload_all  # noqa: PLC0415 it loads windrow, and where bytecode goes is said above
 
     preload_all()
+
+
+@pytest.fixture
+def closed_at_end() -> Generator[Callable[[Any], Any]]:
+    """Return a function that gives back what it gets, and has it closed when the test ends."""
+    with ExitStack() as stack:
+        yield lambda opened: stack.enter_context(closing(opened))
 
 
 @pytest.fixture(scope="session")

@@ -93,9 +93,9 @@ class RecordAdapter:
             self._collection,
             workspace.of(self._collection.name),
             options=self._options(workspace),
-            version_store=self._open_store(self._path(workspace)),
             services=self._services(workspace),
             extracted=self._extracted(workspace),
+            version_store=self._open_store(self._path(workspace)),  # last: what fails before leaves nothing open
         )
 
     def ready(self, workspace: Workspace) -> None:

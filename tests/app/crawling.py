@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 import sys
+from contextlib import closing
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -50,6 +51,9 @@ class Crawl:
     def end(self) -> None:
         with self.ledger.writing() as writer:
             writer.sessions.close(self.session, 0)
+
+    def close(self) -> None:
+        self.ledger.close()
 
     def work(self, count: int, *, pages: int = 50) -> None:
         """Find some addresses and make some visits."""
@@ -104,7 +108,8 @@ class PieceByPiece(CrawlerBooks):
 def main(ledger: str, database: str) -> None:
     """Project a whole ledger in small pieces."""
     books = PieceByPiece(Path(database), "test-crawler", piece=20)
-    books.catch_up(Ledger(Path(ledger)))
+    with closing(Ledger(Path(ledger))) as opened:
+        books.catch_up(opened)
     books.close()
 
 

@@ -6,7 +6,7 @@ from contextlib import closing
 import pytest
 
 import windrow
-from tests.crash.place import finish, make, tables
+from tests.crash.place import files_open, finish, make, tables
 from windrow.app.checkup import check
 from windrow.collections.drops.adapter.replay import replay
 from windrow.engine.progress import Progress
@@ -121,6 +121,7 @@ def test_a_table_of_the_tracker_that_was_dropped_is_told(root):
         tracker.execute("DROP TABLE xml_log")
     tracker.close()
     assert [(one.where, one.what) for one in faults(root)] == [("tracker, xml_log", "is not there")]
+    assert files_open(root) == []
 
 
 def test_a_row_that_a_person_deleted_from_a_log_of_the_tracker_is_no_fault(root):

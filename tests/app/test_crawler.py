@@ -9,7 +9,8 @@ import sqlite3
 import subprocess
 import sys
 import tempfile
-from contextlib import closing
+from collections.abc import Iterator
+from contextlib import ExitStack, closing
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -64,16 +65,20 @@ def at_once(ledger: Ledger, path: Path) -> dict[str, list[Any]]:
 @settings(max_examples=25, deadline=None)
 @given(st.integers(0, 1000), st.lists(st.integers(0, 60), min_size=1, max_size=6), st.integers(1, 40), st.randoms())
 def test_in_pieces_is_as_at_once(seed: int, works: list[int], piece: int, chance: random.Random) -> None:
-    with tempfile.TemporaryDirectory() as folder:
-        crawl = Crawl(Path(folder) / "ledger.sqlite", seed)
-        books = CrawlerBooks(Path(folder) / "pieces.sqlite", "test-crawler", piece=piece, turn=0)
+    with tempfile.TemporaryDirectory() as folder, ExitStack() as opened:
+        pieces = Path(folder) / "pieces.sqlite"
+
+        def open_books() -> CrawlerBooks:
+            return opened.enter_context(closing(CrawlerBooks(pieces, "test-crawler", piece=piece, turn=0)))
+
+        crawl, books = opened.enter_context(closing(Crawl(Path(folder) / "ledger.sqlite", seed))), open_books()
         for count in works:
             crawl.work(count)
             if chance.random() < 0.5:
                 books.catch_up(crawl.ledger)
             if chance.random() < 0.3:
                 books.close()
-                books = CrawlerBooks(Path(folder) / "pieces.sqlite", "test-crawler", piece=piece, turn=0)
+                books = open_books()
             if chance.random() < 0.3:
                 crawl.end()
             if chance.random() < 0.5:
@@ -81,17 +86,16 @@ def test_in_pieces_is_as_at_once(seed: int, works: list[int], piece: int, chance
         crawl.end()
         books.catch_up(crawl.ledger)
         books.close()
-        assert told(Path(folder) / "pieces.sqlite") == at_once(crawl.ledger, Path(folder) / "once.sqlite")
-        assert list(check_crawler(Path(folder) / "pieces.sqlite", crawl.ledger)) == []
-        crawl.ledger.close()
+        assert told(pieces) == at_once(crawl.ledger, Path(folder) / "once.sqlite")
+        assert list(check_crawler(pieces, crawl.ledger)) == []
 
 
 @pytest.fixture
-def crawl(tmp_path: Path) -> Crawl:
-    made = Crawl(tmp_path / "ledger.sqlite", 1)
-    made.work(400)
-    made.end()
-    return made
+def crawl(tmp_path: Path) -> Iterator[Crawl]:
+    with closing(Crawl(tmp_path / "ledger.sqlite", 1)) as made:
+        made.work(400)
+        made.end()
+        yield made
 
 
 def test_rows_say_what_the_ledger_says(crawl: Crawl, tmp_path: Path) -> None:
@@ -144,8 +148,8 @@ def test_candidates_tell_the_last_crawl_and_the_last_content(crawl: Crawl, tmp_p
         assert rows[url][2] == (max(contents)[0] if contents else None)
 
 
-def test_killed_it_goes_on_where_it_was(tmp_path: Path) -> None:
-    crawl = Crawl(tmp_path / "ledger.sqlite", 3)
+def test_killed_it_goes_on_where_it_was(tmp_path: Path, closed_at_end: Any) -> None:
+    crawl = closed_at_end(Crawl(tmp_path / "ledger.sqlite", 3))
     for _ in range(10):
         crawl.work(400, pages=2_000)
     crawl.end()
@@ -165,8 +169,8 @@ def test_killed_it_goes_on_where_it_was(tmp_path: Path) -> None:
     assert at_once(crawl.ledger, path) == expected
 
 
-def test_a_turn_is_short_while_a_session_runs(tmp_path: Path) -> None:
-    crawl = Crawl(tmp_path / "ledger.sqlite", 5)
+def test_a_turn_is_short_while_a_session_runs(tmp_path: Path, closed_at_end: Any) -> None:
+    crawl = closed_at_end(Crawl(tmp_path / "ledger.sqlite", 5))
     crawl.work(3_000, pages=3_000)
     books = CrawlerBooks(tmp_path / "crawler.sqlite", piece=50, turn=0)
     books.catch_up(crawl.ledger)
@@ -177,8 +181,8 @@ def test_a_turn_is_short_while_a_session_runs(tmp_path: Path) -> None:
     books.close()
 
 
-def test_the_end_of_a_session_does_not_wait_for_all_addresses(tmp_path: Path) -> None:
-    crawl = Crawl(tmp_path / "ledger.sqlite", 5)
+def test_the_end_of_a_session_does_not_wait_for_all_addresses(tmp_path: Path, closed_at_end: Any) -> None:
+    crawl = closed_at_end(Crawl(tmp_path / "ledger.sqlite", 5))
     crawl.work(2_000, pages=2_000)
     crawl.end()
     books = CrawlerBooks(tmp_path / "crawler.sqlite", piece=100, rest=0)

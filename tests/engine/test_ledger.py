@@ -12,6 +12,12 @@ from windrow.ledger_facts import FetchBegun, FetchEnded, ItemMade, Moved, Sessio
 from windrow.model import ArchivePlace, Fetched, FoundUrl, KeptResponse, Status, Visit
 
 
+@pytest.fixture
+def ledger(tmp_path):
+    with closing(Ledger(tmp_path / "ledger.sqlite")) as opened:
+        yield opened
+
+
 def write_some(ledger, number=3):
     with ledger.writing() as writer:
         session = writer.sessions.open("me", "run")
@@ -25,8 +31,7 @@ def write_some(ledger, number=3):
         writer.sessions.close(session, 0)
 
 
-def test_facts_come_back_in_one_order(tmp_path):
-    ledger = Ledger(tmp_path / "ledger.sqlite")
+def test_facts_come_back_in_one_order(ledger):
     write_some(ledger)
     told = list(facts(ledger))
     assert [one.seq for one in told] == sorted({one.seq for one in told})
@@ -39,8 +44,7 @@ def test_facts_come_back_in_one_order(tmp_path):
     assert list(facts(ledger, after=told[5].seq)) == told[6:]
 
 
-def test_a_transaction_that_fails_leaves_nothing(tmp_path):
-    ledger = Ledger(tmp_path / "ledger.sqlite")
+def test_a_transaction_that_fails_leaves_nothing(ledger):
     with pytest.raises(RuntimeError), ledger.writing() as writer:
         writer.sessions.open("me", "run")
         raise RuntimeError
@@ -48,15 +52,14 @@ def test_a_transaction_that_fails_leaves_nothing(tmp_path):
     assert [*facts(ledger)] == []
 
 
-def test_present_state_follows_the_last_move(tmp_path):
-    ledger = Ledger(tmp_path / "ledger.sqlite")
+def test_present_state_follows_the_last_move(ledger):
     write_some(ledger)
     moves = [one for one in facts(ledger) if isinstance(one, Moved)]
     assert ledger.items.by_state() == [("drops", "zip", 1, Status.DONE, 3)]
     assert {one.item for one in moves} == {one.item for one in ledger.items.fetched("drops")}
 
 
-def test_the_previous_schema_is_upgraded_with_its_rows_and_a_copy_is_kept(tmp_path):
+def test_the_previous_schema_is_upgraded_with_its_rows_and_a_copy_is_kept(tmp_path, closed_at_end):
     path = tmp_path / "ledger.sqlite"
     *earlier, (newest, _) = migrations()
     old = sqlite3.connect(path)
@@ -66,13 +69,13 @@ def test_the_previous_schema_is_upgraded_with_its_rows_and_a_copy_is_kept(tmp_pa
     old.execute("UPDATE counter SET value = 1")
     old.commit()
     old.close()
-    ledger = Ledger(path)
+    ledger = closed_at_end(Ledger(path))
     assert ledger.database.connection.execute("PRAGMA user_version").fetchone() == (newest,)
     write_some(ledger)
     assert [type(one).__name__ for one in facts(ledger)][:2] == ["SessionOpened", "SessionOpened"]
     with closing(sqlite3.connect(tmp_path / f"ledger.before-{newest:04}.db")) as copy, copy:
         assert copy.execute("SELECT count(*) FROM session").fetchone() == (1,)
-    fresh = Ledger(tmp_path / "fresh.sqlite")
+    fresh = closed_at_end(Ledger(tmp_path / "fresh.sqlite"))
     text = "SELECT type, name, sql FROM sqlite_master ORDER BY name"
     assert ledger.database.connection.execute(text).fetchall() == fresh.database.connection.execute(text).fetchall()
 
@@ -96,8 +99,7 @@ def attempt_both(ledger):
     return item, attempt, crawled
 
 
-def test_attempts_at_listed_items_and_at_addresses_are_rows_of_one_kind(tmp_path):
-    ledger = Ledger(tmp_path / "ledger.sqlite")
+def test_attempts_at_listed_items_and_at_addresses_are_rows_of_one_kind(ledger):
     item, attempt, host = attempt_both(ledger)
     kept = KeptResponse("sha256:bb", 12, ArchivePlace("w.warc", 10, 12), at=AT, mime="application/zip")
     with ledger.writing() as writer:
@@ -119,8 +121,7 @@ def test_attempts_at_listed_items_and_at_addresses_are_rows_of_one_kind(tmp_path
     assert ledger.captures.promised() == {"w.warc": 22}
 
 
-def test_an_attempt_that_was_cut_is_seen_until_it_ends_in_a_later_session(tmp_path):
-    ledger = Ledger(tmp_path / "ledger.sqlite")
+def test_an_attempt_that_was_cut_is_seen_until_it_ends_in_a_later_session(ledger):
     item, attempt, _ = attempt_both(ledger)
     assert ledger.attempts.open() == [(attempt, item, "centre")]
     (row,) = ledger.attempts.of_item(item)
@@ -140,13 +141,13 @@ def test_an_attempt_that_was_cut_is_seen_until_it_ends_in_a_later_session(tmp_pa
 
 def test_a_ledger_of_a_newer_windrow_is_left_alone(tmp_path):
     path = tmp_path / "ledger.sqlite"
-    Ledger(path).database.connection.execute("PRAGMA user_version = 999")
+    with closing(Ledger(path)) as ledger:
+        ledger.database.connection.execute("PRAGMA user_version = 999")
     with pytest.raises(LedgerError, match="newer windrow"):
         Ledger(path)
 
 
-def test_every_query_is_sound(tmp_path):
-    ledger = Ledger(tmp_path / "ledger.sqlite")
+def test_every_query_is_sound(ledger):
     for name, text in queries().items():
         try:
             ledger.database.connection.execute(
@@ -157,43 +158,44 @@ def test_every_query_is_sound(tmp_path):
 
 
 class TestLease:
-    def test_the_second_is_told_who_and_since_when(self, tmp_path):
-        Lease(Ledger(tmp_path / "ledger.sqlite"))
+    @pytest.fixture
+    def other(self, ledger, closed_at_end):
+        return closed_at_end(Ledger(ledger.path))
+
+    def test_the_second_is_told_who_and_since_when(self, ledger, other):
+        Lease(ledger)
         with pytest.raises(Locked, match=r"in use by .* pid \d+ .* since 20") as found:
-            Lease(Ledger(tmp_path / "ledger.sqlite"))
+            Lease(other)
         assert found.value.exit_code == 5
 
-    def test_a_lease_that_is_not_renewed_expires(self, tmp_path):
+    def test_a_lease_that_is_not_renewed_expires(self, ledger, other):
         start = datetime(2026, 1, 1, tzinfo=UTC)
-        Lease(Ledger(tmp_path / "ledger.sqlite"), clock=lambda: start)
-        other = Ledger(tmp_path / "ledger.sqlite")
+        Lease(ledger, clock=lambda: start)
         with pytest.raises(Locked):
             Lease(other, clock=lambda: start + timedelta(seconds=50))
         lease = Lease(other, clock=lambda: start + timedelta(seconds=61))
         assert "pid" in lease.taken_from
 
-    def test_who_lost_the_lease_may_not_go_on(self, tmp_path):
+    def test_who_lost_the_lease_may_not_go_on(self, ledger, other):
         at = [datetime(2026, 1, 1, tzinfo=UTC)]
-        first = Lease(Ledger(tmp_path / "ledger.sqlite"), clock=lambda: at[0])
+        first = Lease(ledger, clock=lambda: at[0])
         at[0] += timedelta(seconds=61)
-        Lease(Ledger(tmp_path / "ledger.sqlite"), clock=lambda: at[0])
+        Lease(other, clock=lambda: at[0])
         with pytest.raises(Locked, match="took this workspace's lease over"):
             first.beat()
 
-    def test_a_dead_holder_on_this_machine_does_not_lock(self, tmp_path):
-        ledger = Ledger(tmp_path / "ledger.sqlite")
+    def test_a_dead_holder_on_this_machine_does_not_lock(self, ledger):
         lease = Lease(ledger)
         gone = ledger.sessions.lease().holder.rpartition(" pid ")[0] + " pid 999999 1"
         ledger.database.connection.execute("UPDATE lease SET holder = ?", (gone,))
         assert Lease(ledger).taken_from == gone
         del lease
 
-    def test_a_lease_from_a_clock_that_went_back_does_not_lock_for_ever(self, tmp_path):
+    def test_a_lease_from_a_clock_that_went_back_does_not_lock_for_ever(self, ledger, other):
         start = datetime(2026, 1, 2, tzinfo=UTC)
-        Lease(Ledger(tmp_path / "ledger.sqlite"), clock=lambda: start)
-        Lease(Ledger(tmp_path / "ledger.sqlite"), clock=lambda: start - timedelta(days=1))
+        Lease(ledger, clock=lambda: start)
+        Lease(other, clock=lambda: start - timedelta(days=1))
 
-    def test_released_is_free(self, tmp_path):
-        ledger = Ledger(tmp_path / "ledger.sqlite")
+    def test_released_is_free(self, ledger):
         Lease(ledger).release()
         Lease(ledger)

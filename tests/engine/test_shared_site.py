@@ -1,5 +1,7 @@
 """Two collections on one site: each has its addresses, and what the site asked of one holds for both."""
 
+from collections.abc import Iterator
+from contextlib import closing
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -26,8 +28,9 @@ def visit(url: str = URL, mime: str = "text/html", offset: int = 0) -> Visit:
 
 
 @pytest.fixture
-def ledger(tmp_path: Path) -> Ledger:
-    return Ledger(tmp_path / "ledger.sqlite")
+def ledger(tmp_path: Path) -> Iterator[Ledger]:
+    with closing(Ledger(tmp_path / "ledger.sqlite")) as opened:
+        yield opened
 
 
 @pytest.fixture

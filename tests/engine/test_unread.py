@@ -172,6 +172,11 @@ def test_a_page_that_was_taken_down_meanwhile_is_not_read_again(tmp_path: Path, 
     assert unread(tmp_path) == []
 
 
+def counts(shop: Workshop, made: Collection) -> list[UnreadCount]:
+    with closing(shop.ledger()) as ledger:
+        return count_unread(ledger, made)
+
+
 def test_a_record_that_was_not_read_is_made_by_the_next_run(tmp_path: Path, cause: Path) -> None:
     api = Server(
         documents({"one": f"(die while {cause})".encode(), "two": f"(fail while {cause})".encode(), "three": b"3"})
@@ -181,7 +186,7 @@ def test_a_record_that_was_not_read_is_made_by_the_next_run(tmp_path: Path, caus
     shop = Workshop(tmp_path, api, service, made)
     shop.run()
     assert set(shop.records()) == {"three"}
-    assert [(one.reason, one.documents) for one in count_unread(shop.ledger(), made)] == [
+    assert [(one.reason, one.documents) for one in counts(shop, made)] == [
         (Reason.WORKER_DIED, 1), (Reason.STEP_FAILED, 1)]  # fmt: skip
     cause.unlink()
     shop.run()
@@ -190,7 +195,7 @@ def test_a_record_that_was_not_read_is_made_by_the_next_run(tmp_path: Path, caus
     shop = Workshop.opened(tmp_path, mended)
     shop.run()
     assert set(shop.records()) == {"one", "two", "three"}
-    assert count_unread(shop.ledger(), made) == []
+    assert counts(shop, made) == []
     assert shop.records()["two"] == {"body": f"(fail while {cause})"}
     api.close()
     service.close()
@@ -205,13 +210,13 @@ def test_an_answer_that_was_not_followed_is_followed_by_the_next_run_and_its_rec
     shop = Workshop(tmp_path, api, service, made)
     shop.run()
     assert set(shop.records()) == {"two"}
-    (count,) = count_unread(shop.ledger(), made)
+    (count,) = counts(shop, made)
     assert (count.phase, count.reason, count.documents) == ("ask", "worker_died", 1)
     cause.unlink()
     asked = len(api.paths())
     shop.run()
     assert set(shop.records()) == {"one", "two"}
-    assert count_unread(shop.ledger(), made) == []
+    assert counts(shop, made) == []
     assert "/one" not in api.paths()[asked:]
     api.close()
     service.close()

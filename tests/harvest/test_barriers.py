@@ -1,5 +1,7 @@
 """No download before every source is listed; no load before every download is processed; load in order."""
 
+from contextlib import closing
+
 import pytest
 
 from tests.crash.place import finish, make
@@ -14,7 +16,8 @@ from windrow.model import Status
 def told(tmp_path_factory):
     root = make(tmp_path_factory.mktemp("barriers"), zips=3, documents=3)
     assert finish(root) == 0
-    return list(facts(Ledger(root / "ledger.sqlite")))
+    with closing(Ledger(root / "ledger.sqlite")) as ledger:
+        return list(facts(ledger))
 
 
 def seqs(told, kind, wanted=lambda one: True):

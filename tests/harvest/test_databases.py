@@ -1,5 +1,6 @@
 """The whole harvest into MariaDB and PostgreSQL: the same rows as in SQLite."""
 
+from contextlib import closing
 from datetime import date, datetime
 
 import pytest
@@ -55,6 +56,11 @@ def place(tmp_path, url):
     return root
 
 
+def faults(workspace):
+    with closing(workspace.ledger()) as ledger:
+        return check(workspace.config, ledger).faults
+
+
 def test_replay_into_an_empty_database_gives_the_same_rows(tmp_path, url, expected):
     root = make(tmp_path / "w", zips=2, documents=2)
     assert finish(root) == 0
@@ -62,9 +68,9 @@ def test_replay_into_an_empty_database_gives_the_same_rows(tmp_path, url, expect
     elsewhere = f'[drops]\nstore = "{url}"\n[[drops.centre]]'
     (root / "windrow.toml").write_text(toml.replace("[[drops.centre]]", elsewhere, 1))
     workspace = windrow.open(root)
-    assert "windrow replay" in check(workspace.config, workspace.ledger()).faults[0].hint
+    assert "windrow replay" in faults(workspace)[0].hint
     assert replay(workspace.config, workspace.setup, Progress(quiet=True)).changes == ()
-    assert check(workspace.config, workspace.ledger()).faults == []
+    assert faults(workspace) == []
     engine = connect(url)
     with engine.connect() as connection:
         for name, text in STORE.items():
@@ -86,12 +92,12 @@ def test_a_table_of_the_tracker_that_was_emptied_is_told(tmp_path, url):
     root = place(tmp_path, url)
     assert finish(root) == 0
     workspace = windrow.open(root)
-    assert check(workspace.config, workspace.ledger()).faults == []
+    assert faults(workspace) == []
     engine = connect(url)
     with engine.begin() as connection:
         connection.execute(sa.text("DELETE FROM session_task"))
     engine.dispose()
-    assert [one.where for one in check(workspace.config, workspace.ledger()).faults] == ["tracker, session_task"]
+    assert [one.where for one in faults(workspace)] == ["tracker, session_task"]
 
 
 @pytest.mark.parametrize("step", ["xsd", "upload", "data"])

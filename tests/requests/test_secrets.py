@@ -2,6 +2,7 @@
 
 import gzip
 import json
+from contextlib import closing
 from dataclasses import replace
 from urllib.parse import parse_qs, urlsplit
 
@@ -65,7 +66,8 @@ def test_secrets_reach_the_source_and_the_service_and_stay_nowhere(tmp_path, ser
         assert word.encode() not in found, word
     told = "".join(f"{one.name} {one.shown}\n" for one in shop.workspace.values)
     assert f"file:{tmp_path}/outside/key" in told + repr(shop.workspace.sources)
-    story = shop.adapter.explain(shop.workspace, shop.ledger(), f"{api.url}a")
+    with closing(shop.ledger()) as ledger:
+        story = shop.adapter.explain(shop.workspace, ledger, f"{api.url}a")
     assert KEY not in repr(story)
     parts = list(shop.adapter.attempt(shop.workspace, f"{api.url}a"))
     assert parts

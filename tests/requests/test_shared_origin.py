@@ -1,6 +1,7 @@
 """Two sources of one collection at one origin: each has what is its own, and the pauses are those of the origin."""
 
 import time
+from contextlib import closing
 from itertools import pairwise
 
 from tests.requests.workshop import Workshop, collection, follow, send_parts
@@ -26,7 +27,8 @@ def test_two_sources_share_an_origin_and_its_pauses_and_each_has_its_own(tmp_pat
     assert min(after - before for before, after in pairwise(times)) > 0.25
     with shop.adapter._store(shop.workspace) as store:
         assert {one.source for one in store.history("common")} == {"texts", "texts1"}
-    told = shop.adapter.explain(shop.workspace, shop.ledger(), f"{api.url}one/common")
+    with closing(shop.ledger()) as ledger:
+        told = shop.adapter.explain(shop.workspace, ledger, f"{api.url}one/common")
     assert "source texts" in told.lines[0]
     api.asked.clear()
     shop.run()

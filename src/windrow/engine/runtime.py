@@ -35,7 +35,7 @@ def signals_to(handler: Callable[[int, FrameType | None], None]) -> Iterator[Non
 
 
 OBJECTS = 100_000
-"""Objects that may be made before the young ones are looked through; Python's own number is 700."""
+"""Objects that may be made before the young ones are looked through; Python's own is 700, from 3.13 on 2,000."""
 
 
 @contextmanager

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from windrow.stores.records import RecordStore, VisitStatement
+from windrow.stores.sqlite_file import close_on_failure
 
 # What a visit before the checkpoint said of a record, or with its `json` what it had said until then.
 _SCHEMA = """
@@ -45,7 +46,7 @@ class LateVisitStore(RecordStore):
         """Open the file, making its tables."""
         super().__init__(path, read_only=read_only)
         if not read_only:
-            with self._guarded():
+            with close_on_failure(self._connection.close), self._guarded():
                 self._connection.executescript(f"BEGIN; {_SCHEMA} COMMIT;")
 
     def late_visits(self, limit: int = -1) -> list[int]:

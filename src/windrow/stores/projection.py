@@ -18,6 +18,7 @@ from windrow.stores.batch import RowBatch
 from windrow.stores.connect import guarded, named, reach, where
 from windrow.stores.id_lookup import IdLookup
 from windrow.stores.projected_rows import RowPut, SameValues, Seed, fold, plant
+from windrow.stores.sqlite_file import close_on_failure
 
 _NONE: Mapping[str, tuple[str, ...]] = MappingProxyType({})
 
@@ -45,7 +46,7 @@ class ProjectionTables:
         self.adopt = adopt
         self.engine = reach(named(url, database), password)
         self.links = IdLookup(self.engine, name)
-        with guarded(self.engine):
+        with close_on_failure(self.close), guarded(self.engine):
             there = set(sa.inspect(self.engine).get_table_names())
             if not there.isdisjoint(metadata.tables):
                 self._refuse_lost(metadata.tables.keys() - there)
@@ -63,7 +64,6 @@ class ProjectionTables:
         with self.engine.begin() as connection:
             lost = sorted(name for name in missing if self.links.has(connection, name))
         if lost:
-            self.engine.dispose()
             told = f"{where(self.engine)}: {', '.join(lost)}: dropped, and the tables that belong to it are there"
             raise StoreError(told, hint="drop the other tables too, or put the lost ones back; then: windrow run")
 

@@ -35,7 +35,7 @@ from windrow.stores.record_versions import (
     written_versions,
 )
 from windrow.stores.settled import adopt_sessions, note_earlier_sessions, note_sessions
-from windrow.stores.sqlite_file import empty_wal, open_database, store_errors, transaction
+from windrow.stores.sqlite_file import close_on_failure, empty_wal, open_database, store_errors, transaction
 
 _LATEST = """
 SELECT o.value FROM observation o WHERE o.record = ? ORDER BY o.at DESC, o.visit DESC LIMIT 1
@@ -77,10 +77,11 @@ class RecordStore:
         self._writer = 0, 0  # a session, and up to which visit others had written before it
         with self._guarded():
             self._connection = open_database(path, read_only=read_only)
-            if not read_only:
-                self._connection.executescript(SCHEMA)
         if not read_only:
-            self._index_anew()
+            with close_on_failure(self._connection.close):
+                with self._guarded():
+                    self._connection.executescript(SCHEMA)
+                self._index_anew()
 
     def _guarded(self) -> AbstractContextManager[None]:
         return store_errors(self.path)

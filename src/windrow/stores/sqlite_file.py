@@ -35,6 +35,16 @@ def is_damaged(error: BaseException) -> bool:
     return str(getattr(error, "sqlite_errorname", None) or "").startswith(("SQLITE_CORRUPT", "SQLITE_NOTADB"))
 
 
+@contextmanager
+def close_on_failure(close: Callable[[], object]) -> Iterator[None]:
+    """Call `close` where a block fails: a database that cannot be made ready is not left open."""
+    try:
+        yield
+    except BaseException:
+        close()
+        raise
+
+
 def open_database(path: Path, *, read_only: bool = False) -> sqlite3.Connection:
     """Open a file in autocommit mode, with a log beside it whose every transaction survives a loss of power.
 
@@ -44,8 +54,9 @@ def open_database(path: Path, *, read_only: bool = False) -> sqlite3.Connection:
         return sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", isolation_level=None, timeout=30, uri=True)
     path.parent.mkdir(parents=True, exist_ok=True)
     connection = sqlite3.connect(path, isolation_level=None, timeout=30)
-    connection.execute("PRAGMA journal_mode = WAL").fetchall()
-    connection.execute("PRAGMA synchronous = FULL")
+    with close_on_failure(connection.close):
+        connection.execute("PRAGMA journal_mode = WAL").fetchall()
+        connection.execute("PRAGMA synchronous = FULL")
     return connection
 
 

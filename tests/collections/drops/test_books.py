@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from contextlib import closing
 from datetime import UTC, date, datetime, timedelta
 
 import pytest
@@ -321,18 +322,16 @@ def write(ledger, acts):
 @given(acts=st.lists(st.integers(0, 7), max_size=40), data=st.data())
 def test_batches_make_no_difference(tmp_path_factory, acts, data):
     folder = tmp_path_factory.mktemp("b")
-    ledger = Ledger(folder / "ledger.db")
-    write(ledger, acts)
-    count = len(list(facts(ledger)))
-    cuts = data.draw(st.sets(st.integers(0, count), max_size=12))
     told = []
-    for name, edges in (("whole", ()), ("cut", cuts)):
-        books = books_at(f"sqlite:///{folder}/{name}.db")
-        apply(books, ledger, *edges)
-        told.append({table: rows(books, table) for table in TRACKER.tables})
-        latest = "select count(*) from zip_action a where exists (select 1 from zip_download d join file_source_has_zip h on h.id = d.zf_id where h.za_id = a.id) and not exists (select 1 from zip_download d join file_source_has_zip h on h.id = d.zf_id where h.za_id = a.id and d.phase_id = a.phase_id and d.status_id = a.status_id and d.id = (select max(e.id) from zip_download e join file_source_has_zip g on g.id = e.zf_id where g.za_id = a.id))"
-        with books.engine.begin() as link:
-            assert link.exec_driver_sql(latest).scalar() == 0
-        books.close()
-    ledger.close()
+    with closing(Ledger(folder / "ledger.db")) as ledger:
+        write(ledger, acts)
+        count = len(list(facts(ledger)))
+        cuts = data.draw(st.sets(st.integers(0, count), max_size=12))
+        for name, edges in (("whole", ()), ("cut", cuts)):
+            with closing(books_at(f"sqlite:///{folder}/{name}.db")) as books:
+                apply(books, ledger, *edges)
+                told.append({table: rows(books, table) for table in TRACKER.tables})
+                latest = "select count(*) from zip_action a where exists (select 1 from zip_download d join file_source_has_zip h on h.id = d.zf_id where h.za_id = a.id) and not exists (select 1 from zip_download d join file_source_has_zip h on h.id = d.zf_id where h.za_id = a.id and d.phase_id = a.phase_id and d.status_id = a.status_id and d.id = (select max(e.id) from zip_download e join file_source_has_zip g on g.id = e.zf_id where g.za_id = a.id))"
+                with books.engine.begin() as link:
+                    assert link.exec_driver_sql(latest).scalar() == 0
     assert told[0] == told[1]

@@ -62,8 +62,9 @@ def test_seeding_again_changes_nothing(books):
     with books.engine.begin() as link:
         link.execute(sa.text("update centre set full_name = 'ours', is_active = :no where id = 3"), {"no": False})
         link.execute(
-            sa.text("insert into centre (short_name, full_name, email, created) values ('Own', 'o', '', :at)"),
-            {"at": AT},
+            sa.text(
+                "insert into centre (short_name, full_name, email, created) values ('Own', 'o', '', :at)"
+            ).bindparams(sa.bindparam("at", AT, sa.DateTime))
         )
         link.execute(sa.text("delete from phase where id = 11"))
     assert books.seed(seeds(AT)) == 1

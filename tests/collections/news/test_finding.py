@@ -21,9 +21,9 @@ def press():
 
 
 def code_of(workspace):
-    session = Session(setup_of(workspace), "run news")
-    session.harvest(ADAPTER.harvest(workspace))
-    return session.close()
+    with Session(setup_of(workspace), "run news") as session:
+        session.harvest(ADAPTER.harvest(workspace))
+        return session.close()
 
 
 def put(press, path, numbers=(1, 2)):

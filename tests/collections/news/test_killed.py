@@ -40,7 +40,9 @@ def harvest_only(workspace):
 
 
 def publish(root):
-    ADAPTER.harvest(load(root, environ={}, collections={"news": COLLECTION})).derivations["publish"](lambda: True)
+    harvest = ADAPTER.harvest(load(root, environ={}, collections={"news": COLLECTION}))
+    with closing(harvest.version_store):
+        harvest.derivations["publish"](lambda: True)
 
 
 def publish_and_be_killed(root, number):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import sqlite3
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import ExitStack, closing, contextmanager
+from contextlib import closing, contextmanager
 from datetime import datetime
 from functools import cache
 from importlib.resources import files
@@ -17,7 +17,7 @@ from windrow.engine.ledger.moment import parse
 from windrow.errors import DiskFull, LedgerError
 from windrow.model import Level, Status
 from windrow.reasons import Reason
-from windrow.stores.sqlite_file import empty_wal
+from windrow.stores.sqlite_file import close_on_failure, empty_wal
 
 
 @cache
@@ -72,15 +72,14 @@ class LedgerDatabase:
         """Open the file, making or upgrading its tables; a copy is kept before an upgrade."""
         self.path = path
         path.parent.mkdir(parents=True, exist_ok=True)
-        with self.guarded(), ExitStack() as failed:
+        with self.guarded():
             self.connection = sqlite3.connect(path, isolation_level=None, timeout=30)
-            failed.callback(self.connection.close)
-            self.connection.execute("PRAGMA journal_mode = WAL")
-            self.connection.execute("PRAGMA synchronous = FULL")
-            self.connection.execute("PRAGMA wal_autocheckpoint = 10000")
-            self.connection.execute("PRAGMA cache_size = -8192")  # the keys of addresses lie everywhere
-            self._migrate()
-            failed.pop_all()
+            with close_on_failure(self.connection.close):
+                self.connection.execute("PRAGMA journal_mode = WAL")
+                self.connection.execute("PRAGMA synchronous = FULL")
+                self.connection.execute("PRAGMA wal_autocheckpoint = 10000")
+                self.connection.execute("PRAGMA cache_size = -8192")  # the keys of addresses lie everywhere
+                self._migrate()
 
     def _migrate(self) -> None:
         steps = migrations()

@@ -12,7 +12,7 @@ from typing import Any
 
 from windrow.digest import digest
 from windrow.stores.documents.contract import EVERYTHING, DocumentDatabase, DocumentView, Span, Stored, check_name
-from windrow.stores.sqlite_file import open_database, store_errors, transaction
+from windrow.stores.sqlite_file import close_on_failure, open_database, store_errors, transaction
 
 VERSION = 2
 """Of the tables; documents in those of another version are given up, since they can be made anew."""
@@ -31,13 +31,14 @@ class SqliteDocuments:
         self._databases = {check_name(one.name): one for one in databases}
         with self._guarded():
             self._connection = open_database(path)
-            self._connection.execute("PRAGMA secure_delete = ON").fetchall()  # nothing stays in free pages
-            self._begin_anew()
-            self._connection.executescript(
-                "CREATE TABLE IF NOT EXISTS windrow_meta (name TEXT PRIMARY KEY, value INTEGER)"
-            )
-            for one in databases:
-                self._connection.executescript(_schema(one))
+            with close_on_failure(self._connection.close):
+                self._connection.execute("PRAGMA secure_delete = ON").fetchall()  # nothing stays in free pages
+                self._begin_anew()
+                self._connection.executescript(
+                    "CREATE TABLE IF NOT EXISTS windrow_meta (name TEXT PRIMARY KEY, value INTEGER)"
+                )
+                for one in databases:
+                    self._connection.executescript(_schema(one))
 
     def _begin_anew(self) -> None:
         """Give up tables of another version: with its checkpoint gone, whoever fills the store begins at 0."""

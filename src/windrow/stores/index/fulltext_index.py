@@ -12,6 +12,7 @@ from windrow.reasons import Reason
 from windrow.stores.index.clause import Clause, IndexDocument, IndexField, IndexHit
 from windrow.stores.index.folder import NOTE, TEXT, begin, note, write_note
 from windrow.stores.index.translate import Translator
+from windrow.stores.sqlite_file import close_on_failure
 
 _TABLE = """
 CREATE TABLE IF NOT EXISTS entry (
@@ -43,9 +44,10 @@ class IndexManifest:
         """Open or make the file. Raises StoreError."""
         try:
             self._connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
-            self._connection.execute("PRAGMA journal_mode = WAL").close()
-            self._connection.execute(_TABLE)
-            self._connection.execute(_DUE)
+            with close_on_failure(self._connection.close):
+                self._connection.execute("PRAGMA journal_mode = WAL").close()
+                self._connection.execute(_TABLE)
+                self._connection.execute(_DUE)
         except sqlite3.Error as error:
             raise StoreError(f"{path}: {error}", reason=Reason.DISK_FAILED) from error
 

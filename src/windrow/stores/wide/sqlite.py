@@ -10,7 +10,7 @@ from pathlib import Path
 from isal import isal_zlib
 
 from windrow.errors import ConfigError
-from windrow.stores.sqlite_file import empty_wal, open_database, store_errors, transaction
+from windrow.stores.sqlite_file import close_on_failure, empty_wal, open_database, store_errors, transaction
 from windrow.stores.wide.table import Cells, Family, Put, check_families, check_known, check_put
 
 _SCHEMA = """
@@ -33,10 +33,11 @@ class SqliteTable:
         self._name = name
         with self._guarded():
             self._connection = open_database(path, read_only=read_only)
-            if not read_only:
-                self._make(families)
-            rows = self._connection.execute("SELECT name, compressed FROM family ORDER BY name")
-            self._families = {found: Family(found, (), bool(packed)) for found, packed in rows}
+            with close_on_failure(self._connection.close):
+                if not read_only:
+                    self._make(families)
+                rows = self._connection.execute("SELECT name, compressed FROM family ORDER BY name")
+                self._families = {found: Family(found, (), bool(packed)) for found, packed in rows}
         self._known = frozenset(self._families)
 
     def _make(self, families: Sequence[Family]) -> None:

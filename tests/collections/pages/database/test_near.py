@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import random
 import sqlite3
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import closing
 
 import pytest
 from hypothesis import given, settings
@@ -33,6 +34,12 @@ def database() -> sqlite3.Connection:
     return link
 
 
+@pytest.fixture
+def link() -> Iterator[sqlite3.Connection]:
+    with closing(database()) as opened:
+        yield opened
+
+
 def close(link: sqlite3.Connection, number: int) -> None:
     sql = "UPDATE entity_generation SET confirmed_end_unix_utc = last_seen_unix_utc WHERE entity_generation_id = ?"
     link.execute(sql, (number,))
@@ -56,8 +63,7 @@ def groups(link: sqlite3.Connection) -> set[frozenset[str]]:
     return {frozenset(some) for some in found.values()}
 
 
-def test_edits_across_sites_are_found_and_others_are_not() -> None:
-    link = database()
+def test_edits_across_sites_are_found_and_others_are_not(link: sqlite3.Connection) -> None:
     news, story = prose(1, 120), prose(2, 120)
     ids = fill(
         link,
@@ -82,8 +88,7 @@ def test_edits_across_sites_are_found_and_others_are_not() -> None:
     assert all(ALIKE <= share < 1 for _, _, share in clusters(link))
 
 
-def test_what_closes_leaves_and_its_cluster_stays() -> None:
-    link = database()
+def test_what_closes_leaves_and_its_cluster_stays(link: sqlite3.Connection) -> None:
     text = prose(1, 200)
     ids = fill(link, [Page(f"https://{n}.example/", f"{text} visit {n}") for n in range(12)])
     compare(link, ids)
@@ -100,8 +105,7 @@ def test_what_closes_leaves_and_its_cluster_stays() -> None:
         assert link.execute(f"SELECT count(*) FROM {table}").fetchone() == (0,)
 
 
-def test_doing_it_again_changes_nothing() -> None:
-    link = database()
+def test_doing_it_again_changes_nothing(link: sqlite3.Connection) -> None:
     ids = fill(link, [Page(f"https://{n}.example/", f"{prose(n // 3, 90)} visit {n}") for n in range(9)])
     compare(link, ids)
     before = "\n".join(link.iterdump())
@@ -109,8 +113,7 @@ def test_doing_it_again_changes_nothing() -> None:
     assert "\n".join(link.iterdump()) == before
 
 
-def test_generations_that_are_gone_leave() -> None:
-    link = database()
+def test_generations_that_are_gone_leave(link: sqlite3.Connection) -> None:
     ids = fill(link, [Page(f"https://{n}.example/", f"{prose(1)} {n}") for n in range(2)])
     compare(link, ids)
     for table in ("document_description", "file_summary", "entity_generation"):
@@ -157,22 +160,21 @@ def test_any_order_in_any_pieces_gives_the_same(
     last = dict(steps)
     plain = [(page, text) for page, text in last.items() if text is not None]
     chance.shuffle(plain)
-    found, expected = play(steps, sizes), play(plain, [1000])
-    assert clusters(found) == clusters(expected)
-    bands = "SELECT band, rank FROM windrow_band ORDER BY 1, 2"
-    assert found.execute(bands).fetchall() == expected.execute(bands).fetchall()
-    for one, other, share in clusters(found):
-        assert share == round(
-            similarity(*(sketch(last[int(url[8:].partition(".")[0])] or "") for url in (one, other))), 4
-        )
-        assert share >= ALIKE
-    joined = {one for one, _, _ in clusters(found)}
-    assert not joined & {other for _, other, _ in clusters(found)}, "clusters are stars"
+    with closing(play(steps, sizes)) as found, closing(play(plain, [1000])) as expected:
+        assert clusters(found) == clusters(expected)
+        bands = "SELECT band, rank FROM windrow_band ORDER BY 1, 2"
+        assert found.execute(bands).fetchall() == expected.execute(bands).fetchall()
+        for one, other, share in clusters(found):
+            assert share == round(
+                similarity(*(sketch(last[int(url[8:].partition(".")[0])] or "") for url in (one, other))), 4
+            )
+            assert share >= ALIKE
+        joined = {one for one, _, _ in clusters(found)}
+        assert not joined & {other for _, other, _ in clusters(found)}, "clusters are stars"
 
 
 @pytest.mark.parametrize("count", [400])
-def test_a_large_cluster_is_one(count: int) -> None:
-    link = database()
+def test_a_large_cluster_is_one(link: sqlite3.Connection, count: int) -> None:
     text = prose(1, 300)
     ids = fill(link, [Page(f"https://{n % 7}.example/{n}", f"{text} page {n}") for n in range(count)])
     for start in range(0, count, 50):

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import closing
 from dataclasses import replace
 
 import pytest
@@ -27,6 +28,9 @@ class Place:
         self.link.executescript(schema() + made("near", "representative"))
         self.link.execute("CREATE TABLE windrow_touched (generation_id INTEGER PRIMARY KEY)")
         self.at: dict[str, int] = {}
+
+    def close(self) -> None:
+        self.link.close()
 
     def put(self, *pages: Page, later: bool = False) -> None:
         """Let addresses say something else."""
@@ -62,6 +66,12 @@ class Place:
         return found
 
 
+@pytest.fixture
+def place() -> Iterator[Place]:
+    with closing(Place()) as opened:
+        yield opened
+
+
 def pages(*urls: str, text: str = TEXT) -> list[Page]:
     return [Page(url, f"{text} {number}") for number, url in enumerate(urls)]
 
@@ -75,20 +85,17 @@ def pages(*urls: str, text: str = TEXT) -> list[Page]:
         ("https://b.example/p", ["https://a.example/pp", "http://a.example/"]),
     ],
 )
-def test_the_best_address_stands_for_a_group(best: str, others: list[str]) -> None:
-    place = Place()
+def test_the_best_address_stands_for_a_group(place: Place, best: str, others: list[str]) -> None:
     place.put(*pages(*others, best))
     assert place.groups() == {best: {best, *others}}
 
 
-def test_among_equals_the_one_seen_first() -> None:
-    place = Place()
+def test_among_equals_the_one_seen_first(place: Place) -> None:
     place.put(Page("https://a.example/x", TEXT, first=1_500), Page("https://b.example/x", TEXT, first=1_400))
     assert set(place.groups()) == {"https://b.example/x"}
 
 
-def test_who_is_chosen_stays() -> None:
-    place = Place()
+def test_who_is_chosen_stays(place: Place) -> None:
     place.put(*pages("http://a.example/long", "http://a.example/longer"))
     place.put(*pages("https://a.example/"))
     assert set(place.groups()) == {"http://a.example/long"}
@@ -98,16 +105,14 @@ def test_who_is_chosen_stays() -> None:
     assert place.groups() == {}
 
 
-def test_a_page_named_canonical_takes_over() -> None:
-    place = Place()
+def test_a_page_named_canonical_takes_over(place: Place) -> None:
     place.put(*pages("https://a.example/p", "http://a.example/print/p"))
     assert set(place.groups()) == {"https://a.example/p"}
     place.put(Page("https://a.example/p", f"{TEXT} new", canonical="http://a.example/print/p"))
     assert place.groups() == {"http://a.example/print/p": {"https://a.example/p", "http://a.example/print/p"}}
 
 
-def test_canonical_pages_of_the_same_origin_join_and_others_do_not() -> None:
-    place = Place()
+def test_canonical_pages_of_the_same_origin_join_and_others_do_not(place: Place) -> None:
     mixed = f"{prose(2, 60)} {prose(3, 60)}"
     place.put(
         Page("https://a.example/all", mixed),
@@ -120,8 +125,7 @@ def test_canonical_pages_of_the_same_origin_join_and_others_do_not() -> None:
     assert place.groups() == {"https://a.example/all": {"https://a.example/all", "https://a.example/half"}}
 
 
-def test_the_canonical_page_may_come_later_and_go_again() -> None:
-    place = Place()
+def test_the_canonical_page_may_come_later_and_go_again(place: Place) -> None:
     place.put(Page("https://a.example/half", prose(2, 60), canonical="https://a.example/all"))
     assert place.groups() == {}
     place.put(Page("https://a.example/all", f"{prose(2, 60)} {prose(3, 60)}"))
@@ -130,15 +134,13 @@ def test_the_canonical_page_may_come_later_and_go_again() -> None:
     assert place.groups() == {}
 
 
-def test_canonical_pages_in_a_ring_are_one_group() -> None:
-    place = Place()
+def test_canonical_pages_in_a_ring_are_one_group(place: Place) -> None:
     ring = ["https://a.example/1", "https://a.example/2", "https://a.example/3"]
     place.put(*(replace(one, canonical=ring[n - 2]) for n, one in enumerate(pages(*ring))))
     assert place.groups() == {"https://a.example/1": set(ring)}
 
 
-def test_short_texts_belong_together_where_they_are_equal() -> None:
-    place = Place()
+def test_short_texts_belong_together_where_they_are_equal(place: Place) -> None:
     place.put(
         Page("https://a.example/no", "Not here"),
         Page("https://b.example/none", "Not here"),
@@ -157,30 +159,29 @@ STEP = st.tuples(st.sampled_from(URLS), TEXTS, st.one_of(st.none(), st.sampled_f
 @settings(max_examples=150, deadline=None)
 @given(st.lists(STEP, max_size=30), st.integers(1, 7))
 def test_groups_are_as_if_made_at_once(steps: Iterable[tuple[str, str | None, str | None, bool]], size: int) -> None:
-    place = Place()
-    for url, text, canonical, wait in steps:
-        if text is None:
-            place.drop(url, later=True)
-        else:
-            place.put(Page(url, text, canonical=canonical if canonical != url else None), later=True)
-        if not wait:
-            place.follow(size)
-    place.follow(size)
-    found = place.groups()
-    assert all(one in some for one, some in found.items()), "who stands for a group belongs to it"
-    assert all(len(some) > 1 for some in found.values())
-    place.link.execute("DELETE FROM windrow_representative")
-    for table in ("windrow_near_duplicate", "windrow_signature", "windrow_band"):
-        place.link.execute(f"DELETE FROM {table}")
-    for number in place.at.values():
-        place.touch(number)
-    place.follow()
-    assert sorted(map(sorted, found.values())) == sorted(map(sorted, place.groups().values()))
+    with closing(Place()) as place:
+        for url, text, canonical, wait in steps:
+            if text is None:
+                place.drop(url, later=True)
+            else:
+                place.put(Page(url, text, canonical=canonical if canonical != url else None), later=True)
+            if not wait:
+                place.follow(size)
+        place.follow(size)
+        found = place.groups()
+        assert all(one in some for one, some in found.items()), "who stands for a group belongs to it"
+        assert all(len(some) > 1 for some in found.values())
+        place.link.execute("DELETE FROM windrow_representative")
+        for table in ("windrow_near_duplicate", "windrow_signature", "windrow_band"):
+            place.link.execute(f"DELETE FROM {table}")
+        for number in place.at.values():
+            place.touch(number)
+        place.follow()
+        assert sorted(map(sorted, found.values())) == sorted(map(sorted, place.groups().values()))
 
 
-def test_small_batches_end(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_small_batches_end(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(following, "BATCH", 1)
-    place = Place()
     place.put(*pages(*URLS), later=True)
     place.follow(1)
     assert len(place.groups()) == 1

@@ -18,6 +18,7 @@ from windrow.config.password import password
 from windrow.contract import Load
 from windrow.engine.check import Fault
 from windrow.engine.ledger import Ledger
+from windrow.engine.release import released
 from windrow.model import Status
 from windrow.stores.connect import READS, connect, guarded, named
 from windrow.stores.id_lookup import tables_with_rows
@@ -54,7 +55,7 @@ def check_tracker(workspace: Workspace, ledger: Ledger) -> Iterator[Fault]:
     if not told:
         return
     engine = connect(named(drops.tracker.url, DATABASE), password(drops.tracker))
-    with guarded(engine), engine.connect().execution_options(**READS) as connection:
+    with released(engine.dispose), guarded(engine), engine.connect().execution_options(**READS) as connection:
         there = set(sa.inspect(connection).get_table_names())
         if "zip_action" not in there:
             yield Fault("tracker", "has no tables yet; windrow run makes them")
@@ -69,7 +70,6 @@ def check_tracker(workspace: Workspace, ledger: Ledger) -> Iterator[Fault]:
             state = (table.c.phase_id, table.c.status_id)
             for phase, status, count in connection.execute(sa.select(*state, sa.func.count()).group_by(*state)):
                 books[kind, phase, status] = count
-    engine.dispose()
     yield from (Fault(f"tracker, {name}", "has no rows, although some were written", AGAIN) for name in emptied)
     yield from _compared(books, told)
 

@@ -24,6 +24,7 @@ from windrow.engine.ledger import Ledger
 from windrow.engine.run import Harvest
 from windrow.errors import ConfigError, StepError, UsageError
 from windrow.model import Finding, Item, Resource, Source
+from windrow.stores.sqlite_file import close_on_failure
 
 
 class DropsStore:
@@ -68,21 +69,23 @@ def harvest(workspace: Workspace) -> Harvest:
     _check_room(said)
     files = resources(workspace)
     _check_files(files)
-    tables = TableStore(drops.store.url, TABLES, SUMMARY, password=password(drops.store))
-    tables.prepare()
     options = {
         "centres": ",".join(said.names),
         "zip_name": drops.zip_name,
         "xml_name": drops.xml_name,
         "today": said.at.date().isoformat(),
     }
+    tables = TableStore(drops.store.url, TABLES, SUMMARY, password=password(drops.store))
+    with close_on_failure(tables.close):
+        tables.prepare()
+        tracker = Tracker(workspace, sources)
     return Harvest(
         COLLECTION,
         sources,
         files,
         options,
         store=DropsStore(tables, said.names, said.xml_name),
-        books=Tracker(workspace, sources),
+        books=tracker,
         listers=drops.listers,
         downloaders=drops.downloaders,
         attempts=drops.attempts,

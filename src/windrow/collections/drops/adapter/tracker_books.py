@@ -33,10 +33,10 @@ class Tracker:
     def __init__(self, workspace: Workspace, sources: tuple[Source, ...]) -> None:
         """Open the tracker's database, making what is missing of it."""
         drops = drops_of(workspace.sections)
+        self._declared = declared(workspace, sources)
         self.books = ProjectionTables(
             drops.tracker.url, TRACKER, BOOKS, adopt=NATURAL, database=DATABASE, password=password(drops.tracker)
         )
-        self._declared = declared(workspace, sources)
         self._at: int | None = None
 
     def _begin(self, ledger: Ledger) -> int:

@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from windrow.stores.sqlite_file import transaction
+from windrow.stores.sqlite_file import close_on_failure, transaction
 
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS written (
@@ -51,10 +51,11 @@ class TreeIndex:
     def __init__(self, path: Path) -> None:
         """Open the file, making its tables."""
         self._link = sqlite3.connect(path, isolation_level=None, timeout=30)
-        self._link.execute("PRAGMA synchronous = FULL")
-        self._link.executescript(_SCHEMA)
-        if "site" not in {name for _, name, *_ in self._link.execute("PRAGMA table_info(written)")}:
-            self._link.execute("ALTER TABLE written ADD COLUMN site TEXT NOT NULL DEFAULT ''")
+        with close_on_failure(self._link.close):
+            self._link.execute("PRAGMA synchronous = FULL")
+            self._link.executescript(_SCHEMA)
+            if "site" not in {name for _, name, *_ in self._link.execute("PRAGMA table_info(written)")}:
+                self._link.execute("ALTER TABLE written ADD COLUMN site TEXT NOT NULL DEFAULT ''")
 
     @contextmanager
     def run(self) -> Iterator[None]:

@@ -16,6 +16,7 @@ from windrow.errors import ConfigError, UsageError
 from windrow.model import Source
 from windrow.politeness.user_agent import user_agent
 from windrow.stores.index.folder import refuse_strange
+from windrow.stores.sqlite_file import close_on_failure
 
 
 def harvest(workspace: Workspace) -> Harvest:
@@ -28,14 +29,17 @@ def harvest(workspace: Workspace) -> Harvest:
     sources = tuple(replace(source, site=replace(source.site, agent=agent)) for source in named)
     told = pages_of(workspace.sections)
     refuse_strange(told.index)
+    books = CrawlerBooks(
+        told.crawler, agent, archive=workspace.archive.folder if told.file_text else None, summary=told.summary
+    )
+    with close_on_failure(books.close):
+        store = SummaryStore(f"sqlite:///{told.summary}")
     return Harvest(
         COLLECTION,
         sources,
         options={"agent": agent},
-        books=CrawlerBooks(
-            told.crawler, agent, archive=workspace.archive.folder if told.file_text else None, summary=told.summary
-        ),
-        version_store=SummaryStore(f"sqlite:///{told.summary}"),
+        books=books,
+        version_store=store,
         derivations={"index": follower(told.summary, told.index)},
         limits=told.limits,
     )

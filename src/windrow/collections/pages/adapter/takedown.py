@@ -95,9 +95,8 @@ def clean_stores(workspace: Workspace, pulse: Callable[[], None]) -> tuple[str, 
     remove_scratch(workspace.root / REPLAY, SCRATCH)
     remove_scratch(replay_folder(place), [place.name])
     if place.is_file():
-        store = SummaryStore(f"sqlite:///{place}")
-        store.finish(int(now().timestamp()))
-        store.close()
+        with closing(SummaryStore(f"sqlite:///{place}")) as store:
+            store.finish(int(now().timestamp()))
         with _opened(place) as link:
             while link is not None and follow(link):
                 pulse()

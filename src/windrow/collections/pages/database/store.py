@@ -19,7 +19,7 @@ from windrow.collections.pages.database.wording import HALF
 from windrow.collections.pages.database.writer import VISIT, SummaryWriter
 from windrow.contract import Look
 from windrow.stores.settled import adopt_sessions, note_earlier_sessions, note_sessions
-from windrow.stores.sqlite_file import open_database
+from windrow.stores.sqlite_file import close_on_failure, open_database
 
 GROUPS = 500
 """Text piles whose duplicates are looked for in one transaction."""
@@ -53,7 +53,7 @@ class SummaryStore(SummaryWriter):
         """Open the database at `url` (`sqlite:///FILE`), making what is missing of it."""
         super().__init__(url, ("base", "summary"), _PRAGMAS, page=_PAGE)
         self._readings = Readings(self._link, self._catalogue)
-        with self._writing():
+        with close_on_failure(self.close), self._writing():
             upgrade(self._link, self._catalogue, self._readings)
 
     def note_earlier_sessions(self, read: Callable[[], Mapping[int, int]]) -> None:

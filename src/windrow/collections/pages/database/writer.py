@@ -13,6 +13,7 @@ import sqlalchemy as sa
 from windrow.collections.pages.database.catalogue import Catalogue
 from windrow.collections.pages.database.schema import statements
 from windrow.stores.connect import PAGE, guarded, reach
+from windrow.stores.sqlite_file import close_on_failure
 
 VERSIONS = {"base": "0.1.0", "summary": "0.0.0", "crawler": "0.0.0"}
 """Of the seed's schemas, as `unobtanium_database_info` tells them."""
@@ -35,6 +36,7 @@ class SummaryWriter:
         self.engine: sa.Engine = reach(url, page=page)
         with guarded(self.engine):
             self._held = self.engine.raw_connection()
+        with close_on_failure(self.close), guarded(self.engine):
             self._link = cast(sqlite3.Connection, self._held.driver_connection)
             for pragma in pragmas:
                 self._link.execute(f"PRAGMA {pragma}").close()

@@ -20,7 +20,7 @@ from windrow.collections.papers.catalogue import CatalogueRecord, parse
 from windrow.collections.papers.slug import matched_slug
 from windrow.collections.papers.verdict import CROWD, Paper
 from windrow.errors import StepError, UsageError
-from windrow.stores.sqlite_file import store_errors
+from windrow.stores.sqlite_file import close_on_failure, store_errors
 
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS record (
@@ -57,9 +57,11 @@ class CatalogueIndex:
             else:
                 path.parent.mkdir(parents=True, exist_ok=True)
                 self._link = sqlite3.connect(path, isolation_level=None, timeout=30)
-                self._link.execute("PRAGMA journal_mode = WAL").fetchall()
-                self._link.executescript(_SCHEMA)
-            self._link.execute("PRAGMA cache_size = -131072")
+            with close_on_failure(self._link.close):
+                if not read_only:
+                    self._link.execute("PRAGMA journal_mode = WAL").fetchall()
+                    self._link.executescript(_SCHEMA)
+                self._link.execute("PRAGMA cache_size = -131072")
 
     def _guarded(self) -> AbstractContextManager[None]:
         return store_errors(self.path)

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from windrow.collections.papers.grobid import earlier
 from windrow.stores.records import RecordStore
-from windrow.stores.sqlite_file import store_errors
+from windrow.stores.sqlite_file import close_on_failure, store_errors
 
 # Triggers note what changed where it changes, so that no path of writing can be forgotten and no kill comes between.
 _SCHEMA = """
@@ -61,7 +61,7 @@ class PaperStore(RecordStore):
         super().__init__(path, read_only=read_only)
         if read_only:
             return
-        with self._guarded():
+        with close_on_failure(self._connection.close), self._guarded():
             if not self._connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'touched'").fetchone():
                 self._connection.executescript(f"BEGIN; {_SCHEMA} INSERT INTO touched SELECT key FROM record; COMMIT;")
             self._connection.executescript(f"BEGIN; {_ASKED} COMMIT;")
@@ -155,8 +155,9 @@ class RowBook:
         self.path = path
         with self._guarded():
             self._connection = sqlite3.connect(path, isolation_level=None, timeout=30)
-            self._connection.execute("PRAGMA journal_mode = WAL").fetchall()
-            self._connection.executescript(_ROWS)
+            with close_on_failure(self._connection.close):
+                self._connection.execute("PRAGMA journal_mode = WAL").fetchall()
+                self._connection.executescript(_ROWS)
 
     def _guarded(self) -> AbstractContextManager[None]:
         return store_errors(self.path)

@@ -1,0 +1,90 @@
+"""A database that cannot be made ready is not left open."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+import sqlalchemy as sa
+
+import windrow
+from tests.crash.place import files_open, make
+from windrow.collections.news.adapter.tree_index import TreeIndex
+from windrow.collections.pages.adapter.crawler_books import CrawlerBooks
+from windrow.collections.pages.database.store import SummaryStore
+from windrow.collections.papers.database.index import CatalogueIndex
+from windrow.collections.papers.database.store import PaperStore, RowBook
+from windrow.engine.ledger import Ledger
+from windrow.errors import WindrowError
+from windrow.registry import adapter
+from windrow.stores.documents.sqlite import SqliteDocuments
+from windrow.stores.index.fulltext_index import IndexManifest
+from windrow.stores.late_visits import LateVisitStore
+from windrow.stores.projection import ProjectionTables
+from windrow.stores.records import RecordStore
+from windrow.stores.sqlite_file import open_database
+from windrow.stores.wide.sqlite import SqliteTable
+
+BOOKS = sa.MetaData()
+sa.Table("book", BOOKS, sa.Column("id", sa.Integer, primary_key=True))
+
+OPENERS: dict[str, Callable[[Path], object]] = {
+    "any": open_database,
+    "catalogue": lambda path: CatalogueIndex(path, stubs=frozenset()),
+    "crawler": CrawlerBooks,
+    "documents": lambda path: SqliteDocuments(path, []),
+    "late visits": LateVisitStore,
+    "ledger": Ledger,
+    "manifest": IndexManifest,
+    "papers": PaperStore,
+    "projection": lambda path: ProjectionTables(f"sqlite:///{path}", BOOKS, "books"),
+    "records": RecordStore,
+    "rows": RowBook,
+    "summary": lambda path: SummaryStore(f"sqlite:///{path}"),
+    "trees": TreeIndex,
+    "wide": lambda path: SqliteTable(path, "papers", ()),
+}
+
+
+@pytest.mark.parametrize("name", OPENERS)
+def test_a_file_that_is_no_database_is_closed_again(tmp_path: Path, name: str) -> None:
+    path = tmp_path / "x.sqlite"
+    path.write_text("this is no database, but long enough to be taken for one" * 20)
+    with pytest.raises((WindrowError, sqlite3.DatabaseError)) as caught:
+        OPENERS[name](path)
+    assert files_open(tmp_path) == [], caught.value
+
+
+LAST_TABLES = {
+    "crawler": "crawl_candidate",
+    "late visits": "late_statement",
+    "papers": "asked",
+    "projection": "book",
+    "summary": "windrow_near_duplicate",
+}
+"""Of what a store makes last, a table: an index of this name is in its way."""
+
+
+@pytest.mark.parametrize("name", LAST_TABLES)
+def test_a_store_whose_tables_cannot_be_made_is_closed_again(tmp_path: Path, name: str) -> None:
+    path = tmp_path / "x.sqlite"
+    with closing(sqlite3.connect(path)) as link:
+        link.execute("CREATE TABLE other (key)")
+        link.execute(f"CREATE INDEX {LAST_TABLES[name]} ON other (key)")
+    with pytest.raises((WindrowError, sqlite3.DatabaseError)) as caught:
+        OPENERS[name](path)
+    assert files_open(tmp_path) == [], caught.value
+
+
+@pytest.mark.parametrize(
+    ("collection", "damaged"), [("drops", "drops"), ("drops", "tracker"), ("pages", "crawler"), ("pages", "summary")]
+)
+def test_a_harvest_that_cannot_be_made_leaves_no_store_open(tmp_path: Path, collection: str, damaged: str) -> None:
+    root = make(tmp_path / "w", zips=1, documents=1)
+    (root / f"{damaged}.sqlite").write_text("this is no database, but long enough to be taken for one" * 20)
+    with pytest.raises(WindrowError) as caught:
+        adapter(collection).harvest(windrow.open(root).config)
+    assert files_open(root) == [], caught.value
