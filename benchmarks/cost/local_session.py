@@ -31,7 +31,7 @@ from windrow.engine.fetchers.message import (
 )
 from windrow.engine.ledger import lease
 from windrow.engine.listed.connection_pool import HostQueue
-from windrow.engine.steps import settling
+from windrow.engine.steps import settled_pages
 from windrow.engine.steps.worker import AnyJob, JobRunner, WorkerConfig
 from windrow.stores.archive import ArchiveWriter
 
@@ -171,6 +171,6 @@ def local_sessions(serve: Serve = nobody) -> Iterator[None]:
         mock.patch.object(session, "warm_up"),
         mock.patch.object(time, "monotonic", _stopped_clock),
         mock.patch.object(lease, "LENGTH", timedelta(days=365)),  # it goes by the time of day, and is kept by beats
-        mock.patch.object(settling, "SECONDS", math.inf),  # it has the clock from when it was loaded
+        mock.patch.object(settled_pages, "SECONDS", math.inf),  # it has the clock from when it was loaded
     ):
         yield
