@@ -39,7 +39,7 @@ def is_roomy(folder: Path) -> bool:
 # makes one folder for all, and removes it at the end.
 if "TMPDIR" not in os.environ and is_roomy(MEMORY):
     OWN = tempfile.mkdtemp(prefix="windrow-tests-", dir=MEMORY)
-    Path(OWN).chmod(0o755)  # servers that are other users' look into it
+    Path(OWN).chmod(0o1777)  # as /dev/shm itself: servers that are other users' make files in it
     tempfile.tempdir = os.environ["TMPDIR"] = OWN
     Finalize(None, shutil.rmtree, (OWN, True), exitpriority=-200)  # after multiprocessing removed its own, at -100
 
