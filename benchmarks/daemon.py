@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import os
 import secrets
 import shutil
@@ -34,9 +35,6 @@ def find(name: str) -> str:
     return found
 
 
-_HELD: list[socket.socket] = []
-
-
 def free_port() -> int:
     """Choose a port on which nobody listens, and which no other process is given until this one ends.
 
@@ -46,7 +44,7 @@ def free_port() -> int:
     held = socket.socket()
     held.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     held.bind(("", 0))
-    _HELD.append(held)
+    atexit.register(held.close)
     return int(held.getsockname()[1])
 
 
