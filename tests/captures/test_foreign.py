@@ -1,8 +1,6 @@
 """WARC files of other makers, read through Captures: from end to end, or by the CDX lines that point into them."""
 
 import gzip as gz
-import sqlite3
-from contextlib import closing
 
 import pytest
 from warcio.archiveiterator import ArchiveIterator
@@ -14,7 +12,6 @@ from tests.toy_collection.site import page
 from windrow.app.takedown import take_down
 from windrow.engine.check import Fault, check_archive
 from windrow.engine.ledger import Ledger
-from windrow.engine.ledger.database import migrations
 from windrow.reasons import Reason
 
 ORIGIN = "http://press.example"
@@ -196,25 +193,6 @@ def test_the_ledger_keeps_the_spelling_of_the_index_line_that_told_of_a_capture(
     assert (first.key, first.url) == ("example,press)/Said/1.html", "HTTP://Press.Example:80/said/%31.html")
     assert (first.warc, first.length) == ("item-7/press.warc.gz", int(spelled.split()[8]))
     assert (second.key, second.url) == ("example,press)/said/2.html", f"{ORIGIN}/said/2.html")
-
-
-def test_a_ledger_without_the_spelling_of_index_lines_is_upgraded_with_what_it_took(tmp_path):
-    made = Made(tmp_path / "press.warc.gz")
-    made.add("/said/1.html", quoted("one"))
-    made.close()
-    workspace = configured(tmp_path, warc=[made.path])
-    run_quotes(workspace)
-    with closing(sqlite3.connect(workspace.ledger)) as link:
-        link.execute("ALTER TABLE captured DROP COLUMN line")
-        link.executescript(dict(migrations())[18])
-    assert taken_lines(workspace) == {"/said/1.html": None}
-    made.add("/said/2.html", quoted("two"))
-    made.close()
-    run_quotes(workspace)
-    assert set(records(workspace)) == {"/said/1.html#1", "/said/2.html#1"}
-    found = taken_lines(workspace)
-    assert found["/said/1.html"] is None
-    assert found["/said/2.html"].url == f"{ORIGIN}/said/2.html"
 
 
 def test_a_capture_of_another_maker_taken_down_leaves_nothing_of_its_index_line_on_the_ledger(tmp_path):

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from windrow.engine.ledger import database
 from windrow.engine.ledger.database import migrations
 
 KEY = "SHA256:" + "A" * 43
@@ -46,16 +47,24 @@ def test_init_needs_a_folder_that_can_be_written(tmp_path, windrow) -> None:
     assert "cannot be made a workspace" in said.err
 
 
-def test_init_upgrades_an_older_ledger_and_keeps_a_copy(tmp_path, windrow) -> None:
+def test_init_upgrades_an_older_ledger_and_keeps_a_copy(tmp_path, windrow, monkeypatch) -> None:
     windrow("init", tmp_path)
-    (tmp_path / "ledger.sqlite").unlink()
-    old = sqlite3.connect(tmp_path / "ledger.sqlite")
-    old.executescript(f"{migrations()[0][1]}\nPRAGMA user_version = 1;")
-    old.close()
+    *_, (number, _) = known = migrations()
+    monkeypatch.setattr(database, "migrations", lambda: [*known, (number + 1, "CREATE TABLE note (seq BIGINT);")])
     said = windrow("init", tmp_path)
     assert said.code == 0
-    assert f"upgraded ledger.sqlite from schema 1 to {migrations()[-1][0]}" in said.err
+    assert f"upgraded ledger.sqlite from schema {number} to {number + 1}" in said.err
     assert list(tmp_path.glob("ledger.before-*"))
+
+
+def test_init_refuses_a_ledger_from_before_the_first_release(tmp_path, windrow) -> None:
+    windrow("init", tmp_path)
+    with closing(sqlite3.connect(tmp_path / "ledger.sqlite")) as ledger, ledger:
+        ledger.execute("PRAGMA user_version = 20")
+    said = windrow("init", tmp_path)
+    assert said.code == 1
+    assert "before its first release" in said.err
+    assert "windrow init FOLDER" in said.err
 
 
 def test_init_refuses_a_ledger_of_the_future(tmp_path, windrow) -> None:

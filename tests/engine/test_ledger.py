@@ -1,10 +1,12 @@
+import signal
 import sqlite3
 from contextlib import closing
 from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from windrow.engine.ledger import Lease, Ledger
+from tests import programs
+from windrow.engine.ledger import Lease, Ledger, database
 from windrow.engine.ledger.database import migrations, queries
 from windrow.engine.ledger.facts import batches, facts
 from windrow.errors import LedgerError, Locked
@@ -59,25 +61,83 @@ def test_present_state_follows_the_last_move(ledger):
     assert {one.item for one in moves} == {one.item for one in ledger.items.fetched("drops")}
 
 
-def test_the_previous_schema_is_upgraded_with_its_rows_and_a_copy_is_kept(tmp_path, closed_at_end):
+MIGRATION = """
+CREATE TABLE note (seq BIGINT PRIMARY KEY, text TEXT NOT NULL);
+INSERT INTO note SELECT seq, command FROM session;
+ALTER TABLE session ADD COLUMN noted INTEGER NOT NULL DEFAULT 0;
+"""
+KILLED = """
+import os, signal, sys
+from pathlib import Path
+from windrow.engine.ledger import Ledger, database
+connect, known = database.sqlite3.connect, database.migrations()
+def deadly(*args, **more):
+    link = connect(*args, **more)
+    link.create_function("die", 0, lambda: os.kill(os.getpid(), signal.SIGKILL))
+    return link
+database.sqlite3.connect, database.migrations = deadly, lambda: [*known, (known[-1][0] + 1, sys.argv[2])]
+Ledger(Path(sys.argv[1]))
+"""
+
+
+@pytest.fixture
+def migrated(monkeypatch):
+    """Let windrow know one migration more, and return its number."""
+    known = migrations()
+    number = known[-1][0] + 1
+    monkeypatch.setattr(database, "migrations", lambda: [*known, (number, MIGRATION)])
+    return number
+
+
+def test_an_older_schema_is_upgraded_with_its_rows_and_a_copy_is_kept(tmp_path, migrated, monkeypatch, closed_at_end):
     path = tmp_path / "ledger.sqlite"
-    *earlier, (newest, _) = migrations()
-    old = sqlite3.connect(path)
-    for number, text in earlier:
-        old.executescript(f"{text}\nPRAGMA user_version = {number};")
-    old.execute("INSERT INTO session VALUES (1, '2026-01-01T00:00:00.000000Z', 'me', 'run', 1)")
-    old.execute("UPDATE counter SET value = 1")
-    old.commit()
-    old.close()
+    with monkeypatch.context() as earlier:
+        earlier.setattr(database, "migrations", migrations)
+        ledger = Ledger(path)
+        write_some(ledger)
+        before = [*facts(ledger)]
+        ledger.close()
     ledger = closed_at_end(Ledger(path))
-    assert ledger.database.connection.execute("PRAGMA user_version").fetchone() == (newest,)
-    write_some(ledger)
-    assert [type(one).__name__ for one in facts(ledger)][:2] == ["SessionOpened", "SessionOpened"]
-    with closing(sqlite3.connect(tmp_path / f"ledger.before-{newest:04}.db")) as copy, copy:
-        assert copy.execute("SELECT count(*) FROM session").fetchone() == (1,)
-    fresh = closed_at_end(Ledger(tmp_path / "fresh.sqlite"))
-    text = "SELECT type, name, sql FROM sqlite_master ORDER BY name"
-    assert ledger.database.connection.execute(text).fetchall() == fresh.database.connection.execute(text).fetchall()
+    assert ledger.database.connection.execute("PRAGMA user_version").fetchone() == (migrated,)
+    assert [*facts(ledger)] == before
+    sessions = ledger.database.connection.execute("SELECT seq, command FROM session ORDER BY seq").fetchall()
+    assert ledger.database.connection.execute("SELECT seq, text FROM note ORDER BY seq").fetchall() == sessions
+    with closing(sqlite3.connect(tmp_path / f"ledger.before-{migrated:04}.db")) as copy:
+        assert copy.execute("SELECT seq, command FROM session ORDER BY seq").fetchall() == sessions
+        assert copy.execute("SELECT count(*) FROM sqlite_master WHERE name = 'note'").fetchone() == (0,)
+
+
+@pytest.mark.parametrize("statements", range(4))
+def test_a_migration_that_is_killed_anywhere_is_made_by_the_next_run(
+    tmp_path, migrated, monkeypatch, closed_at_end, statements
+):
+    path = tmp_path / "ledger.sqlite"
+    with monkeypatch.context() as earlier:
+        earlier.setattr(database, "migrations", migrations)
+        ledger = Ledger(path)
+        write_some(ledger)
+        before = [*facts(ledger)]
+        ledger.close()
+    parts = MIGRATION.split(";\n")
+    parts.insert(statements, "SELECT die()")
+    assert programs.run("-c", KILLED, path, ";\n".join(parts)).returncode == -signal.SIGKILL
+    ledger = closed_at_end(Ledger(path))
+    assert ledger.database.connection.execute("PRAGMA user_version").fetchone() == (migrated,)
+    assert [*facts(ledger)] == before
+
+
+@pytest.mark.parametrize("number", [1, 20, 99])
+def test_a_ledger_from_before_the_first_release_is_refused_and_left_alone(tmp_path, number):
+    path = tmp_path / "ledger.sqlite"
+    with closing(sqlite3.connect(path)) as old, old:
+        old.execute(f"PRAGMA user_version = {number}")
+    with pytest.raises(LedgerError, match="before its first release") as refused:
+        Ledger(path)
+    assert "windrow init FOLDER" in refused.value.hint
+    assert [one.name for one in tmp_path.glob("*.db")] == []
+    with closing(sqlite3.connect(path)) as old:
+        assert old.execute("PRAGMA user_version").fetchone() == (number,)
+        assert old.execute("SELECT count(*) FROM sqlite_master").fetchone() == (0,)
 
 
 AT = datetime(2026, 1, 1, tzinfo=UTC)

@@ -41,7 +41,7 @@ def queries() -> dict[str, str]:
 
 @cache
 def migrations() -> list[tuple[int, str]]:
-    """Return every migration: its number and its SQL, in order."""
+    """Return the schema that a ledger began with and every migration since: its number and its SQL, in order."""
     folder = files(__package__).joinpath("migrations")
     texts = [(entry.name, entry.read_text(encoding="utf-8")) for entry in folder.iterdir()]
     return sorted((int(name[:4]), text) for name, text in texts if name.endswith(".sql"))
@@ -89,6 +89,11 @@ class LedgerDatabase:
             raise LedgerError(
                 f"{self.path} was written by a newer windrow (schema {version}, this one knows {newest})",
                 hint="pip install --upgrade windrow",
+            )
+        if 0 < version < steps[0][0]:
+            raise LedgerError(
+                f"{self.path} was made by a windrow from before its first release (schema {version})",
+                hint="windrow init FOLDER makes a new workspace: what the old one has stays there",
             )
         if 0 < version < newest:
             # Not a copy of the file: what another process that reads keeps in the log beside it belongs to it too.

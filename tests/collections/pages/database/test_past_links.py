@@ -103,27 +103,6 @@ def test_links_to_as_of_a_day_asks_for_the_links_of_then(tmp_path: Path, order: 
     store.close()
 
 
-def test_links_of_crawls_made_before_links_were_kept_are_told_as_not_known(tmp_path: Path) -> None:
-    told(tmp_path, CRAWLS[:2], 1).close()
-    with closing(sqlite3.connect(tmp_path / "summary.sqlite")) as link:  # as an earlier version left it
-        link.execute("DROP TABLE windrow_past_link")
-        link.execute("ALTER TABLE windrow_observation DROP COLUMN linked")
-        link.commit()
-    store = told(tmp_path, CRAWLS[2:3], 1)
-    with closing(Search(store.engine)) as search:
-
-        def answer(day: int) -> tuple[int, bool]:
-            date = datetime.fromtimestamp(NOW + day * DAY, UTC).date()
-            got = search(f"links-to:two.example as-of:{date}", now=NOW + 9 * DAY)
-            return len(got.results), any("were not kept" in note for note in got.notes)
-
-        assert answer(2) == (0, False)
-        # The links of the crawl that described the page when links began to be kept are known all the same.
-        assert answer(1) == (1, False)
-        assert answer(0) == (0, True)
-    store.close()
-
-
 def test_forgetting_a_page_forgets_the_links_that_it_had(tmp_path: Path) -> None:
     store = told(tmp_path, CRAWLS, 1)
     store.close()

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import sqlite3
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from itertools import permutations
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -25,8 +27,9 @@ from tests.collections.pages.database.chronicle import (
     title,
     uuid,
 )
-from windrow.collections.pages.database.store import SummaryStore
+from windrow.collections.pages.database.store import LAYOUT, SummaryStore
 from windrow.collections.pages.database.versions import CrawlObservation, Sighted, fold
+from windrow.errors import StoreError
 
 WHAT = st.sampled_from([*TEXTS, *TEXTS, "file", "move", "same", "missing", "gone", "unknown"])
 EVENTS = st.lists(st.tuples(st.sampled_from(URLS), st.integers(0, 9), WHAT), max_size=14).map(
@@ -195,3 +198,16 @@ def test_a_page_that_says_after_a_redirect_that_it_did_not_change_is_told_as_bef
     assert [row[1:4] for row in found] == [(1, 1, 2), (2, 2, 3), (3, 3, None)]
     assert [row[5:9] for row in found] == [("A", "A 1", 6, "text"), (None,) * 4, ("A", "A 1", 6, "text")]
     assert found[0][10] == found[2][10] != []
+
+
+@pytest.mark.parametrize("layout", ["3", "5", None])
+def test_tables_of_another_layout_are_refused_and_left_alone(tmp_path: Path, layout: str | None) -> None:
+    url = f"sqlite:///{tmp_path / 'summary.sqlite'}"
+    SummaryStore(url).close()
+    with closing(sqlite3.connect(tmp_path / "summary.sqlite")) as link, link:
+        link.execute("UPDATE unobtanium_database_info SET value = ? WHERE key = ?", (layout or "", LAYOUT))
+        if layout is None:
+            link.execute("DELETE FROM unobtanium_database_info WHERE key = ?", (LAYOUT,))
+    with pytest.raises(StoreError, match="before its first release") as refused:
+        SummaryStore(url)
+    assert "windrow run --from summarise" in (refused.value.hint or "")

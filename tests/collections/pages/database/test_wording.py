@@ -188,22 +188,6 @@ def test_what_is_forgotten_leaves_no_title(tmp_path: Path) -> None:
     assert ask(tmp_path, "SELECT title FROM windrow_wording") == [("Kept",)]
 
 
-def test_a_database_from_before_wordings_were_kept_gets_them(tmp_path: Path) -> None:
-    store = open_store(tmp_path)
-    store.settle(CRAWLS[:1], 1)
-    store.close()
-    with closing(sqlite3.connect(tmp_path / "summary.sqlite")) as link, link:
-        link.execute("DROP VIEW windrow_version")
-        for table in ("windrow_past", "windrow_reading", "windrow_wording"):
-            link.execute(f"DROP TABLE {table}")
-        link.execute("ALTER TABLE windrow_observation DROP COLUMN said")
-        link.execute("DELETE FROM unobtanium_database_info WHERE key = 'windrow.layout'")
-    store = open_store(tmp_path)
-    store.settle(CRAWLS[1:], 5)
-    store.close()
-    assert len(ask(tmp_path, VERSIONS)) == 4
-
-
 def test_the_wordings_of_an_address_are_found_without_those_of_others(tmp_path: Path) -> None:
     store = open_store(tmp_path)
     store.settle([crawl(NOW, "One"), crawl(NOW + DAY, "Two"), crawl(NOW, "Three", url=OTHER)], 1)

@@ -256,7 +256,7 @@ class _Writing:
         name the address of an article that is not its own. The article's own site may change what another one wrote.
         """
         own = standard.domain(known.url)
-        writer = known.site or own
+        writer = known.site
         if site not in {own, writer}:
             return False
         if KINDS.index(kind) > KINDS.index(known.kind) and writer in {own, site}:

@@ -18,7 +18,7 @@ from windrow.stores.sqlite_file import close_on_failure, transaction
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS written (
     id INTEGER PRIMARY KEY, file TEXT NOT NULL UNIQUE, url TEXT NOT NULL, first_seen INTEGER NOT NULL,
-    kind TEXT NOT NULL, hash TEXT NOT NULL, revisions TEXT NOT NULL, site TEXT NOT NULL DEFAULT ''
+    kind TEXT NOT NULL, hash TEXT NOT NULL, revisions TEXT NOT NULL, site TEXT NOT NULL
 );
 CREATE TABLE IF NOT EXISTS written_alias (alias TEXT PRIMARY KEY, article INTEGER NOT NULL) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS written_run (
@@ -32,7 +32,7 @@ CREATE TABLE IF NOT EXISTS written_upto (one INTEGER PRIMARY KEY CHECK (one = 1)
 class WrittenArticle(NamedTuple):
     """An article that has a file: `file` is its path below the tree, `hash` that of the content it has.
 
-    `site` is the domain that told of it what the file has; empty where an earlier version of windrow wrote it.
+    `site` is the domain that told of it what the file has.
     """
 
     id: int
@@ -42,7 +42,7 @@ class WrittenArticle(NamedTuple):
     kind: str
     hash: str
     revisions: list[dict[str, Any]]
-    site: str = ""
+    site: str
 
 
 class TreeIndex:
@@ -54,8 +54,6 @@ class TreeIndex:
         with close_on_failure(self._link.close):
             self._link.execute("PRAGMA synchronous = FULL")
             self._link.executescript(_SCHEMA)
-            if "site" not in {name for _, name, *_ in self._link.execute("PRAGMA table_info(written)")}:
-                self._link.execute("ALTER TABLE written ADD COLUMN site TEXT NOT NULL DEFAULT ''")
 
     @contextmanager
     def run(self) -> Iterator[None]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -14,7 +13,6 @@ from windrow.collections.pages.search.condition import FROM, condition, dated, k
 from windrow.collections.pages.search.rank import Candidate, Ranked, folded, nearer, ordered, parts, spread
 from windrow.collections.pages.search.result import Result, ResultPage, Shown, grouped, shown
 from windrow.query import Query, parse
-from windrow.query.filter import Past
 from windrow.query.likeness import LOOKED_AT, Sought, sought
 from windrow.query.relax import attempts, least
 from windrow.query.snippet import pattern
@@ -105,21 +103,10 @@ class Search:
                 break
         if found and attempt is not query:
             cut.append("no page has a name such as 'a.b' as it was typed, so its words are searched for one by one")
-        if any(isinstance(one.value, Past) for one in filters(query.root)):
-            cut += self._links_not_kept(query)
         page = found[offset : offset + limit]
         further, relaxed = len(found) > offset + limit, bool(found) and share < 1
         notes = (*query.notes, *cut)
         return ResultPage(self._shown(query, page), offset, further, relaxed, notes, frequency, documents)
-
-    def _links_not_kept(self, query: Query) -> list[str]:
-        """Say where links of another time are asked for that were not kept then."""
-        since = self._summary.links_since()
-        if since is None or (query.as_of is not None and query.as_of >= since):
-            return []
-        day = datetime.fromtimestamp(since, UTC)
-        told = f"links seen before {day:%Y-%m-%d} were not kept, so later ones answer"
-        return [f"{told}; windrow replay reads them from the archive"]
 
     def close(self) -> None:
         """Close the database and the roll."""

@@ -133,10 +133,6 @@ class SummaryBatch:
             keep_present(self._link, [number for number, row in rows if row is not None and row[16] in missing])
             self._past_links.setdefault(url_id, set())
 
-    def refold(self, ids: Mapping[int, str]) -> None:
-        """Make the generations of addresses, by their numbers, what follows from what is on record of them."""
-        self._settle(ids, ())
-
     def _settle(self, ids: Mapping[int, str], summaries: Sequence[TextSummary]) -> None:
         asked = json.dumps(list(ids))
         seen = {key: list(rows) for key, rows in groupby(self._link.execute(_SEEN, (asked,)), itemgetter(0))}

@@ -54,5 +54,5 @@ _PAST = "SELECT count(*) FROM sqlite_master WHERE name = 'windrow_past'"
 
 
 def versions(link: sa.Connection) -> str:
-    """Return what to select versions from: a database of another maker, or of an earlier version, has no past ones."""
+    """Return what to select versions from: a database of another maker has no past ones."""
     return "windrow_version" if link.exec_driver_sql(_PAST).scalar() else PLAIN

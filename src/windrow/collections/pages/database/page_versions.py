@@ -203,7 +203,7 @@ def timelines(
     """Yield the addresses that were visited since a time (UNIX seconds), or by visits between two numbers.
 
     With `sessions` those count as visited, too, whose visits sessions between two numbers wrote.
-    A database of an earlier version tells nothing: the next run brings it up to date.
+    A database of another maker tells nothing.
     """
     with guarded(engine), engine.connect().execution_options(**READS, stream_results=True) as link, link.begin():
         if not link.exec_driver_sql(_SETTLED).scalar():

@@ -12,19 +12,14 @@ from collections.abc import Iterable, Mapping
 
 from windrow.collections.pages.database.entries import TextSummary, hash_of_links
 
-SINCE = "windrow.links_since"
-"""The key in `unobtanium_database_info` of the time since when links of the past are kept, if not from the start."""
-
 _INSERT = "INSERT OR IGNORE INTO windrow_past_link VALUES (?, ?, ?, ?)"
 _DESCRIBED_BY = """
-SELECT o.url_id, o.at, o.crawl_uuid, o.linked FROM windrow_reading r JOIN windrow_observation o ON o.visit = r.visit
+SELECT o.url_id, o.linked FROM windrow_reading r JOIN windrow_observation o ON o.visit = r.visit
 WHERE r.entity_generation_id = ?
 """
 _PRESENT = """
-SELECT l.link_to_url, u.str_url, coalesce(l.text, '') FROM link_summary l JOIN url u ON u.url_id = l.link_to_url
-WHERE l.entity_generation_id = ?
+SELECT link_to_url, coalesce(text, '') FROM link_summary WHERE entity_generation_id = ?
 """
-_NOTE = "UPDATE windrow_observation SET linked = ? WHERE url_id = ? AND at = ? AND crawl_uuid = ?"
 _HELD = "SELECT DISTINCT url_id, linked FROM windrow_past_link WHERE url_id IN (SELECT value FROM json_each(?))"
 _PRUNE = """
 DELETE FROM windrow_past_link WHERE url_id = ?1 AND linked NOT IN (
@@ -47,12 +42,9 @@ def keep_present(link: sqlite3.Connection, generations: Iterable[int]) -> None:
         row = link.execute(_DESCRIBED_BY, (number,)).fetchone()
         if row is None:
             continue
-        url_id, at, crawl, known = row
+        url_id, known = row
         links = link.execute(_PRESENT, (number,)).fetchall()
-        if not known:  # read before links of the past were kept
-            known = hash_of_links((url, text) for _, url, text in links)
-            link.execute(_NOTE, (known, url_id, at, crawl))
-        link.executemany(_INSERT, [(url_id, known, target, text) for target, _, text in links])
+        link.executemany(_INSERT, [(url_id, known, target, text) for target, text in links])
 
 
 def keep_read(link: sqlite3.Connection, told: Iterable[tuple[int, TextSummary]], urls: Mapping[str, int]) -> None:

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import NamedTuple
 
 from windrow.collections.pages.database.join import LATEST, PAST, PLAIN
-from windrow.collections.pages.database.past_links import SINCE
 from windrow.stores.sqlite_reader import SqliteReader
 
 PAGE_TEXTS = "windrow_page_text"
@@ -113,7 +112,6 @@ WHERE g.text_pile_id IN (SELECT value FROM json_each(?)) AND {known} GROUP BY 1
 """
 
 
-_LINKS_SINCE = "SELECT value FROM unobtanium_database_info WHERE key = ?"
 _TOLD = "SELECT 1 FROM sqlite_master WHERE name = ?"
 _GROUPED = """
 SELECT generation_id, representative_id FROM windrow_representative
@@ -240,12 +238,6 @@ class SummaryReader:
         """Say whether links of pages are kept as they were: a database of another maker has those of now."""
         with self._read() as link:
             return self._has(link, "windrow_past_link")
-
-    def links_since(self) -> int | None:
-        """Return since when links of the past are kept, in UNIX seconds; None where they always were."""
-        with self._read() as link:
-            row = link.execute(_LINKS_SINCE, (SINCE,)).fetchone()
-            return int(row[0]) if row else None
 
     def _paired(self, sql: str, ids: Iterable[int]) -> dict[int, int]:
         with self._read() as link:

@@ -14,12 +14,16 @@ from windrow.collections.pages.database.entries import HEADED, SummaryEntry
 from windrow.collections.pages.database.near_duplicates import detect, follow
 from windrow.collections.pages.database.past_links import keep_present, prune
 from windrow.collections.pages.database.reading import Readings, addresses
-from windrow.collections.pages.database.upgrade import upgrade
+from windrow.collections.pages.database.schema import statements
 from windrow.collections.pages.database.wording import HALF
 from windrow.collections.pages.database.writer import VISIT, SummaryWriter
 from windrow.contract import Look
+from windrow.errors import StoreError
 from windrow.stores.settled import adopt_sessions, note_earlier_sessions, note_sessions
 from windrow.stores.sqlite_file import close_on_failure, open_database
+
+LAYOUT, VERSION = "windrow.layout", "4"
+"""The key in `unobtanium_database_info` of the version of our own tables, and that version."""
 
 GROUPS = 500
 """Text piles whose duplicates are looked for in one transaction."""
@@ -54,7 +58,19 @@ class SummaryStore(SummaryWriter):
         super().__init__(url, ("base", "summary"), _PRAGMAS, page=_PAGE)
         self._readings = Readings(self._link, self._catalogue)
         with close_on_failure(self.close), self._writing():
-            upgrade(self._link, self._catalogue, self._readings)
+            self._make_own_tables()
+
+    def _make_own_tables(self) -> None:
+        """Make the tables of ours that are missing; raise StoreError where they are of another layout."""
+        is_there = self._ask("SELECT 1 FROM sqlite_master WHERE name = 'windrow_observation'")
+        if is_there and self._ask("SELECT value FROM unobtanium_database_info WHERE key = ?", LAYOUT) != [(VERSION,)]:
+            raise StoreError(
+                f"{self.engine.url.database} was made by a windrow from before its first release, or by a newer one",
+                hint="move it away: windrow run --from summarise makes it anew from the archive",
+            )
+        for statement in statements("beside", "near", "representative", "wording"):
+            self._link.execute(statement)
+        self._link.execute("INSERT OR IGNORE INTO unobtanium_database_info VALUES (?, ?)", (LAYOUT, VERSION))
 
     def note_earlier_sessions(self, read: Callable[[], Mapping[int, int]]) -> None:
         """Note up to which visit earlier sessions wrote, as `read` says it, where no session is known here."""

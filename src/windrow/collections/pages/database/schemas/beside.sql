@@ -22,8 +22,8 @@ CREATE TABLE IF NOT EXISTS windrow_observation (
   request_duration_ms INTEGER,
   status_code INTEGER,
   etag TEXT,
-  said BLOB NOT NULL DEFAULT x'',
-  linked BLOB NOT NULL DEFAULT x'',
+  said BLOB NOT NULL,
+  linked BLOB NOT NULL,
   PRIMARY KEY (url_id, at, crawl_uuid)
 ) WITHOUT ROWID;
 
