@@ -81,22 +81,25 @@ Ledger(Path(sys.argv[1]))
 
 
 @pytest.fixture
-def migrated(monkeypatch):
-    """Let windrow know one migration more, and return its number."""
+def older(tmp_path):
+    """Write a ledger of the newest schema, and return its file and its facts."""
+    path = tmp_path / "ledger.sqlite"
+    with closing(Ledger(path)) as ledger:
+        write_some(ledger)
+        return path, [*facts(ledger)]
+
+
+@pytest.fixture
+def migrated(older, monkeypatch):
+    """Let windrow know one migration more than the one that wrote the ledger did, and return its number."""
     known = migrations()
     number = known[-1][0] + 1
     monkeypatch.setattr(database, "migrations", lambda: [*known, (number, MIGRATION)])
     return number
 
 
-def test_an_older_schema_is_upgraded_with_its_rows_and_a_copy_is_kept(tmp_path, migrated, monkeypatch, closed_at_end):
-    path = tmp_path / "ledger.sqlite"
-    with monkeypatch.context() as earlier:
-        earlier.setattr(database, "migrations", migrations)
-        ledger = Ledger(path)
-        write_some(ledger)
-        before = [*facts(ledger)]
-        ledger.close()
+def test_an_older_schema_is_upgraded_with_its_rows_and_a_copy_is_kept(tmp_path, older, migrated, closed_at_end):
+    path, before = older
     ledger = closed_at_end(Ledger(path))
     assert ledger.database.connection.execute("PRAGMA user_version").fetchone() == (migrated,)
     assert [*facts(ledger)] == before
@@ -108,16 +111,8 @@ def test_an_older_schema_is_upgraded_with_its_rows_and_a_copy_is_kept(tmp_path, 
 
 
 @pytest.mark.parametrize("statements", range(4))
-def test_a_migration_that_is_killed_anywhere_is_made_by_the_next_run(
-    tmp_path, migrated, monkeypatch, closed_at_end, statements
-):
-    path = tmp_path / "ledger.sqlite"
-    with monkeypatch.context() as earlier:
-        earlier.setattr(database, "migrations", migrations)
-        ledger = Ledger(path)
-        write_some(ledger)
-        before = [*facts(ledger)]
-        ledger.close()
+def test_a_migration_that_is_killed_anywhere_is_made_by_the_next_run(older, migrated, closed_at_end, statements):
+    path, before = older
     parts = MIGRATION.split(";\n")
     parts.insert(statements, "SELECT die()")
     assert programs.run("-c", KILLED, path, ";\n".join(parts)).returncode == -signal.SIGKILL
