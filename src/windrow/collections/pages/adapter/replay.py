@@ -4,24 +4,24 @@ from __future__ import annotations
 
 from contextlib import closing
 from dataclasses import replace
-from pathlib import Path
 
 from windrow.adapter import Replayed, RereadCount
 from windrow.collections.pages.adapter.harvest import harvest
 from windrow.collections.pages.adapter.indexing import follower
 from windrow.collections.pages.database.fulltext_table import go_on
 from windrow.collections.pages.database.plain import compare
+from windrow.collections.pages.database.sound import reached
 from windrow.collections.pages.database.store import SummaryStore
-from windrow.collections.pages.database.writer import VISIT
 from windrow.collections.pages.settings import pages_of
 from windrow.config import Workspace
 from windrow.config.place import replay_folder
 from windrow.engine.progress import Progress
 from windrow.engine.rebuild import rebuild, settle_unread
+from windrow.engine.release import released
 from windrow.engine.session import Session, SessionSettings
+from windrow.stores.connect import connect
 from windrow.stores.index.folder import refuse_strange
 from windrow.stores.index.folder import remove as remove_index
-from windrow.stores.sqlite_file import open_database
 
 
 def replay(workspace: Workspace, setup: SessionSettings, progress: Progress) -> Replayed | None:
@@ -46,17 +46,13 @@ def replay(workspace: Workspace, setup: SessionSettings, progress: Progress) -> 
             if not session.stops:
                 phase = made.collection.phase("summarise")
                 known = {one.number for one in session.ledger.unread.visits("pages", phase)}
-                lost = [one for one in made.unread if one <= _settled_upto(old) and one not in known]
+                engine = connect(f"sqlite:///{old}")
+                with released(engine.dispose):
+                    settled_upto = reached(engine)
+                lost = [visit for visit in made.unread if visit <= settled_upto and visit not in known]
                 settle_unread(session.ledger, made.collection, made.unread, lost, old)
 
         told = rebuild(session, old, new, build, lambda: compare(old, new))
         remove_index(pages_of(workspace.sections).index)
         follower(old, pages_of(workspace.sections).index)(go_on)
     return Replayed(session.ordinal, versions=RereadCount(session.ordinal, *told))
-
-
-def _settled_upto(path: Path) -> int:
-    """Return the ledger's number of the last visit that a Summary Database tells of."""
-    with closing(open_database(path, read_only=True)) as link:
-        row = link.execute("SELECT value FROM unobtanium_database_info WHERE key = ?", (VISIT,)).fetchone()
-    return int(row[0]) if row else 0
