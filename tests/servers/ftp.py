@@ -97,7 +97,8 @@ def pyftpd(root: Path, folder: Path, *lacking: str, host: str = "127.0.0.1", **s
         (handlers.FTPHandler,),
         {"authorizer": authorizer, "proto_cmds": known, "auth_failed_timeout": 0, "use_gmt_times": True, **settings},
     )
-    loop = ioloop.IOLoop()
+    # Not its own choice, epoll: that may hang up on a new connection, whose number one closed in the same poll had.
+    loop = ioloop.Select()
     server = servers.FTPServer((host, 0), handler, ioloop=loop)
     stop = threading.Event()
 
