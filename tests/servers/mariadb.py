@@ -38,7 +38,8 @@ def mariadb_server() -> Iterator[int]:
         subprocess.run(
             [
                 *(*drop_root("mysql"), install, "--no-defaults", f"--datadir={folder}/data"),
-                *("--auth-root-authentication-method=normal", "--skip-test-db", "--skip-name-resolve"),
+                *(f"--tmpdir={folder}", "--auth-root-authentication-method=normal", "--skip-test-db"),
+                "--skip-name-resolve",
             ],
             check=True,
             capture_output=True,
@@ -46,12 +47,9 @@ def mariadb_server() -> Iterator[int]:
         )
         command = [
             *(*drop_root("mysql"), server, "--no-defaults", f"--datadir={folder}/data"),
-            *(
-                f"--socket={folder}/s",
-                f"--port={port}",
-                "--bind-address=127.0.0.1",
-                f"--pid-file={folder}/pid",
-            ),
+            # one of its own: at its start a server removes the temporary tables that another has just made
+            f"--tmpdir={folder}",
+            *(f"--socket={folder}/s", f"--port={port}", "--bind-address=127.0.0.1", f"--pid-file={folder}/pid"),
             *("--skip-name-resolve", "--innodb-flush-log-at-trx-commit=0", "--innodb-buffer-pool-size=64M"),
             *("--character-set-server=utf8mb4", "--collation-server=utf8mb4_bin"),
         ]
