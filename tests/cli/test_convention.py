@@ -92,11 +92,11 @@ def test_every_exit_code_has_a_meaning() -> None:
 
 
 FORWARDED = {
-    "src/windrow/cli/decide.py act",  # retry and cancel
+    "src/windrow/cli/operator.py act",  # retry and cancel
     "src/windrow/cli/search.py answer.message.type",
     "src/windrow/cli/search.py one.message.type",
     "src/windrow/cli/trial.py type(part).__name__.lower()",
-    "src/windrow/cli/voice.py kind",
+    "src/windrow/cli/verb.py kind",
     "src/windrow/cli/why.py *message[:2]",
     "src/windrow/record_adapter.py *one[1:]",  # what `WaitTold` names
 }

@@ -16,7 +16,7 @@ from tests.cli.test_start import HEAVY, loaded
 from tests.collections.pages.place import fill, schema
 from windrow.app import Windrow
 from windrow.app.scaffold import prepare
-from windrow.cli.search import command
+from windrow.cli.search import search_command
 from windrow.collections.pages.adapter import indexing, lookup
 from windrow.collections.pages.adapter.indexing import index_pages
 from windrow.stores.connect import connect
@@ -109,7 +109,7 @@ def test_words_may_begin_with_a_dash(root: Path, windrow) -> None:
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.lists(st.text(max_size=12), min_size=1, max_size=4))
 def test_any_words_are_a_query(root: Path, words: list[str]) -> None:
-    context = command.make_context("search", ["--", *words])
+    context = search_command.make_context("search", ["--", *words])
     answer = lookup.look(_config(root), " ".join(context.params["words"]))
     assert lookup.told("", answer).results == len(lookup.hits(answer))
 

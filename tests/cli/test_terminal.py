@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.conftest import put
-from windrow.cli.voice import Voice, clean
+from windrow.cli.verb import Voice, clean
 from windrow.display import table
 from windrow.formats.terminal import escape, escape_json
 

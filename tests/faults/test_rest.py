@@ -5,7 +5,7 @@ from datetime import timedelta
 from tests.faults.place import DAY, put
 from tests.faults.server import rogue
 from windrow.app.workspace import Windrow
-from windrow.cli.summary import meaning
+from windrow.cli.status import meaning
 from windrow.collections.drops.collection import COLLECTION
 from windrow.demo.document import drop, pack, specimens
 from windrow.engine.clock import now

@@ -1,4 +1,4 @@
-"""`windrow export`: the standard's own forms, as plain text on standard output."""
+"""`windrow export` writes records for other programs; `windrow config` shows every value and where it came from."""
 
 from __future__ import annotations
 
@@ -6,10 +6,9 @@ import sys
 
 import click
 
-from windrow.cli.kind import exports
-from windrow.cli.verb import Verb, option, verb
-from windrow.cli.voice import OutputFailed, Voice, spell_strange
-from windrow.display import counted
+from windrow.cli.options import exports, sources
+from windrow.cli.verb import OutputFailed, Verb, Voice, branch, option, spell_strange, verb
+from windrow.display import counted, table
 
 
 class ExportCommand(Verb):
@@ -40,7 +39,7 @@ class ExportCommand(Verb):
 )
 @click.argument("what", metavar="WHAT", shell_complete=exports)
 @option("--as", "form", required=True, metavar="FORM", help="How it is written: see what there is.")
-def command(voice: Voice, what: str, form: str) -> int:
+def export_command(voice: Voice, what: str, form: str) -> int:
     """Write what the workspace holds in a form of its own standard, to standard output.
 
     WHAT is one of the names below: of the archive, and of the collections that are installed.
@@ -57,3 +56,50 @@ def command(voice: Voice, what: str, form: str) -> int:
         raise OutputFailed(f"standard output cannot be written: {error.strerror}") from error
     voice.talk(f"{counted(count, unit.removesuffix('s'))} written")
     return 0
+
+
+@branch("config", examples=["windrow config", "windrow config --json"], alone=True)
+def config_command(ctx: click.Context) -> int:
+    """Show every setting, its value, and where it came from.
+
+    Flags win over the environment (WINDROW_...), that over the files, those over the defaults. Of a
+    secret only its place is known, and shown.
+    """
+    if ctx.invoked_subcommand is not None:
+        return 0
+    voice: Voice = ctx.obj
+    config = voice.open().config
+    rows = [(value.name, value.shown, value.origin) for value in config.values]
+    if voice.json:
+        for name, shown, origin in rows:
+            voice.message("setting", {"name": name, "value": shown, "origin": origin})
+        return 0
+    voice.talk(f"workspace {config.name} in {config.root}")
+    voice.data(table(["setting", "value", "from"], rows))
+    return 0
+
+
+@verb(
+    "trust",
+    examples=[
+        "windrow config trust archive SHA256:dLXaMBaGYlLYWXcXG1kOVkZ5eKHGWoPPLlzPCBQ6cTo",
+        "windrow config trust archive SHA256:dLXaMBaGYlLYWXcXG1kOVkZ5eKHGWoPPLlzPCBQ6cTo --json",
+    ],
+)
+@click.argument("source", metavar="SOURCE", shell_complete=sources)
+@click.argument("fingerprint", metavar="FINGERPRINT")
+def trust(voice: Voice, source: str, fingerprint: str) -> int:
+    """Pin the host key that an SFTP server shows.
+
+    FINGERPRINT is as ssh prints it (SHA256:...), or a public key; compare it with what the server's
+    operator tells you. It is kept in host_keys.toml.
+    """
+    new = voice.open().trust(source, fingerprint)
+    if voice.json:
+        voice.message("trust", {"source": source, "fingerprint": fingerprint, "new": new})
+    else:
+        voice.talk(f"{source}: {'pinned' if new else 'was pinned already'}: {fingerprint}")
+    return 0
+
+
+config_command.add_command(trust)

@@ -1,4 +1,4 @@
-"""`windrow help`: the manual, as it came with this version."""
+"""`windrow help` shows the manual; `windrow completion` lets the shell complete commands and names."""
 
 from __future__ import annotations
 
@@ -6,11 +6,10 @@ import re
 from pathlib import Path
 
 import click
-from click.shell_completion import CompletionItem
+from click.shell_completion import CompletionItem, get_completion_class
 
 import windrow
-from windrow.cli.verb import verb
-from windrow.cli.voice import Voice
+from windrow.cli.verb import Voice, verb
 from windrow.display import table
 from windrow.errors import UsageError, WindrowError
 
@@ -40,7 +39,7 @@ def _topics(_ctx: click.Context, _param: click.Parameter, begun: str) -> list[Co
 )
 @click.argument("topic", metavar="[TOPIC]", required=False, shell_complete=_topics)
 @click.pass_context
-def command(ctx: click.Context, voice: Voice, topic: str | None) -> None:
+def help_command(ctx: click.Context, voice: Voice, topic: str | None) -> None:
     """Show a page of the manual, or the help of a command.
 
     TOPIC is the name of a command or of a page; the last part of a page's name will do where no command is
@@ -79,3 +78,32 @@ def _list(voice: Voice, pages: dict[str, Path]) -> None:
         return
     voice.data(table(["page", "title"], rows))
     voice.talk("read one with: windrow help PAGE")
+
+
+VARIABLE = "_WINDROW_COMPLETE"
+
+
+@verb(
+    "completion",
+    examples=[
+        'eval "$(windrow completion bash)"',
+        "windrow completion fish > ~/.config/fish/completions/windrow.fish",
+    ],
+)
+@click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
+@click.pass_context
+def completion_command(ctx: click.Context, voice: Voice, shell: str) -> int:
+    """Print what makes a shell complete windrow's words.
+
+    Put it where the shell reads it at its start. Commands, options, phases, and the names of the
+    sources of the workspace are completed.
+    """
+    made = get_completion_class(shell)
+    if made is None:
+        raise UsageError(f"no completion for {shell}")
+    script = made(ctx.find_root().command, {}, "windrow", VARIABLE).source()
+    if voice.json:
+        voice.message("completion", {"shell": shell, "script": script})
+    else:
+        click.echo(script)
+    return 0

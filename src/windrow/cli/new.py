@@ -1,4 +1,4 @@
-"""`windrow new`: begin a source, or a collection."""
+"""`windrow init` a workspace, `windrow new` source or collection."""
 
 from __future__ import annotations
 
@@ -8,10 +8,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from windrow.cli.declared import DeclaredOptions
-from windrow.cli.kind import kind_names, kinds
-from windrow.cli.verb import SECTIONS, branch, option, verb
-from windrow.cli.voice import Voice
+from windrow.cli.options import DeclaredOptions, kind_names, kinds
+from windrow.cli.verb import SECTIONS, Voice, branch, option, verb
 
 if TYPE_CHECKING:
     from windrow.settings.setting import Setting
@@ -24,7 +22,7 @@ if TYPE_CHECKING:
         "windrow new collection recipes",
     ],
 )
-def command(_ctx: click.Context) -> None:
+def new_command(_ctx: click.Context) -> None:
     """Begin a source, or a collection."""
 
 
@@ -92,5 +90,27 @@ def collection(voice: Voice, name: str, into: Path) -> None:
         voice.talk(f"  {line}")
 
 
-command.add_command(source)
-command.add_command(collection)
+new_command.add_command(source)
+new_command.add_command(collection)
+
+
+@verb("init", examples=["windrow init", "windrow init ~/harvest --json"])
+@click.argument("folder", metavar="[DIR]", required=False, type=click.Path(path_type=Path, file_okay=False))
+def init_command(voice: Voice, folder: Path | None) -> int:
+    """Make or upgrade a workspace; safe to run again.
+
+    Writes windrow.toml and the ledger into DIR (the current folder unless named), brings the ledger
+    of an older windrow up to date, keeping a copy, and overwrites nothing.
+    """
+    from windrow.app.scaffold import prepare  # noqa: PLC0415
+
+    done = prepare(folder or voice.workspace or Path())
+    if voice.json:
+        voice.message("init", done)
+        return 0
+    voice.talk(f"workspace {done.folder}")
+    for line in done.did:
+        voice.talk(f"  {line}")
+    if done.changed:
+        voice.talk("try: windrow new source NAME URL --collection KIND (windrow new source --help lists the kinds)")
+    return 0

@@ -10,27 +10,26 @@ from typing import NoReturn
 
 import click
 
-from windrow.cli.verb import WHOLE, Branch, shared
-from windrow.cli.voice import OutputFailed, Voice, spell_strange
+from windrow.cli.verb import WHOLE, Branch, OutputFailed, Voice, shared, spell_strange
 from windrow.errors import WindrowError
 from windrow.reasons import Reason
 
 COMMANDS = {
-    "Begin": {"demo": "demo", "init": "init", "new": "new", "config": "config"},
-    "Harvest": {"run": "run", "try": "trial", "replay": "replay"},
+    "Begin": {"demo": "trial", "init": "new", "new": "new", "config": "export"},
+    "Harvest": {"run": "run", "try": "trial", "replay": "run"},
     "Look": {
         "search": "search",
         "status": "status",
         "changes": "changes",
         "why": "why",
-        "diff": "diff",
-        "check": "check",
+        "diff": "changes",
+        "check": "operator",
         "export": "export",
     },
-    "Decide": {"retry": "decide:retry", "cancel": "decide:cancel", "forget": "forget"},
-    "More": {"help": "help", "completion": "completion"},
+    "Decide": {"retry": "operator", "cancel": "operator", "forget": "operator"},
+    "More": {"help": "help", "completion": "help"},
 }
-"""Every command, in the order of the help: part, name, and its module here, which holds `command` or what is named."""
+"""Every command, in the order of the help: part, name, and the module here whose `NAME_command` it is."""
 
 _MODULES = {name: module for part in COMMANDS.values() for name, module in part.items()}
 
@@ -46,9 +45,9 @@ class Root(Branch):
         """Load a command."""
         if cmd_name not in _MODULES:
             return None
-        module, _, attribute = _MODULES[cmd_name].partition(":")
-        found: click.Command = getattr(import_module(f"windrow.cli.{module}"), attribute or "command")
-        return found
+        module = import_module(f"windrow.cli.{_MODULES[cmd_name]}")
+        command: click.Command = getattr(module, f"{cmd_name}_command")
+        return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the commands in their parts, each with its one line."""

@@ -1,4 +1,4 @@
-"""`windrow run`: harvest."""
+"""`windrow run` and `windrow replay`: harvest, and read again what was kept."""
 
 from __future__ import annotations
 
@@ -9,13 +9,12 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from windrow.cli.declared import DeclaredOptions
-from windrow.cli.kind import Day, Duration, names, phases, sources
-from windrow.cli.verb import option, verb
-from windrow.cli.voice import Voice
+from windrow.cli.options import Day, DeclaredOptions, Duration, names, phases, sources
+from windrow.cli.verb import Voice, option, verb
 from windrow.display import apart, size, span, table
 
 if TYPE_CHECKING:
+    from windrow.adapter import Replayed
     from windrow.app.schedule import PlannedSource, Preview
     from windrow.app.summary import SessionSummary
     from windrow.settings.setting import Setting
@@ -95,7 +94,7 @@ class RunCommand(DeclaredOptions):
 @option("--dry-run", is_flag=True, section=HOW, help="Only tell what would be asked, from whom; connects to nobody.")
 @option("--every", type=Duration(), metavar="TIME", section=HOW, help="Run again after this time (6h), until stopped.")
 @option("--quiet", is_flag=True, section=HOW, help="No progress and no summary; errors are still told.")
-def command(voice: Voice, *, dry_run: bool, quiet: bool, every: str | None, **asked: Any) -> int:
+def run_command(voice: Voice, *, dry_run: bool, quiet: bool, every: str | None, **asked: Any) -> int:
     """Harvest: all sources, or the collections and sources named.
 
     NAME may also be WARC files of other makers, folders of them, or lists that name one on each line. They
@@ -140,12 +139,12 @@ def _once(voice: Voice, wish: RunOptions) -> int:
 
 def tell(voice: Voice, summary: SessionSummary) -> None:
     """Tell a session's summary: as data in JSON, else as talk."""
-    from windrow.cli.summary import lines  # noqa: PLC0415
+    from windrow.cli.status import summary_lines  # noqa: PLC0415
 
     if voice.json:
         voice.message("summary", summary)
     else:
-        voice.talk(lines(summary))
+        voice.talk(summary_lines(summary))
 
 
 def _preview(voice: Voice, wish: RunOptions) -> int:
@@ -197,3 +196,44 @@ def _size(plan: Preview, source: PlannedSource) -> str:
         return "unknown"
     untold = any(one.bytes is None for one in plan.waiting if one.source == source.source)
     return size(source.bytes) + (" and more" if untold else "")
+
+
+@verb("replay", examples=["windrow replay", "windrow replay --json"])
+def replay_command(voice: Voice) -> int:
+    """Read every kept capture again with today's readers, schemas and lists; fetch nothing.
+
+    The loaded records and the Summary Database are rebuilt beside the old ones, in the order in which the
+    captures came, and then take their place. Documents that end elsewhere than before are listed, versions of
+    pages that say something else are counted.
+    """
+    from windrow.engine.progress import Progress  # noqa: PLC0415 `--help` needs no engine
+
+    replayed = voice.open().replay(Progress(quiet=voice.quiet or voice.json))
+    for kind, done in replayed.items():
+        _tell(voice, done, kind)
+    if not replayed:
+        voice.talk("nothing is summarised so far, so there is nothing to read again; next: windrow run")
+    return 0
+
+
+def _tell(voice: Voice, done: Replayed, kind: str) -> None:
+    """Tell what came out differently."""
+    from windrow.registry import phases  # noqa: PLC0415
+
+    if (made := done.versions) is not None:
+        if voice.json:
+            voice.message("reread", made)
+        voice.talk(
+            f"session {done.session}: {made.after:,} versions of {kind}, {made.before:,} before; "
+            f"{made.changed:,} say something else than before"
+        )
+        return
+    names = dict(enumerate(phases()[kind], 1))
+    for change in done.changes:
+        before = f"{names[change.before[0]]} {change.before[1].name.lower()}" if change.before else "not there"
+        after = f"{names[change.after[0]]} {change.after[1].name.lower()}"
+        if voice.json:
+            voice.message("change", {"key": change.key, "before": before, "after": after})
+        else:
+            voice.data(f"{change.key}: {before} -> {after}")
+    voice.talk(f"session {done.session}: {len(done.changes)} documents end elsewhere than before")

@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from windrow.cli.kind import kind_names, kinds
-from windrow.cli.verb import Verb, option, verb
-from windrow.cli.voice import Voice, clean
+from windrow.cli.options import kind_names, kinds
+from windrow.cli.verb import Verb, Voice, clean, option, verb
 
 if TYPE_CHECKING:
     from windrow.adapter import SearchAnswer, SearchResult
@@ -47,7 +46,7 @@ class Words(Verb):
 @option("--collection", metavar="KIND", multiple=True, shell_complete=kinds, values=kind_names,
         help="Search only this, and others so named.")  # fmt: skip
 @option("--explain", is_flag=True, help="Say what each score is made of.")
-def command(
+def search_command(
     voice: Voice, *, words: tuple[str, ...], collection: tuple[str, ...], limit: int, page: int, explain: bool
 ) -> None:
     """Search what was harvested, in all collections.

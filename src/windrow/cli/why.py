@@ -6,9 +6,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from windrow.cli.kind import sources
-from windrow.cli.verb import verb
-from windrow.cli.voice import Voice
+from windrow.cli.options import sources
+from windrow.cli.verb import Voice, verb
 from windrow.display import Table, show, table
 from windrow.reasons import Reason
 
@@ -27,7 +26,7 @@ if TYPE_CHECKING:
     declared=True,
 )
 @click.argument("what", metavar="X", shell_complete=sources)
-def command(voice: Voice, what: str) -> int:
+def why_command(voice: Voice, what: str) -> int:
     """Tell the whole story of X, in the order in which it happened.
 
     X is an address, the name of a file or of a document in it, with its folder or without (FOLDER/NAME), a page,
@@ -36,12 +35,12 @@ def command(voice: Voice, what: str) -> int:
     """
     found = voice.open().why(what)
     if found.session is not None:
-        from windrow.cli.summary import lines  # noqa: PLC0415
+        from windrow.cli.status import summary_lines  # noqa: PLC0415
 
         if voice.json:
             voice.message("summary", found.session)
         else:
-            voice.data(lines(found.session))
+            voice.data(summary_lines(found.session))
     for one in found.explained:
         if voice.json:
             for message in one.messages:

@@ -1,15 +1,18 @@
-"""What options and arguments may hold, and how a shell completes them."""
+"""Kinds of options and arguments, how a shell completes them, and the options that collections declare."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
 import click
 from click.shell_completion import CompletionItem
 
-from windrow.cli.voice import Voice
-from windrow.errors import WindrowError
+from windrow.cli.verb import Option, Verb, Voice
+from windrow.errors import ConfigError, WindrowError
+from windrow.settings.setting import Setting
 
 
 class Duration(click.ParamType):  # type: ignore[type-arg]
@@ -100,3 +103,56 @@ def exports(_ctx: click.Context, _param: click.Parameter, begun: str) -> list[Co
     from windrow.app.export import forms  # noqa: PLC0415
 
     return [CompletionItem(name, help=one.help) for name, one in forms().items() if name.startswith(begun)]
+
+
+class SettingType(click.ParamType):  # type: ignore[type-arg]
+    """What a setting may hold, kept as it is spelled."""
+
+    name = "value"
+
+    def __init__(self, setting: Setting) -> None:
+        """Check values as the configuration will."""
+        self._kind = setting.kind
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        """Refuse what the configuration would refuse."""
+        try:
+            self._kind.read(self._kind.spell(str(value)), Path())
+        except ConfigError as error:
+            self.fail(str(error), param, ctx)
+        return str(value)
+
+
+class DeclaredOptions(Verb):
+    """A command with an option for each setting of the installed collections that has a flag."""
+
+    section = ""
+
+    def declared(self) -> Iterable[Setting]:
+        """Return the settings whose flags this command takes."""
+        raise NotImplementedError
+
+    def get_params(self, ctx: click.Context) -> list[click.Parameter]:
+        """Add the options, the first time that somebody asks."""
+        known = {name for one in self.params for name in one.opts}
+        for setting in self.declared():
+            if setting.flag and setting.flag not in known:
+                whole = setting.kind.noun.startswith("a whole number")
+                text = setting.help[:1].upper() + setting.help[1:] + "."
+                made = Option(
+                    [setting.flag, flag_name(setting)], type=SettingType(setting), section=self.section, help=text,
+                    metavar="N" if whole else "TEXT",
+                )  # fmt: skip
+                self.params.insert(-3, made)  # before the options that every command has
+                known.add(setting.flag)
+        return super().get_params(ctx)
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Have the options before arguments are read."""
+        self.get_params(ctx)
+        return super().parse_args(ctx, args)
+
+
+def flag_name(setting: Setting) -> str:
+    """Name the argument in which a command gets a flag's value: the setting, with `__` for its dots."""
+    return setting.name.replace(".", "__")
