@@ -19,7 +19,7 @@ from windrow.app.checkup import check_tree
 from windrow.collections.news import standard
 from windrow.collections.news.adapter import ADAPTER
 from windrow.collections.news.article import seconds
-from windrow.collections.news.reply import RefusedReply, reply
+from windrow.collections.news.feed import RefusedReply, reply
 from windrow.engine.check import Fault
 from windrow.formats import html
 from windrow.formats.html.markdown import markdown

@@ -1,9 +1,95 @@
-"""The collection `news`, put together."""
+"""The collection `news`, put together, and its settings."""
 
 from __future__ import annotations
 
-from windrow.collections.news.settings import CONFIGURATION
+from collections.abc import Mapping
+from dataclasses import replace
+from datetime import date
+from pathlib import Path
+from typing import Any
+from zoneinfo import ZoneInfo
+
 from windrow.contract import Captures, Collection, Derive, Requests, Settle, later
+from windrow.errors import ConfigError
+from windrow.model import Source
+from windrow.settings.asked import ASKED, CAPTURED, store_of
+from windrow.settings.configuration import Configuration, SourceTable, Surroundings, source_at_url
+from windrow.settings.kinds import DURATION, PATH, SWITCH, TEXTS, ValueKind, choice
+from windrow.settings.setting import Setting, Value
+
+KINDS = ("wordpress", "townnews", "feed", "page")
+"""The kinds of sources, in the order in which a run's directories are numbered."""
+
+
+def _day(value: Any, _root: Path) -> str:
+    if isinstance(value, date):
+        return value.isoformat()[:10]
+    if value == "":
+        return ""
+    try:
+        return date.fromisoformat(str(value)).isoformat()
+    except ValueError:
+        raise ConfigError("wanted a day, such as 2025-11-20") from None
+
+
+def _zone(value: Any, _root: Path) -> str:
+    if value == "":
+        return ""
+    try:
+        return ZoneInfo(str(value)).key
+    except (ValueError, OSError, KeyError):
+        raise ConfigError("wanted a time zone, such as America/Chicago") from None
+
+
+DAY = ValueKind("day", _day)
+ZONE = ValueKind("time zone", _zone)
+
+SOURCE = (
+    *ASKED,
+    *CAPTURED,
+    Setting("kind", choice("auto", *KINDS), "auto", "what the site offers; auto: windrow finds out at its `url`"),
+    Setting("every", DURATION, 0, "how often it is asked for what is new at most; 0: in each run"),
+    Setting("overlap", DURATION, "48h", "how far behind the last run windows of time reach back"),
+    Setting(
+        "gone_every", DURATION, "1d", "how often a WordPress is asked for the numbers of all posts; 0: in each run"
+    ),
+    Setting("since", DAY, "", "the first day of articles that are wanted; empty: as far back as the site goes"),
+    Setting("until", DAY, "", "the last day of articles that are wanted; then nothing newer is asked for"),
+    Setting("zone", ZONE, "", "the time zone of dates that name none"),
+    Setting("addresses", TEXTS, [], "feeds, sitemaps or section pages to ask, relative to `url`; none: `url` itself"),
+    Setting("origins", TEXTS, [], "other origins of the site at which articles lie, such as https://news.example.org"),
+    Setting("drop", TEXTS, [], "CSS selectors of what is none of the article on pages of this site"),
+)
+
+
+def build(table: SourceTable, values: Mapping[str, Value], around: Surroundings) -> Source:
+    """Make a source; one that is on the web."""
+    source = source_at_url(table, values, around)
+    if source.site.scheme and source.site.scheme not in {"http", "https"}:
+        raise ConfigError(f"{values['url'].origin}: url: wanted an address of the web", hint=f"edit {table.file}")
+    since, until = values["since"].value, values["until"].value
+    if since and until and since > until:
+        raise ConfigError(f"{values['until'].origin}: until lies before since", hint=f"edit {table.file}")
+    return replace(source, pace=float(values["delay"].value))
+
+
+CONFIGURATION = Configuration(
+    settings=(
+        store_of("news"),
+        Setting("news.tree", PATH, "normalized_news", "where a file is written for each article", written=True),
+        Setting("news.raw", PATH, "raw_news_data", "where each run's raw replies and summaries are", written=True),
+        Setting("news.update", SWITCH, default=False, help="write articles that changed anew, with their revisions"),
+    ),
+    source=SOURCE,
+    build=build,
+    template="""\
+# A source of news:
+# [source.gazette]
+# collection = "news"
+# url = "https://gazette.example.org/"
+""",
+)
+
 
 _DISCOVER = "windrow.collections.news.discover"
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from windrow.collections.news import standard
 from windrow.collections.news.article import FoundArticle, article_observation
-from windrow.collections.news.reply import RefusedReply, plain, reply, texts
+from windrow.collections.news.feed import RefusedReply, plain, reply, texts
 from windrow.contract import Answer, FollowResult, Observation, Offering, Request, Skip, Task
 from windrow.formats.url import normalise
 from windrow.model import Finding, Level, Source

@@ -17,7 +17,7 @@ from typing import Any
 
 from windrow.collections.news import wordpress_gone
 from windrow.collections.news.article import FoundArticle, article_observation
-from windrow.collections.news.reply import RefusedReply, plain, reply, texts
+from windrow.collections.news.feed import RefusedReply, plain, reply, texts
 from windrow.contract import Answer, FollowResult, Observation, Offering, Request, Skip, Task
 from windrow.model import Finding, Level, Source
 from windrow.reasons import Reason

@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from itertools import accumulate
 from typing import Any
 
-from windrow.collections.news.reply import RefusedReply, reply
+from windrow.collections.news.feed import RefusedReply, reply
 from windrow.contract import Answer, FollowResult, Observation, Request
 from windrow.model import Finding, Level, Source
 

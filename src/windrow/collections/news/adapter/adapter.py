@@ -11,11 +11,11 @@ from pathlib import Path
 from typing import TextIO
 
 from windrow.adapter import Explanation, Export
-from windrow.collections.news import check_tree, standard
+from windrow.collections.news import standard
 from windrow.collections.news.adapter import export
 from windrow.collections.news.adapter.publish import NewsFolders, Publisher
 from windrow.collections.news.adapter.tree_index import TreeIndex
-from windrow.collections.news.reply import LARGEST
+from windrow.collections.news.feed import LARGEST
 from windrow.config import Workspace
 from windrow.contract import Collection
 from windrow.digest import number
@@ -68,12 +68,12 @@ class NewsAdapter(RecordAdapter):
             if path.suffix != ".json" or path.is_symlink() or not path.is_file() or path.parent.parent != folder:
                 yield Fault(where, "is no article: wanted DOMAIN/MD5.json")
                 continue
-            if path.stat().st_size > check_tree.LARGEST:
-                yield Fault(where, f"has more than {check_tree.LARGEST} bytes")
+            if path.stat().st_size > standard.LARGEST:
+                yield Fault(where, f"has more than {standard.LARGEST} bytes")
                 continue
             content = path.read_bytes()
             yield len(content)
-            for field, what in check_tree.judge_file(path.parent.name, path.name, content):
+            for field, what in standard.judge_file(path.parent.name, path.name, content):
                 yield Fault(where, f"{field}: {what}" if field else what)
 
     def _write(self, workspace: Workspace, form: str, out: TextIO) -> int:

@@ -20,9 +20,9 @@ from windrow.collections.news import standard
 from windrow.collections.news.adapter.raw import RawRun, refusal_of
 from windrow.collections.news.adapter.tree_index import TreeIndex, WrittenArticle
 from windrow.collections.news.article import distinct
+from windrow.collections.news.collection import KINDS
 from windrow.collections.news.discover import HOME, KNOWN, kind_of
 from windrow.collections.news.feed import ARTICLE
-from windrow.collections.news.settings import KINDS
 from windrow.collections.news.wordpress_gone import NUMBERS
 from windrow.contract import CAPTURED, REQUEST, ROBOTS
 from windrow.display import counted

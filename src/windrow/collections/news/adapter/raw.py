@@ -11,7 +11,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from windrow.collections.news.reply import reply
+from windrow.collections.news.feed import reply
 from windrow.engine.ledger.requests import Followed
 from windrow.engine.requests.answers import body_of
 from windrow.errors import ArchiveError, StepError
