@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from hashlib import blake2b
 from urllib.parse import urlsplit
 
-from windrow.collections.pages.database.schema import schema as made
+from windrow.collections.pages.database.writer import schema as made
 
 
 def schema() -> str:

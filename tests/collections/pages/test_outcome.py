@@ -2,10 +2,9 @@ from datetime import UTC, datetime
 
 import pytest
 
-from windrow.collections.pages.books import log
+from windrow.collections.pages.books import CONTENTFUL, log, outcome
 from windrow.collections.pages.code import CrawlType, ExitCode
 from windrow.collections.pages.database.entries import TextSummary
-from windrow.collections.pages.outcome import CONTENTFUL, outcome
 from windrow.collections.pages.steps import tell
 from windrow.model import ArchivePlace, KeptResponse, Recorded, Visit
 from windrow.reasons import Reason

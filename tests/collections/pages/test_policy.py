@@ -3,11 +3,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.cpu import cpu_seconds
-from windrow.collections.pages import parameter
 from windrow.collections.pages.code import READ, Mime, mime, promises
-from windrow.collections.pages.policy import policy
-from windrow.collections.pages.scope import scope
-from windrow.collections.pages.trap import TrapRules, trapped
+from windrow.collections.pages.policy import TrapRules, policy, trapped
+from windrow.collections.pages.scope import clean, scope
 from windrow.errors import ConfigError
 from windrow.formats.robots import parse
 from windrow.formats.url import normalise, parts
@@ -100,7 +98,7 @@ def test_rules_that_are_not_well_written(text):
     ],
 )
 def test_session_ids_and_marks_of_advertisers_go(url, kept):
-    assert parameter.clean(url) == kept
+    assert clean(url) == kept
 
 
 @given(st.text(st.sampled_from("ab;=&?/()S_sid123utm_x.%"), max_size=40))
@@ -108,8 +106,8 @@ def test_a_clean_address_is_clean_and_normal(text):
     url = normalise(f"https://h/{text}").url
     if not url:
         return
-    once = parameter.clean(url)
-    assert parameter.clean(once) == once
+    once = clean(url)
+    assert clean(once) == once
     assert normalise(once).url == once
     assert len(once) <= len(url)
 
@@ -171,7 +169,7 @@ def test_an_endless_calendar_ends():
 def test_any_address_can_be_judged(path, search):
     url = normalise(f"https://example.org/{path}?{search}").url
     if url:
-        judge(parameter.clean(url), url_query_parameters=["a"], do_not_crawl=["/*x*y$"])
+        judge(clean(url), url_query_parameters=["a"], do_not_crawl=["/*x*y$"])
 
 
 def test_judging_is_fast():

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from windrow.collections.pages.collection import version
 from windrow.collections.pages.reading import PageDocument, document, read
-from windrow.collections.pages.reading_version import version
 from windrow.formats import language
 
 URL = "http://a.example/doc"

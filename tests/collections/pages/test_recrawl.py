@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from windrow.collections.pages import discover, recrawl
-from windrow.collections.pages.recrawl import DAY, YEAR, adapt
+from windrow.collections.pages import discover, redirect
+from windrow.collections.pages.redirect import DAY, YEAR, adapt
 from windrow.collections.pages.site_rules import SITEMAP
 from windrow.contract import Look
 from windrow.formats.http import joined
@@ -48,7 +48,7 @@ def test_a_site_may_be_crawled_more_often_than_daily():
 @given(st.lists(st.sampled_from([1, 60, 599, 7200]), max_size=40))
 def test_the_recrawl_interval_grows_by_the_time_that_passed_and_not_by_how_often_a_page_was_looked_at(pauses):
     lasted = list(accumulate(pauses))
-    found = recrawl.interval([Look(False, one) for one in lasted], DAY)
+    found = redirect.interval([Look(False, one) for one in lasted], DAY)
     assert found == max(DAY, 1.5 * max(lasted, default=0))
 
 

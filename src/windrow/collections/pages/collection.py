@@ -3,10 +3,20 @@
 from __future__ import annotations
 
 from windrow.collections.pages.code import ASSET, CrawlType
-from windrow.collections.pages.reading_version import version
-from windrow.collections.pages.recrawl import DAY
+from windrow.collections.pages.redirect import DAY
 from windrow.collections.pages.settings import CONFIGURATION
 from windrow.contract import Collection, Crawl, Derive, Settle, later
+from windrow.formats import language
+from windrow.formats import pdf as portable
+
+_VERSION = "4"
+
+
+def version() -> str:
+    """Return the version of these readers on this machine: an extra that is or is not there makes another one."""
+    extras = (("pdf", portable.known()), ("language", language.known()))
+    return "+".join([_VERSION, *(name for name, there in extras if there)])
+
 
 _CRAWL = "windrow.collections.pages.discover"
 _STEP = "windrow.collections.pages.steps"

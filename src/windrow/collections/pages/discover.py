@@ -9,14 +9,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from windrow.collections.pages import recrawl, site_rules
+from windrow.collections.pages import redirect, site_rules
+from windrow.collections.pages.books import ended, outcome
 from windrow.collections.pages.code import ExitCode
-from windrow.collections.pages.outcome import ended, outcome
-from windrow.collections.pages.parameter import clean
 from windrow.collections.pages.policy import Policy, policy
 from windrow.collections.pages.redirect import move
 from windrow.collections.pages.references import References
-from windrow.collections.pages.scope import scope
+from windrow.collections.pages.scope import clean, scope
 from windrow.collections.pages.site_rules import SITEMAP, CrawlOptions, SiteRules
 from windrow.contract import Look
 from windrow.digest import number
@@ -46,7 +45,7 @@ def seeds(source: Source, options: Mapping[str, Any]) -> list[FoundUrl]:  # noqa
     """Return a site's first addresses: its seeds, and the sitemaps and feeds that it names."""
     told, policies = source.options, site(source)
     urls = dict.fromkeys(clean(url) for url in (*policies.scope.seeds, *_within(policies, told["feeds"])))
-    found = [FoundUrl(number(url), parts(url).origin, url, recrawl.segments(url)) for url in urls]
+    found = [FoundUrl(number(url), parts(url).origin, url, redirect.segments(url)) for url in urls]
     maps = dict.fromkeys(_within(policies, told["sitemaps"]))
     return found + [FoundUrl(number(url), parts(url).origin, url, 0, SITEMAP) for url in maps]
 
@@ -79,7 +78,7 @@ def again(source: Source, visit: Visit, interval: int, failures: int) -> tuple[i
 def interval(source: Source, looks: Sequence[Look]) -> int:
     """Return the interval of an address in whole seconds, from what its visits after the first one found."""
     every, start = source.options.get("every"), source.options["recrawl_interval"]
-    return max(1, int(every or recrawl.interval(looks, start)))
+    return max(1, int(every or redirect.interval(looks, start)))
 
 
 def why_no_page(source: Source, visit: Visit) -> str:

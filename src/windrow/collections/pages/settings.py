@@ -8,9 +8,8 @@ from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
-from windrow.collections.pages.parameter import rule
 from windrow.collections.pages.policy import policy
-from windrow.collections.pages.scope import path_pattern, scope
+from windrow.collections.pages.scope import path_pattern, rule, scope
 from windrow.errors import ConfigError
 from windrow.formats.url import normalise, parts
 from windrow.model import Limits, Site, Source

@@ -8,13 +8,11 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import count, islice
 
-from windrow.collections.pages import parameter, recrawl
-from windrow.collections.pages.assets import assets
+from windrow.collections.pages import redirect, scope
 from windrow.collections.pages.code import ASSET, CrawlType, mime
-from windrow.collections.pages.policy import Policy, PolicyVerdict, by_robots, told
+from windrow.collections.pages.policy import NoveltyCount, Policy, PolicyVerdict, by_robots, told
 from windrow.collections.pages.redirect import sent_on
-from windrow.collections.pages.references import LinkMemo, Read
-from windrow.collections.pages.trap import NoveltyCount
+from windrow.collections.pages.references import LinkMemo, Read, assets
 from windrow.contract.discoveries import BEHIND
 from windrow.digest import number
 from windrow.formats.directive import header
@@ -200,7 +198,7 @@ class SiteRules:
             return self._some(maps) if call.kind == SITEMAP else []
         if call.kind != SITEMAP and found.kind is not HintKind.FEED:
             return None
-        pages = ((one, self._judge(parameter.clean(one.url))) for one in found.entries)
+        pages = ((one, self._judge(scope.clean(one.url))) for one in found.entries)
         hints = self._manner.hints
         return [page._replace(hinted=one.modified if hints else None) for one, page in pages if page]
 
@@ -244,7 +242,7 @@ class SiteRules:
             return self._judged[url]
         if len(self._judged) >= _ROOM:
             self._judged.clear()
-        found = self._judged[url] = self._judge(parameter.clean(url)) if url else None
+        found = self._judged[url] = self._judge(scope.clean(url)) if url else None
         return found
 
     def left_out(self) -> list[LeftOut]:
@@ -288,7 +286,7 @@ class SiteRules:
             if not verdict.reason:
                 key = hash(url) ^ self._rules
                 _ALLOWED[key & (_SLOTS - 1)] = key
-        return FoundUrl(number(url), address.origin, url, recrawl.segments(url) + self._behind)
+        return FoundUrl(number(url), address.origin, url, redirect.segments(url) + self._behind)
 
 
 def again(visit: Visit, interval: float, failures: int, start: float) -> tuple[float, float]:
@@ -302,7 +300,7 @@ def again(visit: Visit, interval: float, failures: int, start: float) -> tuple[f
     """
     before = interval or start
     if visit.kind == SITEMAP:
-        return visit.started.timestamp() + recrawl.DAY, recrawl.DAY
+        return visit.started.timestamp() + redirect.DAY, redirect.DAY
     at = visit.started.timestamp()
     if visit.reason in _LATER or (visit.status or 0) >= 500 or visit.status == 429:
         return at + min(before, _HOUR * 2 ** min(max(failures - 1, 0), 20)), before

@@ -10,19 +10,19 @@ from functools import lru_cache
 from hashlib import blake2b
 from typing import Any
 
-from windrow.collections.pages import identity
+from windrow.collections.pages import books
+from windrow.collections.pages.books import became
 from windrow.collections.pages.code import CrawlType, ExitCode, InformationSource, Mime, mime
 from windrow.collections.pages.database.entries import (
     HEADED,
     CrawlEntry,
     RedirectEntry,
+    Sighted,
     SummaryEntry,
     TextSummary,
     hash_of_links,
 )
 from windrow.collections.pages.database.entries import MimeEntry as Type
-from windrow.collections.pages.database.versions import Sighted
-from windrow.collections.pages.outcome import became
 from windrow.collections.pages.reading import PageDocument, read
 from windrow.collections.pages.redirect import MOVED, canonical, linked, move, sent_on
 from windrow.collections.pages.scope import Scope, scope
@@ -134,12 +134,12 @@ def _page(found: PageDocument, task: Task, size: int) -> TextSummary:
     digest = type(found.pile)(*pile).digest()
     asked, now = asks(found, fields, task.options.get("agent", "")), answered(fields, task.visited)
     if reason := asked.refusal(now):
-        return about._replace(identity=identity.of_hidden(digest, reason), reason=reason.value)
+        return about._replace(identity=books.of_hidden(digest, reason), reason=reason.value)
     about = about._replace(until=int(asked.until.timestamp()) if asked.until else None)
     described = _clean(astuple(found.description))
     if not any(pile):
         return about._replace(
-            identity=identity.of_file(kind, size, task.item.digest), reason=_unread(found), described=described
+            identity=books.of_file(kind, size, task.item.digest), reason=_unread(found), described=described
         )
     return about._replace(identity=digest, pile=pile, described=described)
 
@@ -172,7 +172,7 @@ def answered(fields: Mapping[str, str], visited: datetime | None) -> datetime:
 
 
 def _file(kind: Mime | None, size: int | None, mark: str, reason: Reason) -> TextSummary:
-    return TextSummary(identity.of_file(kind, size, mark), reason.value, size=size, mime=_type(kind))
+    return TextSummary(books.of_file(kind, size, mark), reason.value, size=size, mime=_type(kind))
 
 
 def _type(kind: Mime | None) -> Type | None:
@@ -222,8 +222,8 @@ def tell(one: Recorded, result: TextSummary | Reading | None) -> SummaryEntry | 
         payload = f"{visit.kept.digest} {HEADED}"
     crawl = CrawlEntry(
         one.seq, visit.url, int(visit.started.timestamp()),
-        identity.crawl_uuid(visit.started, one.session, visit.digest, visit.kind), sight,
-        identity.agent_uuid(one.opened, one.session), visit.kind, visit.allowed, int(_became(visit, summary)),
+        books.crawl_uuid(visit.started, one.session, visit.digest, visit.kind), sight,
+        books.agent_uuid(one.opened, one.session), visit.kind, visit.allowed, int(_became(visit, summary)),
         round(visit.seconds * 1000) if visit.seconds else None, visit.status, visit.validators[0] or None,
         payload,
     )  # fmt: skip
@@ -261,4 +261,4 @@ def _moved(visit: Visit, status: int) -> tuple[Sighted, TextSummary | None]:
     if to is None or to.reason:
         return Sighted.UNKNOWN, None
     led = RedirectEntry(to.url, to.fragment, int(to.source))
-    return Sighted.CONTENT, TextSummary(identity.of_move(to.url, to.fragment), file=False, move=led)
+    return Sighted.CONTENT, TextSummary(books.of_move(to.url, to.fragment), file=False, move=led)

@@ -7,9 +7,15 @@ from collections.abc import Iterable, Sequence
 from hashlib import blake2b
 from typing import Any, NamedTuple
 
-from windrow.collections.pages.database.entries import CrawlEntry, MimeEntry, RedirectEntry, SummaryEntry, TextSummary
+from windrow.collections.pages.database.entries import (
+    CrawlEntry,
+    MimeEntry,
+    RedirectEntry,
+    Sighted,
+    SummaryEntry,
+    TextSummary,
+)
 from windrow.collections.pages.database.store import SummaryStore
-from windrow.collections.pages.database.versions import Sighted
 
 URLS = ("http://a.example/1", "http://a.example/2", "https://a.example/2", "http://b.example/1")
 TEXTS = "ABC"

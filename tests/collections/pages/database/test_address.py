@@ -3,9 +3,16 @@
 import pytest
 
 from tests.collections.pages.database.chronicle import ask
-from windrow.collections.pages.database.entries import CrawlEntry, OriginEntry, SummaryEntry, TextSummary, origin, split
+from windrow.collections.pages.database.entries import (
+    CrawlEntry,
+    OriginEntry,
+    Sighted,
+    SummaryEntry,
+    TextSummary,
+    origin,
+    split,
+)
 from windrow.collections.pages.database.store import SummaryStore
-from windrow.collections.pages.database.versions import Sighted
 
 
 @pytest.mark.parametrize(

@@ -5,9 +5,8 @@ from __future__ import annotations
 import sqlite3
 from contextlib import closing
 
-from windrow.collections.pages.database.catalogue import Catalogue
 from windrow.collections.pages.database.entries import MimeEntry
-from windrow.collections.pages.database.schema import statements
+from windrow.collections.pages.database.writer import Catalogue, statements
 
 HTML = MimeEntry("text", "html")
 UTF8 = HTML._replace(parameters=(("charset", "utf-8"),))

@@ -5,7 +5,7 @@ import itertools
 from hypothesis import given
 from hypothesis import strategies as st
 
-from windrow.collections.pages.database.versions import CrawlObservation, Sighted, fold
+from windrow.collections.pages.database.entries import CrawlObservation, Sighted, fold
 
 A, B = b"A", b"B"
 SIGHTS = st.sampled_from(Sighted)

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from tests.collections.pages.place import Page, fill, schema
 from windrow.collections.pages.database.near_duplicates import compare
-from windrow.collections.pages.database.schema import schema as made
+from windrow.collections.pages.database.writer import schema as made
 from windrow.formats.near import ALIKE, similarity, sketch
 
 WORDS = [

@@ -14,10 +14,9 @@ import pytest
 
 from windrow.collections.pages.adapter.indexing import index_pages
 from windrow.collections.pages.adapter.search import Search
-from windrow.collections.pages.database.entries import CrawlEntry, MimeEntry, SummaryEntry, TextSummary
+from windrow.collections.pages.database.entries import CrawlEntry, MimeEntry, Sighted, SummaryEntry, TextSummary
 from windrow.collections.pages.database.forget import forget
 from windrow.collections.pages.database.store import SummaryStore
-from windrow.collections.pages.database.versions import Sighted
 
 DAY = 86_400
 NOW = 1_750_000_000 - 1_750_000_000 % DAY

@@ -15,7 +15,7 @@ from tests.collections.pages.database.test_near import close, prose
 from tests.collections.pages.place import Page, fill, schema
 from windrow.collections.pages.database import near_duplicates as following
 from windrow.collections.pages.database.near_duplicates import follow
-from windrow.collections.pages.database.schema import schema as made
+from windrow.collections.pages.database.writer import schema as made
 
 TEXT = prose(1, 90)
 

@@ -27,8 +27,8 @@ from tests.collections.pages.database.chronicle import (
     title,
     uuid,
 )
+from windrow.collections.pages.database.entries import CrawlObservation, Sighted, fold
 from windrow.collections.pages.database.store import LAYOUT, SummaryStore
-from windrow.collections.pages.database.versions import CrawlObservation, Sighted, fold
 from windrow.errors import StoreError
 
 WHAT = st.sampled_from([*TEXTS, *TEXTS, "file", "move", "same", "missing", "gone", "unknown"])

@@ -13,11 +13,10 @@ import pytest
 from tests.collections.pages.database.test_near import prose
 from windrow.collections.pages.adapter.indexing import index_pages
 from windrow.collections.pages.adapter.search import Search
-from windrow.collections.pages.database.entries import CrawlEntry, MimeEntry, SummaryEntry, TextSummary
+from windrow.collections.pages.database.entries import CrawlEntry, MimeEntry, Sighted, SummaryEntry, TextSummary
 from windrow.collections.pages.database.forget import forget
 from windrow.collections.pages.database.page_versions import _VERSIONS, Versions
 from windrow.collections.pages.database.store import SummaryStore
-from windrow.collections.pages.database.versions import Sighted
 from windrow.stores.connect import reach
 
 NOW = 1_750_000_000

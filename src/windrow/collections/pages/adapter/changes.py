@@ -1,24 +1,144 @@
-"""What changed on the pages of the sites: the versions that began or ended, as the Summary Database tells them."""
+"""What changed on pages: versions that began or ended, what changed in each, two of them compared."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
+from itertools import pairwise
 from typing import NamedTuple
+from uuid import UUID
 
 import sqlalchemy as sa
 
-from windrow.adapter import CHANGED, GONE, NEW, SourceChange, Window
-from windrow.collections.pages.adapter.editions import contents
-from windrow.collections.pages.adapter.open_summary import there
+from windrow.adapter import CHANGED, GONE, NEW, Compared, SourceChange, Window
+from windrow.collections.pages.adapter.lookup import summaries, summary_if_there, when
 from windrow.collections.pages.code import ExitCode
-from windrow.collections.pages.database.page_versions import NONE, PageVersion, Timeline, Versions, ended, timelines
+from windrow.collections.pages.database.page_versions import (
+    NONE,
+    Near,
+    PageVersion,
+    Timeline,
+    Versions,
+    ended,
+    timelines,
+)
 from windrow.collections.pages.database.sound import reached
-from windrow.collections.pages.difference import difference
+from windrow.collections.pages.difference import SIZE, Difference, State, difference
+from windrow.collections.pages.discover import address
 from windrow.config import Workspace
+from windrow.display import show
 from windrow.engine.ledger import Ledger
+from windrow.errors import UsageError, WindrowError
 from windrow.formats.url import parts
+from windrow.query.date import span
+from windrow.reasons import Reason
+
+_COMPARED = 100
+"""Versions, the latest ones, that are compared with the one before."""
+_ALIKE = 5
+"""Addresses with the same text that are named."""
+
+
+class Edition(NamedTuple):
+    """A version of a page; `changed` says in a line what is other than in the one before.
+
+    `end` is the time at which it was known to be gone or changed, null for one that is there. `duplicate_of`
+    is the address it is marked as a duplicate of, `copies` how many other addresses have the same text now.
+    `indexed` says whether its text can be searched for, `words` how many words are counted in it; `reason` is
+    why it has no text, where it was kept from having one.
+    """
+
+    generation: str
+    first_seen: datetime
+    last_seen: datetime
+    end: datetime | None
+    title: str
+    kind: str
+    language: str
+    size: int | None
+    redirect: str
+    canonical: str
+    duplicate_of: str
+    copies: int
+    crawls: int
+    links: int
+    indexed: bool
+    words: int
+    changed: str = ""
+    reason: str = ""
+
+
+class Others(NamedTuple):
+    """Addresses with the same text now, those with nearly the same, and who stands for all."""
+
+    alike: tuple[str, ...] = ()
+    near: tuple[Near, ...] = ()
+    stands: str = ""
+
+
+def editions(workspace: Workspace, url: str) -> tuple[list[Edition], Others]:
+    """Return the versions of an address, and who else says what the latest one says."""
+    others = Others()
+    with summary_if_there(workspace) as engine:
+        if engine is None:
+            return [], others
+        reader = Versions(engine)
+        found = reader.of(url)
+        latest = found[-1] if found else None
+        if latest is not None and latest.pile is not None and latest.end is None:
+            near, stands = reader.near(latest.id, _ALIKE)
+            others = Others(tuple(reader.alike(latest.pile, url, _ALIKE)), tuple(near), stands)
+        changes, reasons = _changes(reader, found), reader.reasons(url)
+    return [_edition(one, changes.get(one.id, ""), reasons.get(one.generation, "")) for one in found], others
+
+
+def _changes(reader: Versions, found: Sequence[PageVersion]) -> dict[int, str]:
+    """Compare each version with the one before."""
+    some = found[-_COMPARED:]
+    states = [contents(reader, one) for one in some]
+    told = dict[int, str]()
+    for (earlier, before), (one, state) in pairwise(zip(some, states, strict=True)):
+        found_other = difference(before, state)
+        told[one.id] = str(found_other)
+        if earlier.end is not None and earlier.end < one.first:
+            told[one.id] = "there again" + ("" if found_other.nothing else f", with another content: {found_other}")
+    return told
+
+
+def contents(reader: Versions, one: PageVersion) -> State:
+    """Return what a version says, as it is compared."""
+    text, rest = reader.texts([one.pile]).get(one.pile, ("", "")) if one.pile is not None else ("", "")
+    said = {
+        "title": one.title, "headline": one.headline, "description": one.description, "language": one.language,
+        "kind": one.kind, "redirect": one.redirect, "canonical": one.canonical,
+        SIZE: None if one.pile is not None or one.size is None else f"{one.size:,} bytes",
+    }  # fmt: skip
+    return State(tuple((name, value or "") for name, value in said.items()), text, rest)
+
+
+def _edition(one: PageVersion, changed: str, reason: str) -> Edition:
+    return Edition(
+        str(UUID(bytes=one.uuid)),
+        datetime.fromtimestamp(one.first, UTC),
+        datetime.fromtimestamp(one.last, UTC),
+        when(one.end),
+        one.title or one.headline or "",
+        one.kind or "",
+        one.language or "",
+        one.size,
+        one.redirect or "",
+        one.canonical or "",
+        one.original or "",
+        one.copies,
+        one.crawls,
+        one.links,
+        one.indexed,
+        one.words,
+        changed,
+        reason if one.pile is None else "",
+    )
+
 
 COLLECTION = "pages"
 MOVED = "moved"
@@ -36,7 +156,7 @@ class VersionChange(NamedTuple):
 def changes(workspace: Workspace, ledger: Ledger, window: Window) -> Iterator[SourceChange]:
     """Yield the pages that came, changed in text or description, or went, in no order."""
     sources = {host.origin: host.source for host in ledger.addresses.hosts(COLLECTION)}
-    with there(workspace) as engine:
+    with summary_if_there(workspace) as engine:
         if engine is None:
             return
         reader = Versions(engine)
@@ -89,7 +209,7 @@ def _said(reader: Versions, turn: VersionChange) -> str:
 def outcomes(workspace: Workspace, ledger: Ledger, facts: tuple[int, int], counted: Counter[str]) -> Counter[str]:
     """Count how the questions between two facts ended: what was read was ingested, whatever its server calls it."""
     unread, ingested = (code.name.lower() for code in (ExitCode.FILE_OF_UNKNOWN_TYPE, ExitCode.FILE_INGESTED))
-    with there(workspace) as engine:
+    with summary_if_there(workspace) as engine:
         if not counted[unread] or engine is None or not _is_read(engine, ledger, facts):
             return counted
         read = max(0, counted[unread] - ended(engine, facts, ExitCode.FILE_OF_UNKNOWN_TYPE))
@@ -104,7 +224,7 @@ def _is_read(engine: sa.Engine, ledger: Ledger, facts: tuple[int, int]) -> bool:
 
 def content(workspace: Workspace, ledger: Ledger, facts: tuple[int, int]) -> Mapping[str, Counter[str]]:
     """Count the pages of each source that came, changed or went, as sessions between two facts wrote it."""
-    with there(workspace) as engine:
+    with summary_if_there(workspace) as engine:
         return {} if engine is None else _count(ledger, timelines(engine, sessions=facts))
 
 
@@ -115,7 +235,7 @@ def content_of_visits(
 
     None where not all that was asked for in that time has been read yet.
     """
-    with there(workspace) as engine:
+    with summary_if_there(workspace) as engine:
         if engine is None or not _is_read(engine, ledger, facts):
             return None
         return _count(ledger, timelines(engine, visits=facts))
@@ -133,3 +253,70 @@ def _count(ledger: Ledger, lines: Iterable[Timeline]) -> Mapping[str, Counter[st
                 one.redirect is not None and one.kind is not None and one.first in line.visited for one in line.versions
             )
     return found
+
+
+def compare(workspace: Workspace, what: str, since: str = "", until: str = "", *, context: int = 2) -> Compared:
+    """Compare a page as it was at the end of `since` with what it was at the end of `until`.
+
+    Both are days, months, years or times, as the search language has them; without `until` now is meant, without
+    `since` the version before that. A page that was gone at such a time has no text then. Raises UsageError for
+    what is no time, WindrowError where the page has no two versions.
+    """
+    url = address(what)
+    if not url:
+        raise UsageError(f"{what!r} is no address of the web", hint="windrow diff https://...")
+    with summaries(workspace) as engine:
+        reader = Versions(engine)
+        found = reader.of(url)
+        if not found:
+            raise WindrowError(f"no version of {url} is known", hint=f"windrow why {url}", reason=Reason.NOT_FOUND)
+        new, new_gone = _at(found, until, "--to")
+        if since:
+            old, old_gone = _at(found, since, "--from")
+        else:
+            old, old_gone = (new if new_gone else found[max(0, found.index(new) - 1)]), None
+        if (old, old_gone) == (new, new_gone) and not (since and until):
+            raise WindrowError(f"{url} has had one version only", hint=f"windrow why {url}", reason=Reason.NOT_FOUND)
+        made = difference(
+            State() if old_gone else contents(reader, old),
+            State() if new_gone else contents(reader, new),
+            context=context,
+        )
+    summary = _summary(old, old_gone, new, new_gone, made)
+    return Compared(
+        url, *_named(old), *_named(new), summary, made.changes, made.added, made.removed, made.elsewhere, made.lines,
+        old_gone, new_gone,
+    )  # fmt: skip
+
+
+def _at(found: list[PageVersion], text: str, option: str) -> tuple[PageVersion, datetime | None]:
+    """Return the version that was there at the end of a time, or the last one before and since when it was gone."""
+    before = found
+    if text:
+        meant = span(text)
+        if meant is None:
+            raise UsageError(f"{option}: {text!r} is no day, month, year or time", hint="2026-11-21, 2026-11 or 2026")
+        before = [one for one in found if one.first < meant.end]
+        if not before:
+            raise WindrowError(f"it was not known at {text} yet", hint="windrow why URL", reason=Reason.NOT_FOUND)
+    one = before[-1]
+    gone = one.end is not None and not (text and meant and one.end >= meant.end)
+    return one, when(one.end) if gone else None
+
+
+def _summary(
+    old: PageVersion, old_gone: datetime | None, new: PageVersion, new_gone: datetime | None, made: Difference
+) -> str:
+    """Say in a line what changed; a page that was gone between the two versions is said to be there again."""
+    if old_gone and new_gone:
+        return f"gone at both times, since {show(old_gone)} and since {show(new_gone)}"
+    if new_gone:
+        return f"gone since {show(new_gone)}; {made}"
+    if old_gone or (old is not new and old.end is not None and old.end < new.first):
+        again = f"there again; it was gone on {show(when(old.end))}"
+        return again if made.nothing else f"{again}; {made}"
+    return str(made)
+
+
+def _named(one: PageVersion) -> tuple[str, datetime]:
+    return str(UUID(bytes=one.uuid)), datetime.fromtimestamp(one.first, UTC)

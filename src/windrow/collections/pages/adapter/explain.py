@@ -6,9 +6,17 @@ from collections.abc import Iterator
 from datetime import datetime
 
 from windrow.adapter import Explanation, Message
-from windrow.collections.pages.adapter.editions import Edition
-from windrow.collections.pages.adapter.page_story import PageState, Tombstone, is_foreign, page
-from windrow.collections.pages.adapter.site_story import SiteOrigin, SiteState, site_at, site_of
+from windrow.collections.pages.adapter.changes import Edition
+from windrow.collections.pages.adapter.story import (
+    PageState,
+    SiteOrigin,
+    SiteState,
+    Tombstone,
+    is_foreign,
+    page,
+    site_at,
+    site_of,
+)
 from windrow.collections.pages.collection import COLLECTION
 from windrow.config import Workspace
 from windrow.display import counted, show, span

@@ -10,9 +10,8 @@ from typing import NamedTuple
 
 import sqlalchemy as sa
 
-from windrow.collections.pages.adapter.index_files import is_current, open_index, roll_path
-from windrow.collections.pages.database.fulltext_table import Filled, Pulse, Spelling, fill, go_on
-from windrow.collections.pages.database.page_texts import PageTexts, page_ids
+from windrow.collections.pages.adapter.search import is_current, open_index, roll_path
+from windrow.collections.pages.database.fulltext_table import Filled, PageTexts, Pulse, Spelling, fill, go_on, page_ids
 from windrow.collections.pages.database.search_view import (
     IncomingLinks,
     IndexedGeneration,
@@ -20,7 +19,7 @@ from windrow.collections.pages.database.search_view import (
     SummaryReader,
     findable,
 )
-from windrow.collections.pages.search.entry import VERSION, entry, page_text, stamp
+from windrow.collections.pages.search.ask import VERSION, entry, page_text, stamp
 from windrow.query.word import counted, readable
 from windrow.stores.connect import connect, file_of
 from windrow.stores.index.folder import begin_roll

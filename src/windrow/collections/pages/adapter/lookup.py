@@ -1,25 +1,78 @@
-"""One search of a workspace's pages, opened and closed again, as commands and pages show it."""
+"""One search of a workspace's pages: its Summary Database opened, asked, and closed again."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from contextlib import closing
+from collections.abc import Iterator, Sequence
+from contextlib import closing, contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime
-from typing import NamedTuple
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
 from uuid import UUID
 
 from windrow.adapter import Message, SearchAnswer, SearchResult, SnippetMark, snippet_marks
-from windrow.collections.pages.adapter.index_files import is_current
-from windrow.collections.pages.adapter.open_summary import summary_file
-from windrow.collections.pages.adapter.search import Search
-from windrow.collections.pages.search.rank import ScorePart
-from windrow.collections.pages.search.result import Result, ResultPage
+from windrow.collections.pages.adapter.search import Search, is_current
+from windrow.collections.pages.search.rank import Result, ResultPage, ScorePart
 from windrow.collections.pages.settings import pages_of
 from windrow.config import Workspace
 from windrow.engine.clock import now
+from windrow.errors import WindrowError
 from windrow.query.snippet import Piece
+from windrow.reasons import Reason
 from windrow.stores.index.fulltext_index import there
+from windrow.stores.sqlite_reader import SqliteReader
+
+if TYPE_CHECKING:
+    import sqlalchemy as sa
+
+_THERE = "SELECT count(*) FROM sqlite_master WHERE name IN ('entity_generation', 'full_text_entity_index')"
+
+
+def _file(workspace: Workspace) -> Path | None:
+    """Return the file of the Summary Database; None where there is none yet, or nothing in it."""
+    path = pages_of(workspace.sections).summary
+    if not path.is_file():
+        return None
+    with closing(SqliteReader(path)) as reader, reader.reading() as link:
+        return path if link.execute(_THERE).fetchone()[0] == 2 else None
+
+
+def summary_file(workspace: Workspace) -> Path:
+    """Return the file of the Summary Database; where there is none yet, a WindrowError names what makes it."""
+    path = _file(workspace)
+    if path is None:
+        raise WindrowError(
+            f"there are no pages to look into yet: {pages_of(workspace.sections).summary} is not there, or empty",
+            hint="windrow run pages",
+            reason=Reason.NOT_FOUND,
+        )
+    return path
+
+
+@contextmanager
+def summary_if_there(workspace: Workspace) -> Iterator[sa.Engine | None]:
+    """Open the Summary Database; None where there is none yet, or nothing in it."""
+    from windrow.stores.connect import connect  # noqa: PLC0415 a search does without
+
+    path = _file(workspace)
+    if path is None:
+        yield None
+        return
+    engine = connect(f"sqlite:///{path}")
+    try:
+        yield engine
+    finally:
+        engine.dispose()
+
+
+@contextmanager
+def summaries(workspace: Workspace) -> Iterator[sa.Engine]:
+    """Open the Summary Database; where there is none yet, a WindrowError names what makes it."""
+    summary_file(workspace)
+    with summary_if_there(workspace) as engine:
+        assert engine is not None
+        yield engine
+
 
 BARE = "ranked by the full-text tables; the extra is faster and ranks better: pip install 'windrow[search]'"
 BEHIND = "the index beside the database is not there or of another version; windrow run --from index pages makes it"

@@ -2,16 +2,28 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
-from windrow.collections.pages.adapter.index_files import is_current, links_of, open_index, roll_path
-from windrow.collections.pages.database.search_view import NO_LINKS, SummaryReader
-from windrow.collections.pages.search.ask import ask, copies, unindexed
+from windrow.collections.pages.database.search_view import NO_LINKS, IncomingLinks, SummaryReader
+from windrow.collections.pages.search.ask import FIELDS, VERSION, ask, copies, unindexed
 from windrow.collections.pages.search.condition import FROM, condition, dated, known, some, spoken, whole
-from windrow.collections.pages.search.rank import Candidate, Ranked, folded, nearer, ordered, parts, spread
-from windrow.collections.pages.search.result import Result, ResultPage, Shown, grouped, shown
+from windrow.collections.pages.search.rank import (
+    Candidate,
+    Ranked,
+    Result,
+    ResultPage,
+    Shown,
+    folded,
+    grouped,
+    nearer,
+    ordered,
+    parts,
+    shown,
+    spread,
+)
 from windrow.query import Query, parse
 from windrow.query.likeness import LOOKED_AT, Sought, sought
 from windrow.query.relax import attempts, least
@@ -19,10 +31,34 @@ from windrow.query.snippet import pattern
 from windrow.query.tree import Filter, filters, wanted
 from windrow.query.word import address_text, pieces, says, words
 from windrow.stores.index.clause import IndexHit
-from windrow.stores.index.fulltext_index import IndexManifest
+from windrow.stores.index.folder import ROLL
+from windrow.stores.index.fulltext_index import FullTextIndex, IndexManifest, ManifestEntry, current, there
 
 if TYPE_CHECKING:
     import sqlalchemy as sa
+
+
+def open_index(folder: Path) -> FullTextIndex:
+    """Open the index of pages."""
+    return FullTextIndex(folder, FIELDS, VERSION)
+
+
+def is_current(folder: Path) -> bool:
+    """Say whether an index of pages that this version can ask is in the folder."""
+    return there() and roll_path(folder).exists() and current(folder, FIELDS, VERSION)
+
+
+def roll_path(folder: Path) -> Path:
+    """Return where the roll of an index is."""
+    return folder / ROLL
+
+
+def links_of(rolled: ManifestEntry) -> IncomingLinks:
+    """Read the links that the roll remembers of a page."""
+    if rolled.anchors == "[]":
+        return NO_LINKS
+    return IncomingLinks(rolled.links, tuple((text, count) for text, count in json.loads(rolled.anchors)))
+
 
 BLOCK = 40
 """Candidates that are ranked together. Each page of results is cut from the same blocks, so pages never overlap."""

@@ -10,19 +10,35 @@ from itertools import chain, groupby
 from operator import itemgetter
 from typing import Any
 
-from windrow.collections.pages.database.catalogue import Catalogue
-from windrow.collections.pages.database.entries import PILE, CrawlEntry, SummaryEntry, TextSummary
-from windrow.collections.pages.database.past_links import held, keep_present, keep_read, linked, prune
-from windrow.collections.pages.database.reading import Readings, addresses
-from windrow.collections.pages.database.versions import (
+from windrow.collections.pages.database.entries import (
+    PILE,
+    CrawlEntry,
     CrawlObservation,
     Folded,
     FoldedVersion,
     Generation,
     Sighted,
+    SummaryEntry,
+    TextSummary,
     versions,
 )
-from windrow.collections.pages.database.wording import PastVersion, WordingSeen, keep, known_past, past, record, said
+from windrow.collections.pages.database.page_parts import (
+    PastVersion,
+    Readings,
+    WordingSeen,
+    addresses,
+    held,
+    keep,
+    keep_present,
+    keep_read,
+    known_past,
+    linked,
+    past,
+    prune,
+    record,
+    said,
+)
+from windrow.collections.pages.database.writer import Catalogue
 from windrow.reasons import OWN_FAULTS
 
 _OBSERVE = f"""

@@ -9,11 +9,11 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import NamedTuple
 
-from windrow.collections.pages.database.join import LATEST, PAST, PLAIN
+from windrow.collections.pages.database.page_versions import LATEST, PAST, PLAIN
 from windrow.stores.sqlite_reader import SqliteReader
 
 PAGE_TEXTS = "windrow_page_text"
-"""The table of what one page can be found by beside its text: `windrow.collections.pages.database.page_texts`."""
+"""The table of what one page can be found by beside its text: `windrow.collections.pages.database.fulltext_table`."""
 
 
 class IndexedGeneration(NamedTuple):

@@ -12,11 +12,8 @@ from pathlib import Path
 from windrow.collections.pages.database.batch import NOT_READ, SummaryBatch
 from windrow.collections.pages.database.entries import HEADED, SummaryEntry
 from windrow.collections.pages.database.near_duplicates import detect, follow
-from windrow.collections.pages.database.past_links import keep_present, prune
-from windrow.collections.pages.database.reading import Readings, addresses
-from windrow.collections.pages.database.schema import statements
-from windrow.collections.pages.database.wording import HALF
-from windrow.collections.pages.database.writer import VISIT, SummaryWriter
+from windrow.collections.pages.database.page_parts import HALF, Readings, addresses, keep_present, prune
+from windrow.collections.pages.database.writer import VISIT, SummaryWriter, statements
 from windrow.contract import Look
 from windrow.errors import StoreError
 from windrow.stores.settled import adopt_sessions, note_earlier_sessions, note_sessions

@@ -23,7 +23,7 @@ FROM = """
     JOIN origin o ON o.origin_id = u.origin_id
     LEFT JOIN mimetype m ON m.mimetype_id = g.mimetype_id
 """
-"""The tables of a query, once `versions` says which versions are meant (`windrow.collections.pages.database.join`)."""
+"""The tables of a query, once `versions` says which versions are meant (`database.page_versions`)."""
 
 PUBLISHED = "coalesce(g.time_created_unix_utc, g.first_seen_unix_utc)"
 UPDATED = "coalesce(g.time_updated_unix_utc, g.time_created_unix_utc, g.first_seen_unix_utc)"

@@ -1,0 +1,264 @@
+"""Take pages down, replay, check and export them: what is the collection's own in each."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import closing, contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import TextIO
+
+from windrow.adapter import Export, Replayed, RereadCount, TakedownEstimate
+from windrow.collections.pages.adapter.crawler_books import check_crawler
+from windrow.collections.pages.adapter.harvest import harvest
+from windrow.collections.pages.adapter.indexing import SPELLING, behind, follower
+from windrow.collections.pages.adapter.lookup import summaries, summary_if_there, when
+from windrow.collections.pages.collection import COLLECTION
+from windrow.collections.pages.database.forget import forget as remove
+from windrow.collections.pages.database.forget import forget_crawls, scour
+from windrow.collections.pages.database.fulltext_table import go_on, recount
+from windrow.collections.pages.database.near_duplicates import follow
+from windrow.collections.pages.database.sound import compare, copy, faults, generations, reached
+from windrow.collections.pages.database.store import SummaryStore
+from windrow.collections.pages.discover import address
+from windrow.collections.pages.reading import Pile
+from windrow.collections.pages.settings import pages_of
+from windrow.config import Workspace
+from windrow.config.place import REPLAY, replay_folder
+from windrow.digest import number
+from windrow.engine.check import Fault
+from windrow.engine.clock import now
+from windrow.engine.ledger import Ledger
+from windrow.engine.ledger.takedowns import TargetCount
+from windrow.engine.progress import Progress
+from windrow.engine.rebuild import rebuild, settle_unread
+from windrow.engine.release import released
+from windrow.engine.replay import SCRATCH
+from windrow.engine.session import Session, SessionSettings
+from windrow.engine.takedown import TakedownTarget, kept_by_reader
+from windrow.errors import StoreError, UsageError
+from windrow.formats.terminal import json_text
+from windrow.json_form import plain
+from windrow.query.word import counted
+from windrow.reasons import Reason
+from windrow.stores.connect import connect
+from windrow.stores.index.folder import refuse_strange
+from windrow.stores.index.folder import remove as remove_index
+from windrow.stores.sqlite_file import remove_scratch
+
+KIND = "pages"
+
+
+def takedown_targets(workspace: Workspace, ledger: Ledger, names: Sequence[str]) -> list[TakedownTarget]:
+    """Return what is meant by addresses, hosts and names of sites; a UsageError names what is not known."""
+    refuse_strange(pages_of(workspace.sections).index)
+    found: list[TakedownTarget] = []
+    for name in names:
+        mine = list(_meant(workspace, ledger, name))
+        if not mine:
+            raise UsageError(f"nothing is known of {name!r} that could be taken down", hint=f"windrow why {name}")
+        found += mine
+    return list(dict.fromkeys(found))
+
+
+def _meant(workspace: Workspace, ledger: Ledger, name: str) -> Iterator[TakedownTarget]:
+    if (url := address(name)) and ledger.addresses.is_known(KIND, number(url)):
+        yield TakedownTarget(url, number(url), 0, KIND)
+        return
+    source = workspace.source(name)
+    ours = source.name if source and source.collection == KIND else ""
+    host = "" if ours else name.removeprefix("http://").removeprefix("https://").rstrip("/").lower()
+    if ours or (host and "/" not in host):
+        for one in ledger.addresses.host_states(ours, host, 0):
+            if one.collection == KIND:
+                yield TakedownTarget(one.origin, 0, one.seq, KIND)
+
+
+def estimate(workspace: Workspace, ledger: Ledger, names: Sequence[str]) -> list[TakedownEstimate]:
+    """Count what would be taken down."""
+    found = takedown_targets(workspace, ledger, names)
+    return [_estimate(one, ledger.takedowns.count(one.address, one.host)) for one in found]
+
+
+def _estimate(one: TakedownTarget, there: TargetCount) -> TakedownEstimate:
+    return TakedownEstimate(one.name, there.addresses, there.visits, there.captures, there.bytes)
+
+
+def remove_taken_down(workspace: Workspace, target: TakedownTarget, visits: Sequence[int]) -> int:
+    """Remove pages and their versions: an origin's where it is one of the pages, an address's whoever asked for it."""
+    del visits
+    if target.host and target.collection != KIND:
+        return 0
+    which = {"origins": [target.name]} if target.host else {"urls": [target.name]}
+    count = 0
+    with _opened(pages_of(workspace.sections).summary) as link:
+        if link is not None:
+            count = remove(link, **which)
+    with _opened(pages_of(workspace.sections).crawler) as link:
+        if link is not None:
+            forget_crawls(link, **which)
+    return count
+
+
+def clean_stores(workspace: Workspace, pulse: Callable[[], None]) -> tuple[str, ...]:
+    """Let followers see what is gone, and leave nothing of it in free places of files; tell where something stays.
+
+    The index beside the database is made anew: what is removed from one stays in its files for a while. What a
+    killed replay left unfinished goes.
+    """
+    refuse_strange(pages_of(workspace.sections).index)
+    place = pages_of(workspace.sections).summary
+    remove_scratch(workspace.root / REPLAY, SCRATCH)
+    remove_scratch(replay_folder(place), [place.name])
+    if place.is_file():
+        with closing(SummaryStore(f"sqlite:///{place}")) as store:
+            store.finish(int(now().timestamp()))
+        with _opened(place) as link:
+            while link is not None and follow(link):
+                pulse()
+        remove_index(pages_of(workspace.sections).index)
+
+        def goes_on() -> bool:
+            pulse()
+            return go_on()
+
+        follower(place, pages_of(workspace.sections).index)(goes_on)
+    left: tuple[str, ...] = ()
+    for path in (place, pages_of(workspace.sections).crawler):
+        with _opened(path, writing=False) as link:
+            if link is not None and not scour(link, pulse):
+                left += (kept_by_reader(path),)
+            pulse()
+    return left
+
+
+@contextmanager
+def _opened(path: Path, *, writing: bool = True) -> Iterator[sqlite3.Connection | None]:
+    """Open a database in one transaction; None where there is none, or it has no tables yet."""
+    if not path.is_file():
+        yield None
+        return
+    try:
+        with closing(sqlite3.connect(path, isolation_level=None, timeout=30)) as link:
+            link.execute("PRAGMA secure_delete = ON").fetchall()
+            if link.execute("SELECT 1 FROM sqlite_master WHERE name = 'url'").fetchone() is None:
+                yield None
+            elif writing:
+                link.execute("BEGIN IMMEDIATE")
+                yield link
+                link.execute("COMMIT")
+            else:
+                yield link
+    except sqlite3.Error as error:
+        reason = Reason.DISK_FULL if "full" in str(error) else Reason.STORE_FAILED
+        raise StoreError(f"{path}: {error}", reason=reason, hint="mend that, then: windrow forget") from error
+
+
+def replay(workspace: Workspace, setup: SessionSettings, progress: Progress) -> Replayed | None:
+    """Rebuild the Summary Database from the captures, and the index from that; None where there is none yet.
+
+    The old one is in place until all is read; a stop leaves it as it is.
+    """
+    old = pages_of(workspace.sections).summary
+    if not old.is_file():
+        return None
+    refuse_strange(pages_of(workspace.sections).index)
+    new = replay_folder(old) / old.name
+    with Session(setup, "replay pages", progress) as session:
+
+        def build() -> None:
+            made = harvest(workspace.told("pages", replace(pages_of(workspace.sections), summary=new)))
+            if made.books:
+                made.books.close()
+            session.harvest(replace(made, books=None, reread=True), phases=frozenset({"summarise"}), fetch=False)
+            with closing(SummaryStore(f"sqlite:///{new}")) as after:
+                after.adopt_sessions(old)
+            if not session.stops:
+                phase = made.collection.phase("summarise")
+                known = {one.number for one in session.ledger.unread.visits("pages", phase)}
+                engine = connect(f"sqlite:///{old}")
+                with released(engine.dispose):
+                    settled_upto = reached(engine)
+                lost = [visit for visit in made.unread if visit <= settled_upto and visit not in known]
+                settle_unread(session.ledger, made.collection, made.unread, lost, old)
+
+        told = rebuild(session, old, new, build, lambda: compare(old, new))
+        remove_index(pages_of(workspace.sections).index)
+        follower(old, pages_of(workspace.sections).index)(go_on)
+    return Replayed(session.ordinal, versions=RereadCount(session.ordinal, *told))
+
+
+AGAIN = "remove the Summary Database and its index; then: windrow run --from summarise"
+INDEX = "windrow run pages --from index"
+
+
+def check(workspace: Workspace, ledger: Ledger) -> Iterator[Fault]:
+    """Look through the Summary Database, count its words again, and compare the crawler's books with the ledger."""
+    told = pages_of(workspace.sections)
+    for one in ledger.takedowns.open():
+        if one.collection == COLLECTION.name:
+            yield Fault(one.target, "is being taken down, and that was cut short", "windrow forget finishes it")
+    with summary_if_there(workspace) as engine:
+        if engine is not None:
+            told_of, last = reached(engine), ledger.attempts.last_visit()
+            if told_of > last:
+                yield Fault(told.summary.name, f"tells of visit {told_of}; the ledger ends with visit {last}", AGAIN)
+            for found in faults(engine, _digest):
+                yield Fault(told.summary.name, found, AGAIN)
+            for line in _few(recount(engine, counted, SPELLING)):
+                yield Fault(told.summary.name, line, INDEX)
+            for line in behind(engine, told.index):
+                yield Fault(str(told.index), line, INDEX)
+    yield from check_crawler(told.crawler, ledger)
+
+
+def _digest(fields: Sequence[str]) -> bytes:
+    return Pile(*fields).digest()
+
+
+def _few(lines: Iterable[str]) -> Iterator[str]:
+    """Tell how many text piles there are of each fault, in place of a line for each."""
+    kinds: Counter[str] = Counter()
+    first: dict[str, str] = {}
+    for line in lines:
+        _, _, pile, what = line.split(" ", 3)
+        kinds[what] += 1
+        first.setdefault(what, pile)
+    for what, count in kinds.items():
+        yield f"text pile {first[what]} {what}" + (f", and {count - 1:,} others" if count > 1 else "")
+
+
+TIMES = ("first_seen", "last_seen", "ended", "created", "updated")
+
+
+def summary(workspace: Workspace, form: str, out: TextIO) -> int:
+    """Write the Summary Database as one SQLite file, as it is now; return its bytes."""
+    del form
+    with summaries(workspace) as engine:
+        return copy(engine, out.buffer)
+
+
+def pages(workspace: Workspace, form: str, out: TextIO) -> int:
+    """Write a line of JSON for every version of every page, its times in ISO 8601; return how many."""
+    del form
+    count = 0
+    with summaries(workspace) as engine:
+        for one in generations(engine):
+            told = one._asdict() | {name: when(getattr(one, name)) for name in TIMES}
+            out.write(json_text(plain(told)) + "\n")
+            count += 1
+    return count
+
+
+EXPORTS = (
+    Export(
+        "summary",
+        ("sqlite",),
+        "the Summary Database, a whole file as it is at one moment, whoever writes meanwhile",
+        summary,
+        unit="bytes",
+    ),
+    Export("pages", ("jsonl",), "a line for each version of each page, its times in ISO 8601", pages),
+)
