@@ -67,7 +67,7 @@ def child(folder: Path, what: str, deadly: int, out: int) -> None:
 
 
 def main(folder: Path) -> None:
-    warm_up({"http"}, {"windrow.collections.events.discover", "windrow.collections.events.steps"})
+    warm_up({"http"}, {"windrow.collections.events.discover", "windrow.collections.events.reading"})
     out = os.open(folder / "passed", os.O_RDWR | os.O_CREAT)
     for line in sys.stdin:
         where, what, moment = line.split()

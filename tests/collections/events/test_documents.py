@@ -4,7 +4,7 @@ from datetime import UTC, datetime, timedelta
 
 from windrow.collections.events.documents import Said, event_document, id_of
 from windrow.collections.events.parser import EventParser
-from windrow.collections.events.steps import missing_events
+from windrow.collections.events.reading import missing_events
 from windrow.contract import Unlisted, WholeListing
 from windrow.model import Site, Source
 

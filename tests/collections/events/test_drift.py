@@ -1,7 +1,7 @@
 """A source that stops to say what it always said is told apart from an empty season."""
 
 from tests.collections.events.reader import read
-from windrow.collections.events.drift import judge
+from windrow.collections.events.discover import judge
 
 FIELDS = {"title": "t", "start": "s", "description": "d"}
 

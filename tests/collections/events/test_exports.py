@@ -16,9 +16,8 @@ from tests.stores.documents.pouchdb import NPM
 from windrow.app.export import export
 from windrow.collections.events.adapter.api import EventApi
 from windrow.collections.events.adapter.databases import opened
-from windrow.collections.events.exports.icalendar import icalendar as written
-from windrow.collections.events.exports.registry import FORMS
-from windrow.collections.events.exports.tables import ocd_event
+from windrow.collections.events.exports import FORMS, ocd_event
+from windrow.collections.events.exports import icalendar as written
 
 READ = """
 const ICAL = require('ical.js');

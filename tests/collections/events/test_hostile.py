@@ -7,7 +7,7 @@ import pytest
 
 from tests.collections.events.place import calendar, event
 from tests.collections.events.reader import read
-from windrow.collections.events.readers.decoded import text_of
+from windrow.collections.events.readers.by_fields import text_of
 from windrow.errors import StepError
 from windrow.reasons import Reason
 

@@ -10,7 +10,7 @@ from windrow.collections.events.adapter import ADAPTER
 from windrow.collections.events.adapter.api import EventApi
 from windrow.collections.events.adapter.databases import opened
 from windrow.collections.events.documents import completed
-from windrow.collections.events.exports.registry import FORMS
+from windrow.collections.events.exports import FORMS
 from windrow.engine.progress import Progress
 
 OLD = {

@@ -8,7 +8,7 @@ from tests.clock import pass_time
 from tests.collections.events.place import ADAPTER, calendar, configured, event, events, logs, run, serving, setup_of
 from tests.engine.unsteady import unread
 from windrow.adapter import Window
-from windrow.collections.events.exports.icalendar import _span
+from windrow.collections.events.exports import _span
 from windrow.engine.ledger import Ledger
 from windrow.engine.progress import Progress
 

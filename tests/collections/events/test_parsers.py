@@ -9,14 +9,13 @@ import pytest
 
 from tests.collections.events.place import configured
 from tests.collections.events.reader import read
-from windrow.collections.events.dated import filled
-from windrow.collections.events.discover import follow
-from windrow.collections.events.names import BRANCHES, ENTITIES
-from windrow.collections.events.parsers.registry import PARSERS
-from windrow.collections.events.readers.json_path import details
+from windrow.collections.events.discover import filled, follow
+from windrow.collections.events.parser import BRANCHES, ENTITIES
+from windrow.collections.events.readers.by_fields import details
+from windrow.collections.events.readers.publishers import next_vote
 from windrow.collections.events.readers.registry import READERS
-from windrow.collections.events.readers.roll_calls import next_vote
 from windrow.collections.events.reading import WithdrawnEvent, input_of
+from windrow.collections.events.settings import ready_names, ready_parser
 from windrow.contract import Answer, Request
 from windrow.errors import StepError
 from windrow.reasons import Reason
@@ -27,15 +26,16 @@ def values(told, *names):
 
 
 def by(name, content, **more):
-    return read(content, by=PARSERS[name], **more)
+    return read(content, by=ready_parser(name), **more)
 
 
 def test_every_ready_parser_is_whole_and_its_names_are_on_the_list(tmp_path):
-    for name, one in PARSERS.items():
+    for name in ready_names():
+        one = ready_parser(name)
         assert one.name == name
         assert (one.branch in BRANCHES, one.entity in ENTITIES) == (True, True), name
         assert all(rules.reader in READERS for rules in one.versions), name
-        url = None if one.urls else "https://docs.example/document"
+        url = None if one.url else "https://docs.example/document"
         told = configured(
             tmp_path, url or "", parser=name, reader=None, branch=None, entity=None, timezone=None, every=None
         )
@@ -45,7 +45,7 @@ def test_every_ready_parser_is_whole_and_its_names_are_on_the_list(tmp_path):
 
 def test_the_manual_names_every_ready_parser():
     text = (Path(__file__).parents[3] / "docs" / "howto" / "harvest-events.md").read_text()
-    assert [name for name in PARSERS if f"| `{name}` |" not in text] == []
+    assert [name for name in ready_names() if f"| `{name}` |" not in text] == []
 
 
 # The Senate
@@ -136,7 +136,7 @@ def test_a_roll_call_of_the_house_is_read_and_leads_to_the_next_until_one_is_abs
     assert values([one], "datetime", "roll_call", "result", "issue") == [
         ("2026-09-16T23:05:00Z", 314, "Passed", "S 2403")
     ]
-    given = input_of(PARSERS["house-votes"], content, url, datetime(2026, 10, 1, tzinfo=UTC), "")
+    given = input_of(ready_parser("house-votes"), content, url, datetime(2026, 10, 1, tzinfo=UTC), "")
     assert next_vote(given) == "https://clerk.house.gov/evs/2026/roll315.xml"
     absent = given._replace(content=(folder / "roll315_missing_is_http200.xml").read_bytes())
     assert (by("house-votes", absent.content), next_vote(absent)) == (([], []), "")
@@ -219,7 +219,7 @@ def test_a_bill_that_is_taken_off_the_weeks_list_is_withdrawn():
 
 def test_congress_gov_names_its_meetings_by_a_list_and_each_is_asked_when_it_changed():
     listed = '{"committeeMeetings": [{"eventId": "7", "updateDate": "2026-09-01T10:00:00Z", "url": "https://api.congress.gov/v3/committee-meeting/119/house/7?format=json"}], "pagination": {"count": 1}}'
-    made = PARSERS["congress-committee-meetings"]
+    made = ready_parser("congress-committee-meetings")
     given = input_of(
         made,
         listed.encode(),

@@ -9,7 +9,7 @@ from tests.collections.events.place import calendar, event
 from tests.collections.events.reader import VISITED, parser, read
 from windrow.collections.events.documents import Said, event_document
 from windrow.collections.events.parser import EventParser, ParserRules
-from windrow.collections.events.readers.legistar import next_page
+from windrow.collections.events.readers.publishers import next_legistar_page
 from windrow.collections.events.reading import input_of
 from windrow.errors import StepError
 from windrow.reasons import Reason
@@ -281,7 +281,7 @@ def test_legistar_is_read_with_the_day_and_hour_that_stand_apart_and_asked_by_th
         VISITED,
         "",
     )
-    assert next_page(given).endswith("$top=1000&$skip=1000")
+    assert next_legistar_page(given).endswith("$top=1000&$skip=1000")
 
 
 # Feeds

@@ -2,7 +2,7 @@
 
 from tests.clock import pass_time
 from tests.collections.events.place import ADAPTER, calendar, configured, event, events, logs, run, serving, setup_of
-from windrow.collections.events.adapter.remembered import remember_parsers, removed_sources
+from windrow.collections.events.adapter.databases import remember_parsers, removed_sources
 from windrow.engine.ledger import Ledger
 from windrow.engine.progress import Progress
 

@@ -6,7 +6,7 @@ from windrow.collections.events.settings import CONFIGURATION
 from windrow.contract import Captures, Collection, Derive, Requests, Settle, later
 
 _DISCOVER = "windrow.collections.events.discover"
-_STEPS = "windrow.collections.events.steps"
+_STEPS = "windrow.collections.events.reading"
 
 COLLECTION = Collection(
     name="events",

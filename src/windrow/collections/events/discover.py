@@ -1,22 +1,63 @@
-"""Find events: ask for a source's documents, and for the next page where there is one."""
+"""How documents of events are asked for: addresses of the day, pages that follow, and what has drifted.
+
+What answers brought so far is remembered for each address, with what was learned of its source.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import replace
+from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime, timedelta
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
-from windrow.collections.events.drift import judge
-from windrow.collections.events.parser import EventParser, Unread
+from windrow.collections.events.parser import Unread
 from windrow.collections.events.readers.by_fields import joined
 from windrow.collections.events.readers.registry import READERS
-from windrow.collections.events.reading import ReadEvent, WithdrawnEvent, input_of, read_document
+from windrow.collections.events.reading import ReadEvent, WithdrawnEvent, input_of, parser_of, read_document
 from windrow.collections.events.settings import ADDRESS, ONCE, PARSER
 from windrow.contract import Answer, FollowResult, Offering, Request, Skip
 from windrow.errors import StepError
 from windrow.model import CdxLine, Finding, Level, Source
 from windrow.reasons import Reason
+
+FIELDS = ("description", "end_datetime", "event_url", "location")
+ANSWERS = 3
+"""Answers in a row that make a habit."""
+
+_FULL, _BARE, _FEW = 0.8, 0.2, 3
+
+
+class DriftVerdict(NamedTuple):
+    """What is to be remembered of an address, and in a sentence each what it does not say any more."""
+
+    known: dict[str, Any]
+    drifts: tuple[str, ...]
+
+
+def judge(known: Mapping[str, Any], read: Sequence[ReadEvent | WithdrawnEvent | Unread]) -> DriftVerdict:
+    """Compare an answer with what the earlier ones of its address brought.
+
+    `known` has the answers in a row that had events, whether there was ever one without any, and the share of events
+    that had each field.
+    """
+    events = [one for one in read if isinstance(one, ReadEvent)]
+    row, empty = int(known.get("row", 0)), bool(known.get("empty", False))
+    shares: Mapping[str, float] = known.get("shares", {})
+    if not events:
+        said = any(isinstance(one, Unread) and one.reason is Reason.PLACEHOLDER for one in read)
+        if row >= ANSWERS and not empty and not said:
+            return DriftVerdict(dict(known), (f"there is no event, where each of {row} answers before had some",))
+        return DriftVerdict({**known, "row": 0, "empty": True}, ())
+    filled = {name: round(sum(bool(one.value.get(name)) for one in events) / len(events), 3) for name in FIELDS}
+    drifts = tuple(
+        f"{name} is filled in {share:.0%} of {len(events)} events; it was in {shares[name]:.0%}"
+        for name, share in filled.items()
+        if row >= ANSWERS and len(events) >= _FEW and shares.get(name, 0.0) >= _FULL and share <= _BARE
+    )
+    if drifts:
+        return DriftVerdict(dict(known), drifts)
+    return DriftVerdict({"row": min(row + 1, 1_000_000), "empty": empty, "shares": filled}, ())
+
 
 DRIFT = "Drift"
 """The kind of a finding that a source does not say any more what it always said."""
@@ -107,17 +148,44 @@ def unwanted(media: str, line: CdxLine) -> Skip | None:
     return None if media in (line.mime or "") else _OTHER_MEDIA
 
 
-def parser_of(source: Source | None) -> EventParser:
-    """Return a source's parser; of one that is asked by nobody's configuration, that of a calendar."""
-    found = source.options.get(PARSER) if source else None
-    if isinstance(found, EventParser):
-        return found
-    return replace(UNKNOWN, name=source.name if source else UNKNOWN.name)
-
-
 def _word(reason: Reason) -> str:
     return str(reason).title().replace("_", "")
 
 
-UNKNOWN = EventParser("unknown", "Other", "Other", zone="UTC")
-"""What an address is read by that no source names: as a calendar."""
+MOVING = ("{day}", "{hour}")
+"""In an address: it is another one every day or hour, so that each is asked once."""
+
+_NIGHT = timedelta(hours=6)
+
+
+def filled(address: str, at: datetime) -> str:
+    """Return an address as it is at a time, by the clock of the source.
+
+    {year}, {day} (20261005), {week} (its Monday, likewise), {sunday} and {saturday} (10042026) of its week, {hour}
+    (2026100514), {legislative_day}, which may pass midnight, {congress} and {session} of the United States, and {term}
+    (two figures) of its Supreme Court. A Congress and its sessions begin on 3 January, a term in October.
+
+    >>> filled("{congress}_{session}.xml", datetime(2026, 1, 2)), filled("{congress}/{term}", datetime(2027, 1, 3))
+    ('119_1.xml', '120/26')
+    """
+    if "{" not in address:
+        return address
+    today = at.date()
+    sitting = today.year if (today.month, today.day) >= (1, 3) else today.year - 1
+    term = today.year if today.month >= 10 else today.year - 1
+    sunday = today - timedelta(days=today.isoweekday() % 7)
+    words = {
+        "year": str(today.year),
+        "day": f"{today:%Y%m%d}",
+        "hour": f"{at:%Y%m%d%H}",
+        "legislative_day": f"{at - _NIGHT:%Y%m%d}",
+        "week": f"{today - timedelta(days=today.weekday()):%Y%m%d}",
+        "sunday": f"{sunday:%m%d%Y}",
+        "saturday": f"{sunday + timedelta(days=6):%m%d%Y}",
+        "congress": str((sitting - 1789) // 2 + 1),
+        "session": "1" if sitting % 2 else "2",
+        "term": f"{term % 100:02}",
+    }
+    for name, value in words.items():
+        address = address.replace(f"{{{name}}}", value)
+    return address

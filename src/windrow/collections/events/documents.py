@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any, NamedTuple, TypeGuard
 
-from windrow.collections.events.readers.json_path import shown
+from windrow.collections.events.readers.by_fields import shown
 from windrow.collections.events.times import day_after, read_back, spelled
 from windrow.digest import digest
 

@@ -1,16 +1,40 @@
-"""Parsers as data: a name, whose events they are, and dated versions of how they are read."""
+"""Parsers as data: a name, whose events they are, and dated versions of how they are read.
+
+A workspace may name more.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime
+from difflib import get_close_matches
 from typing import Any, NamedTuple
 from zoneinfo import ZoneInfo
 
-from windrow.collections.events.names import BRANCHES, ENTITIES
 from windrow.collections.events.times import EventTime
+from windrow.errors import ConfigError
 from windrow.reasons import Reason
+
+BRANCHES = ("Executive", "Legislative", "Judicial", "Other")
+ENTITIES = (
+    "White House", "Senate", "House of Representatives", "Supreme Court", "Federal Election Commission",
+    "Office of the Federal Register",
+)  # fmt: skip
+
+
+def checked(name: str, known: tuple[str, ...], setting: str) -> str:
+    """Return a name that is on the list; ConfigError for any other, with the nearest one.
+
+    >>> checked("Senate", ENTITIES, "events.entities")
+    'Senate'
+    """
+    if name in known:
+        return name
+    guess = get_close_matches(name, known, 1, 0.6)
+    meant = f"; did you mean {guess[0]}?" if guess else ""
+    raise ConfigError(f"{name!r} is none of {', '.join(known)}{meant}", hint=f"add it to {setting} in windrow.toml")
+
 
 EARLIEST = date(1, 1, 1)
 
@@ -49,7 +73,7 @@ class EventParser:
     """A parser of one source of events.
 
     `complete` says that a document has all that is to come, so that a future event that is not in it any more has
-    vanished; a feed of the newest has not. `urls` are the addresses of a ready parser. `past` and `ahead` are the
+    vanished; a feed of the newest has not. `url` is the address of a ready parser. `past` and `ahead` are the
     seconds before and after a visit within which repeated events are told one by one. `branches` and `entities` are the
     names that an event may have.
     """
@@ -59,7 +83,7 @@ class EventParser:
     entity: str
     zone: str = "America/New_York"
     versions: tuple[ParserRules, ...] = (ParserRules(),)
-    urls: tuple[str, ...] = ()
+    url: str = ""
     complete: bool = True
     every: float = 6 * 3600.0
     missing_after: int = 3

@@ -1,16 +1,21 @@
-"""A document -> events with an identity: by the source's own id, else by title, day and place."""
+"""From a document to events: read by its parser, and what is missing since."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 from typing import Any, NamedTuple
 
+from windrow.collections.events.documents import MISSING, WITHDRAWN, ends
 from windrow.collections.events.parser import EventParser, ParserInput, RawEvent, Unread
 from windrow.collections.events.readers.registry import READERS
+from windrow.collections.events.settings import PARSER
 from windrow.collections.events.times import EventTime, spelled, zone_of
+from windrow.contract import Observation, Skip, Task, WholeListing
 from windrow.digest import digest
 from windrow.errors import StepError
+from windrow.model import Source
 from windrow.reasons import Reason
 
 LONGEST = 1000
@@ -23,6 +28,10 @@ _SEARCHED = ("title", "description", "location", "entity")
 
 MOST_TEXT = 64_000_000
 """Characters of all events of a document, each with the part of the document that it was read from."""
+
+
+UNKNOWN = EventParser("unknown", "Other", "Other", zone="UTC")
+"""What an address is read by that no source names: as a calendar."""
 
 
 class ReadEvent(NamedTuple):
@@ -157,3 +166,49 @@ def input_of(parser: EventParser, content: bytes, url: str, visited: Any, media:
     if zone is None:
         raise StepError(f"{parser.zone!r} is no zone", Reason.STEP_FAILED)
     return ParserInput(content, url, visited, media, parser, parser.at(visited), zone)
+
+
+_SETTLED = frozenset({MISSING, WITHDRAWN, "cancelled"})
+
+
+def parser_of(source: Source | None) -> EventParser:
+    """Return a source's parser; of one that is asked by nobody's configuration, that of a calendar."""
+    found = source.options.get(PARSER) if source else None
+    if isinstance(found, EventParser):
+        return found
+    return replace(UNKNOWN, name=source.name if source else UNKNOWN.name)
+
+
+def read_events(task: Task) -> list[Observation | Skip]:
+    """Return an observation of each event, by its uid, and a skip for what could not be read."""
+    if task.source is None:
+        return [Skip(Reason.SOURCE_INACTIVE, "", "its source is not in the configuration, which says how it is read")]
+    assert task.visited is not None
+    parser = parser_of(task.source)
+    given = input_of(parser, task.view.read(), task.item.key, task.visited, task.fields.get("content-type", ""))
+    results: list[Observation | Skip] = []
+    unread = 0
+    for one in read_document(parser, given):
+        if isinstance(one, ReadEvent):
+            results.append(Observation(one.uid, one.value, one.text, aside=one.aside))
+        elif isinstance(one, WithdrawnEvent):
+            results.append(Observation(one.uid, None))
+        else:
+            unread += 1
+            results.append(Skip(one.reason, one.key or f"{parser.name}/part {unread}", one.message))
+    return results
+
+
+def missing_events(listing: WholeListing) -> Iterator[Observation]:
+    """Yield as missing the events still to come that as many whole listings in a row as are wanted leave out.
+
+    One that its source cancelled before it left it out stays cancelled.
+    """
+    if listing.source is None or not (parser := parser_of(listing.source)).complete:
+        return
+    for one in listing.missing:
+        value = one.value
+        if not value or value["status"] in _SETTLED or one.listings < parser.missing_after:
+            continue
+        if ends(value) > listing.at:
+            yield Observation(one.key, {**value, "status": MISSING}, text_of_event(value))

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import json
+import tomllib
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import fields, replace
 from datetime import date, datetime
+from functools import cache
+from importlib.resources import files
 from pathlib import Path
+from pkgutil import get_data
 from typing import Any
 from urllib.parse import urlsplit
 
-from windrow.collections.events.names import BRANCHES, ENTITIES, checked
-from windrow.collections.events.parser import EventParser, ParserRules
-from windrow.collections.events.parsers.registry import PARSERS
+from windrow.collections.events.parser import BRANCHES, ENTITIES, EventParser, ParserRules, checked
 from windrow.collections.events.readers.registry import READERS
 from windrow.collections.events.times import zone_of
 from windrow.errors import ConfigError
@@ -109,11 +111,48 @@ SOURCE = (
 """What a source of events may say beside what all sources may."""
 
 
+_PACKAGE = "windrow.collections.events"
+
+
+@cache
+def ready_names() -> tuple[str, ...]:
+    """Return the names of the ready parsers: the federal government of the United States in 2026."""
+    return tuple(sorted(path.name.removesuffix(".toml") for path in files(_PACKAGE).joinpath("parsers").iterdir()))
+
+
+@cache
+def ready_parser(name: str) -> EventParser | None:
+    """Return the ready parser of a name, which `parsers/NAME.toml` tells as a source would; None where there is none.
+
+    With `like` a file takes what it does not say from another one. Each is read when a source names it.
+    """
+    if name not in ready_names():
+        return None
+    kinds = {setting.name: setting.kind for setting in SOURCE}
+    words = _ready_words(name)
+    values = {word: kinds[word].read(value, Path()) for word, value in words.items() if word != "url"}
+    return EventParser(
+        name,
+        values["branch"],
+        values["entity"],
+        versions=(ParserRules(**{word: values[word] for word in RULES if word in values}),),
+        url=words.get("url", ""),
+        complete=values.get("complete") != "no",
+        **{word: values[word] for word in ("every",) if word in values},
+    )
+
+
+def _ready_words(name: str) -> dict[str, Any]:
+    words = tomllib.loads((get_data(_PACKAGE, f"parsers/{name}.toml") or b"").decode())
+    like = words.pop("like", "")
+    return {**_ready_words(like), **words} if like else words
+
+
 def event_source(table: SourceTable, values: Mapping[str, Value], around: Surroundings) -> Source:
     """Make a source of its table; its options have the whole address, a query too, and its parser."""
-    ready = PARSERS.get(values["parser"].value)
+    ready = ready_parser(values["parser"].value)
     url = values["url"]
-    address = url.value or (ready.urls[0] if ready and ready.urls else "")
+    address = url.value or (ready.url if ready else "")
     if address.startswith("webcal://"):
         address = "https://" + address.removeprefix("webcal://")
     where = Value(url.name, address.partition("#")[0].partition("?")[0], url.shown, url.origin)
@@ -147,7 +186,7 @@ def _parser(
     if ready is None and not said.get("reader"):
         raise ConfigError(
             f"there is no parser {name!r}, and no reader is named", hint=f"reader: {', '.join(READERS)}; "
-            f"ready parsers: {', '.join(sorted(PARSERS))}",
+            f"ready parsers: {', '.join(ready_names())}",
         )  # fmt: skip
     own = {name: said[name] for name in RULES if name in said}
     versions = ready.versions if ready else (ParserRules(),)

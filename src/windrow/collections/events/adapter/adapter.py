@@ -10,13 +10,12 @@ from pathlib import Path
 from typing import Any, TextIO
 
 from windrow.adapter import Explanation, Export, Replayed
-from windrow.collections.events.adapter.databases import opened, place_of
+from windrow.collections.events.adapter.databases import opened, place_of, remember_parsers, removed_sources
 from windrow.collections.events.adapter.projection import EventProjection
-from windrow.collections.events.adapter.remembered import remember_parsers, removed_sources
 from windrow.collections.events.collection import COLLECTION
-from windrow.collections.events.dated import MOVING, filled
+from windrow.collections.events.discover import MOVING, filled
 from windrow.collections.events.documents import MISSING, distinct, id_of
-from windrow.collections.events.exports.registry import FORMS
+from windrow.collections.events.exports import FORMS
 from windrow.collections.events.settings import ADDRESS, ONCE, PARSER
 from windrow.collections.events.times import zone_of
 from windrow.config import Workspace

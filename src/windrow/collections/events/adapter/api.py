@@ -15,7 +15,7 @@ from typing import Any
 from urllib.parse import parse_qs, unquote
 
 from windrow.collections.events.adapter.databases import EventDatabases, databases
-from windrow.collections.events.exports.registry import FORMS, EventForm
+from windrow.collections.events.exports import FORMS, EventForm
 from windrow.config import Workspace, find, load
 from windrow.errors import WindrowError
 from windrow.stores.documents.contract import SearchedDocuments, Span

@@ -8,9 +8,10 @@ from typing import Any, NamedTuple
 from urllib.parse import urljoin
 
 from windrow.collections.events.adapter.databases import EventDatabases
-from windrow.collections.events.discover import DRIFT, parser_of
+from windrow.collections.events.discover import DRIFT
 from windrow.collections.events.documents import MISSING, AskedAddress, ParserRun, log_document
-from windrow.collections.events.readers.decoded import text_of
+from windrow.collections.events.readers.by_fields import text_of
+from windrow.collections.events.reading import parser_of
 from windrow.collections.events.settings import ADDRESS
 from windrow.contract import CAPTURED, REQUEST, ROBOTS
 from windrow.engine.ledger import Ledger

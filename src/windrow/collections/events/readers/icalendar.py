@@ -11,7 +11,7 @@ from itertools import islice
 from typing import Any
 
 from windrow.collections.events.parser import ParserInput, RawEvent, Unread
-from windrow.collections.events.readers.decoded import text_of
+from windrow.collections.events.readers.by_fields import text_of
 from windrow.collections.events.times import EventTime, at_local, at_zoned, on_day, spelled
 from windrow.errors import MissingExtra, StepError
 from windrow.reasons import Reason

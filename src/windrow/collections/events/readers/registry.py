@@ -36,29 +36,33 @@ _ROOM = "windrow.collections.events.readers"
 
 READERS = {
     "icalendar": EventReader(later(f"{_ROOM}.icalendar:read"), complete=True),
-    "feed": EventReader(later(f"{_ROOM}.feed:read"), complete=False),
+    "feed": EventReader(later(f"{_ROOM}.by_path:read_feed"), complete=False),
     "json": EventReader(
-        later(f"{_ROOM}.json_path:read"),
+        later(f"{_ROOM}.by_fields:read_json"),
         complete=True,
-        next_page=later(f"{_ROOM}.json_path:next_page"),
-        details=later(f"{_ROOM}.json_path:details"),
+        next_page=later(f"{_ROOM}.by_fields:next_page"),
+        details=later(f"{_ROOM}.by_fields:details"),
     ),
-    "xml": EventReader(later(f"{_ROOM}.xml_path:read"), complete=True),
-    "senate-votes": EventReader(later(f"{_ROOM}.roll_calls:read_senate"), complete=False),
+    "xml": EventReader(later(f"{_ROOM}.by_path:read_xml"), complete=True),
+    "senate-votes": EventReader(later(f"{_ROOM}.publishers:read_senate"), complete=False),
     "house-votes": EventReader(
-        later(f"{_ROOM}.roll_calls:read_house"),
+        later(f"{_ROOM}.publishers:read_house"),
         complete=False,
-        next_page=later(f"{_ROOM}.roll_calls:next_vote"),
+        next_page=later(f"{_ROOM}.publishers:next_vote"),
         growing=True,
     ),
     "house-calendar": EventReader(
-        later(f"{_ROOM}.house_calendar:read"), complete=False, details=later(f"{_ROOM}.house_calendar:details")
+        later(f"{_ROOM}.publishers:read_house_calendar"),
+        complete=False,
+        details=later(f"{_ROOM}.publishers:house_meetings"),
     ),
     "html": EventReader(
-        later(f"{_ROOM}.html_selector:read"), complete=True, next_page=later(f"{_ROOM}.html_selector:next_page")
+        later(f"{_ROOM}.by_path:read_html"), complete=True, next_page=later(f"{_ROOM}.by_path:next_html_page")
     ),
-    "schema.org": EventReader(later(f"{_ROOM}.schema_org:read"), complete=False),
+    "schema.org": EventReader(later(f"{_ROOM}.publishers:read_schema_org"), complete=False),
     "legistar": EventReader(
-        later(f"{_ROOM}.legistar:read"), complete=True, next_page=later(f"{_ROOM}.legistar:next_page")
+        later(f"{_ROOM}.publishers:read_legistar"),
+        complete=True,
+        next_page=later(f"{_ROOM}.publishers:next_legistar_page"),
     ),
 }
