@@ -129,7 +129,7 @@ def lay_out(batch: Batch, folder: Path) -> list[Path]:
 
 def main() -> int:
     """Take every capture of a harvest through the step, and say how many there were and how many are not valid."""
-    from windrow.collections.drops.adapter.resources import schema  # noqa: PLC0415
+    from windrow.collections.drops.adapter.harvest import schema  # noqa: PLC0415
     from windrow.collections.drops.collection import COLLECTION  # noqa: PLC0415
     from windrow.engine.fetchers.message import Job  # noqa: PLC0415
     from windrow.engine.steps.pool import Pool  # noqa: PLC0415

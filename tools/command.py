@@ -32,11 +32,10 @@ from windrow.app.status import SourceState, StateCount, WorkspaceState
 from windrow.app.story import Event, Story
 from windrow.app.summary import FindingCount, PhaseCount, ReasonCount, SessionSummary, SourceCount
 from windrow.cli.root import root
-from windrow.collections.pages.adapter.editions import Edition
+from windrow.collections.pages.adapter.changes import Edition
 from windrow.collections.pages.adapter.lookup import PageHit, PageSearchEnd
-from windrow.collections.pages.adapter.page_story import PageState, Tombstone
-from windrow.collections.pages.adapter.page_story import PageVisit as PageAsked
-from windrow.collections.pages.adapter.site_story import OutcomeTally, SiteOrigin, SiteState
+from windrow.collections.pages.adapter.story import OutcomeTally, PageState, SiteOrigin, SiteState, Tombstone
+from windrow.collections.pages.adapter.story import PageVisit as PageAsked
 from windrow.collections.pages.database.page_versions import Counted, Near
 from windrow.collections.pages.search.rank import ScorePart
 from windrow.collections.papers.adapter.papers import FailedCapture

@@ -19,7 +19,7 @@ from benchmarks.cost.local_session import local_sessions
 from benchmarks.pages.generated import pages
 from benchmarks.pages.summarised import keep
 from benchmarks.pages.walked import WALKED, source
-from windrow.collections.drops.adapter.resources import schema
+from windrow.collections.drops.adapter.harvest import schema
 from windrow.collections.drops.rows import rows
 from windrow.collections.drops.settings import SHIPPED
 from windrow.collections.drops.steps import check_xsd

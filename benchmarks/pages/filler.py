@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import NamedTuple
 from urllib.parse import urlsplit
 
-from windrow.collections.pages.database.schema import schema
+from windrow.collections.pages.database.writer import schema
 
 _FLAGS = ", ".join("0" * 19)
 

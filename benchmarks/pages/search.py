@@ -26,9 +26,8 @@ from benchmarks.pages.filler import Filler
 from benchmarks.pages.labelled import HOSTS, Known, mixed
 from benchmarks.pages.peer import Fts5, Tantivy
 from benchmarks.shared import shared
-from windrow.collections.pages.adapter.index_files import open_index
 from windrow.collections.pages.adapter.indexing import SPELLING, index_pages
-from windrow.collections.pages.adapter.search import Search
+from windrow.collections.pages.adapter.search import Search, open_index
 from windrow.collections.pages.database.fulltext_table import fill
 from windrow.stores.connect import connect
 

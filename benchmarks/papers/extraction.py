@@ -13,7 +13,7 @@ from pathlib import Path
 from benchmarks.comparison import Comparison
 from benchmarks.daemon import Missing
 from benchmarks.shared import shared
-from windrow.collections.papers.embedded import guessed
+from windrow.collections.papers.extract import guessed
 from windrow.formats import pdf
 
 ROUNDS = 10

@@ -12,9 +12,7 @@ from pathlib import Path
 
 from benchmarks.comparison import Comparison
 from windrow.collections.papers.database.index import CatalogueIndex
-from windrow.collections.papers.slug import matched_slug
-from windrow.collections.papers.stubs import STUBS
-from windrow.collections.papers.verdict import ACCEPTED, judge, paper
+from windrow.collections.papers.verdict import ACCEPTED, STUBS, judge, matched_slug, paper
 
 WORKS, PAPERS, GOAL = 1_000_000, 10_000, 2_000.0
 

@@ -23,7 +23,7 @@ from tests.app.crawling import Crawl
 from tests.engine import strolling
 from tests.engine.visited import Visits, summarise
 from windrow.collections.pages.adapter.crawler_books import CrawlerBooks, check_crawler
-from windrow.collections.pages.identity import crawl_uuid
+from windrow.collections.pages.books import crawl_uuid
 from windrow.digest import number
 from windrow.engine.ledger import Ledger
 from windrow.engine.ledger.moment import parse

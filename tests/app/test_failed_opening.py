@@ -12,21 +12,21 @@ import sqlalchemy as sa
 
 import windrow
 from tests.crash.place import files_open, make
+from windrow.collections.drops.database.books import ProjectionTables
 from windrow.collections.news.adapter.tree_index import TreeIndex
 from windrow.collections.pages.adapter.crawler_books import CrawlerBooks
 from windrow.collections.pages.database.store import SummaryStore
 from windrow.collections.papers.database.index import CatalogueIndex
 from windrow.collections.papers.database.store import PaperStore, RowBook
+from windrow.collections.papers.database.wide import SqliteTable
 from windrow.engine.ledger import Ledger
 from windrow.errors import WindrowError
 from windrow.registry import adapter
 from windrow.stores.documents.sqlite import SqliteDocuments
 from windrow.stores.index.fulltext_index import IndexManifest
 from windrow.stores.late_visits import LateVisitStore
-from windrow.stores.projection import ProjectionTables
 from windrow.stores.records import RecordStore
 from windrow.stores.sqlite_file import open_database
-from windrow.stores.wide.sqlite import SqliteTable
 
 BOOKS = sa.MetaData()
 sa.Table("book", BOOKS, sa.Column("id", sa.Integer, primary_key=True))

@@ -13,9 +13,8 @@ import pytest
 from tests import programs
 from tests.collections.pages.place import Page, fill, schema
 from windrow.collections.pages.adapter import indexing
-from windrow.collections.pages.adapter.index_files import open_index, roll_path
 from windrow.collections.pages.adapter.indexing import index_pages
-from windrow.collections.pages.adapter.search import Search
+from windrow.collections.pages.adapter.search import Search, open_index, roll_path
 from windrow.collections.pages.database import fulltext_table
 from windrow.collections.pages.database.fulltext_table import recount
 from windrow.query.word import counted

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from windrow import registry
-from windrow.collections.drops.adapter.resources import resources
+from windrow.collections.drops.adapter.harvest import resources
 from windrow.collections.drops.settings import drops_of
 from windrow.config import default_toml, find, load, settings, settings_of, trust
 from windrow.errors import ConfigError, NotAWorkspace

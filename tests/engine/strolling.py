@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from windrow.collections.pages.policy import policy
-from windrow.collections.pages.recrawl import interval
+from windrow.collections.pages.redirect import interval
 from windrow.collections.pages.scope import scope
 from windrow.collections.pages.site_rules import CrawlOptions, SiteRules
 from windrow.collections.pages.site_rules import again as later

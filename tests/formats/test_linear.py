@@ -12,7 +12,7 @@ from tests.cpu import cpu_seconds
 from windrow.collections.news import discover
 from windrow.collections.news import feed as section
 from windrow.collections.news.article import FoundArticle, article_observation
-from windrow.collections.news.reply import plain
+from windrow.collections.news.feed import plain
 from windrow.collections.pages.code import mime
 from windrow.collections.pages.reading.read import read as read_document
 from windrow.collections.pages.redirect import linked

@@ -8,9 +8,9 @@ import sqlalchemy as sa
 
 from tests.faults.place import Place, put
 from windrow.collections.drops.database.table_store import TableStore
-from windrow.collections.drops.element import SUMMARY, TABLES
+from windrow.collections.drops.database.tracker_tables import MARIADB
+from windrow.collections.drops.elements import SUMMARY, TABLES
 from windrow.demo.document import pack
-from windrow.stores.column import MARIADB
 from windrow.stores.connect import connect
 
 CORE = "http://www.mousephenotype.org/dcc/exportlibrary/datastructure/core/"

@@ -35,7 +35,7 @@ KNOWN = {
     "transports/ftp_session.py": {"connect"},  # the data line, to the very number of the control line
     "transports/sftp_session.py": {"connect", "create_connection"},  # over a socket that is connected already
     "stores/documents/couchdb.py": {"HTTPConnection", "HTTPSConnection"},
-    "stores/wide/hbase.py": {"happybase"},
+    "collections/papers/database/hbase.py": {"happybase"},
 }
 
 GUARDED = {"allowed_addresses", "dial", "refuse_behind_proxy"}

@@ -10,11 +10,11 @@ import sqlalchemy as sa
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
+from windrow.collections.drops.database.book_rows import LateReference, RowMaking, RowPut, SameValues, Seed
+from windrow.collections.drops.database.books import ProjectionTables
+from windrow.collections.drops.database.tracker_tables import guard, last_update, nocase, unsigned
 from windrow.errors import ConfigError, StoreError, StoreUnreachable
-from windrow.stores.column import guard, last_update, nocase, unsigned
 from windrow.stores.connect import connect
-from windrow.stores.projected_rows import LateReference, RowMaking, RowPut, SameValues, Seed
-from windrow.stores.projection import ProjectionTables
 
 
 def ref(target, rule, *, null=False):

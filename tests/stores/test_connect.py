@@ -9,7 +9,7 @@ import sqlalchemy as sa
 
 from tests.collections.drops.sample import START
 from windrow.collections.drops.database.table_store import TableStore
-from windrow.collections.drops.element import TABLES
+from windrow.collections.drops.elements import TABLES
 from windrow.errors import ConfigError, MissingExtra, StoreError, StoreUnreachable
 from windrow.reasons import Reason
 from windrow.stores.connect import connect, guarded, where

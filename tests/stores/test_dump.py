@@ -12,8 +12,8 @@ import pytest
 import sqlalchemy as sa
 
 from tests.servers.daemon import find
+from windrow.collections.drops.database.tracker_tables import guard, last_update, moment, nocase, unsigned
 from windrow.errors import StoreError, UsageError
-from windrow.stores.column import guard, last_update, moment, nocase, unsigned
 from windrow.stores.connect import connect
 from windrow.stores.dump import dump
 

@@ -11,9 +11,9 @@ import sqlalchemy as sa
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
-from windrow.collections.drops.database.declared import Declared, declare
-from windrow.collections.drops.database.projection import grown, project
-from windrow.collections.drops.database.seed import seeds
+from windrow.collections.drops.database.books import ProjectionTables
+from windrow.collections.drops.database.declared import Declared, declare, seeds
+from windrow.collections.drops.database.projection import grown, projected
 from windrow.collections.drops.database.tracker_tables import NATURAL, TRACKER
 from windrow.collections.drops.phase import phase
 from windrow.collections.drops.settings import Centre
@@ -21,7 +21,6 @@ from windrow.engine.ledger import Ledger
 from windrow.engine.ledger.facts import facts
 from windrow.model import Fetched, Finding, Level, Member, Offer, Reading, Secret, Site, Source, Status
 from windrow.reasons import Reason
-from windrow.stores.projection import ProjectionTables
 
 AT = datetime(2024, 5, 6, 7, 8, 9, tzinfo=UTC)
 SOURCES = (
@@ -110,7 +109,7 @@ def apply(books, ledger, *cuts, declared=DECLARED):
     told = list(facts(ledger))
     edges = sorted({0, *cuts, len(told)})
     for start, end in itertools.pairwise(edges):
-        books.apply(project(told[start:end], declared), told[end - 1].seq)
+        books.apply(projected(told[start:end], declared), told[end - 1].seq)
 
 
 def rows(books, name, *columns):

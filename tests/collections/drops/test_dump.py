@@ -9,10 +9,10 @@ import sqlalchemy as sa
 
 from tests.collections.drops.test_books import apply, books_at, rows, write
 from tests.stores.test_dump import load
+from windrow.collections.drops.database.books import ProjectionTables
 from windrow.collections.drops.database.tracker_tables import NATURAL, TRACKER
 from windrow.engine.ledger import Ledger
 from windrow.stores.dump import dump
-from windrow.stores.projection import ProjectionTables
 
 KINDS = ("sqlite", "mariadb", "postgresql")
 

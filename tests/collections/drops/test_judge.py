@@ -14,8 +14,8 @@ from tests.collections.drops.sample import (
     specimens,
     task,
 )
-from windrow.collections.drops.checks.case import MOST
 from windrow.collections.drops.judge import judge
+from windrow.collections.drops.reference import MOST
 from windrow.errors import StepError
 from windrow.model import Finding, Level, Reading
 

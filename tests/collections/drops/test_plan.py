@@ -1,7 +1,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from windrow.collections.drops.discover import plan
+from windrow.collections.drops.collection import plan
 from windrow.model import ListingEntry, Site, Source
 from windrow.reasons import Reason
 

@@ -1,7 +1,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from windrow.collections.drops.prefer import prefer
+from windrow.collections.drops.collection import prefer
 from windrow.model import OfferingHost
 
 

@@ -17,12 +17,21 @@ from tests.collections.drops.sample import (
     specimens,
     task,
 )
-from windrow.collections.drops.element import CENTRES, ELEMENTS, PROCEDURE, ROOTS, SPECIMEN, TABLES, parents
+from windrow.collections.drops.elements import (
+    CENTRES,
+    ELEMENTS,
+    NAME_LIMIT,
+    PROCEDURE,
+    ROOTS,
+    SPECIMEN,
+    TABLES,
+    ColumnKind,
+    parents,
+)
 from windrow.collections.drops.rows import rows
 from windrow.errors import StepError
 from windrow.model import Limits
 from windrow.reasons import Reason
-from windrow.table_schema import NAME_LIMIT, ColumnKind
 
 XS = "{http://www.w3.org/2001/XMLSchema}"
 KINDS = {

@@ -7,11 +7,10 @@ from datetime import UTC, datetime
 import pytest
 import sqlalchemy as sa
 
-from windrow.collections.drops.database.declared import moment
-from windrow.collections.drops.database.seed import action, protocol, seeds
+from windrow.collections.drops.database.books import ProjectionTables
+from windrow.collections.drops.database.declared import action, moment, protocol, seeds
 from windrow.collections.drops.database.tracker_tables import NATURAL, TRACKER
 from windrow.errors import StoreError
-from windrow.stores.projection import ProjectionTables
 
 AT = moment(datetime(2024, 5, 6, 7, 8, 9, tzinfo=UTC))
 

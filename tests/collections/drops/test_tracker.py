@@ -7,10 +7,9 @@ from datetime import UTC, datetime
 import pytest
 import sqlalchemy as sa
 
-from windrow.collections.drops.database.declared import moment
-from windrow.collections.drops.database.seed import seeds
+from windrow.collections.drops.database.books import ProjectionTables
+from windrow.collections.drops.database.declared import moment, seeds
 from windrow.collections.drops.database.tracker_tables import DATABASE, TRACKER
-from windrow.stores.projection import ProjectionTables
 
 AT = moment(datetime(2024, 5, 6, 7, 8, 9, tzinfo=UTC))
 T = TRACKER.tables

@@ -14,11 +14,11 @@ from pathlib import Path
 from windrow.collections.papers.adapter import ADAPTER
 from windrow.collections.papers.collection import COLLECTION
 from windrow.collections.papers.columns import FAMILIES
+from windrow.collections.papers.database.wide import open_table
 from windrow.config import Workspace, load
 from windrow.engine.ledger import Ledger
 from windrow.engine.session import Session, SessionSettings
 from windrow.formats.surt import surt
-from windrow.stores.wide import open_table
 
 BODY = "We show in detail how the thing was measured, and what came of it in each of the years that followed. "
 

@@ -15,10 +15,10 @@ from tests.engine.unsteady import unread
 from tests.requests.workshop import Server
 from windrow.app.takedown import take_down
 from windrow.collections.papers.adapter import ADAPTER
-from windrow.collections.papers.columns import FAMILIES, decoded
+from windrow.collections.papers.columns import FAMILIES, Put, decoded
+from windrow.collections.papers.database.wide import open_table
 from windrow.engine.progress import Progress
 from windrow.engine.steps import settled_pages
-from windrow.stores.wide import Put, open_table
 
 TITLE = "A careful measure of the whole thing"
 OLD, NEW = pdf(TITLE), pdf("Another paper that nobody extracted")

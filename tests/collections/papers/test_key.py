@@ -7,10 +7,9 @@ import json
 from hypothesis import given
 from hypothesis import strategies as st
 
-from windrow.collections.papers.columns import ENCODINGS, FAMILIES, decode, decoded, encode
-from windrow.collections.papers.key import KeyForm, base32_of, digest_of, hex_of, named, row_key
+from windrow.collections.papers.columns import ENCODINGS, FAMILIES, check_families, decode, decoded, encode
+from windrow.collections.papers.finding import KeyForm, base32_of, digest_of, hex_of, named, row_key
 from windrow.collections.papers.row import FoundCapture, cells
-from windrow.stores.wide.table import check_families
 
 
 @given(st.binary(min_size=20, max_size=20))

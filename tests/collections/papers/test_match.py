@@ -14,9 +14,18 @@ from hypothesis import strategies as st
 
 from windrow.collections.papers.catalogue import CatalogueRecord, parse
 from windrow.collections.papers.database.index import CatalogueIndex, read_lines
-from windrow.collections.papers.slug import LONGEST, distance, matched_slug, score, slug
-from windrow.collections.papers.stubs import STUBS
-from windrow.collections.papers.verdict import ACCEPTED, Paper, judge, paper
+from windrow.collections.papers.verdict import (
+    ACCEPTED,
+    LONGEST,
+    STUBS,
+    Paper,
+    distance,
+    judge,
+    matched_slug,
+    paper,
+    score,
+    slug,
+)
 from windrow.errors import StepError, UsageError
 
 

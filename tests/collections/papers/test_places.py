@@ -12,8 +12,7 @@ import pytest
 from tests.collections.papers.library import Library, Shelf, pdf, record_id, sha1
 from windrow.collections.papers.adapter import ADAPTER
 from windrow.collections.papers.adapter.rows import opened
-from windrow.collections.papers.columns import decoded
-from windrow.stores.wide import Put
+from windrow.collections.papers.columns import Put, decoded
 
 GOOD = pdf("A careful measure of the whole thing")
 

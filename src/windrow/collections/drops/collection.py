@@ -1,14 +1,136 @@
-"""The collection `drops`, put together."""
+"""The collection `drops`, put together: what a listing offers, which host is asked first, and the steps.
+
+Left out by rule, and not counted as refused: other folders, and names that do not end in `.zip`
+(specification, section 3). A `NAME.zip.sha256` or `NAME.zip.md5` beside a zip is its side-car.
+"""
 
 from __future__ import annotations
 
-from windrow.collections.drops.discover import FOLDERS, plan
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from windrow.collections.drops import name as names
 from windrow.collections.drops.phase import PHASES, parent, phase
-from windrow.collections.drops.prefer import prefer
 from windrow.collections.drops.settings import CONFIGURATION
 from windrow.contract import Check, Collection, Judge, Listing, Load, Members, Read, State, Summarise, later
-from windrow.model import Fetched, Member, Status
+from windrow.model import LARGEST, Fetched, ListingEntry, Member, Offer, OfferingHost, Source, Status, join
 from windrow.reasons import Reason
+
+FOLDERS = ("add", "edit", "delete")
+SUFFIX = ".zip"
+SIDECARS = (".sha256", ".md5")  # the stronger one is taken where both are there
+
+
+def plan(source: Source, entries: Sequence[ListingEntry], options: Mapping[str, Any]) -> list[Offer]:
+    """Return an offer for every zip listed, in the order of the listing.
+
+    `options`: `centres`, the declared short names (a sequence, or a text with commas), and
+    `zip_name`, a pattern in place of the convention's. The source itself makes no difference: who
+    hosts a zip need not be who made it.
+    """
+    del source
+    centres = declared_centres(options)
+    pattern = str(options.get("zip_name") or names.ZIP)
+    files = {(_folder(entry), entry.name) for entry in entries if entry.is_file and entry.reason is None}
+    offers = [
+        _offer(entry, centres, pattern, files)
+        for entry in entries
+        if entry.reason or (_folder(entry) in FOLDERS and entry.name.endswith(SUFFIX))
+    ]
+    return _one_spelling(offers)
+
+
+def _one_spelling(offers: list[Offer]) -> list[Offer]:
+    """Keep one offer of each zip, that in the centre's own spelling if it is there; refuse the others."""
+    chosen: dict[str, Offer] = {}
+    for offer in offers:
+        if not offer.unkeyed and (offer.key not in chosen or offer.path == offer.key):
+            chosen[offer.key] = offer
+    return [
+        offer
+        if offer.unkeyed or chosen[offer.key] is offer
+        else offer._replace(key=offer.path, reason=Reason.OTHER_SPELLING, unkeyed=True)
+        for offer in offers
+    ]
+
+
+def declared_centres(options: Mapping[str, Any]) -> list[str]:
+    """Return the centres that the options declare.
+
+    >>> declared_centres({"centres": "H, Ics"})
+    ['H', 'Ics']
+    """
+    given = options.get("centres") or ()
+    parts = given.split(",") if isinstance(given, str) else given
+    return [short for part in parts if (short := str(part).strip())]
+
+
+def _offer(entry: ListingEntry, centres: list[str], pattern: str, files: set[tuple[str, str]]) -> Offer:
+    """Judge one zip by its name."""
+    folder = _folder(entry)
+    key = path = join(folder, entry.name) if folder else entry.name
+    if entry.reason:
+        return Offer(key, path, reason=entry.reason, unkeyed=True)
+    if entry.size is not None and entry.size > LARGEST:
+        return Offer(key, path, modified=entry.modified, reason=Reason.TOO_LARGE, unkeyed=True)
+    if not entry.is_file:
+        return Offer(key, path, entry.size, entry.modified, reason=Reason.NOT_A_FILE, unkeyed=True)
+    found = names.read_zip_name(entry.name, centres, pattern)
+    if isinstance(found, Reason):
+        # The tracker's names match without regard to case: a bad one must not share a good one's row.
+        alike = found is Reason.BAD_NAME and names.differs_by_case(entry.name, pattern)
+        unkeyed = found is Reason.NAME_TOO_LONG or alike or _unkeyed(entry.name)
+        return Offer(key, path, entry.size, entry.modified, reason=found, unkeyed=unkeyed)
+    sidecars = (entry.name + ending for ending in SIDECARS if (folder, entry.name + ending) in files)
+    sidecar = next(sidecars, "")
+    name = names.own_spelling(entry.name, found.centre, pattern)
+    return Offer(
+        join(folder, name),
+        path,
+        entry.size,
+        entry.modified,
+        rank=f"{found.date}.{found.inc:020d}.{name}",
+        owner=found.centre,
+        sidecar=join(folder, sidecar) if sidecar else "",
+    )
+
+
+def _folder(entry: ListingEntry) -> str:
+    """Return the folder an entry lies in, without slashes around."""
+    return entry.folder.strip("/")
+
+
+def _unkeyed(name: str) -> bool:
+    """Tell whether a name must not reach a table: it holds what is no printable text, or a slash."""
+    return "/" in name or not name.isprintable()
+
+
+def promise(host: OfferingHost) -> float:
+    """Guess how likely a host's next attempt is to succeed, from 0 to 1.
+
+    One success and one failure are added to what was seen (Laplace's rule), so that a source
+    never tried stands between a good one and a bad one.
+
+    >>> promise(OfferingHost("good", attempts=9)), promise(OfferingHost("new"))
+    (0.9090909090909091, 0.5)
+    """
+    return (host.attempts - host.failures + 1) / (host.attempts + 2)
+
+
+def prefer(producer: str, hosts: Sequence[OfferingHost]) -> list[OfferingHost]:
+    """Order the hosts of a zip: its producer's own, then the surest, the fastest, by name.
+
+    >>> [host.source for host in prefer("H", [OfferingHost("far", "J", 9), OfferingHost("near", "h", 9, 9)])]
+    ['near', 'far']
+    """
+    own = producer.casefold()
+
+    def order(host: OfferingHost) -> tuple[bool, float, float, str]:
+        is_own = bool(own) and host.owner.casefold() == own
+        return (not is_own, -promise(host), -(host.speed or 0.0), host.source)
+
+    return sorted(hosts, key=order)
+
 
 SCHEMAS = ("specimen", "experiment")
 LISTS = ("status_codes", "projects", "pipelines", "strains", "colonies", "parent_colonies")
@@ -53,7 +175,7 @@ STEPS = (
         _due("xsd", "xml_name"),
         later(f"{_ROOM}.steps:check_xsd"),
         SCHEMAS,
-        by=later(f"{_ROOM}.member:announced"),
+        by=later(f"{_ROOM}.steps:announced"),
     ),
     Load("upload", "1", XML, _due("upload", "xsd"), later(f"{_ROOM}.rows:rows")),
     Judge("data", "1", XML, _due("data", "upload"), later(f"{_ROOM}.judge:judge"), LISTS),

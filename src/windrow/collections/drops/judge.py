@@ -8,12 +8,10 @@ warning, all else an error. Of a document to delete only the identifiers are che
 
 from __future__ import annotations
 
-from windrow.collections.drops.checks.case import Case
-from windrow.collections.drops.checks.experiment import centre
-from windrow.collections.drops.checks.specimen import specimen
-from windrow.collections.drops.dom import Node, contents, local_name, parse
-from windrow.collections.drops.element import ROOTS
-from windrow.collections.drops.reference import lists
+from windrow.collections.drops.checks import centre, specimen
+from windrow.collections.drops.documents import Node, contents, local_name, parse
+from windrow.collections.drops.elements import ROOTS
+from windrow.collections.drops.reference import Case, lists
 from windrow.contract import Task
 from windrow.errors import StepError
 from windrow.model import Reading

@@ -11,10 +11,9 @@ from collections.abc import Callable
 from functools import lru_cache
 from typing import Any, BinaryIO, NamedTuple
 
-from windrow.collections.drops import identity
-from windrow.collections.drops.dom import Node, contents, line, parse, stream
-from windrow.collections.drops.element import CENTRES, ELEMENTS, ROOTS, Element, parents
-from windrow.collections.drops.text import READERS, Read
+from windrow.collections.drops import documents
+from windrow.collections.drops.documents import READERS, Node, Read, contents, line, parse, stream
+from windrow.collections.drops.elements import CENTRES, ELEMENTS, ROOTS, Element, parents
 from windrow.contract import Entity, Rows, Task
 from windrow.errors import StepError
 from windrow.model import Limits
@@ -207,22 +206,22 @@ def _procedure(element: Node) -> str | None:
 
 
 def _specimen(centre: str, element: Node) -> str:
-    return identity.specimen(centre, element.get("specimenID", ""))
+    return documents.specimen(centre, element.get("specimenID", ""))
 
 
 def _experiment(centre: str, element: Node) -> str:
     specimens = _text(element, "specimenID")
-    return identity.experiment(centre, element.get("experimentID", ""), element.get("sequenceID"), specimens)
+    return documents.experiment(centre, element.get("experimentID", ""), element.get("sequenceID"), specimens)
 
 
 def _line(centre: str, element: Node) -> str:
     colony = element.get("colonyID", "")
-    return identity.line(centre, colony, element.get("sequenceID"), _procedure(element))
+    return documents.line_identity(centre, colony, element.get("sequenceID"), _procedure(element))
 
 
 def _housing(centre: str, element: Node) -> str:
     from_lims = "true" if element.get("fromLIMS", "").strip() in {"true", "1"} else "false"
-    return identity.housing(centre, from_lims, element.get("lastUpdated"), _procedure(element))
+    return documents.housing(centre, from_lims, element.get("lastUpdated"), _procedure(element))
 
 
 IDENTIFY: dict[str, Callable[[str, Node], str]] = {

@@ -1,9 +1,59 @@
-"""The collection `papers`, as one value."""
+"""The collection `papers` as one value, and its settings."""
 
 from __future__ import annotations
 
-from windrow.collections.papers.settings import CONFIGURATION
+from windrow.collections.papers.finding import KeyForm
 from windrow.contract import Captures, Collection, Derive, Settle, later
+from windrow.reasons import Reason
+from windrow.settings.asked import CAPTURED, store_of
+from windrow.settings.configuration import Configuration, Service
+from windrow.settings.kinds import DURATION, OPEN, SWITCH, TEXT, TEXTS, choice, count
+from windrow.settings.setting import Setting
+
+TABLE, LATER = "table", "later"
+"""The shapes of `grobid0:tei_json`."""
+
+GROBID = "grobid"
+SERVICE = Service(
+    GROBID, "papers.grobid", ("POST",), connections="papers.grobid_connections", seconds="papers.grobid_timeout",
+    largest=64 << 20, busy="papers.grobid_pause", final=(500, Reason.TIMEOUT), tries=2,
+)  # fmt: skip
+"""What is asked for TEI; a status of 500 says something of the document, and is its answer."""
+
+CONFIGURATION = Configuration(
+    settings=(
+        store_of("papers"),
+        Setting("papers.table", TEXT, "papers.table.db", "table of rows: a file, or hbase://HOST:PORT", written=True),
+        Setting("papers.table_version", TEXT, "0", "version in the table's name"),
+        Setting("papers.table_env", TEXT, "prod", "environment in the table's name, such as prod or qa"),
+        Setting("papers.key", choice(*KeyForm), "sha1:base32", "form of the table's keys: sha1:base32, base32 or raw"),
+        Setting("papers.tei_json", choice(TABLE, LATER), "table", "keys of the JSON of TEI: table (2018), or later"),
+        Setting("papers.grobid", OPEN, "", "where a GROBID server is; without one the embedded extractor is used"),
+        Setting("papers.grobid_connections", count(1, 64), 2, "documents that are sent to GROBID at a time"),
+        Setting("papers.grobid_timeout", DURATION, 180.0, "how long GROBID may take for a document"),
+        Setting("papers.grobid_pause", DURATION, 5.0, "pause after GROBID was busy or failed; twice as long each time"),
+        Setting("papers.force_existing", SWITCH, False, "replace what others extracted and matched, where it can be"),
+        Setting("papers.coordinates", SWITCH, False, "ask GROBID for the places of things on their pages"),
+        Setting("papers.thumbnails", SWITCH, False, "draw the first page of each PDF (extra `pictures`)"),
+        Setting("papers.catalogue", TEXTS, [], "JSON lines of Crossref, fatcat, OpenAlex: files or folders"),
+        Setting("papers.catalogue_index", TEXT, "catalogue.db", "where the catalogue's index is kept", written=True),
+    ),
+    source=(
+        *CAPTURED,
+        Setting("types", TEXTS, [], "media types to take; none: PDF, PostScript and JATS"),
+        Setting("octets", SWITCH, False, "take also what its server called bytes of no known type"),
+        Setting("patterns", TEXTS, [], "take only what fits one of these: names of rules, or regular expressions"),
+        Setting("digests", TEXTS, [], "take only files with one of these SHA-1 digests in base 32"),
+    ),
+    services=(SERVICE,),
+    template="""\
+# A source of papers:
+# [source.library]
+# collection = "papers"
+# warc = ["/srv/warcs"]  # and cdx = ["/srv/cdx"] where there are indexes; or from = ["pages"]
+""",
+)  # fmt: skip
+
 
 _FINDING = "windrow.collections.papers.finding"
 

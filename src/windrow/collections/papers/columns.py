@@ -1,13 +1,128 @@
-"""The columns of the journal-extract table, and how their values are written as bytes."""
+"""The columns of the journal-extract table, and rows of a wide table as values."""
 
 from __future__ import annotations
 
 import json
+import re
 import struct
-from collections.abc import Mapping
-from typing import Any
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import combinations
+from typing import Any, NamedTuple, Protocol
 
-from windrow.stores.wide.table import CELL, Family
+from windrow.errors import ConfigError, StoreError
+
+Cells = Mapping[str, bytes]
+"""What a row holds, by `family:column`. A column that a row has not is absent; an empty value is a value."""
+
+KEY, CELL = 32_767, 10_000_000
+"""Bytes of a key and of a value: HBase takes no longer keys, and by default no cell above 10 MiB."""
+
+_FAMILY = re.compile(r"[A-Za-z][A-Za-z0-9_]*").fullmatch
+_COLUMN = re.compile(r"[A-Za-z][A-Za-z0-9_]*:[\x21-\x7e]+").fullmatch
+_GENERATION = re.compile(r"\d*$")
+
+
+class Family(NamedTuple):
+    """Columns that are stored together: one version of each, compressed or not; `columns` are those it is made for."""
+
+    name: str
+    columns: tuple[str, ...] = ()
+    compressed: bool = False
+
+
+class Put(NamedTuple):
+    """Cells to be set in a row, which keeps the others that it has, except those of `cleared`."""
+
+    key: bytes
+    cells: Cells
+    cleared: tuple[str, ...] = ()
+
+
+class WideTable(Protocol):
+    """A table of wide rows. `columns` are families, or `family:column`; none: all.
+
+    A row without any cell is none. What is written is on the disk, or with the server, when the call returns; a call
+    that broke off may have written some rows, and may be repeated.
+    """
+
+    def get(self, key: bytes, columns: Sequence[str] = ()) -> Cells:
+        """Return a row; empty where there is none."""
+        ...
+
+    def get_many(self, keys: Sequence[bytes], columns: Sequence[str] = ()) -> Mapping[bytes, Cells]:
+        """Return those rows that there are."""
+        ...
+
+    def put(self, rows: Iterable[Put]) -> None:
+        """Write cells of rows."""
+        ...
+
+    def delete(self, keys: Iterable[bytes]) -> None:
+        """Remove rows; those that are not there are none to be removed."""
+        ...
+
+    def scan(self, columns: Sequence[str] = (), after: bytes = b"") -> Iterator[tuple[bytes, Cells]]:
+        """Yield the rows that have any of the columns, in the order of their keys, above a key."""
+        ...
+
+    def families(self) -> tuple[Family, ...]:
+        """Return the families that the table has, as the store describes them, by name and without their columns."""
+        ...
+
+    def scour(self, pulse: Callable[[], object]) -> bool:
+        """Leave nothing of what was removed in the store's own files; False where another process hinders that."""
+        ...
+
+    def close(self) -> None:
+        """Close it."""
+        ...
+
+
+def check_families(families: Sequence[Family]) -> None:
+    """Refuse families whose columns could not be told apart by their names alone.
+
+    Libraries that read such tables in bulk drop the family. Generations of one family, which differ in their number
+    only, may share names: `grobid0:status` and `grobid1:status`.
+
+    >>> check_families([Family("a0", ("x",)), Family("a1", ("x",)), Family("b", ("y",))])
+    """
+    seen = defaultdict(list)
+    for one in families:
+        if not _FAMILY(one.name):
+            raise ConfigError(f"{one.name!r} cannot be the name of a family")
+        for column in one.columns:
+            check_column(f"{one.name}:{column}")
+            seen[column].append(one.name)
+    for column, names in seen.items():
+        for first, second in combinations(names, 2):
+            if first == second or _GENERATION.sub("", first) != _GENERATION.sub("", second):
+                raise ConfigError(f"{first}:{column} and {second}:{column} have the same name without their families")
+
+
+def check_column(column: str) -> None:
+    """Refuse what is no name of a column."""
+    if not _COLUMN(column):
+        raise StoreError(f"{column[:100]!r} is no family:column")
+
+
+def check_put(put: Put, families: frozenset[str]) -> None:
+    """Refuse cells that not every store can hold."""
+    if not 0 < len(put.key) <= KEY:
+        raise StoreError(f"a key has 1 to {KEY} bytes, not {len(put.key)}")
+    for column, value in put.cells.items():
+        check_column(column)
+        if len(value) > CELL:
+            raise StoreError(f"{column} of {put.key!r} has {len(value)} bytes, at most {CELL} are stored")
+    check_known((*put.cells, *put.cleared), families)
+
+
+def check_known(columns: Iterable[str], families: frozenset[str]) -> None:
+    """Refuse columns of families that the table has not."""
+    for one in columns:
+        if one.partition(":")[0] not in families:
+            raise StoreError(f"the table has no family for {one[:100]!r}")
+
 
 FAMILIES = (
     Family("f", ("c",)),

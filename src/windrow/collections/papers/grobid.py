@@ -10,8 +10,8 @@ import re
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
-from windrow.collections.papers.settings import GROBID
-from windrow.collections.papers.slug import plain
+from windrow.collections.papers.collection import GROBID
+from windrow.collections.papers.verdict import plain
 from windrow.contract import Answer, Ask, DocumentPart, FormField
 from windrow.errors import StepError
 from windrow.formats.tei import later_shape, read, table_shape

@@ -7,13 +7,12 @@ from collections.abc import Mapping
 from collections.abc import Set as AbstractSet
 from typing import Any, NamedTuple
 
-from windrow.collections.papers.columns import ENCODINGS, encode
-from windrow.collections.papers.settings import LATER, TABLE
+from windrow.collections.papers.collection import LATER, TABLE
+from windrow.collections.papers.columns import CELL, ENCODINGS, encode
 from windrow.formats.surt import surt
 from windrow.formats.tei import metadata
 from windrow.formats.url import normalise
 from windrow.model import CdxLine, Recorded
-from windrow.stores.wide.table import CELL
 
 EXTRACTED = "grobid0:status_code"
 """The column that says that a file was extracted: what else `grobid0` has belongs to it."""

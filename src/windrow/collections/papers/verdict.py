@@ -1,18 +1,98 @@
-"""Whether a paper is a work of the catalogue: a verdict, the parts of its score, and the reasons.
+"""Whether a row matches a work of the catalogue: slugs of titles, stubs, verdicts.
 
 exact: an identifier in the paper is the work's, and nothing speaks against it. strong: the titles share their slug and
 the authors agree. weak: they share it, and too little else is known; or an identifier agrees and the title does not.
 ambiguous: several works fit as well. different: there is none, or what is known of it speaks against it.
+
+The standard's own rules. A slug drops all that spellings differ in, so titles that share one differ in white space at
+most, and the score says little; the verdict (`verdict.py`) rests on more.
 """
 
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from windrow.collections.papers.catalogue import CatalogueRecord, arxiv_of, doi_of
-from windrow.collections.papers.slug import plain, score
+
+LONGEST = 1023
+"""Characters of a title; a record with a longer one is matched with nothing by it."""
+_SHORTEST = 8
+
+_LETTERS = str.maketrans("\u0141\u0142\u00d8\u00f8", "LlOo")
+_ACCENTS = re.compile("[\u0300-\u036f]")
+_MARKS = re.compile(
+    "[!\"#$%&'()*+,\\-./:;<=>?@\\[\\\\\\]^_`{|}~\u2019\u00b7\u201c\u201d\u2018\u00ab\u00bb\u300c\u300d\u00bf\u2013\u00b1\u00a7\u02bf]"
+)
+_SPACE = re.compile("[ \t\n\r\x0b\x0c]")
+
+
+def plain(title: str) -> str:
+    """Return a title in lower case, without accents and marks.
+
+    >>> plain("Søren ŁÓDŹ: a très-long “title”!")
+    'soren lodz a treslong title'
+    """
+    spread = unicodedata.normalize("NFD", title).translate(_LETTERS)
+    return _MARKS.sub("", _ACCENTS.sub("", spread).lower())
+
+
+def slug(title: str, stubs: frozenset[str]) -> str:
+    """Return a title's slug; empty where it has none: too short, or one of the stubs.
+
+    >>> slug("HELLO:there", frozenset()), slug("short", frozenset()), slug("Book Reviews", frozenset({"bookreviews"}))
+    ('hellothere', '', '')
+    """
+    found = _SPACE.sub("", plain(title))
+    return "" if len(found) < _SHORTEST or found in stubs else found
+
+
+def matched_slug(title: str, stubs: frozenset[str]) -> str:
+    """Return the slug by which a record is matched; empty for one whose title is too long."""
+    return slug(title, stubs) if len(title) <= LONGEST else ""
+
+
+def score(left: str, right: str) -> int:
+    """Return how alike two titles are, in thousandths of the longer one.
+
+    >>> score("A title of thing", "A title of things"), score("sturgeon", "urgently"), score("", "")
+    (941, 250, 1000)
+    """
+    one, other = plain(left), plain(right)
+    longer = max(len(one), len(other))
+    if not longer:
+        return 1000
+    return 1000 * (longer - distance(one, other)) // longer
+
+
+def distance(one: str, other: str) -> int:
+    """Count the letters to be put, taken or changed to make one text of another (Levenshtein).
+
+    Bit vectors hold a column of the table, as Myers (1999) and Hyyrö (2003) describe it.
+
+    >>> distance("kitten", "sitting"), distance("", "abc"), distance("same", "same")
+    (3, 3, 0)
+    """
+    if one == other:
+        return 0
+    if not one or not other:
+        return len(one) + len(other)
+    places: dict[str, int] = {}
+    for at, letter in enumerate(one):
+        places[letter] = places.get(letter, 0) | 1 << at
+    every, last = (1 << len(one)) - 1, 1 << len(one) - 1
+    up, down, count = every, 0, len(one)
+    for letter in other:
+        same = places.get(letter, 0)
+        diagonal = (((same & up) + up) ^ up) | same | down
+        rises, falls = down | ~(diagonal | up) & every, diagonal & up
+        count += bool(rises & last) - bool(falls & last)
+        rises, falls = (rises << 1 | 1) & every, (falls << 1) & every
+        up, down = falls | ~(diagonal | rises) & every, rises & diagonal
+    return count
+
 
 EXACT, STRONG, WEAK, AMBIGUOUS, DIFFERENT = "exact", "strong", "weak", "ambiguous", "different"
 ACCEPTED = (EXACT, STRONG)
@@ -144,3 +224,46 @@ def _family(name: str) -> str:
     before, comma, _ = name.partition(",")
     words = _words(_JUNIOR.sub("", before if comma else name))
     return words[-1] if words else ""
+
+
+_WORDS = (
+    "abstract", "abstracts", "acknowledgement", "acknowledgements", "acknowledgment", "acknowledgments", "addendum",
+    "advertisement", "agenda", "analysis", "announcement", "announcements", "annual meeting", "annual report",
+    "appendices", "appendix", "article", "author index", "authors index", "authors reply", "back cover",
+    "back matter", "backmatter", "bibliography", "biography", "book review", "book reviews", "books received",
+    "briefly", "bulletin", "calendar", "calendar of events", "call for papers", "case report", "case reports",
+    "case study", "chairmans message", "chapter", "comment", "commentary", "comments", "committees",
+    "communications", "conclusion", "conclusions", "conference announcement", "conference calendar", "contents",
+    "contributors", "copyright", "copyright page", "correction", "corrections", "correspondence", "corrigenda",
+    "corrigendum", "cover", "cover image", "current awareness", "dedication", "directory", "discussion",
+    "dissertation", "editor in chief", "editorial", "editorial board", "editorial comment", "editorial note",
+    "editorials", "editors choice", "editors introduction", "editors note", "editors notes", "editors page",
+    "epilogue", "errata", "erratum", "events", "executive summary", "expression of concern", "figures", "foreword",
+    "forthcoming articles", "forthcoming events", "from the editor", "from the editors", "front cover",
+    "front matter", "frontmatter", "full text", "general discussion", "general information", "glossary",
+    "guest editorial", "guest editors introduction", "guide for authors", "guidelines", "highlights", "images",
+    "impressum", "in brief", "in memoriam", "in this issue", "index", "index of authors", "information for authors",
+    "instructions for authors", "instructions to authors", "interview", "introduction", "introductory remarks",
+    "invited lectures", "issue information", "keynote", "keynote address", "keynotes", "leserbriefe", "letter",
+    "letter from the editor", "letter to the editor", "letters", "letters to the editor", "list of contributors",
+    "list of figures", "list of participants", "list of reviewers", "literatur", "literature review", "masthead",
+    "materials and methods", "meeting abstracts", "meeting report", "meetings", "message from the editor",
+    "message from the president", "methods", "minutes", "miscellanea", "miscellaneous", "nachrichten", "new books",
+    "news", "news and notes", "news and views", "newsletter", "notes", "notes and news", "notes on contributors",
+    "notice", "notices", "obituaries", "obituary", "opening remarks", "oral presentations", "oral session",
+    "original article", "original articles", "original research", "outline", "overview", "panel discussion",
+    "patents", "perspective", "perspectives", "poster presentations", "poster session", "posters", "preface",
+    "preliminary material", "presidential address", "presidents message", "press release", "proceedings", "program",
+    "programme", "prologue", "publication", "publications", "publications received", "publishers note",
+    "question and answer", "rapid communication", "recensions", "references", "regular articles", "rejoinder",
+    "reply", "report", "reports", "research", "research article", "research articles", "research note",
+    "research paper", "response", "results", "results and discussion", "resume", "review", "review article",
+    "reviewers", "reviews", "rezension", "rezensionen", "short communication", "short communications",
+    "special issue", "special section", "subject index", "summaries", "summary", "supplement", "supplementary data",
+    "supplementary information", "supplementary material", "supplementary materials", "symposium",
+    "table of contents", "tables", "technical note", "technical report", "thesis", "titelei", "title page",
+    "untitled", "upcoming events", "update", "volume contents", "volume index", "volume information", "welcome",
+    "welcome message", "working paper", "workshop", "year in review", "zusammenfassung",
+)  # fmt: skip
+
+STUBS = frozenset(words.replace(" ", "") for words in _WORDS)

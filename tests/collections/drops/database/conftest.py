@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import pytest
 
 from windrow.collections.drops.database.table_store import TableStore
-from windrow.collections.drops.element import SUMMARY, TABLES
+from windrow.collections.drops.elements import SUMMARY, TABLES
 
 
 @pytest.fixture

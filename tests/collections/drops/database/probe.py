@@ -9,7 +9,7 @@ import sqlalchemy as sa
 from tests.collections.drops.sample import at, load, submission
 from windrow.collections.drops.database.history import Published
 from windrow.collections.drops.database.table_store import TableStore
-from windrow.collections.drops.element import ELEMENTS
+from windrow.collections.drops.elements import ELEMENTS
 from windrow.stores.connect import connect
 
 Cells = list[tuple[Any, ...]]

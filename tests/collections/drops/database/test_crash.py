@@ -16,7 +16,7 @@ import sqlalchemy as sa
 from tests.collections.drops.database.probe import dump
 from tests.collections.drops.sample import at, experiment, experiments, load, mouse, specimens, submission
 from windrow.collections.drops.database.table_store import TableStore
-from windrow.collections.drops.element import SUMMARY, TABLES
+from windrow.collections.drops.elements import SUMMARY, TABLES
 
 FIRST = specimens(mouse("s1"), mouse("s2"))
 SECOND = specimens(mouse("s1", colony="new"), mouse("s3"))
@@ -72,8 +72,8 @@ def test_a_call_that_is_cut_off_anywhere_did_nothing(store: TableStore, store_ur
 PROGRAM = """
 import sys
 from tests.collections.drops.sample import at, experiment, experiments, load, submission
-from windrow.collections.drops.element import TABLES
-from windrow.collections.drops.element import SUMMARY
+from windrow.collections.drops.elements import TABLES
+from windrow.collections.drops.elements import SUMMARY
 from windrow.collections.drops.database.table_store import TableStore
 
 with TableStore(sys.argv[1], TABLES, SUMMARY) as store:

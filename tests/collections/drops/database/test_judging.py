@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from tests.collections.drops.sample import at, load, mouse, specimens, submission
 from windrow.collections.drops.database.table_store import TableStore
-from windrow.collections.drops.element import SUMMARY, TABLES
+from windrow.collections.drops.elements import SUMMARY, TABLES
 from windrow.reasons import Reason
 
 

@@ -12,7 +12,7 @@ from tests.collections.drops import sample
 from tests.collections.drops.database.probe import ask, ask_all, dump, put
 from tests.collections.drops.sample import at, experiment, experiments, load, mouse, procedure, specimens, submission
 from windrow.collections.drops.database.table_store import TableStore
-from windrow.collections.drops.element import ELEMENTS, SUMMARY, TABLES
+from windrow.collections.drops.elements import ELEMENTS, SUMMARY, TABLES
 from windrow.errors import StoreError
 from windrow.reasons import Reason
 from windrow.stores.connect import connect

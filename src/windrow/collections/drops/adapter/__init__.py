@@ -5,13 +5,13 @@ from windrow.adapter import LazyAdapter
 ADAPTER = LazyAdapter(
     __name__,
     {
-        "ADOPTED_AT": "adopt",
-        "ADOPTS": "adopt",
+        "ADOPTED_AT": "replay",
+        "ADOPTS": "replay",
         "EXPORTS": "export",
-        "adopt": "adopt",
+        "adopt": "replay",
         "attempt": "trial",
         "check": "check",
-        "clue": "options",
+        "clue": "harvest",
         "harvest": "harvest",
         "project": "harvest",
         "ready": "harvest",

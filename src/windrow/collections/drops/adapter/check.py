@@ -8,9 +8,10 @@ from collections.abc import Iterator, Mapping
 import sqlalchemy as sa
 
 from windrow.collections.drops.collection import COLLECTION
+from windrow.collections.drops.database.book_rows import tables_with_rows
 from windrow.collections.drops.database.table_store import TableStore
 from windrow.collections.drops.database.tracker_tables import BOOKS, DATABASE, TRACKER
-from windrow.collections.drops.element import SUMMARY, TABLES
+from windrow.collections.drops.elements import SUMMARY, TABLES
 from windrow.collections.drops.phase import PHASES
 from windrow.collections.drops.settings import drops_of
 from windrow.config import Workspace
@@ -21,7 +22,6 @@ from windrow.engine.ledger import Ledger
 from windrow.engine.release import released
 from windrow.model import Status
 from windrow.stores.connect import READS, connect, guarded, named
-from windrow.stores.id_lookup import tables_with_rows
 
 AGAIN = "drop the tracker's tables, or empty all of them (an SQLite file: move it away), then: windrow run"
 

@@ -1,30 +1,127 @@
-"""The collection `drops` joined with this workspace's configuration, databases and lists."""
+"""The collection `drops` joined with this workspace: its options, its files, its databases, its tracker."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime
+from pathlib import Path
 
-from windrow.collections.drops.adapter.resources import resources
-from windrow.collections.drops.adapter.tracker_books import Tracker, declared
-from windrow.collections.drops.collection import COLLECTION, SCHEMAS
-from windrow.collections.drops.database.declared import Declared, declare
+from windrow.collections.drops import name as names
+from windrow.collections.drops.collection import COLLECTION, FOLDERS, SCHEMAS, plan
+from windrow.collections.drops.database.books import ProjectionTables
+from windrow.collections.drops.database.declared import CENTRES, Declared, declare, seeds
+from windrow.collections.drops.database.projection import grown, projected
 from windrow.collections.drops.database.table_store import Submission, TableStore
-from windrow.collections.drops.database.tracker_tables import TRACKER
-from windrow.collections.drops.element import SUMMARY, TABLES
-from windrow.collections.drops.member import sort_key, zip_name
+from windrow.collections.drops.database.tracker_tables import BOOKS, DATABASE, NATURAL, TRACKER
+from windrow.collections.drops.elements import SUMMARY, TABLES
 from windrow.collections.drops.name import XmlName, read_xml_name
 from windrow.collections.drops.reference import lists
 from windrow.collections.drops.settings import drops_of
-from windrow.collections.drops.steps import compiled
+from windrow.collections.drops.steps import compiled, sort_key, zip_name
 from windrow.config import Workspace
 from windrow.config.password import password
 from windrow.contract import Rows, Undecided
+from windrow.digest import combine, digest
+from windrow.engine.clock import now
 from windrow.engine.ledger import Ledger
+from windrow.engine.ledger.facts import batches
 from windrow.engine.run import Harvest
 from windrow.errors import ConfigError, StepError, UsageError
-from windrow.model import Finding, Item, Resource, Source
+from windrow.model import Finding, Item, ListingEntry, Resource, Site, Source
 from windrow.stores.sqlite_file import close_on_failure
+
+_IMPORT = re.compile(rb"""schemaLocation\s*=\s*["']([^"'<>]{1,255})["']""")
+_LARGEST = 256 * 2**20
+
+
+def resources(workspace: Workspace) -> Mapping[str, Resource]:
+    """Read the schemas and lists of the drops, by name: `specimen`, `experiment`, `projects`, ...
+
+    A schema's siblings are the files in its folder that it imports, and those import, by the name
+    in `schemaLocation`; its digest covers them. What cannot be read is a ConfigError.
+    """
+    drops = drops_of(workspace.sections)
+    made = {name: schema(name, path) for name, path in drops.schemas.items()}
+    for name, path in drops.lists.items():
+        content = _content(path)
+        made[name] = Resource(name, path, digest(content), content)
+    return made
+
+
+def schema(name: str, path: Path) -> Resource:
+    """Read a schema and the files that it imports."""
+    content = _content(path)
+    found: dict[str, Resource] = {}
+    open_ = [content]
+    while open_:
+        for place in _IMPORT.findall(open_.pop()):
+            sibling = path.parent / place.decode("utf-8", "replace").strip().removeprefix("./")
+            if sibling.parent == path.parent and sibling.name not in {path.name, *found} and sibling.is_file():
+                inner = _content(sibling)
+                found[sibling.name] = Resource(sibling.name, sibling, digest(inner), inner)
+                open_.append(inner)
+    siblings = tuple(found[each] for each in sorted(found))
+    whole = combine([digest(content), *(f"{each.name} {each.digest}" for each in siblings)])
+    return Resource(name, path, whole, content, siblings)
+
+
+def _content(path: Path) -> bytes:
+    try:
+        with path.open("rb") as file:
+            content = file.read(_LARGEST + 1)
+    except OSError as error:
+        raise ConfigError(f"{path} cannot be read: {error.strerror}", hint="windrow config") from error
+    if len(content) > _LARGEST:
+        raise ConfigError(f"{path} is larger than 256 MiB", hint="windrow config")
+    return content
+
+
+def declared(workspace: Workspace, sources: tuple[Source, ...]) -> Declared:
+    """Return what this workspace declares of centres, sources and names."""
+    drops = drops_of(workspace.sections)
+    zip_name, xml_name = drops.zip_name or names.ZIP, drops.xml_name or names.XML
+    return Declared(now(), drops.centres, sources, zip_name=zip_name, xml_name=xml_name)
+
+
+class Tracker:
+    """The 17 tables, kept equal to what the ledger tells."""
+
+    def __init__(self, workspace: Workspace, sources: tuple[Source, ...]) -> None:
+        """Open the tracker's database, making what is missing of it."""
+        drops = drops_of(workspace.sections)
+        self._declared = declared(workspace, sources)
+        self.books = ProjectionTables(
+            drops.tracker.url, TRACKER, BOOKS, adopt=NATURAL, database=DATABASE, password=password(drops.tracker)
+        )
+        self._at: int | None = None
+
+    def _begin(self, ledger: Ledger) -> int:
+        """Bring seeds, centres and sources up to date, once per run."""
+        self.books.seed(seeds(self._declared.at))
+        at = self.books.checkpoint()
+        known = ledger.listings.sources()
+        gone = tuple(sorted(known - {source.name for source in self._declared.sources}))
+        closed = tuple(sorted(set(self.books.keys("centre")) - {name.lower() for name in self._declared.names}))
+        self.books.apply(declare(replace(self._declared, gone=gone, closed=closed)), at)
+        return at
+
+    def catch_up(self, ledger: Ledger) -> None:
+        """Project every fact after the checkpoint."""
+        if self._at is None:
+            self._at = self._begin(ledger)
+        for facts in batches(ledger, self._at):
+            self.books.apply(projected(facts, self._declared), facts[-1].seq)
+            self._at = facts[-1].seq
+
+    def grow(self, sizes: Mapping[int, int]) -> None:
+        """Show how many bytes of each open fetch are here."""
+        self.books.note(grown(sizes))
+
+    def close(self) -> None:
+        """Close the connections."""
+        self.books.close()
 
 
 class DropsStore:
@@ -152,3 +249,34 @@ def project(workspace: Workspace, ledger: Ledger) -> None:
         books.catch_up(ledger)
     finally:
         books.close()
+
+
+def options(workspace: Workspace | None, name: str = "") -> dict[str, str]:
+    """Return a workspace's options.
+
+    Without a workspace nobody declares centres: those of the standard's seed are taken, and the one
+    that `name`, the file in question, begins with.
+    """
+    today = now().date().isoformat()
+    if workspace is None:
+        centres = ",".join(dict.fromkeys([*CENTRES, name.partition(".")[0].replace(",", "")]))
+        return {"centres": centres, "zip_name": "", "xml_name": "", "today": today}
+    drops = drops_of(workspace.sections)
+    centres = ",".join(Declared(now(), drops.centres).names)
+    return {"centres": centres, "zip_name": drops.zip_name, "xml_name": drops.xml_name, "today": today}
+
+
+def clue(workspace: Workspace, what: str) -> str:
+    """Say what would become of a file of this name, by running the rules on it; empty if nothing can be told."""
+    folder, _, name = what.rpartition("/")
+    folder = folder.rpartition("/")[2]
+    inside = folder in FOLDERS
+    entry = ListingEntry(folder if inside else FOLDERS[0], name or what)
+    offers = plan(Source("", "drops", Site("")), [entry], options(workspace))
+    if offers and offers[0].reason:
+        return f"; a file of this name would be refused: {offers[0].reason.meaning}"
+    if offers:
+        return "; its name is good, but no source has offered it so far"
+    if inside or "." in name:
+        return "; sources of drops leave files of this name out, by rule and without a row"
+    return ""

@@ -1,15 +1,17 @@
-"""Replay a workspace: its captures read again, a new store built beside the old one, then swapped in."""
+"""Adopt zips that are held already; read a workspace's captures again into a new store."""
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 
 from windrow.adapter import Replayed
-from windrow.collections.drops.adapter.harvest import DropsStore, harvest
-from windrow.collections.drops.collection import COLLECTION
+from windrow.collections.drops.adapter.harvest import DropsStore, declared, harvest
+from windrow.collections.drops.collection import COLLECTION, FOLDERS
 from windrow.collections.drops.database.table_store import TableStore
-from windrow.collections.drops.element import SUMMARY, TABLES
+from windrow.collections.drops.elements import SUMMARY, TABLES
+from windrow.collections.drops.name import ZipName, read_zip_name
 from windrow.collections.drops.settings import drops_of
 from windrow.config import Workspace
 from windrow.config.password import password
@@ -26,6 +28,7 @@ from windrow.engine.session import Session, SessionSettings
 from windrow.engine.steps.pool import Pool
 from windrow.engine.steps.worker import WorkerConfig
 from windrow.errors import UsageError
+from windrow.model import Site, Source
 from windrow.settings.configuration import DatabaseAddress
 
 
@@ -87,3 +90,35 @@ def _refuse_used_server(workspace: Workspace) -> None:
             )
     finally:
         store.close()
+
+
+NAME = "adopted"
+ADOPTED_AT = "unzip"
+ADOPTS = f"a folder of zips that are held already, with {', '.join(FOLDERS[:-1])} or {FOLDERS[-1]} in it"
+
+
+def adopt(workspace: Workspace, folder: Path) -> Source:
+    """Return a source over a folder that holds `add`, `edit` or `delete`, or is one of them.
+
+    The zips are copied into the archive and go on from there as if they had been fetched; the
+    folder is only read. The source belongs to the centre that made most of the zips.
+    """
+    base = folder.resolve()
+    if base.name in FOLDERS:
+        base = base.parent
+    there = [base / name for name in FOLDERS if (base / name).is_dir()]
+    if not there:
+        raise UsageError(
+            f"{folder} has no folder {', '.join(FOLDERS)}: what is to be done with its zips is not said",
+            hint=f"mkdir {folder}/add && mv {folder}/*.zip {folder}/add/",
+        )
+    said = declared(workspace, workspace.sources)
+    makers: Counter[str] = Counter()
+    for path in (path for one in there for path in one.glob("*.zip")):
+        found = read_zip_name(path.name, said.names, said.zip_name)
+        if isinstance(found, ZipName):
+            makers[found.centre] += 1
+    if not makers:
+        raise UsageError(f"{folder} holds no zip whose name follows the convention", hint="windrow try ZIP --as drops")
+    owner = makers.most_common(1)[0][0]
+    return Source(NAME, "drops", Site("file", base=str(base)), owner=owner, connections=4)

@@ -9,10 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from windrow.adapter import Document, Got, Note, Part, Record
-from windrow.collections.drops.adapter.options import options
-from windrow.collections.drops.adapter.resources import resources, schema
+from windrow.collections.drops.adapter.harvest import options, resources, schema
 from windrow.collections.drops.collection import COLLECTION
-from windrow.collections.drops.element import TABLES
+from windrow.collections.drops.elements import TABLES, ElementTable
 from windrow.collections.drops.settings import ALLOWED, SHIPPED
 from windrow.config import Workspace
 from windrow.contract import Check, Collection, Judge, Load, Read, Rows, Step
@@ -37,7 +36,6 @@ from windrow.model import (
 )
 from windrow.reasons import Reason
 from windrow.settings.address import SCHEMES, place
-from windrow.table_schema import ElementTable
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,12 +12,11 @@ from typing import Any
 
 from windrow import ledger_facts
 from windrow.collections.drops import name as names
-from windrow.collections.drops.database.declared import Declared, moment
-from windrow.collections.drops.database.seed import action
+from windrow.collections.drops.database.book_rows import LateReference, RowMaking, RowPut, SameValues
+from windrow.collections.drops.database.declared import Declared, action, moment
 from windrow.collections.drops.phase import phase
 from windrow.model import Status
 from windrow.reasons import Reason
-from windrow.stores.projected_rows import LateReference, RowMaking, RowPut, SameValues
 
 COLLECTION = "drops"
 ZIP, XML = "zip", "xml"
@@ -37,7 +36,7 @@ _MOST_RETRIES = 2**8 - 1
 _Write = Callable[[Any, Declared, Callable[[RowPut], None]], None]
 
 
-def project(facts: Iterable[ledger_facts.Fact], declared: Declared) -> list[RowPut | SameValues]:
+def projected(facts: Iterable[ledger_facts.Fact], declared: Declared) -> list[RowPut | SameValues]:
     """Return what the facts say of the tracker's rows, in their order.
 
     The rows of centres and sources come from `declare`, which goes before.

@@ -9,9 +9,9 @@ from typing import Any
 
 import sqlalchemy as sa
 
+from windrow.collections.drops.database.book_rows import among
 from windrow.collections.drops.database.store_tables import Moment, TableSchema, once
 from windrow.contract import Rows
-from windrow.stores.projected_rows import among
 
 _BATCH = 20_000  # rows that are shifted to their final ids at a time
 _TOGETHER = 32  # rows of one statement

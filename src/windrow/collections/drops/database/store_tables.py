@@ -16,7 +16,7 @@ import sqlalchemy as sa
 from sqlalchemy.dialects import mysql
 from sqlalchemy.types import TypeDecorator, TypeEngine
 
-from windrow.table_schema import NAME_LIMIT, Column, ColumnKind, ElementTable
+from windrow.collections.drops.elements import NAME_LIMIT, Column, ColumnKind, ElementTable
 
 LIVE = "valid_from IS NOT NULL AND valid_to IS NULL AND NOT tombstone"
 """Which entities are current."""

@@ -16,10 +16,8 @@ from windrow.adapter import Export
 from windrow.collections.papers.adapter.rows import Places, opened
 from windrow.collections.papers.columns import ENCODINGS, decode, decoded
 from windrow.collections.papers.database.store import PaperStore
-from windrow.collections.papers.finding import PDF
-from windrow.collections.papers.key import digest_of, hex_of
-from windrow.collections.papers.slug import matched_slug
-from windrow.collections.papers.stubs import STUBS
+from windrow.collections.papers.finding import PDF, digest_of, hex_of
+from windrow.collections.papers.verdict import STUBS, matched_slug
 from windrow.config import Workspace
 from windrow.errors import MissingExtra
 from windrow.formats.terminal import json_text

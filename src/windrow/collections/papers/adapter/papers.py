@@ -18,7 +18,7 @@ from windrow.collections.papers.adapter.rows import Places, bring_up_to_date, op
 from windrow.collections.papers.collection import COLLECTION
 from windrow.collections.papers.columns import decoded
 from windrow.collections.papers.database.store import PaperStore
-from windrow.collections.papers.key import named, row_key
+from windrow.collections.papers.finding import named, row_key
 from windrow.config import Workspace
 from windrow.contract import Ask, Observation, Skip, Task
 from windrow.digest import digest

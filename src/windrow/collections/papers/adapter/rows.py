@@ -9,14 +9,13 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from windrow.collections.papers import row
-from windrow.collections.papers.columns import FAMILIES
+from windrow.collections.papers.columns import FAMILIES, Put, WideTable
 from windrow.collections.papers.database.index import CatalogueIndex, read_lines
 from windrow.collections.papers.database.store import PaperRecord, PaperStore, RowBook
+from windrow.collections.papers.database.wide import open_table
 from windrow.collections.papers.extract import is_declined
-from windrow.collections.papers.key import KeyForm, named, row_key
-from windrow.collections.papers.slug import matched_slug
-from windrow.collections.papers.stubs import STUBS
-from windrow.collections.papers.verdict import judge, paper
+from windrow.collections.papers.finding import KeyForm, named, row_key
+from windrow.collections.papers.verdict import STUBS, judge, matched_slug, paper
 from windrow.config import Workspace
 from windrow.display import counted
 from windrow.engine.ledger import Ledger
@@ -24,7 +23,6 @@ from windrow.engine.ledger.captures import CapturedRow
 from windrow.errors import ArchiveError, UsageError
 from windrow.model import KeptResponse
 from windrow.stores.archive import record_id
-from windrow.stores.wide import Put, WideTable, open_table
 
 _PAGE = 64
 _LINES = 50_000

@@ -17,8 +17,7 @@ from isal import igzip
 from isal.igzip_lib import error as IsalError  # noqa: N812
 
 from windrow.collections.papers.catalogue import CatalogueRecord, parse
-from windrow.collections.papers.slug import matched_slug
-from windrow.collections.papers.verdict import CROWD, Paper
+from windrow.collections.papers.verdict import CROWD, Paper, matched_slug
 from windrow.errors import StepError, UsageError
 from windrow.stores.sqlite_file import close_on_failure, store_errors
 

@@ -1,4 +1,4 @@
-"""Wide rows in one SQLite file: a row for each key, and one for each of its cells."""
+"""Wide rows in SQLite; a store of wide rows is opened by its address."""
 
 from __future__ import annotations
 
@@ -6,12 +6,14 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from itertools import groupby
 from pathlib import Path
+from urllib.parse import urlsplit
 
 from isal import isal_zlib
 
+from windrow.collections.papers.columns import Cells, Family, Put, check_families, check_known, check_put
+from windrow.collections.papers.database.hbase import Gateway, HbaseTable
 from windrow.errors import ConfigError
 from windrow.stores.sqlite_file import close_on_failure, empty_wal, open_database, store_errors, transaction
-from windrow.stores.wide.table import Cells, Family, Put, check_families, check_known, check_put
 
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS family (name TEXT PRIMARY KEY, compressed INTEGER NOT NULL) STRICT, WITHOUT ROWID;
@@ -164,3 +166,32 @@ def _rows(found: Iterable[tuple[bytes, str | None, int, bytes]]) -> Iterator[tup
             key,
             {column: isal_zlib.decompress(value) if packed else value for _, column, packed, value in cells if column},
         )
+
+
+PORT = 9090
+"""Where HBase's gateway listens unless it is told otherwise."""
+
+
+def open_table(
+    address: str, name: str, families: Sequence[Family], *, read_only: bool = False
+) -> SqliteTable | HbaseTable:
+    """Open the table, making what is missing; `read_only` makes nothing."""
+    if not address.startswith("hbase:"):
+        return SqliteTable(Path(address), name, families, read_only=read_only)
+    return HbaseTable(gateway(address), name, families, read_only=read_only)
+
+
+def gateway(address: str) -> Gateway:
+    """Return where the gateway of an address listens.
+
+    >>> gateway("hbase://gateway.example")
+    Gateway(host='gateway.example', port=9090)
+    """
+    try:
+        parts = urlsplit(address)
+        host, port = parts.hostname, parts.port or PORT
+    except ValueError as error:
+        raise ConfigError(f"{address!r}: {error}") from None
+    if not host or parts.path.strip("/") or parts.username:
+        raise ConfigError(f"{address!r} is not like hbase://HOST:{PORT}")
+    return Gateway(host, port)

@@ -14,8 +14,8 @@ from importlib.util import find_spec
 from time import sleep
 from typing import Any, NamedTuple, TypeVar
 
+from windrow.collections.papers.columns import Cells, Family, Put, check_families, check_known, check_put
 from windrow.errors import ConfigError, MissingExtra, StoreError, StoreUnreachable
-from windrow.stores.wide.table import Cells, Family, Put, check_families, check_known, check_put
 
 T = TypeVar("T")
 

@@ -15,11 +15,9 @@ from contextlib import closing
 import pytest
 from benchmarks.daemon import free_port
 
+from windrow.collections.papers.columns import CELL, KEY, Family, Put, WideTable, check_families
+from windrow.collections.papers.database.wide import SqliteTable, gateway, open_table
 from windrow.errors import ConfigError, StoreError, StoreUnreachable
-from windrow.stores.wide import Family, Put, WideTable, open_table
-from windrow.stores.wide.opening import gateway
-from windrow.stores.wide.sqlite import SqliteTable
-from windrow.stores.wide.table import CELL, KEY, check_families
 
 FAMILIES = (Family("f", ("c",)), Family("file", ("size", "mime")), Family("grobid0", ("status", "tei_xml"), True))
 RAW = bytes(range(20))
@@ -112,7 +110,8 @@ def test_families_are_described_as_they_were_declared(table, where):
 
 CHILD = """
 import sys
-from windrow.stores.wide import Family, Put, open_table
+from windrow.collections.papers.columns import Family, Put
+from windrow.collections.papers.database.wide import open_table
 families = [Family("f"), Family("file"), Family("grobid0", (), True)]
 table = open_table(sys.argv[1], sys.argv[2], families)
 for number in range(100_000):

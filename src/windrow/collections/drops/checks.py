@@ -1,0 +1,373 @@
+"""Integrity checks of lines, experiments, parameters, mice and embryos.
+
+A `rule` is None where there is no list of pipelines: then only what needs none is checked.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+from windrow.collections.drops import documents
+from windrow.collections.drops.documents import Node, attribute, child, children, local_name
+from windrow.collections.drops.reference import Case, Parameter, Pipeline, Procedure, castable, shown
+from windrow.model import Level
+
+Check = Callable[[Case, Node, Parameter | None, set[str]], None]
+
+
+def simple(case: Case, element: Node, rule: Parameter | None, _: set[str]) -> None:
+    """Check a simple parameter, or a metadata: its value is there, of its type, one of its options."""
+    if not _status(case, element):
+        found = child(element, "value")
+        _value(case, element, "" if found is None else found.text or "", rule)
+
+
+def ontology(case: Case, element: Node, rule: Parameter | None, _: set[str]) -> None:
+    """Check an ontology parameter: terms are there and of a permitted ontology."""
+    if _status(case, element):
+        return
+    for term in element.iterchildren("{*}term"):
+        text = term.text or ""
+        if not text:
+            case.find("ValueMissing", f"{_titled(element)} has an empty term", term)
+        elif rule is not None and not text.startswith(rule.ontologies):
+            case.find("TermNotPermitted", f"{_titled(element)}: {shown(text)} is of no permitted ontology", term)
+
+
+def series(case: Case, element: Node, rule: Parameter | None, _: set[str]) -> None:
+    """Check a series: each increment has a value or a status, and the increments are as defined."""
+    if _status(case, element):
+        return
+    values = children(element, "value")
+    if not values:
+        case.find("ValueMissing", f"{_titled(element)} has no values", element)
+        return
+    for value in values:
+        text, status = value.text or "", value.get("incrementStatus")
+        if status:
+            if text:
+                told = f"{_titled(element)} has a value and a status for increment"
+                case.find("SeriesValueConflict", f"{told} {shown(value.get('incrementValue', ''))}", value)
+            continue
+        if not value.get("incrementValue"):
+            case.find("IncrementEmpty", f"{_titled(element)} has an increment without a name", value)
+        _value(case, value, text, rule, element)
+    if rule is not None:
+        _increments(case, element, values, rule)
+
+
+def media(case: Case, element: Node, _: Parameter | None, associable: set[str]) -> None:
+    """Check a media parameter: what it is associated with is in the procedure."""
+    if not _status(case, element):
+        _associations(case, element, associable)
+
+
+def media_series(case: Case, element: Node, rule: Parameter | None, associable: set[str]) -> None:
+    """Check a series of media: there are some, their increments and associations are as defined."""
+    if _status(case, element):
+        return
+    values = children(element, "value")
+    if not values:
+        case.find("ValueMissing", f"{_titled(element)} has no values", element)
+        return
+    _associations(case, element, associable)
+    if rule is not None:
+        _increments(case, element, values, rule)
+
+
+def _status(case: Case, element: Node) -> bool:
+    """Check the parameter's status; tell whether it has one."""
+    found = child(element, "parameterStatus")
+    if found is None or not found.text:
+        return False
+    case.status(found.text, found, _titled(element))
+    return True
+
+
+def _value(case: Case, element: Node, text: str, rule: Parameter | None, parameter: Node | None = None) -> None:
+    """Check the value that an element holds: the `parameter` itself, or one of a series."""
+    owner = element if parameter is None else parameter
+    if not text:
+        case.find("ValueMissing", f"{_titled(owner)} has no value", element)
+        return
+    if rule is None:
+        return
+    if not castable(text, rule.value_type):
+        case.find("ValueNotCastable", f"{_titled(owner)}: {shown(text)} is no {rule.value_type}", element)
+    if rule.options and text not in rule.options:
+        case.find("OptionNotPermitted", f"{_titled(owner)}: {shown(text)} is not one of its options", element)
+
+
+def _increments(case: Case, element: Node, values: list[Node], rule: Parameter) -> None:
+    """Check number, names and type of the increments; the standard reads the type of the first rule."""
+    if not rule.increments:
+        return
+    first, name = rule.increments[0], _titled(element)
+    if len(rule.increments) == 1 and len(values) < first.minimum:
+        told = f"{name} has {len(values)} increments, of at least {first.minimum}"
+        case.find("IncrementsTooFew", told, element)
+    permitted = {one.text for one in rule.increments if one.text}
+    for value in values:
+        text = value.get("incrementValue", "")
+        if first.text and text not in permitted:
+            case.find("IncrementNotPermitted", f"{name}: {shown(text)} is not one of its increments", value)
+        kind = {"datetime": "DATETIME", "float": "FLOAT"}.get(first.kind.lower(), "")
+        if kind and not castable(text, kind):
+            case.find("IncrementNotCastable", f"{name}: increment {shown(text)} is no {kind}", value)
+    if first.text:
+        for text in sorted(permitted - {value.get("incrementValue", "") for value in values}):
+            case.find("IncrementMissing", f"{name} lacks increment {shown(text)}", element)
+
+
+def _associations(case: Case, element: Node, associable: set[str]) -> None:
+    for one in element.iter("{*}parameterAssociation"):
+        target = one.get("parameterID", "")
+        if target not in associable:
+            told = f"{_titled(element)} points to {shown(target)}, no simple or ontology parameter of the procedure"
+            case.find("AssociationUndefined", told, one)
+
+
+def _titled(element: Node) -> str:
+    return f"parameter {shown(element.get('parameterID', ''))}"
+
+
+CHECKS: dict[str, Check] = {
+    "simpleParameter": simple,
+    "ontologyParameter": ontology,
+    "seriesParameter": series,
+    "mediaParameter": media,
+    "mediaSampleParameter": media,
+    "seriesMediaParameter": media_series,
+    "procedureMetadata": simple,
+}
+"""How each type of parameter is checked."""
+
+
+def centre(case: Case, element: Node) -> None:
+    """Check one centre of an experiment document; one with an unknown pipeline is not looked into."""
+    name = element.get("pipeline", "")
+    pipeline: Pipeline | None = None
+    if case.lists.pipelines is None:
+        kinds = ("UnknownPipeline", "ProcedureNotInPipeline", "RequiredParameterMissing", "ParameterNotInProcedure")
+        case.skip("no list pipelines", *kinds, "WrongParameterType", "ValueNotCastable", "OptionNotPermitted")
+        case.skip("no list pipelines", "TermNotPermitted", "IncrementsTooFew", "IncrementNotPermitted")
+        case.skip("no list pipelines", "IncrementMissing", "IncrementNotCastable")
+    elif name not in case.lists.pipelines:
+        told = f"no pipeline {shown(name)} in IMPReSS; nothing in this centre was checked"
+        case.find("UnknownPipeline", told, element, Level.FATAL)
+        return
+    else:
+        pipeline = case.lists.pipelines[name]
+    case.project(element.get("project", ""), element)
+    for record in element:
+        if local_name(record) == "line":
+            line(case, record, pipeline)
+        elif local_name(record) == "experiment":
+            experiment(case, record, pipeline, element.get("centreID", ""))
+
+
+def line(case: Case, element: Node, pipeline: Pipeline | None) -> None:
+    """Check a line: its status codes are known, or else its colony is and it has a procedure."""
+    colony = element.get("colonyID", "")
+    if statuses(case, element, f"line {shown(colony)}"):
+        return
+    if case.lists.colonies is None:
+        case.skip("no list colonies", "UnknownColony")
+    elif colony not in case.lists.colonies:
+        case.find("UnknownColony", f"line: no colony {shown(colony)} in iMITS", element)
+    _inner(case, element, pipeline, f"line {shown(colony)}")
+
+
+def experiment(case: Case, element: Node, pipeline: Pipeline | None, centre_id: str) -> None:
+    """Check an experiment: its date, that its specimens are known, its status codes or procedure."""
+    name = f"experiment {shown(element.get('experimentID', ''))}"
+    if not element.get("dateOfExperiment", "").strip():
+        case.find("DateMissing", f"{name} has no dateOfExperiment", element)
+    for specimen in element.iterchildren("{*}specimenID"):
+        text = specimen.text or ""
+        key = documents.specimen(centre_id, text)
+        told = f"{name}: specimen {shown(text)} was not submitted by {centre_id}"
+        case.ask("specimen", key, "SpecimenNotSubmitted", told, specimen)
+    if not statuses(case, element, name):
+        _inner(case, element, pipeline, name)
+
+
+def statuses(case: Case, element: Node, name: str) -> bool:
+    """Check the status codes of a record; tell whether it has any."""
+    found = children(element, "statusCode")
+    for status in found:
+        case.status(status.text or "", status, name)
+    return bool(found)
+
+
+def _inner(case: Case, element: Node, pipeline: Pipeline | None, name: str) -> None:
+    found = child(element, "procedure")
+    if found is None:
+        case.find("ProcedureMissing", f"{name} has neither status code nor procedure", element)
+    else:
+        procedure(case, found, pipeline)
+
+
+ASSOCIABLE = {"simpleParameter", "ontologyParameter"}
+"""What a media's association may point to."""
+
+
+def procedure(case: Case, element: Node, pipeline: Pipeline | None) -> None:
+    """Check a procedure against its pipeline, or by itself where there is no list of pipelines."""
+    key = element.get("procedureID", "")
+    defined: Procedure | None = None
+    if pipeline is not None:
+        defined = pipeline.get(key)
+        if defined is None:
+            case.find("ProcedureNotInPipeline", f"procedure {shown(key)} is not part of the pipeline", element)
+            return
+    parameters = [(local_name(one), one.get("parameterID", ""), one) for one in element]
+    if defined is not None:
+        _missing(case, element, defined, {name for _, name, _ in parameters})
+    _repeated(case, parameters)
+    associable = {name for tag, name, _ in parameters if tag in ASSOCIABLE}
+    for tag, name, one in parameters:
+        case.identifier("parameterID", name, one)
+        rule = None
+        if defined is not None:
+            rule = defined.get(name)
+            if rule is None:
+                told = f"parameter {shown(name)} is not part of procedure {shown(key)}"
+                case.find("ParameterNotInProcedure", told, one)
+                continue
+            if rule.type != tag:
+                told = f"parameter {shown(name)} is a {rule.type}, submitted as {tag}"
+                case.find("WrongParameterType", told, one)
+                continue
+        CHECKS[tag](case, one, rule, associable)
+
+
+def _missing(case: Case, element: Node, defined: Procedure, there: set[str]) -> None:
+    missing = sorted(name for name, rule in defined.items() if rule.required and name not in there)
+    if missing:
+        told = ", ".join(missing[:50]) + (f" and {len(missing) - 50} more" if len(missing) > 50 else "")
+        case.find("RequiredParameterMissing", f"{shown(element.get('procedureID', ''))} lacks {told}", element)
+
+
+def _repeated(case: Case, parameters: list[tuple[str, str, Node]]) -> None:
+    """Find (parameterID, sequenceID) pairs that are there more than once; told once, at the second."""
+    counts: dict[tuple[str, str | None], list[Node]] = {}
+    for _, name, one in parameters:
+        counts.setdefault((name, one.get("sequenceID")), []).append(one)
+    for (name, sequence), found in counts.items():
+        if len(found) > 1:
+            number = "" if sequence is None else f" with sequence {shown(sequence)}"
+            case.find("ParameterRepeated", f"parameter {shown(name)}{number} is there {len(found)} times", found[1])
+
+
+CENTRES = {
+    "Bcm": "BCM",
+    "Gmc": "HMGU",
+    "H": "Harwell",
+    "Ics": "ICS",
+    "J": "JAX",
+    "Krb": "KMPC",
+    "Kmpc": "KMPC",
+    "Ning": "MARC",
+    "Rbrc": "RIKEN BRC",
+    "Tcp": "TCP",
+    "Ucd": "UCD",
+    "Wtsi": "WTSI",
+    "CDTA": "CDTA",
+    "Crl": "CRL",
+}
+"""What iMITS calls a centre; the standard maps no others."""
+
+UNREADY = {"Rederivation Started", "Phenotype Attempt Aborted"}
+"""States of a colony in iMITS from which no specimen can come yet, or any more."""
+
+CONFIRMED = "Genotype confirmed"
+"""The state that a parent colony must have."""
+
+_DPC = re.compile(r"E?([0-9]+(?:\.[0-9]*)?)", re.ASCII)
+_THEILER = re.compile(r"(?:TS)?([0-9]{1,9})[a-d]?", re.ASCII)
+
+
+def specimen(case: Case, element: Node) -> None:
+    """Check one mouse or embryo."""
+    case.project(element.get("project", ""), element)
+    status = child(element, "statusCode")
+    if status is not None and status.text:
+        case.status(status.text, status, f"specimen {shown(element.get('specimenID', ''))}")
+    if element.get("isBaseline", "").strip() in {"true", "1"}:
+        baseline(case, element)
+    else:
+        mutant(case, element)
+    if local_name(element) == "mouse":
+        birth(case, element)
+    else:
+        stage(case, element)
+
+
+def baseline(case: Case, element: Node) -> None:
+    """Check that a baseline specimen is of a known strain."""
+    strain = element.get("strainID")
+    if not strain:
+        case.find("StrainMissing", f"baseline {_specimen(element)} has no strainID", element)
+    elif case.lists.strains is None:
+        case.skip("no list strains", "UnknownStrain")
+    elif strain not in case.lists.strains:
+        case.find("UnknownStrain", f"{_specimen(element)}: no strain {shown(strain)} in MGI", element)
+
+
+def mutant(case: Case, element: Node) -> None:
+    """Check that a mutant specimen is of a colony that iMITS has, ready, and of the same centre."""
+    colony = element.get("colonyID")
+    if not colony:
+        case.find("ColonyMissing", f"mutant {_specimen(element)} has no colonyID", element)
+        return
+    attempts = case.lists.colonies
+    if attempts is None:
+        case.skip("no list colonies", "UnknownColony", "ColonyNotReady", "WrongProductionCentre")
+        return
+    attempt = attempts.get(colony)
+    if attempt is None:
+        case.find("UnknownColony", f"{_specimen(element)}: no colony {shown(colony)} in iMITS", element)
+        return
+    injections = case.lists.parent_colonies
+    if attempt.status in UNREADY:
+        case.find("ColonyNotReady", f"colony {shown(colony)} is at {shown(attempt.status)} in iMITS", element)
+    elif injections is None:
+        case.skip("no list parent_colonies", "ColonyNotReady (parent colony)")
+    elif injections.get(attempt.parent) != CONFIRMED:
+        case.find("ColonyNotReady", f"the parent of colony {shown(colony)} is not {CONFIRMED!r} in iMITS", element)
+    centre = attribute(element, "productionCentre") or attribute(element, "phenotypingCentre")
+    expected = CENTRES.get(centre)
+    if expected is None:
+        case.skip(f"iMITS has no name for centre {centre}", "WrongProductionCentre")
+    elif expected != attempt.centre:
+        told = f"colony {shown(colony)} is of {shown(attempt.centre)} in iMITS, here of {centre} ({expected})"
+        case.find("WrongProductionCentre", told, element)
+
+
+def birth(case: Case, element: Node) -> None:
+    """Check that a mouse is born."""
+    born = element.get("DOB", "").strip()
+    if not born:
+        case.find("BirthDateMissing", f"{_specimen(element)} has no DOB", element)
+    elif not case.today:
+        case.skip("today is not told", "BirthDateInFuture")
+    elif born[:10] > case.today:
+        case.find("BirthDateInFuture", f"{_specimen(element)} is born on {shown(born)}", element)
+
+
+def stage(case: Case, element: Node) -> None:
+    """Check that an embryo's stage exists: 0 <= DPC < 20, 1 <= Theiler < 26."""
+    text, unit = element.get("stage", ""), element.get("stageUnit", "")
+    pattern, low, high = (_DPC, 0, 20) if unit == "DPC" else (_THEILER, 1, 26)
+    found = pattern.fullmatch(text)
+    if found is None:
+        case.find("StageNotRecognised", f"{_specimen(element)}: {shown(text)} is no {unit} stage", element)
+    elif not low <= float(found[1]) < high:
+        told = f"{_specimen(element)}: {unit} stage {shown(text)} is not in {low} to under {high}"
+        case.find("StageOutOfRange", told, element)
+
+
+def _specimen(element: Node) -> str:
+    return f"specimen {shown(element.get('specimenID', ''))}"
