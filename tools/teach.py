@@ -27,10 +27,10 @@ from urllib.parse import urlsplit
 
 from align import align, tokens
 from spell import spelled
-from windrow.formats.html.content import read, select
-from windrow.formats.html.forest import BETWEEN
-from windrow.formats.html.traits import NAMES, OPINIONS, Traits
-from windrow.formats.html.view import View, view
+from windrow.content.page import read, select
+from windrow.content.forest import BETWEEN
+from windrow.content.traits import NAMES, OPINIONS, Traits
+from windrow.content.view import View, view
 
 try:
     import lightgbm
@@ -38,7 +38,7 @@ try:
 except ImportError:  # the examples run without them
     lightgbm = np = None  # type: ignore[assignment]
 
-ROOM = Path(__file__).parent.parent / "src/windrow/formats/html"
+ROOM = Path(__file__).parent.parent / "src/windrow/content"
 TREES = 60  # of each forest
 CHOOSING = 40  # trees of a forest that chooses traits
 TRAITS = 64

@@ -30,13 +30,13 @@ Reader = Callable[[bytes, str], Said]
 LONGEST = 30.0
 
 MODULES = {
-    "windrow": "windrow.formats.html", "trafilatura": "trafilatura", "newspaper4k": "newspaper",
+    "windrow": "windrow.content", "trafilatura": "trafilatura", "newspaper4k": "newspaper",
     "news-please": "newsplease",
 }  # fmt: skip
 
 
 def _windrow(module: Any, *, marked: bool) -> Reader:
-    from windrow.formats.html.markdown import markdown  # noqa: PLC0415 only ours has it
+    from windrow.content.markdown import markdown  # noqa: PLC0415 only ours has it
     from windrow.formats.moment import written  # noqa: PLC0415
 
     lexbor = importlib.import_module("selectolax.lexbor")

@@ -14,7 +14,7 @@ import sys
 from collections.abc import Callable
 
 MODULES = {
-    "windrow": "windrow.formats.html.markdown",
+    "windrow": "windrow.content.markdown",
     "markdownify": "markdownify",
     "html-to-markdown": "html_to_markdown",
 }

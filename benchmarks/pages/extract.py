@@ -21,7 +21,7 @@ from typing import Any
 Extract = Callable[[bytes, str, str], str]
 
 MODULES = {
-    "windrow": "windrow.formats.html",
+    "windrow": "windrow.content",
     "windrow reading": "windrow.collections.pages.reading",
     "trafilatura": "trafilatura",
     "trafilatura fast": "trafilatura",

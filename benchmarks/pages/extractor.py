@@ -20,7 +20,7 @@ from typing import NamedTuple
 from benchmarks.daemon import Missing
 from benchmarks.pages.extract import MODULES
 from benchmarks.pages.sample import Sample
-from windrow.formats.html.charset import decode
+from windrow.content.charset import decode
 
 WHO = tuple(who for who in MODULES if who != "windrow reading")
 PUBLISHED = {"rs-trafilatura": 0.859}

@@ -12,7 +12,7 @@ from windrow.config import Workspace
 from windrow.engine.run import WarcFile
 from windrow.errors import ArchiveError, UsageError
 from windrow.registry import capable
-from windrow.registry import names as installed
+from windrow.registry import names as collection_names
 from windrow.stores.archive.warc_reader import ENDINGS, vet
 
 _LIST = 1 << 26  # bytes
@@ -31,7 +31,7 @@ def named_warc_files(workspace: Workspace, names: Sequence[str], source: str = "
     A folder stands for all files below it that end like WARC files, any other file for the files that it names, a line
     each, from its own folder on. Each comes in by `source`, or by one that is called like it.
     """
-    known = {*installed(), *(one.name for one in workspace.sources)}
+    known = {*collection_names(), *(one.name for one in workspace.sources)}
     paths = [Path(name) for name in names if name not in known]
     if not paths or not any(_meant(path) for path in paths):
         if source:

@@ -8,6 +8,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any, NamedTuple
 
+from windrow import content
 from windrow.collections.news import feed, townnews, wordpress
 from windrow.contract import (
     CAPTURED,
@@ -21,7 +22,7 @@ from windrow.contract import (
     Task,
     observed,
 )
-from windrow.formats import html, robots, url_hints
+from windrow.formats import robots, url_hints
 from windrow.formats.url import normalise, parts
 from windrow.formats.url_hints import HintKind
 from windrow.model import CdxLine, Finding, Level, Recorded, Source
@@ -158,7 +159,7 @@ def _offered(body: bytes, fields: Mapping[str, str], url: str) -> dict[str, Any]
         return {"kind": "townnews"}
     if url_hints.read(body, url).kind is not HintKind.NONE:
         return {"kind": "feed", "addresses": [url]}
-    feeds = html.read(body, url, fields.get("content-type", "")).head.feeds
+    feeds = content.read(body, url, fields.get("content-type", "")).head.feeds
     addresses = [one for one in (normalise(each.href, url).url for each in feeds) if one and "comments" not in one]
     if addresses:
         return {"kind": "feed", "addresses": addresses[:10]}

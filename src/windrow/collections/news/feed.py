@@ -10,13 +10,14 @@ from math import isfinite
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
+from windrow import content
 from windrow.collections.news import article
 from windrow.contract import Answer, FollowResult, Observation, Offering, Request, Skip, Task
 from windrow.digest import number
 from windrow.display import counted
 from windrow.errors import StepError
 from windrow.formats import feed as entries
-from windrow.formats import html, url_hints
+from windrow.formats import url_hints
 from windrow.formats.url import normalise
 from windrow.formats.url_hints import HintKind
 from windrow.model import Finding, Level, Source
@@ -192,7 +193,7 @@ def _is_html(body: bytes) -> bool:
 
 def _links(body: bytes, answer: Answer, url: str) -> Sequence[str]:
     """Return the addresses of a section page that look like articles of its site, in their order."""
-    read_ = html.read(body, url, answer.fields.get("content-type", ""))
+    read_ = content.read(body, url, answer.fields.get("content-type", ""))
     base = normalise(read_.head.base, url).url if read_.head.base else url
     here = urlsplit(url).hostname or ""
     found: dict[str, None] = {}

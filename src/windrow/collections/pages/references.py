@@ -8,10 +8,10 @@ from itertools import islice
 from weakref import WeakSet
 
 from windrow.collections.pages.code import mime
+from windrow.content import decode
+from windrow.content.head import RELATIONS, refresh
+from windrow.content.tree import parse
 from windrow.formats import directive
-from windrow.formats.html import decode
-from windrow.formats.html.head import RELATIONS, refresh
-from windrow.formats.html.tree import parse
 from windrow.formats.sniff import sniff
 from windrow.formats.url import normalise
 from windrow.formats.url_hints import read as read_hint

@@ -9,12 +9,12 @@ from pathlib import Path
 from windrow.collections.pages.books import is_text, log
 from windrow.collections.pages.database.crawler import DESCRIBED, CrawlerStore, described
 from windrow.collections.pages.database.writer import ADDRESS
+from windrow.content.charset import decode
 from windrow.engine.check import Fault
 from windrow.engine.ledger import Ledger
 from windrow.engine.ledger.attempts import LoggedVisit
 from windrow.errors import WindrowError
 from windrow.formats.coding import plain
-from windrow.formats.html.charset import decode
 from windrow.model import ArchivePlace
 from windrow.stores.archive.view import open_response
 

@@ -9,8 +9,8 @@ from datetime import UTC
 
 from windrow.collections.pages.code import Mime
 from windrow.collections.pages.reading.link import Link, LinkClassifier, LinkTarget, count, indexiness, links
-from windrow.formats.html import Outline, PageHead, PageLocation, headline, main_content, read, table_row, unseen
-from windrow.formats.html.mark import LEVELS
+from windrow.content import Outline, PageHead, PageLocation, headline, main_content, read, table_row, unseen
+from windrow.content.outline import LEVELS
 from windrow.formats.language import normal
 from windrow.formats.moment import written
 from windrow.model import Finding

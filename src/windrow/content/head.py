@@ -1,0 +1,469 @@
+"""What a page says of itself: in its head, as JSON-LD in the words of schema.org, and by the dates that it shows."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import deque
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from html import unescape
+from typing import TYPE_CHECKING, Any
+
+from windrow.content.tree import search
+from windrow.formats.moment import written
+
+if TYPE_CHECKING:
+    from selectolax.lexbor import LexborHTMLParser, LexborNode
+
+_LONGEST_SCRIPT = 1 << 20  # characters of one script
+_DEEPEST = 12
+_MOST = 5_000  # things of a page
+_ARTICLE = re.compile(r"article|posting|report$|^review|recipe|howto", re.IGNORECASE)
+_SITE = re.compile(r"^website$", re.IGNORECASE)
+_PAGE = re.compile(r"page$|creativework$|videoobject|podcastepisode|event$", re.IGNORECASE)
+_LISTS = frozenset((
+    "itemListElement", "hasPart", "blogPost", "comment", "review", "isRelatedTo", "relatedLink", "citation",
+    "suggestedAnswer", "breadcrumb",
+))  # fmt: skip
+"""Properties that name other things than the page."""
+_DATE = re.compile(r'"(datePublished|dateModified)"\s*:\s*"([^"]{4,40})"')
+_OPENING = re.compile(r"\s*(?://<!\[CDATA\[|<!\[CDATA\[|<!--)")
+_CLOSINGS = ("//]]>", "]]>", "-->")
+
+Thing = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class StructuredData:
+    """What the thing that a page is about says of itself, as written; empty where it says nothing."""
+
+    headline: str = ""
+    authors: tuple[str, ...] = ()
+    published: str = ""
+    modified: str = ""
+    description: str = ""
+    image: str = ""
+    language: str = ""
+    keywords: tuple[str, ...] = ()
+    sites: tuple[str, ...] = ()
+    """Names of the site and of who publishes it."""
+
+
+def linked(scripts: Sequence[str]) -> StructuredData:
+    """Read the JSON-LD of a page; of what is broken, the dates.
+
+    >>> linked(['{"@type": "NewsArticle", "headline": "Tea", "author": {"name": "Ann"}}']).authors
+    ('Ann',)
+    """
+    if not scripts:
+        return StructuredData()
+    known: dict[str, Thing] = {}
+    things = list(_all(scripts, known))
+    loose = dict(reversed(_DATE.findall("\n".join(scripts)))) if not things else {}
+    about = next((one for one in things if _is(one, _ARTICLE)), None)
+    if about is None:
+        about = next((one for one in things if _is(one, _PAGE)), {})
+    names = [name for one in things if _is(one, _SITE) for name in _names(one, known)]
+    keywords = [part.strip() for word in _texts(about.get("keywords")) for part in word.split(",")]
+    return StructuredData(
+        _first(about, "headline") or (_first(about, "name") if _is(about, _ARTICLE) else ""),
+        tuple(dict.fromkeys(name for what in ("author", "creator") for name in _names(about.get(what), known))),
+        _first(about, "datePublished", "dateCreated", "uploadDate") or loose.get("datePublished", ""),
+        _first(about, "dateModified") or loose.get("dateModified", ""),
+        _first(about, "description"),
+        next(iter(_images(about.get("image"), known)), ""),
+        _first(about, "inLanguage"),
+        tuple(dict.fromkeys(filter(None, keywords))),
+        tuple(dict.fromkeys([*names, *_names(about.get("publisher"), known)])),
+    )
+
+
+def _all(scripts: Sequence[str], known: dict[str, Thing]) -> Iterator[Thing]:
+    """Yield the things that scripts name, but for those that the page only lists; note all by their `@id`."""
+    left = _MOST
+    for script in scripts:
+        try:
+            read = json.loads(_uncommented(script[:_LONGEST_SCRIPT]), strict=False)
+        except (ValueError, RecursionError):
+            continue
+        waiting = deque([(read, 0)])
+        while waiting and left:
+            thing, depth = waiting.popleft()
+            if isinstance(thing, list) and depth < _DEEPEST:
+                waiting += [(one, depth + 1) for one in thing[:left]]
+            elif isinstance(thing, dict):
+                left -= 1
+                name = thing.get("@id")
+                if isinstance(name, str) and len(thing) > 1:
+                    known.setdefault(name, thing)
+                if "@type" in thing:
+                    yield thing
+                inner = [one for what, one in thing.items() if what not in _LISTS and isinstance(one, dict | list)]
+                waiting += [(one, depth + 1) for one in inner if depth < _DEEPEST]
+
+
+def _uncommented(script: str) -> str:
+    """Return a script without the marks of a comment or CDATA section around all of it."""
+    if opening := _OPENING.match(script):
+        script = script[opening.end() :]
+    end = script.rstrip()
+    closing = next((mark for mark in _CLOSINGS if end.endswith(mark)), "")
+    return end.removesuffix(closing) if closing else script
+
+
+def _is(thing: Thing, kind: re.Pattern[str]) -> bool:
+    return any(kind.search(one.rpartition("/")[2]) for one in _texts(thing.get("@type")))
+
+
+def _texts(value: Any) -> list[str]:
+    return [one for one in (value if isinstance(value, list) else [value]) if isinstance(one, str)]
+
+
+def _first(thing: Thing, *names: str) -> str:
+    for name in names:
+        for one in _texts(thing.get(name)):
+            if text := _clean(one):
+                return text
+    return ""
+
+
+def _clean(text: str) -> str:
+    text = " ".join(unescape(text[:10_000]).split())
+    return text.encode("utf-8", "replace").decode()
+
+
+def _names(value: Any, known: dict[str, Thing]) -> Iterator[str]:
+    """Yield the names of persons or organisations, told as texts, things, or references to things."""
+    for one in (value if isinstance(value, list) else [value])[:100]:
+        if isinstance(one, str):
+            yield _clean(one)
+        elif isinstance(one, dict):
+            thing = one if "name" in one else known.get(str(one.get("@id")), one)
+            yield from filter(None, map(_clean, _texts(thing.get("name"))))
+
+
+def _images(value: Any, known: dict[str, Thing]) -> Iterator[str]:
+    for one in (value if isinstance(value, list) else [value])[:10]:
+        thing = known.get(str(one.get("@id")), one) if isinstance(one, dict) and "url" not in one else one
+        told = _texts([thing.get("url"), thing.get("contentUrl")] if isinstance(thing, dict) else thing)
+        yield from (text for text in map(_clean, told) if text)
+
+
+DATED = "time[datetime], .dt-published, .dt-updated, [itemprop~=datePublished], [itemprop~=dateModified]"
+"""Selects the elements that hold them: HTML's `time`, microformats2 (h-entry), microdata."""
+_LONGEST_DATE = 60  # characters of a date
+
+
+def published_dates(tree: LexborHTMLParser, elements: Sequence[LexborNode]) -> Iterator[str]:
+    """Yield what may be the date of publication, the most trusted first; `elements` are those that `DATED` selects.
+
+    `dt-published` counts where all of a page agree, since a list of entries has one for each; so does `itemprop`. A
+    `time` in an article's header counts where it is the only article, or its header holds an `h1`. What else there is
+    of `time` counts where it is one, or all of a page agree.
+    """
+    yield _only_value(elements, "itemprop", "datePublished")
+    yield _only_value(elements, "class", "dt-published")
+    times = [element for element in elements if element.tag == "time" and "datetime" in element.attributes]
+    if times:
+        yield _in_article_header(tree)
+        values = [value for value in map(_value, times) if written(value)]
+        if len({written(value) for value in values}) == 1:
+            yield values[0]
+
+
+def modified_dates(elements: Sequence[LexborNode]) -> Iterator[str]:
+    """Yield what may be the date of the last change, the most trusted first."""
+    yield _only_value(elements, "itemprop", "dateModified")
+    yield _only_value(elements, "class", "dt-updated")
+
+
+def _only_value(elements: Sequence[LexborNode], attribute: str, word: str) -> str:
+    """Return the date in the elements that have this word in the attribute; empty if they do not agree."""
+    values = {_value(element) for element in elements if word in (element.attributes.get(attribute) or "").split()}
+    return values.pop() if len(values) == 1 else ""
+
+
+def _in_article_header(tree: LexborHTMLParser) -> str:
+    time = tree.css_first("article header time[datetime]")
+    if time is not None and len(tree.css("article")) > 1:
+        time = tree.css_first("article header:has(h1) time[datetime]")
+    return _value(time) if time is not None else ""
+
+
+def _value(element: LexborNode) -> str:
+    """Return a date as it is written for machines, else as it is shown."""
+    attributes = element.attributes
+    date = (
+        attributes.get("datetime")
+        or attributes.get("content")
+        or attributes.get("value")
+        or attributes.get("title")
+        or element.text()
+        or ""
+    )
+    return " ".join(date[:_LONGEST_DATE].split())
+
+
+_FEEDS = frozenset({"application/rss+xml", "application/atom+xml", "application/feed+json", "application/rdf+xml"})
+_JSON_LD = "application/ld+json"
+_ASKS = re.compile(r"no(?:index|ne\b)|unavailable_after", re.IGNORECASE)
+_PAGES = frozenset({"text/html", "application/xhtml+xml"})
+RELATIONS = frozenset({"next", "prev", "previous", "alternate", "start", "index", "contents", "up"})
+"""Relations to other pages that a reader may go on to."""
+_ICONS = frozenset({"icon", "apple-touch-icon", "apple-touch-icon-precomposed", "mask-icon"})
+_LONGEST = 10_000  # characters of one value
+_PUBLISHED = (
+    "article:published_time", "og:article:published_time", "og:published_time", "article:published", "og:pubdate",
+    "article:post_date", "datepublished", "rnews:datepublished", "publishdate", "publish-date", "publish_date",
+    "publication_date", "publication-date", "publicationdate", "article.published", "article_date_original",
+    "originalpublicationdate", "pubdate", "parsely-pub-date", "sailthru.date", "cxenseparse:recs:publishtime",
+    "shareaholic:article_published_time", "citation_publication_date", "citation_online_date", "citation_date",
+    "dc.date.issued", "dcterms.issued", "dcterms.created", "dc.date.created", "dc.date", "dcterms.date", "dcterm.date",
+    "displaydate", "date", "article:created_time", "created", "article-publish-date", "release_date",
+    "published-date", "published_date", "published-time", "published_time", "w-published-date",
+)  # fmt: skip
+"""Names that pages tell their date by, the plainest first."""
+_MODIFIED = (
+    "article:modified_time", "og:article:modified_time", "og:updated_time", "article:modified", "datemodified",
+    "article.updated", "lastmod", "dcterms.modified", "dc.date.modified",
+)  # fmt: skip
+_AUTHORS = (
+    "author", "article:author", "og:article:author", "article:author_name", "article.author", "authors", "byl",
+    "byline", "parsely-author", "sailthru.author", "dc.creator", "dcterms.creator", "dc.creator.name",
+    "citation_author", "rbauthors", "shareaholic:article_author_name", "cxenseparse:author",
+)  # fmt: skip
+_AUTHOR = frozenset(_AUTHORS)
+_KEYWORDS = frozenset((
+    "article:tag", "og:article:tag", "article:section", "news_keywords", "keywords", "parsely-tags",
+    "sailthru.tags", "parsely-section",
+))  # fmt: skip
+_OF_HEAD = frozenset(("meta", "link", "base", "script"))
+_SOUGHT = f"{', '.join(sorted(_OF_HEAD))}, {DATED}"
+
+_Attributes = Mapping[str, str | None]
+_Link = tuple[list[str], _Attributes]
+"""The relations and the attributes of a `link`."""
+
+
+@dataclass(frozen=True, slots=True)
+class FeedLink:
+    """A feed that the page offers."""
+
+    type: str
+    href: str
+    title: str
+
+
+@dataclass(frozen=True, slots=True)
+class Translation:
+    """The page in another language, or the one to choose it from (`x-default`)."""
+
+    language: str
+    href: str
+    title: str
+
+
+@dataclass(frozen=True, slots=True)
+class Related:
+    """Another page that this one names as its relation, such as `next`; `refresh` where it leads on by itself."""
+
+    rel: str
+    href: str
+    title: str
+
+
+@dataclass(frozen=True, slots=True)
+class PageHead:
+    """What a page says of itself; an empty string where it says nothing. Addresses are as written."""
+
+    title: str = ""
+    description: str = ""
+    language: str = ""
+    """The `lang` of the root, as written."""
+    canonical: str = ""
+    """The first address that it names as its own; `canonicals` has all of them."""
+    canonicals: tuple[str, ...] = ()
+    base: str = ""
+    """What relative addresses start from, where it is not the page's own address."""
+    robots: frozenset[str] = frozenset()
+    """The directives of `meta name=robots`, in lower case."""
+    asks: tuple[tuple[str, str], ...] = ()
+    """Name and content of every `meta` that may hold such directives, for all robots or for one of them."""
+    published: str = ""
+    """A date that can be read, as written, of the head or else of the body; so is `modified`."""
+    modified: str = ""
+    writers: tuple[tuple[str, str], ...] = ()
+    """Name and content of every `meta` that may name an author, in order."""
+    named: tuple[tuple[str, str], ...] = ()
+    """The first content of every other `meta`, by its name in lower case; those of `robots` joined by commas."""
+    linked: StructuredData = field(default_factory=StructuredData)
+    """What its JSON-LD says."""
+    graph: tuple[tuple[str, str], ...] = ()
+    """OpenGraph and article properties, as written, in order."""
+    feeds: tuple[FeedLink, ...] = ()
+    icons: tuple[str, ...] = ()
+    """Addresses of the site's pictures of itself."""
+    translations: tuple[Translation, ...] = ()
+    related: tuple[Related, ...] = ()
+    json_ld: str = ""
+    """The text of all JSON-LD."""
+
+    @property
+    def authors(self) -> tuple[str, ...]:
+        """Return the names that JSON-LD has, else those of the most trusted `meta` that has any but an address."""
+        if self.linked.authors:
+            return self.linked.authors
+        for name in _AUTHORS:
+            if values := [value for key, value in self.writers if key == name and "://" not in value]:
+                return tuple(dict.fromkeys(values))
+        return ()
+
+    @property
+    def keywords(self) -> tuple[str, ...]:
+        """Return keywords, tags and sections, each once."""
+        written_by = [*self.graph, *self.named]
+        words = [word.strip() for key, value in written_by if key in _KEYWORDS for word in value.split(",")]
+        first_spelling: dict[str, str] = {}
+        for word in filter(None, (*words, *self.linked.keywords)):
+            first_spelling.setdefault(word.casefold(), word)
+        return tuple(first_spelling.values())
+
+    def property(self, name: str) -> str:
+        """Return the first OpenGraph property of this name, such as `og:title`; empty where there is none."""
+        return next((value for key, value in self.graph if key == name and value), "")
+
+
+def head(tree: LexborHTMLParser) -> PageHead:
+    """Read what a page says of itself, wherever in the page it says it."""
+    named: dict[str, str] = {}
+    graph: list[tuple[str, str]] = []
+    writers: list[tuple[str, str]] = []
+    links: list[_Link] = []
+    base = ""
+    scripts: list[str] = []
+    refreshed: list[Related] = []
+    dates: list[LexborNode] = []
+    for node in search(tree, _SOUGHT):  # once takes less than all that is done with what it yields
+        tag, attributes = node.tag, node.attributes
+        if tag == "meta":
+            _meta(attributes, named, graph, writers)
+            if "http-equiv" in attributes and (href := refresh(attributes)):
+                refreshed.append(Related("refresh", href, ""))
+        elif tag == "link":
+            links.append(((attributes.get("rel") or "").lower().split(), attributes))
+        elif tag == "base":
+            base = base or _text(attributes, "href")
+        elif tag == "script" and _essence(attributes) == _JSON_LD and (script := node.text()):
+            scripts.append(script)
+        if tag not in _OF_HEAD or "itemprop" in attributes:
+            dates.append(node)
+    data = linked(scripts)
+    properties = dict(reversed([*graph, *named.items()]))
+    root = tree.css_first("html")
+    canonicals = tuple(filter(None, (_text(attributes, "href") for rel, attributes in links if "canonical" in rel)))
+    return PageHead(
+        title=_title(tree),
+        description=named.get("description", ""),
+        language=_text(root.attributes, "lang") if root is not None else "",
+        canonical=next(iter(canonicals), ""),
+        canonicals=canonicals,
+        base=base,
+        robots=frozenset(word.strip().lower() for word in named.get("robots", "").split(",") if word.strip()),
+        asks=tuple(meta for meta in named.items() if _ASKS.search(meta[1])),
+        published=_stated(data.published, _PUBLISHED, properties) or dated(published_dates(tree, dates)),
+        modified=_stated(data.modified, _MODIFIED, properties) or dated(modified_dates(dates)),
+        writers=tuple(writers),
+        named=tuple(named.items()),
+        linked=data,
+        graph=tuple(graph),
+        feeds=tuple(_feeds(links)),
+        icons=tuple(_icons(links)),
+        translations=tuple(_translations(links)),
+        related=(*refreshed, *_related(links)),
+        json_ld="\n".join(scripts),
+    )
+
+
+def _stated(linked_date: str, names: Sequence[str], properties: Mapping[str, str]) -> str:
+    """Return the date that JSON-LD has, else that of the first `meta` of these names that has one."""
+    return dated((linked_date, *filter(None, map(properties.get, names))))
+
+
+def dated(texts: Iterable[str]) -> str:
+    """Return the first of these that is a date; empty where none is."""
+    return next((text for text in texts if text and written(text)), "")
+
+
+def _essence(attributes: _Attributes) -> str:
+    """Return the media type that an element names, without parameters."""
+    return (attributes.get("type") or "").partition(";")[0].strip().lower()
+
+
+def _text(attributes: _Attributes, name: str) -> str:
+    return " ".join((attributes.get(name) or "")[:_LONGEST].split())
+
+
+def _meta(
+    attributes: _Attributes,
+    named: dict[str, str],
+    graph: list[tuple[str, str]],
+    writers: list[tuple[str, str]],
+) -> None:
+    content = attributes.get("content")
+    if not content:
+        return
+    content = " ".join(content[:_LONGEST].split())
+    key = (attributes.get("property") or attributes.get("name") or "").strip().lower()
+    if key in _AUTHOR:
+        writers.append((key, content))  # several authors have an element each
+    if key.startswith(("og:", "article:", "twitter:")):
+        graph.append((key, content))
+    elif key:
+        # several robots elements add up; of the rest the first counts
+        known = named.get(key)
+        named[key] = content if known is None else f"{known},{content}" if key == "robots" else known
+
+
+def _title(tree: LexborHTMLParser) -> str:
+    node = tree.css_first("head > title") or tree.css_first("title")
+    return " ".join((node.text() or "")[:_LONGEST].split()) if node is not None else ""
+
+
+def _feeds(links: Sequence[_Link]) -> Iterator[FeedLink]:
+    for relations, attributes in links:
+        if "alternate" in relations and (kind := _essence(attributes)) in _FEEDS and attributes.get("href"):
+            yield FeedLink(kind, _text(attributes, "href"), _text(attributes, "title"))
+
+
+def refresh(attributes: _Attributes) -> str:
+    """Return the address that a `meta http-equiv=refresh` leads to (HTML standard, 4.2.5.3); empty where to none."""
+    if (attributes.get("http-equiv") or "").strip().lower() != "refresh":
+        return ""
+    before, mark, rest = (attributes.get("content") or "")[:_LONGEST].partition("=")
+    return rest.strip().strip("'\"") if mark and before.strip().lower().endswith("url") else ""
+
+
+def _related(links: Sequence[_Link]) -> Iterator[Related]:
+    """Yield other pages; feeds, translations, icons and the canonical address are told apart from them."""
+    for relations, attributes in links:
+        if RELATIONS.isdisjoint(relations) or attributes.get("hreflang"):
+            continue
+        is_page = not attributes.get("type") or _essence(attributes) in _PAGES
+        if is_page and (href := _text(attributes, "href")):
+            relation = next(relation for relation in relations if relation in RELATIONS)
+            yield Related(relation, href, _text(attributes, "title"))
+
+
+def _icons(links: Sequence[_Link]) -> Iterator[str]:
+    for relations, attributes in links:
+        if not _ICONS.isdisjoint(relations) and (href := _text(attributes, "href")):
+            yield href
+
+
+def _translations(links: Sequence[_Link]) -> Iterator[Translation]:
+    for relations, attributes in links:
+        if "alternate" not in relations or not attributes.get("hreflang") or not attributes.get("href"):
+            continue
+        if _essence(attributes) not in _FEEDS:
+            yield Translation(_text(attributes, "hreflang"), _text(attributes, "href"), _text(attributes, "title"))

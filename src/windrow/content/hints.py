@@ -1,0 +1,132 @@
+"""What the head, the address and the names that authors give to elements say of a page, before its text is looked at.
+
+Authors name the parts of a page for themselves, and use a small vocabulary for it: `nav`, `site-footer`,
+`postContent`, `related-items`. The words are put in groups, a bit each, so that the names of an element become one
+integer and those of all its ancestors another.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+TYPES = ("article|blogposting|report", "product|offer", "itemlist", "discussionforum|qapage|comment",
+         "faqpage|question", "person|profile", "breadcrumb", "website|webpage", "collectionpage",
+         "organization|business")  # fmt: skip
+"""Of schema.org, by family."""
+ADDRESSES = (r"forum|thread|topic|discuss|community|viewtopic|/t/|/questions?/|comments|board",
+             r"/products?/|/p/|/dp/|/item|/itm|-p-|/shop/|sku",
+             r"/collections?/|/category|/categories|/c/|/tag|/shop|/browse|/list|/search|/best",
+             r"docs?[./]|/docs|documentation|/api|reference|manual|/guide|learn|help|support",
+             r"/blog|/news|/article|/\d{4}/\d\d|/post|/story|/stories",
+             r"\?")  # fmt: skip
+"""Words in addresses that tell of forums, products, collections, documentation and articles; and a query."""
+
+_TYPES = [re.compile(each) for each in TYPES]
+_ADDRESSES = [re.compile(each) for each in ADDRESSES]
+_TYPE = re.compile(r'"@type"\s*:\s*(?:"([^"]{1,80})"|\[([^\]]{1,200})\])')
+_KINDS = {"website": 1, "article": 2, "product": 3}
+
+
+@dataclass(frozen=True, slots=True)
+class PageHint:
+    """What the head and the address say of a page's kind; all of it may be missing."""
+
+    kind: int = 0
+    """Of OpenGraph: 0 none, 1 website, 2 article, 3 product, 4 another."""
+    types: int = 0
+    """Of schema.org, named in JSON-LD: a bit for each of `TYPES`."""
+    steps: int = 0
+    """In the address's path."""
+    digits: int = 0
+    """In the address's path."""
+    address: int = 0
+    """A bit for each of `ADDRESSES`."""
+
+
+def hint(url: str, kind: str | None, json_ld: str) -> PageHint:
+    """Gather what the address, `og:type` and the JSON-LD of a page say of its kind.
+
+    >>> hint("http://a.example/forum/t/9?x=1", "article", '{"@type": "Product"}')
+    PageHint(kind=2, types=2, steps=3, digits=1, address=33)
+    """
+    types = " ".join(one or many for one, many in _TYPE.findall(json_ld)).lower()
+    where = url.partition("://")[2].partition("#")[0].lower()
+    path = where.partition("?")[0].partition("/")[2].strip("/")
+    word = (kind or "").strip().lower()
+    return PageHint(
+        0 if not word else _KINDS.get(word, 3 if "product" in word else 4),
+        sum(1 << at for at, each in enumerate(_TYPES) if types and each.search(types)),
+        path.count("/") + 1 if path else 0,
+        sum(map(str.isdigit, path)),
+        sum(1 << at for at, each in enumerate(_ADDRESSES) if each.search(where)),
+    )
+
+
+GROUPS = {
+    "nav": "nav navbar navigation navi menu menus submenu megamenu topnav subnav tabs breadcrumb breadcrumbs crumb"
+    " topbar toolbar dropdown skip hamburger flyout",
+    "head": "header masthead head banner hero top logo branding brand",
+    "foot": "footer foot bottom colophon copyright legal contentinfo",
+    "side": "sidebar side aside rail widget widgets secondary complementary sidenav",
+    "share": "share sharing social socials follow addthis facebook twitter pinterest linkedin whatsapp",
+    "sponsor": "ad ads advert advertisement adsense sponsor sponsored promo promotion promoted outbrain taboola upsell",
+    "related": "related recommend recommended recommendations recommendation more similar also popular trending recent"
+    " latest recirc readnext next prev previous pager pagination paging viewed suggested suggestions teaser teasers",
+    "carousel": "carousel slider slick swiper slide slides slideshow gallery",
+    "consent": "cookie cookies consent gdpr onetrust privacy ccpa cmp optanon",
+    "modal": "modal popup overlay dialog lightbox tooltip tooltips toast drawer offcanvas interstitial notification"
+    " notice alert",
+    "form": "form newsletter subscribe subscription signup login signin register search searchbox input email field",
+    "filter": "filter filters facet facets refine refinement refinements sort sorting select option options",
+    "cart": "cart checkout basket wishlist minicart buy buybox bag shipping delivery payment",
+    "comment": "comment comments disqus respond reply replies commentlist",
+    "post": "post posts message messages thread topic bbp forum discussion answer answers question bbcode postbody",
+    "article": "article story entry blog news rte richtext prose markdown wysiwyg articlebody text copy body paragraph"
+    " cms mw",
+    "content": "content main primary page contents maincontent detail details overview about intro",
+    "description": "description desc summary excerpt abstract lead",
+    "product": "product products item items sku pdp spec specs specification specifications feature features variant",
+    "price": "price prices pricing offer offers sale discount",
+    "card": "card cards tile tiles grid list listing listings results result collection row col",
+    "review": "review reviews rating ratings star stars testimonial testimonials",
+    "byline": "meta byline author authors date time timestamp published publish info credit credits bio avatar",
+    "user": "user username profile member account",
+    "tag": "tags tag category categories label labels badge badges chip",
+    "contents": "toc tableofcontents anchor anchors outline jump",
+    "hidden": "hidden hide sr visuallyhidden screenreader offscreen invisible collapse collapsed closed none print",
+    "code": "code highlight snippet hljs prism codehilite syntax",
+    "accordion": "faq faqs accordion collapsible panel tabpanel expandable",
+    "title": "title headline heading subtitle subheading name",
+    "media": "image img figure caption video photo media thumb thumbnail icon svg",
+    "button": "button btn buttons cta link links",
+    "action": "edit editsection action actions control controls tool tools vote votes like likes",
+    "locale": "lang language languages locale country currency region translate",
+}
+
+BIT = {group: 1 << at for at, group in enumerate(GROUPS)}
+
+_WORD: dict[bytes, int] = {}
+for _group, _words in GROUPS.items():
+    for _word in _words.encode().split():
+        _WORD[_word] = _WORD.get(_word, 0) | BIT[_group]
+
+_SPLIT = re.compile(rb"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
+_LETTERS = bytes(code if code > 127 or chr(code).isalpha() else 32 for code in range(256))
+_LONGEST = 300
+
+
+def groups(names: bytes) -> int:
+    """Return the groups, one bit each, that the words within these names, in UTF-8, belong to.
+
+    Only the first 300 bytes count.
+
+    >>> groups(b"siteNav main-menu") == BIT["nav"] | BIT["content"]
+    True
+    """
+    names = names[:_LONGEST]
+    words = names.translate(_LETTERS).split() if names.islower() else map(bytes.lower, _SPLIT.findall(names))
+    found = 0
+    for word in words:
+        found |= _WORD.get(word, 0)
+    return found

@@ -1,0 +1,352 @@
+"""Write a page's outline while its tags are walked over."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from unicodedata import is_normalized, normalize
+
+from windrow.content.outline import BODY, Anchor, Blocks, Boxes, Outline, PageLocation, Shape, attribute, unescaped
+
+_HREF, _REL, _ALT, _SRC = b' href="', b' rel="', b' alt="', b' src="'
+_REFERS = {b"area": _HREF, b"form": b' action="', b"object": b' data="'}
+_DEEPEST = 200
+_START, _END = b"\x02", b"\x03"
+"""In a line: where a span or link begins that is shown apart if it follows another one, and where one ends."""
+_BORDERS = re.compile("\x03[\x02\x03]*\x02")
+_APART = re.compile(r"(?<=[^\s(\[{«“\u2018¿¡/\x01])\x01+(?![\s)\]}»”\u2019,.;:!?%…/\x01])")
+_INITIAL = re.compile(r"\b([^\W\d_])\x01+(?=[^\W\d_])")
+_UNSPACED = re.compile("[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]+")
+"""Scripts that are written without spaces: a word has about two signs, or four letters."""
+_LETTERED = "\u3040"
+_IN_LINE = frozenset(("p", "h1", "h2", "h3", "h4", "h5", "h6"))
+_CODE, _HEADLINE = int(PageLocation.CODE), int(PageLocation.HEADLINE)
+
+_Row = tuple[str, int, int, int, int, int, str, int, bytes]
+"""A box, in the order of the columns of `Boxes` but for `last`."""
+_TextRow = tuple[str, int, int, int, int, int]
+"""A block, in the order of the columns of `Blocks`."""
+
+
+class OpenWords:
+    """Words that are gathered while something is open in the line."""
+
+    __slots__ = ("headline", "number", "spare", "start", "tag", "where", "words")
+
+    def __init__(self, start: int, tag: bytes = b"", number: int = 0, where: int = 0) -> None:
+        """Begin with this part of the line."""
+        self.start = start
+        self.tag = tag
+        self.number = number
+        self.where = where
+        self.words: list[str] = []
+        self.headline = False
+        self.spare = ""
+
+    def take(self, parts: list[bytes]) -> int:
+        """Take what has been written in the line; return how many words that were."""
+        start = self.start
+        text = line(parts[start] if start == len(parts) - 1 else b"".join(parts[start:]))
+        found = text.split()
+        self.start = 0
+        self.words += found
+        return len(found) if text.isascii() else _count(found)
+
+
+class OutlineBuilder:
+    """What has been laid flat so far, and what is open in the line: a block, an anchor, code, a quotation."""
+
+    __slots__ = (
+        "_anchor", "_anchors", "_blocks", "_code", "_code_texts", "_components", "_deep", "_last", "_lines", "_linked",
+        "_links", "_paths", "_quote", "_quote_texts", "_rows", "_stack", "gap", "left", "parts",
+    )  # fmt: skip
+
+    def __init__(self) -> None:
+        """Begin with the body's box."""
+        self.parts: list[bytes] = []
+        """Of the line of text that is being written, as they stand in the markup."""
+        self.gap = b" "
+        """What parts words in the line."""
+        self.left: Callable[[], int] = int
+        """Says how many tags are still to be walked over."""
+        self._blocks: list[_TextRow] = []
+        self._code_texts: dict[int, list[str]] = {}
+        self._quote_texts: dict[int, list[str]] = {}
+        self._anchors: list[Anchor] = []
+        self._lines: list[bytes] = []
+        self._paths: dict[tuple[int, str], int] = {(-1, BODY.kind): 0}
+        self._rows: list[_Row] = [("body", -1, 0, 0, 0, 0, BODY.kind, 0, b"body")]
+        self._last = [0]
+        self._stack = [0]
+        self._deep = 0
+        self._components: list[bool] = []
+        self._anchor: OpenWords | None = None
+        self._code: OpenWords | None = None
+        self._quote: OpenWords | None = None
+        self._linked = self._links = 0
+
+    def done(self) -> Outline:
+        """Return what was laid flat."""
+        self.border()
+        while len(self._stack) > 1:
+            self.close()
+        self._last[0] = len(self._blocks)
+        tag, up, depth, marks, names, path, kind, first, start = map(list, zip(*self._rows, strict=True))
+        boxes = Boxes(tag, up, depth, marks, names, path, kind, first, self._last, start)
+        if not self._blocks:
+            return Outline(boxes, Blocks(), self._anchors)
+        text, words, linked, links, box, end = map(list, zip(*self._blocks, strict=True))
+        blocks = Blocks(text, words, linked, links, box, end, self._code_texts, self._quote_texts)
+        return Outline(boxes, blocks, self._anchors)
+
+    def space(self, _tag: bytes = b"", _shape: Shape = BODY) -> None:
+        """Part words, if not in code."""
+        if self.parts:
+            self.parts.append(self.gap)
+
+    def border(self, _tag: bytes = b"", _shape: Shape = BODY) -> None:
+        """End the block."""
+        if self.parts or self._lines:
+            self._flush()
+
+    def open(self, tag: bytes, shape: Shape) -> None:
+        """Open a box."""
+        if self.parts or self._lines:
+            self._flush()
+        rows, stack = self._rows, self._stack
+        depth = len(stack)
+        if depth > _DEEPEST:
+            self._deep += 1
+            return
+        name, own, names, kind = shape
+        up = stack[-1]
+        over = rows[up]
+        marks, paths, step = over[3] | own, self._paths, (over[5], kind)
+        path = paths.get(step)
+        if path is None:
+            path = paths[step] = len(paths)
+        if self._code:
+            marks |= _CODE
+        if self._anchor and own & _HEADLINE:
+            self._anchor.headline = True
+        stack.append(len(rows))
+        self._last.append(0)
+        rows.append((name, up, depth, marks, names, path, kind, len(self._blocks), tag))
+
+    def close(self, _tag: bytes = b"", _shape: Shape = BODY) -> None:
+        """Close the innermost box; one that held no text is forgotten."""
+        if self.parts or self._lines:
+            self._flush()
+        if self._deep:
+            self._deep -= 1
+        elif len(self._stack) > 1:
+            box = self._stack.pop()
+            last = len(self._blocks)
+            if self._rows[box][7] == last:
+                del self._rows[box:], self._last[box:]
+            else:
+                self._last[box] = last
+
+    def open_component(self, tag: bytes, shape: Shape) -> None:
+        """Open an element that the page has made itself: a box, but in the line of a paragraph."""
+        boxed = self._rows[self._stack[-1]][0] not in _IN_LINE
+        self._components.append(boxed)
+        if boxed:
+            self.open(tag, shape)
+
+    def close_component(self, tag: bytes = b"", shape: Shape = BODY) -> None:
+        """Close what the page has made itself."""
+        if self._components and self._components.pop():
+            self.close(tag, shape)
+
+    def apart(self, _tag: bytes = b"", _shape: Shape = BODY) -> None:
+        """Begin an element that is shown apart from one beside it."""
+        if self.parts and self.gap:
+            self.parts.append(_START)
+
+    def end_apart(self, _tag: bytes = b"", _shape: Shape = BODY) -> None:
+        """End such an element."""
+        if self.parts and self.gap:
+            self.parts.append(_END)
+
+    def form(self, tag: bytes, shape: Shape) -> None:
+        """Open a box that refers to something."""
+        self.refer(tag, shape)
+        self.open(tag, shape)
+
+    def line(self, _tag: bytes = b"", _shape: Shape = BODY) -> None:
+        """End a line within the block."""
+        if self.parts:
+            self._pause()
+            self._lines.append(b"".join(self.parts))
+            self.parts.clear()
+
+    def refer(self, tag: bytes, _shape: Shape) -> None:
+        """Note what an element of the line refers to; a picture's text stands for an anchor's that has none."""
+        self.space()
+        name = tag.partition(b" ")[0]
+        anchor = self._anchor
+        if name == b"img":
+            spare = attribute(tag, _ALT)
+            if anchor is not None and not anchor.spare:
+                anchor.spare = spare
+            if _SRC in tag and b' src="data:' not in tag:
+                self._anchors.append(Anchor("img", attribute(tag, _SRC), "", _tidy(spare), self._where(), False))
+            return
+        opening = _REFERS.get(name, _SRC)
+        if opening in tag:
+            href, spare = attribute(tag, opening), _label(tag) or attribute(tag, _ALT)
+            self._anchors.append(Anchor(name.decode(), href, attribute(tag, _REL), _tidy(spare), self._where(), False))
+
+    def anchor(self, tag: bytes, _shape: Shape) -> None:
+        """Open an anchor."""
+        if self._anchor is not None:
+            self.end_anchor()
+        if self.parts and self.gap:
+            self.parts.append(_START)
+        if _HREF in tag:
+            self._links += 1
+            self._anchor = OpenWords(len(self.parts), tag, len(self._anchors), self._where())
+
+    def end_anchor(self, _tag: bytes = b"", _shape: Shape = BODY) -> None:
+        """Close an anchor."""
+        run = self._anchor
+        if run is not None:
+            tag, start = run.tag, run.start
+            self._linked += run.take(self.parts)
+            if _points(run, self._rows[self._stack[-1]]):
+                del self.parts[start:]
+            text = " ".join(run.words) or _tidy(_label(tag) or run.spare)
+            rel = attribute(tag, _REL) if _REL in tag else ""
+            made = Anchor("a", attribute(tag, _HREF), rel, text, run.where, run.headline)
+            self._anchors.insert(run.number, made)
+            self._anchor = None
+        self.parts.append(self.gap and _END)  # so that the block ends here, even one without text
+
+    def mark_up(self, tag: bytes, _shape: Shape) -> None:
+        """Open code or a quotation in the line."""
+        if _quotes(tag):
+            self._quote = self._marked(self._quote)
+        else:
+            self._code = self._marked(self._code)
+            self.gap = b""
+
+    def end_mark_up(self, tag: bytes, _shape: Shape) -> None:
+        """Close code or a quotation."""
+        if _quotes(tag):
+            self._quote = self._unmarked(self._quote, self._quote_texts)
+        else:
+            self._code = self._unmarked(self._code, self._code_texts)
+            self.gap = b"" if self._code else b" "
+
+    def _marked(self, run: OpenWords | None) -> OpenWords:
+        """Open code or a quotation; one within its like is only counted."""
+        if run is None:
+            return OpenWords(len(self.parts))
+        run.number += 1
+        return run
+
+    def _unmarked(self, run: OpenWords | None, found: dict[int, list[str]]) -> OpenWords | None:
+        if run is not None and run.number:
+            run.number -= 1
+            return run
+        if run is not None:
+            run.take(self.parts)
+            if run.words:
+                found.setdefault(len(self._blocks), []).append(" ".join(run.words))
+        return None
+
+    def _where(self) -> int:
+        return self._rows[self._stack[-1]][3] | (_CODE if self._code else 0)
+
+    def _pause(self) -> None:
+        """Let what is open in the line take its text, since the line ends."""
+        if self._anchor is not None:
+            self._linked += self._anchor.take(self.parts)
+        for run in (self._code, self._quote):
+            if run is not None:
+                run.take(self.parts)
+
+    def _flush(self) -> None:
+        """End the block, if it holds any text; a link's text goes on in the next one, code and quotations do not."""
+        parts, lines = self.parts, self._lines
+        if self._anchor or self._code or self._quote:
+            self._pause()
+            for run in (self._code, self._quote):
+                if run is not None:
+                    run.words.clear()
+        text = line(parts[0] if len(parts) == 1 else b"".join(parts))
+        box = self._stack[-1]
+        if self._rows[box][0] == "pre":
+            text = "\n".join(row.rstrip() for row in "\n".join([*map(line, lines), text]).split("\n")).strip("\n")
+            words = text.split()
+        elif lines:
+            rows = [row.split() for row in (*map(line, lines), text)]
+            text = "\n".join(" ".join(row) for row in rows if row)
+            words = [word for row in rows for word in row]
+        else:
+            words = text.split()
+            text = " ".join(words)
+        parts.clear()
+        lines.clear()
+        if words:
+            size = len(words) if text.isascii() else _count(words)
+            linked = min(self._linked, size)
+            self._blocks.append((text, size, linked, self._links, box, self.left()))
+        self._linked = self._links = 0
+
+
+def line(written: bytes) -> str:
+    """Read a piece of a line as it is shown: what is written side by side stays so, a soft hyphen is not seen.
+
+    Two links, or spans with a class, that touch each other are styled to stand apart, mostly; so there a space is put,
+    but before a comma and the like, and behind a single letter, which is an initial.
+    """
+    text = written.decode()
+    if "&" in text:
+        text = unescaped(text)
+    if "\x03" in text:
+        if "\x02" in text:
+            text = _BORDERS.sub("\x01", text).replace("\x02", "")
+            if "\x01" in text:
+                text = _APART.sub(" ", _INITIAL.sub(_initial, text)).replace("\x01", "")
+        text = text.replace("\x03", "")
+    elif "\x02" in text:
+        text = text.replace("\x02", "")
+    if not text.isascii():
+        text = text.replace("\xad", "").replace("\ufeff", "")
+        if not is_normalized("NFC", text):
+            text = normalize("NFC", text)
+    return text
+
+
+def _initial(found: re.Match[str]) -> str:
+    """Join a letter with the rest of its word."""
+    return found[1] if found.string[found.end()].islower() else found[0]
+
+
+def _points(run: OpenWords, row: _Row) -> bool:
+    """Tell whether a link is a sign beside a headline, or a term, that points at it."""
+    if not (row[3] & _HEADLINE or row[0] == "dt") or b' href="#' not in run.tag:
+        return False
+    return not any(map(str.isalnum, "".join(run.words)))
+
+
+def _count(words: list[str]) -> int:
+    """Count words; of a script that is written without spaces, by the length."""
+    total = len(words)
+    for run in _UNSPACED.findall("".join(words)):
+        total += len(run) // (2 if run >= _LETTERED else 5)
+    return total
+
+
+def _quotes(tag: bytes) -> bool:
+    return tag.removeprefix(b"/").partition(b" ")[0] == b"q"
+
+
+def _label(tag: bytes) -> str:
+    return attribute(tag, b' aria-label="') or attribute(tag, b' title="')
+
+
+def _tidy(text: str) -> str:
+    return " ".join(text.split())

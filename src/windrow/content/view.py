@@ -1,0 +1,284 @@
+"""A page as the model that judges its blocks looks at it: sums of each box, in grades of one byte."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from itertools import accumulate, repeat
+from operator import add, itemgetter, mul, sub, truediv
+from typing import NamedTuple, Protocol, TypeVar
+
+from windrow.content.hints import PageHint
+from windrow.content.outline import LEVELS, Outline, PageLocation
+from windrow.content.tree import silent
+
+Scale = tuple[float, ...]
+
+COUNT: Scale = (
+    0, 1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 15, 18, 22, 27, 33, 40, 50, 60, 75, 90, 110, 140, 180, 240, 320, 420, 560, 750,
+    1_000, 1_400, 2_000, 3_000, 4_500, 7_000, 12_000,
+)  # fmt: skip
+"""Of words, blocks, links."""
+SHARE: Scale = (
+    0, 0.003, 0.01, 0.02, 0.03, 0.05, 0.07, 0.1, 0.13, 0.17, 0.21, 0.25, 0.3, 0.35, 0.4, 0.45, 0.5, 0.55, 0.6, 0.65,
+    0.7, 0.75, 0.8, 0.85, 0.9, 0.93, 0.96, 0.98, 0.99, 0.998,
+)  # fmt: skip
+"""Of parts of a whole."""
+LETTERS: Scale = (2, 2.5, 3, 3.5, 4, 4.3, 4.6, 4.8, 5, 5.2, 5.4, 5.6, 5.8, 6, 6.3, 6.6, 7, 7.5, 8, 9, 10, 12, 15, 20)
+"""Of a word, on average."""
+STEPS: Scale = (
+    -1_000, -300, -200, -140, -100, -70, -50, -35, -25, -20, -15, -12, -10, -8, -6, -5, -4, -3, -2, -1, 0, 1, 2, 3, 4,
+    5, 6, 8, 10, 12, 15, 20, 25, 35, 50, 70, 100, 140, 200, 300,
+)  # fmt: skip
+"""Blocks from here to there."""
+BEYOND = 254
+"""The grade of what lies beyond the page."""
+
+
+def grade(values: Iterable[float], scale: Scale) -> bytes:
+    """Return for each number how many of the scale are less.
+
+    >>> list(grade([0, 1, 11, 1e9], COUNT))
+    [0, 1, 10, 36]
+    """
+    return bytes(map(bisect_left, repeat(scale), values))
+
+
+def shared(values: Sequence[float], whole: float) -> bytes:
+    """Return the grades of parts of a whole; of equal parts, which are many among boxes, the grade is sought once."""
+    known = {value: bisect_left(SHARE, value / whole) for value in set(values)}
+    return bytes(map(known.__getitem__, values))
+
+
+_COUNTED = grade(range(int(COUNT[-1]) + 1), COUNT)
+
+
+def counted(values: Sequence[int]) -> bytes:
+    """Return the grades of counts, which are never negative, on the scale `COUNT`.
+
+    >>> counted([0, 1, 11, 10**9]) == grade([0, 1, 11, 10**9], COUNT)
+    True
+    """
+    try:
+        return bytes(map(_COUNTED.__getitem__, values))
+    except IndexError:
+        return grade(values, COUNT)
+
+
+T = TypeVar("T")
+
+_PROSE = 12  # a block of as many words, less than a third of them linked, is prose
+_MANY = 3  # siblings of one kind that make a repetition
+
+
+class Picker(Protocol):
+    """Takes the values at some places out of a column, at the speed of C."""
+
+    def __call__(self, values: Sequence[T], /) -> tuple[T, ...]:
+        """Return the values."""
+        ...
+
+
+def picker(places: Sequence[int]) -> Picker:
+    """Return what takes these places out of any column."""
+    if len(places) > 1:
+        return itemgetter(*places)
+    return lambda values: tuple(values[place] for place in places)
+
+
+class Extent(NamedTuple):
+    """Sums by box, over the box and all within it, as columns as long as the outline's boxes."""
+
+    words: list[int]
+    linked: list[int]
+    prose: list[int]
+    """Words in blocks of twelve words and more, less than a third of them linked."""
+    blocks: list[int]
+    dense: bytes
+    """The share of linked words, graded."""
+    share: bytes
+    """Of the page's words, graded."""
+    telling: bytes
+    """The share of the page's prose, graded."""
+
+
+class Around(NamedTuple):
+    """What the boxes around a box, itself included, are like, as columns as long as the outline's boxes."""
+
+    densest: list[int]
+    """The greatest share of linked words, graded."""
+    repeated: list[int]
+    """The box around it that has most siblings of its kind, from three on; else the body."""
+    times: list[int]
+    """How many there are."""
+    near: list[int]
+    """Groups of the vocabulary that name it or the two boxes around it."""
+    far: list[int]
+    """Groups that name any box around it."""
+
+
+def extent(outline: Outline) -> Extent:
+    """Sum up the text of each box."""
+    boxes, blocks = outline.boxes, outline.blocks
+    first, last = picker(boxes.first), picker(boxes.last)
+    prose = [
+        size if size >= _PROSE and within * 3 < size else 0
+        for size, within in zip(blocks.words, blocks.linked, strict=True)
+    ]
+
+    def total(column: Sequence[int]) -> list[int]:
+        running = list(accumulate(column, initial=0))
+        return list(map(sub, last(running), first(running)))
+
+    words, linked, told = total(blocks.words), total(blocks.linked), total(prose)
+    return Extent(
+        words,
+        linked,
+        told,
+        list(map(sub, boxes.last, boxes.first)),
+        shared(list(map(truediv, linked, words)), 1),
+        shared(words, words[0]),
+        shared(told, told[0] or 1),
+    )
+
+
+def around(outline: Outline, dense: bytes) -> Around:
+    """Carry down to each box what the boxes around it are like."""
+    boxes = outline.boxes
+    up, names = boxes.up, boxes.names
+    # siblings of a kind have one path too; as numbers they are counted sooner than as pairs
+    pairs = list(map(add, map(mul, up, repeat(max(boxes.path) + 1)), boxes.path))
+    siblings = list(map(Counter(pairs).__getitem__, pairs))
+    densest, repeated, times = [dense[0]], [0], [0]
+    near, far = [names[0]], [names[0]]
+    for box in range(1, len(up)):
+        over = up[box]
+        density, high = dense[box], densest[over]
+        densest.append(density if density > high else high)  # noqa: FURB136 - in half of the time
+        number, most = siblings[box], times[over]
+        if number >= _MANY and number > most:
+            repeated.append(box)
+            times.append(number)
+        else:
+            repeated.append(repeated[over])
+            times.append(most)
+        own = names[box]
+        near.append(own | names[over] | names[up[over]])
+        far.append(own | far[over])
+    return Around(densest, repeated, times, near, far)
+
+
+def innermost(outline: Outline, sums: Sequence[int], shares: Sequence[float]) -> list[list[int]]:
+    """Return for each share, from the least on, and each block the innermost box around it that holds so much."""
+    boxes, whole = outline.boxes, sums[0] or 1
+    large: Iterable[int] = range(len(sums))
+    columns = []
+    for share in shares:
+        large = [box for box in large if sums[box] >= whole * share]
+        found = [0] * len(outline.blocks.text)
+        for box in large:
+            first, last = boxes.first[box], boxes.last[box]
+            found[first:last] = [box] * (last - first)
+        columns.append(found)
+    return columns
+
+
+ABOVE = 4
+SHARES = (0.1, 0.3, 0.5, 0.7)
+"""Of the words of a page, to find the innermost box that holds as much."""
+PROSE_SHARES = (0.5, 0.8)
+"""Of its prose."""
+_NEVER = int(PageLocation.NAV | PageLocation.NAVIGATION | PageLocation.FOOTER | PageLocation.CHOICE)
+_ENOUGH = 0.1
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """All that a block's traits are computed from."""
+
+    outline: Outline
+    sums: Extent
+    around: Around
+    hint: PageHint
+    kept: list[int]
+    """The blocks that are worth judging."""
+    keep: Picker
+    """Takes a column of blocks and returns the values of those."""
+    above: list[Picker]
+    """For each number of steps, from 0, takes a column of boxes and returns the values at the boxes so much above."""
+    levels: list[int]
+    """By box, the level of the headline that it is; 0 where it is none."""
+    alike: tuple[list[int], list[int], list[int]]
+    """By path: how many blocks lie in boxes of this path, their words, and how many of these are linked."""
+    large: dict[float, Sequence[int]]
+    """For each of `SHARES`, the innermost box around each kept block that holds as much of the page's words."""
+    telling: dict[float, Sequence[int]]
+    """For each of `PROSE_SHARES`, the innermost box that holds as much of its prose."""
+    under: list[tuple[int, int, int]]
+    """By block: the level of the last headline before it, and how many blocks and words ago it was."""
+
+
+def view(outline: Outline, hint: PageHint) -> View:
+    """Sum up a page that was laid flat and has at least one block."""
+    sums = extent(outline)
+    boxes, blocks = outline.boxes, outline.blocks
+    kept = _kept(outline, sums.words[0])
+    keep = picker(kept)
+    up = [0, *boxes.up[1:]]
+    homes: Sequence[int] = keep(blocks.box)
+    above = [picker(homes)]
+    for _ in range(1, ABOVE):
+        homes = above[-1](up)
+        above.append(picker(homes))
+    levels = list(map(LEVELS.get, boxes.tag, repeat(0)))
+    return View(
+        outline,
+        sums,
+        around(outline, sums.dense),
+        hint,
+        kept,
+        keep,
+        above,
+        levels,
+        _alike(outline),
+        dict(zip(SHARES, map(keep, innermost(outline, sums.words, SHARES)), strict=True)),
+        dict(zip(PROSE_SHARES, map(keep, innermost(outline, sums.prose, PROSE_SHARES)), strict=True)),
+        _under(outline, levels),
+    )
+
+
+def _kept(outline: Outline, total: int) -> list[int]:
+    """Leave out what is hidden, and what lies in navigation, footers and lists of choices if that is not nearly all."""
+    marks, blocks = outline.boxes.marks, outline.blocks
+    mute = silent(outline)
+    seen = [at for at in range(len(blocks.box)) if at not in mute] if mute else range(len(blocks.box))
+    kept = [at for at in seen if not marks[blocks.box[at]] & _NEVER]
+    rest = sum(blocks.words[at] for at in kept)
+    return kept if rest >= total * _ENOUGH and kept else list(seen)
+
+
+def _alike(outline: Outline) -> tuple[list[int], list[int], list[int]]:
+    path, blocks = outline.boxes.path, outline.blocks
+    count = max(path) + 1
+    times, words, linked = [0] * count, [0] * count, [0] * count
+    for box, size, within in zip(blocks.box, blocks.words, blocks.linked, strict=True):
+        at = path[box]
+        times[at] += 1
+        words[at] += size
+        linked[at] += within
+    return times, words, linked
+
+
+def _under(outline: Outline, levels: Sequence[int]) -> list[tuple[int, int, int]]:
+    found = []
+    level = blocks = words = 0
+    for box, size in zip(outline.blocks.box, outline.blocks.words, strict=True):
+        found.append((level, blocks, words))
+        if levels[box]:
+            level, blocks, words = levels[box], 0, 0
+        else:
+            blocks += 1
+            words += size
+    return found

@@ -1,0 +1,311 @@
+"""Lay a parsed page flat in one walk over its tags; write out the markup of some of its blocks again.
+
+To ask a tree for node after node costs more than all that is done with them. So the tree is written out again by one
+call: its markup is well-formed, and but for comments `<` and `>` stand for nothing but tags. What lies between them is
+tags and texts by turns.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from functools import partial
+from operator import length_hint
+from typing import NamedTuple
+
+from windrow.content.outline import BODY, Outline, PageLocation, Shape, shape
+from windrow.content.outline_builder import OutlineBuilder
+
+Act = Callable[[OutlineBuilder, bytes, Shape], None]
+Meaning = tuple[Act, Shape]
+
+
+def _none(*_: object) -> None:
+    """Do nothing."""
+
+
+_OPEN, _CLOSE, _SPACE, _NONE = OutlineBuilder.open, OutlineBuilder.close, OutlineBuilder.space, _none
+_START: dict[str, Act] = {
+    # in the line of text, without parting words
+    **dict.fromkeys(("abbr", "b", "bdi", "bdo", "big", "cite", "del", "dfn", "em", "font", "i", "ins", "mark", "nobr",
+                     "rb", "ruby", "s", "slot", "small", "strike", "strong", "sub", "sup", "tt", "u", "var", "wbr"),
+                    _NONE),
+    **dict.fromkeys(("maction", "math", "menclose", "merror", "mi", "mmultiscripts", "mn", "mo", "mover", "mpadded",
+                     "mroot", "mrow", "ms", "msqrt", "mstyle", "msub", "msubsup", "msup", "mtext", "munder",
+                     "munderover", "semantics"), _NONE),
+    # likewise, but two beside each other are mostly shown apart
+    **dict.fromkeys(("acronym", "data", "label", "span", "time"), OutlineBuilder.apart),
+    # parts words
+    **dict.fromkeys(("input", "link", "meta", "mfrac", "mspace", "mtable", "mtd", "mtr", "picture", "source"), _SPACE),
+    **dict.fromkeys(("area", "audio", "embed", "frame", "iframe", "image", "img", "noembed", "noframes", "object",
+                     "video"),
+                    OutlineBuilder.refer),
+    **dict.fromkeys(("base", "basefont", "bgsound", "col", "hr", "keygen", "param", "track"), OutlineBuilder.border),
+    **dict.fromkeys(("code", "kbd", "q", "samp"), OutlineBuilder.mark_up),
+    "a": OutlineBuilder.anchor,
+    "br": OutlineBuilder.line,
+}  # fmt: skip
+"""What to do at a start tag; other known elements are boxes, a form among them, which also refers to something."""
+_END: dict[Act, Act] = {
+    _NONE: _NONE,
+    OutlineBuilder.apart: OutlineBuilder.end_apart,
+    OutlineBuilder.anchor: OutlineBuilder.end_anchor,
+    OutlineBuilder.mark_up: OutlineBuilder.end_mark_up,
+}
+"""What to do at the end tag of an element, by what was done at its start; at all others of these, words are parted."""
+_BOXES = frozenset(name.encode() for name in (
+    "address", "article", "aside", "blockquote", "body", "button", "canvas", "caption", "center", "colgroup", "dd",
+    "details", "dialog", "dir", "div", "dl", "dt", "fieldset", "figcaption", "figure", "footer", "form", "frameset",
+    "h1", "h2", "h3", "h4", "h5", "h6", "header", "hgroup", "html", "legend", "li", "listing", "main", "map", "marquee",
+    "menu", "nav", "noscript", "ol", "optgroup", "option", "p", "pre", "search", "section", "select", "summary",
+    "svg", "table", "tbody", "td", "textarea", "tfoot", "th", "thead", "tr", "ul",
+))  # fmt: skip
+"""What browsers lay out as boxes; an element that nobody knows is in the line of text."""
+_INLINE: dict[bytes, Meaning] = {
+    **{name.encode(): (act, BODY) for name, act in _START.items()},
+    **{f"/{name}".encode(): (_END.get(act, _SPACE), BODY) for name, act in _START.items()},
+    b"span": (_NONE, BODY),
+    b"": (_NONE, BODY),
+}
+_INSTRUCTION = re.compile(rb"<\?[^>]*+>")
+_TAG = re.compile(rb"<(/?[^\s/>]++(?: =?[^\s/>=]*+=\"[^\"]*+\")*+)>")
+_LONGEST, _KEPT = 500, 20_000
+
+_known = _INLINE.copy()
+
+
+def walk(markup: bytes) -> Outline:
+    """Lay a body flat, given as its tree was written out, in UTF-8."""
+    return walk_pieces(pieces(markup))
+
+
+def walk_pieces(split: Sequence[bytes]) -> Outline:
+    """Lay a body flat, given as its tags and texts by turns, as `pieces` returns them."""
+    pen = OutlineBuilder()
+    parts = pen.parts
+    parts += split[2:3]  # behind the tag of the body itself
+    tags = split[3::2]
+    number = len(tags)
+    walked = iter(tags)
+    pen.left = partial(length_hint, walked)
+    for tag, text, known in zip(walked, split[4::2], map(_known.get, tags), strict=False):
+        act, shaped = known or _learn(tag)
+        if act is _OPEN:  # the most frequent first, and by name, which is the quicker call
+            pen.open(tag, shaped)
+        elif act is _CLOSE:
+            pen.close()
+        elif act is _SPACE:
+            if parts:
+                parts.append(pen.gap)
+        elif act is not _NONE:
+            act(pen, tag, shaped)
+        if text and (parts or not text.isspace()):
+            parts.append(text)
+    pen.left = lambda: -1  # the body's own end
+    outline = pen.done()
+    ends = outline.blocks.end
+    ends[:] = [number - 1 - left for left in ends]
+    return outline
+
+
+def pieces(markup: bytes) -> list[bytes]:
+    """Return tags, without their brackets, and texts by turns, beginning with an empty text."""
+    markup, *comments = markup.split(b"<!--")
+    if comments:
+        markup += b"".join([after.partition(b"-->")[2] for after in comments])
+    pieces = markup.replace(b">", b"<").split(b"<")
+    if len(pieces) == 2 * markup.count(b">") + 1:
+        return pieces
+    # the name of an attribute may hold a "<"
+    markup = _INSTRUCTION.sub(b"", markup)
+    markup = _TAG.sub(lambda tag: b"<%b>" % tag[1].replace(b"<", b"&lt;"), markup)
+    return markup.replace(b">", b"<").split(b"<")
+
+
+def meaning(tag: bytes) -> Meaning:
+    """Return what a tag means.
+
+    Tags of boxes come again and again, within a page and from page to page, so the last answers are remembered.
+    """
+    return _known.get(tag) or _learn(tag)
+
+
+def _learn(tag: bytes) -> Meaning:
+    """Return what a tag means that is not remembered, and remember it if it is a box's."""
+    name = tag.partition(b" ")[0]
+    inline = _INLINE.get(name)
+    if inline is not None:
+        # without a class, nothing styles a span
+        return _remember(tag, (OutlineBuilder.apart, BODY)) if name == b"span" and b' class="' in tag else inline
+    if name.startswith((b"!", b"?")):
+        return _NONE, BODY
+    return _remember(tag, _box(tag, name))
+
+
+def _remember(tag: bytes, found: Meaning) -> Meaning:
+    if len(tag) <= _LONGEST:
+        if len(_known) >= _KEPT:
+            _known.clear()
+            _known.update(_INLINE)
+        _known[tag] = found
+    return found
+
+
+def _box(tag: bytes, name: bytes) -> Meaning:
+    """Return what the tag of an element means that is not one of the line of text."""
+    end = name.startswith(b"/")
+    bare = name[1:] if end else name
+    if bare in _BOXES:
+        return (_CLOSE, BODY) if end else (OutlineBuilder.form if name == b"form" else _OPEN, shape(tag))
+    if b"-" in bare:  # a component of the page's own
+        return (OutlineBuilder.close_component, BODY) if end else (OutlineBuilder.open_component, shape(tag))
+    return _NONE, BODY
+
+
+_OPENS = frozenset((OutlineBuilder.open, OutlineBuilder.form))
+_CLOSES = OutlineBuilder.close
+_BORDERS = _OPENS | {_CLOSES, OutlineBuilder.border}
+_FIGURE = int(PageLocation.FIGURE)
+ELSEWHERE = int(PageLocation.FOOTER | PageLocation.ASIDE | PageLocation.NAV | PageLocation.FORM | PageLocation.DIALOG)
+"""Where nothing of an article's text stands."""
+_PICTURE = re.compile(rb"<(?:img|video|audio|iframe|object|embed) ")
+
+
+def excerpt(split: Sequence[bytes], outline: Outline, chosen: Sequence[bool], around: FigureRange | None = None) -> str:
+    """Return the markup of the blocks that are chosen; `split` is what the outline was made of (see `walk.pieces`).
+
+    Elements in the line of these blocks stay as they are, and so do pictures that stand by themselves between the
+    first of them and the last, and figures `around` them; boxes without any of this are left out. It is to be parsed
+    as HTML again. Only the tags from the end of the block before the first one on are looked at, up to the end of the
+    last one, and as far as figures may stand.
+    """
+    first = next((at for at, one in enumerate(chosen) if one), len(chosen))
+    if first == len(chosen):
+        return ""
+    last = len(chosen) - 1 - next(at for at, one in enumerate(reversed(chosen)) if one)
+    tags, ends = split[3::2], outline.blocks.end
+    limits = around or FigureRange(first, 0)
+    following = last + 1 if limits.depth else last  # what stands before that block is looked at too
+    final = ends[following] if following < len(ends) else len(tags)
+    before = min(first, limits.first) - 1
+    while before >= 0 and meaning(tags[ends[before]])[0] not in _BORDERS:
+        before -= 1  # a component's box ends a block, but nothing in what is copied
+    copy = _Copy(outline, chosen, before, (first, last), limits.depth)
+    start = ends[before] if before >= 0 else 0
+    if before < 0:
+        copy.line += split[2:3]
+    texts = split[4::2]
+    for at in range(start, len(tags)):
+        if copy.step(at, tags[at], texts[at]) and at >= final:
+            copy.drop_teaser()
+            break
+    else:
+        copy.end_line(len(tags))
+    return copy.done()
+
+
+class FigureRange(NamedTuple):
+    """Where figures around a text are its own: from a block on, and behind it in boxes at least so deep; 0: none."""
+
+    first: int
+    depth: int
+
+
+class _Copy:
+    """What is copied, while a part of the page is walked over."""
+
+    __slots__ = ("_chosen", "_depth", "_ends", "_inside", "_opened", "_seen", "_span", "_text", "line", "out")
+
+    def __init__(
+        self, outline: Outline, chosen: Sequence[bool], before: int, span: tuple[int, int], depth: int
+    ) -> None:
+        """Begin where the block `before` ends, in the boxes that are open there; in the body where it is -1."""
+        self.out: list[bytes] = []
+        self.line: list[bytes] = []
+        self._chosen = chosen
+        self._span = span
+        self._text = 0  # how much is copied up to the last block
+        self._depth = depth  # of the box that holds the text; 0 when that is closed
+        self._ends = outline.blocks.end
+        self._seen = max(before, 0)
+        self._opened: list[tuple[int, bytes]] = []
+        self._inside: list[int] = [0]
+        boxes = outline.boxes
+        around: list[int] = []
+        box = outline.blocks.box[before] if before >= 0 else 0
+        while box > 0:
+            if "-" not in boxes.tag[box]:
+                around.append(box)
+            box = boxes.up[box]
+        for box in reversed(around):
+            self._open(boxes.start[box], boxes.marks[box])
+
+    def _open(self, tag: bytes, marks: int) -> None:
+        self._opened.append((len(self.out), tag))
+        self._inside.append(self._inside[-1] | marks)
+        self.out.append(b"<%b>" % tag)
+
+    def step(self, at: int, tag: bytes, text: bytes) -> bool:
+        """Go on by a tag, which is number `at`, and the text behind it; say whether it ended the line."""
+        act, shape = meaning(tag)
+        ended = act in _BORDERS
+        if ended:
+            self.end_line(at)
+        if act in _OPENS:
+            self._open(tag, shape.marks)
+        elif act is _CLOSES:
+            if self._opened:
+                self._close()
+        elif tag and b"-" not in tag.partition(b" ")[0]:
+            self.line += b"<", tag, b">"
+        self.line.append(text)
+        return ended
+
+    def _close(self) -> None:
+        start, tag = self._opened.pop()
+        self._inside.pop()
+        if self._seen > self._span[1] and len(self._opened) < self._depth:
+            self._depth = 0
+        if len(self.out) == start + 1:
+            del self.out[start:]
+        else:
+            self.out.append(b"</%b>" % tag.partition(b" ")[0])
+
+    def end_line(self, at: int) -> None:
+        """Copy what stands in the line, if it is of a block that is chosen, or a picture among such blocks."""
+        ends, seen = self._ends, self._seen
+        now = seen
+        while now < len(ends) and ends[now] <= at:
+            now += 1
+        self._seen = now
+        if now > seen:
+            if any(self._chosen[seen:now]):
+                self.out += self.line
+            if seen <= self._span[1] < now:
+                self._text = len(self.out)
+        elif self._shows(line := b"".join(self.line), seen):
+            self.out.append(line)
+        self.line.clear()
+
+    def _shows(self, line: bytes, seen: int) -> bool:
+        """Tell whether a picture stands there by itself; one that only leads elsewhere is none of the text."""
+        if _PICTURE.search(line) is None:
+            return False
+        marks, (first, last) = self._inside[-1], self._span
+        in_figure = bool(marks & _FIGURE)
+        if first <= seen <= last:
+            return b"<a " not in line or in_figure
+        own = in_figure and not marks & ELSEWHERE and b"<a " not in line
+        return own and (seen < first or self._depth > 0)
+
+    def drop_teaser(self) -> None:
+        """Leave out pictures behind the text that stand in one box with a block which is none of it."""
+        start = next((at for at, _ in self._opened if at >= self._text), None)
+        if start is not None:
+            del self.out[start + 1 :]
+
+    def done(self) -> str:
+        """Close what is open, and return all of it."""
+        while self._opened:
+            self._close()
+        return b"".join(self.out).decode()

@@ -1,0 +1,64 @@
+"""Bytes become text as browsers make them, and any bytes do."""
+
+from __future__ import annotations
+
+import codecs
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from windrow.content.charset import _CODEC, decode, known
+
+
+@pytest.mark.parametrize(
+    ("raw", "header", "encoding", "source", "text"),
+    [
+        (b"\xef\xbb\xbfa", "text/html; charset=latin1", "utf-8", "bom", "a"),
+        (b"\xff\xfea\0", "", "utf-16le", "bom", "a"),
+        (b"\xfe\xff\0a", "", "utf-16be", "bom", "a"),
+        (b"\xe9t\xe9", 'text/html; charset="ISO-8859-1"', "windows-1252", "header", "été"),
+        (b"\xe9t\xe9", "text/html", "windows-1252", "content", "été"),
+        ("café".encode(), "text/html", "utf-8", "content", "café"),
+        (b'<meta charset="koi8-r">\xc4', "", "koi8-r", "meta", '<meta charset="koi8-r">д'),
+        (b"<meta http-equiv=content-type content='text/html; charset=shift_jis'>\x82\xa0", "", "shift_jis", "meta",
+         "<meta http-equiv=content-type content='text/html; charset=shift_jis'>あ"),
+        (b"<!-- <meta charset=koi8-r> -->\xe9", "", "windows-1252", "content", "<!-- <meta charset=koi8-r> -->é"),
+        (b"<meta charset=utf-16>a", "", "utf-8", "meta", "<meta charset=utf-16>a"),
+        (b"a", "text/html; charset=nonsense", "utf-8", "content", "a"),
+        (b"\xc4\xe3", "text/html; charset=gb2312", "gbk", "header", "你"),
+    ],
+)  # fmt: skip
+def test_the_standard_order(raw: bytes, header: str, encoding: str, source: str, text: str) -> None:
+    assert decode(raw, header) == (text, encoding, source)
+
+
+def test_utf8_declared_as_latin1_is_read_as_utf8() -> None:
+    assert decode("naïve 日本".encode(), "text/html; charset=iso-8859-1").text == "naïve 日本"
+
+
+def test_latin1_declared_as_utf8_is_read_as_latin1() -> None:
+    found = decode("é è à".encode("latin-1"), "text/html; charset=utf-8")
+    assert (found.text, found.encoding) == ("é è à", "windows-1252")
+
+
+def test_an_encoding_that_is_told_late_is_believed_and_one_in_a_script_is_not() -> None:
+    script = b"<script>x = '<meta charset=koi8-r>'</script>"
+    late = b"<link href=x>" * 200 + script + "<meta charset=iso-8859-2>łódź".encode("iso-8859-2")
+    assert decode(late)[1:] == ("iso-8859-2", "meta")
+    assert decode(late).text.endswith("łódź")
+
+
+def test_a_few_broken_bytes_do_not_turn_utf8_over() -> None:
+    raw = ("ü" * 2000).encode() + b"\xff"
+    assert decode(raw, "text/html; charset=utf-8").text == "ü" * 2000 + "\ufffd"
+
+
+def test_every_name_has_a_codec_and_is_its_own_label() -> None:
+    assert [name for name in _CODEC if known(name) != name] == []
+    assert all(codecs.lookup(codec) for codec in _CODEC.values())
+
+
+@given(st.binary(max_size=500), st.sampled_from(["", *(f"text/html; charset={name}" for name in _CODEC)]))
+def test_any_bytes_give_a_text(raw: bytes, header: str) -> None:
+    decode(raw, header).text.encode()  # no lone surrogate

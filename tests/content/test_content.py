@@ -1,0 +1,92 @@
+"""Main content is told from what stands around it."""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import json
+from pathlib import Path
+
+from benchmarks.pages.quality import score
+
+from windrow.content import main_content, read
+from windrow.content.forest import DIGEST, written
+
+TEXT = "This is a sentence of the article, and it goes on for a while, as sentences of articles do. " * 4
+ARTICLE = f"""<title>Tea - The Site</title><header><nav><ul><li><a href=/>Home</a><li><a href=/b>Shop</a></ul></nav></header>
+<main><article><h1>Tea</h1><p>{TEXT}<p>{TEXT}<h2>Cups</h2><p>{TEXT}</article></main>
+<aside><h3>Related</h3><ul><li><a href=/c>Coffee</a><li><a href=/d>Milk</a></ul></aside>
+<footer><p>© 2024 The Site. <a href=/p>Privacy</a></footer>"""
+
+FLOOR = 0.87
+"""Of the mean F1 over the pages that the forest was taught with; a fall means that reading has changed."""
+
+
+def text(html: str) -> list[str]:
+    page = read(html.encode(), "https://site.example/tea")
+    keep = main_content(page.outline, page.hint)
+    return [each for each, kept in zip(page.outline.blocks.text, keep, strict=True) if kept]
+
+
+def test_an_article_without_what_is_around_it() -> None:
+    found = text(ARTICLE)
+    assert [each for each in found if each.startswith("This is")] == [TEXT.strip()] * 3
+    assert "Cups" in found
+    assert {"Home", "Shop", "Coffee", "Milk", "Privacy"}.isdisjoint(found)
+
+
+def test_all_posts_of_a_thread() -> None:
+    post = "<div class=post><div class=author>Ann</div><div class=postbody>{}</div><a href=/r>Reply</a></div>"
+    posts = [f"I think {n} is the best number of cups to have in the house, since one always breaks." for n in range(8)]
+    found = text(
+        f"<nav><a href=/>Home</a></nav><h1>Cups</h1>{''.join(map(post.format, posts))}<footer>© Forum</footer>"
+    )
+    assert set(posts) <= set(found)
+
+
+def test_a_page_without_text_has_no_main_content() -> None:
+    assert text("<div></div>") == []
+
+
+def test_a_single_line_is_main_content() -> None:
+    assert text("<p>Only this.") == ["Only this."]
+
+
+def test_teasers_behind_the_box_of_the_text_are_not_main_content() -> None:
+    teasers = "".join(
+        f"<div class=story><h3><a href=/{n}>Story {n}</a></h3><p>A teaser of story {n} is a sentence as long as those of "
+        f"the article itself, and tells what number {n} is about.</p></div>"
+        for n in range(4)
+    )
+    found = text(
+        f"<div id=wrap><div class=post><h1>Tea</h1><p>{TEXT}<p>{TEXT} more<p>{TEXT} still</div>{teasers}</div>"
+    )
+    assert found[-1] == f"{TEXT.strip()} still"
+
+
+def test_a_second_copy_of_the_text_counts_once() -> None:
+    copy = f"<p>{TEXT}<p>{TEXT} more"
+    found = text(f"<div class=post>{copy}</div><div class=print>{copy}</div>")
+    assert sorted(found) == [TEXT.strip(), f"{TEXT.strip()} more"]
+
+
+def test_the_forests_are_those_that_were_taught() -> None:
+    assert hashlib.sha256(written()).hexdigest() == DIGEST
+
+
+def test_headlines_code_and_quotations_of_a_short_page_are_main_content() -> None:
+    found = text("<nav><a href=/>Home</a></nav><main><h1>Tea</h1><p>Pour.<pre>pour()</pre><h2>Cup</h2>"
+                 "<blockquote>Hot!</blockquote><aside>See</aside></main><footer>End</footer>")  # fmt: skip
+    assert found == ["Tea", "Pour.", "pour()", "Cup", "Hot!"]
+
+
+def test_the_score_on_the_samples_does_not_fall(shared: Path) -> None:
+    folder = shared / "data" / "extraction"
+    scores = []
+    for path in sorted((folder / "ground-truth").glob("*.json"))[::5]:
+        truth = json.loads(path.read_text())
+        page = read(gzip.decompress((folder / "html" / f"{path.stem}.html.gz").read_bytes()), truth["url"] or "")
+        keep = main_content(page.outline, page.hint)
+        found = "\n".join(each for each, kept in zip(page.outline.blocks.text, keep, strict=True) if kept)
+        scores.append(score(found, truth["ground_truth"]["main_content"]).f1)
+    assert sum(scores) / len(scores) > FLOOR

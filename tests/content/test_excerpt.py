@@ -1,0 +1,60 @@
+"""The markup of some blocks of a page."""
+
+from __future__ import annotations
+
+import pytest
+
+from windrow.content import walk as module
+from windrow.content.walk import excerpt, meaning, pieces, walk_pieces
+
+
+def copied(html: str, *wanted: str) -> str:
+    """Return the markup of the blocks that say any of this."""
+    split = pieces(f"<body>{html}</body>".encode())
+    outline = walk_pieces(split)
+    return excerpt(split, outline, [any(one in text for one in wanted) for text in outline.blocks.text])
+
+
+@pytest.mark.parametrize(
+    ("html", "expected"),
+    [
+        ("<nav><p>Home</p></nav><p>Tea <b>hot</b></p><p>Cups</p>", "<p>Tea <b>hot</b></p>"),
+        ('<div class="a"><p>Home</p><div id="b"><p>Tea</p></div></div>', '<div class="a"><div id="b"><p>Tea</p></div></div>'),
+        ('<ol start="4"><li>Home</li><li>Tea</li></ol><p>More</p>', '<ol start="4"><li>Tea</li></ol>'),
+        ("Tea<p>Home</p>", "Tea"),
+        ("<p>Home</p>Tea", "Tea"),
+        ("<p>Home</p><div>Tea <p>Cups</p></div>", "<div>Tea </div>"),
+        ('<p>Home</p><a href="/t"><p>Tea</p></a>', "<p>Tea</p>"),
+        ("<p>Home</p><hr>Tea<hr><p>Cups</p>", "<hr>Tea"),
+        ("<p>Home</p><x-y>Tea</x-y><p>Cups</p>", "Tea"),
+        ("<div>Tea<p>Home</p>Tea <i>hot</i></div>", "<div>TeaTea <i>hot</i></div>"),
+        ("<p>Home", ""),
+        ("", ""),
+    ],
+)  # fmt: skip
+def test_blocks_are_copied_with_the_boxes_around_them_and_nothing_else(html: str, expected: str) -> None:
+    assert copied(html, "Tea") == expected
+
+
+@pytest.mark.parametrize(
+    ("html", "expected"),
+    [
+        ('<p>Tea</p><figure><img src="/a"></figure><p>Tea</p>', '<p>Tea</p><figure><img src="/a"></figure><p>Tea</p>'),
+        ('<p>Home</p><img src="/a"><p>Tea</p>', '<img src="/a"><p>Tea</p>'),
+        ('<p>Tea</p><img src="/a">', "<p>Tea</p>"),
+        ('<img src="/a"><p>Home</p><p>Tea</p>', "<p>Tea</p>"),
+        ('<p>Tea</p><a href="/b"><img src="/a"></a><p>Tea</p>', "<p>Tea</p><p>Tea</p>"),
+        ('<p>Tea</p><figure><a href="/b"><img src="/a"></a></figure><p>Tea</p>',
+         '<p>Tea</p><figure><a href="/b"><img src="/a"></a></figure><p>Tea</p>'),
+    ],
+)  # fmt: skip
+def test_pictures_stay_that_stand_by_themselves_between_the_blocks(html: str, expected: str) -> None:
+    assert copied(html, "Tea") == expected
+
+
+def test_only_the_tags_around_the_blocks_are_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[bytes] = []
+    monkeypatch.setattr(module, "meaning", lambda tag: meaning(seen.append(tag) or tag))
+    other = "<div><p>Home</p></div>" * 500
+    assert copied(f"{other}<div><p>Tea</p></div>{other}", "Tea") == "<div><p>Tea</p></div>"
+    assert len(seen) < 10

@@ -1,0 +1,118 @@
+"""What a page says of itself."""
+
+from __future__ import annotations
+
+import pytest
+
+from windrow.content import FeedLink, PageHead, Translation, read
+
+PAGE = """<!doctype html><html lang=" de-AT "><head>
+<title> The
+ title </title><base href="/deep/"><link rel="Canonical" href="https://a.example/one">
+<meta name=Description content="What  it is"><meta name=description content=later>
+<meta name=robots content="NoIndex, follow"><meta name=robots content=noarchive>
+<meta property="og:title" content="OG"><meta property="og:type" content="article">
+<meta property="article:published_time" content="2020-01-01">
+<link rel=alternate type="application/atom+xml" title=News href=/feed><link rel=alternate hreflang=fr href=/fr>
+<script type="application/ld+json">{"@type": "NewsArticle", "datePublished": "2024-02-03T04:05:06Z", broken</script>
+</head><body><svg><title>no</title></svg>"""
+
+
+def head(html: str) -> PageHead:
+    return read(html.encode()).head
+
+
+def test_a_full_head() -> None:
+    found = head(PAGE)
+    assert (found.title, found.description, found.language) == ("The title", "What it is", "de-AT")
+    assert (found.canonical, found.base) == ("https://a.example/one", "/deep/")
+    assert found.robots == {"noindex", "follow", "noarchive"}
+    assert (found.property("og:title"), found.property("og:image")) == ("OG", "")
+    assert found.feeds == (FeedLink("application/atom+xml", "/feed", "News"),)
+    assert found.translations == (Translation("fr", "/fr", ""),)
+
+
+def test_an_element_that_fits_several_selectors_is_read_once() -> None:
+    found = head(
+        '<meta property="article:published_time" itemprop="datePublished" content="2020-01-02">'
+        '<meta name="robots" itemprop="dateModified" content="noindex">'
+        '<link rel="alternate" itemprop="datePublished" type="application/rss+xml" href="/f">'
+        '<script type="application/ld+json" class="dt-published">{"headline": "Tea"}</script>'
+    )
+    assert found.graph == (("article:published_time", "2020-01-02"),)
+    assert (found.named, len(found.feeds)) == ((("robots", "noindex"),), 1)
+    assert found.json_ld == '{"headline": "Tea"}'
+
+
+def test_dates_come_from_json_ld_first_even_where_it_is_broken() -> None:
+    assert head(PAGE).published == "2024-02-03T04:05:06Z"
+    assert head(PAGE.replace("datePublished", "other")).published == "2020-01-01"
+
+
+@pytest.mark.parametrize(
+    ("html", "published", "modified"),
+    [
+        ("<time class='dt-published' datetime=2024-01-02>2 Jan</time><i class='x dt-updated'>2024-02-03</i>",
+         "2024-01-02", "2024-02-03"),
+        ("<abbr class=dt-published title=2024-01-02>2 Jan</abbr><article><header><time datetime=2023-01-01></time>",
+         "2024-01-02", ""),
+        ("<i class=dt-published>2024-01-02</i><i class=dt-published>2024-01-03</i>", "", ""),
+        ("<article><header><p><time datetime=2023-01-01>then</time></header><time datetime=2022-01-01></time></article>",
+         "2023-01-01", ""),
+        ("<article><header><time datetime=2023-01-01></time></header></article><article></article>", "2023-01-01", ""),
+        ("<p><time datetime=2023-01-01>a</time><time datetime=2023-01-02>b</time>", "", ""),
+        ("<p>on <time datetime=2023-01-01>a day</time>", "2023-01-01", ""),
+        ("<meta property=article:published_time content=soon><meta name=pubdate content=2020-01-01>", "2020-01-01", ""),
+        ("<span itemprop=datePublished content=2020-01-01>1 Jan</span>", "2020-01-01", ""),
+        ("<meta name=dc.date.issued content='5 March 2024'><meta name=DateModified content=2024-03-06T23:00:00-05:00>",
+         "5 March 2024", "2024-03-06T23:00:00-05:00"),
+        (("<article><header><time datetime=2021-01-01></time></header></article><article><header><h1>A</h1>"
+          "<time datetime=2023-01-01></time></header></article>"), "2023-01-01", ""),
+        ("<header><time datetime=2023-01-01></time></header><article><time datetime=2022-01-01></time></article>", "", ""),
+        ("<meta property=article:published_time content=2020-01-01><i class=dt-published>2024-01-02</i>",
+         "2020-01-01", ""),
+        (("<script type='Application/LD+JSON; charset=utf-8'>{\"datePublished\": \"2019-01-01\"}</script>"
+          "<meta property=article:published_time content=2020-01-01>"), "2019-01-01", ""),
+    ],
+)  # fmt: skip
+def test_dates_by_the_order_of_trust(html: str, published: str, modified: str) -> None:
+    assert (head(html).published, head(html).modified) == (published, modified)
+
+
+def test_a_date_that_cannot_be_read_is_no_date() -> None:
+    unread = head("<meta property=article:published_time content='last week'><time datetime=soon>soon</time>")
+    assert (unread.published, unread.modified) == ("", "")
+
+
+@pytest.mark.parametrize(
+    ("html", "authors"),
+    [
+        ("<meta name=author content='Ann Lee'>", ("Ann Lee",)),
+        ("<meta property=article:author content=https://x.example/ann><meta name=byl content='By Ann'>", ("By Ann",)),
+        ("""<script type=application/ld+json>{"@graph": [{"@type": "Person", "@id": "#a", "name": "Ann &amp; Co"},
+         {"@type": ["NewsArticle"], "author": [{"@id": "#a"}, {"@type": "Person", "name": "Bo"}]}]}</script>
+         <meta name=author content=Admin>""", ("Ann & Co", "Bo")),
+    ],
+)  # fmt: skip
+def test_authors_of_the_head(html: str, authors: tuple[str, ...]) -> None:
+    assert head(html).authors == authors
+
+
+def test_json_ld_of_listed_things_does_not_speak_for_the_page() -> None:
+    found = head("""<script type=application/ld+json>[{"@type": "ItemList", "itemListElement": [{"@type": "NewsArticle",
+        "datePublished": "2020-01-01"}]}, {"@type": "WebSite", "name": "The Site"},
+        {"@type": "WebPage", "mainEntity": {"@type": "BlogPosting", "datePublished": "2021-01-01",
+        "keywords": "a, b"}}]</script>""")
+    assert (found.published, found.keywords, found.linked.sites) == ("2021-01-01", ("a", "b"), ("The Site",))
+
+
+@pytest.mark.parametrize(
+    ("opening", "closing"), [("<!--", "-->"), ("//<![CDATA[", "//]]>"), ("<![CDATA[", "]]>"), (" <!--", "-->  \n")]
+)
+def test_json_ld_in_a_comment(opening: str, closing: str) -> None:
+    script = f'{opening}\n{{"@type": "NewsArticle", "datePublished": "2020-01-01"}}\n{closing}'
+    assert head(f"<script type=application/ld+json>{script}</script>").linked.published == "2020-01-01"
+
+
+def test_an_empty_head() -> None:
+    assert head("x") == PageHead()

@@ -1,0 +1,93 @@
+"""What stands behind an article's text."""
+
+from __future__ import annotations
+
+from importlib import import_module
+
+import pytest
+
+from windrow.content import article, read
+from windrow.content.hints import PageHint
+from windrow.content.outline import Outline
+from windrow.content.tail import without_captions, without_tail
+
+PROSE = "This is a sentence of the article, and it goes on for a while, as sentences of articles do. "
+TEXT = "".join(f"<p>{number} {PROSE * 3}" for number in range(10))
+ARTICLE = PageHint(kind=2)
+
+
+def left(html: str, hint: PageHint = ARTICLE) -> str:
+    outline = read(f"<body><div>{html}</div>".encode()).outline
+    kept = without_tail(outline, hint, [True] * len(outline.blocks.text))
+    return "\n".join(text for text, keep in zip(outline.blocks.text, kept, strict=True) if keep)
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["About the author", "Related articles:", "You may also like", "Subscribe to our newsletter", "3 Comments",
+     "Weitere Artikel", "À lire aussi", "Noticias relacionadas"],
+)  # fmt: skip
+def test_a_section_behind_the_text_goes_that_names_itself_none_of_it(name: str) -> None:
+    found = left(f"{TEXT}<h3>{name}</h3><p>Ann Lee {PROSE}<h2>And yet</h2><p>The end {PROSE}")
+    assert name not in found
+    assert "Ann Lee" not in found
+    assert "The end" in found
+
+
+def test_a_section_of_such_a_name_stays_before_the_middle_of_the_text() -> None:
+    assert "Ann Lee" in left(f"<h3>About the author</h3><p>Ann Lee {PROSE}</p>{TEXT}")
+
+
+def test_of_a_line_that_names_itself_so_only_the_line_goes() -> None:
+    found = left(f"{TEXT}<p>Related articles</p><p>The end {PROSE}</p>")
+    assert "Related" not in found
+    assert "The end" in found
+
+
+TEASER = f"<li class=card><h4><a href=/other>Coffee is cold</a></h4><p>Teaser {PROSE}</p></li>"
+
+
+def test_teasers_with_linked_headlines_behind_the_text_go() -> None:
+    assert "Teaser" not in left(f"{TEXT}<ul>{TEASER * 3}</ul>")
+
+
+@pytest.mark.parametrize(
+    "html",
+    [
+        f"<ul>{TEASER * 3}</ul>{TEXT}",
+        f"{TEXT}<ul>{TEASER}</ul>",
+        f"{TEXT}<ul>{TEASER.replace('/other', '#other') * 3}</ul>",
+        f"<p>{PROSE * 2}<ul>{TEASER * 3}</ul>",
+    ],
+)
+def test_what_is_like_a_teaser_and_part_of_the_text_stays(html: str) -> None:
+    assert "Teaser" in left(html)
+
+
+def test_what_readers_answer_to_an_article_goes_and_stays_in_a_forum() -> None:
+    html = f"{TEXT}<div class=comments><p>Reader {PROSE}</div>"
+    assert "Reader" not in left(html)
+    assert "Reader" in left(html, PageHint(kind=2, types=8))
+    assert "Reader" in left(html, PageHint())
+
+
+def test_captions_are_none_of_an_articles_text_and_stay_in_its_markup(monkeypatch: pytest.MonkeyPatch) -> None:
+    def all_of_it(outline: Outline, hint: PageHint, *, captions: bool) -> list[bool]:
+        assert captions
+        return [True] * len(outline.blocks.text)
+
+    monkeypatch.setattr(import_module("windrow.content.article"), "main_content", all_of_it)
+    figure = (
+        "<figure><img src=/q.jpg><figcaption>The old quay, seen from the tower of the church.</figcaption></figure>"
+    )
+    page = (
+        f"<meta property=og:type content=article><main><article><h1>Tea</h1>{TEXT}{figure}<p>The end.</article></main>"
+    )
+    found = article(page.encode())
+    assert "<figcaption>The old quay, seen from the tower" in found.markup
+    assert "seen from the tower" not in "\n".join(found.blocks)
+    assert found.blocks[-1] == "The end."
+    outline = read(page.encode()).outline
+    every = [True] * len(outline.blocks.text)
+    assert without_captions(outline, PageHint(), every) == every  # a gallery's captions are its content
+    assert without_captions(outline, ARTICLE, every).count(False) == 1

@@ -1,0 +1,61 @@
+"""What a page is called."""
+
+from __future__ import annotations
+
+import pytest
+
+from windrow.content import headline, read
+from windrow.content.article_parts import title
+
+
+def called(html: str, *, main: str = "") -> str:
+    page = read(html.encode())
+    return headline(page.outline, [main in text for text in page.outline.blocks.text], page.head)
+
+
+@pytest.mark.parametrize(
+    ("html", "expected"),
+    [
+        ("<h1>Tea</h1><h1>Cups</h1>", "Tea"),
+        ("<meta property=og:site_name content='The Site'><h1>the site</h1><h1>Tea</h1>", "Tea"),
+        ("<title>Tea | The Site</title><h1>The Site</h1><article><h2>Tea</h2>", "Tea"),
+        ("<title>Tea - The Site</title><h1>Today</h1><h1>Tea</h1>", "Tea"),
+        ("<title>The Site | Tea</title><h1>Tea</h1>", "Tea"),
+        ("<meta property=og:site_name content='The Site'><h1>The Site</h1>", ""),
+        ("<h1><span>Tea<br>and</span><div>cups</div></h1>", "Tea and cups"),
+        ("<h2>Tea</h2>", ""),
+    ],
+)
+def test_the_headline_is_not_the_name_of_the_site(html: str, expected: str) -> None:
+    assert called(html) == expected
+
+
+def test_a_headline_in_the_main_content_comes_first() -> None:
+    assert called("<h1>Brand</h1><main><h1>Tea</h1></main>", main="Tea") == "Tea"
+
+
+@pytest.mark.parametrize(
+    ("html", "first", "expected"),
+    [
+        ("<title>Tea | The Site</title>", "", "Tea"),
+        (
+            "<title>Tea of the Site | Tea</title><meta property=og:title content='Tea of the Site | Tea'>",
+            "",
+            "Tea of the Site | Tea",
+        ),
+        ("<title>Tea | The Site</title>", "Latest", "Tea"),
+        (
+            "<title>How tea, Coffee, milk and other drinks are poured</title>",
+            "Coffee",
+            "How tea, Coffee, milk and other drinks are poured",
+        ),
+        ("<title>Tea | The long name of the site</title>", "Tea", "Tea"),
+        ("<title>How tea is poured - by Ann Lee - The Site</title>", "How tea is poured", "How tea is poured"),
+        ("<title>The Site: Tea - The Site</title><meta property=og:title content=Tea>", "Tea", "Tea"),
+        ("<title>A - B</title><meta property=og:title content='A - B'>", "", "A - B"),
+        ("<title>Tea</title><meta property=og:site_name content=Tea>", "", "Tea"),
+        ("", "Tea", "Tea"),
+    ],
+)
+def test_a_title_is_the_headline_or_stands_without_the_name_of_the_site(html: str, first: str, expected: str) -> None:
+    assert title(read(html.encode()).head, first) == expected
