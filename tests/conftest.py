@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 HERE = Path(__file__).parent
 if str(HERE.parent) not in sys.path:  # so that `tests.servers` can be imported however pytest is started
@@ -42,6 +43,10 @@ if "TMPDIR" not in os.environ and is_roomy(MEMORY):
     Path(OWN).chmod(0o1777)  # as /dev/shm itself: servers that are other users' make files in it
     tempfile.tempdir = os.environ["TMPDIR"] = OWN
     Finalize(None, shutil.rmtree, (OWN, True), exitpriority=-200)  # after multiprocessing removed its own, at -100
+
+# No example is judged by a clock: a busy machine makes any of them slow.
+settings.register_profile("windrow", settings.default, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("windrow")
 
 pytest.register_assert_rewrite("tests.faults.place")  # its assertions are to tell what they saw
 

@@ -27,8 +27,8 @@ from urllib.parse import urlsplit
 
 from align import align, tokens
 from spell import spelled
-from windrow.content.page import read, select
 from windrow.content.forest import BETWEEN
+from windrow.content.page import read, select
 from windrow.content.traits import NAMES, OPINIONS, Traits
 from windrow.content.view import View, view
 

@@ -62,7 +62,7 @@ def at_once(ledger: Ledger, path: Path) -> dict[str, list[Any]]:
     return told(path)
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(st.integers(0, 1000), st.lists(st.integers(0, 60), min_size=1, max_size=6), st.integers(1, 40), st.randoms())
 def test_in_pieces_is_as_at_once(seed: int, works: list[int], piece: int, chance: random.Random) -> None:
     with tempfile.TemporaryDirectory() as folder, ExitStack() as opened:

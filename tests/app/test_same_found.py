@@ -230,7 +230,7 @@ _TYPED = st.one_of(
 )
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(_TYPED)
 def test_any_text_finds_the_same_on_both_indexes(both: tuple[Search, Search], text: str) -> None:
     beside, tables = (told(one, text) for one in both)

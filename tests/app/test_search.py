@@ -191,7 +191,7 @@ def test_words_that_no_page_has_together_are_loosened_and_told(search: Search) -
     assert not search("zebras", now=NOW).relaxed
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(TYPED)
 def test_every_text_can_be_searched_for(place: Place, text: str) -> None:
     for search in place.searches.values():

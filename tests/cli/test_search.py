@@ -106,7 +106,7 @@ def test_words_may_begin_with_a_dash(root: Path, windrow) -> None:
     assert "Did you mean '--json'?" in mistyped.err
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 @given(st.lists(st.text(max_size=12), min_size=1, max_size=4))
 def test_any_words_are_a_query(root: Path, words: list[str]) -> None:
     context = search_command.make_context("search", ["--", *words])

@@ -51,7 +51,7 @@ KINDS = (
     "text/html", "text/plain", "text/markdown", "application/rss+xml", "application/atom+xml", "application/feed+json",
     "application/xml", "text/xml", "application/json", "application/rdf+xml", "",
 )  # fmt: skip
-OFTEN = settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+OFTEN = settings(max_examples=60, suppress_health_check=list(HealthCheck))
 
 
 @OFTEN

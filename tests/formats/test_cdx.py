@@ -162,7 +162,7 @@ ODD = ["", "  ", "# comment", " CDX N b a m s k r V g", " CDX N b a m s k r M S 
        'org,example)/x 20180301120000 {"url": "http://example.org/x", "status": "200"}']  # fmt: skip
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(st.lists(st.one_of(st.just(ELEVEN), st.just(ELEVEN), st.sampled_from(ODD), st.text(" \t\0{#-0129CDXkx", max_size=40)), max_size=60),
        st.integers(2, 40))  # fmt: skip
 def test_many_lines_are_parsed_together_as_they_are_one_by_one(lines, size):

@@ -23,7 +23,7 @@ def alike(one: str, other: str) -> tuple[float, bool]:
 
 
 @given(st.text(max_size=400))
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 def test_any_text_has_a_sketch_or_none(text: str) -> None:
     found = sketch(text)
     assert len(found) in {0, LANES}

@@ -165,7 +165,7 @@ def test_a_namespace_on_the_root():
     assert xml.admit(b"no xml", LIMITS).root == ""
 
 
-@settings(max_examples=500, deadline=None)
+@settings(max_examples=500)
 @given(
     st.sampled_from(
         [

@@ -172,7 +172,7 @@ pieces = st.sampled_from(
 )
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=400)
 @given(st.lists(pieces, max_size=12))
 def test_streaming_finds_what_the_tree_finds(schema, parts):
     content = document(*parts)

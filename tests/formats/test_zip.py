@@ -298,7 +298,7 @@ def survives(content):
             assert error.reason is not Reason.STEP_FAILED
 
 
-@settings(max_examples=500, deadline=None)
+@settings(max_examples=500)
 @given(
     st.sampled_from(SEEDS), st.lists(st.tuples(st.integers(-200, 10**4), st.binary(max_size=9)), min_size=1, max_size=5)
 )
@@ -310,14 +310,14 @@ def test_mutated_archives(seed, changes):
     survives(bytes(content))
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(st.sampled_from(SEEDS), st.integers(0, 10**4), st.integers(0, 10**4), st.binary(max_size=30))
 def test_spliced_archives(seed, first, second, patch):
     first, second = first % (len(seed) + 1), second % (len(seed) + 1)
     survives(seed[:first] + patch + seed[second:])
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(st.binary(max_size=300), st.lists(st.integers(0, 2**64 - 1), min_size=6, max_size=6))
 def test_invented_ends(content, numbers):
     end64 = struct.pack("<4sQ2H2L4Q", b"PK\6\6", 44, 45, 45, 0, 0, numbers[0], numbers[0], numbers[1], numbers[2])

@@ -4,7 +4,7 @@ from collections import Counter
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.requests.glossary import setup_of
@@ -126,7 +126,6 @@ def sessions_of(visits):
     return sessions
 
 
-@settings(deadline=None)
 @given(st.lists(VISIT, min_size=1, max_size=6))
 def test_sessions_that_settle_and_complete_visits_in_any_parts_tell_each_change_once(tmp_path_factory, visits):
     store = RecordStore(tmp_path_factory.mktemp("store") / "records.db")

@@ -284,9 +284,8 @@ def test_two_books_in_one_place(url):
 
 @settings(
     max_examples=25,
-    deadline=None,
     phases=(Phase.explicit, Phase.reuse, Phase.generate),
-    suppress_health_check=[HealthCheck.function_scoped_fixture],
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
 @given(data=st.data())
 def test_batches_make_no_difference(tmp_path_factory, data):

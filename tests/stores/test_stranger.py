@@ -120,7 +120,7 @@ def test_a_payload_above_the_limit_is_passed_over(write):
     assert found[0].head
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.data())
 def test_damage_never_stops_the_reading(tmp_path_factory, data):
     pack = data.draw(st.booleans())

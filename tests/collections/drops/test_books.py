@@ -314,9 +314,8 @@ def write(ledger, acts):
 
 @settings(
     max_examples=20,
-    deadline=None,
     phases=(Phase.explicit, Phase.reuse, Phase.generate),
-    suppress_health_check=[HealthCheck.function_scoped_fixture],
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
 @given(acts=st.lists(st.integers(0, 7), max_size=40), data=st.data())
 def test_batches_make_no_difference(tmp_path_factory, acts, data):

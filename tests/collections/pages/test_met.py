@@ -82,7 +82,7 @@ PIECES = [
 ]  # fmt: skip
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=400)
 @given(pages=st.lists(st.tuples(st.sampled_from("ab"), st.lists(st.sampled_from(PIECES), max_size=9)), max_size=7))
 def test_nothing_is_missed_that_reading_in_full_finds(pages):
     exact, met = References("test"), LinkMemo(reader())

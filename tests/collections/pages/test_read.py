@@ -120,7 +120,7 @@ def test_markdown_that_is_too_long_is_plain_text() -> None:
     assert told(b"![" * 200_000, "text/markdown").pile.text == "![" * 200_000
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(st.binary(max_size=300), st.sampled_from(["", "text/plain", "text/markdown", "text/html", "text/xml",
        "application/json", "application/pdf", "application/rss+xml", "text/plain; charset=utf-16", "image/gif"]))  # fmt: skip
 def test_any_bytes_give_a_document_that_can_be_kept(raw: bytes, kind: str) -> None:

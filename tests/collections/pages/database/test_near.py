@@ -152,7 +152,7 @@ def play(steps: Iterable[tuple[int, str | None]], sizes: Iterable[int]) -> sqlit
     return link
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(st.lists(STEP, max_size=40), st.lists(st.integers(1, 20), max_size=10), st.randoms(use_true_random=False))
 def test_any_order_in_any_pieces_gives_the_same(
     steps: list[tuple[int, str | None]], sizes: list[int], chance: random.Random

@@ -156,7 +156,7 @@ TEXTS = st.sampled_from([TEXT, f"{TEXT} {prose(8, 10)}", prose(2, 50), f"{prose(
 STEP = st.tuples(st.sampled_from(URLS), TEXTS, st.one_of(st.none(), st.sampled_from(URLS)), st.booleans())
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(st.lists(STEP, max_size=30), st.integers(1, 7))
 def test_groups_are_as_if_made_at_once(steps: Iterable[tuple[str, str | None, str | None, bool]], size: int) -> None:
     with closing(Place()) as place:

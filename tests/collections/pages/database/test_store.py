@@ -99,7 +99,7 @@ def expected(events: list[Event]) -> list[tuple[Any, ...]]:
     return sorted(found, key=repr)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(EVENTS)
 def test_generations_are_those_of_the_fold_described_by_their_last_confirming_crawl(events):
     found = told(events)["generations"]
@@ -107,7 +107,7 @@ def test_generations_are_those_of_the_fold_described_by_their_last_confirming_cr
     assert sorted(said, key=repr) == expected(events)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(EVENTS, st.randoms(use_true_random=False), st.integers(1, 5))
 def test_order_and_batches_make_no_difference(events, random, size):
     shuffled = random.sample(events, len(events))
@@ -127,7 +127,7 @@ def test_a_304_that_was_first_says_nothing_more_once_the_page_itself_is_known():
     assert told(late, 1) == told(events)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(EVENTS, st.integers(0, 14))
 def test_in_two_halves_is_as_once(events, half):
     with opened() as store:
@@ -139,7 +139,7 @@ def test_in_two_halves_is_as_once(events, half):
         assert tables(store) == told(events)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(EVENTS)
 def test_telling_everything_again_changes_no_row(events):
     with opened() as store:

@@ -108,7 +108,7 @@ def test_found(link: sqlite3.Connection, text: str, ids: list[int]) -> None:
     assert found(link, text) == ids
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(TYPED)
 def test_no_text_is_an_error_in_sql(link: sqlite3.Connection, text: str) -> None:
     assert all(1 <= one <= len(PAGES) for one in found(link, text))
