@@ -39,7 +39,6 @@ from windrow.config import Workspace
 from windrow.config.place import replay_folder
 from windrow.contract import Answer, Ask, Collection, FollowResult, Observation, Request, Settle, Skip, Task, results_of
 from windrow.digest import digest, number
-from windrow.display import counted, show
 from windrow.engine.captures.rules import stories
 from windrow.engine.check import Fault
 from windrow.engine.clock import now
@@ -55,6 +54,7 @@ from windrow.engine.sample import sample, sample_answer
 from windrow.engine.session import Session, SessionSettings
 from windrow.engine.takedown import TakedownTarget, kept_by_reader
 from windrow.errors import UsageError, WindrowError
+from windrow.formats.text import counted, show
 from windrow.formats.url import normalise, parts
 from windrow.model import Item, Level, Limits, Site, Source
 from windrow.politeness.guard import read_allowed

@@ -8,11 +8,10 @@ from typing import Any, NamedTuple, TextIO
 
 from windrow.adapter import Note
 from windrow.contract import FollowResult
-from windrow.display import show
 from windrow.engine.captures.rules import CaptureStory
 from windrow.engine.ledger.addresses import AddressRow
 from windrow.engine.ledger.takedowns import TombstoneRow
-from windrow.formats.terminal import json_text
+from windrow.formats.text import json_text, show
 from windrow.model import Level
 from windrow.stores.record_versions import RecordVersion
 

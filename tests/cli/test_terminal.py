@@ -12,8 +12,7 @@ import pytest
 
 from tests.cli.conftest import put
 from windrow.cli.verb import Voice, clean
-from windrow.display import table
-from windrow.formats.terminal import escape, escape_json
+from windrow.formats.text import escape, escape_json, table
 
 ACTING = [chr(code) for code in (*range(0x20), *range(0x7F, 0xA0), 0x61C, 0x200E, 0x200F, *range(0x202A, 0x202F),
           *range(0x2066, 0x206A), 0x2028, 0x2029, 0xE0001, 0xE0041, 0xE007F, 0xD800)]  # fmt: skip

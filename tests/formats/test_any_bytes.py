@@ -15,7 +15,7 @@ from windrow.collections.pages.reading.read import read
 from windrow.collections.pages.redirect import linked
 from windrow.collections.pages.references import References
 from windrow.errors import WindrowError
-from windrow.formats import coding, directive, feed, robots, xml
+from windrow.formats import feed, http, robots, xml
 from windrow.formats.answer import AnswerReader
 from windrow.formats.http import read_head, validator
 from windrow.formats.moment import moment
@@ -107,7 +107,7 @@ def test_times_of_any_year_are_read_or_unknown(text):
     assert found is None or found.tzinfo is UTC
     assert seconds(text) is None or isinstance(seconds(text), int)
     assert validator({"date": text, "last-modified": text, "etag": "W/"}) == ""
-    directive.header([f"unavailable_after: {text}", text], "x")
+    robots.header([f"unavailable_after: {text}", text], "x")
     sitemap = f"<urlset><url><loc>/a</loc><lastmod>{text.replace('<', '').replace('&', '')}</lastmod></url></urlset>"
     with suppress(WindrowError):
         read_hint(sitemap.encode("utf-8", "replace"), HERE)
@@ -129,10 +129,10 @@ def test_answers_of_any_bytes_in_any_pieces_are_taken_or_refused(content, piece)
 @given(BYTES, st.sampled_from(["gzip", "deflate", "chunked", "gzip, gzip, chunked", "br", "zstd", ""]))
 def test_bodies_rules_and_fields_of_any_bytes_are_read_or_refused(content, named):
     with suppress(WindrowError):
-        coding.plain(content, {"content-encoding": named, "transfer-encoding": named}, most=1 << 20, ratio=100)
+        http.plain(content, {"content-encoding": named, "transfer-encoding": named}, most=1 << 20, ratio=100)
     robots.parse(content, "x").ask("/a?b")
     text = content.decode("latin-1")
     linked(text, "canonical")
     mime(text)
-    directive.header([text], "x")
-    directive.meta([("robots", text)], "x")
+    robots.header([text], "x")
+    robots.meta([("robots", text)], "x")

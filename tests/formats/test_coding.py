@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from windrow.errors import StepError
-from windrow.formats.coding import FREE, plain
+from windrow.formats.http import FREE, plain
 from windrow.reasons import Reason
 
 MOST = 4 << 20

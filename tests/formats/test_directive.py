@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from windrow.formats.directive import NOTHING, Directives, header, meta, nofollow
+from windrow.formats.robots import NOTHING, Directives, header, meta, nofollow
 from windrow.reasons import Reason
 
 AGENT = "windrow-crawler (for https://example.org/)"

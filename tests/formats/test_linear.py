@@ -20,7 +20,7 @@ from windrow.collections.pages.redirect import linked
 from windrow.collections.pages.references import LinkMemo, References
 from windrow.content.markdown import markdown
 from windrow.errors import WindrowError
-from windrow.formats import coding, directive, feed, moment, robots, sniff, url, xml
+from windrow.formats import feed, http, moment, robots, sniff, url, xml
 from windrow.formats.answer import AnswerReader, read_head
 from windrow.formats.http import read_head as read_kept
 from windrow.formats.url_hints import read as read_hint
@@ -99,9 +99,9 @@ CASES = {
     "charset-words": (lambda n: content.decode(b"x", "charset = " * n), 7_500),
     "media-type": (lambda n: mime("a/b;" + " " * n), 7_500),
     "media-parameters": (lambda n: mime("a/b" + "; a" * n), 7_500),
-    "robots-tag": (lambda n: directive.header(["a" * n, "a:" * n, " " * n, "a " * n], "x"), 500),
-    "robots-tag-times": (lambda n: directive.header(["unavailable_after: 1," * n], "x"), 25),
-    "robots-meta": (lambda n: directive.meta([("robots", "unavailable_after: 1," * n)], "x"), 25),
+    "robots-tag": (lambda n: robots.header(["a" * n, "a:" * n, " " * n, "a " * n], "x"), 500),
+    "robots-tag-times": (lambda n: robots.header(["unavailable_after: 1," * n], "x"), 25),
+    "robots-meta": (lambda n: robots.meta([("robots", "unavailable_after: 1," * n)], "x"), 25),
     "retry-after": (lambda n: head.pause("9" * n, None) or moment.moment("Sat, " * n), 4_000),
     # robots.txt
     "robots-spaces": (lambda n: robots.parse(b"Disallow" + b" " * n + b"x", "x"), 60_000),
@@ -126,7 +126,7 @@ CASES = {
     "feed-json": (lambda n: feed.read(b'{"version": "https://jsonfeed.org/version/1", "items": [' + b'{"id": "a"},' * n + b"{}]}"), 4_000),
     "xml-prolog": (lambda n: xml.admit(b" " * n + b"<!-- -->" * n + b"<a", Limits()), 5_000),
     "gzip-members": (lambda n: read_hint(b"\x1f\x8b\x08\0\0\0\0\0\0\3\3\0\0\0\0\0\0\0\0\0" * n, HERE), 120),
-    "codings-chunks": (lambda n: coding.plain(b"1\r\nx\r\n" * n, {"transfer-encoding": "chunked"}, most=1 << 30, ratio=100), 5_000),
+    "codings-chunks": (lambda n: http.plain(b"1\r\nx\r\n" * n, {"transfer-encoding": "chunked"}, most=1 << 30, ratio=100), 5_000),
     # pages
     "page-open-tags": (lambda n: references(b"<a" * n), 13_000),
     "page-open-ends": (lambda n: references(b"</a" * n), 13_000),

@@ -2,7 +2,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from lxml import etree
 
-from windrow.formats.place import places
+from windrow.formats.xsd import places
 
 trees = st.recursive(
     st.just([]),

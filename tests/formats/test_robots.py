@@ -5,8 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.cpu import cpu_seconds
-from windrow.formats.pattern import canonical
-from windrow.formats.robots import ALLOW_ALL, CAP, LONGEST_DELAY, Robots, parse, token
+from windrow.formats.robots import ALLOW_ALL, CAP, LONGEST_DELAY, Robots, canonical, parse, token
 from windrow.reasons import Reason
 
 AGENT = "windrow-crawler (for https://example.org/)"

@@ -13,10 +13,10 @@ from itertools import islice
 from windrow.adapter import CHANGED, GONE, NEW, Compared, SourceChange, Window, harvested_collections
 from windrow.app.summary import WhatWasRead
 from windrow.config import Workspace
-from windrow.display import counted
 from windrow.engine.ledger import Ledger
 from windrow.engine.requests.origin_rules import walked
 from windrow.errors import UsageError, WindrowError
+from windrow.formats.text import counted
 from windrow.registry import capable, collection, installed
 
 MOST = 1_000

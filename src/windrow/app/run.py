@@ -21,7 +21,7 @@ from windrow.engine.release import release
 from windrow.engine.run import Harvest
 from windrow.engine.session import Session, SessionSettings
 from windrow.errors import ConfigError, Stopped, UsageError
-from windrow.json_form import message
+from windrow.formats.text import message
 from windrow.registry import adapter, capable, collection, installed, phases
 from windrow.registry import names as known_names
 

@@ -9,7 +9,7 @@ import click
 
 from windrow.cli.options import Day, sources
 from windrow.cli.verb import Voice, clean, option, verb
-from windrow.display import show
+from windrow.formats.text import show
 
 if TYPE_CHECKING:
     from windrow.adapter import Compared, SourceChange

@@ -8,7 +8,7 @@ import click
 
 from windrow.cli.options import exports, sources
 from windrow.cli.verb import OutputFailed, Verb, Voice, branch, option, spell_strange, verb
-from windrow.display import counted, table
+from windrow.formats.text import counted, table
 
 
 class ExportCommand(Verb):

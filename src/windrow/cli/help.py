@@ -10,8 +10,8 @@ from click.shell_completion import CompletionItem, get_completion_class
 
 import windrow
 from windrow.cli.verb import Voice, verb
-from windrow.display import table
 from windrow.errors import UsageError, WindrowError
+from windrow.formats.text import table
 
 _COMMENT = re.compile(r"^<!--.*?-->\n+", re.MULTILINE)
 """Lines that a reader of the manual in a browser does not see: what its generated parts are made by."""

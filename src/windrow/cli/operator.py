@@ -10,8 +10,8 @@ import click
 
 from windrow.cli.options import reasons, sources
 from windrow.cli.verb import Voice, option, verb
-from windrow.display import counted, size, table
 from windrow.errors import UsageError
+from windrow.formats.text import counted, size, table
 
 if TYPE_CHECKING:
     from windrow.adapter import TakedownEstimate

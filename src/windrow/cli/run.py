@@ -11,7 +11,7 @@ import click
 
 from windrow.cli.options import Day, DeclaredOptions, Duration, names, phases, sources
 from windrow.cli.verb import Voice, option, verb
-from windrow.display import apart, size, span, table
+from windrow.formats.text import apart, size, span, table
 
 if TYPE_CHECKING:
     from windrow.adapter import Replayed

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from windrow.cli.changes import change_lines as changes
 from windrow.cli.verb import EXITS, Voice, verb
-from windrow.display import counted, of, show, size, span, table
+from windrow.formats.text import counted, of, show, size, span, table
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

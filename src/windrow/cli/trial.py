@@ -12,8 +12,8 @@ import click
 
 from windrow.cli.options import kind_names, kinds
 from windrow.cli.verb import Voice, option, verb
-from windrow.display import counted, show
 from windrow.errors import NotAWorkspace
+from windrow.formats.text import counted, show
 
 if TYPE_CHECKING:
     from windrow.adapter import Part

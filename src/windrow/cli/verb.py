@@ -12,9 +12,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from windrow.display import Table
 from windrow.errors import WindrowError
-from windrow.formats.terminal import escape, escape_json
+from windrow.formats.text import Table, escape, escape_json
 
 if TYPE_CHECKING:
     from windrow.app import Windrow
@@ -74,7 +73,7 @@ class Voice:
 
     def message(self, kind: str, value: Any, *, omit_empty: bool = False) -> None:
         """Print one line of JSON with its type."""
-        from windrow.json_form import message  # noqa: PLC0415
+        from windrow.formats.text import message  # noqa: PLC0415
 
         _write(sys.stdout, escape_json(json.dumps(message(kind, value, omit_empty=omit_empty))))
         sys.stdout.flush()

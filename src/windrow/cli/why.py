@@ -8,7 +8,7 @@ import click
 
 from windrow.cli.options import sources
 from windrow.cli.verb import Voice, verb
-from windrow.display import Table, show, table
+from windrow.formats.text import Table, show, table
 from windrow.reasons import Reason
 
 if TYPE_CHECKING:

@@ -51,7 +51,7 @@ def _site(served: DemoWeb, name: str) -> type[http.server.BaseHTTPRequestHandler
 
         def do_GET(self) -> None:
             served.asked.append((name, self.path))
-            found = (town if name in town.TOML else site).answer(name, self.path, served.at, served.day)
+            found = (town.answer if name in town.TOML else site.answer)(name, self.path, served.at, served.day)
             mark = f'"{hashlib.sha256(found.body).hexdigest()[:16]}"'
             if found.status == 200 and self.headers.get("If-None-Match") == mark:
                 found = SiteAnswer(status=304, type=found.type)

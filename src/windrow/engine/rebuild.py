@@ -10,12 +10,12 @@ from pathlib import Path
 from typing import TypeVar
 
 from windrow import contract
-from windrow.display import counted
 from windrow.engine.ledger import Ledger
 from windrow.engine.release import released
 from windrow.engine.session import Session
 from windrow.engine.steps.unread import UnreadVisits
 from windrow.errors import ReaderFailed, Stopped, StoreError
+from windrow.formats.text import counted
 from windrow.reasons import Reason
 from windrow.stores.sqlite_file import close_into_file, empty_wal, make_scratch, remove_scratch
 

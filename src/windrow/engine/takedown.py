@@ -16,7 +16,6 @@ from pathlib import Path
 from typing import NamedTuple
 
 from windrow.digest import number
-from windrow.display import counted
 from windrow.engine.clock import now
 from windrow.engine.indexing import index_name
 from windrow.engine.ledger import Ledger
@@ -24,6 +23,7 @@ from windrow.engine.ledger.lease import holder
 from windrow.engine.ledger.takedowns import OpenTombstone, TargetCapture
 from windrow.engine.session import Session
 from windrow.errors import ArchiveError
+from windrow.formats.text import counted
 from windrow.formats.url import normalise, parts
 from windrow.model import ArchivePlace
 from windrow.stores.archive.erase import ErasedSpan, erase, related

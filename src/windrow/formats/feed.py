@@ -13,7 +13,7 @@ from lxml import etree
 from windrow.errors import StepError
 from windrow.formats import url_hints as hint
 from windrow.formats import xml
-from windrow.formats.paragraph import clean
+from windrow.formats.text import clean
 from windrow.formats.url_hints import text
 from windrow.model import Limits
 from windrow.reasons import Reason

@@ -18,7 +18,7 @@ from io import BytesIO
 from typing import TYPE_CHECKING, NamedTuple
 
 from windrow.errors import MissingExtra, StepError
-from windrow.formats.paragraph import clean
+from windrow.formats.text import clean
 from windrow.reasons import Reason
 
 if TYPE_CHECKING:

@@ -1,4 +1,4 @@
-"""robots.txt as RFC 9309 reads it, with Crawl-delay and Sitemap lines beside it.
+"""robots.txt as RFC 9309 reads it, patterns of paths, and what a page asks of those who keep and show it.
 
 Settled where the RFC leaves a choice:
 
@@ -8,6 +8,14 @@ Settled where the RFC leaves a choice:
   refusal is obeyed.
 - Crawl-delay is not a rule: it neither begins nor ends a group, and counts for the agents that were
   named above it. Of several for one agent the longest counts, at most 180 seconds.
+
+A pattern matches where the path and query begin with it. Matching takes no regular expression and
+is linear: a hostile pattern costs no more than its length.
+
+There is no standard but the common practice of the large search engines. Settled: what is said to all
+and what is said to this agent by name add up, in the header and in the page; nothing takes a
+restriction back. `none` is `noindex, nofollow`; `nocache` is `noarchive`; `max-snippet:0` is
+`nosnippet`. After `unavailable_after` a page counts as `noindex`. Unknown words are passed over.
 """
 
 from __future__ import annotations
@@ -16,11 +24,82 @@ import codecs
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from datetime import datetime
 from typing import NamedTuple
 
-from windrow.formats.pattern import Pattern, canonical, pattern
+from windrow.formats.moment import moment
 from windrow.formats.url import normalise
 from windrow.reasons import Reason
+
+_ODD = re.compile(rb"%(?:[0-9A-Fa-f]{2})?|[^A-Za-z0-9/._~!&()+,;=:@?*$-]")
+_EVEN = re.compile(r"[A-Za-z0-9/._~!&()+,;=:@?-]*+")
+_UNRESERVED = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~")
+
+
+class Pattern(NamedTuple):
+    """A pattern in its canonical spelling, cut at its stars; `ends` where it holds to the end."""
+
+    text: str
+    pieces: tuple[str, ...]
+    ends: bool
+
+    @property
+    def plain(self) -> bool:
+        """Tell whether it is a mere beginning."""
+        return len(self.pieces) == 1 and not self.ends
+
+    def matches(self, target: str) -> bool:
+        """Tell whether a path and query, in canonical spelling, begin with the pattern."""
+        first, *others = self.pieces
+        if not target.startswith(first):
+            return False
+        place = len(first)
+        if not others:
+            return not self.ends or place == len(target)
+        for piece in others[:-1] if self.ends else others:
+            found = target.find(piece, place)
+            if found < 0:
+                return False
+            place = found + len(piece)
+        return not self.ends or (place + len(others[-1]) <= len(target) and target.endswith(others[-1]))
+
+
+def pattern(text: str) -> Pattern:
+    """Read a pattern.
+
+    >>> pattern("/*.pdf$").matches("/a/b.pdf"), pattern("/*.pdf$").matches("/a/b.pdf?x")
+    (True, False)
+    """
+    spelt = canonical(text)
+    first, *others = spelt.removesuffix("$").split("*")
+    return Pattern(spelt, (first, *filter(None, others[:-1]), *others[-1:]), spelt.endswith("$"))
+
+
+def canonical(text: str, *, literal: bool = False) -> str:
+    """Spell a pattern or, as a `literal`, a target so that equals look equal (RFC 9309, section 2.2.2).
+
+    Characters that browsers escape in one place and not in another are escaped.
+
+    >>> canonical("/caf\u00e9/%7e%2a*'$"), canonical("/a*$", literal=True)
+    ('/caf%C3%A9/~%2A*%27$', '/a%2A%24')
+    """
+    if _EVEN.fullmatch(text):
+        return text
+    spelt = _ODD.sub(_escape, text.encode("utf-8", "surrogateescape")).decode("ascii")
+    if literal:
+        return spelt.replace("*", "%2A").replace("$", "%24")
+    if "$" in spelt[:-1]:
+        return spelt[:-1].replace("$", "%24") + spelt[-1]
+    return spelt
+
+
+def _escape(found: re.Match[bytes]) -> bytes:
+    odd = found[0]
+    if len(odd) == 3:
+        octet = int(odd[1:], 16)
+        return bytes((octet,)) if octet in _UNRESERVED else odd.upper()
+    return b"%%%02X" % odd[0]
+
 
 CAP = 500 * 1024
 """Bytes of a file that are read (RFC 9309, section 2.5)."""
@@ -203,3 +282,116 @@ def _lines(content: bytes) -> Iterable[str]:
     else:
         lines = _END.split(text.removeprefix(codecs.BOM_UTF8).decode("utf-8", "surrogateescape"))
     return lines[:-1] if len(content) > CAP else lines
+
+
+_LONGEST = 4096  # characters of one header or attribute that are read
+_VALUED = frozenset({"unavailable_after", "max-snippet", "max-image-preview", "max-video-preview"})
+_PREFIX = re.compile(r"\s*+([A-Za-z0-9_.*-]++)\s*+:\s*+(.*)", re.DOTALL)
+_NOFOLLOW = re.compile(r"(?:^|\s)nofollow(?:\s|$)", re.IGNORECASE)
+
+
+class Directives(NamedTuple):
+    """What a page asks; `until` is the time after which it is not to be shown."""
+
+    noindex: bool = False
+    nofollow: bool = False
+    noarchive: bool = False
+    nosnippet: bool = False
+    until: datetime | None = None
+
+    def join(self, other: Directives) -> Directives:
+        """Return what both ask together, with the earlier of two times."""
+        times = [one for one in (self.until, other.until) if one]
+        return Directives(
+            self.noindex or other.noindex,
+            self.nofollow or other.nofollow,
+            self.noarchive or other.noarchive,
+            self.nosnippet or other.nosnippet,
+            min(times, default=None),
+        )
+
+    def refusal(self, now: datetime) -> Reason | None:
+        """Return why the page may not be indexed now, or None."""
+        if self.noindex:
+            return Reason.NOINDEX
+        return Reason.EXPIRED if self.until and self.until <= now else None
+
+
+NOTHING = Directives()
+_WORDS = {
+    "noindex": Directives(noindex=True),
+    "nofollow": Directives(nofollow=True),
+    "none": Directives(noindex=True, nofollow=True),
+    "noarchive": Directives(noarchive=True),
+    "nocache": Directives(noarchive=True),
+    "nosnippet": Directives(nosnippet=True),
+}
+
+
+def header(values: Iterable[str], agent: str) -> Directives:
+    """Read the `X-Robots-Tag` fields of a response, for all agents and for this one.
+
+    An agent's name before a colon holds up to the next name, within one field.
+
+    >>> header(["noarchive", "other: noindex", "Example-Crawler: nofollow"], "example-crawler/1")
+    Directives(noindex=False, nofollow=True, noarchive=True, nosnippet=False, until=None)
+    """
+    wanted = {token(agent), "*", "robots"}
+    asked = NOTHING
+    for value in values:
+        ours = True
+        rest = value[:_LONGEST]
+        while rest:
+            found = _PREFIX.match(rest)
+            if found and "," not in found[0][: found.start(2)] and found[1].lower() not in _VALUED:
+                ours, rest = found[1].lower() in wanted, found[2]
+                continue
+            one, rest = _first(rest)
+            asked = asked.join(one) if ours else asked
+    return asked
+
+
+def meta(pairs: Iterable[tuple[str, str]], agent: str) -> Directives:
+    """Read the `meta` elements of a page, as pairs of name and content.
+
+    >>> meta([("ROBOTS", "NoIndex, follow"), ("other", "noarchive")], "example-crawler").noindex
+    True
+    """
+    wanted = {token(agent), "robots"}
+    asked = NOTHING
+    for name, content in pairs:
+        rest = content[:_LONGEST] if name.strip().lower() in wanted else ""
+        while rest:
+            one, rest = _first(rest)
+            asked = asked.join(one)
+    return asked
+
+
+def nofollow(rel: str) -> bool:
+    """Tell whether a link's `rel` asks not to follow it.
+
+    >>> nofollow("external NOFOLLOW"), nofollow("no-nofollow"), nofollow("")
+    (True, False, False)
+    """
+    return bool(rel) and bool(_NOFOLLOW.search(rel))
+
+
+def _first(text: str) -> tuple[Directives, str]:
+    """Read the first directive of a list, and return what is behind it."""
+    word, _, rest = text.partition(",")
+    name, colon, value = word.partition(":")
+    name = name.strip().lower()
+    if name == "unavailable_after" and colon:
+        return _until(text.partition(":")[2])
+    if name == "max-snippet" and value.strip() == "0":
+        return Directives(nosnippet=True), rest
+    return _WORDS.get(name, NOTHING), rest
+
+
+def _until(text: str) -> tuple[Directives, str]:
+    """Read a time that may itself hold a comma, and return what is behind it."""
+    parts = text.split(",", 2)
+    for count in (2, 1):
+        if len(parts) >= count and (time := moment(",".join(parts[:count]))):
+            return Directives(until=time), ",".join(parts[count:])
+    return NOTHING, text.partition(",")[2]

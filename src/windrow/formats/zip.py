@@ -1,8 +1,11 @@
-"""Zip archives from strangers: bounded, checked, never unpacked to disk.
+"""Zip archives from strangers, read by their directory: bounded, checked, never unpacked to disk.
 
 `members` reads the directory and judges every entry before a byte is inflated; `open_member`
 inflates one, and stops where it would grow beyond what its entry announces. Nothing is ever named
 by the archive: a member is only a name to look up and bytes to read. Faults are `StepError`s.
+
+Nothing here is inflated. What is read is bounded before it is read, and every fault leaves as a
+`StepError` with its reason.
 """
 
 from __future__ import annotations
@@ -11,14 +14,245 @@ import io
 import re
 import stat
 from collections.abc import Iterator
+from struct import Struct
 from typing import BinaryIO, NamedTuple, cast
+from weakref import WeakKeyDictionary
 
 from windrow.errors import StepError
-from windrow.formats import directory
-from windrow.formats.directory import LOCAL, DirectoryRecord
 from windrow.formats.inflate import BLOCK, DEFLATED, STORED, Inflated
 from windrow.model import Limits
 from windrow.reasons import Reason
+
+END = Struct("<4s4H2LH")
+END64 = Struct("<4sQ2H2L4Q")
+LOCATOR = Struct("<4sLQL")
+CENTRAL = Struct("<4s2B5H3L5H2L")
+LENGTHS = Struct("<3H")  # of name, extra field and comment, 28 bytes into a record
+LOCAL = Struct("<4s5H3L2H")
+ROOM = 1024
+"""Bytes that one directory record may take on average: a bound on what is held in memory."""
+SLICE = 1 << 20
+FAR = 1 << 62
+"""No file reaches this far, and some cannot even be asked to."""
+
+
+class DirectoryRecord(NamedTuple):
+    """One line of the central directory, as it stands there; `offset` counts from the file's start."""
+
+    raw: bytes  # the name's bytes
+    name: str
+    flags: int
+    method: int
+    crc: int
+    packed: int
+    size: int
+    offset: int
+    mode: int  # unix file mode, 0 where the archive was made elsewhere
+
+
+class _End(NamedTuple):
+    """Where the directory lies and how many records it announces."""
+
+    start: int
+    size: int
+    announced: int
+    shift: int  # bytes that stand before the archive
+
+
+def read(view: BinaryIO, limits: Limits) -> tuple[list[DirectoryRecord], int]:
+    """Return the records of the archive, and the offset at which its directory starts.
+
+    A directory that is larger than `limits.members` records could make it is refused unread.
+    """
+    end = _end(view)
+    content = _content(view, end, limits)
+    records = [_record(content, place, end.shift) for place in _places(content, limits)]
+    if len(records) != end.announced:
+        raise StepError(f"the directory announces {end.announced} members and has {len(records)}", Reason.CORRUPT)
+    return records, end.start
+
+
+def find(view: BinaryIO, name: str, limits: Limits) -> DirectoryRecord:
+    """Return the one record of this name, without taking the others apart."""
+    found = _known(view, limits)
+    places = [place for raw in _spelled(name) for place in found.places.get(raw, ())]
+    records = [one for place in places if (one := _record(found.content, place, found.shift)).name == name]
+    if not records:
+        raise StepError(f"the archive holds no {name!r}", Reason.NOT_FOUND)
+    if len(records) > 1:
+        raise StepError(f"the archive holds two members {name!r}", Reason.DUPLICATE_MEMBER)
+    return records[0]
+
+
+def _spelled(name: str) -> set[bytes]:
+    """Return the bytes that may stand for a name."""
+    return {name.encode("utf-8", "replace"), name.encode("cp437", "replace")}
+
+
+class _Names(NamedTuple):
+    """A directory, and where in it the records of each name stand."""
+
+    content: bytes
+    shift: int
+    places: dict[bytes, list[int]]
+    limits: Limits
+
+
+_NAMES: WeakKeyDictionary[BinaryIO, _Names] = WeakKeyDictionary()
+"""The directories of archives that are open: to go through one for each member takes the square of their number."""
+
+
+def _known(view: BinaryIO, limits: Limits) -> _Names:
+    found = _NAMES.get(view)
+    if found is None or found.limits != limits:
+        end = _end(view)
+        content = _content(view, end, limits)
+        places: dict[bytes, list[int]] = {}
+        for place in _places(content, limits):
+            places.setdefault(_raw(content, place), []).append(place)
+        found = _NAMES[view] = _Names(content, end.shift, places, limits)
+    return found
+
+
+def at(view: BinaryIO, offset: int, size: int) -> bytes:
+    """Read exactly `size` bytes at `offset`, or refuse the archive as truncated."""
+    if offset >= FAR:
+        raise StepError("a record lies far beyond the end of the archive", Reason.TRUNCATED)
+    view.seek(offset)
+    parts = []
+    left = size
+    while left and (part := view.read(left)):
+        parts.append(part)
+        left -= len(part)
+    if left:
+        raise StepError("the archive ends within a record", Reason.TRUNCATED)
+    return b"".join(parts)
+
+
+def _end(view: BinaryIO) -> _End:
+    """Find the end record: the last 22 bytes of the archive and its comment."""
+    length = view.seek(0, 2)
+    tail = at(view, max(0, length - 65557), min(length, 65557))
+    place = tail.rfind(b"PK\x05\x06")
+    while place >= 0:
+        if place + END.size <= len(tail):
+            fields = END.unpack_from(tail, place)
+            if place + END.size + fields[7] == len(tail):
+                return _located(view, length - len(tail) + place, fields)
+        place = tail.rfind(b"PK\x05\x06", 0, place + 3)
+    if length and at(view, 0, min(4, length)) == b"PK\x03\x04":
+        if surplus := _surplus(view, length):
+            raise StepError(f"{surplus} bytes stand after the end of the archive", Reason.TRAILING_BYTES)
+        raise StepError("the archive has no directory at its end", Reason.TRUNCATED)
+    raise StepError("no zip directory was found", Reason.NOT_A_ZIP)
+
+
+def _surplus(view: BinaryIO, length: int) -> int:
+    """Return how many bytes stand after an end record that fits the start of the file, 0 where there is none."""
+    for start in range(0, length, SLICE):
+        part = at(view, start, min(SLICE + END.size, length - start))
+        place = part.find(b"PK\x05\x06")
+        while place >= 0 and place + END.size <= len(part):
+            _, _, _, _, count, size, offset, comment = END.unpack_from(part, place)
+            here = start + place
+            end = here + END.size + comment
+            # The end of an archive that is stored as a member of this one does not fit.
+            if count and size + offset == here and at(view, offset, 4) == b"PK\x01\x02":
+                return max(0, int(length - end))
+            place = part.find(b"PK\x05\x06", place + 1)
+    return 0
+
+
+def _located(view: BinaryIO, place: int, fields: tuple[int, ...]) -> _End:
+    """Work out where the directory starts, from its 64-bit record where there is one."""
+    _, disk, first, here, count, size, offset, _ = fields
+    after = place
+    if place >= LOCATOR.size:
+        mark, *_ = LOCATOR.unpack(at(view, place - LOCATOR.size, LOCATOR.size))
+        if mark == b"PK\x06\x07":
+            after = place - LOCATOR.size - END64.size
+            if after < 0:
+                raise StepError("the 64-bit end record is missing", Reason.CORRUPT)
+            mark, _, _, _, disk, first, here, count, size, offset = END64.unpack(at(view, after, END64.size))
+            if mark != b"PK\x06\x06":
+                raise StepError("the 64-bit end record is missing", Reason.CORRUPT)
+    if disk or first or here != count:
+        raise StepError("the archive is one part of several", Reason.UNSUPPORTED)
+    start = after - size
+    if start < 0 or offset > start:
+        raise StepError("the directory does not lie where the end record says", Reason.CORRUPT)
+    return _End(start, size, count, start - offset)
+
+
+def _content(view: BinaryIO, end: _End, limits: Limits) -> bytes:
+    """Read the directory, unless it is larger than the allowed number of records could make it."""
+    if end.announced > limits.members or end.size > limits.members * ROOM:
+        raise StepError(
+            f"{end.announced} members in {end.size} bytes, at most {limits.members} members allowed",
+            Reason.TOO_MANY_MEMBERS,
+        )
+    return at(view, end.start, end.size)
+
+
+def _places(content: bytes, limits: Limits) -> Iterator[int]:
+    """Yield where each record starts; refuse what is not a row of records."""
+    place = number = 0
+    while place < len(content):
+        stop = place + CENTRAL.size
+        if not content.startswith(b"PK\x01\x02", place) or stop > len(content):
+            raise StepError("the directory holds something that is not a record", Reason.CORRUPT)
+        stop += sum(LENGTHS.unpack_from(content, place + 28))
+        number += 1
+        if stop > len(content):
+            raise StepError("the directory ends within a record", Reason.CORRUPT)
+        if number > limits.members:
+            raise StepError(f"more than {limits.members} members", Reason.TOO_MANY_MEMBERS)
+        yield place
+        place = stop
+
+
+def _raw(content: bytes, place: int) -> bytes:
+    """Return the bytes of a record's name."""
+    start = place + CENTRAL.size
+    return content[start : start + int.from_bytes(content[place + 28 : place + 30], "little")]
+
+
+def _record(content: bytes, place: int, shift: int) -> DirectoryRecord:
+    """Read the record at `place`."""
+    fields = CENTRAL.unpack_from(content, place)
+    system, flags, method = fields[2], fields[4], fields[5]
+    crc, packed, size, names, extras = fields[8:13]
+    raw = _raw(content, place)
+    start = place + CENTRAL.size + names
+    size, packed, offset = _wide(content[start : start + extras], size, packed, fields[17])
+    mode = fields[16] >> 16 if system == 3 else 0
+    return DirectoryRecord(raw, _decode(raw, flags), flags, method, crc, packed, size, offset + shift, mode)
+
+
+def _wide(extra: bytes, *values: int) -> tuple[int, ...]:
+    """Replace the values that did not fit 32 bits by those of the 64-bit extra field."""
+    if 0xFFFFFFFF not in values:
+        return values
+    place = 0
+    while place + 4 <= len(extra):
+        kind = int.from_bytes(extra[place : place + 2], "little")
+        length = int.from_bytes(extra[place + 2 : place + 4], "little")
+        body = extra[place + 4 : place + 4 + length]
+        if kind == 1:
+            found = []
+            for value in values:
+                is_wide = value == 0xFFFFFFFF and len(body) >= 8
+                found.append(int.from_bytes(body[:8], "little") if is_wide else value)
+                body = body[8:] if is_wide else body
+            return tuple(found)
+        place += 4 + length
+    return values
+
+
+def _decode(raw: bytes, flags: int) -> str:
+    """Decode a member's name; bytes that are not what the flag says become visible escapes."""
+    return raw.decode("utf-8" if flags & 0x800 else "cp437", "backslashreplace")
+
 
 ARCHIVE = re.compile(r"\.(zip|jar|t?gz|tar|t?bz2?|t?xz|7z|rar|zst|lz4?|lzma|cab|arj|z)\Z", re.IGNORECASE)
 MAGIC = (b"PK\x03\x04", b"PK\x05\x06", b"\x1f\x8b", b"BZh", b"\xfd7zXZ\0", b"7z\xbc\xaf\x27\x1c", b"Rar!\x1a\x07")
@@ -59,7 +293,7 @@ def members(view: BinaryIO, limits: Limits) -> list[ZipMember]:
     >>> [(member.name, member.size, member.reason) for member in members(made, Limits())]
     [('a.xml', 4, None)]
     """
-    records, end = directory.read(view, limits)
+    records, end = read(view, limits)
     if sum(record.size for record in records) > limits.total:
         raise StepError(f"the members are larger than {limits.total} bytes together", Reason.BOMB_TOTAL)
     starts = [_start(view, record) for record in records]
@@ -79,7 +313,7 @@ def open_member(view: BinaryIO, name: str, limits: Limits) -> BinaryIO:
     The archive is taken to have passed `members` before; only this entry is judged again.
     Reading beyond what it announces, or to an end that does not match its checksum, raises.
     """
-    record = directory.find(view, name, limits)
+    record = find(view, name, limits)
     member = _member(record, _start(view, record), _fault(record, limits))
     return cast("BinaryIO", io.BufferedReader(inflate(view, member), BLOCK))
 
@@ -119,11 +353,11 @@ def _member(record: DirectoryRecord, start: int, reason: Reason | None) -> ZipMe
 
 def _start(view: BinaryIO, record: DirectoryRecord) -> int:
     """Hold an entry's own header against the directory; return where its packed bytes start."""
-    head = LOCAL.unpack(directory.at(view, record.offset, LOCAL.size))
+    head = LOCAL.unpack(at(view, record.offset, LOCAL.size))
     mark, flags, method, names, extras = head[0], head[2], head[3], head[9], head[10]
     if mark != b"PK\x03\x04":
         raise StepError(f"{record.name!r} does not lie where the directory says", Reason.CORRUPT)
-    name = directory.at(view, record.offset + LOCAL.size, names)
+    name = at(view, record.offset + LOCAL.size, names)
     if name != record.raw or method != record.method or (flags ^ record.flags) & 1:
         raise StepError(f"the header of {record.name!r} contradicts the directory", Reason.CORRUPT)
     return record.offset + LOCAL.size + int(names) + int(extras)

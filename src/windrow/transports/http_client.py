@@ -18,8 +18,7 @@ from typing import Self
 
 from windrow.errors import TerminalFailure, TransientFailure
 from windrow.formats.answer import AnswerHead, AnswerReader
-from windrow.formats.coding import ASKED
-from windrow.formats.http import read_head
+from windrow.formats.http import ASKED, read_head
 from windrow.model import HttpRequest, Site
 from windrow.reasons import Reason
 from windrow.transports.contract import Sink

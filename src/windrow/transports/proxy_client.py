@@ -10,8 +10,7 @@ import aiohttp
 from yarl import URL
 
 from windrow.errors import TerminalFailure, TransientFailure
-from windrow.formats.coding import ASKED
-from windrow.formats.http import joined
+from windrow.formats.http import ASKED, joined
 from windrow.model import HttpRequest
 from windrow.reasons import Reason
 from windrow.transports.contract import Sink

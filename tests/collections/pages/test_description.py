@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from windrow.collections.pages.reading import document
 from windrow.collections.pages.reading.document import Description, seconds
-from windrow.formats.language import normal
+from windrow.formats.sniff import normal
 
 LONG = "This paragraph is long enough to stand in for the description that the page itself has not."
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from windrow.collections.pages.collection import version
 from windrow.collections.pages.reading import PageDocument, document, read
-from windrow.formats import language
+from windrow.formats import sniff
 
 URL = "http://a.example/doc"
 HTML = b"<!doctype html><title>T</title><main><p>Text of a page.</main>"
@@ -136,7 +136,7 @@ def test_the_language_is_told_from_the_text_only_where_nobody_says_it(monkeypatc
     )
     assert told(german, "text/html; charset=utf-8").description.language == "de"
     assert told(b"404 Not Found", "text/html").description.language is None
-    monkeypatch.setattr(language, "language", lambda text: pytest.fail("asked without need"))
+    monkeypatch.setattr(sniff, "language", lambda text: pytest.fail("asked without need"))
     assert told(b"<html lang=fr>" + german, "text/html").description.language == "fr"
     assert told(german, "text/html", **{"content-language": "it"}).description.language == "it"
 
@@ -144,14 +144,14 @@ def test_the_language_is_told_from_the_text_only_where_nobody_says_it(monkeypatc
 def test_without_the_detector_there_is_no_language(monkeypatch: pytest.MonkeyPatch) -> None:
     with_it = version()
     monkeypatch.setitem(sys.modules, "py3langid", None)
-    monkeypatch.setattr(language, "known", lambda: False)
-    language._detector.cache_clear()
+    monkeypatch.setattr(sniff, "known", lambda: False)
+    sniff._detector.cache_clear()
     assert (
         told(b"These words are surely English, as anyone who reads them can see.", "text/plain").description.language
         is None
     )
     assert version() == with_it.replace("+language", "")
-    language._detector.cache_clear()
+    sniff._detector.cache_clear()
 
 
 def test_real_pages(shared) -> None:

@@ -2,8 +2,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from windrow.formats.url import LONGEST, Resolver, normalise
-from windrow.formats.url.resolver import quick
+from windrow.formats.url import LONGEST, Resolver, normalise, quick
 from windrow.reasons import Reason
 
 BASES = (

@@ -16,7 +16,7 @@ from xml.sax.saxutils import quoteattr
 
 from windrow.collections.events.documents import completed
 from windrow.collections.events.times import day_after, read_back
-from windrow.formats.terminal import json_text
+from windrow.formats.text import json_text
 
 _NO_XML = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 

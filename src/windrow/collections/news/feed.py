@@ -14,10 +14,10 @@ from windrow import content
 from windrow.collections.news import article
 from windrow.contract import Answer, FollowResult, Observation, Offering, Request, Skip, Task
 from windrow.digest import number
-from windrow.display import counted
 from windrow.errors import StepError
 from windrow.formats import feed as entries
 from windrow.formats import url_hints
+from windrow.formats.text import counted
 from windrow.formats.url import normalise
 from windrow.formats.url_hints import HintKind
 from windrow.model import Finding, Level, Source

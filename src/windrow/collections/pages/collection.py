@@ -6,15 +6,15 @@ from windrow.collections.pages.code import ASSET, CrawlType
 from windrow.collections.pages.redirect import DAY
 from windrow.collections.pages.settings import CONFIGURATION
 from windrow.contract import Collection, Crawl, Derive, Settle, later
-from windrow.formats import language
 from windrow.formats import pdf as portable
+from windrow.formats import sniff
 
 _VERSION = "4"
 
 
 def version() -> str:
     """Return the version of these readers on this machine: an extra that is or is not there makes another one."""
-    extras = (("pdf", portable.known()), ("language", language.known()))
+    extras = (("pdf", portable.known()), ("language", sniff.known()))
     return "+".join([_VERSION, *(name for name, there in extras if there)])
 
 

@@ -11,8 +11,7 @@ from typing import NamedTuple
 from windrow.collections.pages import scope
 from windrow.collections.pages.code import SKIPPED, promises
 from windrow.collections.pages.scope import AllowedParameters, Scope, names, path_pattern, target
-from windrow.formats.pattern import Pattern
-from windrow.formats.robots import Robots
+from windrow.formats.robots import Pattern, Robots
 from windrow.formats.url import Parts, parts
 from windrow.politeness.guard import describe_refusal
 from windrow.politeness.host import host_fits, host_pattern

@@ -11,7 +11,7 @@ from windrow.collections.pages.code import mime
 from windrow.content import decode
 from windrow.content.head import RELATIONS, refresh
 from windrow.content.tree import parse
-from windrow.formats import directive
+from windrow.formats import robots
 from windrow.formats.sniff import sniff
 from windrow.formats.url import normalise
 from windrow.formats.url_hints import read as read_hint
@@ -48,7 +48,7 @@ class References:
         told = mime(named.get("content-type", ""))
         essence = sniff(body, told.essence).essence if told else "text/html" if body.lstrip()[:1] == b"<" else ""
         # The values of one field that came several times are parted by line feeds.
-        if directive.header(named.get("x-robots-tag", "").split("\n"), self._agent).nofollow:
+        if robots.header(named.get("x-robots-tag", "").split("\n"), self._agent).nofollow:
             return url, []
         if essence in _HINTS:
             return url, [one.url for one in read_hint(body, url).entries[:MOST_LINKS]]
@@ -57,7 +57,7 @@ class References:
         return self._page(url, decode(body, named.get("content-type", "")).text)
 
     def _page(self, url: str, text: str) -> tuple[str, list[str]]:
-        base, asked = "", directive.NOTHING
+        base, asked = "", robots.NOTHING
         found: list[str] = []
         for node in parse(text).css(_WANTED):
             tag, attributes = node.tag, node.attributes
@@ -65,7 +65,7 @@ class References:
                 base = base or normalise(attributes.get("href") or "", url).url
             elif tag == "meta":
                 pair = (attributes.get("name") or "", attributes.get("content") or "")
-                asked = asked.join(directive.meta([pair], self._agent)) if pair[0] else asked
+                asked = asked.join(robots.meta([pair], self._agent)) if pair[0] else asked
                 found += filter(None, (refresh(attributes),))
             elif len(found) < MOST_LINKS:
                 found += self._reference(tag or "", attributes)
@@ -75,7 +75,7 @@ class References:
         """Yield what one element refers to, if a crawl may follow it."""
         rel = attributes.get("rel") or ""
         written = attributes.get("href" if tag not in {"iframe", "frame"} else "src")
-        if not written or (rel and directive.nofollow(rel)):
+        if not written or (rel and robots.nofollow(rel)):
             return
         if tag == "link":
             if not _RELATED.intersection(rel.lower().split()):

@@ -15,7 +15,7 @@ from windrow.collections.pages.redirect import sent_on
 from windrow.collections.pages.references import LinkMemo, Read, assets
 from windrow.contract.discoveries import BEHIND
 from windrow.digest import number
-from windrow.formats.directive import header
+from windrow.formats.robots import header
 from windrow.formats.url import Resolver, normalise, parts
 from windrow.formats.url_hints import HintKind, read
 from windrow.model import CrawlRequest, FoundUrl, LeftOut, Visit

@@ -28,10 +28,10 @@ from windrow.collections.pages.redirect import MOVED, canonical, linked, move, s
 from windrow.collections.pages.scope import Scope, scope
 from windrow.contract import Task
 from windrow.errors import StepError
-from windrow.formats import directive
-from windrow.formats.coding import plain
-from windrow.formats.directive import Directives
+from windrow.formats import robots
+from windrow.formats.http import plain
 from windrow.formats.moment import moment
+from windrow.formats.robots import Directives
 from windrow.model import Reading, Recorded, Source, Visit
 from windrow.reasons import Reason
 
@@ -163,7 +163,7 @@ def _unread(found: PageDocument) -> str:
 
 def asks(found: PageDocument, fields: Mapping[str, str], agent: str) -> Directives:
     """Return what a page asks of those who keep and show it, in its header and in itself."""
-    return directive.header(fields.get("x-robots-tag", "").split("\n"), agent).join(directive.meta(found.asks, agent))
+    return robots.header(fields.get("x-robots-tag", "").split("\n"), agent).join(robots.meta(found.asks, agent))
 
 
 def answered(fields: Mapping[str, str], visited: datetime | None) -> datetime:

@@ -15,8 +15,7 @@ from windrow.contract import NOT_MODIFIED
 from windrow.engine.clock import now
 from windrow.engine.requests.answers import body_of
 from windrow.errors import ArchiveError, StepError, TransportError
-from windrow.formats.coding import plain
-from windrow.formats.http import location
+from windrow.formats.http import location, plain
 from windrow.formats.url import parts
 from windrow.model import CrawlRequest, FetchRequest, HeldAnswer, HttpRequest, Limits, Source, Visit
 from windrow.reasons import Reason

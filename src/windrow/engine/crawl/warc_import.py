@@ -14,12 +14,12 @@ from pathlib import Path
 from typing import NamedTuple
 
 from windrow.digest import NOTHING, digest
-from windrow.display import counted
 from windrow.engine.clock import now
 from windrow.engine.crawl.warc_record import ImportedRecord, look, with_methods
 from windrow.engine.ledger import LedgerWriter
 from windrow.engine.run import HarvestRun, WarcFile
 from windrow.errors import ArchiveError, DiskFull
+from windrow.formats.text import counted
 from windrow.formats.url import parts
 from windrow.model import ArchivePlace, Finding, FoundUrl, KeptResponse, Level, Status, Visit
 from windrow.reasons import Reason

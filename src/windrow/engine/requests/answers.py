@@ -23,7 +23,7 @@ from windrow.contract import (
 )
 from windrow.digest import number
 from windrow.errors import StepError
-from windrow.formats.coding import plain
+from windrow.formats.http import plain
 from windrow.formats.url import normalise, parts, without
 from windrow.model import ArchivePlace, Attachment, Finding, FoundUrl, HttpRequest, Level, Limits, Source
 from windrow.reasons import Reason

@@ -16,8 +16,7 @@ from isal import igzip, isal_zlib
 from windrow.digest import spelled_alike, warc
 from windrow.errors import ArchiveError, StepError
 from windrow.formats.cdx import LONGEST, CdxFault, Layout, parse_line
-from windrow.formats.coding import plain
-from windrow.formats.http import read_head
+from windrow.formats.http import plain, read_head
 from windrow.model import CdxLine, Limits
 from windrow.reasons import Reason
 from windrow.stores.archive.warc_reader import GZIP, WarcRecord, met_at

@@ -17,8 +17,7 @@ from typing import BinaryIO, cast
 from isal import isal_zlib
 
 from windrow.errors import ArchiveError, DiskFull
-from windrow.formats.arc import LONGEST, read_line
-from windrow.formats.warc import END, header, target
+from windrow.formats.warc import END, LONGEST, header, read_line, target
 from windrow.model import Limits
 from windrow.reasons import Reason
 from windrow.stores.archive.warc_reader import GZIP, ZSTD, WarcForm, WarcRecord, met

@@ -20,7 +20,7 @@ from isal import isal_zlib
 
 from windrow.digest import Hasher
 from windrow.errors import ArchiveError
-from windrow.formats import arc, warc
+from windrow.formats import warc
 from windrow.formats.http import body_at
 from windrow.model import Limits
 from windrow.reasons import Reason
@@ -174,7 +174,7 @@ class _Gzip:
         while not rest.strip(b"\r\n") and (block := self.read(_HEAD)):
             rest = block
         more = rest.lstrip(b"\r\n")
-        if warc.BEGIN.match(more) or arc.BEGIN.match(more):
+        if warc.BEGIN.match(more) or warc.ARC_BEGIN.match(more):
             raise _Trouble(Reason.UNSUPPORTED, "one gzip stream holds several records")
         if more:
             raise _Trouble(Reason.SIZE_MISMATCH, "the record is longer than its header says")
@@ -284,8 +284,8 @@ def _form(file: BinaryIO) -> _Form:
             head = _Gzip(file, 0, _WASTE).read(_LOOK)
         except _Trouble:
             head = b""
-    if arc.BEGIN.match(head) and head.lstrip(b"\r\n").startswith(b"filedesc:"):
-        return _Form(packed, arc.BEGIN, arc.read_line, line=True)
+    if warc.ARC_BEGIN.match(head) and head.lstrip(b"\r\n").startswith(b"filedesc:"):
+        return _Form(packed, warc.ARC_BEGIN, warc.read_line, line=True)
     if packed or not head or warc.BEGIN.match(head):
         return _Form(packed, warc.BEGIN, warc.read_header, line=False)
     what = "it is Zstandard, which has to be taken in" if head[:4] in ZSTD else "it is no WARC file, nor one of ARC"

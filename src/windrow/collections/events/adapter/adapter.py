@@ -27,7 +27,7 @@ from windrow.engine.progress import Progress
 from windrow.engine.run import Harvest
 from windrow.engine.session import SessionSettings
 from windrow.errors import StoreError
-from windrow.formats.terminal import json_text
+from windrow.formats.text import json_text
 from windrow.model import Source
 from windrow.record_adapter import RecordAdapter
 from windrow.stores.documents.contract import DocumentStore, Span, Stored

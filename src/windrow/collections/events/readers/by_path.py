@@ -23,7 +23,7 @@ from windrow.collections.events.readers.by_fields import event_of, read_json, te
 from windrow.errors import StepError
 from windrow.formats import xml
 from windrow.formats.feed import ENTRIES
-from windrow.formats.paragraph import clean
+from windrow.formats.text import clean
 from windrow.model import Limits
 from windrow.reasons import Reason
 

@@ -15,7 +15,7 @@ from windrow.collections.news.standard import FIELDS
 from windrow.config import Workspace
 from windrow.errors import MissingExtra
 from windrow.formats.markdown import read as rendered
-from windrow.formats.terminal import json_text
+from windrow.formats.text import json_text
 
 NEWEST = 200
 """Articles of the feed."""

@@ -27,9 +27,9 @@ from windrow.collections.pages.database.sound import reached
 from windrow.collections.pages.difference import SIZE, Difference, State, difference
 from windrow.collections.pages.discover import address
 from windrow.config import Workspace
-from windrow.display import show
 from windrow.engine.ledger import Ledger
 from windrow.errors import UsageError, WindrowError
+from windrow.formats.text import show
 from windrow.formats.url import parts
 from windrow.query.date import span
 from windrow.reasons import Reason

@@ -14,7 +14,7 @@ from windrow.engine.check import Fault
 from windrow.engine.ledger import Ledger
 from windrow.engine.ledger.attempts import LoggedVisit
 from windrow.errors import WindrowError
-from windrow.formats.coding import plain
+from windrow.formats.http import plain
 from windrow.model import ArchivePlace
 from windrow.stores.archive.view import open_response
 

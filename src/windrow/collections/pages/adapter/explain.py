@@ -19,8 +19,8 @@ from windrow.collections.pages.adapter.story import (
 )
 from windrow.collections.pages.collection import COLLECTION
 from windrow.config import Workspace
-from windrow.display import counted, show, span
 from windrow.engine.ledger import Ledger
+from windrow.formats.text import counted, show, span
 from windrow.reasons import Reason
 
 _PDF = "application/pdf"

@@ -18,7 +18,7 @@ from windrow.engine.clock import now
 from windrow.engine.ledger import Ledger
 from windrow.engine.run import Harvest
 from windrow.errors import ConfigError, UsageError, WindrowError
-from windrow.formats.coding import plain
+from windrow.formats.http import plain
 from windrow.formats.robots import CAP
 from windrow.formats.url import parts
 from windrow.model import ArchivePlace, Source

@@ -22,7 +22,7 @@ from windrow.config import Workspace
 from windrow.digest import digest
 from windrow.engine.sample import sample
 from windrow.errors import UsageError
-from windrow.formats.coding import plain
+from windrow.formats.http import plain
 from windrow.formats.url import normalise, parts
 from windrow.model import Level, Limits, Site
 from windrow.politeness.guard import read_allowed

@@ -39,8 +39,7 @@ from windrow.engine.replay import SCRATCH
 from windrow.engine.session import Session, SessionSettings
 from windrow.engine.takedown import TakedownTarget, kept_by_reader
 from windrow.errors import StoreError, UsageError
-from windrow.formats.terminal import json_text
-from windrow.json_form import plain
+from windrow.formats.text import json_text, plain
 from windrow.query.word import counted
 from windrow.reasons import Reason
 from windrow.stores.connect import connect

@@ -13,8 +13,7 @@ from enum import Enum
 from hashlib import blake2b
 from typing import NamedTuple
 
-from windrow.formats.url import normalise
-from windrow.formats.url.resolver import apart
+from windrow.formats.url import apart, normalise
 
 
 class Sighted(Enum):

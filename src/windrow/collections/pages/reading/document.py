@@ -11,8 +11,8 @@ from windrow.collections.pages.code import Mime
 from windrow.collections.pages.reading.link import Link, LinkClassifier, LinkTarget, count, indexiness, links
 from windrow.content import Outline, PageHead, PageLocation, headline, main_content, read, table_row, unseen
 from windrow.content.outline import LEVELS
-from windrow.formats.language import normal
 from windrow.formats.moment import written
+from windrow.formats.sniff import normal
 from windrow.model import Finding
 
 

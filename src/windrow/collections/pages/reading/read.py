@@ -26,12 +26,11 @@ from windrow.content import PageHead
 from windrow.content.charset import decode
 from windrow.errors import MissingExtra, StepError
 from windrow.formats import feed as news
-from windrow.formats import language
 from windrow.formats import markdown as marked
 from windrow.formats import pdf as portable
-from windrow.formats.language import normal
-from windrow.formats.paragraph import clean, first, paragraphs
-from windrow.formats.sniff import root, sniff
+from windrow.formats.sniff import language as language_of
+from windrow.formats.sniff import normal, root, sniff
+from windrow.formats.text import clean, first, paragraphs
 from windrow.model import Finding, Level
 from windrow.reasons import Reason
 
@@ -272,7 +271,7 @@ def _told(found: PageDocument, essence: str, claimed: Mime | None, *, conflict: 
     kind = None if conflict else claimed if claimed and claimed.essence == essence else mime(essence)
     said = found.description
     if said.language is None and found.pile.text:
-        said = replace(said, language=language.language(found.pile.text))
+        said = replace(said, language=language_of(found.pile.text))
     findings = found.findings
     if conflict:
         was = claimed.essence if claimed else ""

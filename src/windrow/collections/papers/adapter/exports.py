@@ -20,7 +20,7 @@ from windrow.collections.papers.finding import PDF, digest_of, hex_of
 from windrow.collections.papers.verdict import STUBS, matched_slug
 from windrow.config import Workspace
 from windrow.errors import MissingExtra
-from windrow.formats.terminal import json_text
+from windrow.formats.text import json_text
 
 Where = Callable[[Workspace], Places]
 Writer = Callable[[Workspace, str, TextIO], int]

@@ -1,0 +1,246 @@
+"""Text for people: harmless in a terminal, numbers and sizes and tables, values as JSON, paragraphs."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import fields, is_dataclass
+from datetime import date, datetime
+from enum import Enum, IntEnum
+from pathlib import Path
+from typing import Any
+
+_ACTING = re.compile(
+    "[\x00-\x1f\x7f-\x9f"  # controls: line ends, escapes, and their forms of one character
+    "\u2028\u2029"  # line and paragraph separators
+    "\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069"  # marks, embeddings, overrides and isolates of direction
+    "\u206a-\u206f\ufff9-\ufffb"  # deprecated format controls, annotations
+    "\U000e0000-\U000e007f\ud800-\udfff]"  # tags, which nobody sees; halves of characters
+)
+
+
+def escape(text: str) -> str:
+    r"""Make a line of foreign text harmless: what acts on a terminal is spelled, line ends too.
+
+    >>> escape("red \x1b[31m name\nof a file" + chr(0x200f))
+    'red \\x1b[31m name\\nof a file\\u200f'
+    """
+    return _ACTING.sub(lambda found: found[0].encode("unicode_escape").decode(), text)
+
+
+def escape_json(text: str) -> str:
+    r"""Spell the same characters in a line of JSON as JSON spells them, so that it says the same.
+
+    >>> escape_json('"a\x9bb\U000e0041"')
+    '"a\\u009bb\\udb40\\udc41"'
+    """
+    return _ACTING.sub(lambda found: "".join(f"\\u{unit:04x}" for unit in _units(found[0])), text)
+
+
+def json_text(value: Any, *, sort_keys: bool = False) -> str:
+    """Write a value as one line of JSON that may be shown on a terminal: all letters as they are.
+
+    >>> json_text({"b": "caf\u00e9", "a": 1}, sort_keys=True)
+    '{"a": 1, "b": "café"}'
+    """
+    return escape_json(json.dumps(value, ensure_ascii=False, sort_keys=sort_keys))
+
+
+def _units(sign: str) -> list[int]:
+    pairs = sign.encode("utf-16-be", "surrogatepass")
+    return [int.from_bytes(pairs[at : at + 2], "big") for at in range(0, len(pairs), 2)]
+
+
+_CONTROL = dict.fromkeys((*range(9), 11, 12, *range(14, 32), 127, *range(0xD800, 0xE000), 0xFFFE, 0xFFFF), " ")
+_LINE = re.compile(r"\r\n|[\n\r\x85\u2028\u2029\f]")
+_ALONE = re.compile(r"\s|[-*+\u2022\xb7\u2013#>|=~_]|\(?[0-9A-Za-z]{1,3}[.)]\s")
+_RULE = re.compile(r"[\W_]+")
+_NARROW = 30  # characters: lines of lists are not taken for broken ones
+_SHORT = 0.65  # of the usual width ends a paragraph
+
+
+def paragraphs(text: str) -> list[str]:
+    r"""Return the paragraphs of a text, each in one line with its spaces collapsed.
+
+    An empty line parts paragraphs, and so does a line that ends well before the usual width, is indented, or begins
+    like the item of a list.
+
+    >>> paragraphs("A line that was broken to fit into the width\nof its page, and goes on in another.\n\n- one\n- two")
+    ['A line that was broken to fit into the width of its page, and goes on in another.', '- one', '- two']
+    """
+    lines = _LINE.split(text)
+    lengths = sorted(len(line.rstrip()) for line in lines if line.strip())
+    usual = max(lengths[len(lengths) * 4 // 5], _NARROW) if lengths else 0
+    found: list[str] = []
+    open_: list[str] = []
+    for line in lines:
+        if open_ and (not line.strip() or _ALONE.match(line)):
+            found.append(" ".join(open_))
+            open_ = []
+        words = clean(line).split()
+        open_ += words
+        if words and len(line.rstrip()) < usual * _SHORT:
+            found.append(" ".join(open_))
+            open_ = []
+    if open_:
+        found.append(" ".join(open_))
+    return [one for one in found if one]
+
+
+def clean(text: str) -> str:
+    r"""Put a space for what is no character: controls and lone halves of pairs.
+
+    >>> clean("a\x00b\ud800")
+    'a b '
+    """
+    return text.translate(_CONTROL)
+
+
+def first(lines: list[str], longest: int = 120) -> str:
+    """Return the first paragraph if it is short enough for a title; a mere rule is none.
+
+    >>> first(["=====", "Release notes", "What is new"])
+    'Release notes'
+    """
+    head = next((line for line in lines if not _RULE.fullmatch(line)), "")
+    return head if len(head) <= longest else ""
+
+
+class Table(str):
+    """Lines that were laid out here; no cell of them holds a line end."""
+
+    __slots__ = ()
+
+
+def table(head: Sequence[str], rows: Iterable[Sequence[object]], indent: str = "") -> Table:
+    """Lay rows out under a head; numbers stand to the right.
+
+    >>> print(table(["source", "new"], [["h", 12], ["jax", 3]]))
+    source  new
+    h        12
+    jax       3
+    """
+    rows = list(rows)
+    body = [[show(cell) for cell in row] for row in rows]
+    right = [bool(rows) and all(isinstance(row[at], int) or row[at] is None for row in rows) for at in range(len(head))]
+    widths = [max(len(line[at]) for line in (list(head), *body)) for at in range(len(head))]
+    lines = []
+    for line in (list(head), *body):
+        cells = [
+            cell.rjust(width) if number else cell.ljust(width)
+            for cell, width, number in zip(line, widths, right, strict=True)
+        ]
+        lines.append((indent + "  ".join(cells)).rstrip())
+    return Table("\n".join(lines))
+
+
+def apart(parts: Iterable[str]) -> list[str]:
+    """Put an empty line between parts.
+
+    >>> apart(["a", "b"])
+    ['a', '', 'b']
+    """
+    return [line for part in parts for line in ("", part)][1:]
+
+
+def show(value: object) -> str:
+    """Spell a value: times to the second in UTC, nothing as a dash, numbers with commas.
+
+    >>> show(12345), show(None), show("")
+    ('12,345', '-', '-')
+    """
+    if isinstance(value, datetime):
+        return f"{value:%Y-%m-%d %H:%M:%S}"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, int):
+        return f"{value:,}"
+    return "-" if value is None or value == "" else " ".join(str(value).split())
+
+
+def size(count: float) -> str:
+    """Spell bytes for people.
+
+    >>> size(0), size(1234), size(5_600_000)
+    ('0 B', '1.2 kB', '5.6 MB')
+    """
+    for unit in ("B", "kB", "MB", "GB"):
+        if count < 1000:
+            return f"{count:.0f} {unit}" if unit == "B" else f"{count:.1f} {unit}"
+        count /= 1000
+    return f"{count:.1f} TB"
+
+
+def span(seconds: float) -> str:
+    """Spell a duration for people.
+
+    >>> span(3.21), span(75), span(7300)
+    ('3.2 s', '1 min 15 s', '2 h 1 min')
+    >>> span(86_400)
+    '24 h'
+    """
+    if seconds < 60:
+        return f"{seconds:.1f} s"
+    minutes, rest = divmod(int(seconds), 60)
+    if minutes < 60:
+        return f"{minutes} min {rest} s"
+    return f"{minutes // 60} h {minutes % 60} min" if minutes % 60 else f"{minutes // 60} h"
+
+
+def counted(count: int, what: str) -> str:
+    """Say how many there are of something.
+
+    >>> counted(1, "crawl"), counted(0, "address"), counted(1200, "link")
+    ('1 crawl', '0 addresses', '1,200 links')
+    """
+    return f"{count:,} {what}" + ("" if count == 1 else "es" if what.endswith("s") else "s")
+
+
+def of(name: str, told: str) -> str:
+    """Put a name before what is told of it, once.
+
+    >>> of("jax", "no answer"), of("jax", "jax: no answer")
+    ('jax: no answer', 'jax: no answer')
+    """
+    return told if told.startswith(f"{name}: ") else f"{name}: {told}"
+
+
+def plain(value: Any) -> Any:
+    """Turn a value of ours into what JSON knows; times are ISO 8601 in UTC, statuses are words.
+
+    >>> from windrow.model import Finding, Status
+    >>> plain((Status.DONE, Path("/a"), Finding("SchemaError", "no", line=3)))[:2]
+    ['done', '/a']
+    """
+    match value:
+        case IntEnum():
+            told: Any = value.name.lower()
+        case Enum():
+            told = value.value
+        case datetime() | date():
+            told = value.isoformat().replace("+00:00", "Z")
+        case Path():
+            told = str(value)
+        case Mapping():
+            told = {str(name): plain(each) for name, each in value.items()}
+        case list() | tuple() | set() | frozenset():
+            names = getattr(value, "_fields", None)
+            told = {name: plain(getattr(value, name)) for name in names} if names else [plain(each) for each in value]
+        case _ if is_dataclass(value):
+            told = {field.name: plain(getattr(value, field.name)) for field in fields(value)}
+        case _:
+            told = value
+    return told
+
+
+def message(kind: str, value: Any, *, omit_empty: bool = False) -> dict[str, Any]:
+    """Return a message of a type; with `omit_empty`, fields that say nothing are left out.
+
+    >>> message("gone", {"name": "a", "why": None}, omit_empty=True)
+    {'type': 'gone', 'name': 'a'}
+    """
+    told = plain(value)
+    if omit_empty:
+        told = {name: each for name, each in told.items() if each is not None and each not in ("", [])}
+    return {"type": kind, **told}
