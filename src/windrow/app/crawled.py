@@ -9,12 +9,12 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from windrow.contract import CAPTURED, NOT_MODIFIED
+from windrow.contract.registry import collection, installed
 from windrow.engine.clock import now
 from windrow.engine.ledger import Ledger
 from windrow.engine.ledger.attempts import AttemptCount
 from windrow.engine.requests.origin_rules import walked
 from windrow.reasons import Reason
-from windrow.registry import collection, installed
 
 UNASKED = frozenset(
     (

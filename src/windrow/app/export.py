@@ -7,10 +7,10 @@ from typing import TextIO
 
 from windrow.adapter import Export, harvested_collections
 from windrow.config import Workspace
+from windrow.contract.registry import capable
 from windrow.engine.indexing import lines
 from windrow.engine.ledger import Ledger
 from windrow.errors import UsageError
-from windrow.registry import capable
 
 
 def captures(workspace: Workspace, form: str, out: TextIO) -> int:

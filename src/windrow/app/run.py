@@ -1,29 +1,166 @@
-"""A run: the sources that were chosen are harvested in one session, and its summary is handed on."""
+"""A run: the sources and WARC files that were chosen are harvested in one session, and its summary handed on."""
 
 from __future__ import annotations
 
+import json
+import re
+import shlex
+import subprocess
+import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from difflib import get_close_matches
 from functools import partial
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
+from zipfile import is_zipfile
 
 from windrow.app.changes import MOST, of_session, was_read
-from windrow.app.notice import notify
 from windrow.app.schedule import PhaseSpan, again, in_order, refuse_without_fetching, span
 from windrow.app.summary import SessionSummary, summarise
-from windrow.app.warc_names import importer, named_warc_files
+from windrow.archive.warc_reader import ENDINGS, vet
 from windrow.config import Workspace
+from windrow.contract.registry import adapter, capable, collection, installed, phases
+from windrow.contract.registry import names as collection_names
+from windrow.contract.registry import names as known_names
 from windrow.engine.progress import Progress
 from windrow.engine.release import release
-from windrow.engine.run import Harvest
+from windrow.engine.run import Harvest, WarcFile
 from windrow.engine.session import Session, SessionSettings
-from windrow.errors import ConfigError, Stopped, UsageError
+from windrow.errors import ArchiveError, ConfigError, Stopped, UsageError
 from windrow.formats.text import message
-from windrow.registry import adapter, capable, collection, installed, phases
-from windrow.registry import names as known_names
+
+PATIENCE = 60.0
+"""Seconds that the command may take."""
+
+
+def notify(command: Sequence[str], told: Mapping[str, Any], folder: Path) -> str:
+    """Start `command` in `folder` with `told` as JSON on its input; return what went wrong, or nothing.
+
+    What it prints goes to our standard error. Its failure is told but changes no session.
+
+    >>> notify(["false"], {"session": 1}, Path("."))
+    'the command of run.notify, false, ended with 1'
+    """
+    text = json.dumps(told) + "\n"
+    name = Path(command[0]).name
+    try:
+        done = subprocess.run(  # noqa: S603 it is the operator's own setting, and no shell reads it
+            list(command), input=text.encode(), stdout=_talk(), cwd=folder, timeout=PATIENCE, check=False
+        )
+    except subprocess.TimeoutExpired:
+        return f"the command of run.notify, {name}, took more than {PATIENCE:g} seconds and was ended"
+    except OSError as error:
+        return f"the command of run.notify, {name}, cannot be started: {error.strerror}"
+    return f"the command of run.notify, {name}, ended with {done.returncode}" if done.returncode else ""
+
+
+def _talk() -> int:
+    """Return where talk goes: our standard error, or nowhere if it is not a real file."""
+    try:
+        return sys.stderr.fileno()
+    except (OSError, AttributeError):
+        return subprocess.DEVNULL
+
+
+_LIST = 1 << 26  # bytes
+_OTHER = re.compile(r"[^\w-]+", re.ASCII)
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
+
+
+def importer() -> str:
+    """Return the collection that reads WARC files of other makers."""
+    return next(iter(capable("IMPORTS_WARC")), "")
+
+
+def named_warc_files(workspace: Workspace, names: Sequence[str], source: str = "") -> tuple[WarcFile, ...]:
+    """Return the WARC files that these names mean; none where all of them are sources and collections.
+
+    A folder stands for all files below it that end like WARC files, any other file for the files that it names, a line
+    each, from its own folder on. Each comes in by `source`, or by one that is called like it.
+    """
+    known = {*collection_names(), *(one.name for one in workspace.sources)}
+    paths = [Path(name) for name in names if name not in known]
+    if not paths or not any(_meant(path) for path in paths):
+        if source:
+            what = f"{paths[0]} is not there" if paths else "no file is named"
+            raise UsageError(f"--as names the source of WARC files: {what}", hint="windrow run --help")
+        return ()
+    collection = importer()
+    beside = [name for name in names if name in known and name != collection]
+    if beside:
+        raise UsageError(f"{beside[0]} is harvested, and files are taken in: one at a time", hint="windrow run --help")
+    others = {one.name for one in workspace.sources if one.collection != collection}
+    if source and (not _NAME.fullmatch(source) or source in others):
+        raise UsageError(f"--as {source[:100]}: not a name, or one of a source of another collection")
+    found = {path.resolve(): path for each in paths for path in _files(each)}
+    return tuple(WarcFile(path, _spelled(name), source or _called(path, others)) for name, path in found.items())
+
+
+def _meant(path: Path) -> bool:
+    return path.name.endswith(ENDINGS) or path.is_file() or any(_below(path))
+
+
+def _files(path: Path) -> Iterator[Path]:
+    if path.is_dir():
+        inside = sorted(_below(path))
+        if not inside:
+            raise UsageError(f"{path} holds no WARC file: none below it ends in {' or '.join(ENDINGS)}")
+        yield from inside
+    elif not path.is_file():
+        raise UsageError(f"there is no file {path}")
+    elif path.name.endswith(ENDINGS) or _is_warc(path):
+        yield path
+    elif is_zipfile(path):
+        raise UsageError(
+            f"{path} is a zip, as WACZ files are: the WARC files in it are read once they are unpacked",
+            hint=f"python3 -m zipfile -e {shlex.quote(str(path))} unpacked; windrow run unpacked",
+        )
+    else:
+        yield from _listed(path)
+
+
+def _below(path: Path) -> Iterator[Path]:
+    return (one for ending in ENDINGS for one in path.rglob(f"*{ending}") if one.is_file())
+
+
+def _is_warc(path: Path) -> bool:
+    try:
+        vet(path)
+    except ArchiveError:
+        return False
+    return True
+
+
+def _listed(path: Path) -> Iterator[Path]:
+    """Read a list: a name on each line; what follows a `#` at a line's begin is left out."""
+    with path.open("rb") as file:
+        raw = file.read(_LIST + 1)
+    try:
+        lines = raw.decode().splitlines()
+    except UnicodeDecodeError:
+        lines = []
+    named = [path.parent / line.strip() for line in lines if line.strip() and not line.startswith("#")]
+    missing = next((one for one in named if not one.is_file()), None)
+    if not named or len(raw) > _LIST or missing:
+        which = f": it names {str(missing)[:200]}, which is not there" if missing else ""
+        raise UsageError(f"{path} is neither a WARC file nor a list of them{which}")
+    yield from named
+
+
+def _spelled(path: Path) -> str:
+    """Spell a path for the ledger, whatever bytes it is made of."""
+    return str(path).encode("utf-8", "backslashreplace").decode()
+
+
+def _called(path: Path, others: set[str]) -> str:
+    """Call a source like a file."""
+    stem = path.name
+    for ending in ENDINGS:
+        stem = stem.removesuffix(ending)
+    name = _OTHER.sub("-", stem).strip("-_")[:64] or "warc"
+    return f"warc-{name}"[:64] if name in others or not _NAME.fullmatch(name) else name
 
 
 class RunArguments(NamedTuple):

@@ -8,12 +8,12 @@ from typing import NamedTuple
 
 from windrow.adapter import SearchAnswer, SearchResult, harvested_collections
 from windrow.config import Workspace
+from windrow.contract.registry import capable, names
 from windrow.engine.clock import now
 from windrow.errors import UsageError, WindrowError
 from windrow.query import parse
 from windrow.query.likeness import Sought, alike, sought, together
 from windrow.query.word import address_text
-from windrow.registry import capable, names
 
 WEIGHTS = {"found": 1.0, "title": 0.7, "together": 0.5, "address": 0.3}
 """What each part of the measure weighs by which results of several collections are put into one order."""

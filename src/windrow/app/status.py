@@ -12,6 +12,7 @@ from windrow.app.changes import was_read
 from windrow.app.crawled import Frontier, frontiers, visits
 from windrow.app.summary import Phases, ReasonCount, SessionSummary, SourceCount, count_reasons, phase_name, summarise
 from windrow.config import Workspace
+from windrow.contract.registry import capable, installed
 from windrow.engine.clock import now
 from windrow.engine.crawl.left_out import RuleCount
 from windrow.engine.ledger import Ledger
@@ -22,7 +23,6 @@ from windrow.engine.requests.origin_rules import walked
 from windrow.engine.requests.waiting import ServiceWait
 from windrow.engine.steps.unread import UnreadCount, count_unread
 from windrow.model import Site, Source
-from windrow.registry import capable, installed
 
 HELD = "held"
 """The state of a source that is asked nothing: WARC files or zips came in by it, or it is not declared any more."""

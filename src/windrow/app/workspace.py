@@ -9,14 +9,13 @@ from datetime import UTC, date, datetime, time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
+from windrow.contract.registry import adapter, collection, installed, phases
 from windrow.errors import ConfigError, UsageError
-from windrow.registry import adapter, collection, installed, phases
 
 if TYPE_CHECKING:
     from windrow.adapter import Compared, Part, Replayed, SearchAnswer, SourceChange, TakedownEstimate
-    from windrow.app.checkup import Checkup
-    from windrow.app.new_collection import NewCollection
-    from windrow.app.scaffold import Prepared
+    from windrow.app.begin import NewCollection, Prepared
+    from windrow.app.check import Checkup
     from windrow.app.schedule import Preview
     from windrow.app.status import WorkspaceState
     from windrow.app.story import StoryAnswer
@@ -82,13 +81,13 @@ class Windrow:
     @classmethod
     def init(cls, folder: Path | str = ".") -> Windrow:
         """Make a workspace in a folder, or upgrade the one that is there, and open it; nothing is overwritten."""
-        from windrow.app.scaffold import prepare
+        from windrow.app.begin import prepare
 
         return cls(named=prepare(Path(folder)).folder)
 
     def prepare(self) -> Prepared:
         """Bring the workspace up to date as `init` does, and return what was done; safe to repeat."""
-        from windrow.app.scaffold import prepare
+        from windrow.app.begin import prepare
 
         return prepare(self.config.root)
 
@@ -97,7 +96,7 @@ class Windrow:
 
         `settings` are those of the collection's sources, such as `centre="H"`. Nobody is asked.
         """
-        from windrow.app.scaffold import NewSource, add_source
+        from windrow.app.begin import NewSource, add_source
 
         path = add_source(self.config.root, NewSource(name, url, collection, settings))
         self._reload()
@@ -106,7 +105,7 @@ class Windrow:
     @staticmethod
     def new_collection(name: str, into: Path | str = ".") -> NewCollection:
         """Write the package of a new collection into a new folder `windrow-NAME`; it runs as it stands."""
-        from windrow.app.new_collection import add_collection
+        from windrow.app.begin import add_collection
 
         return add_collection(name, Path(into))
 
@@ -194,9 +193,8 @@ class Windrow:
         source: str = "",
     ) -> list[Preview]:
         """Return what `run` would ask and from whom; opens no connection and writes nothing."""
-        from windrow.app.run import adopted, chosen_sources
+        from windrow.app.run import adopted, chosen_sources, named_warc_files
         from windrow.app.schedule import FetchBounds, preview, span, taken
-        from windrow.app.warc_names import named_warc_files
 
         self.config, names, first = adopted(self.config, _listed(names), first)
         if files := named_warc_files(self.config, names, source):
@@ -316,7 +314,7 @@ class Windrow:
         return self._decide("cancel", names, source=source, reason=reason, dry=dry_run)
 
     def _decide(self, act: str, names: Names, **narrowed: Any) -> list[Chosen]:
-        from windrow.app.decision import decide
+        from windrow.app.question import decide
 
         ledger = self.ledger()
         try:
@@ -339,7 +337,7 @@ class Windrow:
 
     def check(self) -> Checkup:
         """Read every capture back, compare ledger, archive and stores, and return what does not agree."""
-        from windrow.app.checkup import check
+        from windrow.app.check import check
 
         ledger = self.ledger()
         try:
@@ -361,7 +359,7 @@ class Windrow:
 
     def would_forget(self, names: Names) -> list[TakedownEstimate]:
         """Count what `forget` would take down; nothing is changed."""
-        from windrow.app.takedown import estimate
+        from windrow.app.check import estimate
 
         ledger = self.ledger()
         try:
@@ -374,12 +372,12 @@ class Windrow:
 
         Without names, what an earlier call left undone is finished.
         """
-        from windrow.app.takedown import take_down
+        from windrow.app.check import take_down
 
         return take_down(self.config, self.setup, _listed(names), reason)
 
     def lift(self, names: Names) -> int:
         """Let what was taken down be asked for again; return how many tombstones were lifted."""
-        from windrow.app.takedown import let_again
+        from windrow.app.check import let_again
 
         return let_again(self.config, self.setup, _listed(names))

@@ -40,7 +40,7 @@ def changes_command(voice: Voice, since: datetime | None, source: str, kind: str
         if since is None and (session := opened.cut_off()):
             voice.talk(f"session {session} was killed before its end: the next run tells what it saw")
     else:
-        from windrow.app.changes_page import atom, html  # noqa: PLC0415 `--help` needs no feeds
+        from windrow.app.changes import atom, html  # noqa: PLC0415 `--help` needs no feeds
 
         name = opened.config.name
         # a file of its own kind, whose lines and escapes are its own

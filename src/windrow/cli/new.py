@@ -33,7 +33,7 @@ class NewOptions(DeclaredOptions):
 
     def declared(self) -> Iterable[Setting]:
         """Return the settings of the sources of all collections."""
-        from windrow.registry import installed  # noqa: PLC0415
+        from windrow.contract.registry import installed  # noqa: PLC0415
 
         return (setting for made in installed().values() for setting in made.configuration.source)
 
@@ -102,7 +102,7 @@ def init_command(voice: Voice, folder: Path | None) -> int:
     Writes windrow.toml and the ledger into DIR (the current folder unless named), brings the ledger
     of an older windrow up to date, keeping a copy, and overwrites nothing.
     """
-    from windrow.app.scaffold import prepare  # noqa: PLC0415
+    from windrow.app.begin import prepare  # noqa: PLC0415
 
     done = prepare(folder or voice.workspace or Path())
     if voice.json:

@@ -160,7 +160,7 @@ def check_command(voice: Voice, what: tuple[str, ...]) -> int:
 
 def _tree(voice: Voice, what: tuple[str, ...]) -> int:
     """Judge the files of a folder, and tell what is wrong with each."""
-    from windrow.app.checkup import check_tree  # noqa: PLC0415 `--help` needs no collection
+    from windrow.app.check import check_tree  # noqa: PLC0415 `--help` needs no collection
 
     files = faults = size = 0
     for one in check_tree(what):

@@ -22,7 +22,7 @@ class Duration(click.ParamType):  # type: ignore[type-arg]
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
         """Refuse what is not a duration."""
-        from windrow.settings.amount import duration  # noqa: PLC0415
+        from windrow.settings.kinds import duration  # noqa: PLC0415
 
         try:
             duration(value)
@@ -49,7 +49,7 @@ class Day(click.ParamType):  # type: ignore[type-arg]
 
 def names(ctx: click.Context, _param: click.Parameter, begun: str) -> list[CompletionItem]:
     """Complete the names of sources and collections; silent where there is no workspace."""
-    from windrow.registry import names as known  # noqa: PLC0415
+    from windrow.contract.registry import names as known  # noqa: PLC0415
 
     voice = ctx.find_object(Voice) or Voice()
     folder = next(
@@ -71,7 +71,7 @@ def sources(ctx: click.Context, param: click.Parameter, begun: str) -> list[Comp
 
 def phases(_ctx: click.Context, _param: click.Parameter, begun: str) -> list[CompletionItem]:
     """Complete the names of phases."""
-    from windrow.registry import phases as known  # noqa: PLC0415
+    from windrow.contract.registry import phases as known  # noqa: PLC0415
 
     found = dict.fromkeys(name for each in known().values() for name in each)
     return [CompletionItem(name) for name in found if name.startswith(begun)]
@@ -79,14 +79,14 @@ def phases(_ctx: click.Context, _param: click.Parameter, begun: str) -> list[Com
 
 def kinds(_ctx: click.Context, _param: click.Parameter, begun: str) -> list[CompletionItem]:
     """Complete the names of collections."""
-    from windrow.registry import names as known  # noqa: PLC0415
+    from windrow.contract.registry import names as known  # noqa: PLC0415
 
     return [CompletionItem(name) for name in known() if name.startswith(begun)]
 
 
 def kind_names() -> tuple[str, ...]:
     """Return the names of the collections that are installed."""
-    from windrow.registry import names as known  # noqa: PLC0415
+    from windrow.contract.registry import names as known  # noqa: PLC0415
 
     return known()
 

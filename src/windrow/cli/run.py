@@ -56,14 +56,14 @@ class RunCommand(DeclaredOptions):
 
     def declared(self) -> Iterable[Setting]:
         """Return the settings of all collections."""
-        from windrow.registry import installed  # noqa: PLC0415
+        from windrow.contract.registry import installed  # noqa: PLC0415
 
         return (setting for made in installed().values() for setting in made.configuration.settings)
 
     def format_help_text(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the help, then what may be adopted."""
         super().format_help_text(ctx, formatter)
-        from windrow.registry import capable  # noqa: PLC0415
+        from windrow.contract.registry import capable  # noqa: PLC0415
 
         for one in capable("adopt").values():
             told = f"With --from {one.ADOPTED_AT}, NAME may be {one.ADOPTS}: they are adopted, as if just fetched."
@@ -122,8 +122,8 @@ def run_command(voice: Voice, *, dry_run: bool, quiet: bool, every: str | None, 
 def _once(voice: Voice, wish: RunOptions) -> int:
     """Run one session and tell its summary."""
     from windrow.cli.live import ProgressLines  # noqa: PLC0415
+    from windrow.contract.registry import names  # noqa: PLC0415
     from windrow.engine.progress import Progress  # noqa: PLC0415
-    from windrow.registry import names  # noqa: PLC0415
 
     progress = ProgressLines(voice.message) if voice.json else Progress(quiet=voice.quiet)
     opened = voice.open(wish.flags)
@@ -218,7 +218,7 @@ def replay_command(voice: Voice) -> int:
 
 def _tell(voice: Voice, done: Replayed, kind: str) -> None:
     """Tell what came out differently."""
-    from windrow.registry import phases  # noqa: PLC0415
+    from windrow.contract.registry import phases  # noqa: PLC0415
 
     if (made := done.versions) is not None:
         if voice.json:

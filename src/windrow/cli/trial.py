@@ -42,7 +42,7 @@ def try_command(voice: Voice, address: str, kind: str, limit: int) -> int:
     own schemas and centres are used. The exit code is 1 where something was refused.
     """
     from windrow.adapter import Document, Got  # noqa: PLC0415
-    from windrow.registry import adapter  # noqa: PLC0415
+    from windrow.contract.registry import adapter  # noqa: PLC0415
 
     refused = False
     printer = _Printer(voice, limit)

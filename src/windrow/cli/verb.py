@@ -178,7 +178,7 @@ class _Shape(click.Command):
         """Return the examples of the installed collections that are of this command."""
         if not self.declared_too:
             return []
-        from windrow.registry import installed  # noqa: PLC0415 loads what the collections declare
+        from windrow.contract.registry import installed  # noqa: PLC0415 loads what the collections declare
 
         every = (one for made in installed().values() for one in made.configuration.examples)
         return [one for one in every if one.startswith(f"{ctx.command_path} ")]

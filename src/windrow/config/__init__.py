@@ -1,11 +1,8 @@
 """Configuration: windrow.toml, sources, environment and flags, each value with its origin."""
 
-from windrow.config.file import find
-from windrow.config.load import load, settings
-from windrow.config.source import settings_of
-from windrow.config.template import default_toml
-from windrow.config.trust import trust
-from windrow.config.workspace import Archive, RunSettings, Workspace
+from windrow.config.load import default_toml, load, settings, settings_of
+from windrow.config.secrets import trust
+from windrow.config.workspace import Archive, RunSettings, Workspace, find
 from windrow.settings.setting import Setting, Value
 
 __all__ = [

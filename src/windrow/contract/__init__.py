@@ -20,7 +20,7 @@ from windrow.contract.answers import (
     Waits,
     WholeListing,
 )
-from windrow.contract.collection import Collection
+from windrow.contract.collection import Collection, later
 from windrow.contract.discoveries import (
     Captures,
     Crawl,
@@ -36,7 +36,6 @@ from windrow.contract.discoveries import (
     inputs,
     no_origins,
 )
-from windrow.contract.later import later
 from windrow.contract.steps import (
     ASK,
     CAPTURED,

@@ -216,7 +216,7 @@ class Inputs(NamedTuple):
 
 
 def inputs(source: Source) -> Inputs:
-    """Return what a source says in the settings of `windrow.settings.asked.CAPTURED`."""
+    """Return what a source says in the settings of `windrow.settings.setting.CAPTURED`."""
     kept, cdx, warc = (tuple(source.options.get(name, ())) for name in ("from", "cdx", "warc"))
     return Inputs(kept, cdx, warc, tuple(_remote(source, one) for one in source.options.get("warc_at", ())))
 

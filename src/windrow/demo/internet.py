@@ -1,9 +1,10 @@
-"""The servers of the small internet: FTP, SFTP and HTTPS on loopback, on ports that happen to be free."""
+"""The servers of the small internet: FTP, SFTP, HTTPS and its sites, on loopback, on ports that are free."""
 
 from __future__ import annotations
 
 import asyncio
 import functools
+import hashlib
 import http.server
 import logging
 import ssl
@@ -14,6 +15,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from windrow.demo import site
+from windrow.demo.site import SiteAnswer
 from windrow.errors import MissingExtra
 
 HOST = "127.0.0.1"
@@ -138,3 +141,61 @@ def https(root: Path, papers: Path) -> Iterator[Served]:
         server.shutdown()
         thread.join()
         server.server_close()
+
+
+class DemoWeb:
+    """The sites that are served: where each is, what day it is there, and what was asked of them."""
+
+    def __init__(self) -> None:
+        """Begin on the first day."""
+        self.at: dict[str, str] = {}
+        self.day = 1
+        self.asked: list[tuple[str, str]] = []  # site and path
+
+
+@contextmanager
+def web() -> Iterator[DemoWeb]:
+    """Serve all sites."""
+    made = DemoWeb()
+    servers = [
+        (name, http.server.ThreadingHTTPServer((HOST, 0), _site(made, name))) for name in (*site.NAMES, *site.TOML)
+    ]
+    made.at |= {name: f"http://{HOST}:{server.server_address[1]}" for name, server in servers}
+    threads = [threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True) for _, server in servers]
+    for thread in threads:
+        thread.start()
+    try:
+        yield made
+    finally:
+        for (_, server), thread in zip(servers, threads, strict=True):
+            server.shutdown()
+            thread.join()
+            server.server_close()
+
+
+def _site(served: DemoWeb, name: str) -> type[http.server.BaseHTTPRequestHandler]:
+    class Answering(http.server.BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+        disable_nagle_algorithm = True
+
+        def do_GET(self) -> None:
+            served.asked.append((name, self.path))
+            found = (site.town_answer if name in site.TOML else site.answer)(name, self.path, served.at, served.day)
+            mark = f'"{hashlib.sha256(found.body).hexdigest()[:16]}"'
+            if found.status == 200 and self.headers.get("If-None-Match") == mark:
+                found = SiteAnswer(status=304, type=found.type)
+            self.send_response(found.status)
+            if found.location:
+                self.send_header("Location", found.location)
+            if found.status in {200, 304}:
+                self.send_header("ETag", mark)
+            self.send_header("Content-Type", found.type)
+            if found.status != 304:
+                self.send_header("Content-Length", str(len(found.body)))
+            self.end_headers()
+            self.wfile.write(found.body)
+
+        def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 its name there
+            """Say nothing."""
+
+    return Answering

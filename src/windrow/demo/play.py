@@ -10,13 +10,12 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import NamedTuple
 
-from windrow.demo.internet import HOST, USER, Served, ftp, https, sftp
+from windrow.demo.internet import HOST, USER, DemoWeb, Served, ftp, https, sftp, web
 from windrow.demo.library import TOML as LIBRARY
 from windrow.demo.library import shelve
 from windrow.demo.partner import first_day, second_day
-from windrow.demo.town import COUNCIL
-from windrow.demo.town import TOML as TOWN
-from windrow.demo.web import DemoWeb, web
+from windrow.demo.site import COUNCIL
+from windrow.demo.site import TOML as TOWN
 from windrow.errors import MissingExtra, UsageError
 
 TOML = """# The workspace that `windrow demo` made. Look around: windrow status, windrow why NAME, windrow config

@@ -1,4 +1,4 @@
-"""What a setting may hold: how each kind is read, spelled and shown."""
+"""What a setting may hold: how each kind is read, spelled and shown; sizes, durations, addresses."""
 
 from __future__ import annotations
 
@@ -8,11 +8,93 @@ from collections.abc import Callable
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, NamedTuple
-from urllib.parse import urlsplit
+from urllib.parse import SplitResult, unquote, urlsplit
 
 from windrow.errors import ConfigError
 from windrow.model import Secret
-from windrow.settings.amount import duration, show_duration, show_size, size
+
+_SIZES = {"": 1, "b": 1}
+for _power, _letter in enumerate("kmgt", 1):
+    _SIZES |= {f"{_letter}b": 1000**_power, f"{_letter}ib": 1024**_power}
+_SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0, "d": 86400.0, "w": 604800.0}
+for _word, _short in (
+    ("second", 1),
+    ("minute", 60),
+    ("hour", 3600),
+    ("day", 86400),
+    ("week", 604800),
+    ("year", 31536000),
+):
+    _SECONDS |= {_word: float(_short), f"{_word}s": float(_short)}
+_ONE = re.compile(r"([0-9]{1,19}(?:\.[0-9]{1,6})?)\s*([A-Za-z]*)")
+_MOST = 2**62
+
+
+def size(value: object) -> int:
+    """Read bytes: a whole number, or a text with a unit (kB is 1000, KiB is 1024).
+
+    >>> size("64 MB"), size("1.5 GiB"), size(10)
+    (64000000, 1610612736, 10)
+    """
+    if isinstance(value, int) and not isinstance(value, bool):
+        number: float = value
+    elif isinstance(value, str) and (found := _ONE.fullmatch(value.strip())):
+        figure: float = float(found[1]) if "." in found[1] else int(found[1])
+        number = figure * _SIZES.get(found[2].lower(), -1)
+    else:
+        number = -1
+    if not 0 <= number < _MOST:
+        raise ConfigError('wanted a size like "64 MB", "2 GiB" or a number of bytes')
+    return int(number)
+
+
+def show_size(value: int) -> str:
+    """Spell bytes in the largest unit that they fill wholly.
+
+    >>> show_size(2 * 2**30), show_size(64_000_000), show_size(1234)
+    ('2 GiB', '64 MB', '1234')
+    """
+    for unit in ("TiB", "TB", "GiB", "GB", "MiB", "MB", "KiB", "kB"):
+        whole, rest = divmod(value, _SIZES[unit.lower()])
+        if whole and not rest:
+            return f"{whole} {unit}"
+    return str(value)
+
+
+def duration(value: object) -> float:
+    """Read seconds: a number, or a text with units (w, d, h, m or min, s, ms, or the words: 4 weeks).
+
+    >>> duration("6h"), duration("1 h 30 min"), duration(0.5), duration("4 weeks")
+    (21600.0, 5400.0, 0.5, 2419200.0)
+    """
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        number = float(value)
+    elif isinstance(value, str) and len(value) < 100 and not _ONE.sub("", value).strip():
+        parts = [(float(figure), unit.lower()) for figure, unit in _ONE.findall(value)]
+        known = all(unit in _SECONDS for _, unit in parts) or (len(parts) == 1 and not parts[0][1])
+        known = known and bool(parts)
+        number = sum(figure * _SECONDS.get(unit, 1.0) for figure, unit in parts) if known else -1.0
+    else:
+        number = -1.0
+    if not 0 <= number <= 3650 * 86400:
+        raise ConfigError('wanted a duration like "30 s", "6h", "1h 30m" or a number of seconds')
+    return number
+
+
+def show_duration(value: float) -> str:
+    """Spell seconds in the largest unit that they fill wholly.
+
+    >>> show_duration(21600.0), show_duration(90.0), show_duration(0.25)
+    ('6 h', '90 s', '250 ms')
+    """
+    if value == 0:
+        return "0 s"
+    for unit in ("d", "h", "min", "s"):
+        whole, rest = divmod(value, _SECONDS[unit])
+        if whole and not rest:
+            return f"{int(whole)} {unit}"
+    return f"{value * 1000:g} ms" if value < 1 else f"{value:.3f}".rstrip("0") + " s"
+
 
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 _SWITCH = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
@@ -196,3 +278,64 @@ PATHS = ValueKind(
     lambda paths: ", ".join(map(str, paths)),
 )
 TEXTS = ValueKind("list of texts", _texts, lambda text: [t.strip() for t in text.split(",") if t.strip()], ", ".join)
+
+
+SCHEMES = ("file", "ftp", "ftps", "http", "https", "sftp")
+
+
+class AddressParts(NamedTuple):
+    """An address in its parts; `base` is decoded and begins with a slash."""
+
+    scheme: str
+    host: str
+    port: int | None
+    username: str
+    base: str
+
+
+def place(url: str, root: Path) -> AddressParts:
+    """Take an address apart.
+
+    A password in it is refused and not repeated in the message. A `file:` address may be relative
+    to the workspace.
+
+    >>> place("sftp://harvest@drop.example.org:2222/out/", Path("/w"))
+    AddressParts(scheme='sftp', host='drop.example.org', port=2222, username='harvest', base='/out/')
+    >>> place("file:partner", Path("/w")).base
+    '/w/partner'
+    """
+    try:
+        parts = urlsplit(url)
+        port = parts.port
+    except ValueError as error:
+        raise ConfigError(f"this is not an address: {_plain(error)}") from None
+    if parts.password is not None or "@" in parts.path + parts.query + parts.fragment:
+        raise ConfigError(
+            'an address may not hold a password; name its place: secret = "env:NAME" or "file:PATH"'
+            " (and spell @ in a folder's name %40)"
+        )
+    if parts.scheme not in SCHEMES:
+        raise ConfigError(f"wanted an address that begins with one of {', '.join(SCHEMES)}")
+    if parts.query or parts.fragment:
+        raise ConfigError("an address of a base folder has no ? or #; spell them %3F and %23 in a name")
+    base = unquote(parts.path)
+    if ".." in base.split("/") or re.search(r"[\x00-\x1f\x7f]", base):
+        raise ConfigError("the base folder may not hold '..' or control characters")
+    if parts.scheme == "file":
+        return _folder(parts, base, root)
+    if not parts.hostname:
+        raise ConfigError("wanted a host in the address")
+    return AddressParts(parts.scheme, parts.hostname, port, unquote(parts.username or ""), base or "/")
+
+
+def _folder(parts: SplitResult, base: str, root: Path) -> AddressParts:
+    if parts.hostname not in {None, "localhost"} or parts.username:
+        raise ConfigError("a file: address has no host or user")
+    if not base:
+        raise ConfigError("wanted a folder in the address")
+    return AddressParts("file", "", None, "", str(root / base))
+
+
+def _plain(error: ValueError) -> str:
+    """Keep only what is surely not a part of the address."""
+    return "its port is not a number up to 65535" if str(error).startswith("Port") else "its host is not one"

@@ -1,4 +1,4 @@
-"""Pinned host keys: `host_keys.toml`, written by windrow, read with the rest of the configuration."""
+"""Passwords of databases, fetched when needed, and pinned host keys: `host_keys.toml`, written by windrow."""
 
 from __future__ import annotations
 
@@ -8,8 +8,16 @@ import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 
-from windrow.config.file import KEYS, ConfigFile, read
+from windrow.config.workspace import KEYS, ConfigFile, read
 from windrow.errors import ConfigError
+from windrow.settings.configuration import DatabaseAddress
+from windrow.transports.secret import reveal
+
+
+def password(database: DatabaseAddress) -> str | None:
+    """Fetch a database's password from its place."""
+    return reveal(database.secret) if database.secret else None
+
 
 _KEY = re.compile(r"SHA256:[A-Za-z0-9+/]{43}=?|[a-z0-9@.-]{4,64} [A-Za-z0-9+/]{20,16384}={0,2}")
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
