@@ -18,7 +18,7 @@ from benchmarks.comparison import Comparison
 from benchmarks.daemon import Missing, place, scratch
 from benchmarks.memory import watched
 from benchmarks.server import vsftpd
-from windrow.demo.document import experiments, pack, specimens
+from windrow.demo.partner import experiments, pack, specimens
 
 ZIPS = 2_000
 PAIRS = 5

@@ -32,7 +32,7 @@ from benchmarks.daemon import Missing, find, place, scratch
 from benchmarks.gather import write
 from benchmarks.shared import shared
 from windrow.collections.drops.settings import SHIPPED
-from windrow.demo.document import experiments
+from windrow.demo.partner import experiments
 from windrow.model import Site
 
 TURNS = 5

@@ -25,8 +25,8 @@ from pathlib import Path
 from types import ModuleType
 from typing import IO, Any
 
+from windrow.contract.registry import installed
 from windrow.engine import runtime, session
-from windrow.registry import installed
 
 ROOT = Path(__file__).parent.parent
 

@@ -23,10 +23,9 @@ from windrow.adapter import (
     SourceChange,
     TakedownEstimate,
 )
+from windrow.app.begin import NewCollection, Prepared
 from windrow.app.crawled import OutcomeCount
-from windrow.app.new_collection import NewCollection
 from windrow.app.question import Meaning
-from windrow.app.scaffold import Prepared
 from windrow.app.schedule import PlannedSource, Reads, Waiting
 from windrow.app.status import SourceState, StateCount, WorkspaceState
 from windrow.app.story import Event, Story

@@ -11,7 +11,8 @@ from typing import Any
 
 import windrow
 from windrow import adapter, errors, model
-from windrow.app import checkup, crawled, new_collection, question, scaffold, schedule, status, story, summary
+from windrow.app import begin, crawled, question, schedule, status, story, summary
+from windrow.app.check import Checkup
 from windrow.collections.pages.adapter.lookup import PageHit
 from windrow.config import Workspace
 from windrow.engine import check, operator, replay, takedown
@@ -28,8 +29,8 @@ RESULTS: tuple[type, ...] = (
     adapter.SearchAnswer, adapter.SearchResult, PageHit, RecordHit, adapter.SnippetMark,
     adapter.Compared, model.TextChange, model.DiffLine,
     adapter.Got, adapter.Document, adapter.Record, adapter.Note, operator.Chosen,
-    adapter.Replayed, adapter.RereadCount, replay.ReplayChange, checkup.Checkup, check.Fault,
-    adapter.TakedownEstimate, takedown.TakedownResult, scaffold.Prepared, new_collection.NewCollection, Workspace,
+    adapter.Replayed, adapter.RereadCount, replay.ReplayChange, Checkup, check.Fault,
+    adapter.TakedownEstimate, takedown.TakedownResult, begin.Prepared, begin.NewCollection, Workspace,
     Value,
 )  # fmt: skip
 """What the methods return and what lies in that, in the order of the page."""

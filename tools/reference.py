@@ -5,9 +5,10 @@ from __future__ import annotations
 import inspect
 from collections.abc import Iterable, Iterator
 
-from windrow import errors, registry
+from windrow import errors
 from windrow.config import Setting, settings_of
 from windrow.config import settings as all_settings
+from windrow.contract import registry
 from windrow.reasons import Reason
 from windrow.settings.setting import SOURCE
 

@@ -17,6 +17,7 @@ from functools import partial
 from typing import Any
 from unittest import mock
 
+from windrow.archive import ArchiveWriter
 from windrow.engine import session
 from windrow.engine.crawl.asking import Asker
 from windrow.engine.crawl.walk import RecentUrls, Walker
@@ -33,7 +34,6 @@ from windrow.engine.ledger import lease
 from windrow.engine.listed.connection_pool import HostQueue
 from windrow.engine.steps import settled_pages
 from windrow.engine.steps.worker import AnyJob, JobRunner, WorkerConfig
-from windrow.stores.archive import ArchiveWriter
 
 Serve = Callable[[str], bytes]
 """Returns the answer, head and body, to who asks for a path."""

@@ -29,13 +29,13 @@ from windrow.collections.pages.database.fulltext_table import fill
 from windrow.collections.pages.database.store import SummaryStore
 from windrow.collections.pages.steps import summarise
 from windrow.contract import Task
-from windrow.demo.document import experiments, specimens
+from windrow.demo.partner import experiments, specimens
 from windrow.digest import digest
 from windrow.engine.run import Harvest
 from windrow.engine.session import Session, SessionSettings
 from windrow.model import Item, Limits
 from windrow.query.word import counted
-from windrow.stores.connect import connect
+from windrow.stores.databases import connect
 
 PAGES, WARM = 24, 6
 """Pages that are counted, after some others: what is loaded or compiled once belongs to no page."""

@@ -23,9 +23,8 @@ from typing import Any
 from benchmarks.comparison import Comparison, median_of, spread
 from benchmarks.daemon import Missing, free_port, place, running, scratch
 from windrow.collections.events.adapter.databases import EVENT_VIEWS, NEWEST, TEXTS
-from windrow.stores.documents.contract import DocumentDatabase, Span
-from windrow.stores.documents.couchdb import CouchDocuments
-from windrow.stores.documents.sqlite import SqliteDocuments
+from windrow.stores.couchdb import CouchDocuments
+from windrow.stores.documents import DocumentDatabase, Span, SqliteDocuments
 
 COUNT = 100_000
 TURNS, SLICE, BULK = 3, 500, 10_000

@@ -29,7 +29,7 @@ from benchmarks.shared import shared
 from windrow.collections.pages.adapter.indexing import SPELLING, index_pages
 from windrow.collections.pages.adapter.search import Search, open_index
 from windrow.collections.pages.database.fulltext_table import fill
-from windrow.stores.connect import connect
+from windrow.stores.databases import connect
 
 DOCUMENTS = int(os.environ.get("WINDROW_DOCUMENTS", "100000"))
 ROUNDS = 5

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from benchmarks.pages.sample import Sample
+from windrow.archive import ArchiveWriter, CaptureSink
 from windrow.collections.pages.adapter.indexing import SPELLING, index_pages
 from windrow.collections.pages.collection import COLLECTION
 from windrow.collections.pages.database.fulltext_table import fill
@@ -25,8 +26,7 @@ from windrow.engine.session import Session, SessionSettings
 from windrow.formats.url import normalise, parts
 from windrow.model import FetchRequest, FoundUrl, Limits, Visit
 from windrow.query.word import counted
-from windrow.stores.archive import ArchiveWriter, CaptureSink
-from windrow.stores.connect import connect
+from windrow.stores.databases import connect
 
 HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\n\r\n"
 ASKED = b"GET / HTTP/1.1\r\n\r\n"

@@ -1,7 +1,7 @@
 """A ready adapter for collections of JSON records: `ADAPTER = RecordAdapter(COLLECTION)` is all that they need.
 
 The records are in one SQLite file (`windrow.stores.records`), named by the setting `NAME.store` where the collection
-declares it (`windrow.settings.asked.store_of`), else `NAME.db` in the workspace.
+declares it (`windrow.settings.setting.store_of`), else `NAME.db` in the workspace.
 """
 
 from __future__ import annotations
@@ -35,8 +35,9 @@ from windrow.adapter import (
     Window,
     refuse_without_contact,
 )
+from windrow.archive import open_response
 from windrow.config import Workspace
-from windrow.config.place import replay_folder
+from windrow.config.workspace import replay_folder
 from windrow.contract import Answer, Ask, Collection, FollowResult, Observation, Request, Settle, Skip, Task, results_of
 from windrow.digest import digest, number
 from windrow.engine.captures.rules import stories
@@ -62,9 +63,8 @@ from windrow.query import parse
 from windrow.query.snippet import pattern
 from windrow.query.tree import wanted
 from windrow.record_hit import RecordSearchEnd, result_of
-from windrow.stores.archive import open_response
 from windrow.stores.records import RecordStore
-from windrow.stores.sqlite_file import remove_scratch
+from windrow.stores.sqlite import remove_scratch
 
 _SHOWN = 20
 """Visits, and versions, that `windrow why` tells of one thing."""

@@ -12,13 +12,12 @@ import pytest
 from tests.collections.pages.database.chronicle import URLS, Event, tell
 from tests.crash.place import finish, make
 from windrow.adapter import SourceChange, Window
-from windrow.app.changes import changes
-from windrow.app.changes_page import atom, html
+from windrow.app.changes import atom, changes, html
 from windrow.collections.pages.adapter.changes import turns
 from windrow.collections.pages.database.page_versions import timelines
 from windrow.collections.pages.database.store import SummaryStore
 from windrow.config import load
-from windrow.demo.document import drop
+from windrow.demo.partner import drop
 from windrow.engine.ledger import Ledger
 from windrow.errors import UsageError
 

@@ -7,7 +7,7 @@ import pytest
 
 import windrow
 from tests.crash.place import files_open, finish, make, tables
-from windrow.app.checkup import check
+from windrow.app.check import check
 from windrow.collections.drops.adapter.replay import replay
 from windrow.engine.progress import Progress
 from windrow.errors import StoreError

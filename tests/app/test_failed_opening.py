@@ -19,14 +19,14 @@ from windrow.collections.pages.database.store import SummaryStore
 from windrow.collections.papers.database.index import CatalogueIndex
 from windrow.collections.papers.database.store import PaperStore, RowBook
 from windrow.collections.papers.database.wide import SqliteTable
+from windrow.contract.registry import adapter
 from windrow.engine.ledger import Ledger
 from windrow.errors import WindrowError
-from windrow.registry import adapter
-from windrow.stores.documents.sqlite import SqliteDocuments
+from windrow.stores.documents import SqliteDocuments
 from windrow.stores.index.fulltext_index import IndexManifest
 from windrow.stores.late_visits import LateVisitStore
 from windrow.stores.records import RecordStore
-from windrow.stores.sqlite_file import open_database
+from windrow.stores.sqlite import open_database
 
 BOOKS = sa.MetaData()
 sa.Table("book", BOOKS, sa.Column("id", sa.Integer, primary_key=True))

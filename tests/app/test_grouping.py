@@ -14,7 +14,7 @@ from windrow.collections.pages.adapter.indexing import index_pages
 from windrow.collections.pages.adapter.search import Search
 from windrow.collections.pages.database.near_duplicates import follow
 from windrow.collections.pages.database.writer import schema as made
-from windrow.stores.connect import connect
+from windrow.stores.databases import connect
 from windrow.stores.index.fulltext_index import there
 
 NOW = 1_750_000_000

@@ -18,7 +18,7 @@ from windrow.collections.pages.adapter.search import Search, open_index, roll_pa
 from windrow.collections.pages.database import fulltext_table
 from windrow.collections.pages.database.fulltext_table import recount
 from windrow.query.word import counted
-from windrow.stores.connect import connect
+from windrow.stores.databases import connect
 from windrow.stores.index.fulltext_index import IndexManifest, there
 
 pytestmark = pytest.mark.skipif(not there(), reason="the extra 'search' is not installed")

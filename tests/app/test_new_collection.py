@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.house.tree import ROOT
-from windrow.app.new_collection import add_collection
+from windrow.app.begin import add_collection
 from windrow.errors import ConfigError, UsageError
 
 

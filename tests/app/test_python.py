@@ -21,7 +21,7 @@ from tests.house.tree import ROOT
 from tests.waiting import PATIENCE
 from windrow import errors
 from windrow.cli.root import COMMANDS
-from windrow.demo.document import drop
+from windrow.demo.partner import drop
 from windrow.engine.replay import ReplayChange
 
 ELSEWHERE = {

@@ -17,7 +17,7 @@ from tests.collections.pages.place import Page, fill, schema
 from windrow.collections.pages.adapter.indexing import index_pages
 from windrow.collections.pages.adapter.search import Search
 from windrow.query.word import pieces, readable
-from windrow.stores.connect import connect
+from windrow.stores.databases import connect
 from windrow.stores.index.fulltext_index import there
 
 NOW = 1_750_000_000

@@ -15,7 +15,7 @@ from tests.collections.pages.place import Page, fill, schema
 from tests.query.test_parse import TYPED
 from windrow.collections.pages.adapter.indexing import index_pages
 from windrow.collections.pages.adapter.search import Search
-from windrow.stores.connect import connect
+from windrow.stores.databases import connect
 from windrow.stores.index.fulltext_index import there
 
 NOW = 1_750_000_000

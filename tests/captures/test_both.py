@@ -16,8 +16,8 @@ from windrow.engine.progress import Progress
 from windrow.engine.session import Session
 from windrow.reasons import Reason
 from windrow.record_adapter import RecordAdapter
-from windrow.settings.asked import ASKED, CAPTURED, store_of
 from windrow.settings.configuration import Configuration
+from windrow.settings.setting import ASKED, CAPTURED, store_of
 
 NO_ARTICLE = Skip(Reason.NOT_WANTED, message="it is no article")
 

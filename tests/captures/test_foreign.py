@@ -5,11 +5,11 @@ import gzip as gz
 import pytest
 from warcio.archiveiterator import ArchiveIterator
 
+from tests.archive.letter import again, info, packed, sha1
+from tests.archive.letter import page as response
 from tests.captures.quotes import ADAPTER, CRAWLED, opened, run_quotes, setup_of
-from tests.stores.letter import again, info, packed, sha1
-from tests.stores.letter import page as response
 from tests.toy_collection.site import page
-from windrow.app.takedown import take_down
+from windrow.app.check import take_down
 from windrow.engine.check import Fault, check_archive
 from windrow.engine.ledger import Ledger
 from windrow.reasons import Reason

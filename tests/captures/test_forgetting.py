@@ -7,7 +7,7 @@ import pytest
 from tests.captures import test_foreign as foreign
 from tests.captures.quotes import ADAPTER, configured, run, run_quotes, setup_of
 from tests.toy_collection.site import Site, page
-from windrow.app.takedown import take_down
+from windrow.app.check import take_down
 from windrow.collections.pages.adapter import ADAPTER as PAGES
 from windrow.engine.check import Fault, check_archive, check_index, check_standing
 from windrow.engine.ledger import Ledger

@@ -8,8 +8,8 @@ from collections.abc import Mapping
 from windrow.contract import Answer, Collection, FollowResult, Observation, Request, Requests, Settle, Task
 from windrow.model import Source
 from windrow.record_adapter import RecordAdapter
-from windrow.settings.asked import ASKED, store_of
 from windrow.settings.configuration import Configuration
+from windrow.settings.setting import ASKED, store_of
 
 LINK = re.compile(rb'href="(/article[^"]*)"')
 TITLE = re.compile(rb"<title>(.*?)</title>")

@@ -21,9 +21,9 @@ import pytest
 from tests.clock import real_clock  # noqa: F401
 from tests.servers.village import Village
 from windrow.app import Windrow as App
-from windrow.app.scaffold import NewSource, add_source, prepare
+from windrow.app.begin import NewSource, add_source, prepare
 from windrow.cli import main
-from windrow.demo.document import drop
+from windrow.demo.partner import drop
 
 AGENT = "tester-crawler (for https://example.org/bot)"
 OPERATOR = '[pages]\noperator = "tester"\ncontact = "https://example.org/bot"\nprivate = ["127.0.0.1"]\n'

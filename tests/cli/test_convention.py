@@ -20,7 +20,7 @@ from tests.house.tree import at, nodes, python
 from windrow import errors
 from windrow.adapter import Part
 from windrow.cli.verb import DOCS, EXITS, Branch
-from windrow.registry import collection, installed, names
+from windrow.contract.registry import collection, installed, names
 from windrow.settings.configuration import Configuration
 
 VERBS = dict(verbs())
@@ -55,9 +55,10 @@ def test_examples_of_a_command_hold_whatever_collections_are_installed(name: str
 def test_help_shows_the_examples_that_a_collection_declares_for_that_command(windrow, monkeypatch) -> None:
     declared = Configuration(examples=("windrow run toy --every 6h", "windrow new source a a.example --collection toy"))
     toy = replace(collection("pages"), name="toy", configuration=declared)
-    monkeypatch.setattr("windrow.registry.installed", lambda: {"toy": toy})
+    monkeypatch.setattr("windrow.contract.registry.installed", lambda: {"toy": toy})
     monkeypatch.setattr(
-        "windrow.registry.capable", lambda _can: {"toy": SimpleNamespace(ADOPTED_AT="weave", ADOPTS="a basket")}
+        "windrow.contract.registry.capable",
+        lambda _can: {"toy": SimpleNamespace(ADOPTED_AT="weave", ADOPTS="a basket")},
     )
     assert "With --from weave, NAME may be a basket" in helped("windrow run", windrow)
     for name in ("run", "new source"):

@@ -11,7 +11,7 @@ import pytest
 from tests.clock import pass_time, present
 from tests.collections.pages.database.test_near import prose
 from windrow.app import Windrow
-from windrow.app.scaffold import prepare
+from windrow.app.begin import prepare
 
 TEXT = f"The lighthouse stands where the river meets the sea. {prose(1, 80)}"
 

@@ -16,7 +16,7 @@ import pytest
 from tests import programs
 from tests.cli.test_past import page
 from windrow.app import Windrow
-from windrow.app.scaffold import prepare
+from windrow.app.begin import prepare
 
 SECRET = "zanzibarite"
 SHARED = "quadrilobite"
@@ -184,7 +184,7 @@ from tests.crash.deadly import kill_at
 from windrow.collections.pages.adapter import takedown as forget
 from windrow.engine import takedown
 from windrow.engine.ledger.takedowns import TakedownWriter
-from windrow.stores.archive import erase
+from windrow.archive import erase
 from windrow.cli import main
 kill_at(int(sys.argv[1]), (
     (TakedownWriter, "begin"), (takedown, "_mark"), (takedown, "erase"), (erase, "_write"), (forget, "remove"),
@@ -221,7 +221,7 @@ def test_a_page_is_not_forgotten_while_another_process_reads_its_old_bytes(
     root: Path, village, windrow, monkeypatch: pytest.MonkeyPatch, database: str
 ) -> None:
     """A read transaction keeps old pages in the log beside a database, and SQLite says so in an answer alone."""
-    monkeypatch.setattr("windrow.stores.sqlite_file.empty_wal.__defaults__", (lambda: None, 0.5))
+    monkeypatch.setattr("windrow.stores.sqlite.empty_wal.__defaults__", (lambda: None, 0.5))
     url = f"{village.origin(0)}/secret.html"
     with closing(sqlite3.connect(root / database, isolation_level=None)) as reader:
         reader.execute("BEGIN")

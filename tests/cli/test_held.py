@@ -13,8 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.stores.letter import again, info, packed, page, record
-from windrow.app.scaffold import prepare
+from tests.archive.letter import again, info, packed, page, record
+from windrow.app.begin import prepare
 
 TEA = b"<!doctype html><title>Tea</title><main><h1>Tea</h1><p>Pour hot water over leaves, and wait.</main>"
 CUP = b"<!doctype html><title>Cup</title><main><h1>Cup</h1><p>A vessel of porcelain, to drink from.</main>"

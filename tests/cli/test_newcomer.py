@@ -16,10 +16,10 @@ from windrow.cli.root import root as command_line
 from windrow.collections.pages.discover import why_no_page
 from windrow.collections.pages.policy import policy
 from windrow.collections.pages.scope import scope
+from windrow.contract.registry import names
 from windrow.formats.url import parts
 from windrow.model import Site, Source, Visit
 from windrow.reasons import Reason
-from windrow.registry import names
 
 
 def completed(*words: str) -> set[str]:

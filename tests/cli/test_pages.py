@@ -15,7 +15,7 @@ import pytest
 from tests.cli.conftest import AGENT, OPERATOR, WHOLE, page, paths
 from tests.servers.hostile import GOOD, answer, answering
 from tests.waiting import PATIENCE, until
-from windrow.app.scaffold import prepare
+from windrow.app.begin import prepare
 from windrow.reasons import Reason
 
 

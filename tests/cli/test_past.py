@@ -9,7 +9,7 @@ import pytest
 
 from tests.clock import pass_time, present
 from windrow.app import Windrow
-from windrow.app.scaffold import prepare
+from windrow.app.begin import prepare
 
 
 def page(title: str, text: str, *links: str) -> str:

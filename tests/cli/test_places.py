@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from windrow.config.load import load, settings
+from windrow.contract.registry import installed
 from windrow.errors import ConfigError
-from windrow.registry import installed
 
 COMMANDS = [("run", "pages"), ("forget", "--yes"), ("replay",), ("config",), ("status",), ("search", "tea")]
 

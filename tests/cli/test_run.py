@@ -12,7 +12,7 @@ import pytest
 from tools.command import MESSAGES, PARTS, shape
 
 from tests.cli.conftest import put, setting
-from windrow.demo.document import drop
+from windrow.demo.partner import drop
 
 
 def count(workspace, table: str) -> int:

@@ -16,7 +16,7 @@ from lxml import html as lxml_html
 
 from tests.cli.conftest import OPERATOR
 from tests.servers.hostile import BAD, GOOD, answer, answering
-from windrow.app.scaffold import prepare
+from windrow.app.begin import prepare
 from windrow.reasons import Reason
 
 Answers = dict[tuple[str, str], bytes]

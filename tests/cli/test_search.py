@@ -15,11 +15,11 @@ from tests.app.test_search import PAGES
 from tests.cli.test_start import HEAVY, loaded
 from tests.collections.pages.place import fill, schema
 from windrow.app import Windrow
-from windrow.app.scaffold import prepare
+from windrow.app.begin import prepare
 from windrow.cli.search import search_command
 from windrow.collections.pages.adapter import indexing, lookup
 from windrow.collections.pages.adapter.indexing import index_pages
-from windrow.stores.connect import connect
+from windrow.stores.databases import connect
 from windrow.stores.index.fulltext_index import there
 
 

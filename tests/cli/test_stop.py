@@ -16,7 +16,7 @@ import pytest
 
 from tests.cli.conftest import Start, put, setting
 from tests.waiting import PATIENCE, until
-from windrow.demo.document import drop
+from windrow.demo.partner import drop
 
 
 @pytest.fixture

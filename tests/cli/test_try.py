@@ -9,7 +9,7 @@ from tools.command import MESSAGES, shape
 
 from tests.cli.conftest import put
 from tests.cli.test_begin import tree
-from windrow.demo.document import drop, experiments, pack, specimens
+from windrow.demo.partner import drop, experiments, pack, specimens
 
 ZIP = "H.2026-01-12.1.impc.zip"
 

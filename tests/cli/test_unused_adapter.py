@@ -8,10 +8,9 @@ from types import ModuleType
 
 import pytest
 
-from windrow import registry
-from windrow.contract import Collection, FollowResult, Request, Requests
-from windrow.settings.asked import ASKED, store_of
+from windrow.contract import Collection, FollowResult, Request, Requests, registry
 from windrow.settings.configuration import Configuration
+from windrow.settings.setting import ASKED, store_of
 
 
 class Broken(ModuleType):

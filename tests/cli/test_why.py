@@ -9,11 +9,11 @@ import pytest
 from tools.command import MESSAGES, shape
 
 from tests.cli.conftest import put
-from windrow.demo.document import drop, pack, specimens
+from windrow.archive import open_capture
+from windrow.demo.partner import drop, pack, specimens
 from windrow.engine.ledger import Ledger
 from windrow.model import ArchivePlace
 from windrow.reasons import Reason
-from windrow.stores.archive import open_capture
 
 ZIP = "H.2026-01-12.1.impc.zip"
 

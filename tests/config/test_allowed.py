@@ -9,13 +9,13 @@ import pytest
 
 from windrow.config import load
 from windrow.contract import inputs
+from windrow.contract.registry import collection
 from windrow.engine.captures.shared_answers import alike
 from windrow.engine.requests.services import service_sources
 from windrow.errors import ConfigError
 from windrow.model import NOTHING, Allowed, Site, Source
 from windrow.politeness.guard import read_allowed, refusal
 from windrow.reasons import Reason
-from windrow.registry import collection
 
 ALL = Allowed(everything=True)
 HEAD = 'contact = "a@b.example"\n[pages]\nprivate = ["10.0.0.0/8"]\n[events]\nbranches = ["Other"]\n'

@@ -11,13 +11,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from windrow import registry
 from windrow.collections.drops.adapter.harvest import resources
 from windrow.collections.drops.settings import drops_of
 from windrow.config import default_toml, find, load, settings, settings_of, trust
+from windrow.contract import registry
 from windrow.errors import ConfigError, NotAWorkspace
 from windrow.model import Limits, Secret
-from windrow.settings.amount import duration, show_duration, show_size, size
+from windrow.settings.kinds import duration, show_duration, show_size, size
 from windrow.settings.setting import Setting, variable
 
 SETTINGS = settings()

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from windrow.app.scaffold import prepare
+from windrow.app.begin import prepare
 from windrow.config import load
 from windrow.errors import ConfigError
 

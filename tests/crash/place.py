@@ -14,9 +14,9 @@ from pathlib import Path
 
 from tests import programs
 from tests.waiting import PATIENCE
-from windrow.app.checkup import check
+from windrow.app.check import check
 from windrow.config import load
-from windrow.demo.document import drop, pack
+from windrow.demo.partner import drop, pack
 from windrow.engine.check import Fault
 from windrow.engine.ledger import Ledger
 

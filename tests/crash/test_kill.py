@@ -6,11 +6,11 @@ from contextlib import closing
 import pytest
 
 from tests.crash.place import LISTING, finish, kill_when, make, moved_to, tables, wrong
+from windrow.archive import open_capture
 from windrow.collections.drops.phase import PHASES
-from windrow.demo.document import drop
+from windrow.demo.partner import drop
 from windrow.digest import digest
 from windrow.model import ArchivePlace, Status
-from windrow.stores.archive import open_capture
 
 # A zip's name is judged when it is listed (bad) or stamped after its transfer (good). `qc` is for others to write.
 MOMENTS = [

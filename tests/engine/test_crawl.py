@@ -13,12 +13,12 @@ import pytest
 from warcio import ArchiveIterator
 
 from tests.engine.strolling import stroll
+from windrow.archive import open_capture
 from windrow.digest import digest
 from windrow.engine.check import check_archive, check_index, check_standing
 from windrow.engine.crawl.walk import RecentUrls
 from windrow.engine.ledger import Ledger
 from windrow.model import ArchivePlace
-from windrow.stores.archive import open_capture
 
 PAGES = 60
 HERE = Path(__file__).parents[2]

@@ -8,12 +8,12 @@ from typing import ClassVar
 
 import pytest
 
+from windrow.archive import ArchiveWriter
+from windrow.archive.capture_sink import SMALL
 from windrow.engine.fetchers.message import Event, TransferBatch
 from windrow.engine.listed.connection_pool import ConnectionPool
 from windrow.engine.listed.transfer import run_batch
 from windrow.model import Fetched, FetchRequest, Limits, ListingEntry, Site
-from windrow.stores.archive import ArchiveWriter
-from windrow.stores.archive.capture_sink import SMALL
 from windrow.transports.contract import Connection, Sink, TransferEnd
 
 

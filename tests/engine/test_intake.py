@@ -13,13 +13,13 @@ from pathlib import Path
 
 import pytest
 
+from tests.archive.letter import again, info, packed, page, record
 from tests.engine.strolling import stroll
 from tests.engine.taking import ask, take
-from tests.stores.letter import again, info, packed, page, record
+from windrow.archive import ArchiveWriter, CaptureSink, open_capture
 from windrow.digest import digest
 from windrow.formats.warc import stamp
 from windrow.model import ArchivePlace, FetchRequest, KnownCapture, Limits
-from windrow.stores.archive import ArchiveWriter, CaptureSink, open_capture
 
 HERE = Path(__file__).parents[2]
 MOVED = b"HTTP/1.1 301 Moved Permanently\r\nLocation: /new\r\n\r\n"

@@ -11,15 +11,15 @@ from pathlib import Path
 
 import pytest
 
+from tests.archive.letter import again, info, packed, page, record
 from tests.clock import pass_time, real_clock  # noqa: F401
 from tests.engine.summarising import PAGES, gather
-from tests.stores.letter import again, info, packed, page, record
 from windrow.collections.pages.database.page_versions import Versions
 from windrow.collections.pages.database.store import SummaryStore
 from windrow.engine.run import Harvest, WarcFile
 from windrow.engine.session import Session, SessionSettings
 from windrow.model import Limits
-from windrow.stores.connect import connect
+from windrow.stores.databases import connect
 
 HERE = Path(__file__).parents[2]
 GENERATION = """

@@ -11,7 +11,7 @@ import pytest
 from tests.faults.place import DAY, Place
 from tests.servers.script import listening
 from tests.waiting import PATIENCE
-from windrow.demo.document import drop
+from windrow.demo.partner import drop
 from windrow.engine.listed.rest import FIRST_WAIT, wait_before
 
 PACE = 0.15

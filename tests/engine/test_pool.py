@@ -13,6 +13,7 @@ from types import MappingProxyType, SimpleNamespace
 import pytest
 
 from tests.engine.toy import TOY
+from windrow.archive import ArchiveWriter, CaptureSink
 from windrow.engine.fetchers.message import Job
 from windrow.engine.reading_clock import ASLEEP
 from windrow.engine.runtime import CONTEXT
@@ -20,7 +21,6 @@ from windrow.engine.steps.pool import Pool
 from windrow.engine.steps.worker import Outbox, WorkerConfig, received
 from windrow.model import FetchRequest, Finding, Item, Limits, Reading
 from windrow.reasons import Reason
-from windrow.stores.archive import ArchiveWriter, CaptureSink
 
 HERE = Path(__file__).parents[2]
 

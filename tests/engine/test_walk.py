@@ -13,6 +13,7 @@ import pytest
 
 from tests.engine.roaming import CRAWL, LIMITS, source
 from tests.waiting import PATIENCE
+from windrow.archive import ArchiveWriter
 from windrow.digest import number
 from windrow.engine.crawl.asking import Asker
 from windrow.engine.crawl.walk import RecentUrls, Walker
@@ -22,7 +23,6 @@ from windrow.model import CrawlRequest
 from windrow.politeness import robots_standing
 from windrow.politeness.guard import read_allowed
 from windrow.reasons import Reason
-from windrow.stores.archive import ArchiveWriter
 from windrow.transports.http_client import visitor
 
 

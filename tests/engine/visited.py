@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Self
 
 from tests.engine.summarising import PAGES
+from windrow.archive import ArchiveWriter, CaptureSink
 from windrow.collections.pages.database.store import SummaryStore
 from windrow.contract import Collection
 from windrow.digest import digest, number
@@ -17,7 +18,6 @@ from windrow.engine.session import Session, SessionSettings
 from windrow.formats.url import parts
 from windrow.model import FetchRequest, FoundUrl, KeptResponse, KnownCapture, Limits, Visit
 from windrow.reasons import Reason
-from windrow.stores.archive import ArchiveWriter, CaptureSink
 
 BEGAN = datetime(2026, 1, 1, tzinfo=UTC)
 HTML = {"Content-Type": "text/html; charset=utf-8"}

@@ -11,12 +11,12 @@ from typing import Any, NamedTuple
 
 from tests.crash.place import TRACKER, reached
 from tests.waiting import PATIENCE
-from windrow.app.checkup import check
+from windrow.app.check import check
 from windrow.app.status import WorkspaceState
 from windrow.app.workspace import Windrow
 from windrow.collections.drops.collection import COLLECTION
 from windrow.collections.drops.phase import PHASES
-from windrow.demo.document import drop
+from windrow.demo.partner import drop
 from windrow.engine.check import Fault
 from windrow.engine.ledger import Ledger
 from windrow.engine.operator import choose, retry

@@ -8,7 +8,7 @@ from zipfile import ZIP_STORED, ZipFile, ZipInfo
 import pytest
 
 from tests.faults.place import DAY, put
-from windrow.demo.document import drop, pack, specimens
+from windrow.demo.partner import drop, pack, specimens
 from windrow.engine.check import Fault, check_archive
 from windrow.engine.ledger import Ledger
 

@@ -4,7 +4,7 @@ import random
 
 from tests.faults.place import DAY
 from tests.faults.server import rogue
-from windrow.demo.document import drop, pack, specimens
+from windrow.demo.partner import drop, pack, specimens
 
 NAME = f"H.{DAY}.5.impc.zip"
 KEY = f"add/{NAME}"

@@ -11,7 +11,7 @@ from tests.faults.lineage import below, fetches, forked, holds, reads
 from tests.faults.place import DAY, put
 from tests.faults.server import rogue
 from tests.waiting import PATIENCE, until
-from windrow.demo.document import drop, pack, specimens
+from windrow.demo.partner import drop, pack, specimens
 from windrow.model import Status
 
 LARGE = pack({f"H.{DAY}.1.specimen.impc.xml": specimens("H", 1, 3), "plot.png": random.Random(5).randbytes(4 << 20)})

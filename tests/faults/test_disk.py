@@ -9,7 +9,7 @@ import pytest
 
 from tests.faults.place import DAY, RUN, Place, put
 from tests.waiting import PATIENCE
-from windrow.demo.document import drop, pack, specimens
+from windrow.demo.partner import drop, pack, specimens
 
 MB = 1 << 20
 

@@ -3,7 +3,7 @@
 import pytest
 
 from tests.faults.place import DAY, put
-from windrow.demo.document import pack, specimens
+from windrow.demo.partner import pack, specimens
 
 GOOD = specimens("H", 1, 3)
 HEAD = b'<?xml version="1.0" encoding="UTF-8"?>\n'

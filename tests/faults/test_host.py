@@ -12,7 +12,7 @@ from benchmarks.daemon import free_port
 
 from tests.faults.place import DAY, put
 from tests.faults.server import rogue
-from windrow.demo.document import drop, pack
+from windrow.demo.partner import drop, pack
 from windrow.model import TAIL
 
 NAME, CONTENT = drop("H", DAY, 5)

@@ -13,7 +13,7 @@ from tests.faults.place import DAY, put
 from tests.faults.server import rogue
 from tests.waiting import PATIENCE, until
 from windrow.cli import main
-from windrow.demo.document import drop
+from windrow.demo.partner import drop
 from windrow.engine import clock
 from windrow.engine.ledger import Lease, Ledger, moment
 from windrow.engine.ledger.lease import LENGTH

@@ -11,7 +11,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 import pytest
 
 from tests.faults.place import DAY
-from windrow.demo.document import drop
+from windrow.demo.partner import drop
 from windrow.engine.ledger import Ledger
 
 NAME, CONTENT = drop("H", DAY, 5)

@@ -8,7 +8,7 @@ from tests.faults.place import DAY, put
 from tests.faults.server import rogue
 from tests.servers.script import http, listening
 from windrow.collections.drops.collection import plan
-from windrow.demo.document import drop
+from windrow.demo.partner import drop
 from windrow.model import Offer, Site, Source
 from windrow.reasons import Reason
 from windrow.transports.sftp_client import Attributes

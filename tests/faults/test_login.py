@@ -7,8 +7,8 @@ import pytest
 
 from tests.faults.place import folders, put
 from tests.servers.daemon import home
-from windrow.config.trust import trust
-from windrow.demo.document import drop
+from windrow.config.secrets import trust
+from windrow.demo.partner import drop
 
 NAME, CONTENT = drop("H", "2026-01-12", 5)
 KEY = f"add/{NAME}"

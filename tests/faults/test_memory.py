@@ -3,7 +3,7 @@
 import pytest
 
 from tests.faults.place import DAY, put
-from windrow.demo.document import pack, specimens
+from windrow.demo.partner import pack, specimens
 
 NAME = f"H.{DAY}.1.specimen.impc.xml"
 

@@ -7,7 +7,7 @@ import pytest
 
 from tests.faults.place import DAY, put
 from tests.faults.server import rogue
-from windrow.demo.document import drop, pack, specimens
+from windrow.demo.partner import drop, pack, specimens
 
 NAME, CONTENT = drop("H", DAY, 5)
 KEY = f"add/{NAME}"

@@ -3,9 +3,9 @@
 import pytest
 
 from tests.faults.place import DAY, put
-from windrow.app.decision import decide
+from windrow.app.question import decide
 from windrow.app.workspace import Windrow
-from windrow.demo.document import drop, pack, specimens
+from windrow.demo.partner import drop, pack, specimens
 from windrow.engine.ledger import Ledger
 from windrow.errors import UsageError
 

@@ -7,7 +7,7 @@ from tests.faults.server import rogue
 from windrow.app.workspace import Windrow
 from windrow.cli.status import meaning
 from windrow.collections.drops.collection import COLLECTION
-from windrow.demo.document import drop, pack, specimens
+from windrow.demo.partner import drop, pack, specimens
 from windrow.engine.clock import now
 from windrow.engine.ledger import Ledger
 from windrow.engine.listed.rest import SESSIONS, divide, resting

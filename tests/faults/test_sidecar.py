@@ -5,7 +5,7 @@ import hashlib
 import pytest
 
 from tests.faults.place import DAY, put
-from windrow.demo.document import drop
+from windrow.demo.partner import drop
 
 NAME, CONTENT = drop("H", DAY, 5)
 KEY = f"add/{NAME}"

@@ -3,7 +3,7 @@
 import pytest
 
 from tests.faults.server import rogue
-from windrow.demo.document import drop
+from windrow.demo.partner import drop
 
 NAME, CONTENT = drop("H", "2026-01-12", 5)
 KEY = f"add/{NAME}"

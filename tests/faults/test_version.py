@@ -14,7 +14,7 @@ from warcio.archiveiterator import ArchiveIterator
 
 from tests.faults.place import DAY
 from tests.servers.script import listening
-from windrow.demo.document import drop
+from windrow.demo.partner import drop
 from windrow.digest import digest
 from windrow.engine.indexing import index_name
 

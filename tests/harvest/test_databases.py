@@ -8,12 +8,12 @@ import sqlalchemy as sa
 
 import windrow
 from tests.crash.place import STORE, TRACKER, finish, kill_when, make, moved_to, tables
-from windrow.app.checkup import check
+from windrow.app.check import check
 from windrow.collections.drops.adapter.replay import replay
 from windrow.collections.drops.phase import phase
 from windrow.engine.progress import Progress
 from windrow.errors import UsageError
-from windrow.stores.connect import connect
+from windrow.stores.databases import connect
 
 
 @pytest.fixture(scope="module")

@@ -10,8 +10,8 @@ from tests.faults.place import Place, put
 from windrow.collections.drops.database.table_store import TableStore
 from windrow.collections.drops.database.tracker_tables import MARIADB
 from windrow.collections.drops.elements import SUMMARY, TABLES
-from windrow.demo.document import pack
-from windrow.stores.connect import connect
+from windrow.demo.partner import pack
+from windrow.stores.databases import connect
 
 CORE = "http://www.mousephenotype.org/dcc/exportlibrary/datastructure/core/"
 MICE = ("M1", "M2", "M3")

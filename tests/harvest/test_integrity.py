@@ -4,9 +4,9 @@ import pytest
 from lxml import etree
 
 from tests.faults.place import DAY, put
-from windrow.app.decision import decide
+from windrow.app.question import decide
 from windrow.app.workspace import Windrow
-from windrow.demo.document import pack, specimens
+from windrow.demo.partner import pack, specimens
 from windrow.engine.ledger import Ledger
 
 NAMESPACE = "http://www.mousephenotype.org/dcc/exportlibrary/external/impress"

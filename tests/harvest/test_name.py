@@ -3,7 +3,7 @@
 import hashlib
 
 from tests.faults.place import DAY, put
-from windrow.demo.document import drop, experiments, pack, specimens
+from windrow.demo.partner import drop, experiments, pack, specimens
 
 
 def centres(made, *more):

@@ -1,7 +1,7 @@
 """The order of submissions is that of the names' dates and increments: a retry, or a late host, undoes nothing."""
 
 from tests.faults.place import put
-from windrow.demo.document import drop
+from windrow.demo.partner import drop
 
 FIRST, EDIT = drop("H", "2026-01-12", 1), drop("H", "2026-01-13", 1, shift=5.0)
 

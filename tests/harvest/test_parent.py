@@ -5,10 +5,10 @@ from collections import Counter
 import pytest
 
 from tests.faults.place import DAY, put
-from windrow.app.decision import decide
+from windrow.app.question import decide
 from windrow.app.workspace import Windrow
 from windrow.collections.drops.phase import parent
-from windrow.demo.document import drop, experiments, pack, specimens
+from windrow.demo.partner import drop, experiments, pack, specimens
 from windrow.engine.ledger import Ledger
 from windrow.model import Status
 

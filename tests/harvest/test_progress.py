@@ -9,7 +9,7 @@ from zipfile import ZIP_STORED, ZipFile
 
 from tests.faults.place import DAY
 from tests.faults.server import rogue
-from windrow.demo.document import specimens
+from windrow.demo.partner import specimens
 
 BEHIND = 2.0
 SLACK = 2.5

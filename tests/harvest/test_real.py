@@ -8,7 +8,7 @@ import pytest
 from lxml import etree
 
 from tests.faults.place import Place, put
-from windrow.demo.document import pack
+from windrow.demo.partner import pack
 
 DAY = "2013-06-17"
 NOT_VALID = {

@@ -4,7 +4,7 @@ from benchmarks.daemon import free_port
 
 from tests.faults.place import DAY, put
 from tests.faults.server import rogue
-from windrow.demo.document import drop
+from windrow.demo.partner import drop
 
 TASKS = (
     "SELECT t.id, t.comment, p.short_name, t.status, t.start_time <= t.finish_time"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 
 from tests.house.tree import ROOT, at, nodes, python
-from windrow.registry import names
+from windrow.contract.registry import names
 
 FIELDS = {("src/windrow/cli/why.py", "events"), ("src/windrow/formats/tei.py", "pages")}
 """Fields of values, which have the name of a collection by chance."""

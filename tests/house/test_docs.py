@@ -11,8 +11,9 @@ import pytest
 
 from tests.house.page import anchors, links, name, pages
 from tests.house.tree import ROOT, python
-from windrow import errors, registry
+from windrow import errors
 from windrow.config import settings, settings_of
+from windrow.contract import registry
 from windrow.reasons import Reason
 
 

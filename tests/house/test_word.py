@@ -28,7 +28,7 @@ LOOPS = (
     "src/windrow/engine/listed/transfer.py",
     "src/windrow/engine/crawl/walk.py",
     "src/windrow/engine/captures/rules.py",
-    "src/windrow/registry.py",
+    "src/windrow/contract/registry.py",
     "src/windrow/engine/release.py",
 )
 """Where the failure of one document, package or part that is given back, whatever it is, must not end the rest."""

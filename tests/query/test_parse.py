@@ -7,10 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from windrow.query import And, Filter, Not, Or, Phrase, Word, parse
-from windrow.query.date import TimeSpan
-from windrow.query.filter import HostFilter, LinkFilter
 from windrow.query.parse import LONGEST, MOST
-from windrow.query.tree import wanted
+from windrow.query.tree import HostFilter, LinkFilter, TimeSpan, wanted
 from windrow.query.word import words
 
 A, B, C = Word("aa"), Word("bb"), Word("cc")

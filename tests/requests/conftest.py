@@ -14,7 +14,7 @@ from tests.clock import real_clock  # noqa: F401
 from tests.requests.installed import ROOT, UV, build
 from tests.requests.workshop import Answering, Server
 from tests.waiting import PATIENCE
-from windrow.app.new_collection import add_collection
+from windrow.app.begin import add_collection
 
 
 @pytest.fixture

@@ -26,7 +26,7 @@ from typing import Any, ClassVar
 from tests.waiting import PATIENCE
 from windrow.engine import runtime
 from windrow.engine.ledger import database
-from windrow.stores import sqlite_file
+from windrow.stores import sqlite
 
 WRITES = re.compile(r"\b(?:INTO|UPDATE(?: OR \w+)?|DELETE FROM) (?!SET\b)(\w+)")
 
@@ -127,7 +127,7 @@ def main(module: str, template: Path, into: Path) -> None:
     serving.ensure_running = serving._forkserver.ensure_running = lambda: None
     whole = into / "whole"
     shutil.copytree(template, whole)
-    dying, users = Sqlite(), (database, sqlite_file)
+    dying, users = Sqlite(), (database, sqlite)
     _use(dying, *users)
     forked(again, whole)
     told: list[dict[str, str]] = []

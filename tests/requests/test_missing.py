@@ -8,7 +8,7 @@ from tests.clock import pass_time
 from tests.requests.glossary import COLLECTION, configured, setup_of
 from tests.requests.glossary import run as run_toy
 from tests.toy_collection.server import Glossary
-from windrow.app.takedown import take_down
+from windrow.app.check import take_down
 from windrow.contract import Observation, Request, Requests, Settle, Skip
 from windrow.engine.progress import Progress
 from windrow.engine.session import Session

@@ -3,7 +3,7 @@
 from tests.requests.glossary import setup_of
 from tests.requests.test_secrets import everything
 from tests.requests.workshop import Workshop, collection, documents, send_parts
-from windrow.app.takedown import let_again, take_down
+from windrow.app.check import let_again, take_down
 from windrow.contract import Ask, FollowResult, Observation, Offering, Request, Skip
 from windrow.engine.crawl import crawling
 from windrow.model import Finding

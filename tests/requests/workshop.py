@@ -32,10 +32,9 @@ from windrow.engine.progress import Progress
 from windrow.engine.session import Session
 from windrow.model import Source
 from windrow.record_adapter import RecordAdapter
-from windrow.settings.asked import ASKED, store_of
 from windrow.settings.configuration import Configuration, Service
 from windrow.settings.kinds import OPEN, SECRET
-from windrow.settings.setting import Setting
+from windrow.settings.setting import ASKED, Setting, store_of
 
 
 @dataclass

@@ -7,9 +7,7 @@ from pathlib import Path
 import pytest
 
 from windrow.errors import ConfigError, MissingExtra, StoreError
-from windrow.query.tree import And, Not, Or
-from windrow.stores.index import fulltext_index
-from windrow.stores.index.clause import (
+from windrow.query.clause import (
     Everything,
     IndexDocument,
     IndexField,
@@ -19,6 +17,8 @@ from windrow.stores.index.clause import (
     NumberRange,
     WordSequence,
 )
+from windrow.query.tree import And, Not, Or
+from windrow.stores.index import fulltext_index
 from windrow.stores.index.folder import remove
 from windrow.stores.index.fulltext_index import FullTextIndex, IndexManifest
 

@@ -12,7 +12,7 @@ from windrow.collections.drops.database.table_store import TableStore
 from windrow.collections.drops.elements import TABLES
 from windrow.errors import ConfigError, MissingExtra, StoreError, StoreUnreachable
 from windrow.reasons import Reason
-from windrow.stores.connect import connect, guarded, where
+from windrow.stores.databases import connect, guarded, where
 
 
 def fails(url: str, password: str | None = None) -> StoreError:
@@ -85,7 +85,7 @@ def test_a_place_is_named_without_its_secrets() -> None:
 
 
 def test_a_locked_database_may_be_tried_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("windrow.stores.connect._WAIT", 50)
+    monkeypatch.setattr("windrow.stores.databases._WAIT", 50)
     url = f"sqlite:///{tmp_path}/x.db"
     first, second = connect(url), connect(url)
     with first.begin(), pytest.raises(StoreUnreachable, match="locked"), guarded(second), second.begin():

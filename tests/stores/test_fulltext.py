@@ -15,7 +15,7 @@ from windrow.collections.pages.database import fulltext_table
 from windrow.collections.pages.database.fulltext_table import Filled, Spelling
 from windrow.errors import StoreError
 from windrow.query.word import LONGEST, counted, readable
-from windrow.stores.connect import connect
+from windrow.stores.databases import connect
 
 PAGES = [
     Page("https://a.example/1", "red red Green", "First", secondary="menu red"),

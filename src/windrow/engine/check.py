@@ -7,12 +7,12 @@ from itertools import zip_longest
 from pathlib import Path
 from typing import NamedTuple
 
+from windrow.archive import open_capture
 from windrow.digest import Hasher
 from windrow.engine.indexing import index_name, lines
 from windrow.engine.ledger import Ledger
 from windrow.errors import ArchiveError
 from windrow.model import ArchivePlace
-from windrow.stores.archive import open_capture
 
 BLOCK = 1 << 20
 

@@ -17,7 +17,7 @@ from windrow.engine.steps.unread import UnreadVisits
 from windrow.errors import ReaderFailed, Stopped, StoreError
 from windrow.formats.text import counted
 from windrow.reasons import Reason
-from windrow.stores.sqlite_file import close_into_file, empty_wal, make_scratch, remove_scratch
+from windrow.stores.sqlite import close_into_file, empty_wal, make_scratch, remove_scratch
 
 Compared = TypeVar("Compared")
 

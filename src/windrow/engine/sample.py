@@ -8,6 +8,7 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
+from windrow.archive import ArchiveWriter
 from windrow.engine.crawl.asking import Asker, CrawlResult, secrets_of
 from windrow.engine.fetchers.message import TransferBatch
 from windrow.engine.listed.transfer import fetch
@@ -15,7 +16,6 @@ from windrow.errors import TerminalFailure
 from windrow.formats.url import parts
 from windrow.model import CrawlRequest, Fetched, FetchRequest, KeptResponse, Limits, Site, Source
 from windrow.reasons import Reason
-from windrow.stores.archive import ArchiveWriter
 from windrow.transports.http_client import visitor
 from windrow.transports.registry import transport_for
 

@@ -12,6 +12,7 @@ from pathlib import Path
 from types import FrameType, TracebackType
 from typing import Any, Self
 
+from windrow.archive import alone, mark_ledger, mend, refuse_other_ledger, sweep
 from windrow.contract import Check, Collection, Derive, Judge, Listing, Load, Read, Settle, Step, Summarise
 from windrow.digest import digest
 from windrow.engine.clock import now
@@ -35,7 +36,6 @@ from windrow.engine.steps.worker import WorkerConfig
 from windrow.errors import Stopped, WindrowError
 from windrow.model import Limits
 from windrow.reasons import Reason
-from windrow.stores.archive import alone, mark_ledger, mend, refuse_other_ledger, sweep
 
 SOME_FAILED = 3
 

@@ -15,6 +15,7 @@ from operator import attrgetter
 from pathlib import Path
 from typing import NamedTuple
 
+from windrow.archive.erase import ErasedSpan, erase, related
 from windrow.digest import number
 from windrow.engine.clock import now
 from windrow.engine.indexing import index_name
@@ -26,7 +27,6 @@ from windrow.errors import ArchiveError
 from windrow.formats.text import counted
 from windrow.formats.url import normalise, parts
 from windrow.model import ArchivePlace
-from windrow.stores.archive.erase import ErasedSpan, erase, related
 
 
 class TakedownTarget(NamedTuple):

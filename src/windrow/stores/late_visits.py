@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from windrow.stores.records import RecordStore, VisitStatement
-from windrow.stores.sqlite_file import close_on_failure
+from windrow.stores.sqlite import close_on_failure
 
 # What a visit before the checkpoint said of a record, or with its `json` what it had said until then.
 _SCHEMA = """

@@ -12,11 +12,9 @@ from datetime import datetime
 from typing import Any, NamedTuple
 
 from windrow.formats.url import normalise, parts
-from windrow.query.date import TimeSpan
-from windrow.query.filter import HostFilter, LinkFilter
+from windrow.query.likeness import attempts, least
 from windrow.query.parse import Query
-from windrow.query.relax import attempts, least
-from windrow.query.tree import And, Filter, Node, Not, Or, Phrase, Word, asks, wanted
+from windrow.query.tree import And, Filter, HostFilter, LinkFilter, Node, Not, Or, Phrase, TimeSpan, Word, asks, wanted
 from windrow.query.word import address_text, pieces, readable, words
 
 VERSION = 1

@@ -35,7 +35,7 @@ from windrow.stores.record_versions import (
     written_versions,
 )
 from windrow.stores.settled import adopt_sessions, note_earlier_sessions, note_sessions
-from windrow.stores.sqlite_file import close_on_failure, empty_wal, open_database, store_errors, transaction
+from windrow.stores.sqlite import close_on_failure, empty_wal, open_database, store_errors, transaction
 
 _LATEST = """
 SELECT o.value FROM observation o WHERE o.record = ? ORDER BY o.at DESC, o.visit DESC LIMIT 1

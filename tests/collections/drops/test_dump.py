@@ -7,12 +7,12 @@ import io
 import pytest
 import sqlalchemy as sa
 
+from tests.collections.drops.database.test_sql_dump import load
 from tests.collections.drops.test_books import apply, books_at, rows, write
-from tests.stores.test_dump import load
 from windrow.collections.drops.database.books import ProjectionTables
+from windrow.collections.drops.database.dump import dump
 from windrow.collections.drops.database.tracker_tables import NATURAL, TRACKER
 from windrow.engine.ledger import Ledger
-from windrow.stores.dump import dump
 
 KINDS = ("sqlite", "mariadb", "postgresql")
 

@@ -21,7 +21,7 @@ from windrow.collections.events.adapter import ADAPTER, projection
 from windrow.collections.events.collection import COLLECTION
 from windrow.config import load
 from windrow.engine.runtime import warm_up
-from windrow.stores.documents import couchdb
+from windrow.stores import couchdb
 
 
 def child(folder: Path, what: str, deadly: int, out: int) -> None:

@@ -14,7 +14,7 @@ from windrow.collections.events.adapter.databases import opened
 from windrow.collections.events.collection import COLLECTION
 from windrow.config import Workspace, load
 from windrow.engine.session import Session, SessionSettings
-from windrow.stores.documents.contract import Span
+from windrow.stores.documents import Span
 
 ICALENDAR = "text/calendar; charset=utf-8"
 

@@ -9,7 +9,7 @@ import pytest
 
 from tests.clock import pass_time
 from tests.collections.events.place import ADAPTER, calendar, configured, event, events, logs, run, serving, setup_of
-from tests.stores.documents.pouchdb import NPM, couchdb
+from tests.servers.pouchdb import NPM, couchdb
 from windrow.collections.events.adapter.databases import opened
 from windrow.engine.ledger import Ledger
 from windrow.engine.progress import Progress

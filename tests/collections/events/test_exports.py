@@ -12,7 +12,7 @@ from lxml import etree
 
 from tests.collections.events.place import calendar, configured, event, events, run, serving
 from tests.collections.events.reader import read
-from tests.stores.documents.pouchdb import NPM
+from tests.servers.pouchdb import NPM
 from windrow.app.export import export
 from windrow.collections.events.adapter.api import EventApi
 from windrow.collections.events.adapter.databases import opened

@@ -13,7 +13,7 @@ import pytest
 
 from tests.clock import pass_time
 from tests.collections.events.place import ADAPTER, calendar, event, events, logs, run, serving
-from tests.stores.documents.pouchdb import couchdb
+from tests.servers.pouchdb import couchdb
 from windrow.collections.events.adapter.databases import opened
 from windrow.collections.events.adapter.run_logs import RunLogs
 from windrow.collections.events.collection import COLLECTION

@@ -11,8 +11,8 @@ import pytest
 from tests.clock import pass_time
 from tests.collections.events.place import ADAPTER, calendar, configured, event, events, logs, run, serving, setup_of
 from tests.engine.unsteady import unread
+from windrow.app.check import take_down
 from windrow.app.status import current_state
-from windrow.app.takedown import take_down
 from windrow.collections.events.adapter.databases import opened
 from windrow.collections.events.adapter.run_logs import RunLogs
 from windrow.collections.events.collection import COLLECTION

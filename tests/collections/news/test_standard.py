@@ -16,7 +16,7 @@ from tests.collections.news.press import Press
 from tests.collections.news.workspace import articles, configured, run, summaries
 from tests.house.tree import ROOT
 from windrow import content
-from windrow.app.checkup import check_tree
+from windrow.app.check import check_tree
 from windrow.collections.news import standard
 from windrow.collections.news.adapter import ADAPTER
 from windrow.collections.news.article import seconds

@@ -13,7 +13,7 @@ import pytest
 from tests.collections.papers.library import Library, Shelf, pdf, sha1
 from tests.engine.unsteady import unread
 from tests.requests.workshop import Server
-from windrow.app.takedown import take_down
+from windrow.app.check import take_down
 from windrow.collections.papers.adapter import ADAPTER
 from windrow.collections.papers.columns import FAMILIES, Put, decoded
 from windrow.collections.papers.database.wide import open_table

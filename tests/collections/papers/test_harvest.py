@@ -21,18 +21,18 @@ import pytest
 
 from tests.collections.papers.library import Library, Shelf, pdf, record_id, sha1
 from tests.toy_collection.site import Site, page
-from windrow.app.takedown import let_again, take_down
+from windrow.app.check import let_again, take_down
 from windrow.collections.pages.collection import COLLECTION as PAGES
 from windrow.collections.papers.adapter import ADAPTER
 from windrow.collections.papers.collection import COLLECTION
 from windrow.collections.papers.columns import FAMILIES, Put, decoded
 from windrow.collections.papers.database.wide import open_table
 from windrow.config import load
+from windrow.contract.registry import adapter as adapter_of
 from windrow.engine.ledger import Ledger
 from windrow.engine.progress import Progress
 from windrow.engine.session import Session, SessionSettings
 from windrow.formats.warc import END, header
-from windrow.registry import adapter as adapter_of
 
 GOOD = pdf("A careful measure of the whole thing", abstract="How the zyzzyva was found.")
 OTHER = pdf("Another title that nobody knows")

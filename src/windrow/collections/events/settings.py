@@ -20,10 +20,9 @@ from windrow.collections.events.readers.registry import READERS
 from windrow.collections.events.times import zone_of
 from windrow.errors import ConfigError
 from windrow.model import Source
-from windrow.settings.asked import ASKED, CAPTURED, store_of
 from windrow.settings.configuration import Configuration, SourceTable, Surroundings, source_at_url
 from windrow.settings.kinds import DURATION, OPEN, SECRET, TEXT, TEXTS, ValueKind, choice, count
-from windrow.settings.setting import Setting, Value
+from windrow.settings.setting import ASKED, CAPTURED, Setting, Value, store_of
 
 ADDRESS, PARSER, ONCE = "address", "event_parser", "once"
 """Options of a source: its whole address, its parser, and whether the address is another one every day."""

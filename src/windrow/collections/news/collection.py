@@ -12,10 +12,9 @@ from zoneinfo import ZoneInfo
 from windrow.contract import Captures, Collection, Derive, Requests, Settle, later
 from windrow.errors import ConfigError
 from windrow.model import Source
-from windrow.settings.asked import ASKED, CAPTURED, store_of
 from windrow.settings.configuration import Configuration, SourceTable, Surroundings, source_at_url
 from windrow.settings.kinds import DURATION, PATH, SWITCH, TEXTS, ValueKind, choice
-from windrow.settings.setting import Setting, Value
+from windrow.settings.setting import ASKED, CAPTURED, Setting, Value, store_of
 
 KINDS = ("wordpress", "townnews", "feed", "page")
 """The kinds of sources, in the order in which a run's directories are numbered."""

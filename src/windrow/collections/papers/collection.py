@@ -5,10 +5,9 @@ from __future__ import annotations
 from windrow.collections.papers.finding import KeyForm
 from windrow.contract import Captures, Collection, Derive, Settle, later
 from windrow.reasons import Reason
-from windrow.settings.asked import CAPTURED, store_of
 from windrow.settings.configuration import Configuration, Service
 from windrow.settings.kinds import DURATION, OPEN, SWITCH, TEXT, TEXTS, choice, count
-from windrow.settings.setting import Setting
+from windrow.settings.setting import CAPTURED, Setting, store_of
 
 TABLE, LATER = "table", "later"
 """The shapes of `grobid0:tei_json`."""

@@ -16,6 +16,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self, cast
 
+from windrow.archive import ArchiveWriter, read_blocks
+from windrow.archive.warc_reader import ENDINGS
 from windrow.contract import CAPTURED, Inputs
 from windrow.digest import NOTHING, Hasher, digest, number
 from windrow.engine.captures.capture_ledger import THROUGH, CaptureLedger, CaptureTally, LookedThrough, TakenCapture
@@ -28,8 +30,6 @@ from windrow.errors import ArchiveError
 from windrow.formats.url import normalise
 from windrow.model import ArchivePlace, CdxLine, Finding, KeptResponse, Reading, Visit
 from windrow.reasons import PASSING, Reason
-from windrow.stores.archive import ArchiveWriter, read_blocks
-from windrow.stores.archive.warc_reader import ENDINGS
 
 CDX_NAMES = (".cdx", ".cdx.gz", ".cdxj", ".cdxj.gz")
 

@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from windrow.archive import verify_record
+from windrow.archive.warc_reader import WarcRecord, met
 from windrow.contract import CAPTURED, Captures, Skip
 from windrow.digest import spelled_alike, warc
 from windrow.engine.captures.rules import IndexRules, LeftOutLines
@@ -13,8 +15,6 @@ from windrow.engine.crawl.warc_record import ImportedRecord, look, with_methods
 from windrow.formats.cdx import CaptureColumns, CdxFault, Layout, parse_lines
 from windrow.model import CdxLine, Limits, Source
 from windrow.reasons import Reason
-from windrow.stores.archive import verify_record
-from windrow.stores.archive.warc_reader import WarcRecord, met
 
 SCAN = 256
 """Records of a WARC file that are looked at together."""

@@ -11,6 +11,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
+from windrow.archive import ArchiveWriter, CaptureSink, open_response
 from windrow.contract import NOT_MODIFIED
 from windrow.engine.clock import now
 from windrow.engine.requests.answers import body_of
@@ -20,7 +21,6 @@ from windrow.formats.url import parts
 from windrow.model import CrawlRequest, FetchRequest, HeldAnswer, HttpRequest, Limits, Source, Visit
 from windrow.reasons import Reason
 from windrow.settings.configuration import Service
-from windrow.stores.archive import ArchiveWriter, CaptureSink, open_response
 from windrow.transports.reply import GET, CrawlClient, Reply, ReplyLimits
 from windrow.transports.secret_sending import SentSecrets
 

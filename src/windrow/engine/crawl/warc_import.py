@@ -13,6 +13,9 @@ from functools import lru_cache
 from pathlib import Path
 from typing import NamedTuple
 
+from windrow.archive.erase import ErasedSpan, about, erase
+from windrow.archive.import_file import ImportedFile, sweep, take
+from windrow.archive.warc_reader import WarcRecord, met
 from windrow.digest import NOTHING, digest
 from windrow.engine.clock import now
 from windrow.engine.crawl.warc_record import ImportedRecord, look, with_methods
@@ -23,9 +26,6 @@ from windrow.formats.text import counted
 from windrow.formats.url import parts
 from windrow.model import ArchivePlace, Finding, FoundUrl, KeptResponse, Level, Status, Visit
 from windrow.reasons import Reason
-from windrow.stores.archive.erase import ErasedSpan, about, erase
-from windrow.stores.archive.import_file import ImportedFile, sweep, take
-from windrow.stores.archive.warc_reader import WarcRecord, met
 
 BATCH = 256
 """Records that are put on record in one transaction."""

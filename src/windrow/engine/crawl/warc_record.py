@@ -7,14 +7,14 @@ from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
 from typing import NamedTuple
 
+from windrow.archive.erase import about
+from windrow.archive.warc_reader import WarcRecord
 from windrow.contract import NOT_MODIFIED
 from windrow.digest import number, spelled_alike
 from windrow.formats.http import location, media_type, read_head
 from windrow.formats.url import normalise, parts
 from windrow.model import ArchivePlace, Finding, KeptResponse, Level, Visit
 from windrow.reasons import Reason
-from windrow.stores.archive.erase import about
-from windrow.stores.archive.warc_reader import WarcRecord
 
 _TOLD = frozenset({"response", "resource", "revisit"})
 _UNMODIFIED = "server-not-modified"

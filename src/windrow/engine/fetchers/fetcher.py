@@ -15,6 +15,7 @@ from multiprocessing.connection import Connection as Pipe
 from typing import Any
 from weakref import WeakValueDictionary
 
+from windrow.archive import ArchiveWriter
 from windrow.engine.crawl.asking import Asker, secrets_of
 from windrow.engine.crawl.walk import RecentUrls, Walker
 from windrow.engine.fetchers.heartbeat import Heartbeat, limit_memory
@@ -33,7 +34,6 @@ from windrow.engine.listed.transfer import run_batch
 from windrow.engine.requests.origin_rules import service_of
 from windrow.engine.runtime import end_with_parent
 from windrow.formats.url import parts
-from windrow.stores.archive import ArchiveWriter
 from windrow.transports.registry import transport_for
 
 PARTING = 2.0

@@ -17,7 +17,7 @@ from windrow.engine.ledger.moment import parse
 from windrow.errors import DiskFull, LedgerError
 from windrow.model import Level, Status
 from windrow.reasons import Reason
-from windrow.stores.sqlite_file import close_on_failure, empty_wal
+from windrow.stores.sqlite import close_on_failure, empty_wal
 
 
 @cache

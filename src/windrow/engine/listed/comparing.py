@@ -11,6 +11,7 @@ from collections import deque
 from dataclasses import dataclass, field
 from os import SEEK_END
 
+from windrow.archive import open_response
 from windrow.digest import digest
 from windrow.engine.fetchers.message import BatchEnded, Event, TransferBatch
 from windrow.engine.ledger import LedgerWriter
@@ -21,7 +22,6 @@ from windrow.engine.listed.rest import OriginPauses
 from windrow.engine.run import HarvestRun
 from windrow.errors import WindrowError
 from windrow.model import TAIL, Fetched, FetchRequest, Finding, Level, Offer, Source
-from windrow.stores.archive import open_response
 
 MOST = 2_000
 """Offers that one run compares; the next one goes on."""

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import islice
 
+from windrow.archive.capture_sink import SMALL
 from windrow.digest import combine, short
 from windrow.engine.clock import now
 from windrow.engine.ledger.attempts import LatestCapture, OpenAttempt, SourceRecord
@@ -19,7 +20,6 @@ from windrow.engine.run import HarvestRun
 from windrow.engine.steps.due import Due, due
 from windrow.formats.warc import stamp
 from windrow.model import FetchRequest, Finding, KnownCapture, Level, OfferingHost, Source, Status
-from windrow.stores.archive.capture_sink import SMALL
 
 WINDOW = 4096
 """Most items held in memory at a time."""

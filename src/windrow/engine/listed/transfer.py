@@ -10,6 +10,8 @@ from contextlib import suppress
 from datetime import datetime
 from enum import Enum, auto
 
+from windrow.archive import ArchiveWriter, CaptureSink
+from windrow.archive.capture_sink import SMALL
 from windrow.digest import digest
 from windrow.engine.clock import now
 from windrow.engine.fetchers.message import (
@@ -26,8 +28,6 @@ from windrow.errors import TerminalFailure, TransientFailure, TransportError, Wi
 from windrow.formats.checksum import read_checksum
 from windrow.model import TAIL, Fetched, FetchRequest, ListingEntry, Site
 from windrow.reasons import Reason
-from windrow.stores.archive import ArchiveWriter, CaptureSink
-from windrow.stores.archive.capture_sink import SMALL
 from windrow.transports import Connection, Transport
 
 LONG = 0.5

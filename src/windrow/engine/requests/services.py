@@ -22,8 +22,8 @@ from windrow.engine.requests.origin_rules import (
 from windrow.engine.run import HarvestRun
 from windrow.errors import ConfigError, StepError
 from windrow.model import Allowed, FoundUrl, Recorded, Site, Source
-from windrow.settings.address import place
 from windrow.settings.configuration import credentials_of
+from windrow.settings.kinds import place
 
 
 def service_sources(collection: Collection, values: Mapping[str, Any], root: Path, agent: str) -> tuple[Source, ...]:

@@ -8,6 +8,7 @@ from itertools import islice
 from typing import Any
 
 from windrow import model
+from windrow.archive import open_response
 from windrow.contract import (
     ASK,
     Ask,
@@ -34,7 +35,6 @@ from windrow.engine.steps.whole_listing import whole_listing
 from windrow.errors import ArchiveError, ReaderFailed, StoreError, WindrowError
 from windrow.model import ArchivePlace, Finding, Item, Reading, Recorded, Status, Visit
 from windrow.reasons import OWN_FAULTS, Reason
-from windrow.stores.archive import open_response
 
 READ_AHEAD = 4096
 """Visits taken from the ledger before all of them are written: bounds what the pool has read ahead."""

@@ -16,6 +16,7 @@ from multiprocessing.connection import Connection as Pipe
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple, Protocol, cast
 
+from windrow.archive import Capture, open_response
 from windrow.contract import NOT_MODIFIED, Answer, Captures, Collection, Derive, Settle, Step, Summarise, Task
 from windrow.engine.fetchers.message import Done, Job
 from windrow.engine.requests.answers import FollowedAnswer, FollowJob, KeptAnswer, body_of, follow
@@ -23,7 +24,6 @@ from windrow.engine.runtime import CONTEXT, end_with_parent, lower_limit
 from windrow.errors import MissingExtra, StepError, WindrowError
 from windrow.model import ArchivePlace, Finding, Level, Limits, Reading, Resource
 from windrow.reasons import Reason
-from windrow.stores.archive import Capture, open_response
 
 
 class CaptureJob(Protocol):

@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import Any, NamedTuple, Self
 
 from windrow.errors import MissingExtra, StoreError
+from windrow.query.clause import Clause, IndexDocument, IndexField, IndexHit
 from windrow.reasons import Reason
-from windrow.stores.index.clause import Clause, IndexDocument, IndexField, IndexHit
 from windrow.stores.index.folder import NOTE, TEXT, begin, note, write_note
 from windrow.stores.index.translate import Translator
-from windrow.stores.sqlite_file import close_on_failure
+from windrow.stores.sqlite import close_on_failure
 
 _TABLE = """
 CREATE TABLE IF NOT EXISTS entry (

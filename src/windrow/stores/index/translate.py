@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from windrow.query.clause import Clause, MarkIn, NumberIn, NumberRange, WordSequence
 from windrow.query.tree import And, Not, Or
-from windrow.stores.index.clause import Clause, MarkIn, NumberIn, NumberRange, WordSequence
 
 try:
     import tantivy

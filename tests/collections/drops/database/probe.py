@@ -10,7 +10,7 @@ from tests.collections.drops.sample import at, load, submission
 from windrow.collections.drops.database.history import Published
 from windrow.collections.drops.database.table_store import TableStore
 from windrow.collections.drops.elements import ELEMENTS
-from windrow.stores.connect import connect
+from windrow.stores.databases import connect
 
 Cells = list[tuple[Any, ...]]
 

@@ -15,7 +15,7 @@ from windrow.collections.drops.database.table_store import TableStore
 from windrow.collections.drops.elements import ELEMENTS, SUMMARY, TABLES
 from windrow.errors import StoreError
 from windrow.reasons import Reason
-from windrow.stores.connect import connect
+from windrow.stores.databases import connect
 
 
 def test_prepare_may_be_repeated(store: TableStore, store_url: str) -> None:

@@ -17,7 +17,7 @@ from windrow.collections.pages.database.entries import CrawlEntry, MimeEntry, Si
 from windrow.collections.pages.database.forget import forget
 from windrow.collections.pages.database.page_versions import _VERSIONS, Versions
 from windrow.collections.pages.database.store import SummaryStore
-from windrow.stores.connect import reach
+from windrow.stores.databases import reach
 
 NOW = 1_750_000_000
 DAY = 86_400

@@ -24,10 +24,9 @@ from windrow.contract import (
 from windrow.model import Source
 from windrow.reasons import Reason
 from windrow.record_adapter import RecordAdapter
-from windrow.settings.asked import ASKED, store_of
 from windrow.settings.configuration import Configuration, Service
 from windrow.settings.kinds import DURATION, OPEN, TEXT
-from windrow.settings.setting import Setting
+from windrow.settings.setting import ASKED, Setting, store_of
 
 NEXT = re.compile(r'<([^>]+)>;\s*rel="?next"?')
 

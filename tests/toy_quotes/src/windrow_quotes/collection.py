@@ -10,10 +10,9 @@ from windrow.contract import Answer, Captures, Collection, FollowResult, Observa
 from windrow.model import CdxLine, Source
 from windrow.reasons import Reason
 from windrow.record_adapter import RecordAdapter
-from windrow.settings.asked import CAPTURED, store_of
 from windrow.settings.configuration import Configuration
 from windrow.settings.kinds import PATTERN
-from windrow.settings.setting import Setting
+from windrow.settings.setting import CAPTURED, Setting, store_of
 
 QUOTE = re.compile(rb"<q>(.*?)</q>", re.DOTALL)
 

@@ -15,13 +15,13 @@ from windrow.collections.drops.elements import SUMMARY, TABLES
 from windrow.collections.drops.phase import PHASES
 from windrow.collections.drops.settings import drops_of
 from windrow.config import Workspace
-from windrow.config.password import password
+from windrow.config.secrets import password
 from windrow.contract import Load
 from windrow.engine.check import Fault
 from windrow.engine.ledger import Ledger
 from windrow.engine.release import released
 from windrow.model import Status
-from windrow.stores.connect import READS, connect, guarded, named
+from windrow.stores.databases import READS, connect, guarded, named
 
 AGAIN = "drop the tracker's tables, or empty all of them (an SQLite file: move it away), then: windrow run"
 

@@ -8,14 +8,14 @@ from typing import TextIO
 import sqlalchemy as sa
 
 from windrow.adapter import Export
+from windrow.collections.drops.database.dump import dump
 from windrow.collections.drops.database.tracker_tables import DATABASE, TRACKER
 from windrow.collections.drops.settings import drops_of
 from windrow.config import Workspace
-from windrow.config.password import password
+from windrow.config.secrets import password
 from windrow.errors import WindrowError
 from windrow.reasons import Reason
-from windrow.stores.connect import connect, guarded, named
-from windrow.stores.dump import dump
+from windrow.stores.databases import connect, guarded, named
 
 
 def tracker(workspace: Workspace, dialect: str, out: TextIO) -> int:

@@ -21,7 +21,7 @@ from windrow.collections.drops.reference import lists
 from windrow.collections.drops.settings import drops_of
 from windrow.collections.drops.steps import compiled, sort_key, zip_name
 from windrow.config import Workspace
-from windrow.config.password import password
+from windrow.config.secrets import password
 from windrow.contract import Rows, Undecided
 from windrow.digest import combine, digest
 from windrow.engine.clock import now
@@ -30,7 +30,7 @@ from windrow.engine.ledger.facts import batches
 from windrow.engine.run import Harvest
 from windrow.errors import ConfigError, StepError, UsageError
 from windrow.model import Finding, Item, ListingEntry, Resource, Site, Source
-from windrow.stores.sqlite_file import close_on_failure
+from windrow.stores.sqlite import close_on_failure
 
 _IMPORT = re.compile(rb"""schemaLocation\s*=\s*["']([^"'<>]{1,255})["']""")
 _LARGEST = 256 * 2**20

@@ -14,8 +14,8 @@ from windrow.collections.drops.elements import SUMMARY, TABLES
 from windrow.collections.drops.name import ZipName, read_zip_name
 from windrow.collections.drops.settings import drops_of
 from windrow.config import Workspace
-from windrow.config.password import password
-from windrow.config.place import REPLAY
+from windrow.config.secrets import password
+from windrow.config.workspace import REPLAY
 from windrow.engine.fetchers.crew import Crew
 from windrow.engine.fetchers.message import ArchiveSettings
 from windrow.engine.progress import Progress

@@ -35,7 +35,7 @@ from windrow.model import (
     Source,
 )
 from windrow.reasons import Reason
-from windrow.settings.address import SCHEMES, place
+from windrow.settings.kinds import SCHEMES, place
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,7 @@ from sqlalchemy import exc
 
 from windrow.collections.drops.database.tracker_tables import MARIADB
 from windrow.errors import StoreError
-from windrow.stores.connect import guarded
+from windrow.stores.databases import guarded
 
 _NONE: Mapping[str, Any] = MappingProxyType({})
 

@@ -31,8 +31,8 @@ from windrow.collections.drops.database.book_rows import (
     plant,
 )
 from windrow.errors import StoreError
-from windrow.stores.connect import guarded, named, reach, where
-from windrow.stores.sqlite_file import close_on_failure
+from windrow.stores.databases import guarded, named, reach, where
+from windrow.stores.sqlite import close_on_failure
 
 FEW = 4
 """Rows to get the same values that are still written one by one."""

@@ -37,7 +37,7 @@ from windrow.collections.drops.elements import CountTable, ElementTable
 from windrow.contract import Rows, Undecided
 from windrow.errors import StoreError
 from windrow.reasons import Reason
-from windrow.stores.connect import READS, connect, guarded
+from windrow.stores.databases import READS, connect, guarded
 
 
 class Summarised(NamedTuple):

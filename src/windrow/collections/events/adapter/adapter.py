@@ -30,8 +30,7 @@ from windrow.errors import StoreError
 from windrow.formats.text import json_text
 from windrow.model import Source
 from windrow.record_adapter import RecordAdapter
-from windrow.stores.documents.contract import DocumentStore, Span, Stored
-from windrow.stores.documents.sqlite import SqliteDocuments
+from windrow.stores.documents import DocumentStore, Span, SqliteDocuments, Stored
 from windrow.stores.late_visits import LateVisitStore
 
 _LINE = 300

@@ -18,7 +18,7 @@ from windrow.collections.events.adapter.databases import EventDatabases, databas
 from windrow.collections.events.exports import FORMS, EventForm
 from windrow.config import Workspace, find, load
 from windrow.errors import WindrowError
-from windrow.stores.documents.contract import SearchedDocuments, Span
+from windrow.stores.documents import SearchedDocuments, Span
 
 MOST = 10_000
 """Events of one answer at most; a further page is `offset` away."""

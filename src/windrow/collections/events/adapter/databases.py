@@ -15,9 +15,8 @@ from windrow.config import Workspace
 from windrow.engine.ledger import Ledger
 from windrow.errors import ConfigError
 from windrow.model import Site, Source
-from windrow.stores.documents.contract import DocumentDatabase, DocumentStore, DocumentView
-from windrow.stores.documents.couchdb import CouchDocuments
-from windrow.stores.documents.sqlite import SqliteDocuments
+from windrow.stores.couchdb import CouchDocuments
+from windrow.stores.documents import DocumentDatabase, DocumentStore, DocumentView, SqliteDocuments
 from windrow.transports.secret import reveal
 
 EVENT_VIEWS = (

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import urljoin
 
+from windrow.archive import open_response
 from windrow.collections.events.adapter.databases import EventDatabases
 from windrow.collections.events.discover import DRIFT
 from windrow.collections.events.documents import MISSING, AskedAddress, ParserRun, log_document
@@ -21,7 +22,6 @@ from windrow.errors import ArchiveError, StepError
 from windrow.formats.url import parts
 from windrow.model import KeptResponse, Limits, Recorded, Source, Visit
 from windrow.reasons import Reason
-from windrow.stores.archive import open_response
 from windrow.stores.records import RecordStore, Skipped
 
 COLLECTION = "events"

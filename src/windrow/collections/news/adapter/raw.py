@@ -11,6 +11,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from windrow.archive import open_response
 from windrow.collections.news.feed import reply
 from windrow.engine.ledger.requests import Followed
 from windrow.engine.requests.answers import body_of
@@ -18,7 +19,6 @@ from windrow.errors import ArchiveError, StepError
 from windrow.formats.url import parts
 from windrow.model import ArchivePlace, KeptResponse, Recorded
 from windrow.reasons import Reason
-from windrow.stores.archive import open_response
 
 if TYPE_CHECKING:
     from windrow.collections.news.adapter.publish import NewsFolders

@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from windrow.stores.sqlite_file import close_on_failure, transaction
+from windrow.stores.sqlite import close_on_failure, transaction
 
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS written (

@@ -31,7 +31,7 @@ from windrow.engine.ledger import Ledger
 from windrow.errors import UsageError, WindrowError
 from windrow.formats.text import show
 from windrow.formats.url import parts
-from windrow.query.date import span
+from windrow.query.tree import span
 from windrow.reasons import Reason
 
 _COMPARED = 100

@@ -6,6 +6,7 @@ import time
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
+from windrow.archive.view import open_response
 from windrow.collections.pages.books import is_text, log
 from windrow.collections.pages.database.crawler import DESCRIBED, CrawlerStore, described
 from windrow.collections.pages.database.writer import ADDRESS
@@ -16,7 +17,6 @@ from windrow.engine.ledger.attempts import LoggedVisit
 from windrow.errors import WindrowError
 from windrow.formats.http import plain
 from windrow.model import ArchivePlace
-from windrow.stores.archive.view import open_response
 
 COLLECTION = "pages"
 

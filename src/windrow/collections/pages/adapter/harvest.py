@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import NamedTuple
 
+from windrow.archive import open_response
 from windrow.collections.pages.adapter.crawler_books import CrawlerBooks
 from windrow.collections.pages.adapter.indexing import follower
 from windrow.collections.pages.code import CrawlType
@@ -25,9 +26,8 @@ from windrow.model import ArchivePlace, Source
 from windrow.politeness import robots_standing
 from windrow.politeness.user_agent import user_agent
 from windrow.reasons import Reason
-from windrow.stores.archive import open_response
 from windrow.stores.index.folder import refuse_strange
-from windrow.stores.sqlite_file import close_on_failure
+from windrow.stores.sqlite import close_on_failure
 
 
 def harvest(workspace: Workspace) -> Harvest:

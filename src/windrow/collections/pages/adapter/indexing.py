@@ -21,7 +21,7 @@ from windrow.collections.pages.database.search_view import (
 )
 from windrow.collections.pages.search.ask import VERSION, entry, page_text, stamp
 from windrow.query.word import counted, readable
-from windrow.stores.connect import connect, file_of
+from windrow.stores.databases import connect, file_of
 from windrow.stores.index.folder import begin_roll
 from windrow.stores.index.fulltext_index import FullTextIndex, IndexManifest, ManifestEntry, there
 

@@ -20,7 +20,7 @@ from windrow.errors import WindrowError
 from windrow.query.snippet import Piece
 from windrow.reasons import Reason
 from windrow.stores.index.fulltext_index import there
-from windrow.stores.sqlite_reader import SqliteReader
+from windrow.stores.sqlite import SqliteReader
 
 if TYPE_CHECKING:
     import sqlalchemy as sa
@@ -52,7 +52,7 @@ def summary_file(workspace: Workspace) -> Path:
 @contextmanager
 def summary_if_there(workspace: Workspace) -> Iterator[sa.Engine | None]:
     """Open the Summary Database; None where there is none yet, or nothing in it."""
-    from windrow.stores.connect import connect  # noqa: PLC0415 a search does without
+    from windrow.stores.databases import connect  # noqa: PLC0415 a search does without
 
     path = _file(workspace)
     if path is None:

@@ -25,12 +25,11 @@ from windrow.collections.pages.search.rank import (
     spread,
 )
 from windrow.query import Query, parse
-from windrow.query.likeness import LOOKED_AT, Sought, sought
-from windrow.query.relax import attempts, least
+from windrow.query.clause import IndexHit
+from windrow.query.likeness import LOOKED_AT, Sought, attempts, least, sought
 from windrow.query.snippet import pattern
 from windrow.query.tree import Filter, filters, wanted
 from windrow.query.word import address_text, pieces, says, words
-from windrow.stores.index.clause import IndexHit
 from windrow.stores.index.folder import ROLL
 from windrow.stores.index.fulltext_index import FullTextIndex, IndexManifest, ManifestEntry, current, there
 

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from datetime import datetime
 from typing import NamedTuple
 
+from windrow.archive.import_file import FOREIGN
 from windrow.collections.pages.adapter.changes import Edition, editions
 from windrow.collections.pages.adapter.harvest import judge, standing
 from windrow.collections.pages.adapter.lookup import summary_if_there, when
@@ -22,7 +23,6 @@ from windrow.engine.ledger.attempts import AttemptRow
 from windrow.model import Source
 from windrow.politeness.robots_standing import RobotsState
 from windrow.reasons import Reason
-from windrow.stores.archive.import_file import FOREIGN
 
 BAD_REQUEST = 400
 COLLECTION = "pages"

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from windrow.adapter import Document, Got, Note, Part, Record, refuse_without_contact
+from windrow.archive import open_response
 from windrow.collections.pages.adapter.harvest import agent_known, agent_of
 from windrow.collections.pages.adapter.lookup import when
 from windrow.collections.pages.code import Destination, Locality
@@ -26,7 +27,6 @@ from windrow.formats.http import plain
 from windrow.formats.url import normalise, parts
 from windrow.model import Level, Limits, Site
 from windrow.politeness.guard import read_allowed
-from windrow.stores.archive import open_response
 from windrow.transports.dial import loopback
 
 HERE = "http://localhost/"

@@ -26,7 +26,7 @@ from windrow.collections.pages.discover import address
 from windrow.collections.pages.reading import Pile
 from windrow.collections.pages.settings import pages_of
 from windrow.config import Workspace
-from windrow.config.place import REPLAY, replay_folder
+from windrow.config.workspace import REPLAY, replay_folder
 from windrow.digest import number
 from windrow.engine.check import Fault
 from windrow.engine.clock import now
@@ -42,10 +42,10 @@ from windrow.errors import StoreError, UsageError
 from windrow.formats.text import json_text, plain
 from windrow.query.word import counted
 from windrow.reasons import Reason
-from windrow.stores.connect import connect
+from windrow.stores.databases import connect
 from windrow.stores.index.folder import refuse_strange
 from windrow.stores.index.folder import remove as remove_index
-from windrow.stores.sqlite_file import remove_scratch
+from windrow.stores.sqlite import remove_scratch
 
 KIND = "pages"
 

@@ -9,7 +9,7 @@ import json
 import sqlite3
 from collections.abc import Callable, Iterable
 
-from windrow.stores.sqlite_file import empty_wal
+from windrow.stores.sqlite import empty_wal
 
 _AMONG = "IN (SELECT value FROM json_each(?))"
 _BY_URL = f"SELECT url_id FROM url WHERE str_url {_AMONG}"

@@ -20,7 +20,7 @@ import sqlalchemy as sa
 
 from windrow.collections.pages.database.search_view import PAGE_TEXTS
 from windrow.collections.pages.database.writer import statements
-from windrow.stores.connect import READS, guarded
+from windrow.stores.databases import READS, guarded
 
 if TYPE_CHECKING:
     import sqlite3

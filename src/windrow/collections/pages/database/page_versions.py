@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import sqlalchemy as sa
 
-from windrow.stores.connect import READS, guarded
+from windrow.stores.databases import READS, guarded
 from windrow.stores.settled import VISITS
 
 if TYPE_CHECKING:

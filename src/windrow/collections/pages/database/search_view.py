@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from windrow.collections.pages.database.page_versions import LATEST, PAST, PLAIN
-from windrow.stores.sqlite_reader import SqliteReader
+from windrow.stores.sqlite import SqliteReader
 
 PAGE_TEXTS = "windrow_page_text"
 """The table of what one page can be found by beside its text: `windrow.collections.pages.database.fulltext_table`."""

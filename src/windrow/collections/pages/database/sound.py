@@ -14,8 +14,8 @@ import sqlalchemy as sa
 
 from windrow.collections.pages.database.entries import hash_of_links
 from windrow.collections.pages.database.page_versions import BESIDE, ORIGINAL, versions
-from windrow.stores.connect import READS, guarded
-from windrow.stores.sqlite_file import store_error
+from windrow.stores.databases import READS, guarded
+from windrow.stores.sqlite import store_error
 
 Digest = Callable[[Sequence[str]], bytes]
 """The digest of a text pile's six fields."""

@@ -17,7 +17,7 @@ from windrow.collections.pages.database.writer import VISIT, SummaryWriter, stat
 from windrow.contract import Look
 from windrow.errors import StoreError
 from windrow.stores.settled import adopt_sessions, note_earlier_sessions, note_sessions
-from windrow.stores.sqlite_file import close_on_failure, open_database
+from windrow.stores.sqlite import close_on_failure, open_database
 
 LAYOUT, VERSION = "windrow.layout", "4"
 """The key in `unobtanium_database_info` of the version of our own tables, and that version."""

@@ -13,8 +13,8 @@ from typing import Any, cast
 import sqlalchemy as sa
 
 from windrow.collections.pages.database.entries import AddressEntry, MimeEntry, TextSummary, origin, split
-from windrow.stores.connect import PAGE, guarded, reach
-from windrow.stores.sqlite_file import close_on_failure
+from windrow.stores.databases import PAGE, guarded, reach
+from windrow.stores.sqlite import close_on_failure
 
 
 def schema(*names: str) -> str:

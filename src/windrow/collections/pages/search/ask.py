@@ -14,13 +14,7 @@ from typing import NamedTuple
 
 from windrow.collections.pages.database.search_view import IncomingLinks, IndexedGeneration, PageText
 from windrow.collections.pages.search.condition import KINDS, bare
-from windrow.query.date import TimeSpan
-from windrow.query.filter import HostFilter, LinkFilter
-from windrow.query.parse import Query
-from windrow.query.relax import least
-from windrow.query.tree import And, Filter, Node, Not, Or, Phrase, Word, asks, filters, wanted
-from windrow.query.word import address_text, indexed, pieces
-from windrow.stores.index.clause import (
+from windrow.query.clause import (
     Clause,
     Everything,
     IndexDocument,
@@ -30,6 +24,24 @@ from windrow.stores.index.clause import (
     NumberRange,
     WordSequence,
 )
+from windrow.query.likeness import least
+from windrow.query.parse import Query
+from windrow.query.tree import (
+    And,
+    Filter,
+    HostFilter,
+    LinkFilter,
+    Node,
+    Not,
+    Or,
+    Phrase,
+    TimeSpan,
+    Word,
+    asks,
+    filters,
+    wanted,
+)
+from windrow.query.word import address_text, indexed, pieces
 
 WORDS = (("main", 1.0), ("rest", 0.4))
 """Where words are looked for, with weights: the rest of a page (menus, footers) says less of it."""

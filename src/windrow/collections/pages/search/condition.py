@@ -11,10 +11,23 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import NamedTuple
 
-from windrow.query.date import TimeSpan
-from windrow.query.filter import HostFilter, LinkFilter, Past
 from windrow.query.parse import Query
-from windrow.query.tree import And, Filter, Node, Not, Or, Phrase, Word, asks, leading, wanted
+from windrow.query.tree import (
+    And,
+    Filter,
+    HostFilter,
+    LinkFilter,
+    Node,
+    Not,
+    Or,
+    Past,
+    Phrase,
+    TimeSpan,
+    Word,
+    asks,
+    leading,
+    wanted,
+)
 from windrow.query.word import pieces
 
 FROM = """

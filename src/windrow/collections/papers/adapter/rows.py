@@ -8,6 +8,7 @@ from contextlib import ExitStack, closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from windrow.archive import record_id
 from windrow.collections.papers import row
 from windrow.collections.papers.columns import FAMILIES, Put, WideTable
 from windrow.collections.papers.database.index import CatalogueIndex, read_lines
@@ -22,7 +23,6 @@ from windrow.engine.ledger.captures import CapturedRow
 from windrow.errors import ArchiveError, UsageError
 from windrow.formats.text import counted
 from windrow.model import KeptResponse
-from windrow.stores.archive import record_id
 
 _PAGE = 64
 _LINES = 50_000

@@ -19,7 +19,7 @@ from isal.igzip_lib import error as IsalError  # noqa: N812
 from windrow.collections.papers.catalogue import CatalogueRecord, parse
 from windrow.collections.papers.verdict import CROWD, Paper, matched_slug
 from windrow.errors import StepError, UsageError
-from windrow.stores.sqlite_file import close_on_failure, store_errors
+from windrow.stores.sqlite import close_on_failure, store_errors
 
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS record (

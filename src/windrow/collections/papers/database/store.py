@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from windrow.collections.papers.grobid import earlier
 from windrow.stores.records import RecordStore
-from windrow.stores.sqlite_file import close_on_failure, store_errors
+from windrow.stores.sqlite import close_on_failure, store_errors
 
 # Triggers note what changed where it changes, so that no path of writing can be forgotten and no kill comes between.
 _SCHEMA = """

@@ -13,7 +13,7 @@ from isal import isal_zlib
 from windrow.collections.papers.columns import Cells, Family, Put, check_families, check_known, check_put
 from windrow.collections.papers.database.hbase import Gateway, HbaseTable
 from windrow.errors import ConfigError
-from windrow.stores.sqlite_file import close_on_failure, empty_wal, open_database, store_errors, transaction
+from windrow.stores.sqlite import close_on_failure, empty_wal, open_database, store_errors, transaction
 
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS family (name TEXT PRIMARY KEY, compressed INTEGER NOT NULL) STRICT, WITHOUT ROWID;

@@ -9,12 +9,7 @@ from fastwarc.warc import ArchiveIterator, WarcRecordType
 from warcio.archiveiterator import ArchiveIterator as WarcioIterator
 from warcio.checker import Checker
 
-from windrow.digest import digest, warc
-from windrow.errors import ConfigError, DiskFull, TerminalFailure, TransientFailure
-from windrow.formats.warc import END, header, stamp
-from windrow.model import ArchivePlace, FetchRequest, KnownCapture, Limits
-from windrow.reasons import Reason
-from windrow.stores.archive import (
+from windrow.archive import (
     ArchiveWriter,
     CaptureSink,
     alone,
@@ -24,6 +19,11 @@ from windrow.stores.archive import (
     open_response,
     refuse_other_ledger,
 )
+from windrow.digest import digest, warc
+from windrow.errors import ConfigError, DiskFull, TerminalFailure, TransientFailure
+from windrow.formats.warc import END, header, stamp
+from windrow.model import ArchivePlace, FetchRequest, KnownCapture, Limits
+from windrow.reasons import Reason
 
 NOW = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
 XML = b"<a>text</a>" * 50

@@ -1,4 +1,6 @@
-"""Files that cannot be read from any record on, written anew as WARC with a gzip member for each record.
+"""WARC files of other makers taken in, under a second name or as a copy; what cannot be read is packed anew.
+
+One that cannot be read from any record on is written anew (`repack`), and named by what it was before.
 
 Those are files that are one gzip stream, or Zstandard, and ARC. The bytes of WARC records stay as they are; those of
 ARC get a WARC header in place of their line. What is broken is copied, so that it is told like in any other file.
@@ -7,23 +9,27 @@ ARC get a WARC header in place of their line. What is broken is copied, so that 
 from __future__ import annotations
 
 import os
+import re
+import shutil
 import uuid
 import zlib
 from collections.abc import Iterator
+from contextlib import suppress
 from itertools import chain
 from pathlib import Path
-from typing import BinaryIO, cast
+from typing import BinaryIO, NamedTuple, cast
 
 from isal import isal_zlib
 
+from windrow.archive.warc_reader import GZIP, ZSTD, WarcForm, WarcRecord, met, vet
+from windrow.archive.warc_writer import guarded
+from windrow.digest import ALGORITHM, Hasher
 from windrow.errors import ArchiveError, DiskFull
 from windrow.formats.warc import END, LONGEST, header, read_line, target
 from windrow.model import Limits
 from windrow.reasons import Reason
-from windrow.stores.archive.warc_reader import GZIP, ZSTD, WarcForm, WarcRecord, met
-from windrow.stores.archive.warc_writer import guarded
 
-_BLOCK = 1 << 20
+_PACKED_BLOCK = 1 << 20
 _FREE = 64 << 20  # bytes that any file may inflate to
 _DICTIONARY = b"\x5d\x2a\x4d\x18"
 _MOST_DICTIONARY = 16 << 20
@@ -74,7 +80,7 @@ def _pieces(records: BinaryIO, one: WarcRecord, form: WarcForm, name: str) -> It
 
 def _blocks(file: BinaryIO, offset: int, length: int) -> Iterator[bytes]:
     file.seek(offset)
-    while length and (block := file.read(min(length, _BLOCK))):
+    while length and (block := file.read(min(length, _PACKED_BLOCK))):
         length -= len(block)
         yield block
 
@@ -91,10 +97,10 @@ def _inflated(blocks: Iterator[bytes]) -> Iterator[bytes]:
     """Inflate one gzip member, which was read to its end before."""
     stream = isal_zlib.decompressobj(wbits=31)
     for block in blocks:
-        piece = stream.decompress(block, _BLOCK)
+        piece = stream.decompress(block, _PACKED_BLOCK)
         while piece:
             yield piece
-            piece = stream.decompress(stream.unconsumed_tail, _BLOCK) if not stream.eof else b""
+            piece = stream.decompress(stream.unconsumed_tail, _PACKED_BLOCK) if not stream.eof else b""
 
 
 def as_warc(blocks: Iterator[bytes], identity: str) -> Iterator[bytes]:
@@ -159,22 +165,22 @@ class _Broken(Exception):
 
 def _ungzip(file: BinaryIO) -> Iterator[bytes]:
     """Inflate all members of a gzip file (RFC 1952), one after the other."""
-    given = file.read(_BLOCK)
+    given = file.read(_PACKED_BLOCK)
     while given.strip(b"\0"):
         stream = isal_zlib.decompressobj(wbits=31)
         while not stream.eof:
             try:
-                block = stream.decompress(given, _BLOCK)
+                block = stream.decompress(given, _PACKED_BLOCK)
             except _UNREADABLE as error:
                 raise _Broken(f"it cannot be inflated: {error}"[:200]) from None
             if block:
                 yield block
             given = stream.unconsumed_tail
             if not given and not stream.eof:
-                given = file.read(_BLOCK)
+                given = file.read(_PACKED_BLOCK)
                 if not given:
                     raise _Broken("the file ends within its gzip stream")
-        given = stream.unused_data or file.read(_BLOCK)
+        given = stream.unused_data or file.read(_PACKED_BLOCK)
 
 
 def _unzstd(file: BinaryIO) -> Iterator[bytes]:
@@ -196,7 +202,7 @@ def _unzstd(file: BinaryIO) -> Iterator[bytes]:
             file.seek(0)
         opener = zstandard.ZstdDecompressor(dict_data=words, max_window_size=_WINDOW)
         with opener.stream_reader(file, read_across_frames=True, closefd=False) as stream:
-            while block := stream.read(_BLOCK):
+            while block := stream.read(_PACKED_BLOCK):
                 yield block
     except zstandard.ZstdError as error:
         raise _Broken(f"it cannot be expanded: {error}"[:200]) from None
@@ -206,3 +212,107 @@ def _need_room(folder: Path, size: int, limits: Limits) -> None:
     disk = os.statvfs(folder)
     if disk.f_bavail * disk.f_frsize < size + limits.spare:
         raise DiskFull(f"{limits.spare} bytes must stay free on the disk of {folder}")
+
+
+FOREIGN = "foreign"
+"""The folder below the archive's that holds them; they are named by their digest, so that twice is once."""
+
+_BLOCK = 1 << 20
+_BEGUN = re.compile(r"\.[0-9a-f]{32}(?:\.warc\.gz(?:\.plain)?)?")
+"""The names of a file until its digest is known, and of what it is written anew as."""
+
+
+class ImportedFile(NamedTuple):
+    """A file of the archive: its name below the archive's folder, the digest it came with, and its size.
+
+    `trouble` says in a line what could not be unpacked of it.
+    """
+
+    warc: str
+    digest: str
+    size: int
+    trouble: str = ""
+
+
+def take(archive: Path, path: Path, limits: Limits) -> ImportedFile:
+    """Take a file in; raises `ArchiveError` where it is no WARC file or cannot be read, and `DiskFull`."""
+    form = vet(path)
+    folder = archive / FOREIGN
+    with guarded(folder):
+        folder.mkdir(parents=True, exist_ok=True)
+    mine = folder / f".{uuid.uuid4().hex}"
+    try:
+        _bring(path, mine, limits.spare)
+        taken = _named(mine)
+        if form.arc or form.whole:
+            return _repacked(archive, mine, taken, form, limits)
+        place = archive / taken.warc
+        if not place.exists():
+            with guarded(place):
+                mine.rename(place)
+                _settle(folder)
+        return taken
+    finally:
+        with suppress(OSError):
+            for left in folder.glob(f"{mine.name}*"):
+                left.unlink(missing_ok=True)
+
+
+def _repacked(archive: Path, mine: Path, taken: ImportedFile, form: WarcForm, limits: Limits) -> ImportedFile:
+    """Put what a file is written anew as in its place."""
+    name, trouble = f"{taken.warc.partition('.')[0]}.repacked.warc.gz", ""
+    place = archive / name
+    if not place.exists():
+        made = mine.with_name(f"{mine.name}.warc.gz")
+        trouble = repack(mine, made, form, taken.digest, limits)
+        with guarded(place):
+            made.rename(place)
+            _settle(place.parent)
+    return ImportedFile(name, taken.digest, place.stat().st_size, trouble)
+
+
+def sweep(archive: Path) -> None:
+    """Remove what a crash left while a file was taken in."""
+    for left in (archive / FOREIGN).glob(".*"):
+        if _BEGUN.fullmatch(left.name):
+            left.unlink(missing_ok=True)
+
+
+def _bring(path: Path, mine: Path, spare: int) -> None:
+    with suppress(OSError):
+        os.link(path.resolve(), mine)  # on another disk, or where this is not allowed, it is copied
+        return
+    try:
+        size = path.stat().st_size
+        source = path.open("rb")
+    except OSError as error:
+        raise ArchiveError(f"it cannot be read: {error.strerror}") from error
+    disk = os.statvfs(mine.parent)
+    if disk.f_bavail * disk.f_frsize < size + spare:
+        raise DiskFull(f"{path.name} has {size} bytes, and {spare} must stay free")
+    with source, guarded(mine), mine.open("wb") as target:
+        shutil.copyfileobj(source, target, _BLOCK)
+        target.flush()
+        os.fsync(target.fileno())
+
+
+def _named(mine: Path) -> ImportedFile:
+    """Name a file by its content."""
+    hasher = Hasher()
+    with guarded(mine), mine.open("rb") as file:
+        begin = file.read(len(GZIP))
+        hasher.update(begin)
+        while block := file.read(_BLOCK):
+            hasher.update(block)
+    ending = "warc.gz" if begin == GZIP else "warc"
+    name = hasher.digest().removeprefix(f"{ALGORITHM}:")
+    return ImportedFile(f"{FOREIGN}/{name}.{ending}", hasher.digest(), hasher.size)
+
+
+def _settle(folder: Path) -> None:
+    """Make a new name survive a loss of power."""
+    there = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(there)
+    finally:
+        os.close(there)

@@ -10,11 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.stores.documents.pouchdb import couchdb
+from tests.servers.pouchdb import couchdb
 from windrow.errors import ConfigError, StoreError, StoreUnreachable
-from windrow.stores.documents.contract import DocumentDatabase, DocumentView, Span
-from windrow.stores.documents.couchdb import DESIGN, CouchDocuments, _map
-from windrow.stores.documents.sqlite import SqliteDocuments
+from windrow.stores.couchdb import DESIGN, CouchDocuments, _map
+from windrow.stores.documents import DocumentDatabase, DocumentView, Span, SqliteDocuments
 
 NUMBERS = count()
 VIEWS = (
@@ -319,7 +318,7 @@ def test_who_may_not_make_databases_in_a_couchdb_uses_those_that_there_are(views
 
 
 def test_a_server_that_is_away_and_one_that_is_none_are_said(tmp_path, monkeypatch):
-    monkeypatch.setattr("windrow.stores.documents.couchdb.time.sleep", lambda _: None)
+    monkeypatch.setattr("windrow.stores.couchdb.time.sleep", lambda _: None)
     with pytest.raises(StoreUnreachable):
         CouchDocuments("http://127.0.0.1:9/", [DocumentDatabase("a")])
     with pytest.raises(ConfigError):

@@ -11,15 +11,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from warcio.archiveiterator import ArchiveIterator
 
+from tests.archive.letter import HTML, again, info, packed, page, record
 from tests.cpu import cpu_seconds
-from tests.stores.letter import HTML, again, info, packed, page, record
+from windrow.archive import open_capture
+from windrow.archive.import_file import sweep, take
+from windrow.archive.warc_reader import met, vet
 from windrow.digest import digest
 from windrow.errors import ArchiveError
 from windrow.model import ArchivePlace, Limits
 from windrow.reasons import Reason
-from windrow.stores.archive import open_capture
-from windrow.stores.archive.import_file import sweep, take
-from windrow.stores.archive.warc_reader import met, vet
 
 BODIES = [random.Random(at).randbytes(at * 700) for at in range(8)]
 RECORDS = [info(), *(page(f"http://a.example/{at}", body) for at, body in enumerate(BODIES))]

@@ -14,7 +14,7 @@ from windrow.collections.drops.database.book_rows import LateReference, RowMakin
 from windrow.collections.drops.database.books import ProjectionTables
 from windrow.collections.drops.database.tracker_tables import guard, last_update, nocase, unsigned
 from windrow.errors import ConfigError, StoreError, StoreUnreachable
-from windrow.stores.connect import connect
+from windrow.stores.databases import connect
 
 
 def ref(target, rule, *, null=False):

@@ -12,10 +12,10 @@ import pytest
 import sqlalchemy as sa
 
 from tests.servers.daemon import find
+from windrow.collections.drops.database.dump import dump
 from windrow.collections.drops.database.tracker_tables import guard, last_update, moment, nocase, unsigned
 from windrow.errors import StoreError, UsageError
-from windrow.stores.connect import connect
-from windrow.stores.dump import dump
+from windrow.stores.databases import connect
 
 NASTY = [
     "plain",

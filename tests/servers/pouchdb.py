@@ -18,7 +18,7 @@ from benchmarks.daemon import free_port, listens
 
 from tests.servers.daemon import running
 
-ROOT = Path(__file__).parent.parent.parent.parent
+ROOT = Path(__file__).parent.parent.parent
 NPM = Path(os.environ.get("WINDROW_NPM", ROOT / "build" / "npm"))
 
 

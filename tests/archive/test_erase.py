@@ -12,11 +12,11 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from isal import isal_zlib
 
+from windrow.archive import ArchiveWriter, CaptureSink, open_capture
+from windrow.archive.erase import ErasedSpan, _member, _record, erase, related
 from windrow.errors import ArchiveError
 from windrow.formats.warc import END, read_header
 from windrow.model import ArchivePlace, FetchRequest, Limits
-from windrow.stores.archive import ArchiveWriter, CaptureSink, open_capture
-from windrow.stores.archive.erase import ErasedSpan, _member, _record, erase, related
 
 AT = datetime(2026, 1, 2, tzinfo=UTC)
 BODIES = [b"one " * 50, b"the secret of two " * 400, bytes(range(256)) * 3_000, b"x", b"five " * 200_000]

@@ -10,9 +10,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from time import monotonic, sleep, time
 
+from windrow.archive.capture_sink import LARGE, LOCK, PARTS, UNARCHIVED
+from windrow.archive.part_file import find_document
 from windrow.errors import ArchiveError, ConfigError
-from windrow.stores.archive.archive_writer import LARGE, LOCK, PARTS, UNARCHIVED
-from windrow.stores.archive.part_file import find_document
 
 FORTNIGHT = 14 * 86400
 OWNER = ".ledger"

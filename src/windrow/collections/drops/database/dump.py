@@ -16,7 +16,7 @@ from typing import Any, NamedTuple, TextIO
 import sqlalchemy as sa
 
 from windrow.errors import StoreError, UsageError
-from windrow.stores.connect import READS, guarded
+from windrow.stores.databases import READS, guarded
 
 DIALECTS = ("mysql", "postgresql", "sqlite")
 """For which clients a text can be made."""

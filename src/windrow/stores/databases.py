@@ -15,7 +15,7 @@ from sqlalchemy import exc
 
 from windrow.errors import ConfigError, MissingExtra, StoreDamaged, StoreError, StoreUnreachable, WindrowError
 from windrow.reasons import Reason
-from windrow.stores.sqlite_file import is_damaged
+from windrow.stores.sqlite import is_damaged
 
 EXTRAS = {"postgresql": "postgresql", "mariadb": "mariadb", "mysql": "mariadb"}
 """Which extra brings a database's driver."""

@@ -8,13 +8,13 @@ import resource
 
 import pytest
 
-from tests.stores.letter import again, info, packed, page
+from tests.archive.letter import again, info, packed, page
+from windrow.archive import open_payload, read_index
 from windrow.digest import digest
 from windrow.errors import ArchiveError
 from windrow.formats.cdx import CdxFault, CdxLine
 from windrow.model import Limits
 from windrow.reasons import Reason
-from windrow.stores.archive import open_payload, read_index
 
 SHA = "3I42H3S6NNFQ2MSVX7XZKYAYSCX5QBYJ"
 BODY = b"%PDF-1.5 " + random.Random(3).randbytes(50_000)

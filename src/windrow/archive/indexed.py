@@ -13,13 +13,13 @@ from typing import BinaryIO, NamedTuple, cast
 
 from isal import igzip, isal_zlib
 
+from windrow.archive.warc_reader import GZIP, WarcRecord, met_at
 from windrow.digest import spelled_alike, warc
 from windrow.errors import ArchiveError, StepError
 from windrow.formats.cdx import LONGEST, CdxFault, Layout, parse_line
 from windrow.formats.http import plain, read_head
 from windrow.model import CdxLine, Limits
 from windrow.reasons import Reason
-from windrow.stores.archive.warc_reader import GZIP, WarcRecord, met_at
 
 _BLOCK = 1 << 20
 _MEMORY = 8 << 20  # bytes of a payload that are held in memory; larger ones go to a temporary file

@@ -12,10 +12,10 @@ import threading
 from contextlib import suppress
 from pathlib import Path
 
+from windrow.archive.warc_writer import guarded, write_all
 from windrow.digest import Hasher
 from windrow.errors import ArchiveError
 from windrow.formats.warc import END, Header, close_header, read_header
-from windrow.stores.archive.warc_writer import guarded, write_all
 
 _BLOCK = 1 << 20
 

@@ -17,11 +17,11 @@ from datetime import datetime
 from pathlib import Path
 from typing import NamedTuple
 
+from windrow.archive.warc_reader import met
+from windrow.archive.warc_writer import guarded
 from windrow.errors import ArchiveError
 from windrow.formats.warc import END, header, record_id, stamp
 from windrow.model import Limits
-from windrow.stores.archive.warc_reader import met
-from windrow.stores.archive.warc_writer import guarded
 
 _TOLD = b"This record was taken down.\n"
 _EXTRA = 65_000  # bytes of a gzip member's extra field that are made use of

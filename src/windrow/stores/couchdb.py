@@ -13,14 +13,7 @@ from typing import Any, NamedTuple
 from urllib.parse import quote, urlencode, urlsplit
 
 from windrow.errors import ConfigError, StoreError, StoreUnreachable
-from windrow.stores.documents.contract import (
-    EVERYTHING,
-    DocumentDatabase,
-    DocumentView,
-    Span,
-    Stored,
-    check_name,
-)
+from windrow.stores.documents import EVERYTHING, DocumentDatabase, DocumentView, Span, Stored, check_name
 
 DESIGN = "_design/windrow"
 _LOCAL = "_local/windrow"
@@ -36,7 +29,7 @@ class _Answered(NamedTuple):
 
 
 class CouchDocuments:
-    """`windrow.stores.documents.contract.DocumentStore` on a server."""
+    """`windrow.stores.documents.DocumentStore` on a server."""
 
     def __init__(
         self, url: str, databases: Sequence[DocumentDatabase], secret: str = "", seconds: float = 60.0

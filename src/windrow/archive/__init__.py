@@ -1,0 +1,28 @@
+"""The archive: every byte that came, in WARC files with a CDXJ index."""
+
+from windrow.archive.capture_sink import UNARCHIVED, ArchiveWriter, CaptureSink
+from windrow.archive.indexed import CdxRow, LineBlock, Payload, open_payload, read_blocks, read_index, verify_record
+from windrow.archive.mend import alone, mark_ledger, mend, refuse_other_ledger, sweep
+from windrow.archive.view import Capture, open_capture, open_response, record_id
+
+__all__ = [
+    "UNARCHIVED",
+    "ArchiveWriter",
+    "Capture",
+    "CaptureSink",
+    "CdxRow",
+    "LineBlock",
+    "Payload",
+    "alone",
+    "mark_ledger",
+    "mend",
+    "open_capture",
+    "open_payload",
+    "open_response",
+    "read_blocks",
+    "read_index",
+    "record_id",
+    "refuse_other_ledger",
+    "sweep",
+    "verify_record",
+]
