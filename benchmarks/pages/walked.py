@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
+from windrow.collections.pages.code import DAY
 from windrow.collections.pages.collection import CRAWL
 from windrow.collections.pages.discover import site
-from windrow.collections.pages.redirect import DAY
 from windrow.collections.pages.references import References
 from windrow.collections.pages.site_rules import CrawlOptions, SiteRules
 from windrow.contract import Collection

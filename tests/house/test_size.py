@@ -49,7 +49,9 @@ def test_functions_are_short() -> None:
 def test_packages_hold_only_names() -> None:
     more = []
     for path in python("src"):
-        if path.name != "__init__.py":
+        if (
+            path.name != "__init__.py" or path.parent.name == "windrow"
+        ):  # the topmost loads its names when they are asked for
             continue
         for node in parsed(path).body:
             text = isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)

@@ -2,8 +2,8 @@ from datetime import UTC, datetime
 
 import pytest
 
+from windrow.collections.pages.code import DAY
 from windrow.collections.pages.policy import policy
-from windrow.collections.pages.redirect import DAY
 from windrow.collections.pages.scope import scope
 from windrow.collections.pages.site_rules import CrawlOptions, SiteRules, again
 from windrow.digest import number

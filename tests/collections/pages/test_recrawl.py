@@ -6,7 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from windrow.collections.pages import discover, redirect
-from windrow.collections.pages.redirect import DAY, YEAR, adapt
+from windrow.collections.pages.code import DAY
+from windrow.collections.pages.redirect import YEAR, adapt
 from windrow.collections.pages.site_rules import SITEMAP
 from windrow.contract import Look
 from windrow.formats.http import joined

@@ -7,8 +7,9 @@ import json
 from hypothesis import given
 from hypothesis import strategies as st
 
+from windrow.collections.papers.collection import KeyForm
 from windrow.collections.papers.columns import ENCODINGS, FAMILIES, check_families, decode, decoded, encode
-from windrow.collections.papers.finding import KeyForm, base32_of, digest_of, hex_of, named, row_key
+from windrow.collections.papers.finding import base32_of, digest_of, hex_of, named, row_key
 from windrow.collections.papers.row import FoundCapture, cells
 
 

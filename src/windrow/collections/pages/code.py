@@ -7,6 +7,8 @@ from enum import IntEnum
 from functools import lru_cache
 from typing import NamedTuple
 
+DAY = 86_400.0
+
 
 class CrawlType(IntEnum):
     """What was asked of a URL."""

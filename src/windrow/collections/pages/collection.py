@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from windrow.collections.pages.code import ASSET, CrawlType
-from windrow.collections.pages.redirect import DAY
+from windrow.collections.pages.code import ASSET, DAY, CrawlType
 from windrow.collections.pages.settings import CONFIGURATION
 from windrow.contract import Collection, Crawl, Derive, Settle, later
 from windrow.formats import pdf as portable

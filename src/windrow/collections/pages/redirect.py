@@ -20,7 +20,7 @@ from collections.abc import Iterable
 from enum import StrEnum
 from typing import NamedTuple
 
-from windrow.collections.pages.code import InformationSource
+from windrow.collections.pages.code import DAY, InformationSource
 from windrow.contract import Look
 from windrow.formats.http import as_utf_8
 from windrow.formats.url import Resolved, normalise, parts
@@ -154,7 +154,6 @@ def linked(header: str, relation: str) -> list[str]:
     return found
 
 
-DAY = 86_400.0
 YEAR = 365 * DAY
 _SHORTER, _LONGER = 0.5, 1.5
 

@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from itertools import count, islice
 
 from windrow.collections.pages import redirect, scope
-from windrow.collections.pages.code import ASSET, CrawlType, mime
+from windrow.collections.pages.code import ASSET, DAY, CrawlType, mime
 from windrow.collections.pages.policy import NoveltyCount, Policy, PolicyVerdict, by_robots, told
 from windrow.collections.pages.redirect import sent_on
 from windrow.collections.pages.references import LinkMemo, Read, assets
@@ -300,7 +300,7 @@ def again(visit: Visit, interval: float, failures: int, start: float) -> tuple[f
     """
     before = interval or start
     if visit.kind == SITEMAP:
-        return visit.started.timestamp() + redirect.DAY, redirect.DAY
+        return visit.started.timestamp() + DAY, DAY
     at = visit.started.timestamp()
     if visit.reason in _LATER or (visit.status or 0) >= 500 or visit.status == 429:
         return at + min(before, _HOUR * 2 ** min(max(failures - 1, 0), 20)), before

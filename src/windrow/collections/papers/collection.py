@@ -2,12 +2,22 @@
 
 from __future__ import annotations
 
-from windrow.collections.papers.finding import KeyForm
+from enum import StrEnum
+
 from windrow.contract import Captures, Collection, Derive, Settle, later
 from windrow.reasons import Reason
 from windrow.settings.configuration import Configuration, Service
 from windrow.settings.kinds import DURATION, OPEN, SWITCH, TEXT, TEXTS, choice, count
 from windrow.settings.setting import CAPTURED, Setting, store_of
+
+
+class KeyForm(StrEnum):
+    """How a table spells its keys."""
+
+    PREFIXED = "sha1:base32"
+    BARE = "base32"
+    RAW = "raw"
+
 
 TABLE, LATER = "table", "later"
 """The shapes of `grobid0:tei_json`."""

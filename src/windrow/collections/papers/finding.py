@@ -8,10 +8,10 @@ from __future__ import annotations
 import base64
 import re
 from collections.abc import Callable, Mapping, Sequence
-from enum import StrEnum
 from functools import partial
 from typing import Any
 
+from windrow.collections.papers.collection import KeyForm
 from windrow.contract import Skip
 from windrow.errors import ConfigError
 from windrow.formats.surt import surt
@@ -25,14 +25,6 @@ _BASE32 = re.compile("[A-Z2-7]{32}").fullmatch
 _HEX = re.compile("[0-9a-f]{40}").fullmatch
 _PREFIX = b"sha1:"
 _RAW, _BARE = 20, 32
-
-
-class KeyForm(StrEnum):
-    """How a table spells its keys."""
-
-    PREFIXED = "sha1:base32"
-    BARE = "base32"
-    RAW = "raw"
 
 
 def is_base32(digest: str) -> bool:

@@ -10,12 +10,13 @@ from typing import Any, NamedTuple
 
 from windrow.archive import record_id
 from windrow.collections.papers import row
+from windrow.collections.papers.collection import KeyForm
 from windrow.collections.papers.columns import FAMILIES, Put, WideTable
 from windrow.collections.papers.database.index import CatalogueIndex, read_lines
 from windrow.collections.papers.database.store import PaperRecord, PaperStore, RowBook
 from windrow.collections.papers.database.wide import open_table
 from windrow.collections.papers.extract import is_declined
-from windrow.collections.papers.finding import KeyForm, named, row_key
+from windrow.collections.papers.finding import named, row_key
 from windrow.collections.papers.verdict import STUBS, judge, matched_slug, paper
 from windrow.config import Workspace
 from windrow.engine.ledger import Ledger
