@@ -181,7 +181,7 @@ def databases(names: list[str]) -> set[str]:
 KILLED = """
 import sys
 from tests.crash.deadly import kill_at
-from windrow.collections.pages.adapter import takedown as forget
+from windrow.collections.pages.adapter import verbs as forget
 from windrow.engine import takedown
 from windrow.engine.ledger.takedowns import TakedownWriter
 from windrow.archive import erase

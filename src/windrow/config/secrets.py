@@ -11,11 +11,12 @@ from pathlib import Path
 from windrow.config.workspace import KEYS, ConfigFile, read
 from windrow.errors import ConfigError
 from windrow.settings.configuration import DatabaseAddress
-from windrow.transports.secret import reveal
 
 
 def password(database: DatabaseAddress) -> str | None:
     """Fetch a database's password from its place."""
+    from windrow.transports.secret import reveal  # noqa: PLC0415 every command loads this module
+
     return reveal(database.secret) if database.secret else None
 
 

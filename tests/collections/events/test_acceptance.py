@@ -57,7 +57,7 @@ CASES = {
 
 def test_every_case_is_shown_by_tests_that_there_are():
     here = Path(__file__).parent
-    files = [*here.glob("test_*.py"), here.parents[1] / "stores" / "documents" / "test_documents.py"]
+    files = [*here.glob("test_*.py"), here.parents[1] / "stores" / "test_documents.py"]
     defined = {
         one.name
         for path in files

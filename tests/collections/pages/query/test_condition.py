@@ -10,7 +10,7 @@ from hypothesis import given, settings
 
 from tests.collections.pages.place import Page, fill, schema
 from tests.query.test_parse import TYPED
-from windrow.collections.pages.database.page_versions import PLAIN
+from windrow.collections.pages.database.version_sql import PLAIN
 from windrow.collections.pages.search.condition import FROM, whole
 from windrow.query import parse
 from windrow.query.word import address_text, says

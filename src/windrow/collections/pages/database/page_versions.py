@@ -6,65 +6,13 @@ import json
 from collections.abc import Iterator
 from itertools import groupby, islice
 from operator import attrgetter, itemgetter
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import sqlalchemy as sa
 
+from windrow.collections.pages.database.version_sql import BESIDE, LATEST, ORIGINAL, PAST, versions
 from windrow.stores.databases import READS, guarded
 from windrow.stores.settled import VISITS
-
-if TYPE_CHECKING:
-    import sqlalchemy as sa
-
-ORIGINAL = """
-(SELECT ou.str_url FROM duplicate_summary x
- JOIN entity_generation og ON og.entity_generation_id = x.duplicate_of_entity_generation_id
- JOIN url ou ON ou.url_id = og.url_id
- WHERE x.subject_entity_generation_id = g.entity_generation_id AND x.duplicate_status_end_unix_utc IS NULL LIMIT 1)
-"""
-"""The address that it is marked as a duplicate of, or null."""
-
-BESIDE = """
-LEFT JOIN mimetype m ON m.mimetype_id = g.mimetype_id
-LEFT JOIN url c ON c.url_id = g.canonical_url_id
-LEFT JOIN redirect_summary r ON r.entity_generation_id = g.entity_generation_id
-LEFT JOIN url t ON t.url_id = r.to_url_id
-"""
-"""The media type `m`, canonical address `c`, and redirect `r` with target `t` of a version `g`."""
-
-_DESCRIBED = """
-  n.marked_duplicate, n.text_pile_id, {said}.title, {said}.primary_headline, {said}.description,
-  {said}.primary_language, {said}.time_created_unix_utc, {said}.time_updated_unix_utc,
-  coalesce({said}.indexiness, 0) AS indexiness, {file}.mimetype_id, {file}.canonical_url_id
-"""
-_OWN = "n.entity_generation_id, n.entity_generation_uuid, n.url_id, n.url_fragment"
-_LAST = f"""
-(SELECT n.entity_generation_id AS version_id, {_OWN}, {{first}} AS first_seen_unix_utc, n.last_seen_unix_utc,
-  n.confirmed_end_unix_utc, {_DESCRIBED.format(said="d", file="f")}, f.file_size
-FROM entity_generation n LEFT JOIN document_description d ON d.entity_generation_id = n.entity_generation_id
-LEFT JOIN file_summary f ON f.entity_generation_id = n.entity_generation_id)
-"""
-PLAIN = _LAST.format(first="n.first_seen_unix_utc")
-"""Every generation as it was last, in the columns of the view `windrow_version`."""
-LATEST = _LAST.format(
-    first="coalesce((SELECT max(p.confirmed_end_unix_utc) FROM windrow_past p"
-    " WHERE p.entity_generation_id = n.entity_generation_id), n.first_seen_unix_utc)"
-)
-"""The latest version of every generation, since it was so."""
-PAST = f"""
-(SELECT -p.version_id AS version_id, {_OWN}, p.first_seen_unix_utc, p.last_seen_unix_utc, p.confirmed_end_unix_utc,
-  {_DESCRIBED.format(said="w", file="w")}, NULL AS file_size
-FROM windrow_past p JOIN entity_generation n ON n.entity_generation_id = p.entity_generation_id
-JOIN windrow_wording w ON w.said = p.said)
-"""
-"""The versions before it. Of a view with both SQLite makes all to find some: who looks for some asks for each."""
-
-_PAST = "SELECT count(*) FROM sqlite_master WHERE name = 'windrow_past'"
-
-
-def versions(link: sa.Connection) -> str:
-    """Return what to select versions from: a database of another maker has no past ones."""
-    return "windrow_version" if link.exec_driver_sql(_PAST).scalar() else PLAIN
 
 
 class PageVersion(NamedTuple):

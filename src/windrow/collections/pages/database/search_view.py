@@ -9,7 +9,7 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import NamedTuple
 
-from windrow.collections.pages.database.page_versions import LATEST, PAST, PLAIN
+from windrow.collections.pages.database.version_sql import LATEST, PAST, PLAIN
 from windrow.stores.sqlite import SqliteReader
 
 PAGE_TEXTS = "windrow_page_text"
