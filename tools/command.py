@@ -86,6 +86,12 @@ MESSAGES = {
     "note": Message("try", "a finding in a document", Note),
     "record": Message("try", "a record as it would be loaded", Record),
     "document": Message("try", "a document, after its findings and records", Document),
+    "extract": Message("extract", "a page; `links` and `images` have `url` and `text`, `blocks` every block of it", {
+        "url": "text", "title": "text", "authors": "list of texts", "site": "text", "published": "text",
+        "modified": "text", "description": "text", "keywords": "list of texts", "language": "text", "image": "text",
+        "canonical": "text", "encoding": "text", "text": "text", "markdown": "text", "links": "list of objects",
+        "images": "list of objects", "blocks": "list of objects: `text`, `path`, `fate`, `likelihood` or null",
+    }),
     "result": Message("search", "a page that was found, best first", PageHit),
     "record_result": Message("search", "a record of any other collection that was found", RecordHit),
     "answer": Message("search", "how the query was understood, the last line", PageSearchEnd),

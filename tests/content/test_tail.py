@@ -9,6 +9,7 @@ import pytest
 from windrow.content import article, read
 from windrow.content.hints import PageHint
 from windrow.content.outline import Outline
+from windrow.content.page import BlockFate, Choice
 from windrow.content.tail import without_captions, without_tail
 
 PROSE = "This is a sentence of the article, and it goes on for a while, as sentences of articles do. "
@@ -72,11 +73,11 @@ def test_what_readers_answer_to_an_article_goes_and_stays_in_a_forum() -> None:
 
 
 def test_captions_are_none_of_an_articles_text_and_stay_in_its_markup(monkeypatch: pytest.MonkeyPatch) -> None:
-    def all_of_it(outline: Outline, hint: PageHint, *, captions: bool) -> list[bool]:
+    def all_of_it(outline: Outline, hint: PageHint, *, captions: bool) -> Choice:
         assert captions
-        return [True] * len(outline.blocks.text)
+        return Choice([BlockFate.KEPT] * len(outline.blocks.text), {})
 
-    monkeypatch.setattr(import_module("windrow.content.article"), "main_content", all_of_it)
+    monkeypatch.setattr(import_module("windrow.content.article"), "choose", all_of_it)
     figure = (
         "<figure><img src=/q.jpg><figcaption>The old quay, seen from the tower of the church.</figcaption></figure>"
     )

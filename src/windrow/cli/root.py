@@ -24,6 +24,7 @@ COMMANDS = {
         "why": "why",
         "diff": "changes",
         "check": "operator",
+        "extract": "extract",
         "export": "export",
     },
     "Decide": {"retry": "operator", "cancel": "operator", "forget": "operator"},

@@ -3,18 +3,24 @@
 from windrow.content.article import Article, article
 from windrow.content.article_parts import headline
 from windrow.content.charset import DecodedText, decode
+from windrow.content.extraction import ContentImage, ContentLink, Extract, JudgedBlock, extract
 from windrow.content.head import FeedLink, PageHead, Translation
 from windrow.content.outline import Anchor, Blocks, Boxes, Outline, PageLocation, table_row
-from windrow.content.page import Page, main_content, read
+from windrow.content.page import BlockFate, Page, main_content, read
 from windrow.content.tree import unseen
 
 __all__ = [
     "Anchor",
     "Article",
+    "BlockFate",
     "Blocks",
     "Boxes",
+    "ContentImage",
+    "ContentLink",
     "DecodedText",
+    "Extract",
     "FeedLink",
+    "JudgedBlock",
     "Outline",
     "Page",
     "PageHead",
@@ -22,6 +28,7 @@ __all__ = [
     "Translation",
     "article",
     "decode",
+    "extract",
     "headline",
     "main_content",
     "read",

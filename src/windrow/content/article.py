@@ -15,7 +15,7 @@ from windrow.content.charset import decode
 from windrow.content.head import PageHead, dated, head
 from windrow.content.hints import hint
 from windrow.content.outline import Outline
-from windrow.content.page import main_content
+from windrow.content.page import BlockFate, Choice, choose, leave_out
 from windrow.content.tail import with_captions, without_captions
 from windrow.content.tree import body, parse, silence
 from windrow.content.walk import excerpt, pieces, walk_pieces
@@ -68,6 +68,13 @@ def article(raw: bytes, content_type: str = "", url: str = "", drop: Sequence[st
     >>> found.title, found.authors, found.blocks[-1]
     ('Tea', ('Ann Lee',), 'Pour hot')
     """
+    return examine(raw, content_type, url, drop)[0]
+
+
+def examine(
+    raw: bytes, content_type: str = "", url: str = "", drop: Sequence[str] = ()
+) -> tuple[Article, Outline, Choice]:
+    """Read a page's bytes as `article` does; return with it the page laid flat, and what became of each block."""
     text = decode(raw, content_type)
     tree = parse(text.text)
     said = head(tree)
@@ -79,13 +86,15 @@ def article(raw: bytes, content_type: str = "", url: str = "", drop: Sequence[st
     split = pieces(body(tree))
     outline = walk_pieces(split)
     known = hint(url, said.property("og:type"), said.json_ld)
-    shown, figures = with_captions(outline, known, main_content(outline, known, captions=True))
+    choice = choose(outline, known, captions=True)
+    shown, figures = with_captions(outline, known, choice.taken())
     chosen = without_captions(outline, known, shown)
+    leave_out(choice, chosen, BlockFate.CAPTION)
     first = headline(outline, chosen, said)
     near = _near(outline, chosen, first)
     authors = authors or people(_signed(near)) or likely
     site = said.property("og:site_name") or next(iter(said.linked.sites), "")
-    return Article(
+    found = Article(
         title(said, first),
         site,
         tuple(name for name in authors if name.casefold() != site.casefold()) or authors,
@@ -101,6 +110,7 @@ def article(raw: bytes, content_type: str = "", url: str = "", drop: Sequence[st
         excerpt(split, outline, shown, figures),
         text.encoding,
     )
+    return found, outline, choice
 
 
 def _drop(tree: LexborHTMLParser, selector: str) -> None:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from enum import StrEnum
 from itertools import accumulate
+from typing import NamedTuple
 
 from windrow.content.charset import decode
 from windrow.content.forest import FIRST, SECOND, judge
@@ -65,20 +67,56 @@ _CAUTION = 0.7
 """How much a word missed counts beside a word too many; below 1 for forests that were taught to be generous."""
 
 
+class BlockFate(StrEnum):
+    """What became of a block when the main content was chosen, in words for people."""
+
+    KEPT = "main content"
+    MARKED = "all that the page marks as its main content"
+    ASIDE = "navigation, footer, form, or hidden"
+    UNLIKELY = "unlikely to be main content"
+    BEHIND = "behind the box that holds the text"
+    REPEATED = "said before in another box"
+    TAIL = "a section behind the text: authors, related articles, comments"
+    CAPTION = "the caption of a picture"
+
+    @property
+    def taken(self) -> bool:
+        """Whether the block is main content."""
+        return self is BlockFate.KEPT or self is BlockFate.MARKED
+
+
+class Choice(NamedTuple):
+    """What became of each block of a page, and how likely the judged ones are, from 0 to 1, by their numbers."""
+
+    fates: list[BlockFate]
+    likely: Mapping[int, float]
+
+    def taken(self) -> list[bool]:
+        """Say of each block whether it is main content."""
+        kept, marked = BlockFate.KEPT, BlockFate.MARKED
+        return [fate is kept or fate is marked for fate in self.fates]
+
+
 def main_content(outline: Outline, hint: PageHint | None = None, *, captions: bool = False) -> list[bool]:
-    """Say of each block whether it belongs to the main content.
+    """Say of each block whether it belongs to the main content."""
+    return choose(outline, hint, captions=captions).taken()
+
+
+def choose(outline: Outline, hint: PageHint | None = None, *, captions: bool = False) -> Choice:
+    """Choose the main content of a page, and say of each block why it is none of it.
 
     Navigation, footers and lists of choices are none. A forest judges each of the other blocks, and a second one knows
     what the first thinks of its neighbours and of the boxes around it; then as many of the likeliest are taken as
     promise the best balance of words found and words too many, so that a page of which little is sure gives more, not
     nothing. The captions of an article's pictures are none of its text, unless `captions` are wanted.
     """
-    if not outline.blocks.text:
-        return []
+    aside = [BlockFate.ASIDE] * len(outline.blocks.text)
+    if not aside:
+        return Choice([], {})
     hint = hint or PageHint()
     seen = view(outline, hint)
     if not seen.kept:
-        return [False] * len(outline.blocks.text)
+        return Choice(aside, {})
     traits = Traits(seen)
     traits.hear(judge(FIRST, traits))
     return select(outline, hint, seen.kept, judge(SECOND, traits), captions=captions)
@@ -86,17 +124,34 @@ def main_content(outline: Outline, hint: PageHint | None = None, *, captions: bo
 
 def select(
     outline: Outline, hint: PageHint, kept: Sequence[int], likely: Sequence[float], *, captions: bool = False
-) -> list[bool]:
-    """Say of each block whether it is taken; `likely` is what the forests say of those in `kept`."""
+) -> Choice:
+    """Say of each block what becomes of it; `likely` is what the forests say of those in `kept`."""
     least = threshold(likely, [outline.blocks.words[at] for at in kept])
-    taken = {at: chance for at, chance in zip(kept, likely, strict=True) if chance >= least}
-    chosen = [False] * len(outline.blocks.text)
-    for at in _once(outline, _until(outline, taken)):
-        chosen[at] = True
-    for at in _brief(outline):
-        chosen[at] = True
-    chosen = without_tail(outline, hint, chosen)
-    return chosen if captions else without_captions(outline, hint, chosen)
+    chances = dict(zip(kept, likely, strict=True))
+    taken = {at: chance for at, chance in chances.items() if chance >= least}
+    until = _until(outline, taken)
+    fates = [BlockFate.ASIDE] * len(outline.blocks.text)
+    for fate, blocks in (
+        (BlockFate.UNLIKELY, kept),
+        (BlockFate.BEHIND, taken),
+        (BlockFate.REPEATED, until),
+        (BlockFate.KEPT, _once(outline, until)),
+        (BlockFate.MARKED, _brief(outline)),
+    ):
+        for at in blocks:
+            fates[at] = fate
+    choice = Choice(fates, chances)
+    leave_out(choice, without_tail(outline, hint, choice.taken()), BlockFate.TAIL)
+    if not captions:
+        leave_out(choice, without_captions(outline, hint, choice.taken()), BlockFate.CAPTION)
+    return choice
+
+
+def leave_out(choice: Choice, chosen: Sequence[bool], fate: BlockFate) -> None:
+    """Give a fate to the taken blocks that are not chosen any more, and take those that are chosen besides."""
+    for at, (before, now) in enumerate(zip(choice.taken(), chosen, strict=True)):
+        if before != now:
+            choice.fates[at] = BlockFate.KEPT if now else fate
 
 
 def _until(outline: Outline, taken: Mapping[int, float]) -> list[int]:

@@ -1,0 +1,59 @@
+"""The main content of one page, from a file or an address; nothing is kept."""
+
+from __future__ import annotations
+
+import tempfile
+from dataclasses import replace
+from pathlib import Path
+
+from windrow.adapter import refuse_without_contact
+from windrow.config import Workspace
+from windrow.content import Extract, extract
+from windrow.errors import UsageError
+from windrow.formats.http import plain
+from windrow.formats.url import normalise, parts
+from windrow.model import Limits, Site
+
+LARGEST = 64 << 20
+"""Bytes of a page that are read; more is refused."""
+
+
+def extract_bytes(html: bytes, url: str = "") -> Extract:
+    """Extract what a page's bytes hold; UsageError where they are more than `LARGEST`."""
+    if len(html) > LARGEST:
+        raise UsageError(f"the page is larger than {LARGEST:,} bytes")
+    return extract(html, url=url)
+
+
+def extract_file(path: Path, url: str = "") -> Extract:
+    """Extract what a file holds; `url` is the address that its relative links start from."""
+    if not path.is_file():
+        raise UsageError(f"there is no file {path}; an address begins with http:// or https://")
+    with path.open("rb") as file:
+        return extract_bytes(file.read(LARGEST + 1), url)
+
+
+def extract_address(workspace: Workspace | None, address: str) -> Extract:
+    """Ask for one address, as the workspace's contact, and extract what comes; what redirects is told, not followed.
+
+    An address at the site of a source is reached with that source's own access. Any other must have a public number.
+    """
+    from windrow.archive import open_response  # noqa: PLC0415 a file is read without
+    from windrow.engine.sample import sample  # noqa: PLC0415
+
+    url = normalise(address).url
+    if not url:
+        raise UsageError(f"{address[:200]!r} is not an address of the web", hint="windrow extract --help")
+    where = parts(url)
+    host = where.host.strip("[]")
+    refuse_without_contact(workspace, where.host)
+    sites = (source.site for source in workspace.sources) if workspace else iter(())
+    site = next((one for one in sites if (one.scheme, one.host, one.port) == (where.scheme, host, where.port)), None)
+    agent = workspace.agent if workspace else "windrow"
+    site = replace(site or Site(where.scheme), host=host, port=where.port, base="/", agent=agent)
+    with tempfile.TemporaryDirectory(prefix="windrow-extract-") as folder:
+        kept, _seconds = sample(Path(folder), site, url, url, replace(Limits(), transfer=LARGEST))
+        answer = open_response(Path(folder), kept.place)
+        with answer.view as view:
+            body = plain(view.read(), answer.fields, most=LARGEST, ratio=Limits().ratio)
+    return extract(body, url=url, content_type=answer.fields.get("content-type", ""))

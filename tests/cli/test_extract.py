@@ -1,0 +1,112 @@
+"""`windrow extract`: the main content of a file, of standard input, or of one address."""
+
+from __future__ import annotations
+
+import io
+import sys
+from types import SimpleNamespace
+
+import pytest
+from tools.command import MESSAGES
+
+from tests.cli.test_begin import tree
+from tests.content.test_article import PAGE
+
+FIELDS = MESSAGES["extract"].shape
+
+
+@pytest.fixture
+def page(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    path = tmp_path / "page.html"
+    path.write_text(PAGE)
+    return path
+
+
+def test_a_file_is_printed_as_text_or_markdown_and_nothing_is_written(page, windrow) -> None:
+    before = tree(page.parent)
+    said = windrow("extract", page.name)
+    assert (said.code, said.err) == (0, "")
+    assert "This is a sentence of the article" in said.out
+    assert "Coffee" not in said.out
+    said = windrow("extract", page.name, "--as", "markdown", "--url", "https://site.example/a/")
+    assert "**Hot** [tea](https://site.example/more)" in said.out
+    assert tree(page.parent) == before
+
+
+@pytest.mark.parametrize("how", [("--json",), ("--as", "json")])
+def test_json_has_all_of_it_as_documented(page, how, windrow) -> None:
+    (one,) = windrow("extract", page.name, "--url", "https://site.example/a/", *how).messages
+    assert set(one) == {"type", *FIELDS}
+    assert (one["type"], one["title"], one["authors"]) == ("extract", "Tea is hot", ["Ann Lee", "Bo Ek"])
+    assert {"text", "path", "fate", "likelihood"} == set(one["blocks"][0])
+    assert one["links"][0]["url"].startswith("https://site.example/")
+
+
+def test_standard_input_is_read(monkeypatch, windrow) -> None:
+    monkeypatch.setattr(sys, "stdin", SimpleNamespace(buffer=io.BytesIO(PAGE.encode())))
+    assert "This is a sentence of the article" in windrow("extract", "-").out
+
+
+def test_what_has_no_content_gives_1_and_says_where_to_look(tmp_path, windrow) -> None:
+    (tmp_path / "empty.html").write_text("<title>Tea</title><body></body>")
+    said = windrow("extract", tmp_path / "empty.html")
+    assert (said.code, said.out.strip()) == (1, "")
+    assert "--as json" in said.err
+
+
+def test_controls_of_a_stranger_do_not_reach_the_terminal(tmp_path, windrow) -> None:
+    (tmp_path / "odd.html").write_text(
+        f"<main><h1>Tea</h1><p>{'red wine and more of it, a sentence. ' * 9}\x1b[31m</main>"
+    )
+    assert "\x1b" not in windrow("extract", tmp_path / "odd.html").out
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "told"),
+    [
+        (("nowhere.html",), 2, "there is no file nowhere.html"),
+        (("https://site.example/", "--url", "https://x.example/"), 2, "--url is for files"),
+        (("gopher://x/",), 2, "is not an address of the web"),
+        (("https://site.example/",), 4, "contact is missing"),
+    ],
+)
+def test_what_cannot_be_read_is_said_with_what_to_do(words, code, told, tmp_path, monkeypatch, windrow) -> None:
+    monkeypatch.chdir(tmp_path)
+    said = windrow("extract", *words)
+    assert said.code == code
+    assert told in said.err
+
+
+def test_a_page_too_large_is_refused(page, monkeypatch, windrow) -> None:
+    monkeypatch.setattr("windrow.app.extract.LARGEST", 100)
+    said = windrow("extract", page.name)
+    assert said.code == 2
+    assert "larger than 100 bytes" in said.err
+
+
+def test_an_address_is_asked_for_once_as_the_contact_of_the_workspace(root, small, windrow) -> None:
+    main_file = root / "windrow.toml"
+    main_file.write_text(f'contact = "https://example.org/us"\n{main_file.read_text()}')
+    before, mark = tree(root), small.mark()
+    said = windrow("extract", f"{small.origin(0)}/a.html", "--as", "markdown")
+    assert (said.code, said.out.splitlines()[0]) == (0, "# a"), said.err
+    assert f"[b.html]({small.origin(0)}/b.html)" in said.out
+    (asked,) = small.asked(mark)
+    assert (asked.path, "https://example.org/us" in asked.agent) == ("/a.html", True)
+    assert windrow("extract", f"{small.origin(0)}/packed.html").out.startswith("packed")
+    assert tree(root) == before
+
+
+def test_what_an_address_answers_instead_is_said(root, small, windrow) -> None:
+    said = windrow("extract", f"{small.origin(0)}/missing.html", "--json")
+    assert said.code == 1
+    assert "not_found" in said.err
+
+
+def test_a_private_number_is_asked_only_where_a_source_lies(root, small, windrow) -> None:
+    mark = small.mark()
+    said = windrow("extract", "http://127.0.0.1:9/", "--json")
+    assert said.code == 1
+    assert "private_address" in said.err
+    assert small.asked(mark) == []

@@ -1,0 +1,114 @@
+"""One call: what a page holds, what it says of itself, and why it was chosen."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.content.test_article import PAGE, TEXT
+from windrow.content import BlockFate, article, extract, main_content, read
+
+URL = "https://site.example/tea/page"
+
+
+def test_an_extract_has_text_markdown_and_what_the_page_says_of_itself() -> None:
+    found = extract(PAGE, url=URL)
+    assert (found.title, found.site, found.authors, found.language) == (
+        "Tea is hot", "The Site", ("Ann Lee", "Bo Ek"), "de-AT",
+    )  # fmt: skip
+    assert (found.published, found.image) == ("2024-03-05T23:30:00-05:00", "https://site.example/tea.jpg")
+    assert (found.canonical, found.url, found.encoding) == ("https://site.example/tea", URL, "utf-8")
+    assert TEXT.strip() in found.text
+    assert "Coffee" not in found.text
+    assert "**Hot** [tea](https://site.example/more)" in found.markdown
+
+
+def test_links_and_images_are_those_of_the_main_content_made_whole_and_each_once() -> None:
+    found = extract(
+        PAGE.replace("</article>", "<p>See <a href=/more>more tea</a> and mail <a href=mailto:a@b.c>me</a>"), url=URL
+    )
+    assert ("https://site.example/more", "tea") in found.links
+    assert [link.url for link in found.links].count("https://site.example/more") == 1
+    assert not any(link.url.startswith("mailto") or link.url.endswith("/c") for link in found.links)
+    assert found.images == (("https://site.example/cup.jpg", "Cup"),)
+
+
+def test_every_block_says_why_it_was_taken_or_left_out() -> None:
+    found = extract(PAGE, url=URL)
+    fates = {" ".join(block.text.split())[:16]: block for block in found.blocks}
+    prose = next(block for text, block in fates.items() if text.startswith("This is a senten"))
+    assert (prose.fate, prose.fate.taken) == (BlockFate.KEPT, True)
+    assert prose.path.endswith("article > p")
+    assert prose.likelihood is not None
+    assert prose.likelihood > 0.5
+    home = fates["Home"]
+    assert (home.fate, home.likelihood, home.fate.taken) == (BlockFate.ASIDE, None, False)
+    assert found.text == "\n\n".join(block.text for block in found.blocks if block.fate.taken)
+
+
+def test_a_copy_is_said_before_and_a_tail_is_a_tail() -> None:
+    prose = "".join(f"<p>{number} {TEXT}</p>" for number in range(6))
+    page = f"<body><article><h1>Tea</h1><div>{prose}</div></article><div class=print><div>{prose}</div></div>"
+    fates = {block.fate for block in extract(page).blocks}
+    assert fates & {BlockFate.REPEATED, BlockFate.BEHIND}
+    assert extract(page).text.count("5 This is") == 1
+
+
+def test_a_day_stays_a_day_and_no_date_is_none() -> None:
+    head = "<title>Tea</title><meta property=article:published_time content='{}'><main><p>Tea</p></main>"
+    assert extract(head.format("2024-03-05")).published == "2024-03-05"
+    assert extract(head.format("5 March 2024 at 21:05")).published == "2024-03-05T21:05:00"
+    assert extract(head.format("soon")).published == ""
+
+
+def test_text_and_bytes_are_read_alike_whatever_the_page_says_of_its_encoding() -> None:
+    page = "<meta charset=iso-8859-1><title>Tee für Gäste</title><main><p>Süß</p></main>"
+    assert extract(page).title == "Tee für Gäste"
+    assert extract(page.encode("iso-8859-1")).title == "Tee für Gäste"
+    assert extract(page.encode(), content_type="text/html; charset=utf-8").title == "Tee für Gäste"
+
+
+@pytest.mark.parametrize("page", ["", "no tags", "<p>", "<title>Only</title>", "\ud800", b"\xff\xfe\x00", b"\0" * 100])
+def test_a_page_without_content_is_an_empty_extract(page: str | bytes) -> None:
+    found = extract(page)
+    assert isinstance(found.text, str)
+    assert (found.links, found.images) == ((), ())
+
+
+@given(st.binary(max_size=400) | st.text(max_size=400), st.text(max_size=40))
+def test_any_page_gives_an_extract(page: bytes | str, url: str) -> None:
+    found = extract(page, url=url)
+    assert isinstance(found.markdown, str)
+    assert all(each.url.startswith(("http://", "https://")) for each in (*found.links, *found.images))
+    assert found.text == "\n\n".join(block.text for block in found.blocks if block.fate.taken)
+
+
+def test_its_text_is_what_the_two_readers_take(shared_pages: list[bytes]) -> None:
+    for raw in shared_pages:
+        page = read(raw, URL)
+        kept = main_content(page.outline, page.hint)
+        texts = tuple(text for text, keep in zip(page.outline.blocks.text, kept, strict=True) if keep)
+        found = extract(raw, url=URL)
+        assert tuple(block.text for block in found.blocks if block.fate.taken) == texts == article(raw, "", URL).blocks
+
+
+@pytest.fixture
+def shared_pages() -> list[bytes]:
+    prose = "".join(f"<p>{number} {TEXT}</p>" for number in range(8))
+    return [
+        PAGE.encode(),
+        f"<body><nav><a href=/>Home</a></nav><article><h1>Tea</h1>{prose}<figure><img src=a><figcaption>A cup, and a "
+        f"long caption of it</figcaption></figure>{prose}<h2>Related articles</h2><ul><li><a href=/x>Other</a></ul>".encode(),
+        b"<main><h1>Few</h1><p>words</p></main><footer>(c)</footer>",
+    ]
+
+
+def test_whoever_imports_the_room_loads_no_other() -> None:
+    script = "import sys, windrow.content; print(*sorted(m for m in sys.modules if m.startswith('windrow.')))"
+    loaded = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout.split()
+    rooms = {name.split(".")[1] for name in loaded}
+    assert rooms == {"content", "errors", "formats", "reasons"}
