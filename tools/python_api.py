@@ -10,7 +10,7 @@ from dataclasses import fields, is_dataclass
 from typing import Any
 
 import windrow
-from windrow import adapter, errors, model
+from windrow import adapter, content, errors, model
 from windrow.app import begin, crawled, question, schedule, status, story, summary
 from windrow.app.check import Checkup
 from windrow.collections.pages.adapter.lookup import PageHit
@@ -28,7 +28,8 @@ RESULTS: tuple[type, ...] = (
     schedule.Preview, schedule.PlannedSource, schedule.Waiting, schedule.Reads,
     adapter.SearchAnswer, adapter.SearchResult, PageHit, RecordHit, adapter.SnippetMark,
     adapter.Compared, model.TextChange, model.DiffLine,
-    adapter.Got, adapter.Document, adapter.Record, adapter.Note, operator.Chosen,
+    adapter.Got, adapter.Document, adapter.Record, adapter.Note,
+    content.Extract, content.JudgedBlock, content.ContentLink, content.ContentImage, operator.Chosen,
     adapter.Replayed, adapter.RereadCount, replay.ReplayChange, Checkup, check.Fault,
     adapter.TakedownEstimate, takedown.TakedownResult, begin.Prepared, begin.NewCollection, Workspace,
     Value,
@@ -88,10 +89,15 @@ def _title(one: type) -> str:
 
 
 def _fields(one: type) -> Iterator[tuple[str, str]]:
-    hints = typing.get_type_hints(one, localns={each.__name__: each for each in RESULTS})
+    localns = {each.__name__: each for each in RESULTS}
+    hints = typing.get_type_hints(one, localns=localns)
     names = [each.name for each in fields(one)] if is_dataclass(one) else one._fields  # type: ignore[attr-defined]
     for name in names:
         yield name, _kind(hints[name]).replace("|", "\\|")
+    for name, found in vars(one).items():
+        asked = found.fget if isinstance(found, property) else getattr(found, "func", None)
+        if asked is not None and not name.startswith("_"):
+            yield name, _kind(typing.get_type_hints(asked, localns=localns)["return"]).replace("|", "\\|")
 
 
 def _kind(hint: Any) -> str:

@@ -136,6 +136,20 @@ def test_a_folder_that_is_named_wins_over_the_environment(farm, tmp_path: Path, 
     assert windrow.open().config.root == other.config.root
 
 
+def test_a_page_is_extracted_from_bytes_and_from_a_file(farm, tmp_path: Path) -> None:
+    html = b"<title>Tea</title><article><h1>Tea</h1><p>Tea is hot. <a href='/cups'>Cups</a> hold it.</p></article>"
+    page = tmp_path / "page.html"
+    page.write_bytes(html)
+    for what in (html, page, str(page)):
+        extract = farm.extract(what, "https://tea.example/a/")
+        assert (extract.title, "Tea is hot. Cups hold it." in extract.text) == ("Tea", True)
+        assert [link.url for link in extract.links] == ["https://tea.example/cups"]
+    with pytest.raises(windrow.UsageError, match="there is no file"):
+        farm.extract(tmp_path / "none.html")
+    with pytest.raises(windrow.UsageError, match="for bytes and files"):
+        farm.extract("https://tea.example/", "https://tea.example/")
+
+
 def test_the_life_of_a_workspace_in_python(farm, tmp_path: Path) -> None:
     begun = datetime.now(UTC)
     read = list(farm.try_(str(farm.config.root / "partner" / "add" / NAME), "drops"))
@@ -181,4 +195,5 @@ def test_times_in_results_are_datetimes() -> None:
         wrong += [
             f"{one.__name__}.{name}" for name in hints if named.match(name) and "datetime" not in str(hints[name])
         ]
-    assert wrong == ["SiteOrigin.due"]  # a count of addresses, as its docstring says
+    # A count of addresses; a day or a time, as the page says it.
+    assert wrong == ["SiteOrigin.due", "Extract.published"]

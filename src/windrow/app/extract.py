@@ -18,22 +18,29 @@ LARGEST = 64 << 20
 """Bytes of a page that are read; more is refused."""
 
 
-def extract_bytes(html: bytes, url: str = "") -> Extract:
-    """Extract what a page's bytes hold; UsageError where they are more than `LARGEST`."""
+def extract_page(workspace: Workspace | None, what: bytes | Path | str, url: str = "") -> Extract:
+    """Extract a page's bytes, file, or address (`https://...`); UsageError for what is none, or above `LARGEST`.
+
+    `url` is the address that the relative links of bytes and of a file start from.
+    """
+    if isinstance(what, str) and "://" in what:
+        if url:
+            raise UsageError("a page that is asked for has an address: another one is for bytes and files")
+        return _extract_address(workspace, what)
+    if isinstance(what, bytes):
+        html = what
+    else:
+        path = Path(what).expanduser()
+        if not path.is_file():
+            raise UsageError(f"there is no file {path}; an address begins with http:// or https://")
+        with path.open("rb") as file:
+            html = file.read(LARGEST + 1)
     if len(html) > LARGEST:
         raise UsageError(f"the page is larger than {LARGEST:,} bytes")
     return extract(html, url=url)
 
 
-def extract_file(path: Path, url: str = "") -> Extract:
-    """Extract what a file holds; `url` is the address that its relative links start from."""
-    if not path.is_file():
-        raise UsageError(f"there is no file {path}; an address begins with http:// or https://")
-    with path.open("rb") as file:
-        return extract_bytes(file.read(LARGEST + 1), url)
-
-
-def extract_address(workspace: Workspace | None, address: str) -> Extract:
+def _extract_address(workspace: Workspace | None, address: str) -> Extract:
     """Ask for one address, as the workspace's contact, and extract what comes; what redirects is told, not followed.
 
     An address at the site of a source is reached with that source's own access. Any other must have a public number.

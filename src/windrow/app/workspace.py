@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from windrow.app.story import StoryAnswer
     from windrow.app.summary import SessionSummary
     from windrow.config import Workspace
+    from windrow.content import Extract
     from windrow.engine.ledger import Ledger
     from windrow.engine.operator import Chosen
     from windrow.engine.progress import Progress
@@ -298,6 +299,15 @@ class Windrow:
     def try_(self, address: str, collection: str) -> Iterator[Part]:
         """Read one file or address as a collection does, yield what is in it, and keep nothing."""
         return iter(adapter(collection).attempt(self.config, address))
+
+    def extract(self, what: bytes | Path | str, url: str = "") -> Extract:
+        """Return the main content of a page, given as bytes, as a file, or as an address that is asked for once.
+
+        `url` is what the relative links of bytes and of a file start from. Nothing is kept.
+        """
+        from windrow.app.extract import extract_page
+
+        return extract_page(self.config, what, url)
 
     def retry(self, names: Names = (), *, source: str = "", reason: str = "", dry_run: bool = False) -> list[Chosen]:
         """Put failed or cancelled items back to be fetched by the next run, and return them.

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import sys
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
 from windrow.cli.verb import Voice, option, verb
-from windrow.errors import NotAWorkspace, UsageError
+from windrow.errors import NotAWorkspace
 
 if TYPE_CHECKING:
     from windrow.content import Extract
@@ -50,18 +49,15 @@ def extract_command(voice: Voice, what: str, form: str, url: str) -> int:
 
 
 def _found(voice: Voice, what: str, url: str) -> Extract:
-    from windrow.app.extract import LARGEST, extract_address, extract_bytes, extract_file  # noqa: PLC0415
+    from windrow.app.extract import LARGEST, extract_page  # noqa: PLC0415
 
+    if what == "-":
+        return extract_page(None, sys.stdin.buffer.read(LARGEST + 1), url)
+    workspace = None
     if "://" in what:
-        if url:
-            raise UsageError("--url is for files: an address is its own")
         try:
             workspace = voice.open().config
         except NotAWorkspace:
             if voice.workspace:
                 raise
-            workspace = None
-        return extract_address(workspace, what)
-    if what == "-":
-        return extract_bytes(sys.stdin.buffer.read(LARGEST + 1), url)
-    return extract_file(Path(what).expanduser(), url)
+    return extract_page(workspace, what, url)
