@@ -228,7 +228,7 @@ def test_a_real_crawl_is_in_the_books(nginx: Any, tmp_path: Path, texts: bool) -
     source = Source(
         "site",
         "pages",
-        Site(where.scheme, where.host, where.port, timeout=10, allowed=Allowed(everything=True)),
+        Site(where.scheme, where.host, where.port, timeout=60, allowed=Allowed(everything=True)),
         options=seed,
     )
     session = Session(SessionSettings(tmp_path / "ledger.sqlite", tmp_path / "archive", Limits()), "test")

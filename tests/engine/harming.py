@@ -73,7 +73,7 @@ HARM = replace(ROAM, discovery=replace(CRAWL, rules=rules))
 def harm(root: Path, *seeds: str, patience: float = 1.0) -> int:
     """Crawl sites, one a seed, in a workspace; one reading may take `patience` seconds of CPU time, and an answer a minute."""
     heartbeat.READING = patience
-    limits = replace(LIMITS, memory=256 << 20, answer=60.0)
+    limits = replace(LIMITS, memory=256 << 20)
     sites = [source([seed]) for seed in seeds]
     sources = [
         replace(one, name=f"site{number}", site=replace(one.site, timeout=60.0)) for number, one in enumerate(sites)

@@ -20,17 +20,20 @@ from windrow.politeness.guard import read_allowed
 
 ROAM = Collection(name="roam", phases=("get",), discovery=CRAWL, steps=())
 AGENT = "sites-crawler (for https://example.org/)"
-LIMITS = Limits(transfer=16 << 20, member=64 << 20, answer=1.5)
+LIMITS = Limits(transfer=16 << 20, member=64 << 20, answer=60.0)
 
 
-def source(seeds: Iterable[str], **options: Any) -> Source:
-    """Make a site of seeds; its private hosts are those that the tests' servers have."""
+def source(seeds: Iterable[str], timeout: float = 60.0, **options: Any) -> Source:
+    """Make a site of seeds; its private hosts are those that the tests' servers have.
+
+    `timeout` is the seconds of silence it bears: few only where silence is what is tested.
+    """
     told: dict[str, Any] = {
         "seeds": tuple(seeds), "hosts": (), "paths": (), "do_not_crawl": (), "url_query_parameters": ("page",),
         "sitemaps": (), "feeds": (), "delay": 0.0, "recrawl_interval": 7 * 86_400.0,
         "read_sitemaps": True, "read_feeds": True,
     }  # fmt: skip
-    site = Site("http", "127.0.0.2", timeout=1.0, agent=AGENT, allowed=read_allowed(["127.0.0.0/27"]))
+    site = Site("http", "127.0.0.2", timeout=timeout, agent=AGENT, allowed=read_allowed(["127.0.0.0/27"]))
     return Source("site", "roam", site, connections=1, options=told | options)
 
 

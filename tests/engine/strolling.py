@@ -65,7 +65,7 @@ STROLL = Collection(
 def stroll(root: Path, origin: str, folder: str, delay: float = 0.0) -> int:
     """Crawl a folder of a server in a workspace, and return the exit code."""
     where = parts(f"{origin}/")
-    site = Site(where.scheme, where.host, where.port, timeout=10, allowed=Allowed(everything=True))
+    site = Site(where.scheme, where.host, where.port, timeout=60, allowed=Allowed(everything=True))
     below = f"{folder}*"
     source = Source("site", "stroll", site, options={"seed": f"{origin}{folder}index.html", "below": below})
     session = Session(SessionSettings(root / "ledger.sqlite", root / "archive", Limits()), "test")

@@ -19,7 +19,7 @@ PAGES = replace(COLLECTION, discovery=STROLL.discovery)
 def gather(root: Path, origin: str, folder: str, *, fetch: bool = True, limits: Limits | None = None) -> int:
     """Crawl a folder of a server in a workspace, summarise it, and return the exit code."""
     where = parts(f"{origin}/")
-    site = Site(where.scheme, where.host, where.port, timeout=10, allowed=Allowed(everything=True))
+    site = Site(where.scheme, where.host, where.port, timeout=60, allowed=Allowed(everything=True))
     options = {"seed": f"{origin}{folder}index.html", "below": f"{folder}*"}
     source = Source("site", "pages", site, options=options)
     session = Session(SessionSettings(root / "ledger.sqlite", root / "archive", limits or Limits()), "test")

@@ -6,7 +6,7 @@ import gzip
 
 import pytest
 
-from tests.engine.roaming import LIMITS, change, faults, roam, source, told
+from tests.engine.roaming import change, faults, roam, source, told
 from tests.servers.hostile import BAD, GOOD, answer, answering
 from windrow.engine.crawl.redirect_chains import ENDLESS_REDIRECTS, HOPS
 from windrow.engine.ledger import Ledger
@@ -70,7 +70,7 @@ def test_a_host_that_answers_with_all_that_is_bad_is_crawled_to_its_end_beside_a
             RULES.replace(b"/map", server.origin(BAD).encode() + b"/map"), kind="text/plain"
         )
         answers[BAD, "/map.xml"] = packed(MAP)
-        roam(tmp_path, source([f"{server.origin(GOOD)}/0", f"{server.origin(BAD)}/"]), limits=LIMITS)
+        roam(tmp_path, source([f"{server.origin(GOOD)}/0", f"{server.origin(BAD)}/"]))
     rows = told(
         tmp_path,
         "SELECT a.url, v.status, v.reason, v.message, v.etag FROM attempt v JOIN address a ON a.digest = v.address",

@@ -17,7 +17,7 @@ def site(nginx):
     (folder / "index.html").write_text("<a href='other.html'>the other</a>")
     (folder / "other.html").write_text("<a href='index.html'>back</a>")
     made = source([f"https://127.0.0.1:{nginx.open.port}/drop/secure/index.html"])
-    return replace(made, site=replace(made.site, scheme="https", ca_bundle=nginx.open.ca_bundle, timeout=5.0))
+    return replace(made, site=replace(made.site, scheme="https", ca_bundle=nginx.open.ca_bundle, timeout=60.0))
 
 
 def test_pages_are_asked_over_https(site, tmp_path):

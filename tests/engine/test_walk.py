@@ -208,7 +208,6 @@ def test_a_halt_ends_a_pause(tmp_path):
 
 def test_a_server_that_falls_silent_is_told_from_one_that_is_slow(tmp_path):
     begun = answer(b"x" * 10).replace(b"Length: 10", b"Length: 5000")
-    limits = replace(LIMITS, answer=30.0)  # and a second of silence
 
     async def talk(reader, writer):
         with closing(writer):
@@ -225,9 +224,9 @@ def test_a_server_that_falls_silent_is_told_from_one_that_is_slow(tmp_path):
     async def go():
         async with await asyncio.start_server(talk, "127.0.0.9", 0) as serving:
             origin = f"http://127.0.0.9:{serving.sockets[0].getsockname()[1]}"
-            keeper = ArchiveWriter(tmp_path / "archive", "windrow-1-1", limits, 1 << 30, "test")
+            keeper = ArchiveWriter(tmp_path / "archive", "windrow-1-1", LIMITS, 1 << 30, "test")
             asker = Asker(keeper, CRAWL.robots, CRAWL.large, unlimited)
-            there = replace(source([origin]).site, port=int(origin.rpartition(":")[2]), host="127.0.0.9")
+            there = replace(source([origin], timeout=1.0).site, port=int(origin.rpartition(":")[2]), host="127.0.0.9")
             async with visitor(there) as line:
                 found = [
                     (await asker.ask(line, CrawlRequest(1, f"{origin}/{path}"))).visit for path in ("silent", "slow")
@@ -239,7 +238,7 @@ def test_a_server_that_falls_silent_is_told_from_one_that_is_slow(tmp_path):
     silent, slow = asyncio.run(go())
     assert (silent.reason, slow.reason) == (Reason.TIMEOUT, Reason.INTERRUPTED)
     assert silent.message.endswith("nothing came for 1 seconds")
-    assert 1.0 <= silent.seconds < limits.answer
+    assert 1.0 <= silent.seconds < LIMITS.answer
     assert slow.seconds >= 2.0
 
 

@@ -12,7 +12,7 @@ KEY = f"add/{NAME}"
 LARGE = pack({f"H.{DAY}.1.specimen.impc.xml": specimens("H", 1, 3), "plot.png": random.Random(5).randbytes(4 << 20)})
 SMALL = drop("H", DAY, 6)
 OTHER = f"add/{SMALL[0]}"
-SECRET = {"secret": "env:HOME", "timeout": 5}
+SECRET = {"secret": "env:HOME", "timeout": 60}
 FIRST, SECOND = 1_500_000, 3_000_000
 
 

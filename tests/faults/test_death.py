@@ -16,7 +16,7 @@ from windrow.model import Status
 
 LARGE = pack({f"H.{DAY}.1.specimen.impc.xml": specimens("H", 1, 3), "plot.png": random.Random(5).randbytes(4 << 20)})
 KEY = f"add/H.{DAY}.5.impc.zip"
-SECRET = {"secret": "env:HOME", "timeout": 20}
+SECRET = {"secret": "env:HOME", "timeout": 60}
 # A pattern of the workspace's own that never comes to an end on some names, and a zip with such a name.
 HANGING = r"""[drops]
 xml_name = '(?P<centre>([A-Za-z_]+)+)\.(?P<date>\d{4}-\d\d-\d\d)\.(?P<inc>\d+)\.(?P<kind>\w+)\.impc\.xml'

@@ -18,7 +18,7 @@ from windrow.model import TAIL
 NAME, CONTENT = drop("H", DAY, 5)
 OTHER = drop("H", DAY, 5, 2)[1]
 KEY = f"add/{NAME}"
-SECRET = {"secret": "env:HOME", "timeout": 5}
+SECRET = {"secret": "env:HOME", "timeout": 60}
 
 
 def digests(made, key=KEY):

@@ -22,7 +22,7 @@ from windrow.model import Status
 
 NAME, CONTENT = drop("H", DAY, 5)
 KEY = f"add/{NAME}"
-SECRET = {"secret": "env:HOME", "timeout": 30}
+SECRET = {"secret": "env:HOME", "timeout": 60}
 
 
 def test_the_second_run_says_who_holds_the_workspace_and_since_when(place, capfd, monkeypatch):

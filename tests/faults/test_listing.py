@@ -28,7 +28,7 @@ def test_a_size_that_no_integer_column_holds_is_refused_and_the_run_goes_on(plac
     good = made.healthy()
     other = drop("H", DAY, 6)
     with rogue(files={KEY: CONTENT, f"add/{other[0]}": other[1]}, told={KEY: size}) as server:
-        made.source("liar", server.url(), secret="env:HOME", timeout=5)
+        made.source("liar", server.url(), secret="env:HOME", timeout=60)
         assert made.run().code == 0
         made.whole(good, f"add/{other[0]}")
         assert refusals(made, "liar") == [(KEY, "too_large")]
@@ -69,7 +69,7 @@ def test_lines_of_a_manifest_that_lie_outside_are_told(place):
     lines = f"{KEY}\nwrong/{NAME}\nREADME\n/etc/{NAME}\n\nedit/\n"
     answer = f"HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: {len(lines)}\r\n\r\n{lines}".encode()
     with listening(http(answer)) as port:
-        made.source("web", f"http://127.0.0.1:{port}/", manifest="list.txt", timeout=5, attempts=1, connections=1)
+        made.source("web", f"http://127.0.0.1:{port}/", manifest="list.txt", timeout=60, attempts=1, connections=1)
         assert made.run().code == 0  # the zip itself is answered with the manifest, and refused
     outside = [f"wrong/{NAME}", "README", f"/etc/{NAME}"]
     assert refusals(made, "web") == [(path, "not_wanted") for path in outside]
@@ -79,7 +79,7 @@ def test_a_sidecar_that_may_not_be_read_is_told_and_the_zip_is_taken(place):
     made = place()
     side = f"{KEY}.md5"
     with rogue(files={KEY: CONTENT, side: b"x"}, refused={side: b"550 permission denied\r\n"}) as server:
-        made.source("own", server.url(), secret="env:HOME", timeout=5)
+        made.source("own", server.url(), secret="env:HOME", timeout=60)
         assert made.run().code == 0
     made.whole(KEY)
     ((kind, message),) = made.findings(KEY)

@@ -19,7 +19,7 @@ def offered(sshd):
     """The site of the real OpenSSH server, over a folder with one good zip."""
     with home("root") as folder:
         put(folders(folder / "drop"), NAME, CONTENT)
-        yield replace(sshd.site, base=f"{folder}/drop/", timeout=5)
+        yield replace(sshd.site, base=f"{folder}/drop/", timeout=60)
 
 
 @pytest.mark.parametrize("pins", [(), ("SHA256:" + "A" * 43,)], ids=["unknown", "changed"])

@@ -11,7 +11,7 @@ from windrow.demo.partner import drop, pack, specimens
 
 NAME, CONTENT = drop("H", DAY, 5)
 KEY = f"add/{NAME}"
-SECRET = {"secret": "env:HOME", "timeout": 5}
+SECRET = {"secret": "env:HOME", "timeout": 60}
 LINE = b"type=file;size=100;modify=20260112090000; "
 LISTED = {
     "up": b"../H.2026-01-12.6.impc.zip",

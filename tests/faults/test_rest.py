@@ -19,7 +19,7 @@ KEY = f"add/{NAME}"
 def test_a_zip_that_failed_in_five_sessions_rests_which_status_and_why_tell_and_a_later_run_asks_again(place):
     made = place()
     with rogue(files={KEY: CONTENT}, refused={KEY: b"550 no such file\r\n"}) as server:
-        made.source("own", server.url(), secret="env:HOME", timeout=5, attempts=1, connections=1)
+        made.source("own", server.url(), secret="env:HOME", timeout=60, attempts=1, connections=1)
         for _ in range(SESSIONS):
             assert made.run().code == 3
         assert len(made.fetches(KEY)) == SESSIONS

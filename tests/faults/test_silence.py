@@ -47,6 +47,7 @@ def test_a_listing_that_never_comes(place):
         assert made.tasks("slow")[0][:2] == (1, "timeout")
         made.whole(good)
         server.hang.clear()
+        made.source("slow", server.url(), secret="env:HOME")
         assert made.run().code == 0
     made.whole(good, KEY)
 
@@ -58,13 +59,14 @@ def test_a_transfer_that_stops(place, after):
     good = made.healthy()
     files = {KEY: CONTENT, f"add/{other[0]}": other[1]}
     with rogue(files=files, hang={KEY: after}) as server:
-        made.source("slow", server.url(), secret="env:HOME", timeout=0.5, attempts=2, connections=1)
+        made.source("slow", server.url(), secret="env:HOME", timeout=3, attempts=2, connections=1)
         assert made.run().code == 3
         assert made.item(KEY) == ("download", "failed", "timeout")
         assert [row[:2] for row in made.fetches(KEY)] == [("slow", "timeout")] * 2
         assert [kind for kind, _ in made.zip_log(NAME)] == ["Timeout"] * 2
         made.whole(good, f"add/{other[0]}")
         server.hang.clear()
+        made.source("slow", server.url(), secret="env:HOME", connections=1)
         assert made.run().code == 0
     made.whole(good, f"add/{other[0]}", KEY)
 
@@ -124,7 +126,7 @@ def test_a_listing_that_drips_has_a_deadline(place):
     good = made.healthy()
     lines = [b"type=file;size=1; x%d.txt" % number for number in range(100_000)]
     with rogue(files={KEY: CONTENT}, lines={"add": lines}, listing_rate=100_000) as server:
-        more = {"timeout": 2, "listing_timeout": 1, "attempts": 1}
+        more = {"timeout": 60, "listing_timeout": 1, "attempts": 1}
         made.source("slow", server.url(), secret="env:HOME", **more)
         assert made.run().code == 3
         assert made.tasks("slow")[0][:2] == (1, "timeout")
@@ -137,12 +139,13 @@ def test_a_transfer_that_drips_is_ended_and_goes_on_where_it_broke_off_in_the_ne
     made = place()
     good = made.healthy()
     with rogue(files={key: content}, rate=200_000) as server:
-        made.source("slow", server.url(), secret="env:HOME", timeout=1, least_rate=10**6, attempts=1, connections=1)
+        made.source("slow", server.url(), secret="env:HOME", timeout=3, least_rate=10**6, attempts=1, connections=1)
         assert made.run().code == 3
         assert made.item(key) == ("download", "failed", "timeout")
         assert "less than 1e+06 bytes a second" in made.fetches(key)[0][3]
         made.whole(good)
         server.rate = 0
+        made.source("slow", server.url(), secret="env:HOME", connections=1)
         assert made.run().code == 0
     made.whole(good, key)
 

@@ -22,7 +22,7 @@ def test_a_lie_about_the_size(place, lie):
     made = place()
     good = made.healthy()
     with rogue(files={KEY: CONTENT}, **LIES[lie]) as server:
-        made.source("liar", server.url(), secret="env:HOME", timeout=5, attempts=2)
+        made.source("liar", server.url(), secret="env:HOME", timeout=60, attempts=2)
         went = made.run()
         assert went.code == 3
         assert made.session() > 0

@@ -82,7 +82,7 @@ def test_another_version_is_fetched_from_its_begin(place, honest, etag):
     shop = Shop(first, second, honest=honest, etag=etag)
     made = place()
     with listening(shop.talk) as port:
-        made.source("own", f"http://127.0.0.1:{port}/", "H", timeout=5)
+        made.source("own", f"http://127.0.0.1:{port}/", "H", timeout=60)
         made.run()
     assert any(b"\r\nIf-Range: " in asked for asked in shop.asked), "no resume was tried"
     kept = made.ask("SELECT digest FROM attempt WHERE reason IS NULL")
@@ -95,7 +95,7 @@ def test_the_same_version_is_gone_on_with_and_kept_as_one_answer(place, etag):
     shop = Shop(first, first[1], honest=True, etag=etag)
     made = place()
     with listening(shop.talk) as port:
-        made.source("own", f"http://127.0.0.1:{port}/", "H", timeout=5)
+        made.source("own", f"http://127.0.0.1:{port}/", "H", timeout=60)
         made.run()
     rows = made.ask("SELECT digest, status, received, mime, started, warc FROM attempt WHERE reason IS NULL")
     assert rows[0][:4] == (digest(first[1]), 200, len(first[1]) - CUT, "application/zip")

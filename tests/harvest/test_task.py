@@ -55,7 +55,7 @@ def test_attempts_after_an_error_are_counted(place):
     made = place("[drops]\nattempts = 3\n")
     name, content = drop("H", DAY, 1)
     with rogue(files={f"add/{name}": content}, cuts={f"add/{name}": [100, 200]}) as server:
-        made.source("own", server.url(), secret="env:HOME", timeout=5)
+        made.source("own", server.url(), secret="env:HOME", timeout=60)
         assert made.run().code == 0
     made.whole(f"add/{name}")
     assert made.tracked("SELECT num_retries FROM file_source_has_zip") == [(2,)]

@@ -56,7 +56,7 @@ def vsftpd(user: Account, folder: Path, *more: str) -> Iterator[Served]:
     ]
     config = folder / "vsftpd.conf"
     config.write_text("\n".join(settings) + "\n")
-    site = Site("ftp", "127.0.0.1", port, user.name, user.word, timeout=10, allowed=Allowed(everything=True))
+    site = Site("ftp", "127.0.0.1", port, user.name, user.word, timeout=60, allowed=Allowed(everything=True))
     with running([find("vsftpd"), str(config)], folder / "log", lambda: listens(port)):
         yield Served(site, replace(site, secret=user.wrong), user.root)
 
@@ -117,7 +117,7 @@ def pyftpd(root: Path, folder: Path, *lacking: str, host: str = "127.0.0.1", **s
         server.address[1],
         "windrow",
         Secret(f"file:{folder / 'word'}"),
-        timeout=10,
+        timeout=60,
         allowed=Allowed(everything=True),
     )
     try:

@@ -61,7 +61,7 @@ def sshd() -> Iterator[Served]:
             key=Secret(f"file:{folder}/own"),
             base=str(root),
             host_keys=(host.get_fingerprint("sha256"),),
-            timeout=10,
+            timeout=60,
             allowed=Allowed(everything=True),
         )
         stack.enter_context(running(command, folder / "log", lambda: listens(port)))
@@ -113,7 +113,7 @@ def asyncssh_server(root: Path, folder: Path, sftp: Any = None, keys: Sequence[A
         "windrow",
         Secret(f"file:{folder / 'word'}"),
         host_keys=(host.get_fingerprint("sha256"),),
-        timeout=10,
+        timeout=60,
         allowed=Allowed(everything=True),
     )
     try:

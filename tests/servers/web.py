@@ -73,7 +73,7 @@ def nginx(papers: Papers, tmp_path_factory: pytest.TempPathFactory) -> Iterator[
             secure,
             base="/drop/",
             ca_bundle=str(papers.authority),
-            timeout=10,
+            timeout=60,
             allowed=Allowed(everything=True),
         )
         with running(

@@ -93,7 +93,7 @@ def test_a_private_number_beside_others_is_passed_over(
     scheme: str, numbers: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with resolving(monkeypatch, numbers) as (port, connected):
-        there = Site(scheme, "a.example", port, timeout=0.3, allowed=read_allowed(["127.0.0.1"]))
+        there = Site(scheme, "a.example", port, timeout=2.0, allowed=read_allowed(["127.0.0.1"]))
         # aiohttp names the last number only.
         reasons = (Reason.TIMEOUT, Reason.CONNECT_FAILED) if scheme == "https" else (Reason.TIMEOUT,)
         fails(lambda: got(there, "x"), TransientFailure, *reasons)
@@ -114,7 +114,7 @@ def test_a_name_that_leads_to_a_private_number_later_is_refused_then(
         await connection.get("x", Bag())
 
     with resolving(monkeypatch, numbers) as (port, _):
-        there = Site(scheme, "a.example", port, timeout=0.3, allowed=read_allowed(["127.0.0.1"]))
+        there = Site(scheme, "a.example", port, timeout=2.0, allowed=read_allowed(["127.0.0.1"]))
         fails(lambda: on(there, get_twice), TerminalFailure, Reason.PRIVATE_ADDRESS)
 
 

@@ -191,7 +191,7 @@ def test_a_proxy_is_used(nginx: Web) -> None:
         line.sendall(whole)
 
     with listening(talk) as port:
-        through = Site("http", "example.invalid", base="/drop/", proxy=f"http://127.0.0.1:{port}", timeout=2)
+        through = Site("http", "example.invalid", base="/drop/", proxy=f"http://127.0.0.1:{port}")
         assert got(through, "x").content == b"by proxy!"
     assert seen[0].startswith(b"GET http://example.invalid/drop/x HTTP/1.1\r\n")
 

@@ -21,7 +21,7 @@ from windrow.transports.http_client import HttpClient, visitor
 from windrow.transports.reply import Reply, ReplyLimits
 
 HOST = "127.0.0.9"
-HERE = Site("http", HOST, timeout=2.0, allowed=Allowed(everything=True))
+HERE = Site("http", HOST, timeout=60.0, allowed=Allowed(everything=True))
 BOUNDS = ReplyLimits(1 << 20, 10.0)
 OK = b"HTTP/1.1 200 OK\r\n"
 HELLO = OK + b"Content-Length: 5\r\n\r\nhello"
@@ -266,7 +266,7 @@ def test_a_host_by_its_number_of_ipv6() -> None:
     async def work(line: HttpClient, origin: str) -> tuple[Reply, Bag]:
         return await ask(line, f"{origin}/a")
 
-    here = Site("http", "::1", timeout=2.0, allowed=read_allowed(["[::1]"]))
+    here = Site("http", "::1", timeout=60.0, allowed=read_allowed(["[::1]"]))
     reply, bag = on(server, work, here)
     assert (reply.status, bytes(bag.content)) == (200, b"hello")
     assert b"\r\nHost: [::1]:" in bag.request
@@ -276,7 +276,7 @@ def test_a_certificate_must_be_of_the_host(papers: Papers, tmp_path: Any) -> Non
     async def work(line: HttpClient, origin: str) -> int:
         return (await ask(line, f"{origin}/a"))[0].status
 
-    trusting = Site("https", "127.0.0.1", timeout=5.0, ca_bundle=str(papers.authority), allowed=HERE.allowed)
+    trusting = Site("https", "127.0.0.1", timeout=60.0, ca_bundle=str(papers.authority), allowed=HERE.allowed)
     assert on(Server((HELLO,)), work, trusting, papers) == 200
     strangers = (replace(trusting, host=HOST), replace(trusting, ca_bundle=str(papers.stranger)))
     for site in strangers:
@@ -299,7 +299,7 @@ def test_a_password_is_sent_and_not_kept(papers: Papers, tmp_path: Any) -> None:
         "127.0.0.1",
         username="u",
         secret=secret,
-        timeout=5.0,
+        timeout=60.0,
         ca_bundle=str(papers.authority),
         allowed=HERE.allowed,
     )
