@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from windrow.engine import clock
+from windrow import clock
 from windrow.engine.fetchers import crew
 
 _fetch = crew._fetch

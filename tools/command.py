@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import click
 
-from windrow.adapter import (
+from windrow.adapters.adapter import (
     Compared,
     Document,
     Got,
@@ -23,6 +23,7 @@ from windrow.adapter import (
     SourceChange,
     TakedownEstimate,
 )
+from windrow.adapters.record_story import RecordAddress, RecordHit
 from windrow.app.begin import NewCollection, Prepared
 from windrow.app.crawled import OutcomeCount
 from windrow.app.question import Meaning
@@ -40,14 +41,12 @@ from windrow.collections.pages.search.rank import ScorePart
 from windrow.collections.papers.adapter.papers import FailedCapture
 from windrow.collections.papers.columns import BYTES, ENCODINGS, INT64, JSON, TEXT
 from windrow.engine.check import Fault
-from windrow.engine.ledger.attempts import AttemptRow
-from windrow.engine.ledger.captures import CapturedRow
-from windrow.engine.ledger.requests import Followed
-from windrow.engine.ledger.takedowns import TombstoneRow
 from windrow.engine.takedown import TakedownResult
+from windrow.ledger.attempts import AttemptRow
+from windrow.ledger.captures import CapturedRow
+from windrow.ledger.requests import Followed
+from windrow.ledger.takedowns import TombstoneRow
 from windrow.model import CdxLine, DiffLine, TextChange
-from windrow.record_hit import RecordHit
-from windrow.record_lines import RecordAddress
 from windrow.stores.record_versions import RecordVersion
 from windrow.stores.records import Skipped
 

@@ -10,14 +10,15 @@ from dataclasses import fields, is_dataclass
 from typing import Any
 
 import windrow
-from windrow import adapter, content, errors, model
+from windrow import content, errors, model
+from windrow.adapters import adapter
+from windrow.adapters.record_story import RecordHit
 from windrow.app import begin, crawled, question, schedule, status, story, summary
 from windrow.app.check import Checkup
 from windrow.collections.pages.adapter.lookup import PageHit
 from windrow.config import Workspace
 from windrow.engine import check, operator, replay, takedown
 from windrow.engine.listed import rest
-from windrow.record_hit import RecordHit
 from windrow.settings.setting import Value
 
 RESULTS: tuple[type, ...] = (

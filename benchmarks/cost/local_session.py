@@ -21,7 +21,6 @@ from windrow.archive import ArchiveWriter
 from windrow.engine import session
 from windrow.engine.crawl.asking import Asker
 from windrow.engine.crawl.walk import RecentUrls, Walker
-from windrow.engine.fetchers.heartbeat import Heartbeat, board
 from windrow.engine.fetchers.message import (
     ArchiveSettings,
     Done,
@@ -30,10 +29,11 @@ from windrow.engine.fetchers.message import (
     Visited,
     WalkOrigin,
 )
-from windrow.engine.ledger import lease
+from windrow.engine.heartbeat import Heartbeat, board
 from windrow.engine.listed.connection_pool import HostQueue
 from windrow.engine.steps import settled_pages
 from windrow.engine.steps.worker import AnyJob, JobRunner, WorkerConfig
+from windrow.ledger import sessions
 
 Serve = Callable[[str], bytes]
 """Returns the answer, head and body, to who asks for a path."""
@@ -170,7 +170,7 @@ def local_sessions(serve: Serve = nobody) -> Iterator[None]:
         mock.patch.object(session, "Pool", _LocalPool),
         mock.patch.object(session, "warm_up"),
         mock.patch.object(time, "monotonic", _stopped_clock),
-        mock.patch.object(lease, "LENGTH", timedelta(days=365)),  # it goes by the time of day, and is kept by beats
+        mock.patch.object(sessions, "LENGTH", timedelta(days=365)),  # it goes by the time of day, and is kept by beats
         mock.patch.object(settled_pages, "SECONDS", math.inf),  # it has the clock from when it was loaded
     ):
         yield

@@ -29,7 +29,7 @@ from typing import NamedTuple
 from benchmarks.comparison import Comparison
 from benchmarks.memory import Watch
 from windrow.digest import number
-from windrow.engine.ledger import Ledger
+from windrow.ledger import Ledger
 from windrow.model import ArchivePlace, FoundUrl, KeptResponse, Visit
 
 ADDRESSES = int(os.environ.get("WINDROW_FRONTIER", "10000000"))

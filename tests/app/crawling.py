@@ -10,8 +10,8 @@ from pathlib import Path
 
 from windrow.collections.pages.adapter.crawler_books import CrawlerBooks
 from windrow.digest import number
-from windrow.engine.ledger import Ledger
 from windrow.formats.url import parts
+from windrow.ledger import Ledger
 from windrow.model import ArchivePlace, FoundUrl, KeptResponse, Visit
 from windrow.reasons import Reason
 

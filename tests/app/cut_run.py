@@ -13,7 +13,7 @@ from windrow.app import Windrow
 from windrow.contract import Derive, Settle
 from windrow.engine import session
 from windrow.engine.run import HarvestRun
-from windrow.engine.steps import deriving, settled_pages, settling
+from windrow.engine.steps import settled_pages, settling, stepping
 
 
 def main(root: Path, collection: str, point: str, name: str) -> None:
@@ -29,7 +29,7 @@ def main(root: Path, collection: str, point: str, name: str) -> None:
 
     def before_deriving(run: HarvestRun, step: Any) -> None:
         end(run)
-        deriving.derive_step(run, step)
+        stepping.derive_step(run, step)
 
     def amid(work: settling.Settling, page: list[settled_pages.SettledVisit], upto: int) -> None:
         settle_page(work, page, upto)

@@ -11,15 +11,15 @@ import pytest
 
 from tests.collections.pages.database.chronicle import URLS, Event, tell
 from tests.crash.place import finish, make
-from windrow.adapter import SourceChange, Window
+from windrow.adapters.adapter import SourceChange, Window
 from windrow.app.changes import atom, changes, html
 from windrow.collections.pages.adapter.changes import turns
 from windrow.collections.pages.database.page_versions import timelines
 from windrow.collections.pages.database.store import SummaryStore
 from windrow.config import load
 from windrow.demo.partner import drop
-from windrow.engine.ledger import Ledger
 from windrow.errors import UsageError
+from windrow.ledger import Ledger
 
 AT = datetime(2026, 11, 21, 10, tzinfo=UTC)
 CHANGE = SourceChange(

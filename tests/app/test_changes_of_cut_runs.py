@@ -13,7 +13,7 @@ import pytest
 from tests import programs
 from tests.collections.events.place import Site, calendar, event
 from windrow.app import Windrow
-from windrow.engine.ledger import Ledger
+from windrow.ledger import Ledger
 
 DAY = ":20990115T150000Z"
 NAMES = ("a", "b", "c", "d")

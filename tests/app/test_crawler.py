@@ -22,14 +22,14 @@ from hypothesis import strategies as st
 from tests.app.crawling import Crawl
 from tests.engine import strolling
 from tests.engine.visited import Visits, summarise
+from windrow.clock import parse
 from windrow.collections.pages.adapter.crawler_books import CrawlerBooks, check_crawler
 from windrow.collections.pages.books import crawl_uuid
 from windrow.digest import number
-from windrow.engine.ledger import Ledger
-from windrow.engine.ledger.moment import parse
 from windrow.engine.run import Harvest
 from windrow.engine.session import Session, SessionSettings
 from windrow.formats.url import parts
+from windrow.ledger import Ledger
 from windrow.model import Allowed, Limits, Site, Source
 
 HERE = Path(__file__).parents[2]

@@ -20,8 +20,8 @@ from windrow.collections.papers.database.index import CatalogueIndex
 from windrow.collections.papers.database.store import PaperStore, RowBook
 from windrow.collections.papers.database.wide import SqliteTable
 from windrow.contract.registry import adapter
-from windrow.engine.ledger import Ledger
 from windrow.errors import WindrowError
+from windrow.ledger import Ledger
 from windrow.stores.documents import SqliteDocuments
 from windrow.stores.index.fulltext_index import IndexManifest
 from windrow.stores.late_visits import LateVisitStore

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from windrow.adapter import Message, SearchAnswer, SearchResult
+from windrow.adapters.adapter import Message, SearchAnswer, SearchResult
 from windrow.app import search as together
 from windrow.errors import UsageError, WindrowError
 

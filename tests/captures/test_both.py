@@ -8,14 +8,14 @@ import pytest
 from tests.captures.quotes import CRAWLED, PAGES, harvest_pages, setup_of
 from tests.captures.titles import COLLECTION, LINK
 from tests.toy_collection.site import Site, page
+from windrow.adapters.records import RecordAdapter
 from windrow.config import load
 from windrow.contract import Captures, FollowResult, Observation, Offering, Request, Requests, Skip, observed
 from windrow.engine.check import Fault, check_archive, check_index, check_standing
-from windrow.engine.ledger import Ledger
 from windrow.engine.progress import Progress
 from windrow.engine.session import Session
+from windrow.ledger import Ledger
 from windrow.reasons import Reason
-from windrow.record_adapter import RecordAdapter
 from windrow.settings.configuration import Configuration
 from windrow.settings.setting import ASKED, CAPTURED, store_of
 

@@ -4,7 +4,7 @@ import pytest
 
 from tests.captures.quotes import ADAPTER, configured, run, run_pages, run_quotes
 from tests.toy_collection.site import Site, page
-from windrow.engine.ledger import Ledger
+from windrow.ledger import Ledger
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ from tests.captures.quotes import ADAPTER, CRAWLED, opened, run_quotes, setup_of
 from tests.toy_collection.site import page
 from windrow.app.check import take_down
 from windrow.engine.check import Fault, check_archive
-from windrow.engine.ledger import Ledger
+from windrow.ledger import Ledger
 from windrow.reasons import Reason
 
 ORIGIN = "http://press.example"

@@ -10,7 +10,7 @@ from tests.toy_collection.site import Site, page
 from windrow.app.check import take_down
 from windrow.collections.pages.adapter import ADAPTER as PAGES
 from windrow.engine.check import Fault, check_archive, check_index, check_standing
-from windrow.engine.ledger import Ledger
+from windrow.ledger import Ledger
 
 SECRET = "xylophone"
 

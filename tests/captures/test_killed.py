@@ -5,7 +5,7 @@ from tests.captures.quotes import ADAPTER, configured, opened, run_pages
 from tests.requests.killed import killed_at_each_kind
 from tests.toy_collection.site import Site, page
 from windrow.engine.check import Fault, check_archive
-from windrow.engine.ledger import Ledger
+from windrow.ledger import Ledger
 
 
 def told(workspace):

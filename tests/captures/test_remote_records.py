@@ -17,8 +17,7 @@ from tests.servers.s3 import KEY
 from tests.waiting import PATIENCE
 from windrow.contract.discoveries import inputs
 from windrow.engine.captures import remote_records
-from windrow.engine.captures.growing_record import GrowingRecord
-from windrow.engine.captures.remote_records import FAILURES, RemoteRecords
+from windrow.engine.captures.remote_records import FAILURES, GrowingRecord, RemoteRecords
 from windrow.errors import ConfigError, TerminalFailure
 from windrow.model import CdxLine, Reading, Secret, Site, Source
 from windrow.reasons import Reason

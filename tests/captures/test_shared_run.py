@@ -10,8 +10,8 @@ from tests.captures.titles import ADAPTER, COLLECTION
 from tests.toy_collection.site import Site, page
 from windrow.config import load
 from windrow.engine.check import Fault, check_archive, check_index, check_standing
-from windrow.engine.ledger import Ledger
 from windrow.engine.session import Session
+from windrow.ledger import Ledger
 
 DELAY = 0.3
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
+from windrow.adapters.records import RecordAdapter
 from windrow.contract import Answer, Collection, FollowResult, Observation, Request, Requests, Settle, Task
 from windrow.model import Source
-from windrow.record_adapter import RecordAdapter
 from windrow.settings.configuration import Configuration
 from windrow.settings.setting import ASKED, store_of
 

@@ -13,8 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from windrow.engine.ledger import database
-from windrow.engine.ledger.database import migrations
+from windrow.ledger import database
+from windrow.ledger.database import migrations
 
 KEY = "SHA256:" + "A" * 43
 

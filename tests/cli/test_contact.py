@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from contextlib import closing
 
-from windrow.engine.ledger import Ledger
+from windrow.ledger import Ledger
 
 SOURCE = """
 [source.council]

@@ -18,7 +18,7 @@ from tools.command import MESSAGES, shape, verbs
 
 from tests.house.tree import at, nodes, python
 from windrow import errors
-from windrow.adapter import Part
+from windrow.adapters.adapter import Part
 from windrow.cli.verb import DOCS, EXITS, Branch
 from windrow.contract.registry import collection, installed, names
 from windrow.settings.configuration import Configuration
@@ -99,7 +99,7 @@ FORWARDED = {
     "src/windrow/cli/trial.py type(part).__name__.lower()",
     "src/windrow/cli/verb.py kind",
     "src/windrow/cli/why.py *message[:2]",
-    "src/windrow/record_adapter.py *one[1:]",  # what `WaitTold` names
+    "src/windrow/adapters/records.py *one[1:]",  # what `WaitTold` names
 }
 """Messages whose type is not written where they are made, but where what is handed on is: all of these are looked at."""
 

@@ -183,7 +183,7 @@ import sys
 from tests.crash.deadly import kill_at
 from windrow.collections.pages.adapter import verbs as forget
 from windrow.engine import takedown
-from windrow.engine.ledger.takedowns import TakedownWriter
+from windrow.ledger.takedowns import TakedownWriter
 from windrow.archive import erase
 from windrow.cli import main
 kill_at(int(sys.argv[1]), (

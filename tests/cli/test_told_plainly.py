@@ -11,7 +11,7 @@ import pytest
 
 from tests.collections.events.place import calendar, configured, event, serving
 from tests.waiting import PATIENCE
-from windrow.record_changes import difference
+from windrow.adapters.record_changes import difference
 
 MEETING = ";TZID=America/New_York:20270115T100000"
 

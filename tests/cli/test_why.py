@@ -11,7 +11,7 @@ from tools.command import MESSAGES, shape
 from tests.cli.conftest import put
 from windrow.archive import open_capture
 from windrow.demo.partner import drop, pack, specimens
-from windrow.engine.ledger import Ledger
+from windrow.ledger import Ledger
 from windrow.model import ArchivePlace
 from windrow.reasons import Reason
 

@@ -18,7 +18,7 @@ from windrow.app.check import check
 from windrow.config import load
 from windrow.demo.partner import drop, pack
 from windrow.engine.check import Fault
-from windrow.engine.ledger import Ledger
+from windrow.ledger import Ledger
 
 TOML = """
 name = "crash"

@@ -13,7 +13,7 @@ from typing import Any, NoReturn
 
 from tests.engine.roaming import LIMITS, ROAM, source
 from windrow.collections.pages.collection import CRAWL
-from windrow.engine.fetchers import heartbeat
+from windrow.engine import heartbeat
 from windrow.engine.run import Harvest
 from windrow.engine.session import Session, SessionSettings
 

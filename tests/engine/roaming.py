@@ -12,9 +12,9 @@ from typing import Any
 from windrow.collections.pages.collection import CRAWL
 from windrow.contract import Collection
 from windrow.engine.check import check_archive, check_index, check_standing
-from windrow.engine.ledger import Ledger
 from windrow.engine.run import Harvest
 from windrow.engine.session import Session, SessionSettings
+from windrow.ledger import Ledger
 from windrow.model import Limits, Site, Source
 from windrow.politeness.guard import read_allowed
 

@@ -17,7 +17,7 @@ from windrow.archive import open_capture
 from windrow.digest import digest
 from windrow.engine.check import check_archive, check_index, check_standing
 from windrow.engine.crawl.walk import RecentUrls
-from windrow.engine.ledger import Ledger
+from windrow.ledger import Ledger
 from windrow.model import ArchivePlace
 
 PAGES = 60

@@ -9,10 +9,10 @@ import pytest
 
 from tests.engine.toy import TOY
 from windrow.contract import Derive
-from windrow.engine.ledger import Ledger
 from windrow.engine.run import Derived, Harvest
 from windrow.engine.session import Session, SessionSettings
 from windrow.errors import StoreError
+from windrow.ledger import Ledger
 from windrow.model import Limits
 from windrow.reasons import Reason
 

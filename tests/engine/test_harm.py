@@ -16,8 +16,8 @@ from tests.engine.harming import harm
 from tests.engine.roaming import faults, told
 from tests.servers.hostile import BAD, GOOD, answer, answering
 from tests.waiting import PATIENCE, until
-from windrow.engine.fetchers import heartbeat
-from windrow.engine.fetchers.heartbeat import Heartbeat, Overdue
+from windrow.engine import heartbeat
+from windrow.engine.heartbeat import Heartbeat, Overdue
 
 HERE = Path(__file__).parents[2]
 PAGES = 30

@@ -8,8 +8,8 @@ import pytest
 
 from tests.engine.roaming import change, faults, roam, source, told
 from tests.servers.hostile import BAD, GOOD, answer, answering
-from windrow.engine.crawl.redirect_chains import ENDLESS_REDIRECTS, HOPS
-from windrow.engine.ledger import Ledger
+from windrow.engine.crawl.asking import ENDLESS_REDIRECTS, HOPS
+from windrow.ledger import Ledger
 
 PAGES = 20
 

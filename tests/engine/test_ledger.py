@@ -6,10 +6,10 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from tests import programs
-from windrow.engine.ledger import Lease, Ledger, database
-from windrow.engine.ledger.database import migrations, queries
-from windrow.engine.ledger.facts import batches, facts
 from windrow.errors import LedgerError, Locked
+from windrow.ledger import Lease, Ledger, database
+from windrow.ledger.database import migrations, queries
+from windrow.ledger.facts import batches, facts
 from windrow.ledger_facts import FetchBegun, FetchEnded, ItemMade, Moved, SessionOpened
 from windrow.model import ArchivePlace, Fetched, FoundUrl, KeptResponse, Status, Visit
 
@@ -69,7 +69,7 @@ ALTER TABLE session ADD COLUMN noted INTEGER NOT NULL DEFAULT 0;
 KILLED = """
 import os, signal, sys
 from pathlib import Path
-from windrow.engine.ledger import Ledger, database
+from windrow.ledger import Ledger, database
 connect, known = database.sqlite3.connect, database.migrations()
 def deadly(*args, **more):
     link = connect(*args, **more)

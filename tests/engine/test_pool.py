@@ -15,7 +15,7 @@ import pytest
 from tests.engine.toy import TOY
 from windrow.archive import ArchiveWriter, CaptureSink
 from windrow.engine.fetchers.message import Job
-from windrow.engine.reading_clock import ASLEEP
+from windrow.engine.heartbeat import ASLEEP
 from windrow.engine.runtime import CONTEXT
 from windrow.engine.steps.pool import Pool
 from windrow.engine.steps.worker import Outbox, WorkerConfig, received

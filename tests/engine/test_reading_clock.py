@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from windrow.engine import reading_clock
-from windrow.engine.reading_clock import ReadingClock
+from windrow.engine import heartbeat
+from windrow.engine.heartbeat import ReadingClock
 
 
 @pytest.mark.parametrize(
@@ -23,10 +23,10 @@ def test_a_process_sleeps_that_takes_hardly_any_cpu_time(
     monkeypatch: pytest.MonkeyPatch, share: float, step: float, asleep: float
 ) -> None:
     moment = [0.0]
-    monkeypatch.setattr(reading_clock.time, "monotonic", lambda: moment[0])
+    monkeypatch.setattr(heartbeat.time, "monotonic", lambda: moment[0])
     # Its turns are of 30 ms each, however large its share.
     turns = 0.03 / share if share else 1.0
-    monkeypatch.setattr(reading_clock, "cpu_time", lambda _: 0.03 * (moment[0] // turns) if share else 0.0)
+    monkeypatch.setattr(heartbeat, "cpu_time", lambda _: 0.03 * (moment[0] // turns) if share else 0.0)
     clock = ReadingClock()
     clock.look(1, 7)
     for _ in range(round(60 / step)):

@@ -6,11 +6,11 @@ from pathlib import Path
 import pytest
 
 from windrow.app.status import holder as running
-from windrow.engine.ledger import Lease, Ledger
-from windrow.engine.ledger.lease import holder
-from windrow.engine.release import release, released
+from windrow.engine.run import release, released
 from windrow.engine.session import Session, SessionSettings
 from windrow.errors import StoreError
+from windrow.ledger import Lease, Ledger
+from windrow.ledger.sessions import holder
 from windrow.model import Limits
 
 

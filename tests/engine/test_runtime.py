@@ -24,7 +24,7 @@ def test_what_processes_are_forked_from_loads_neither_the_ledger_nor_what_looks_
     script = f"import sys, {', '.join(runtime.PRELOADED)}; print(*sys.modules)"
     loaded = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout.split()
     assert set(runtime.PRELOADED) <= set(loaded)
-    for name in ("windrow.engine.ledger", "windrow.engine.captures", "importlib.metadata"):
+    for name in ("windrow.ledger", "windrow.engine.captures", "importlib.metadata"):
         assert [one for one in loaded if one.startswith(name)] == []
 
 

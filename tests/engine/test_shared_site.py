@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from windrow.digest import number
-from windrow.engine.ledger import Ledger
+from windrow.ledger import Ledger
 from windrow.model import ArchivePlace, FoundUrl, HttpRequest, KeptResponse, Visit
 
 ORIGIN = "https://example.org"

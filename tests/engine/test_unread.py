@@ -17,13 +17,12 @@ from tests.engine.unsteady import follow_unsteadily, note, note_address, note_un
 from tests.engine.unsteady import unread as no_step_reads
 from tests.engine.visited import Visits, summarise
 from tests.requests.workshop import Server, Workshop, collection, documents, send_form
+from windrow.clock import now, spell
 from windrow.contract import Collection, Settle
-from windrow.engine.clock import now
-from windrow.engine.ledger import Ledger
-from windrow.engine.ledger.moment import spell
 from windrow.engine.operator import choose, choose_for, retry
 from windrow.engine.steps.unread import UnreadCount, count_unread
 from windrow.errors import ReaderFailed
+from windrow.ledger import Ledger
 from windrow.model import Limits
 from windrow.reasons import Reason
 

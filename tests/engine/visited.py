@@ -12,10 +12,10 @@ from windrow.archive import ArchiveWriter, CaptureSink
 from windrow.collections.pages.database.store import SummaryStore
 from windrow.contract import Collection
 from windrow.digest import digest, number
-from windrow.engine.ledger import LedgerWriter
 from windrow.engine.run import Harvest
 from windrow.engine.session import Session, SessionSettings
 from windrow.formats.url import parts
+from windrow.ledger import LedgerWriter
 from windrow.model import FetchRequest, FoundUrl, KeptResponse, KnownCapture, Limits, Visit
 from windrow.reasons import Reason
 

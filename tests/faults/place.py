@@ -18,9 +18,9 @@ from windrow.collections.drops.collection import COLLECTION
 from windrow.collections.drops.phase import PHASES
 from windrow.demo.partner import drop
 from windrow.engine.check import Fault
-from windrow.engine.ledger import Ledger
 from windrow.engine.operator import choose, retry
 from windrow.errors import WindrowError
+from windrow.ledger import Ledger
 from windrow.model import Site, Status
 
 DAY = "2026-01-12"

@@ -10,7 +10,7 @@ import pytest
 from tests.faults.place import DAY, put
 from windrow.demo.partner import drop, pack, specimens
 from windrow.engine.check import Fault, check_archive
-from windrow.engine.ledger import Ledger
+from windrow.ledger import Ledger
 
 XML = f"H.{DAY}.1.specimen.impc.xml"
 GOOD = specimens("H", 1, 3)

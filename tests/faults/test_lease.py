@@ -12,12 +12,12 @@ from tests.clock import Clock, pass_time
 from tests.faults.place import DAY, put
 from tests.faults.server import rogue
 from tests.waiting import PATIENCE, until
+from windrow import clock
 from windrow.cli import main
 from windrow.demo.partner import drop
-from windrow.engine import clock
-from windrow.engine.ledger import Lease, Ledger, moment
-from windrow.engine.ledger.lease import LENGTH
 from windrow.errors import Locked
+from windrow.ledger import Lease, Ledger
+from windrow.ledger.sessions import LENGTH
 from windrow.model import Status
 
 NAME, CONTENT = drop("H", DAY, 5)
@@ -62,7 +62,7 @@ def test_the_lease_of_a_machine_that_crashed_expires(place):
     went = made.run()
     assert went.code == 5
     assert "elsewhere" in str(went.error)
-    assert moment.spell(at + left - LENGTH) in str(went.error)
+    assert clock.spell(at + left - LENGTH) in str(went.error)
     pass_time(left.total_seconds())
     assert made.run().code == 0
     made.whole(good)
@@ -74,7 +74,7 @@ def with_lease(made, holder, since, until):
     with ledger.writing():
         ledger.database.connection.execute(
             "UPDATE lease SET holder = ?, since = ?, expires = ? WHERE token = ?",
-            (holder, moment.spell(since), moment.spell(until), lease.token),
+            (holder, clock.spell(since), clock.spell(until), lease.token),
         )
     ledger.close()
 

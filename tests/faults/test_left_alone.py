@@ -12,7 +12,7 @@ import pytest
 
 from tests.faults.place import DAY
 from windrow.demo.partner import drop
-from windrow.engine.ledger import Ledger
+from windrow.ledger import Ledger
 
 NAME, CONTENT = drop("H", DAY, 5)
 KEY = f"add/{NAME}"

@@ -6,8 +6,8 @@ from tests.faults.place import DAY, put
 from windrow.app.question import decide
 from windrow.app.workspace import Windrow
 from windrow.demo.partner import drop, pack, specimens
-from windrow.engine.ledger import Ledger
 from windrow.errors import UsageError
+from windrow.ledger import Ledger
 
 NAME, CONTENT = drop("H", DAY, 5)
 KEY = f"add/{NAME}"

@@ -6,11 +6,11 @@ from tests.faults.place import DAY, put
 from tests.faults.server import rogue
 from windrow.app.workspace import Windrow
 from windrow.cli.status import meaning
+from windrow.clock import now
 from windrow.collections.drops.collection import COLLECTION
 from windrow.demo.partner import drop, pack, specimens
-from windrow.engine.clock import now
-from windrow.engine.ledger import Ledger
 from windrow.engine.listed.rest import SESSIONS, divide, resting
+from windrow.ledger import Ledger
 
 NAME, CONTENT = drop("H", DAY, 5)
 KEY = f"add/{NAME}"

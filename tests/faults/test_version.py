@@ -16,7 +16,7 @@ from tests.faults.place import DAY
 from tests.servers.script import listening
 from windrow.demo.partner import drop
 from windrow.digest import digest
-from windrow.engine.indexing import index_name
+from windrow.engine.check import index_name
 
 CUT = 1_500_000
 

@@ -6,8 +6,8 @@ import pytest
 
 from tests.crash.place import finish, make
 from windrow.collections.drops.phase import phase
-from windrow.engine.ledger import Ledger
-from windrow.engine.ledger.facts import facts
+from windrow.ledger import Ledger
+from windrow.ledger.facts import facts
 from windrow.ledger_facts import FetchBegun, Listed, Moved, TaskClosed, TaskOpened
 from windrow.model import Status
 

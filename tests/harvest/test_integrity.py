@@ -7,7 +7,7 @@ from tests.faults.place import DAY, put
 from windrow.app.question import decide
 from windrow.app.workspace import Windrow
 from windrow.demo.partner import pack, specimens
-from windrow.engine.ledger import Ledger
+from windrow.ledger import Ledger
 
 NAMESPACE = "http://www.mousephenotype.org/dcc/exportlibrary/external/impress"
 SAMPLE = "xmlvalidation_IMPC_CAL_001"

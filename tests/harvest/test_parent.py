@@ -9,7 +9,7 @@ from windrow.app.question import decide
 from windrow.app.workspace import Windrow
 from windrow.collections.drops.phase import parent
 from windrow.demo.partner import drop, experiments, pack, specimens
-from windrow.engine.ledger import Ledger
+from windrow.ledger import Ledger
 from windrow.model import Status
 
 

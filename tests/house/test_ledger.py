@@ -10,17 +10,17 @@ from pathlib import Path
 
 import pytest
 
-from windrow.engine.ledger.database import queries
+from windrow.ledger.database import queries
 
 from .tree import ROOT, at, nodes, python
 
-INSIDE = {"windrow.engine.ledger.database", "windrow.engine.ledger.batch"}
+INSIDE = {"windrow.ledger.database", "windrow.ledger.batch"}
 """Modules that only the ledger's own import; `schema` and `newest_schema` tell others the number of the last migration."""
 
 STATEMENT = re.compile(r"\b(SELECT|INSERT INTO|DELETE FROM|UPDATE)\b[^a-z]+\w")
-PACKAGE = ROOT / "src" / "windrow" / "engine" / "ledger"
+PACKAGE = ROOT / "src" / "windrow" / "ledger"
 
-OWN_DATABASE = {"indexing.py"}
+OWN_DATABASE = {"check.py"}
 """Modules of the engine that sort in a database of their own, which lives as long as the call."""
 
 

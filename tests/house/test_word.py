@@ -29,7 +29,7 @@ LOOPS = (
     "src/windrow/engine/crawl/walk.py",
     "src/windrow/engine/captures/rules.py",
     "src/windrow/contract/registry.py",
-    "src/windrow/engine/release.py",
+    "src/windrow/engine/run.py",
 )
 """Where the failure of one document, package or part that is given back, whatever it is, must not end the rest."""
 

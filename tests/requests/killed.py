@@ -25,7 +25,7 @@ from typing import Any, ClassVar
 
 from tests.waiting import PATIENCE
 from windrow.engine import runtime
-from windrow.engine.ledger import database
+from windrow.ledger import database
 from windrow.stores import sqlite
 
 WRITES = re.compile(r"\b(?:INTO|UPDATE(?: OR \w+)?|DELETE FROM) (?!SET\b)(\w+)")

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from tests.requests.glossary import setup_of
 from tests.requests.workshop import SERVICE, Workshop, collection, documents, send_parts, told
-from windrow.adapter import Window
+from windrow.adapters.adapter import Window
 from windrow.app.changes import since_window
 from windrow.contract import Ask, DocumentPart, Observation, Observed, Waits
 from windrow.engine.progress import Progress

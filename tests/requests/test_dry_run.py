@@ -5,7 +5,7 @@ import pytest
 from tests.requests.glossary import COLLECTION, configured, run
 from tests.toy_collection.server import Glossary
 from windrow.app.schedule import FetchBounds, preview, span
-from windrow.engine.ledger import Ledger
+from windrow.ledger import Ledger
 
 
 @pytest.fixture

@@ -8,12 +8,12 @@ from tests.clock import pass_time
 from tests.requests.glossary import COLLECTION, configured, setup_of
 from tests.requests.glossary import run as run_toy
 from tests.toy_collection.server import Glossary
+from windrow.adapters.records import RecordAdapter
 from windrow.app.check import take_down
 from windrow.contract import Observation, Request, Requests, Settle, Skip
 from windrow.engine.progress import Progress
 from windrow.engine.session import Session
 from windrow.reasons import Reason
-from windrow.record_adapter import RecordAdapter
 
 
 def begin(source, learned):

@@ -4,9 +4,9 @@ from dataclasses import replace
 
 from tests.requests.glossary import COLLECTION, configured, opened, run, setup_of
 from tests.toy_collection.server import Glossary
+from windrow.adapters.records import RecordAdapter
 from windrow.contract import Observation, Settle, Task
 from windrow.engine.progress import Progress
-from windrow.record_adapter import RecordAdapter
 
 
 def named(task: Task) -> list[Observation]:

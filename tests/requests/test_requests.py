@@ -6,7 +6,7 @@ from tests.clock import pass_time
 from tests.requests.glossary import ADAPTER, NAMING, configured, opened, run
 from tests.requests.killed import killed_at_each_kind
 from tests.toy_collection.server import Glossary
-from windrow.engine.ledger import Ledger
+from windrow.ledger import Ledger
 
 
 @pytest.fixture

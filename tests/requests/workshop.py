@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from tests.requests.glossary import setup_of
+from windrow.adapters.records import RecordAdapter
 from windrow.config import load
 from windrow.contract import (
     Answer,
@@ -27,11 +28,10 @@ from windrow.contract import (
     Settle,
     Task,
 )
-from windrow.engine.ledger import Ledger
 from windrow.engine.progress import Progress
 from windrow.engine.session import Session
+from windrow.ledger import Ledger
 from windrow.model import Source
-from windrow.record_adapter import RecordAdapter
 from windrow.settings.configuration import Configuration, Service
 from windrow.settings.kinds import OPEN, SECRET
 from windrow.settings.setting import ASKED, Setting, store_of

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from windrow.adapters.record_changes import content, difference
 from windrow.contract import Observation, Observed, Skip
 from windrow.reasons import Reason
-from windrow.record_changes import content, difference
 from windrow.stores.records import RecordStore
 
 BEGIN = datetime(2026, 11, 1, tzinfo=UTC)

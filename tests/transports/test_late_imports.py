@@ -9,7 +9,7 @@ from windrow.engine.runtime import PRELOADED, TRANSPORT_MODULES
 BLOCKED = """
 import sys
 sys.modules["asyncssh"] = None
-import windrow.engine.fetchers.fetcher, windrow.engine.sample, windrow.record_adapter, windrow.cli.run
+import windrow.engine.fetchers.fetcher, windrow.engine.sample, windrow.adapters.records, windrow.cli.run
 from windrow.transports.registry import TRANSPORTS
 print(sorted(name for one in TRANSPORTS for name in one.schemes), "aiohttp" in sys.modules)
 """

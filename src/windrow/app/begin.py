@@ -17,9 +17,9 @@ from windrow.app.export import forms
 from windrow.config import default_toml, load
 from windrow.config.workspace import FOLDER, MAIN
 from windrow.contract import registry
-from windrow.engine.ledger import Ledger
-from windrow.engine.ledger.database import newest_schema, schema
 from windrow.errors import ConfigError, UsageError, WindrowError
+from windrow.ledger import Ledger
+from windrow.ledger.database import newest_schema, schema
 from windrow.settings.setting import WORKSPACE
 
 _SECRET = re.compile(r"^[^/?#]*//[^/?#]*:[^/?#]*@")

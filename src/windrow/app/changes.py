@@ -13,14 +13,14 @@ from html import escape
 from itertools import islice
 from uuid import NAMESPACE_URL, uuid5
 
-from windrow.adapter import CHANGED, GONE, NEW, Compared, SourceChange, Window, harvested_collections
+from windrow.adapters.adapter import CHANGED, GONE, NEW, Compared, SourceChange, Window, harvested_collections
 from windrow.app.summary import WhatWasRead
 from windrow.config import Workspace
 from windrow.contract.registry import capable, collection, installed
-from windrow.engine.ledger import Ledger
 from windrow.engine.requests.origin_rules import walked
 from windrow.errors import UsageError, WindrowError
 from windrow.formats.text import counted
+from windrow.ledger import Ledger
 
 MOST = 1_000
 """Changes of one session that are handed on with its summary."""

@@ -8,16 +8,16 @@ from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
-from windrow.adapter import TakedownEstimate, harvested_collections
+from windrow.adapters.adapter import TakedownEstimate, harvested_collections
 from windrow.app.status import holder
 from windrow.config import Workspace
 from windrow.contract import registry
 from windrow.contract.registry import capable
 from windrow.engine.check import Fault, check_archive, check_index, check_standing
-from windrow.engine.ledger import Ledger
 from windrow.engine.session import Session, SessionSettings
 from windrow.engine.takedown import CollectionStores, TakedownResult, TakedownTarget, lift, take_down_targets
 from windrow.errors import Locked, UsageError
+from windrow.ledger import Ledger
 
 
 @dataclass

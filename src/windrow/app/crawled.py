@@ -8,12 +8,12 @@ from datetime import UTC, datetime
 from functools import lru_cache
 from typing import NamedTuple
 
+from windrow.clock import now
 from windrow.contract import CAPTURED, NOT_MODIFIED
 from windrow.contract.registry import collection, installed
-from windrow.engine.clock import now
-from windrow.engine.ledger import Ledger
-from windrow.engine.ledger.attempts import AttemptCount
 from windrow.engine.requests.origin_rules import walked
+from windrow.ledger import Ledger
+from windrow.ledger.attempts import AttemptCount
 from windrow.reasons import Reason
 
 UNASKED = frozenset(

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Container
 from typing import TextIO
 
-from windrow.adapter import Export, harvested_collections
+from windrow.adapters.adapter import Export, harvested_collections
 from windrow.config import Workspace
 from windrow.contract.registry import capable
-from windrow.engine.indexing import lines
-from windrow.engine.ledger import Ledger
+from windrow.engine.check import lines
 from windrow.errors import UsageError
+from windrow.ledger import Ledger
 
 
 def captures(workspace: Workspace, form: str, out: TextIO) -> int:

@@ -6,7 +6,7 @@ import tempfile
 from dataclasses import replace
 from pathlib import Path
 
-from windrow.adapter import refuse_without_contact
+from windrow.adapters.adapter import refuse_without_contact
 from windrow.config import Workspace
 from windrow.content import Extract, extract
 from windrow.errors import UsageError

@@ -10,11 +10,11 @@ from windrow.app.summary import phase_name
 from windrow.config import Workspace
 from windrow.contract import Listing, registry
 from windrow.contract.registry import capable, installed, phases
-from windrow.engine.ledger import Ledger
-from windrow.engine.ledger.items import ItemKey
 from windrow.engine.operator import ACTS, CANCEL, Chosen, choose, choose_for
 from windrow.engine.requests.origin_rules import walked
 from windrow.errors import UsageError
+from windrow.ledger import Ledger
+from windrow.ledger.items import ItemKey
 from windrow.model import Status
 from windrow.reasons import Reason
 

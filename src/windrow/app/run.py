@@ -25,8 +25,7 @@ from windrow.contract.registry import adapter, capable, collection, installed, p
 from windrow.contract.registry import names as collection_names
 from windrow.contract.registry import names as known_names
 from windrow.engine.progress import Progress
-from windrow.engine.release import release
-from windrow.engine.run import Harvest, WarcFile
+from windrow.engine.run import Harvest, WarcFile, release
 from windrow.engine.session import Session, SessionSettings
 from windrow.errors import ArchiveError, ConfigError, Stopped, UsageError
 from windrow.formats.text import message

@@ -10,11 +10,8 @@ from itertools import chain
 from typing import NamedTuple
 
 from windrow.app.crawled import due, following
+from windrow.clock import now
 from windrow.contract import Collection, Crawl, ItemStep, State
-from windrow.engine.clock import now
-from windrow.engine.ledger import Ledger
-from windrow.engine.ledger.attempts import SourceRecord
-from windrow.engine.ledger.listings import WaitingOffer
 from windrow.engine.listed import rest
 from windrow.engine.listed.rest import AGAIN
 from windrow.engine.requests.answers import begin
@@ -22,6 +19,9 @@ from windrow.engine.requests.origin_rules import walked
 from windrow.engine.run import Harvest, WarcFile
 from windrow.engine.runtime import signals_to
 from windrow.errors import UsageError, WindrowError
+from windrow.ledger import Ledger
+from windrow.ledger.attempts import SourceRecord
+from windrow.ledger.listings import WaitingOffer
 from windrow.model import FoundUrl, OfferingHost, Source, Status
 from windrow.reasons import Reason
 

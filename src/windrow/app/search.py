@@ -6,10 +6,10 @@ from collections.abc import Collection as Names
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from windrow.adapter import SearchAnswer, SearchResult, harvested_collections
+from windrow.adapters.adapter import SearchAnswer, SearchResult, harvested_collections
+from windrow.clock import now
 from windrow.config import Workspace
 from windrow.contract.registry import capable, names
-from windrow.engine.clock import now
 from windrow.errors import UsageError, WindrowError
 from windrow.query import parse
 from windrow.query.likeness import Sought, alike, sought, together

@@ -11,17 +11,16 @@ from typing import NamedTuple
 from windrow.app.changes import was_read
 from windrow.app.crawled import Frontier, frontiers, visits
 from windrow.app.summary import Phases, ReasonCount, SessionSummary, SourceCount, count_reasons, phase_name, summarise
+from windrow.clock import now
 from windrow.config import Workspace
 from windrow.contract.registry import capable, installed
-from windrow.engine.clock import now
-from windrow.engine.crawl.left_out import RuleCount
-from windrow.engine.ledger import Ledger
-from windrow.engine.ledger.lease import is_dead
-from windrow.engine.ledger.sessions import SourceSession
+from windrow.engine.captures.rules import RuleCount
 from windrow.engine.listed.rest import RestingItem, resting
 from windrow.engine.requests.origin_rules import walked
 from windrow.engine.requests.waiting import ServiceWait
 from windrow.engine.steps.unread import UnreadCount, count_unread
+from windrow.ledger import Ledger
+from windrow.ledger.sessions import SourceSession, is_dead
 from windrow.model import Site, Source
 
 HELD = "held"

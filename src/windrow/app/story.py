@@ -6,18 +6,18 @@ from collections.abc import Iterable
 from datetime import datetime
 from typing import NamedTuple
 
-from windrow.adapter import Explanation, harvested_collections
+from windrow.adapters.adapter import Explanation, harvested_collections
 from windrow.app.changes import was_read
 from windrow.app.question import Meaning, Question, clue, is_number
 from windrow.app.summary import SessionSummary, phase_name, summarise
 from windrow.config import Workspace
 from windrow.contract.registry import capable, installed, phases
 from windrow.digest import short
-from windrow.engine.ledger import Ledger
-from windrow.engine.ledger.attempts import AttemptRow
-from windrow.engine.ledger.listings import RefusalRow
 from windrow.engine.requests.origin_rules import walked
 from windrow.errors import UsageError, WindrowError
+from windrow.ledger import Ledger
+from windrow.ledger.attempts import AttemptRow
+from windrow.ledger.listings import RefusalRow
 
 __all__ = ["Event", "Meaning", "Story", "StoryAnswer", "tell"]
 

@@ -8,13 +8,13 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import NamedTuple
 
-from windrow.adapter import CHANGED, GONE, NEW, SourceChange
+from windrow.adapters.adapter import CHANGED, GONE, NEW, SourceChange
 from windrow.app.crawled import OutcomeCount, Visits, attempts, frontiers, visits
-from windrow.engine.crawl.left_out import RuleCount
-from windrow.engine.ledger import Ledger
-from windrow.engine.ledger.items import MoveCount
-from windrow.engine.ledger.listings import RefusalCount
-from windrow.engine.ledger.sessions import TaskRow
+from windrow.engine.captures.rules import RuleCount
+from windrow.ledger import Ledger
+from windrow.ledger.items import MoveCount
+from windrow.ledger.listings import RefusalCount
+from windrow.ledger.sessions import TaskRow
 from windrow.reasons import Reason
 
 Phases = Mapping[str, tuple[str, ...]]

@@ -13,7 +13,7 @@ from windrow.contract.registry import adapter, collection, installed, phases
 from windrow.errors import ConfigError, UsageError
 
 if TYPE_CHECKING:
-    from windrow.adapter import Compared, Part, Replayed, SearchAnswer, SourceChange, TakedownEstimate
+    from windrow.adapters.adapter import Compared, Part, Replayed, SearchAnswer, SourceChange, TakedownEstimate
     from windrow.app.begin import NewCollection, Prepared
     from windrow.app.check import Checkup
     from windrow.app.schedule import Preview
@@ -22,11 +22,11 @@ if TYPE_CHECKING:
     from windrow.app.summary import SessionSummary
     from windrow.config import Workspace
     from windrow.content import Extract
-    from windrow.engine.ledger import Ledger
     from windrow.engine.operator import Chosen
     from windrow.engine.progress import Progress
     from windrow.engine.session import SessionSettings
     from windrow.engine.takedown import TakedownResult
+    from windrow.ledger import Ledger
 
 Names = str | Path | Sequence[str | Path]
 """One name, or several: of sources and collections, or what else a verb takes."""
@@ -153,7 +153,7 @@ class Windrow:
 
     def ledger(self) -> Ledger:
         """Open the ledger; where there is none yet, an empty one in memory."""
-        from windrow.engine.ledger import Ledger
+        from windrow.ledger import Ledger
 
         return Ledger(self.config.ledger if self.config.ledger.exists() else Path(":memory:"))
 
@@ -245,7 +245,7 @@ class Windrow:
         not run any more: the next one tells what both wrote.
         `kind` is new, changed or gone.
         """
-        from windrow.adapter import CHANGED, GONE, NEW, Window
+        from windrow.adapters.adapter import CHANGED, GONE, NEW, Window
         from windrow.app.changes import changes, since_window
         from windrow.app.status import cut_off
 
@@ -334,7 +334,7 @@ class Windrow:
 
     def replay(self, progress: Progress | None = None) -> dict[str, Replayed]:
         """Read every kept capture again with today's readers, and return what came out differently, by collection."""
-        from windrow.adapter import harvested_collections
+        from windrow.adapters.adapter import harvested_collections
         from windrow.engine.progress import Progress
 
         used = harvested_collections(self.config)

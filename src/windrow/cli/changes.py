@@ -12,7 +12,7 @@ from windrow.cli.verb import Voice, clean, option, verb
 from windrow.formats.text import show
 
 if TYPE_CHECKING:
-    from windrow.adapter import Compared, SourceChange
+    from windrow.adapters.adapter import Compared, SourceChange
 
 
 @verb(

@@ -14,7 +14,7 @@ from windrow.errors import UsageError
 from windrow.formats.text import counted, size, table
 
 if TYPE_CHECKING:
-    from windrow.adapter import TakedownEstimate
+    from windrow.adapters.adapter import TakedownEstimate
 
 _SAID = {"retry": ("put back to be fetched or read again", "windrow run"), "cancel": ("ended", "windrow status")}
 

@@ -14,7 +14,7 @@ from windrow.cli.verb import Voice, option, verb
 from windrow.formats.text import apart, size, span, table
 
 if TYPE_CHECKING:
-    from windrow.adapter import Replayed
+    from windrow.adapters.adapter import Replayed
     from windrow.app.schedule import PlannedSource, Preview
     from windrow.app.summary import SessionSummary
     from windrow.settings.setting import Setting

@@ -11,7 +11,7 @@ from windrow.cli.options import kind_names, kinds
 from windrow.cli.verb import Verb, Voice, clean, option, verb
 
 if TYPE_CHECKING:
-    from windrow.adapter import SearchAnswer, SearchResult
+    from windrow.adapters.adapter import SearchAnswer, SearchResult
 
 
 class Words(Verb):

@@ -16,7 +16,7 @@ from windrow.errors import NotAWorkspace
 from windrow.formats.text import counted, show
 
 if TYPE_CHECKING:
-    from windrow.adapter import Part
+    from windrow.adapters.adapter import Part
     from windrow.config import Workspace
 
 
@@ -41,7 +41,7 @@ def try_command(voice: Voice, address: str, kind: str, limit: int) -> int:
     line and column, and records are printed; nothing is written. Without a workspace, the standard's
     own schemas and centres are used. The exit code is 1 where something was refused.
     """
-    from windrow.adapter import Document, Got  # noqa: PLC0415
+    from windrow.adapters.adapter import Document, Got  # noqa: PLC0415
     from windrow.contract.registry import adapter  # noqa: PLC0415
 
     refused = False

@@ -7,11 +7,11 @@ from typing import NamedTuple
 
 from windrow.contract import Collection, State
 from windrow.digest import number
-from windrow.engine.ledger import Lease, Ledger, LedgerWriter
-from windrow.engine.ledger.addresses import ChosenAddress
-from windrow.engine.ledger.lease import holder
-from windrow.engine.ledger.unread import UnreadAddress
 from windrow.engine.requests.origin_rules import walked
+from windrow.ledger import Lease, Ledger, LedgerWriter
+from windrow.ledger.addresses import ChosenAddress
+from windrow.ledger.sessions import holder
+from windrow.ledger.unread import UnreadAddress
 from windrow.model import Finding, Level, Status
 from windrow.reasons import Reason
 

@@ -1,23 +1,24 @@
-"""One run: what its phases share, and what they must do between two batches."""
+"""What the phases of a run share; and giving back what a part of it holds, whatever of that fails."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
+from windrow.clock import now
 from windrow.contract import Collection, Look, Rows, Undecided, Waits
-from windrow.engine.clock import now
 from windrow.engine.fetchers.crew import Crew
 from windrow.engine.fetchers.message import ArchiveSettings
-from windrow.engine.ledger import Lease, Ledger, LedgerWriter
 from windrow.engine.progress import Progress
 from windrow.engine.steps.pool import Pool
 from windrow.errors import Stopped
+from windrow.ledger import Lease, Ledger, LedgerWriter
 from windrow.model import Finding, Item, Level, Limits, Reading, Resource, Source
 from windrow.reasons import Reason
 
@@ -295,3 +296,36 @@ class HarvestRun:
         if reading.reason and not any(one.level is not Level.NOTE for one in findings):
             findings = (*findings, Finding(reading.reason.title().replace("_", ""), reading.reason.meaning))
         writer.items.find(self.session, item, phase, findings)
+
+
+Close = Callable[[], object]
+
+
+def release(parts: Iterable[Close], error: BaseException | None = None) -> None:
+    """Call all of the parts in order; the first error is raised at the end, with the others noted on it.
+
+    With an `error` that is under way nothing is raised, and all are noted on that.
+    """
+    first = error
+    for part in parts:
+        try:
+            part()
+        except BaseException as failure:  # noqa: BLE001 the rest must be given back too
+            if first is None:
+                first = failure
+            else:
+                first.add_note(f"and then: {type(failure).__name__}: {failure}")
+    if error is None and first is not None:
+        raise first
+
+
+@contextmanager
+def released(*parts: Close) -> Iterator[None]:
+    """Call all of the parts when the block ends, however it ends."""
+    try:
+        yield
+    except BaseException as error:
+        release(parts, error)
+        raise
+    else:
+        release(parts)

@@ -13,27 +13,24 @@ from types import FrameType, TracebackType
 from typing import Any, Self
 
 from windrow.archive import alone, mark_ledger, mend, refuse_other_ledger, sweep
+from windrow.clock import now, spell
 from windrow.contract import Check, Collection, Derive, Judge, Listing, Load, Read, Settle, Step, Summarise
 from windrow.digest import digest
-from windrow.engine.clock import now
+from windrow.engine.check import index_archive
 from windrow.engine.fetchers.crew import Crew
 from windrow.engine.fetchers.message import ArchiveSettings
-from windrow.engine.indexing import index_archive
-from windrow.engine.ledger import Lease, Ledger
-from windrow.engine.ledger.lease import holder
-from windrow.engine.ledger.moment import spell
 from windrow.engine.progress import Progress
-from windrow.engine.release import Close, release, released
 from windrow.engine.requests.origin_rules import walked
-from windrow.engine.run import Harvest, HarvestRun, Projection, SessionAnswers
+from windrow.engine.run import Close, Harvest, HarvestRun, Projection, SessionAnswers, release, released
 from windrow.engine.runtime import signals_to, warm_up
-from windrow.engine.steps.deriving import derive_step
 from windrow.engine.steps.loading import load_step
 from windrow.engine.steps.pool import Pool
 from windrow.engine.steps.settling import settle_step
-from windrow.engine.steps.stepping import take_step
+from windrow.engine.steps.stepping import derive_step, take_step
 from windrow.engine.steps.worker import WorkerConfig
 from windrow.errors import Stopped, WindrowError
+from windrow.ledger import Lease, Ledger
+from windrow.ledger.sessions import holder
 from windrow.model import Limits
 from windrow.reasons import Reason
 

@@ -16,16 +16,16 @@ from pathlib import Path
 from typing import NamedTuple
 
 from windrow.archive.erase import ErasedSpan, erase, related
+from windrow.clock import now
 from windrow.digest import number
-from windrow.engine.clock import now
-from windrow.engine.indexing import index_name
-from windrow.engine.ledger import Ledger
-from windrow.engine.ledger.lease import holder
-from windrow.engine.ledger.takedowns import OpenTombstone, TargetCapture
+from windrow.engine.check import index_name
 from windrow.engine.session import Session
 from windrow.errors import ArchiveError
 from windrow.formats.text import counted
 from windrow.formats.url import normalise, parts
+from windrow.ledger import Ledger
+from windrow.ledger.sessions import holder
+from windrow.ledger.takedowns import OpenTombstone, TargetCapture
 from windrow.model import ArchivePlace
 
 

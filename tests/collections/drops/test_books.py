@@ -17,8 +17,8 @@ from windrow.collections.drops.database.projection import grown, projected
 from windrow.collections.drops.database.tracker_tables import NATURAL, TRACKER
 from windrow.collections.drops.phase import phase
 from windrow.collections.drops.settings import Centre
-from windrow.engine.ledger import Ledger
-from windrow.engine.ledger.facts import facts
+from windrow.ledger import Ledger
+from windrow.ledger.facts import facts
 from windrow.model import Fetched, Finding, Level, Member, Offer, Reading, Secret, Site, Source, Status
 from windrow.reasons import Reason
 

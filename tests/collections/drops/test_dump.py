@@ -12,7 +12,7 @@ from tests.collections.drops.test_books import apply, books_at, rows, write
 from windrow.collections.drops.database.books import ProjectionTables
 from windrow.collections.drops.database.dump import dump
 from windrow.collections.drops.database.tracker_tables import NATURAL, TRACKER
-from windrow.engine.ledger import Ledger
+from windrow.ledger import Ledger
 
 KINDS = ("sqlite", "mariadb", "postgresql")
 

@@ -14,7 +14,7 @@ from tests.collections.events.place import ADAPTER, calendar, event, events, log
 from windrow.collections.events.collection import COLLECTION
 from windrow.collections.events.documents import KEYS, LOG_KEYS, NULLABLE
 from windrow.config import load
-from windrow.engine.ledger import Ledger
+from windrow.ledger import Ledger
 
 MOMENT = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ")
 BOMB = b"""<!DOCTYPE r [<!ENTITY a "aaaaaaaaaa"><!ENTITY b "&a;&a;&a;&a;&a;&a;&a;&a;&a;&a;"><!ENTITY c "&b;&b;&b;&b;&b;&b;">]>

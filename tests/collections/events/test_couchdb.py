@@ -11,8 +11,8 @@ from tests.clock import pass_time
 from tests.collections.events.place import ADAPTER, calendar, configured, event, events, logs, run, serving, setup_of
 from tests.servers.pouchdb import NPM, couchdb
 from windrow.collections.events.adapter.databases import opened
-from windrow.engine.ledger import Ledger
 from windrow.engine.progress import Progress
+from windrow.ledger import Ledger
 
 REPLICATE = """
 const PouchDB = require('pouchdb-core').plugin(require('pouchdb-adapter-http')).plugin(require('pouchdb-adapter-memory'))

@@ -18,7 +18,7 @@ from windrow.collections.events.adapter.databases import opened
 from windrow.collections.events.adapter.run_logs import RunLogs
 from windrow.collections.events.collection import COLLECTION
 from windrow.config import load
-from windrow.engine.ledger import Ledger
+from windrow.ledger import Ledger
 
 ROOT = Path(__file__).parents[3]
 OFTEN = 8

@@ -7,10 +7,10 @@ import pytest
 from tests.clock import pass_time
 from tests.collections.events.place import ADAPTER, calendar, configured, event, events, logs, run, serving, setup_of
 from tests.engine.unsteady import unread
-from windrow.adapter import Window
+from windrow.adapters.adapter import Window
 from windrow.collections.events.exports import _span
-from windrow.engine.ledger import Ledger
 from windrow.engine.progress import Progress
+from windrow.ledger import Ledger
 
 ROWS = {"reader": "json", "items": "rows", "fields": {"title": "t", "start": "s", "id": "i"}, "next": "next"}
 DAY = ":20990115T150000Z"

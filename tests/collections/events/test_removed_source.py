@@ -3,8 +3,8 @@
 from tests.clock import pass_time
 from tests.collections.events.place import ADAPTER, calendar, configured, event, events, logs, run, serving, setup_of
 from windrow.collections.events.adapter.databases import remember_parsers, removed_sources
-from windrow.engine.ledger import Ledger
 from windrow.engine.progress import Progress
+from windrow.ledger import Ledger
 
 
 def test_replay_keeps_the_events_and_logs_of_a_source_that_is_configured_no_more(tmp_path):

@@ -20,10 +20,10 @@ from windrow.collections.events.documents import KEYS, LOG_KEYS, NULLABLE, Asked
 from windrow.collections.pages import adapter as pages_adapter
 from windrow.collections.pages import collection as pages
 from windrow.config import load
-from windrow.engine.ledger import Ledger
 from windrow.engine.progress import Progress
 from windrow.engine.session import Session
 from windrow.errors import ConfigError
+from windrow.ledger import Ledger
 
 MOMENT = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ")
 MEETING = ";TZID=America/New_York:20270115T100000"

@@ -2,8 +2,8 @@
 
 from tests.clock import pass_time
 from tests.collections.events.place import ADAPTER, calendar, configured, event, run, serving, setup_of
-from windrow.engine.ledger import Ledger
 from windrow.engine.progress import Progress
+from windrow.ledger import Ledger
 
 
 def troubles(workspace):

@@ -10,7 +10,7 @@ from tests.collections.news import paper
 from tests.collections.news.press import Press
 from tests.collections.news.workspace import articles, configured, run, summaries
 from windrow.collections.news import standard
-from windrow.engine.ledger import Ledger
+from windrow.ledger import Ledger
 
 
 @pytest.fixture

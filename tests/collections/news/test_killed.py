@@ -23,9 +23,9 @@ from windrow.collections.news.adapter.adapter import NewsAdapter
 from windrow.collections.news.adapter.tree_index import TreeIndex
 from windrow.config import load
 from windrow.engine import takedown
-from windrow.engine.ledger import Ledger
-from windrow.engine.ledger.takedowns import TakedownWriter
 from windrow.engine.session import Session
+from windrow.ledger import Ledger
+from windrow.ledger.takedowns import TakedownWriter
 from windrow.stores.records import RecordStore
 
 WATCHED = ("normalized_news", "raw_news_data", "news.db")

@@ -16,9 +16,9 @@ from windrow.collections.papers.collection import COLLECTION
 from windrow.collections.papers.columns import FAMILIES
 from windrow.collections.papers.database.wide import open_table
 from windrow.config import Workspace, load
-from windrow.engine.ledger import Ledger
 from windrow.engine.session import Session, SessionSettings
 from windrow.formats.surt import surt
+from windrow.ledger import Ledger
 
 BODY = "We show in detail how the thing was measured, and what came of it in each of the years that followed. "
 

@@ -11,14 +11,14 @@ import pytest
 
 from tests.collections.papers.library import Library, Shelf, pdf, sha1
 from tests.requests.workshop import Server
+from windrow.clock import now
 from windrow.collections.papers.adapter import ADAPTER
 from windrow.collections.papers.columns import decoded
 from windrow.collections.papers.extract import extract, is_declined
 from windrow.collections.papers.grobid import MOST_TEI, extracted, quality
 from windrow.contract import Answer, Ask, Request, Task
-from windrow.engine.clock import now
-from windrow.engine.ledger import Ledger
 from windrow.engine.progress import Progress
+from windrow.ledger import Ledger
 from windrow.model import Finding, Item, Limits, Reading
 from windrow.reasons import Reason
 

@@ -29,10 +29,10 @@ from windrow.collections.papers.columns import FAMILIES, Put, decoded
 from windrow.collections.papers.database.wide import open_table
 from windrow.config import load
 from windrow.contract.registry import adapter as adapter_of
-from windrow.engine.ledger import Ledger
 from windrow.engine.progress import Progress
 from windrow.engine.session import Session, SessionSettings
 from windrow.formats.warc import END, header
+from windrow.ledger import Ledger
 
 GOOD = pdf("A careful measure of the whole thing", abstract="How the zyzzyva was found.")
 OTHER = pdf("Another title that nobody knows")

@@ -20,8 +20,8 @@ from tests.requests.workshop import Server
 from windrow.collections.papers.adapter import ADAPTER
 from windrow.collections.papers.columns import decoded
 from windrow.engine.crawl import crawling
-from windrow.engine.ledger import Ledger
 from windrow.engine.progress import Progress
+from windrow.ledger import Ledger
 
 JATS = b'<?xml version="1.0"?><article article-type="research-article"><front/></article>'
 POSTSCRIPT = b"%!PS-Adobe-3.0\n%%Title: x\nshowpage\n"

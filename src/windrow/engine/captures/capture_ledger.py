@@ -10,12 +10,11 @@ from typing import NamedTuple
 
 from windrow.contract import CAPTURED, Captures
 from windrow.digest import digest
-from windrow.engine.captures.rules import RULES, LeftOutLines
-from windrow.engine.crawl.left_out import OTHER_RULES
-from windrow.engine.ledger import LedgerWriter
-from windrow.engine.ledger.captures import CapturedRow, IndexRow, RuleRow
+from windrow.engine.captures.rules import OTHER_RULES, RULES, LeftOutLines
 from windrow.engine.run import HarvestRun
 from windrow.formats.url import parts
+from windrow.ledger import LedgerWriter
+from windrow.ledger.captures import CapturedRow, IndexRow, RuleRow
 from windrow.model import ArchivePlace, CdxLine, FoundUrl, Source, Visit
 from windrow.reasons import Reason
 

@@ -14,10 +14,10 @@ from windrow.digest import number
 from windrow.engine.captures.capture_ledger import CaptureLedger, CaptureTally, LookedThrough, TakenCapture
 from windrow.engine.captures.foreign_captures import ForeignCapturing
 from windrow.engine.captures.rules import PARTS, Selection, SelectJob, added, kept_line, left_out_by_fault
-from windrow.engine.ledger import LedgerWriter
-from windrow.engine.ledger.captures import IndexRow
 from windrow.engine.requests.following import AnswerFollower
 from windrow.engine.run import HarvestRun
+from windrow.ledger import LedgerWriter
+from windrow.ledger.captures import IndexRow
 from windrow.model import ArchivePlace, CdxLine, FoundUrl, Reading, Recorded, Source
 
 PAGE = 1000

@@ -24,10 +24,10 @@ from windrow.engine.captures.capture_ledger import THROUGH, CaptureLedger, Captu
 from windrow.engine.captures.foreign_records import BlockJob, ChosenLines, RecordJob, ScanJob, VerifiedRecord
 from windrow.engine.captures.remote_records import RemoteRecords
 from windrow.engine.captures.rules import PARTS, LeftOutLines, added, left_out_by_fault
-from windrow.engine.ledger import LedgerWriter
-from windrow.engine.ledger.captures import FailedRow, IndexRow
 from windrow.errors import ArchiveError
 from windrow.formats.url import normalise
+from windrow.ledger import LedgerWriter
+from windrow.ledger.captures import FailedRow, IndexRow
 from windrow.model import ArchivePlace, CdxLine, Finding, KeptResponse, Reading, Visit
 from windrow.reasons import PASSING, Reason
 

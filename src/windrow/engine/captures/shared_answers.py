@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from windrow.engine.clock import now
-from windrow.engine.ledger.addresses import DueAddress
+from windrow.clock import now
 from windrow.engine.requests.following import place_of
 from windrow.engine.run import HarvestRun
+from windrow.ledger.addresses import DueAddress
 from windrow.model import HeldAnswer, HttpRequest, Recorded, Source, Visit
 
 

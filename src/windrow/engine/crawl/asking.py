@@ -1,4 +1,4 @@
-"""One question of a crawl: ask, keep what comes as it comes, and have it plain for reading."""
+"""One address is asked, by the run's limits and secrets; redirects behind it are followed to their end."""
 
 from __future__ import annotations
 
@@ -12,13 +12,14 @@ from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
 from windrow.archive import ArchiveWriter, CaptureSink, open_response
+from windrow.clock import now
 from windrow.contract import NOT_MODIFIED
-from windrow.engine.clock import now
+from windrow.engine.fetchers.message import Visited
 from windrow.engine.requests.answers import body_of
 from windrow.errors import ArchiveError, StepError, TransportError
 from windrow.formats.http import location, plain
 from windrow.formats.url import parts
-from windrow.model import CrawlRequest, FetchRequest, HeldAnswer, HttpRequest, Limits, Source, Visit
+from windrow.model import CrawlRequest, FetchRequest, HeldAnswer, HttpRequest, LeftOut, Limits, Source, Visit
 from windrow.reasons import Reason
 from windrow.settings.configuration import Service
 from windrow.transports.reply import GET, CrawlClient, Reply, ReplyLimits
@@ -279,3 +280,32 @@ def _failed(visit: Visit, deposit: CaptureSink, error: TransportError) -> CrawlR
     status = deposit.answered.status
     visit = visit._replace(status=status, reason=error.reason, message=str(error)[:1000])
     return CrawlResult(visit, {}, b"", None if error.retry else status, error.wait)
+
+
+HOPS = 20
+"""Redirects one behind the other that are gone along with, as browsers do."""
+ENDLESS_REDIRECTS = f"more than {HOPS} redirects, one behind the other"
+_MOST = 10_000  # addresses that a redirect led to and that were not asked yet, as far as they are remembered
+
+
+class RedirectChains:
+    """Counts, of the addresses that redirects led to in this run, how many in a row did.
+
+    It stands where the visits of all hosts come together: each walker sees one host only.
+    """
+
+    def __init__(self) -> None:
+        """Begin without any."""
+        self._hops: dict[int, int] = {}
+
+    def within(self, event: Visited) -> Visited:
+        """Leave out what a redirect leads to where too many led there, each to an address of its own."""
+        hops = self._hops.pop(event.visit.digest, 0) + 1
+        if not event.visit.location or not event.found:
+            return event
+        if hops > HOPS:
+            left = [LeftOut(one.digest, one.url, Reason.TRAP, ENDLESS_REDIRECTS) for one in event.found]
+            return event._replace(found=(), left=(*event.left, *left))
+        if len(self._hops) < _MOST:  # where there are more, what is counted ends first, and makes room
+            self._hops |= {one.digest: hops for one in event.found}
+        return event

@@ -9,24 +9,23 @@ from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Self
 
+from windrow.clock import now
 from windrow.contract import NOT_MODIFIED, Crawl
 from windrow.contract.discoveries import BEHIND
+from windrow.engine.captures.rules import OTHER_RULES, RuleCount
 from windrow.engine.captures.shared_answers import SharedAnswers
-from windrow.engine.clock import now
-from windrow.engine.crawl.left_out import OTHER_RULES, RuleCount
-from windrow.engine.crawl.redirect_chains import RedirectChains
+from windrow.engine.crawl.asking import RedirectChains
 from windrow.engine.fetchers.message import Event, MoreAddresses, Visited, WalkEnded, WalkOrigin
-from windrow.engine.ledger import LedgerWriter
-from windrow.engine.ledger.addresses import EVERY, DueAddress
-from windrow.engine.ledger.captures import CapturedRow
 from windrow.engine.listed.connection_pool import LONGEST
-from windrow.engine.release import Close, release
 from windrow.engine.requests.answers import context_of
 from windrow.engine.requests.following import AnswerFollower, place_of
 from windrow.engine.requests.origin_rules import LAST_ATTEMPTS, SERVICE, failures_in_row, service_of
-from windrow.engine.run import HarvestRun
+from windrow.engine.run import Close, HarvestRun, release
 from windrow.errors import Stopped
 from windrow.formats.warc import stamp
+from windrow.ledger import LedgerWriter
+from windrow.ledger.addresses import EVERY, DueAddress
+from windrow.ledger.captures import CapturedRow
 from windrow.model import CrawlRequest, FoundUrl, HeldAnswer, HttpRequest, KnownCapture, Source, Visit
 from windrow.reasons import Reason
 

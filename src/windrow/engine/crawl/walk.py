@@ -8,7 +8,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
 
-from windrow.engine.clock import now
+from windrow.clock import now
 from windrow.engine.crawl.asking import Asker, CrawlResult
 from windrow.engine.fetchers.message import BatchBroken, Event, Visited, WalkEnded, WalkOrigin
 from windrow.engine.listed.connection_pool import LONGEST, SHORTEST, HostQueue

@@ -16,14 +16,14 @@ from typing import NamedTuple
 from windrow.archive.erase import ErasedSpan, about, erase
 from windrow.archive.import_file import ImportedFile, sweep, take
 from windrow.archive.warc_reader import WarcRecord, met
+from windrow.clock import now
 from windrow.digest import NOTHING, digest
-from windrow.engine.clock import now
-from windrow.engine.crawl.warc_record import ImportedRecord, look, with_methods
-from windrow.engine.ledger import LedgerWriter
+from windrow.engine.captures.foreign_records import ImportedRecord, look, with_methods
 from windrow.engine.run import HarvestRun, WarcFile
 from windrow.errors import ArchiveError, DiskFull
 from windrow.formats.text import counted
 from windrow.formats.url import parts
+from windrow.ledger import LedgerWriter
 from windrow.model import ArchivePlace, Finding, FoundUrl, KeptResponse, Level, Status, Visit
 from windrow.reasons import Reason
 

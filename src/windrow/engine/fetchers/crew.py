@@ -12,7 +12,6 @@ from multiprocessing.process import BaseProcess
 from queue import SimpleQueue
 from typing import Any
 
-from windrow.engine.fetchers.heartbeat import Watch
 from windrow.engine.fetchers.message import (
     ArchiveSettings,
     BatchBroken,
@@ -26,6 +25,7 @@ from windrow.engine.fetchers.message import (
     WalkEnded,
     WalkOrigin,
 )
+from windrow.engine.heartbeat import Watch
 from windrow.engine.listed.connection_pool import host
 from windrow.engine.runtime import CONTEXT, start
 from windrow.formats.url import parts

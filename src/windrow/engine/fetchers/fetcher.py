@@ -18,7 +18,6 @@ from weakref import WeakValueDictionary
 from windrow.archive import ArchiveWriter
 from windrow.engine.crawl.asking import Asker, secrets_of
 from windrow.engine.crawl.walk import RecentUrls, Walker
-from windrow.engine.fetchers.heartbeat import Heartbeat, limit_memory
 from windrow.engine.fetchers.message import (
     ArchiveSettings,
     BatchEnded,
@@ -29,6 +28,7 @@ from windrow.engine.fetchers.message import (
     TransferBatch,
     WalkOrigin,
 )
+from windrow.engine.heartbeat import Heartbeat, limit_memory
 from windrow.engine.listed.connection_pool import REST, ConnectionPool, HostQueue
 from windrow.engine.listed.transfer import run_batch
 from windrow.engine.requests.origin_rules import service_of

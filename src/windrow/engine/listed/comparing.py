@@ -14,13 +14,13 @@ from os import SEEK_END
 from windrow.archive import open_response
 from windrow.digest import digest
 from windrow.engine.fetchers.message import BatchEnded, Event, TransferBatch
-from windrow.engine.ledger import LedgerWriter
-from windrow.engine.ledger.listings import UncomparedOffer
 from windrow.engine.listed.connection_pool import host, paces
 from windrow.engine.listed.queue import take_from
 from windrow.engine.listed.rest import OriginPauses
 from windrow.engine.run import HarvestRun
 from windrow.errors import WindrowError
+from windrow.ledger import LedgerWriter
+from windrow.ledger.listings import UncomparedOffer
 from windrow.model import TAIL, Fetched, FetchRequest, Finding, Level, Offer, Source
 
 MOST = 2_000

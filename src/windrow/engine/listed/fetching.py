@@ -7,7 +7,7 @@ import time
 from collections import Counter
 from dataclasses import dataclass, field
 
-from windrow.engine.clock import now
+from windrow.clock import now
 from windrow.engine.fetchers.message import (
     BatchBroken,
     BatchEnded,
@@ -16,12 +16,12 @@ from windrow.engine.fetchers.message import (
     TransferBegun,
     TransferProgress,
 )
-from windrow.engine.ledger import LedgerWriter
 from windrow.engine.listed.connection_pool import host as site_host
 from windrow.engine.listed.connection_pool import paces
 from windrow.engine.listed.queue import FetchQueue, WantedItem
 from windrow.engine.listed.rest import OriginPauses, told_left_alone, told_pause, wait_before, worth_waiting
 from windrow.engine.run import HarvestRun
+from windrow.ledger import LedgerWriter
 from windrow.model import Fetched, Finding, Level, Source, Status
 from windrow.reasons import Reason
 

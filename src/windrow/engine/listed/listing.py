@@ -10,13 +10,13 @@ from datetime import datetime
 from windrow.contract import State
 from windrow.digest import digest
 from windrow.engine.fetchers.message import BatchBroken, BatchEnded, ListedEntries, TransferBatch
-from windrow.engine.ledger import LedgerWriter
-from windrow.engine.ledger.listings import OfferRow
 from windrow.engine.listed.connection_pool import host, paces
 from windrow.engine.listed.queue import take_from
 from windrow.engine.listed.rest import OriginPauses, told_left_alone, wait_before, worth_waiting
 from windrow.engine.run import HarvestRun
 from windrow.formats.text import show
+from windrow.ledger import LedgerWriter
+from windrow.ledger.listings import OfferRow
 from windrow.model import Finding, Level, ListingEntry, Offer, Source
 from windrow.reasons import Reason
 

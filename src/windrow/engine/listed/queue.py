@@ -10,15 +10,14 @@ from dataclasses import dataclass, field
 from itertools import islice
 
 from windrow.archive.capture_sink import SMALL
+from windrow.clock import now, spell
 from windrow.digest import combine, short
-from windrow.engine.clock import now
-from windrow.engine.ledger.attempts import LatestCapture, OpenAttempt, SourceRecord
-from windrow.engine.ledger.listings import ItemOffer
-from windrow.engine.ledger.moment import spell
 from windrow.engine.listed.rest import AGAIN, RestingItem, divide
 from windrow.engine.run import HarvestRun
 from windrow.engine.steps.due import Due, due
 from windrow.formats.warc import stamp
+from windrow.ledger.attempts import LatestCapture, OpenAttempt, SourceRecord
+from windrow.ledger.listings import ItemOffer
 from windrow.model import FetchRequest, Finding, KnownCapture, Level, OfferingHost, Source, Status
 
 WINDOW = 4096

@@ -8,12 +8,12 @@ from collections.abc import Iterable
 from datetime import datetime, timedelta
 from typing import NamedTuple
 
+from windrow.clock import now
 from windrow.contract import Collection
-from windrow.engine.clock import now
-from windrow.engine.ledger import Ledger, LedgerWriter
 from windrow.engine.listed.connection_pool import SHORTEST
 from windrow.engine.steps.due import Due, due
 from windrow.formats.url import normalise, parts
+from windrow.ledger import Ledger, LedgerWriter
 from windrow.model import Finding, Level, Site, Status
 from windrow.reasons import Reason
 

@@ -12,8 +12,8 @@ from enum import Enum, auto
 
 from windrow.archive import ArchiveWriter, CaptureSink
 from windrow.archive.capture_sink import SMALL
+from windrow.clock import now
 from windrow.digest import digest
-from windrow.engine.clock import now
 from windrow.engine.fetchers.message import (
     BatchBroken,
     BatchEnded,

@@ -11,9 +11,6 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from windrow.contract import CAPTURED, NOT_MODIFIED, OK, REQUEST, FollowResult, Settle
-from windrow.engine.ledger import LedgerWriter
-from windrow.engine.ledger.requests import Followed, WholeListingRow
-from windrow.engine.ledger.unread import UnreadDocument
 from windrow.engine.requests.answers import (
     FollowedAnswer,
     FollowJob,
@@ -27,6 +24,9 @@ from windrow.engine.requests.answers import (
 )
 from windrow.engine.run import HarvestRun
 from windrow.engine.steps.unread import FOLLOWING_PHASE, UnreadVisits
+from windrow.ledger import LedgerWriter
+from windrow.ledger.requests import Followed, WholeListingRow
+from windrow.ledger.unread import UnreadDocument
 from windrow.model import ArchivePlace, Finding, FoundUrl, Reading, Recorded, Source, Visit
 from windrow.reasons import OWN_FAULTS, Reason
 

@@ -7,11 +7,10 @@ from datetime import datetime
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from windrow.engine.clock import now
-from windrow.engine.ledger import Ledger
-from windrow.engine.ledger.attempts import AttemptRow
-from windrow.engine.ledger.moment import spell
+from windrow.clock import now, spell
 from windrow.formats.text import show
+from windrow.ledger import Ledger
+from windrow.ledger.attempts import AttemptRow
 
 if TYPE_CHECKING:
     from windrow.contract import Waits

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from windrow.contract import Collection, State
-from windrow.engine.ledger import Ledger
-from windrow.engine.ledger.items import DueRow
+from windrow.ledger import Ledger
+from windrow.ledger.items import DueRow
 from windrow.model import Item
 from windrow.reasons import Reason
 

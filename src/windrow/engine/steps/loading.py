@@ -8,12 +8,11 @@ from typing import Any
 
 from windrow.contract import ItemStep, Judge, Load, Rows, State, Summarise
 from windrow.engine.fetchers.message import Done, Job
-from windrow.engine.ledger import LedgerWriter
-from windrow.engine.phase_tasks import PhaseTasks
 from windrow.engine.run import HarvestRun, Store
 from windrow.engine.steps.due import Due, count, due
-from windrow.engine.steps.stepping import first_finding, jobs, step_version, take_alone, unread_items
+from windrow.engine.steps.stepping import PhaseTasks, first_finding, jobs, step_version, take_alone, unread_items
 from windrow.errors import ReaderFailed, StoreError
+from windrow.ledger import LedgerWriter
 from windrow.model import Finding, Level, Reading, Status
 from windrow.reasons import OWN_FAULTS, Reason
 

@@ -14,7 +14,7 @@ from multiprocessing.reduction import ForkingPickler
 from typing import Any, NamedTuple, TypeVar
 
 from windrow.engine.fetchers.message import Done, Job
-from windrow.engine.reading_clock import ASLEEP, ReadingClock
+from windrow.engine.heartbeat import ASLEEP, ReadingClock
 from windrow.engine.runtime import CONTEXT, start
 from windrow.engine.steps import worker
 from windrow.errors import ReaderFailed

@@ -21,7 +21,6 @@ from windrow.contract import (
     results_of,
 )
 from windrow.engine.fetchers.message import Job
-from windrow.engine.phase_tasks import PhaseTasks
 from windrow.engine.requests.answers import KeptAnswer, request_of
 from windrow.engine.requests.following import place_of
 from windrow.engine.requests.services import ServiceRequests
@@ -29,7 +28,7 @@ from windrow.engine.requests.waiting import service_wait
 from windrow.engine.run import HarvestRun, VersionedStore, VersionStore, WaitingStore
 from windrow.engine.runtime import rare_gc
 from windrow.engine.steps.settled_pages import PAGE, SettledVisit, pages
-from windrow.engine.steps.stepping import first_finding
+from windrow.engine.steps.stepping import PhaseTasks, first_finding
 from windrow.engine.steps.unread import UnreadVisits
 from windrow.engine.steps.whole_listing import whole_listing
 from windrow.errors import ArchiveError, ReaderFailed, StoreError, WindrowError

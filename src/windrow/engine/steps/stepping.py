@@ -1,21 +1,67 @@
-"""Read and check: every due document through one step, in the pool, its outcome on the ledger."""
+"""Due work goes through the steps that read and check it; each source's part of a phase is a task."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
 from itertools import islice
 from typing import NamedTuple
 
-from windrow.contract import ItemStep, Judge, Load, Read, State
+from windrow.contract import Derive, ItemStep, Judge, Load, Read, State
 from windrow.engine.fetchers.message import Done, Job
-from windrow.engine.ledger import LedgerWriter
-from windrow.engine.phase_tasks import PhaseTasks
-from windrow.engine.run import HarvestRun
+from windrow.engine.run import Derived, HarvestRun
+from windrow.engine.runtime import rare_gc
 from windrow.engine.steps.due import Due, count, due
 from windrow.engine.steps.unread import is_due
-from windrow.errors import ReaderFailed
+from windrow.errors import ReaderFailed, WindrowError
+from windrow.ledger import LedgerWriter
 from windrow.model import ArchivePlace, Item, Reading, Status
-from windrow.reasons import OWN_FAULTS
+from windrow.reasons import OWN_FAULTS, Reason
+
+
+@dataclass(slots=True)
+class _Task:
+    seq: int
+    done: int = 0
+    refused: int = 0
+    broken: int = 0
+    why: str = ""
+
+
+@dataclass(slots=True)
+class PhaseTasks:
+    """One task for each source that a phase works on, with its counts; it begins with the source's first document."""
+
+    run: HarvestRun
+    phase: int
+    _tasks: dict[str, _Task] = field(default_factory=dict)
+
+    def open(self, writer: LedgerWriter, source: str) -> None:
+        """Put the start of a source's task on record, once."""
+        if source not in self._tasks:
+            seq = writer.sessions.open_task(self.run.session, self.run.collection.name, source, self.phase)
+            self._tasks[source] = _Task(seq)
+
+    def count(self, writer: LedgerWriter, source: str, *, done: bool, broken: bool = False, why: str = "") -> None:
+        """Count a document; `broken` where the fault is ours and not the document's, and `why` what it is."""
+        self.open(writer, source)
+        task = self._tasks[source]
+        task.done += done
+        task.refused += not done
+        task.broken += broken
+        if broken and not task.why:
+            task.why = why
+
+    def close(self, error: Exception | None = None, reason: Reason | None = None) -> None:
+        """Put the end of every task on record; with an error all of them have failed."""
+        with self.run.ledger.writing() as writer:
+            for source, task in self._tasks.items():
+                comment = f"{source}: {task.done} done, {task.refused} refused"
+                comment += f"; {task.why}" if task.why else ""
+                comment += f"; {error}" if error else ""
+                failed = bool(error or task.broken)
+                self.run.close_task(task.seq, comment, reason, failed=failed, writer=writer)
+
 
 PAGE = 256
 """Items moved in one transaction."""
@@ -210,3 +256,31 @@ def _record(run: HarvestRun, writer: LedgerWriter, step: Read, outcome: StepOutc
             rank=member.rank, parent=item.id, fetch=item.fetch or 0, member=member,
             state=collection.members.state(member), reason=member.reason,
         )  # fmt: skip
+
+
+def derive_step(run: HarvestRun, step: Derive) -> None:
+    """Bring up to date what the harvest derives in that phase; it is a task of its own."""
+    derivation = run.harvest.derivations.get(step.phase)
+    if derivation is None:
+        return
+    task = run.open_task(run.collection.phase(step.phase))
+    run.progress.begin(step.phase)
+
+    def pulse() -> bool:
+        run.tick()
+        return not run.stopping()
+
+    try:
+        with rare_gc():
+            made = derivation(pulse)
+            told, failed = made if isinstance(made, Derived) else (made, {})
+    except WindrowError as error:
+        # What it had committed stays, and the next run goes on from there.
+        run.close_task(task, f"{step.phase}: {error}", error.reason, failed=True)
+        raise
+    else:
+        run.close_task(task, told)
+        for source, why in failed.items():
+            run.close_task(run.open_task(run.collection.phase(step.phase), source), f"{source}: {why}", failed=True)
+    finally:
+        run.progress.end()

@@ -6,10 +6,10 @@ from collections.abc import Iterable, Mapping
 from datetime import datetime, timedelta
 from typing import NamedTuple
 
+from windrow.clock import now
 from windrow.contract import Collection, Judge, Load, Read, Settle
-from windrow.engine.clock import now
-from windrow.engine.ledger import Ledger, LedgerWriter
-from windrow.engine.ledger.unread import UnreadDocument
+from windrow.ledger import Ledger, LedgerWriter
+from windrow.ledger.unread import UnreadDocument
 from windrow.reasons import PASSING, Reason
 
 FOLLOWING_PHASE = 1

@@ -5,9 +5,9 @@ from __future__ import annotations
 from datetime import datetime
 
 from windrow.contract import Unlisted, WholeListing
-from windrow.engine.ledger import Ledger
-from windrow.engine.ledger.requests import WholeListingRow
 from windrow.engine.run import ValueStore, VersionStore
+from windrow.ledger import Ledger
+from windrow.ledger.requests import WholeListingRow
 from windrow.model import Source
 
 LISTINGS = 99

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping
 from datetime import datetime
 from typing import Any
 
+from windrow.adapters.records import RecordAdapter
 from windrow.contract import (
     Answer,
     Ask,
@@ -23,7 +24,6 @@ from windrow.contract import (
 )
 from windrow.model import Source
 from windrow.reasons import Reason
-from windrow.record_adapter import RecordAdapter
 from windrow.settings.configuration import Configuration, Service
 from windrow.settings.kinds import DURATION, OPEN, TEXT
 from windrow.settings.setting import ASKED, Setting, store_of

@@ -6,10 +6,10 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from windrow.adapters.records import RecordAdapter
 from windrow.contract import Answer, Captures, Collection, FollowResult, Observation, Offering, Settle, Skip, Task
 from windrow.model import CdxLine, Source
 from windrow.reasons import Reason
-from windrow.record_adapter import RecordAdapter
 from windrow.settings.configuration import Configuration
 from windrow.settings.kinds import PATTERN
 from windrow.settings.setting import CAPTURED, Setting, store_of

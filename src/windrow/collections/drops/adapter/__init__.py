@@ -1,6 +1,6 @@
 """What joins the drops with a workspace: its configuration, databases, schemas and lists."""
 
-from windrow.adapter import LazyAdapter
+from windrow.adapters.adapter import LazyAdapter
 
 ADAPTER = LazyAdapter(
     __name__,

@@ -18,8 +18,8 @@ from windrow.config import Workspace
 from windrow.config.secrets import password
 from windrow.contract import Load
 from windrow.engine.check import Fault
-from windrow.engine.ledger import Ledger
-from windrow.engine.release import released
+from windrow.engine.run import released
+from windrow.ledger import Ledger
 from windrow.model import Status
 from windrow.stores.databases import READS, connect, guarded, named
 

@@ -7,7 +7,7 @@ from typing import TextIO
 
 import sqlalchemy as sa
 
-from windrow.adapter import Export
+from windrow.adapters.adapter import Export
 from windrow.collections.drops.database.dump import dump
 from windrow.collections.drops.database.tracker_tables import DATABASE, TRACKER
 from windrow.collections.drops.settings import drops_of

@@ -8,6 +8,7 @@ from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 
+from windrow.clock import now
 from windrow.collections.drops import name as names
 from windrow.collections.drops.collection import COLLECTION, FOLDERS, SCHEMAS, plan
 from windrow.collections.drops.database.books import ProjectionTables
@@ -24,11 +25,10 @@ from windrow.config import Workspace
 from windrow.config.secrets import password
 from windrow.contract import Rows, Undecided
 from windrow.digest import combine, digest
-from windrow.engine.clock import now
-from windrow.engine.ledger import Ledger
-from windrow.engine.ledger.facts import batches
 from windrow.engine.run import Harvest
 from windrow.errors import ConfigError, StepError, UsageError
+from windrow.ledger import Ledger
+from windrow.ledger.facts import batches
 from windrow.model import Finding, Item, ListingEntry, Resource, Site, Source
 from windrow.stores.sqlite import close_on_failure
 

@@ -6,7 +6,7 @@ from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 
-from windrow.adapter import Replayed
+from windrow.adapters.adapter import Replayed
 from windrow.collections.drops.adapter.harvest import DropsStore, declared, harvest
 from windrow.collections.drops.collection import COLLECTION, FOLDERS
 from windrow.collections.drops.database.table_store import TableStore
@@ -19,11 +19,9 @@ from windrow.config.workspace import REPLAY
 from windrow.engine.fetchers.crew import Crew
 from windrow.engine.fetchers.message import ArchiveSettings
 from windrow.engine.progress import Progress
-from windrow.engine.rebuild import rebuild
-from windrow.engine.release import released
-from windrow.engine.replay import SCRATCH, Renamed, ReplayChange
+from windrow.engine.replay import SCRATCH, Renamed, ReplayChange, rebuild
 from windrow.engine.replay import replay as read_again
-from windrow.engine.run import HarvestRun
+from windrow.engine.run import HarvestRun, released
 from windrow.engine.session import Session, SessionSettings
 from windrow.engine.steps.pool import Pool
 from windrow.engine.steps.worker import WorkerConfig

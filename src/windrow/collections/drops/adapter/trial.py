@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from windrow.adapter import Document, Got, Note, Part, Record
+from windrow.adapters.adapter import Document, Got, Note, Part, Record
 from windrow.collections.drops.adapter.harvest import options, resources, schema
 from windrow.collections.drops.collection import COLLECTION
 from windrow.collections.drops.elements import TABLES, ElementTable

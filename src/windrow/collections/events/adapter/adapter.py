@@ -9,7 +9,9 @@ from functools import partial
 from pathlib import Path
 from typing import Any, TextIO
 
-from windrow.adapter import Explanation, Export, Replayed
+from windrow.adapters.adapter import Explanation, Export, Replayed
+from windrow.adapters.records import RecordAdapter
+from windrow.clock import now
 from windrow.collections.events.adapter.databases import opened, place_of, remember_parsers, removed_sources
 from windrow.collections.events.adapter.projection import EventProjection
 from windrow.collections.events.collection import COLLECTION
@@ -21,15 +23,13 @@ from windrow.collections.events.times import zone_of
 from windrow.config import Workspace
 from windrow.contract import Collection
 from windrow.engine.check import Fault
-from windrow.engine.clock import now
-from windrow.engine.ledger import Ledger
 from windrow.engine.progress import Progress
 from windrow.engine.run import Harvest
 from windrow.engine.session import SessionSettings
 from windrow.errors import StoreError
 from windrow.formats.text import json_text
+from windrow.ledger import Ledger
 from windrow.model import Source
-from windrow.record_adapter import RecordAdapter
 from windrow.stores.documents import DocumentStore, Span, SqliteDocuments, Stored
 from windrow.stores.late_visits import LateVisitStore
 

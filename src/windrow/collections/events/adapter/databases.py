@@ -12,8 +12,8 @@ from windrow.collections.events.documents import SUCCESS
 from windrow.collections.events.parser import EventParser, ParserRules
 from windrow.collections.events.settings import ADDRESS, PARSER
 from windrow.config import Workspace
-from windrow.engine.ledger import Ledger
 from windrow.errors import ConfigError
+from windrow.ledger import Ledger
 from windrow.model import Site, Source
 from windrow.stores.couchdb import CouchDocuments
 from windrow.stores.documents import DocumentDatabase, DocumentStore, DocumentView, SqliteDocuments

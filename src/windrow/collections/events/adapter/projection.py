@@ -20,8 +20,8 @@ from windrow.collections.events.documents import (
     event_document,
     id_of,
 )
-from windrow.engine.ledger import Ledger
 from windrow.formats.text import counted
+from windrow.ledger import Ledger
 from windrow.model import Limits, Source
 from windrow.stores.late_visits import LateVisitStore
 

@@ -15,11 +15,11 @@ from windrow.collections.events.readers.by_fields import text_of
 from windrow.collections.events.reading import parser_of
 from windrow.collections.events.settings import ADDRESS
 from windrow.contract import CAPTURED, REQUEST, ROBOTS
-from windrow.engine.ledger import Ledger
-from windrow.engine.ledger.sessions import TaskRow
 from windrow.engine.requests.answers import body_of
 from windrow.errors import ArchiveError, StepError
 from windrow.formats.url import parts
+from windrow.ledger import Ledger
+from windrow.ledger.sessions import TaskRow
 from windrow.model import KeptResponse, Limits, Recorded, Source, Visit
 from windrow.reasons import Reason
 from windrow.stores.records import RecordStore, Skipped

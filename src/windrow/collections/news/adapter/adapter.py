@@ -10,7 +10,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TextIO
 
-from windrow.adapter import Explanation, Export
+from windrow.adapters.adapter import Explanation, Export
+from windrow.adapters.records import RecordAdapter
 from windrow.collections.news import standard
 from windrow.collections.news.adapter import export
 from windrow.collections.news.adapter.publish import NewsFolders, Publisher
@@ -20,12 +21,11 @@ from windrow.config import Workspace
 from windrow.contract import Collection
 from windrow.digest import number
 from windrow.engine.check import Fault
-from windrow.engine.ledger import Ledger
 from windrow.engine.run import Harvest
 from windrow.engine.takedown import TakedownTarget
 from windrow.formats.url import normalise
+from windrow.ledger import Ledger
 from windrow.model import Limits
-from windrow.record_adapter import RecordAdapter
 from windrow.stores.late_visits import LateVisitStore
 
 

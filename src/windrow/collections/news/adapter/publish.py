@@ -25,11 +25,11 @@ from windrow.collections.news.discover import HOME, KNOWN, kind_of
 from windrow.collections.news.feed import ARTICLE
 from windrow.collections.news.wordpress_gone import NUMBERS
 from windrow.contract import CAPTURED, REQUEST, ROBOTS
-from windrow.engine.ledger import Ledger
-from windrow.engine.ledger.requests import Followed
 from windrow.engine.run import Derived
 from windrow.errors import DiskFull, StoreError
 from windrow.formats.text import counted
+from windrow.ledger import Ledger
+from windrow.ledger.requests import Followed
 from windrow.model import Limits, Recorded
 from windrow.reasons import Reason
 from windrow.stores.late_visits import LateVisitStore

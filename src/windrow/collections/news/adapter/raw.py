@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Any
 
 from windrow.archive import open_response
 from windrow.collections.news.feed import reply
-from windrow.engine.ledger.requests import Followed
 from windrow.engine.requests.answers import body_of
 from windrow.errors import ArchiveError, StepError
 from windrow.formats.url import parts
+from windrow.ledger.requests import Followed
 from windrow.model import ArchivePlace, KeptResponse, Recorded
 from windrow.reasons import Reason
 

@@ -1,6 +1,6 @@
 """What joins the pages with a workspace: its configuration, the Summary Database, the crawl log and the index."""
 
-from windrow.adapter import LazyAdapter
+from windrow.adapters.adapter import LazyAdapter
 
 ADAPTER = LazyAdapter(
     __name__,

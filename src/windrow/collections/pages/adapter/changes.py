@@ -11,7 +11,7 @@ from uuid import UUID
 
 import sqlalchemy as sa
 
-from windrow.adapter import CHANGED, GONE, NEW, Compared, SourceChange, Window
+from windrow.adapters.adapter import CHANGED, GONE, NEW, Compared, SourceChange, Window
 from windrow.collections.pages.adapter.lookup import summaries, summary_if_there, when
 from windrow.collections.pages.code import ExitCode
 from windrow.collections.pages.database.page_versions import (
@@ -27,10 +27,10 @@ from windrow.collections.pages.database.sound import reached
 from windrow.collections.pages.difference import SIZE, Difference, State, difference
 from windrow.collections.pages.discover import address
 from windrow.config import Workspace
-from windrow.engine.ledger import Ledger
 from windrow.errors import UsageError, WindrowError
 from windrow.formats.text import show
 from windrow.formats.url import parts
+from windrow.ledger import Ledger
 from windrow.query.tree import span
 from windrow.reasons import Reason
 

@@ -12,10 +12,10 @@ from windrow.collections.pages.database.crawler import DESCRIBED, CrawlerStore, 
 from windrow.collections.pages.database.writer import ADDRESS
 from windrow.content.charset import decode
 from windrow.engine.check import Fault
-from windrow.engine.ledger import Ledger
-from windrow.engine.ledger.attempts import LoggedVisit
 from windrow.errors import WindrowError
 from windrow.formats.http import plain
+from windrow.ledger import Ledger
+from windrow.ledger.attempts import LoggedVisit
 from windrow.model import ArchivePlace
 
 COLLECTION = "pages"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from datetime import datetime
 
-from windrow.adapter import Explanation, Message
+from windrow.adapters.adapter import Explanation, Message
 from windrow.collections.pages.adapter.changes import Edition
 from windrow.collections.pages.adapter.story import (
     PageState,
@@ -19,8 +19,8 @@ from windrow.collections.pages.adapter.story import (
 )
 from windrow.collections.pages.collection import COLLECTION
 from windrow.config import Workspace
-from windrow.engine.ledger import Ledger
 from windrow.formats.text import counted, show, span
+from windrow.ledger import Ledger
 from windrow.reasons import Reason
 
 _PDF = "application/pdf"

@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from windrow.archive import open_response
+from windrow.clock import now
 from windrow.collections.pages.adapter.crawler_books import CrawlerBooks
 from windrow.collections.pages.adapter.indexing import follower
 from windrow.collections.pages.code import CrawlType
@@ -15,13 +16,12 @@ from windrow.collections.pages.discover import site
 from windrow.collections.pages.policy import PolicyVerdict, by_robots, told
 from windrow.collections.pages.settings import Pages, pages_of
 from windrow.config import Value, Workspace
-from windrow.engine.clock import now
-from windrow.engine.ledger import Ledger
 from windrow.engine.run import Harvest
 from windrow.errors import ConfigError, UsageError, WindrowError
 from windrow.formats.http import plain
 from windrow.formats.robots import CAP
 from windrow.formats.url import parts
+from windrow.ledger import Ledger
 from windrow.model import ArchivePlace, Source
 from windrow.politeness import robots_standing
 from windrow.politeness.user_agent import user_agent

@@ -10,12 +10,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 from uuid import UUID
 
-from windrow.adapter import Message, SearchAnswer, SearchResult, SnippetMark, snippet_marks
+from windrow.adapters.adapter import Message, SearchAnswer, SearchResult, SnippetMark, snippet_marks
+from windrow.clock import now
 from windrow.collections.pages.adapter.search import Search, is_current
 from windrow.collections.pages.search.rank import Result, ResultPage, ScorePart
 from windrow.collections.pages.settings import pages_of
 from windrow.config import Workspace
-from windrow.engine.clock import now
 from windrow.errors import WindrowError
 from windrow.query.snippet import Piece
 from windrow.reasons import Reason

@@ -8,6 +8,7 @@ from datetime import datetime
 from typing import NamedTuple
 
 from windrow.archive.import_file import FOREIGN
+from windrow.clock import now
 from windrow.collections.pages.adapter.changes import Edition, editions
 from windrow.collections.pages.adapter.harvest import judge, standing
 from windrow.collections.pages.adapter.lookup import summary_if_there, when
@@ -16,10 +17,9 @@ from windrow.collections.pages.database.page_versions import Counted, Near, Vers
 from windrow.collections.pages.discover import address
 from windrow.config import Workspace
 from windrow.digest import number, short
-from windrow.engine.clock import now
-from windrow.engine.ledger import Ledger
-from windrow.engine.ledger.addresses import ELSEWHERE, AddressRow, HostState
-from windrow.engine.ledger.attempts import AttemptRow
+from windrow.ledger import Ledger
+from windrow.ledger.addresses import ELSEWHERE, AddressRow, HostState
+from windrow.ledger.attempts import AttemptRow
 from windrow.model import Source
 from windrow.politeness.robots_standing import RobotsState
 from windrow.reasons import Reason

@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from windrow.adapter import Document, Got, Note, Part, Record, refuse_without_contact
+from windrow.adapters.adapter import Document, Got, Note, Part, Record, refuse_without_contact
 from windrow.archive import open_response
 from windrow.collections.pages.adapter.harvest import agent_known, agent_of
 from windrow.collections.pages.adapter.lookup import when

@@ -10,7 +10,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TextIO
 
-from windrow.adapter import Export, Replayed, RereadCount, TakedownEstimate
+from windrow.adapters.adapter import Export, Replayed, RereadCount, TakedownEstimate
+from windrow.clock import now
 from windrow.collections.pages.adapter.crawler_books import check_crawler
 from windrow.collections.pages.adapter.harvest import harvest
 from windrow.collections.pages.adapter.indexing import SPELLING, behind, follower
@@ -29,17 +30,15 @@ from windrow.config import Workspace
 from windrow.config.workspace import REPLAY, replay_folder
 from windrow.digest import number
 from windrow.engine.check import Fault
-from windrow.engine.clock import now
-from windrow.engine.ledger import Ledger
-from windrow.engine.ledger.takedowns import TargetCount
 from windrow.engine.progress import Progress
-from windrow.engine.rebuild import rebuild, settle_unread
-from windrow.engine.release import released
-from windrow.engine.replay import SCRATCH
+from windrow.engine.replay import SCRATCH, rebuild, settle_unread
+from windrow.engine.run import released
 from windrow.engine.session import Session, SessionSettings
 from windrow.engine.takedown import TakedownTarget, kept_by_reader
 from windrow.errors import StoreError, UsageError
 from windrow.formats.text import json_text, plain
+from windrow.ledger import Ledger
+from windrow.ledger.takedowns import TargetCount
 from windrow.query.word import counted
 from windrow.reasons import Reason
 from windrow.stores.databases import connect

@@ -12,7 +12,7 @@ from contextlib import closing
 from importlib.util import find_spec
 from typing import Any, BinaryIO, TextIO
 
-from windrow.adapter import Export
+from windrow.adapters.adapter import Export
 from windrow.collections.papers.adapter.rows import Places, opened
 from windrow.collections.papers.columns import ENCODINGS, decode, decoded
 from windrow.collections.papers.database.store import PaperStore

@@ -11,7 +11,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple, cast
 
-from windrow.adapter import Explanation, Got, Message, Note, Part, Record, Replayed
+from windrow.adapters.adapter import Explanation, Got, Message, Note, Part, Record, Replayed
+from windrow.adapters.records import RecordAdapter
 from windrow.collections.papers.adapter import rows
 from windrow.collections.papers.adapter.exports import exports
 from windrow.collections.papers.adapter.rows import Places, bring_up_to_date, opened, places
@@ -23,14 +24,13 @@ from windrow.config import Workspace
 from windrow.contract import Ask, Observation, Skip, Task
 from windrow.digest import digest
 from windrow.engine.check import Fault
-from windrow.engine.ledger import Ledger
 from windrow.engine.progress import Progress
 from windrow.engine.run import Harvest
 from windrow.engine.session import SessionSettings
 from windrow.engine.takedown import TakedownTarget
 from windrow.errors import StepError
+from windrow.ledger import Ledger
 from windrow.model import CdxLine, Item, Level, Limits
-from windrow.record_adapter import RecordAdapter
 from windrow.stores.records import RecordStore
 
 _CLAIMS = 20

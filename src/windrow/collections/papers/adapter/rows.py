@@ -19,10 +19,10 @@ from windrow.collections.papers.extract import is_declined
 from windrow.collections.papers.finding import named, row_key
 from windrow.collections.papers.verdict import STUBS, judge, matched_slug, paper
 from windrow.config import Workspace
-from windrow.engine.ledger import Ledger
-from windrow.engine.ledger.captures import CapturedRow
 from windrow.errors import ArchiveError, UsageError
 from windrow.formats.text import counted
+from windrow.ledger import Ledger
+from windrow.ledger.captures import CapturedRow
 from windrow.model import KeptResponse
 
 _PAGE = 64

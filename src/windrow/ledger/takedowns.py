@@ -8,9 +8,9 @@ from datetime import datetime
 from typing import NamedTuple
 
 from windrow.digest import number
-from windrow.engine.ledger.batch import LedgerBatch
-from windrow.engine.ledger.database import LedgerDatabase
 from windrow.formats.url import normalise, parts
+from windrow.ledger.batch import LedgerBatch
+from windrow.ledger.database import LedgerDatabase
 from windrow.model import ArchivePlace
 
 

@@ -18,15 +18,15 @@ from windrow.errors import ConfigError
 from windrow.model import DiffLine, Level, TextChange
 from windrow.reasons import Reason
 
-if TYPE_CHECKING:  # what is loaded to look a word up is loaded to search
+if TYPE_CHECKING:
     from windrow.config import Workspace
     from windrow.engine.check import Fault
-    from windrow.engine.ledger import Ledger
     from windrow.engine.progress import Progress
     from windrow.engine.replay import ReplayChange
     from windrow.engine.requests.waiting import ServiceWait
     from windrow.engine.run import Harvest
     from windrow.engine.session import SessionSettings
+    from windrow.ledger import Ledger
     from windrow.model import Source
 
 
@@ -35,7 +35,7 @@ def harvested_collections(workspace: Workspace, ledger: Ledger | None = None) ->
 
     Without a ledger that of the workspace is opened, where there is one.
     """
-    from windrow.engine.ledger import Ledger  # noqa: PLC0415 see above
+    from windrow.ledger import Ledger  # noqa: PLC0415 see above
 
     found = {source.collection for source in workspace.sources}
     if ledger is not None:

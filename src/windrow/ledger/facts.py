@@ -9,15 +9,14 @@ from itertools import chain
 from operator import attrgetter
 from typing import Any
 
-from windrow import ledger_facts
-from windrow.engine.ledger import moment
-from windrow.engine.ledger.ledger import Ledger
+from windrow import clock, ledger_facts
+from windrow.ledger.ledger import Ledger
 from windrow.model import Level, Status
 from windrow.reasons import Reason
 
 Row = tuple[Any, ...]
 
-parse = lru_cache(maxsize=64)(moment.parse)
+parse = lru_cache(maxsize=64)(clock.parse)
 """All facts of a transaction bear one time."""
 
 

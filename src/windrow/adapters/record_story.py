@@ -1,18 +1,22 @@
-"""Lines of `windrow why` about records: how one stands, what an answer gave, and what was taken down."""
+"""How a record is told: its lines in `why`, and its line among the results of a search."""
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime
 from typing import Any, NamedTuple, TextIO
 
-from windrow.adapter import Note
+from windrow.adapters.adapter import Message, Note, SearchResult, SnippetMark, snippet_marks
 from windrow.contract import FollowResult
 from windrow.engine.captures.rules import CaptureStory
-from windrow.engine.ledger.addresses import AddressRow
-from windrow.engine.ledger.takedowns import TombstoneRow
 from windrow.formats.text import json_text, show
+from windrow.ledger.addresses import AddressRow
+from windrow.ledger.takedowns import TombstoneRow
 from windrow.model import Level
+from windrow.query.snippet import marked, snippet
+from windrow.stores.record_index import Entry
 from windrow.stores.record_versions import RecordVersion
 
 
@@ -88,3 +92,47 @@ def takedown_lines(one: TombstoneRow) -> Iterator[str]:
         yield f"  {show(one.lifted)}  lifted: it may be asked for again"
     elif one.done is None:
         yield f"  taking {one.target} down was cut short: windrow forget finishes it"
+
+
+class RecordHit(NamedTuple):
+    """A record found: `published` is when its source first said anything of it, `updated` when it last changed."""
+
+    rank: int
+    url: str
+    title: str
+    snippet: str
+    marks: tuple[SnippetMark, ...]
+    published: datetime
+    updated: datetime
+    score: float
+    collection: str
+    key: str
+    value: Any
+
+
+class RecordSearchEnd(NamedTuple):
+    """The last line of a search: how it was understood, and whether there is more behind it."""
+
+    query: str
+    offset: int
+    results: int
+    further: bool
+    relaxed: bool
+    notes: tuple[str, ...]
+
+
+def result_of(one: Entry, name: str, rank: int, find: re.Pattern[str] | None, *, explain: bool) -> SearchResult:
+    """Put an entry of the collection of this name as every collection's results are put."""
+    shown, title = snippet(one.text, find), marked(one.title, find)
+    score = round(one.score, 4)
+    published, updated = (datetime.fromtimestamp(at, UTC) for at in (one.published, one.updated))
+    hit = RecordHit(
+        rank, one.url, one.title, "".join(piece for piece, _ in shown), snippet_marks(shown), published, updated,
+        score, name, one.key, json.loads(one.json),
+    )  # fmt: skip
+    remarks = (f"score {score:.3f}: how much its key, title, address and text speak of the words",)
+    key = "" if one.key in {one.title, one.url} else one.key
+    about = " ".join(filter(None, [name, key, f"updated {updated:%Y-%m-%d}"]))
+    return SearchResult(
+        title, one.url, about, shown, remarks if explain else (), Message("record_result", hit), updated
+    )

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
 from typing import NamedTuple
 
-from windrow.engine.ledger.batch import LedgerBatch
-from windrow.engine.ledger.database import LedgerDatabase
+from windrow.ledger.batch import LedgerBatch
+from windrow.ledger.database import LedgerDatabase
 from windrow.model import Finding, Level, Member, Reading, Status
 from windrow.reasons import Reason
 

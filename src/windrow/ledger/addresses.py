@@ -7,9 +7,9 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from datetime import datetime
 from typing import NamedTuple
 
-from windrow.engine.ledger.batch import LedgerBatch
-from windrow.engine.ledger.database import LedgerDatabase
-from windrow.engine.ledger.moment import spell
+from windrow.clock import spell
+from windrow.ledger.batch import LedgerBatch
+from windrow.ledger.database import LedgerDatabase
 from windrow.model import Attachment, FoundUrl, HttpRequest, Recorded
 
 NEVER_ASKED = 0

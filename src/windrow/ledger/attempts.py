@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Any, NamedTuple
 
-from windrow.engine.ledger.batch import LedgerBatch
-from windrow.engine.ledger.database import LedgerDatabase
-from windrow.engine.ledger.moment import parse, spell
+from windrow.clock import parse, spell
+from windrow.ledger.batch import LedgerBatch
+from windrow.ledger.database import LedgerDatabase
 from windrow.model import ArchivePlace, Fetched, KeptResponse, Recorded, Visit
 from windrow.reasons import Reason
 

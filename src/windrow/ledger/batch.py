@@ -5,9 +5,8 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Any
 
-from windrow.engine.clock import now
-from windrow.engine.ledger.database import LedgerDatabase, queries
-from windrow.engine.ledger.moment import spell
+from windrow.clock import now, spell
+from windrow.ledger.database import LedgerDatabase, queries
 
 _WIDTH = {
     "session": 5, "session_end": 4, "task": 6, "task_end": 6, "item": 14, "listing": 10, "refusal": 7,

@@ -1,6 +1,6 @@
 """The one ledger: facts are appended, present state is derived."""
 
-from windrow.engine.ledger.lease import Lease
-from windrow.engine.ledger.ledger import Ledger, LedgerWriter
+from windrow.ledger.ledger import Ledger, LedgerWriter
+from windrow.ledger.sessions import Lease
 
 __all__ = ["Lease", "Ledger", "LedgerWriter"]

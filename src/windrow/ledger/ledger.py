@@ -7,18 +7,17 @@ from contextlib import contextmanager
 from datetime import datetime
 from pathlib import Path
 
-from windrow.engine.ledger.addresses import AddressQueries, AddressWriter
-from windrow.engine.ledger.attempts import AttemptQueries, AttemptWriter
-from windrow.engine.ledger.batch import LedgerBatch
-from windrow.engine.ledger.captures import CaptureQueries, CaptureWriter
-from windrow.engine.ledger.database import LedgerDatabase
-from windrow.engine.ledger.items import ItemQueries, ItemWriter
-from windrow.engine.ledger.listings import ListingQueries, ListingWriter
-from windrow.engine.ledger.requests import RequestQueries, RequestWriter
-from windrow.engine.ledger.sessions import SessionQueries, SessionWriter
-from windrow.engine.ledger.takedowns import TakedownQueries, TakedownWriter
-from windrow.engine.ledger.unread import UnreadQueries, UnreadWriter
-from windrow.engine.ledger.warc_imports import ImportQueries, ImportWriter
+from windrow.ledger.addresses import AddressQueries, AddressWriter
+from windrow.ledger.attempts import AttemptQueries, AttemptWriter
+from windrow.ledger.batch import LedgerBatch
+from windrow.ledger.captures import CaptureQueries, CaptureWriter, ImportQueries, ImportWriter
+from windrow.ledger.database import LedgerDatabase
+from windrow.ledger.items import ItemQueries, ItemWriter
+from windrow.ledger.listings import ListingQueries, ListingWriter
+from windrow.ledger.requests import RequestQueries, RequestWriter
+from windrow.ledger.sessions import SessionQueries, SessionWriter
+from windrow.ledger.takedowns import TakedownQueries, TakedownWriter
+from windrow.ledger.unread import UnreadQueries, UnreadWriter
 
 
 class LedgerWriter:

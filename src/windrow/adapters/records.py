@@ -17,8 +17,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, TextIO
 
-from windrow import record_changes, record_lines
-from windrow.adapter import (
+from windrow.adapters import record_changes, record_story
+from windrow.adapters.adapter import (
     Document,
     Explanation,
     Export,
@@ -35,18 +35,17 @@ from windrow.adapter import (
     Window,
     refuse_without_contact,
 )
+from windrow.adapters.record_story import RecordSearchEnd, result_of
 from windrow.archive import open_response
+from windrow.clock import now
 from windrow.config import Workspace
 from windrow.config.workspace import replay_folder
 from windrow.contract import Answer, Ask, Collection, FollowResult, Observation, Request, Settle, Skip, Task, results_of
 from windrow.digest import digest, number
 from windrow.engine.captures.rules import stories
 from windrow.engine.check import Fault
-from windrow.engine.clock import now
-from windrow.engine.ledger import Ledger
-from windrow.engine.ledger.addresses import ELSEWHERE, AddressRow
 from windrow.engine.progress import Progress
-from windrow.engine.rebuild import rebuild, settle_unread
+from windrow.engine.replay import rebuild, settle_unread
 from windrow.engine.requests.answers import allowed_origins, body_of
 from windrow.engine.requests.services import is_archived, service_sources
 from windrow.engine.requests.waiting import ServiceWait, service_wait, waits_told
@@ -57,12 +56,13 @@ from windrow.engine.takedown import TakedownTarget, kept_by_reader
 from windrow.errors import UsageError, WindrowError
 from windrow.formats.text import counted, show
 from windrow.formats.url import normalise, parts
+from windrow.ledger import Ledger
+from windrow.ledger.addresses import ELSEWHERE, AddressRow
 from windrow.model import Item, Level, Limits, Site, Source
 from windrow.politeness.guard import read_allowed
 from windrow.query import parse
 from windrow.query.snippet import pattern
 from windrow.query.tree import wanted
-from windrow.record_hit import RecordSearchEnd, result_of
 from windrow.stores.records import RecordStore
 from windrow.stores.sqlite import remove_scratch
 
@@ -194,7 +194,7 @@ class RecordAdapter:
         results = results_of(self._step.run(task))
         if result.skip and any(isinstance(one, Observation) for one in results):
             result = FollowResult()  # a document that leads to nothing, and is one by itself, such as an article
-        yield from record_lines.follow_notes(url, self._collection.phases[0], result)
+        yield from record_story.follow_notes(url, self._collection.phases[0], result)
         count = 0
         for one in results:
             if isinstance(one, Observation):
@@ -276,7 +276,7 @@ class RecordAdapter:
         for url in dict.fromkeys(one.visit.url for one in found):
             row = ledger.addresses.get(self._collection.name, number(url))
             for grave in ledger.takedowns.of(number(url), row.host if row else -1):
-                lines += record_lines.takedown_lines(grave)
+                lines += record_story.takedown_lines(grave)
                 messages.append(Message("tombstone", grave, omit_empty=True))
         return Explanation(key, tuple(messages), tuple(dict.fromkeys(lines))) if messages else None
 
@@ -286,7 +286,7 @@ class RecordAdapter:
         captures, lines, messages = self._captures, [], []
         for source in workspace.of(self._collection.name) if captures and url else ():
             for one in stories(ledger, captures, source, self._options(workspace), number(url)) if captures else ():
-                line, told = record_lines.describe_capture(source.name, one)
+                line, told = record_story.describe_capture(source.name, one)
                 lines.append(line)
                 messages.append(Message("capture", told))
         if not lines:
@@ -299,7 +299,7 @@ class RecordAdapter:
 
     def _explain_record(self, ledger: Ledger, store: RecordStore, key: str) -> Explanation:
         history = store.history(key)
-        lines = [f"{key}: a record of {self._collection.name}, {record_lines.standing(history[-1])}"]
+        lines = [f"{key}: a record of {self._collection.name}, {record_story.standing(history[-1])}"]
         for one in [one for one in history if one.change != "same"][-_SHOWN:]:
             lines.append(f"  {show(one.at)}  {one.change}  {one.url}")
             found = ledger.attempts.visits_named([one.visit])
@@ -328,8 +328,8 @@ class RecordAdapter:
         lines = [f"{row.url}: {'taken' if taken else 'asked'} for {self._collection.name}, source {row.source}"]
         if row.via_url:
             lines.append(f"  found at {row.via_url}")
-        messages = [Message("address", record_lines.address_told(row))]
-        lines += [line for grave in graves for line in record_lines.takedown_lines(grave)]
+        messages = [Message("address", record_story.address_told(row))]
+        lines += [line for grave in graves for line in record_story.takedown_lines(grave)]
         messages += [Message("tombstone", grave, omit_empty=True) for grave in graves]
         for visit in visits:
             came = f"status {visit.status}" if visit.status else "no answer"
@@ -353,7 +353,7 @@ class RecordAdapter:
                 lines += [f"      {one.kind}: {one.message}" for one in followed.told()]
                 messages.append(Message("followed", followed))
             made = store.keys_of(visit.seq, _SHOWN + 1) if store is not None else []
-            lines += record_lines.made_lines(made, _SHOWN)
+            lines += record_story.made_lines(made, _SHOWN)
             messages += [Message("made", {"visit": visit.seq, "key": key}) for key in made[:_SHOWN]]
         if store is not None:
             waits = waits_told(ledger, self._collection.name, store.waits_of([one.seq for one in visits]))
@@ -391,7 +391,7 @@ class RecordAdapter:
         """Write a line of JSON for each version of each record."""
         del form
         with self._store(workspace) as store:
-            return record_lines.write_versions(store.versions(), out) if store else 0
+            return record_story.write_versions(store.versions(), out) if store else 0
 
     def estimate(self, workspace: Workspace, ledger: Ledger, names: Sequence[str]) -> list[TakedownEstimate]:
         """Count what would be taken down."""

@@ -13,7 +13,7 @@ from pathlib import Path
 from types import NoneType
 from typing import Any, TypeVar, cast, get_args, get_type_hints
 
-from windrow.engine.ledger.moment import parse
+from windrow.clock import parse
 from windrow.errors import DiskFull, LedgerError
 from windrow.model import Level, Status
 from windrow.reasons import Reason

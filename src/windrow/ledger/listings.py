@@ -6,9 +6,9 @@ from collections.abc import Iterator, Sequence
 from datetime import datetime
 from typing import NamedTuple
 
-from windrow.engine.ledger.batch import LedgerBatch
-from windrow.engine.ledger.database import LedgerDatabase
-from windrow.engine.ledger.moment import spell
+from windrow.clock import spell
+from windrow.ledger.batch import LedgerBatch
+from windrow.ledger.database import LedgerDatabase
 from windrow.model import Offer, Status
 from windrow.reasons import Reason
 

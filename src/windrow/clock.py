@@ -1,8 +1,13 @@
-"""Times as the ledger spells them: ISO 8601, UTC, microseconds, one width, so text sorts as time."""
+"""The present time, and times as the ledger spells them: ISO 8601, UTC, microseconds; text sorts as time."""
 
 from __future__ import annotations
 
 from datetime import UTC, datetime
+
+
+def now() -> datetime:
+    """Return the present time in UTC."""
+    return datetime.now(UTC)
 
 
 def spell(at: datetime) -> str:

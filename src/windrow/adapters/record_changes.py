@@ -11,8 +11,8 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from windrow.adapter import CHANGED, GONE, SourceChange, Window
-from windrow.engine.ledger import Ledger
+from windrow.adapters.adapter import CHANGED, GONE, SourceChange, Window
+from windrow.ledger import Ledger
 from windrow.stores.record_index import title_of
 from windrow.stores.records import RecordStore
 
