@@ -14,13 +14,12 @@ from windrow.app.summary import Phases, ReasonCount, SessionSummary, SourceCount
 from windrow.clock import now
 from windrow.config import Workspace
 from windrow.contract.registry import capable, installed
-from windrow.engine.captures.rules import RuleCount
 from windrow.engine.listed.rest import RestingItem, resting
 from windrow.engine.requests.origin_rules import walked
 from windrow.engine.requests.waiting import ServiceWait
 from windrow.engine.steps.unread import UnreadCount, count_unread
 from windrow.ledger import Ledger
-from windrow.ledger.sessions import SourceSession, is_dead
+from windrow.ledger.sessions import RuleCount, SourceSession, is_dead
 from windrow.model import Site, Source
 
 HELD = "held"

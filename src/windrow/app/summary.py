@@ -10,11 +10,10 @@ from typing import NamedTuple
 
 from windrow.adapters.adapter import CHANGED, GONE, NEW, SourceChange
 from windrow.app.crawled import OutcomeCount, Visits, attempts, frontiers, visits
-from windrow.engine.captures.rules import RuleCount
 from windrow.ledger import Ledger
 from windrow.ledger.items import MoveCount
 from windrow.ledger.listings import RefusalCount
-from windrow.ledger.sessions import TaskRow
+from windrow.ledger.sessions import RuleCount, TaskRow
 from windrow.reasons import Reason
 
 Phases = Mapping[str, tuple[str, ...]]

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from windrow.app.status import WorkspaceState
     from windrow.app.summary import SessionSummary
-    from windrow.engine.captures.rules import RuleCount
+    from windrow.ledger.sessions import RuleCount
 
 SOURCES_FAILED = 3
 

@@ -10,11 +10,12 @@ from typing import NamedTuple
 
 from windrow.contract import CAPTURED, Captures
 from windrow.digest import digest
-from windrow.engine.captures.rules import OTHER_RULES, RULES, LeftOutLines
+from windrow.engine.captures.rules import RULES, LeftOutLines
 from windrow.engine.run import HarvestRun
 from windrow.formats.url import parts
 from windrow.ledger import LedgerWriter
 from windrow.ledger.captures import CapturedRow, IndexRow, RuleRow
+from windrow.ledger.sessions import OTHER_RULES
 from windrow.model import ArchivePlace, CdxLine, FoundUrl, Source, Visit
 from windrow.reasons import Reason
 

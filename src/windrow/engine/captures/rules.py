@@ -2,54 +2,20 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from windrow.clock import spell
 from windrow.contract import NOT_MODIFIED, OK, Captures, Skip
 from windrow.formats.cdx import CaptureColumns
+from windrow.ledger.sessions import OTHER_RULES
 from windrow.model import CdxLine, Limits, Reading, Recorded, Source
 from windrow.reasons import Reason
 
 if TYPE_CHECKING:
     from windrow.ledger import Ledger
-
-OTHER_RULES = "other rules"
-"""What the rules are called that are counted together, since there are too many."""
-
-_LINE = re.compile(r"(\d+) left out, such as (\S*): (.*)", re.DOTALL)
-
-
-class RuleCount(NamedTuple):
-    """How many addresses of a source one rule left out in a session; `example` is the first of them."""
-
-    source: str
-    reason: str
-    rule: str
-    addresses: int
-    example: str
-
-    def spelt(self) -> str:
-        """Spell it as the comment of a task.
-
-        >>> RuleCount("blog", "query_denied", "q", 3, "https://a.example/?q").spelt()
-        '3 left out, such as https://a.example/?q: q'
-        """
-        return f"{self.addresses} left out, such as {self.example[:500]}: {self.rule}"
-
-    @classmethod
-    def read(cls, source: str, reason: str, comment: str) -> Self | None:
-        """Read such a comment; None where it is another one.
-
-        >>> RuleCount.read("blog", "query_denied", "3 left out, such as https://a.example/?q: q")
-        RuleCount(source='blog', reason='query_denied', rule='q', addresses=3, example='https://a.example/?q')
-        """
-        found = _LINE.fullmatch(comment)
-        return cls(source, reason, found[3], int(found[1]), found[2]) if found else None
-
 
 RULES = 200
 """Rules of one index that are counted each by itself; what others leave out is counted together."""

@@ -12,7 +12,6 @@ from typing import Self
 from windrow.clock import now
 from windrow.contract import NOT_MODIFIED, Crawl
 from windrow.contract.discoveries import BEHIND
-from windrow.engine.captures.rules import OTHER_RULES, RuleCount
 from windrow.engine.captures.shared_answers import SharedAnswers
 from windrow.engine.crawl.asking import RedirectChains
 from windrow.engine.fetchers.message import Event, MoreAddresses, Visited, WalkEnded, WalkOrigin
@@ -26,6 +25,7 @@ from windrow.formats.warc import stamp
 from windrow.ledger import LedgerWriter
 from windrow.ledger.addresses import EVERY, DueAddress
 from windrow.ledger.captures import CapturedRow
+from windrow.ledger.sessions import OTHER_RULES, RuleCount
 from windrow.model import CrawlRequest, FoundUrl, HeldAnswer, HttpRequest, KnownCapture, Source, Visit
 from windrow.reasons import Reason
 
