@@ -130,7 +130,10 @@ def drive(folder: Path, count: int, last: int = 0) -> Told:
     command = [sys.executable, "-m", "benchmarks.pages.frontier", str(folder), str(count), str(last)]
     batches: dict[int, float] = {}
     opened, fed, due = 0.0, 0.0, 0
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process, Watch(process.pid) as watch:
+    with (
+        subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process,
+        Watch(process.pid, every=0.05) as watch,
+    ):
         assert process.stdout is not None
         for line in process.stdout:
             word, *rest = line.split()
