@@ -62,6 +62,15 @@ def test_only_what_the_window_saw_is_told() -> None:
     assert told(events, since=4) == [(5, "new")]
 
 
+def test_two_visits_within_a_second_tell_what_both_saw_once() -> None:
+    events = [(1, "A", 1), (1, "same", 2), (3, "gone", 3), (3, "gone", 4)]
+    assert told(events, visits=(1, 1)) == [(1, "new")]
+    assert told(events, visits=(2, 2)) == []
+    assert told(events, visits=(3, 3)) == [(3, "gone")]
+    assert told(events, visits=(4, 4)) == []
+    assert told(events, since=1) == told(events, visits=(1, 4)) == [(1, "new"), (3, "gone")]
+
+
 def test_a_list_of_changes_is_a_feed_that_xml_can_hold() -> None:
     feed = ET.fromstring(atom([CHANGE], "my & workspace", AT))
     name = "{http://www.w3.org/2005/Atom}"

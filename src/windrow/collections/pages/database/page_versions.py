@@ -180,8 +180,10 @@ _CHUNK = 200
 
 _SEEN = """
 SELECT o.url_id, u.str_url, o.at FROM windrow_observation o JOIN url u ON u.url_id = o.url_id
-WHERE {where} ORDER BY o.url_id
-"""
+WHERE ({where}) AND NOT EXISTS (SELECT 1 FROM windrow_observation e WHERE e.url_id = o.url_id AND e.at = o.at
+  AND e.visit < o.visit AND e.entity_generation_id IS o.entity_generation_id)
+ORDER BY o.url_id
+"""  # times are whole seconds: of two visits in one, the first tells what both saw
 _SETTLED = "SELECT count(*) FROM sqlite_master WHERE name = 'windrow_settled'"
 
 
