@@ -22,9 +22,9 @@ if TYPE_CHECKING:
 
 
 OTHER_RULES = "other rules"
-"""What the rules are called that are counted together, since there are too many."""
+"""The name under which all further rules are counted together, where there are too many to count each by itself."""
 
-_LINE = re.compile(r"(\d+) left out, such as (\S*): (.*)", re.DOTALL)
+_RULE_COMMENT = re.compile(r"(\d+) left out, such as (\S*): (.*)", re.DOTALL)
 
 
 class SessionRow(NamedTuple):
@@ -93,7 +93,7 @@ class RuleCount(NamedTuple):
         >>> RuleCount.read("blog", "query_denied", "3 left out, such as https://a.example/?q: q")
         RuleCount(source='blog', reason='query_denied', rule='q', addresses=3, example='https://a.example/?q')
         """
-        found = _LINE.fullmatch(comment)
+        found = _RULE_COMMENT.fullmatch(comment)
         return cls(source, reason, found[3], int(found[1]), found[2]) if found else None
 
 

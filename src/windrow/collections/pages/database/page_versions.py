@@ -178,12 +178,14 @@ class Versions:
 _CHUNK = 200
 """Addresses whose versions are read at once."""
 
+# Times are whole seconds: of two visits in one second that saw the same version, only the first counts.
 _SEEN = """
 SELECT o.url_id, u.str_url, o.at FROM windrow_observation o JOIN url u ON u.url_id = o.url_id
-WHERE ({where}) AND NOT EXISTS (SELECT 1 FROM windrow_observation e WHERE e.url_id = o.url_id AND e.at = o.at
-  AND e.visit < o.visit AND e.entity_generation_id IS o.entity_generation_id)
+WHERE ({where}) AND NOT EXISTS (
+  SELECT 1 FROM windrow_observation earlier WHERE earlier.url_id = o.url_id AND earlier.at = o.at
+  AND earlier.visit < o.visit AND earlier.entity_generation_id IS o.entity_generation_id)
 ORDER BY o.url_id
-"""  # times are whole seconds: of two visits in one, the first tells what both saw
+"""
 _SETTLED = "SELECT count(*) FROM sqlite_master WHERE name = 'windrow_settled'"
 
 
@@ -192,7 +194,10 @@ NONE = (1, 0)
 
 
 class Timeline(NamedTuple):
-    """The versions of an address in the order of time, and the times at which it was visited within the window."""
+    """The versions of an address in the order of time, and the times of its visits within the window.
+
+    A visit that saw what another one had seen in the same second does not count.
+    """
 
     url: str
     versions: list[PageVersion]
