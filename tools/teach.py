@@ -20,7 +20,6 @@ import sys
 import zlib
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
@@ -99,7 +98,7 @@ def pages(folder: Path) -> Iterator[Page]:
         share = align(blocks, gold)
         known = page.hint
         if zlib.crc32(path.stem.encode()) % UNADDRESSED == 0:
-            known = replace(known, steps=0, digits=0, address=0)
+            known = known._replace(steps=0, digits=0, address=0)
         seen = view(page.outline, known)
         kind = truth["_internal"]["page_type"]["primary"]
         yield Page(

@@ -28,6 +28,7 @@ from windrow.collections.pages.collection import COLLECTION
 from windrow.collections.pages.database.fulltext_table import fill
 from windrow.collections.pages.database.store import SummaryStore
 from windrow.collections.pages.steps import summarise
+from windrow.content.forest import forests
 from windrow.contract import Task
 from windrow.demo.partner import experiments, specimens
 from windrow.digest import digest
@@ -129,6 +130,7 @@ def summarising() -> Figures:
         store = SummaryStore(url)
         before, asked_before = bytes_written(), asked["summary.sqlite"]
         calls = Calls()
+        forests()  # read once a process
         with calls:
             phases = frozenset({"summarise"})
             session.harvest(Harvest(COLLECTION, (), version_store=store), fetch=False, phases=phases)

@@ -6,13 +6,14 @@ from benchmarks.comparison import Comparisons, show
 from benchmarks.pages.content import content
 from benchmarks.pages.crawl import crawl
 from benchmarks.pages.frontier import frontier
+from benchmarks.pages.importing import importing
 from benchmarks.pages.memory import memory
 from benchmarks.pages.reading import reading
 from benchmarks.pages.search import COMPARISONS as SEARCH
 from benchmarks.pages.summary import summary
 
 COMPARISONS: Comparisons = {
-    "crawl": crawl, "reading": reading, "summary": summary, "content": content, **SEARCH,
+    "crawl": crawl, "reading": reading, "summary": summary, "content": content, "importing": importing, **SEARCH,
     "memory": memory, "frontier": frontier,
 }  # fmt: skip
 

@@ -22,7 +22,19 @@ from benchmarks.daemon import Missing
 from benchmarks.events import documents
 from benchmarks.news import __main__ as news
 from benchmarks.news.constructs import CONSTRUCTS
-from benchmarks.pages import content, crawl, frontier, generated, memory, near, quality, reading, search, summary
+from benchmarks.pages import (
+    content,
+    crawl,
+    frontier,
+    generated,
+    importing,
+    memory,
+    near,
+    quality,
+    reading,
+    search,
+    summary,
+)
 from benchmarks.papers import extraction, fetching, finding, matching
 from benchmarks.transfer import Load
 
@@ -61,6 +73,7 @@ SMOKE = {
     "pages reading": Smoke(lambda: reading.reading(turns=1), 1, (f"{PAGES} pages",)),
     "pages summary": Smoke(lambda: summary.summary(few=2, turns=1), 1, (f"{PAGES} pages",)),
     "pages content": Smoke(content.content, 5),
+    "pages importing": Smoke(lambda: importing.importing(turns=1), 1, ("CPU time",)),
     "pages known": Smoke(lambda: search.known(hosts=3), 10, ("queries",)),
     "pages speed": Smoke(lambda: search.speed(count=300, rounds=1), 6),
     "pages memory": Smoke(lambda: memory.memory(depth=1), 1, ("1,998 pages of 18 hosts",)),

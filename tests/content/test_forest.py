@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from windrow.content.forest import FIRST, SECOND, Forest, grown, judge
+from windrow.content.forest import Forest, forests, grown, judge
 from windrow.content.traits import NAMES, OPINIONS
 
 SMALL = grown("0.01 -1\npage: 5\nbox: 1 2 3\nblock: 0\nbit: 0\n\n0.0 1.1 10 20 2.0 0 300\n1.0 3.0 1 2 1.2 3 4")
@@ -62,7 +62,7 @@ def test_more_blocks_than_fit_side_by_side(apart: int) -> None:
     assert judge(SMALL, rows) == [slowly(SMALL, rows, at) for at in range(3000)]
 
 
-@pytest.mark.parametrize(("forest", "names"), [(FIRST, NAMES), (SECOND, (*NAMES, *OPINIONS))])
+@pytest.mark.parametrize(("forest", "names"), [*zip(forests(), (NAMES, (*NAMES, *OPINIONS)), strict=True)])
 def test_the_forests_that_are_shipped_are_whole(forest: Forest, names: tuple[str, ...]) -> None:
     assert set(forest.traits) <= set(names)
     assert sum(map(max, forest.leaves)) < 2**16

@@ -8,7 +8,6 @@ from functools import cached_property
 from typing import NamedTuple
 
 from windrow.content.article import examine
-from windrow.content.markdown import markdown
 from windrow.content.outline import Outline
 from windrow.content.page import BlockFate, Choice
 from windrow.content.tree import parse
@@ -77,6 +76,8 @@ class Extract:
     @cached_property
     def markdown(self) -> str:
         """The main content as Markdown: CommonMark, with the tables and the strike-through of GitHub."""
+        from windrow.content.markdown import markdown  # noqa: PLC0415 a tenth of this room's import, and few ask for it
+
         return markdown(self.markup, self.base)
 
     @cached_property

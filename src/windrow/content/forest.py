@@ -12,9 +12,9 @@ from __future__ import annotations
 import math
 from array import array
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from functools import cache
 from pkgutil import get_data
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 Node = tuple[int, int, int]
 """A question's number, then the places of what follows a yes and a no: questions first, the leaves behind them."""
@@ -22,8 +22,7 @@ Node = tuple[int, int, int]
 _WIDEST = 1_000  # blocks side by side
 
 
-@dataclass(frozen=True, slots=True)
-class Forest:
+class Forest(NamedTuple):
     """Trees that ask whether the grade of a trait is at most so much; grades are from 0 to 254."""
 
     traits: tuple[str, ...]
@@ -177,4 +176,8 @@ def written() -> bytes:
     return get_data("windrow.content", "weights.txt") or b""
 
 
-FIRST, SECOND = map(grown, written().decode().split(BETWEEN))
+@cache
+def forests() -> tuple[Forest, Forest]:
+    """Return the first forest and the second, read when the first page is judged."""
+    first, second = map(grown, written().decode().split(BETWEEN))
+    return first, second

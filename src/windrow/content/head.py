@@ -6,9 +6,8 @@ import json
 import re
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from html import unescape
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from windrow.content.tree import search
 from windrow.formats.moment import written
@@ -34,8 +33,7 @@ _CLOSINGS = ("//]]>", "]]>", "-->")
 Thing = dict[str, Any]
 
 
-@dataclass(frozen=True, slots=True)
-class StructuredData:
+class StructuredData(NamedTuple):
     """What the thing that a page is about says of itself, as written; empty where it says nothing."""
 
     headline: str = ""
@@ -246,8 +244,7 @@ _Link = tuple[list[str], _Attributes]
 """The relations and the attributes of a `link`."""
 
 
-@dataclass(frozen=True, slots=True)
-class FeedLink:
+class FeedLink(NamedTuple):
     """A feed that the page offers."""
 
     type: str
@@ -255,8 +252,7 @@ class FeedLink:
     title: str
 
 
-@dataclass(frozen=True, slots=True)
-class Translation:
+class Translation(NamedTuple):
     """The page in another language, or the one to choose it from (`x-default`)."""
 
     language: str
@@ -264,8 +260,7 @@ class Translation:
     title: str
 
 
-@dataclass(frozen=True, slots=True)
-class Related:
+class Related(NamedTuple):
     """Another page that this one names as its relation, such as `next`; `refresh` where it leads on by itself."""
 
     rel: str
@@ -273,8 +268,7 @@ class Related:
     title: str
 
 
-@dataclass(frozen=True, slots=True)
-class PageHead:
+class PageHead(NamedTuple):
     """What a page says of itself; an empty string where it says nothing. Addresses are as written."""
 
     title: str = ""
@@ -297,7 +291,7 @@ class PageHead:
     """Name and content of every `meta` that may name an author, in order."""
     named: tuple[tuple[str, str], ...] = ()
     """The first content of every other `meta`, by its name in lower case; those of `robots` joined by commas."""
-    linked: StructuredData = field(default_factory=StructuredData)
+    linked: StructuredData = StructuredData()
     """What its JSON-LD says."""
     graph: tuple[tuple[str, str], ...] = ()
     """OpenGraph and article properties, as written, in order."""

@@ -8,7 +8,7 @@ integer and those of all its ancestors another.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from typing import NamedTuple
 
 TYPES = ("article|blogposting|report", "product|offer", "itemlist", "discussionforum|qapage|comment",
          "faqpage|question", "person|profile", "breadcrumb", "website|webpage", "collectionpage",
@@ -28,8 +28,7 @@ _TYPE = re.compile(r'"@type"\s*:\s*(?:"([^"]{1,80})"|\[([^\]]{1,200})\])')
 _KINDS = {"website": 1, "article": 2, "product": 3}
 
 
-@dataclass(frozen=True, slots=True)
-class PageHint:
+class PageHint(NamedTuple):
     """What the head and the address say of a page's kind; all of it may be missing."""
 
     kind: int = 0

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from enum import StrEnum
 from itertools import accumulate
 from typing import NamedTuple
 
 from windrow.content.charset import decode
-from windrow.content.forest import FIRST, SECOND, judge
+from windrow.content.forest import forests, judge
 from windrow.content.head import PageHead, head
 from windrow.content.hints import PageHint, hint
 from windrow.content.outline import Outline, PageLocation
@@ -20,8 +19,7 @@ from windrow.content.view import view
 from windrow.content.walk import walk
 
 
-@dataclass(frozen=True, slots=True)
-class Page:
+class Page(NamedTuple):
     """A page that was read."""
 
     url: str
@@ -117,9 +115,10 @@ def choose(outline: Outline, hint: PageHint | None = None, *, captions: bool = F
     seen = view(outline, hint)
     if not seen.kept:
         return Choice(aside, {})
+    first, second = forests()
     traits = Traits(seen)
-    traits.hear(judge(FIRST, traits))
-    return select(outline, hint, seen.kept, judge(SECOND, traits), captions=captions)
+    traits.hear(judge(first, traits))
+    return select(outline, hint, seen.kept, judge(second, traits), captions=captions)
 
 
 def select(

@@ -5,7 +5,6 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from itertools import accumulate, repeat
 from operator import add, itemgetter, mul, sub, truediv
 from typing import NamedTuple, Protocol, TypeVar
@@ -194,8 +193,7 @@ _NEVER = int(PageLocation.NAV | PageLocation.NAVIGATION | PageLocation.FOOTER | 
 _ENOUGH = 0.1
 
 
-@dataclass(frozen=True, slots=True)
-class View:
+class View(NamedTuple):
     """All that a block's traits are computed from."""
 
     outline: Outline

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from datetime import UTC, datetime
-from email.utils import parsedate_to_datetime
 
 _LONGEST = 80
 _ISO = re.compile(
@@ -46,7 +45,12 @@ def moment(text: str) -> datetime | None:
     try:
         if short := _SHORT.fullmatch(text):
             return datetime(int(short[1]), int(short[2] or 1), 1, tzinfo=UTC)
-        read = datetime.fromisoformat(text) if text[:4].isdigit() else parsedate_to_datetime(text)
+        if text[:4].isdigit():
+            read = datetime.fromisoformat(text)
+        else:
+            from email.utils import parsedate_to_datetime  # noqa: PLC0415 it loads sockets, and few texts are of mail
+
+            read = parsedate_to_datetime(text)
         return read.replace(tzinfo=UTC) if read.tzinfo is None else read.astimezone(UTC)
     except (ValueError, TypeError, IndexError, OverflowError):
         return None
@@ -87,6 +91,8 @@ def _mail(text: str) -> datetime | None:
     # The clock of a mail has 24 hours; its reader takes 9:05 pm for 9:05.
     if not text.isascii() or text.isdigit() or _HALF.search(text):
         return None
+    from email.utils import parsedate_to_datetime  # noqa: PLC0415 it loads sockets, and most pages spell ISO 8601
+
     try:
         return parsedate_to_datetime(text)
     except (ValueError, TypeError, IndexError, OverflowError):
