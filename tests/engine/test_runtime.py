@@ -8,7 +8,11 @@ import signal
 import subprocess
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
+from multiprocessing import spawn
+from multiprocessing.process import BaseProcess
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -71,3 +75,39 @@ def test_a_process_is_started_though_the_server_of_processes_is_killed_while_it_
     script = tmp_path / "asked.py"
     script.write_text(ASKED)
     assert subprocess.run([sys.executable, str(script)], check=False).returncode == 0
+
+
+def test_what_multiprocessing_tells_processes_of_its_host_stays_as_it_is_but_while_one_of_ours_is_started(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    untouched = "import sys; from multiprocessing import spawn; before = spawn.get_preparation_data"
+    script = f"{untouched}; import windrow.engine.runtime; sys.exit(spawn.get_preparation_data is not before)"
+    assert subprocess.run([sys.executable, "-c", script], check=False).returncode == 0
+
+    def prepare(name: str) -> dict[str, str]:
+        return {"name": name, "init_main_from_path": "script.py"}
+
+    monkeypatch.setattr(spawn, "get_preparation_data", prepare)
+    monkeypatch.setattr(runtime, "_needed", set())
+    seen: list[dict[str, Any]] = []
+    with ThreadPoolExecutor(1) as other:
+
+        class Process(BaseProcess):
+            pid = None
+
+            def start(self) -> None:
+                seen.append(spawn.get_preparation_data("ours"))
+                seen.append(other.submit(spawn.get_preparation_data, "theirs").result())
+                raise ValueError
+
+        for _ in range(2):
+            with pytest.raises(ValueError, match=r"^$"):
+                runtime.start(Process())
+            assert spawn.get_preparation_data is prepare
+    assert seen == [{"name": "ours"}, prepare("theirs")] * 2
+
+    monkeypatch.undo()
+    before = spawn.get_preparation_data
+    runtime.start(process := runtime.CONTEXT.Process(target=int))
+    process.join()
+    assert (process.exitcode, spawn.get_preparation_data) == (0, before)

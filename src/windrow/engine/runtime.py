@@ -11,11 +11,10 @@ import signal
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from multiprocessing import forkserver, parent_process, resource_tracker, spawn
 from multiprocessing.connection import wait
 from multiprocessing.process import BaseProcess
-from threading import local
 from types import FrameType
 from typing import Any
 
@@ -88,31 +87,34 @@ TRANSPORT_MODULES = {"sftp": "windrow.transports.sftp_session", "http": _WEB, "h
 CONTEXT.set_forkserver_preload([*PRELOADED])
 
 
-class _Script(local):
-    """Whether the process that this thread starts is to leave the script of its parent unread."""
-
-    left_out = False
-
-
-_script = _Script()
 _needed: set[str] = set()
 """The modules that processes need: `__main__` among them only where a collection's functions are in the script."""
 
-_prepare = spawn.get_preparation_data
+_starting = threading.Lock()
 
 
-def _prepared(name: str) -> dict[str, Any]:
-    """Say what a new process does first, without reading its parent's script where that is left out."""
-    found = _prepare(name)
-    if _script.left_out:
-        found = {key: value for key, value in found.items() if not key.startswith("init_main_")}
-    return found
+@contextmanager
+def _script_unread() -> Iterator[None]:
+    """Have processes that this thread starts leave the script of their parent unread.
 
+    A process of multiprocessing runs that script once more, which would begin a second run where it has no
+    `if __name__ == "__main__"`. There is no setting for this, so the function that says what a process does first is
+    replaced as long as one is started. Other threads that start processes meanwhile get what they always did.
+    """
+    with _starting:
+        prepare, thread = spawn.get_preparation_data, threading.get_ident()
 
-# A process of multiprocessing runs the script that started its parent once more, which would begin a second run
-# where the script has no `if __name__ == "__main__"`. There is no setting for this. Other users of multiprocessing
-# in this process, and other threads, get what they always did.
-spawn.get_preparation_data = _prepared
+        def prepare_without_script(name: str) -> dict[str, Any]:
+            data = prepare(name)
+            if threading.get_ident() != thread:
+                return data
+            return {key: value for key, value in data.items() if not key.startswith("init_main_")}
+
+        spawn.get_preparation_data = prepare_without_script
+        try:
+            yield
+        finally:
+            spawn.get_preparation_data = prepare
 
 
 PATIENCE = 10.0
@@ -124,9 +126,8 @@ def start(process: BaseProcess) -> None:
 
     The server of processes may be killed while it is asked: then it is started anew, and asked again.
     """
-    _script.left_out = "__main__" not in _needed
     until = time.monotonic() + PATIENCE
-    try:
+    with nullcontext() if "__main__" in _needed else _script_unread():
         while process.pid is None:
             try:
                 process.start()
@@ -134,8 +135,6 @@ def start(process: BaseProcess) -> None:
                 if time.monotonic() > until:
                     raise
                 time.sleep(0.01)  # until the server that was killed is gone
-    finally:
-        _script.left_out = False
 
 
 def warm_up(schemes: Iterable[str] = (), modules: Iterable[str] = ()) -> None:
