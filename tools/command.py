@@ -33,7 +33,7 @@ from windrow.app.story import Event, Story
 from windrow.app.summary import FindingCount, PhaseCount, ReasonCount, SessionSummary, SourceCount
 from windrow.cli.root import root
 from windrow.collections.pages.adapter.changes import Edition
-from windrow.collections.pages.adapter.lookup import PageHit, PageSearchEnd
+from windrow.collections.pages.adapter.lookup import PageHit
 from windrow.collections.pages.adapter.story import OutcomeTally, PageState, SiteOrigin, SiteState, Tombstone
 from windrow.collections.pages.adapter.story import PageVisit as PageAsked
 from windrow.collections.pages.database.page_versions import Counted, Near
@@ -93,7 +93,11 @@ MESSAGES = {
     }),
     "result": Message("search", "a page that was found, best first", PageHit),
     "record_result": Message("search", "a record of any other collection that was found", RecordHit),
-    "answer": Message("search", "how the query was understood, the last line", PageSearchEnd),
+    "answer": Message(
+        "search", "how the query was understood, the last line; `relaxed` where nothing has all words of it", {
+        "query": "text", "offset": "number", "results": "number", "further": "yes/no", "relaxed": "yes/no",
+        "notes": "list of texts",
+    }),
     "status": Message("status", "the whole workspace", WorkspaceState),
     "story": Message("why", "the thing in question; its events and members follow", Story),
     "event": Message("why", "one thing that happened; fields that say nothing are left out", Event),
@@ -167,6 +171,9 @@ SENT_APART: dict[type, set[str]] = {
 }  # fmt: skip
 """Fields that have messages of their own."""
 
+SENT_BESIDE: dict[type, dict[str, str]] = {PageHit: {"rank": "number"}, RecordHit: {"rank": "number"}}
+"""What stands before a value's own fields in its message."""
+
 
 def shape(told: Shape) -> dict[str, str]:
     """Return the fields of a message and what each holds.
@@ -178,7 +185,8 @@ def shape(told: Shape) -> dict[str, str]:
         return told
     hints = typing.get_type_hints(told)
     names = [field.name for field in fields(told)] if is_dataclass(told) else list(told._fields)  # type: ignore[attr-defined]
-    return {name: _kind(hints[name]) for name in names if name not in SENT_APART.get(told, set())}
+    own = {name: _kind(hints[name]) for name in names if name not in SENT_APART.get(told, set())}
+    return {**SENT_BESIDE.get(told, {}), **own}
 
 
 def _kind(hint: Any) -> str:

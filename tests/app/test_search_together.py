@@ -1,41 +1,34 @@
 """One search over several collections: one order, the same filters, and where one has all the words, no half hits."""
 
+import json
 from datetime import UTC, datetime
 from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 import pytest
 
-from windrow.adapters.adapter import Message, SearchAnswer, SearchResult
+from windrow.adapters.adapter import SearchAnswer, SearchResult
 from windrow.app import search as together
+from windrow.cli.search import search_command
+from windrow.cli.verb import Voice
 from windrow.errors import UsageError, WindrowError
 
 
 class Hit(NamedTuple):
-    rank: int
     url: str
 
 
-class End(NamedTuple):
-    offset: int
-    results: int
-    further: bool
-    relaxed: bool
-    notes: tuple[str, ...]
-
-
 def result(title, snippet="", year=2026, url="https://a.example/"):
-    return SearchResult(((title, False),), url, "", ((snippet, False),), (), Message("result", Hit(0, url)),
+    return SearchResult(((title, False),), url, "", ((snippet, False),), (), "result", Hit(url),
                         datetime(year, 1, 1, tzinfo=UTC))  # fmt: skip
 
 
 def collection(*results: SearchResult, relaxed=False, frequency=None, note=""):
     def search(_workspace: Any, text: str, *, offset: int, limit: int, explain: bool) -> SearchAnswer:
-        del text, explain
+        del explain
         shown = results[offset : offset + limit]
         notes = (note,) if note else ()
-        end = Message("answer", End(offset, len(shown), len(results) > offset + limit, relaxed, notes))
-        return SearchAnswer(shown, notes, len(results) > offset + limit, relaxed, end, frequency or {}, 10)
+        return SearchAnswer(text, offset, shown, notes, len(results) > offset + limit, relaxed, frequency or {}, 10)
 
     return SimpleNamespace(search=search)
 
@@ -64,8 +57,21 @@ FAR = result("Weather", "green fields, and much later in the same long day someb
 def test_results_of_several_collections_are_in_one_order_by_how_the_words_stand(ask):
     answer = ask({"one": collection(SPOKEN, FAR), "two": collection(GREEN)})
     assert titles(answer) == ["Green tea", "Drinks", "Weather"]
-    assert [one.message.value.rank for one in answer.results] == [1, 2, 3]
-    assert answer.message.value.results == 3
+    assert (answer.query, answer.offset, len(answer.results)) == ("green tea", 0, 3)
+
+
+def test_messages_of_several_collections_count_on_from_page_to_page(ask, monkeypatch, capsys):
+    makers = {"one": collection(SPOKEN, FAR, note="of one"), "two": collection(GREEN)}
+    opened = SimpleNamespace(search=lambda text, **more: ask(makers, text, offset=more["offset"], limit=more["limit"]))
+    monkeypatch.setattr(Voice, "open", lambda _voice: opened)
+    arguments = ["green", "tea", "--json", "--limit", "2", "--page", "2"]
+    search_command.main(arguments, obj=Voice(), standalone_mode=False)
+    messages = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert messages == [
+        {"type": "result", "rank": 3, "url": "https://a.example/"},
+        {"type": "answer", "query": "green tea", "offset": 2, "results": 1, "further": False, "relaxed": False,
+         "notes": ["of one"]},
+    ]  # fmt: skip
 
 
 def test_each_collection_keeps_its_own_order_among_the_results_of_others(ask):

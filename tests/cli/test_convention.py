@@ -94,8 +94,7 @@ def test_every_exit_code_has_a_meaning() -> None:
 
 FORWARDED = {
     "src/windrow/cli/operator.py act",  # retry and cancel
-    "src/windrow/cli/search.py answer.message.type",
-    "src/windrow/cli/search.py one.message.type",
+    "src/windrow/cli/search.py result.type",
     "src/windrow/cli/trial.py type(part).__name__.lower()",
     "src/windrow/cli/verb.py kind",
     "src/windrow/cli/why.py *message[:2]",
@@ -123,6 +122,8 @@ def made_messages() -> Iterator[tuple[str, ast.expr, ast.expr | None]]:
                 yield at(path), node.args[0], node.args[1] if len(node.args) > 1 else None
             elif called == "WaitTold":
                 yield at(path), node.args[1], node.args[2]
+            elif called == "SearchResult":
+                yield at(path), node.args[5], node.args[6]
 
 
 def test_every_type_of_message_that_any_command_prints_is_documented_with_its_fields() -> None:

@@ -423,6 +423,7 @@ def snippet_marks(pieces: Sequence[tuple[str, bool]]) -> tuple[SnippetMark, ...]
 class SearchResult(NamedTuple):
     """One thing found. Title and snippet are pieces of text, each with whether it is what was searched for.
 
+    `details` is all that its collection tells of it, such as a `PageHit`, and `type` what a message of that is called;
     `at` is when it was changed or published last, as far as is known.
     """
 
@@ -431,25 +432,23 @@ class SearchResult(NamedTuple):
     about: str
     snippet: Sequence[tuple[str, bool]]
     remarks: tuple[str, ...]
-    message: Message
+    type: str
+    details: Any
     at: datetime | None = None
-
-    @property
-    def details(self) -> Any:
-        """All that its collection tells of it; a `Hit` for a page."""
-        return self.message.value
 
 
 class SearchAnswer(NamedTuple):
-    """Some results of a search, and what is said of it: notes, whether there is more, and the message that ends it.
+    """Some results of a query, the first after `offset` better ones; whether there is more, and notes on all of it.
 
-    `frequency` says in how many of the `documents` that were searched each word stands.
+    `relaxed` is true where nothing has all the words, and what has most of them is shown. `frequency` says in how many
+    of the `documents` that were searched each word stands.
     """
 
+    query: str
+    offset: int
     results: tuple[SearchResult, ...]
     notes: tuple[str, ...]
     further: bool
     relaxed: bool
-    message: Message
     frequency: Mapping[str, int] = {}
     documents: int = 0

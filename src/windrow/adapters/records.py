@@ -35,7 +35,7 @@ from windrow.adapters.adapter import (
     Window,
     refuse_without_contact,
 )
-from windrow.adapters.record_story import RecordSearchEnd, result_of
+from windrow.adapters.record_story import result_of
 from windrow.archive import open_response
 from windrow.clock import now
 from windrow.config import Workspace
@@ -377,15 +377,10 @@ class RecordAdapter:
             found = store.search(query, name, offset=offset, limit=limit + 1)
         further = len(found.entries) > limit
         find = pattern(wanted(query.root))
-        results = tuple(
-            result_of(one, name, rank, find, explain=explain)
-            for rank, one in enumerate(found.entries[:limit], offset + 1)
-        )
+        results = tuple(result_of(one, name, find, explain=explain) for one in found.entries[:limit])
         past = (f"{name} is searched as it is now, so as-of: finds nothing of it",) if query.as_of is not None else ()
         notes = (*query.notes, *past)
-        told = RecordSearchEnd(text, offset, len(results), further, found.relaxed, notes)
-        message = Message("answer", told)
-        return SearchAnswer(results, notes, further, found.relaxed, message, found.frequency, found.documents)
+        return SearchAnswer(text, offset, results, notes, further, found.relaxed, found.frequency, found.documents)
 
     def _export(self, workspace: Workspace, form: str, out: TextIO) -> int:
         """Write a line of JSON for each version of each record."""

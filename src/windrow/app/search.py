@@ -73,16 +73,13 @@ def _merged(text: str, answers: dict[str, SearchAnswer], offset: int, limit: int
     taken = strict or some
     mixed = list(_in_order(text, taken)) if len(taken) > 1 else [(one, None) for each in taken for one in each.results]
     shown = []
-    for rank, (one, measured) in enumerate(mixed[offset : offset + limit], offset + 1):
-        value = one.message.value._replace(rank=rank)
+    for one, measured in mixed[offset : offset + limit]:
         remarks = (*one.remarks, *([_told(measured)] if explain and measured else []))
-        shown.append(one._replace(remarks=remarks, message=one.message._replace(value=value)))
+        shown.append(one._replace(remarks=remarks))
     further = len(mixed) > offset + limit or any(one.further for one in taken)
     relaxed = bool(taken) and not strict
     notes = tuple(dict.fromkeys(note for one in answers.values() for note in one.notes))
-    first = (taken or list(answers.values()))[0].message
-    value = first.value._replace(offset=offset, results=len(shown), further=further, relaxed=relaxed, notes=notes)
-    return SearchAnswer(tuple(shown), notes, further, relaxed, first._replace(value=value))
+    return SearchAnswer(text, offset, tuple(shown), notes, further, relaxed)
 
 
 def _in_order(text: str, answers: list[SearchAnswer]) -> Iterator[tuple[SearchResult, Measured | None]]:

@@ -9,6 +9,7 @@ import click
 
 from windrow.cli.options import kind_names, kinds
 from windrow.cli.verb import Verb, Voice, clean, option, verb
+from windrow.formats.text import plain
 
 if TYPE_CHECKING:
     from windrow.adapters.adapter import SearchAnswer, SearchResult
@@ -59,9 +60,12 @@ def search_command(
     start = (page - 1) * limit
     answer = voice.open().search(" ".join(words), collection=collection, offset=start, limit=limit, explain=explain)
     if voice.json:
-        for one in answer.results:
-            voice.message(one.message.type, one.message.value)
-        voice.message(answer.message.type, answer.message.value)
+        for rank, result in enumerate(answer.results, start + 1):
+            voice.message(result.type, {"rank": rank, **plain(result.details)})
+        voice.message("answer", {
+            "query": answer.query, "offset": answer.offset, "results": len(answer.results),
+            "further": answer.further, "relaxed": answer.relaxed, "notes": answer.notes,
+        })  # fmt: skip
         return
     for number, found in enumerate(answer.results, start + 1):
         voice.drawn(_text(number, found, voice.lively))

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 from uuid import UUID
 
-from windrow.adapters.adapter import Message, SearchAnswer, SearchResult, SnippetMark, snippet_marks
+from windrow.adapters.adapter import SearchAnswer, SearchResult, SnippetMark, snippet_marks
 from windrow.clock import now
 from windrow.collections.pages.adapter.search import Search, is_current
 from windrow.collections.pages.search.rank import Result, ResultPage, ScorePart
@@ -86,7 +86,6 @@ class PageHit(NamedTuple):
     time asked for lies after the page was seen last and before it was known to be gone or changed.
     """
 
-    rank: int
     url: str
     title: str
     snippet: str
@@ -108,20 +107,6 @@ class PageHit(NamedTuple):
     collection: str = "pages"
 
 
-class PageSearchEnd(NamedTuple):
-    """The last line of a search: how it was understood, and whether there is more behind it.
-
-    `relaxed` is true where no page has all the words, and those with most of them are shown.
-    """
-
-    query: str
-    offset: int
-    results: int
-    further: bool
-    relaxed: bool
-    notes: tuple[str, ...]
-
-
 def look(workspace: Workspace, text: str, *, offset: int = 0, limit: int = 10) -> ResultPage:
     """Search the pages of a workspace; any text is a query.
 
@@ -140,19 +125,8 @@ def bare() -> bool:
     return not there()
 
 
-def hits(answer: ResultPage, *, explain: bool = False) -> list[PageHit]:
-    """Return the results in the form that `--json` prints; the parts of scores only where asked for."""
-    return [_hit(answer.offset + number, one, explain=explain) for number, one in enumerate(answer.results, 1)]
-
-
-def told(text: str, answer: ResultPage) -> PageSearchEnd:
-    """Return what a search says of itself."""
-    return PageSearchEnd(text, answer.offset, len(answer.results), answer.further, answer.relaxed, answer.notes)
-
-
-def _hit(rank: int, one: Result, *, explain: bool) -> PageHit:
+def _hit(one: Result, *, explain: bool) -> PageHit:
     return PageHit(
-        rank,
         one.url,
         plain(one.title),
         plain(one.snippet),
@@ -201,7 +175,8 @@ def search(workspace: Workspace, text: str, *, offset: int = 0, limit: int = 10,
             " ".join(filter(None, [_date(one), one.language or ""])),
             one.snippet,
             _remarks(one, explain=explain),
-            Message("result", hit),
+            "result",
+            _hit(one, explain=explain),
             when(
                 one.updated
                 if one.updated is not None
@@ -210,13 +185,12 @@ def search(workspace: Workspace, text: str, *, offset: int = 0, limit: int = 10,
                 else one.first_seen
             ),
         )
-        for one, hit in zip(answer.results, hits(answer, explain=explain), strict=True)
+        for one in answer.results
     )
     notes = (*answer.notes, BARE) if explain and bare() else answer.notes
     return SearchAnswer(
-        results, notes, answer.further, answer.relaxed, Message("answer", told(text, answer)), answer.frequency,
-        answer.documents,
-    )  # fmt: skip
+        text, answer.offset, results, notes, answer.further, answer.relaxed, answer.frequency, answer.documents
+    )
 
 
 def _remarks(one: Result, *, explain: bool) -> tuple[str, ...]:
