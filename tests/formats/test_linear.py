@@ -20,12 +20,12 @@ from windrow.collections.pages.redirect import linked
 from windrow.collections.pages.references import LinkMemo, References
 from windrow.content.markdown import markdown
 from windrow.errors import WindrowError
-from windrow.formats import feed, http, moment, robots, sniff, url, xml
+from windrow.formats import feed, http, listing, moment, robots, sniff, url, xml
 from windrow.formats.answer import AnswerReader, read_head
 from windrow.formats.http import read_head as read_kept
 from windrow.formats.url_hints import read as read_hint
 from windrow.model import Limits
-from windrow.transports import ftp_control, ftp_listing, head, index
+from windrow.transports import ftp_session, head
 
 TIMES = 8
 """How much longer the longest row is than the shortest."""
@@ -200,18 +200,18 @@ CASES = {
     "calendar-spaces": (lambda n: read_events(b"BEGIN:VCALENDAR\nBEGIN:VEVENT" + b" " * n + b"\n" + b" \n" * n, "icalendar"), 3_000),
     "calendar-properties": (lambda n: read_events(b"BEGIN:VCALENDAR\nBEGIN:VEVENT\n" + b"SUMMARY;A=b:c\n" * n + b"END:VEVENT\n", "icalendar"), 60),
     # listings
-    "list-columns": (lambda n: ftp_listing.columns("", ["-rwxrwxrwx" + " 1" * n, "01-01-01" + " " * n, "d" * n]), 1_000),
-    "list-facts": (lambda n: ftp_listing.facts("", ["a=b;" * n + " x", ";" * n + " x"]), 2_000),
-    "index-row": (lambda n: index.index("", "http://h/", b"<table><tr>" + b"".join(b"<td><a href='%d'>x</a>" % at for at in range(n))), 250),
-    "index-cell": (lambda n: index.index("", "http://h/", b"<table><tr><td>" + b"".join(b"<a href='%d'>x</a>" % at for at in range(n)) + b"<td>" + b"x" * 100 * n), 250),
-    "index-spaces": (lambda n: index.index("", "http://h/", b"<a href='a'>x</a> 1" + b" " * n + b"x" + b"<title>" * n), 5_000),
-    "control-port": (lambda n: ftp_control.port("229 (" + "|" * n + "227 " + "1," * n), 1_000),
+    "list-columns": (lambda n: listing.read_list("", ["-rwxrwxrwx" + " 1" * n, "01-01-01" + " " * n, "d" * n]), 1_000),
+    "list-facts": (lambda n: listing.read_mlsd("", ["a=b;" * n + " x", ";" * n + " x"]), 2_000),
+    "index-row": (lambda n: listing.read_index_page("", "http://h/", b"<table><tr>" + b"".join(b"<td><a href='%d'>x</a>" % at for at in range(n))), 250),
+    "index-cell": (lambda n: listing.read_index_page("", "http://h/", b"<table><tr><td>" + b"".join(b"<a href='%d'>x</a>" % at for at in range(n)) + b"<td>" + b"x" * 100 * n), 250),
+    "index-spaces": (lambda n: listing.read_index_page("", "http://h/", b"<a href='a'>x</a> 1" + b" " * n + b"x" + b"<title>" * n), 5_000),
+    "control-port": (lambda n: ftp_session.passive_port("229 (" + "|" * n + "227 " + "1," * n), 1_000),
 }  # fmt: skip
 
 
 def seconds(make, n):
     def read():
-        with suppress(WindrowError, ftp_control.Broken):
+        with suppress(WindrowError, ftp_session.Broken):
             make(n)
 
     return cpu_seconds(read)

@@ -69,6 +69,6 @@ def test_connections_are_opened_where_the_guard_is_asked_and_nowhere_else() -> N
 
 
 def test_what_dials_asks_the_guard() -> None:
-    for name in ("dial", "http_client", "web_session", "sftp_session", "ftp_control"):
+    for name in ("dial", "http_client", "web_session", "sftp_session", "ftp_session"):
         path = ROOT / "src" / "windrow" / "transports" / f"{name}.py"
         assert GUARDED & {node.id for node in ast.walk(parsed(path)) if isinstance(node, ast.Name)}, path

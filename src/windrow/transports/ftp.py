@@ -12,18 +12,15 @@ from datetime import datetime
 from typing import ClassVar, NamedTuple
 
 from windrow.errors import TerminalFailure, TransientFailure, TransportError
+from windrow.formats.listing import Entries, read_list, read_mlsd, read_nlst, read_time
 from windrow.model import ListingEntry, Site
 from windrow.reasons import Reason
-from windrow.transports import ftp_listing
 from windrow.transports.contract import Connection, Sink, TransferEnd, replaced
 from windrow.transports.dial import context, direct
-from windrow.transports.ftp_control import Delayed, Refused
-from windrow.transports.ftp_session import FtpSession
+from windrow.transports.ftp_session import Delayed, FtpSession, Refused
 from windrow.transports.path import at, shown, wire
 from windrow.transports.secret import reveal
 from windrow.transports.trouble import Foreign, network
-
-Entries = list[ListingEntry]
 
 DATED = 10_000
 """The most files of one LIST whose times are asked for one by one."""
@@ -106,7 +103,7 @@ class FtpConnection(Connection):
         session, self._session = self._session, None
         expected, self._expected = self._expected, None
         if session:
-            session.control.close()
+            session.close()
         if expected and isinstance(expected.source, socket.socket):
             expected.source.close()
 
@@ -202,15 +199,15 @@ class FtpConnection(Connection):
         with self._line(folder) as session, session.listing():
             if self._mlsd:
                 try:
-                    return ftp_listing.facts(folder, session.lines(f"MLSD {whole}", at(self._site, folder)))
+                    return read_mlsd(folder, session.lines(f"MLSD {whole}", at(self._site, folder)))
                 except Refused as error:
                     if session.can("MLST") or str(error)[:3] not in {"500", "501", "502", "504"}:
                         _missing(error)
                         return None
                     self._mlsd = False
             try:
-                session.control.cwd(whole)
-                entries = ftp_listing.columns(folder, session.lines("LIST", at(self._site, folder)))
+                session.cwd(whole)
+                entries = read_list(folder, session.lines("LIST", at(self._site, folder)))
                 if entries is None:
                     entries = self._named(session, folder)
             except Refused as error:
@@ -221,7 +218,7 @@ class FtpConnection(Connection):
     def _named(self, session: FtpSession, folder: str) -> Entries:
         """List by names alone; what has a size is a file."""
         found = []
-        for name in ftp_listing.names(session.lines("NLST", at(self._site, folder))):
+        for name in read_nlst(session.lines("NLST", at(self._site, folder))):
             size = session.size(name) if _PLAIN.fullmatch(name) else None
             found.append(ListingEntry(folder, name, size, None, size is not None or not session.sizes))
         return found
@@ -230,7 +227,7 @@ class FtpConnection(Connection):
         """Say QUIT without waiting for the reply."""
         if self._session:
             with suppress(OSError):
-                self._session.control.push(b"QUIT\r\n")
+                self._session.push(b"QUIT\r\n")
         self._drop()
 
 
@@ -267,7 +264,7 @@ def _dated(session: FtpSession, whole: str, entries: Entries) -> Entries:
     replies = session.ask(f"MDTM {folder}/{entries[n].name}" for n in asked)
     for n, reply in zip(asked, replies, strict=True):
         if reply.startswith("213"):
-            entries[n] = entries[n]._replace(modified=ftp_listing.stamp(reply[4:].strip()))
+            entries[n] = entries[n]._replace(modified=read_time(reply[4:].strip()))
     return entries
 
 
@@ -276,7 +273,7 @@ def _time(session: FtpSession, path: str) -> datetime | None:
     if not session.can("MDTM"):
         return None
     reply = session.ask([f"MDTM {path}"])[0]
-    return ftp_listing.stamp(reply[4:].strip()) if reply.startswith("213") else None
+    return read_time(reply[4:].strip()) if reply.startswith("213") else None
 
 
 class Ftp:

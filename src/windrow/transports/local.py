@@ -9,13 +9,11 @@ from itertools import islice
 from typing import ClassVar
 
 from windrow.errors import TerminalFailure, TransientFailure, TransportError
+from windrow.formats.listing import ENTRIES, Entries, refuse_too_many
 from windrow.model import ListingEntry, Site
 from windrow.reasons import Reason
 from windrow.transports.contract import Connection, Sink, TransferEnd, moment, replaced
-from windrow.transports.ftp_listing import ENTRIES
 from windrow.transports.path import at, shown, wire
-
-Entries = list[ListingEntry]
 
 BLOCK = 256 * 2**10
 _STEP = os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
@@ -79,8 +77,7 @@ class LocalConnection(Connection):
             raise failure(error, at(self._site, folder)) from error
         finally:
             os.close(number)
-        if len(entries) > ENTRIES:
-            raise TerminalFailure(f"{at(self._site, folder)}: more than {ENTRIES:,} entries", Reason.TOO_LARGE)
+        refuse_too_many(len(entries), at(self._site, folder))
         return entries
 
     def _entry(self, folder: str, one: os.DirEntry[str]) -> ListingEntry:

@@ -15,11 +15,11 @@ from typing import Any, cast
 import asyncssh
 
 from windrow.errors import TerminalFailure, TransientFailure, TransportError
+from windrow.formats.listing import ENTRIES, Entries, refuse_too_many
 from windrow.model import ListingEntry, Site
 from windrow.reasons import Reason
 from windrow.transports.contract import Connection, Sink, TransferEnd, moment, replaced
 from windrow.transports.dial import dial
-from windrow.transports.ftp_listing import ENTRIES
 from windrow.transports.path import at, shown, wire
 from windrow.transports.secret import reveal
 from windrow.transports.sftp_client import Attributes, SftpClient
@@ -278,8 +278,6 @@ def _stranger(site: Site, seen: str) -> TerminalFailure:
     return TerminalFailure(f"{at(site)}: unknown host key {seen}", Reason.HOST_KEY_UNKNOWN, hint=hint)
 
 
-Entries = list[ListingEntry]
-
 AHEAD = 4 * 2**20
 """Bytes of one file that are asked for before the first of them came."""
 
@@ -332,9 +330,9 @@ class SftpConnection(Connection):
                     line.sftp.close(handle)
             except (asyncssh.SFTPNoSuchFile, asyncssh.SFTPNoSuchPath):
                 return None
-        if len(entries) > ENTRIES + 2:
-            raise TerminalFailure(f"{at(self._site, folder)}: more than {ENTRIES:,} entries", Reason.TOO_LARGE)
-        return [entry for entry in entries if entry.name not in {".", ".."}]
+        entries = [entry for entry in entries if entry.name not in {".", ".."}]
+        refuse_too_many(len(entries), at(self._site, folder))
+        return entries
 
     def _alive(self, bound: asyncio.Timeout, end: float = math.inf) -> None:
         """Give the server its time anew, and a quarter more: then not every block of a file has to set an alarm."""

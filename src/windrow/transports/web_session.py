@@ -15,17 +15,14 @@ from yarl import URL
 
 from windrow.errors import TerminalFailure, TransientFailure, TransportError
 from windrow.formats.http import same
-from windrow.model import ListingEntry, Site
+from windrow.formats.listing import WHOLE, Entries, read_index_page, read_manifest
+from windrow.model import Site
 from windrow.reasons import Reason
-from windrow.transports import index
 from windrow.transports.contract import Connection, Sink, TransferEnd
 from windrow.transports.dial import FAMILY, ResolvedAddress, allowed_addresses, context, refuse_behind_proxy
-from windrow.transports.ftp_listing import WHOLE
 from windrow.transports.head import fields_of, refusal, request_head, response_head, span, total
 from windrow.transports.path import at, shown, wire
 from windrow.transports.trouble import Foreign, network
-
-Entries = list[ListingEntry]
 
 Alien = (aiohttp.ClientError, *Foreign)
 """What aiohttp raises: all of these `failure` knows."""
@@ -226,7 +223,7 @@ class WebConnection(Connection):
         if self._site.manifest:
             await self.get(self._site.manifest, page)
             text = page.content.decode("utf-8", "surrogateescape")
-            return index.manifest(folder, at(self._site, self._site.manifest), text)
+            return read_manifest(folder, at(self._site, self._site.manifest), text)
         try:
             await self.get(f"{folder.rstrip('/')}/" if folder else "", page)
         except TerminalFailure as error:
@@ -234,7 +231,7 @@ class WebConnection(Connection):
                 return None
             raise
         address = self._url(f"{folder.rstrip('/')}/" if folder else "")
-        return index.index(folder, str(address), bytes(page.content))
+        return read_index_page(folder, str(address), bytes(page.content))
 
     async def close(self) -> None:
         """Close the lines."""

@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 
 from tests.cpu import cpu_seconds
 from windrow.errors import TerminalFailure
+from windrow.formats import listing
 from windrow.model import ListingEntry
 from windrow.reasons import Reason
-from windrow.transports import ftp_listing, index
 
 PAGE = "https://h/drop/add/"
 
@@ -45,22 +45,22 @@ PAGE = "https://h/drop/add/"
     ],
 )
 def test_list(line: str, name: str, size: int | None, is_file: bool) -> None:
-    assert ftp_listing.columns("add", ["total 8", line]) == [ListingEntry("add", name, size, None, is_file)]
+    assert listing.read_list("add", ["total 8", line]) == [ListingEntry("add", name, size, None, is_file)]
 
 
 def test_list_that_is_empty_or_strange() -> None:
-    assert ftp_listing.columns("add", []) == []
-    assert ftp_listing.columns("add", ["total 0"]) == []
-    assert ftp_listing.columns("add", ["who knows"]) is None
+    assert listing.read_list("add", []) == []
+    assert listing.read_list("add", ["total 0"]) == []
+    assert listing.read_list("add", ["who knows"]) is None
 
 
 def test_a_line_of_list_that_cannot_be_read_is_told_beside_the_others() -> None:
     good = "-rw-r--r-- 1 u g 5 Nov 21 11:35 a.zip"
-    entries = ftp_listing.columns("add", ["total 8", "", good, *["-rw? 5 b.zip"] * 1000, good])
+    entries = listing.read_list("add", ["total 8", "", good, *["-rw? 5 b.zip"] * 1000, good])
     assert entries is not None
     assert [entry.name for entry in entries if entry.reason is None] == ["a.zip", "a.zip"]
     told = [(entry.name, entry.reason) for entry in entries if entry.reason]
-    assert told == [("-rw? 5 b.zip", Reason.PROTOCOL_ERROR)] * ftp_listing.STRANGE
+    assert told == [("-rw? 5 b.zip", Reason.PROTOCOL_ERROR)] * listing.STRANGE
 
 
 @pytest.mark.parametrize(
@@ -78,23 +78,23 @@ def test_a_line_of_list_that_cannot_be_read_is_told_beside_the_others() -> None:
     ],
 )
 def test_mlsd(line: str, expected: tuple[str, int | None, bool]) -> None:
-    (entry,) = ftp_listing.facts("add", [line, "type=cdir; .", "type=pdir; ..", "type=dir; ..", ""])
+    (entry,) = listing.read_mlsd("add", [line, "type=cdir; .", "type=pdir; ..", "type=dir; ..", ""])
     assert (entry.name, entry.size, entry.is_file) == expected
 
 
 def test_a_line_of_mlsd_that_cannot_be_read_is_told_beside_the_others() -> None:
     lines = ["type=file;size=3; a", "b.zip", "rest of a name.zip", "type=file;size=3;", *["garbage"] * 1000]
-    entry, *strange = ftp_listing.facts("add", lines)
+    entry, *strange = listing.read_mlsd("add", lines)
     assert (entry.name, entry.size, entry.reason) == ("a", 3, None)
-    assert [one.name for one in strange] == [*lines[1:4], *["garbage"] * (ftp_listing.STRANGE - 3)]
+    assert [one.name for one in strange] == [*lines[1:4], *["garbage"] * (listing.STRANGE - 3)]
     assert {one.reason for one in strange} == {Reason.PROTOCOL_ERROR}
 
 
 @given(st.lists(st.text(alphabet="-drwx 0123456789:NovabJan<DIR>;=\t\x00", max_size=80)))
 def test_no_line_breaks_the_reading(lines: list[str]) -> None:
-    ftp_listing.columns("", lines)
-    ftp_listing.facts("", lines)
-    ftp_listing.names(lines)
+    listing.read_list("", lines)
+    listing.read_mlsd("", lines)
+    listing.read_nlst(lines)
 
 
 @pytest.mark.parametrize(
@@ -107,13 +107,13 @@ def test_no_line_breaks_the_reading(lines: list[str]) -> None:
     ],
 )
 def test_a_hostile_line_takes_no_time(line: str) -> None:
-    assert cpu_seconds(lambda: ftp_listing.columns("", [line] * 50)) < 1
+    assert cpu_seconds(lambda: listing.read_list("", [line] * 50)) < 1
 
 
 def test_lines_are_bounded() -> None:
-    lines = ftp_listing.LineSplitter("ftp://h")
+    lines = listing.LineSplitter("ftp://h")
     with pytest.raises(TerminalFailure):
-        for _ in range(ftp_listing.WHOLE // (8000 * 100) + 1):
+        for _ in range(listing.WHOLE // (8000 * 100) + 1):
             lines.feed((b"x" * 7999 + b"\n") * 100)
 
 
@@ -129,7 +129,7 @@ APACHE = b"""<html><body><table>
 
 
 def test_apache_table() -> None:
-    found = {entry.name: entry for entry in index.index("add", PAGE, APACHE)}
+    found = {entry.name: entry for entry in listing.read_index_page("add", PAGE, APACHE)}
     assert set(found) == {"a.zip", "b.zip", "sub"}
     assert found["a.zip"] == ListingEntry(
         "add", "a.zip", None, datetime(2026, 11, 21, 11, 35, tzinfo=UTC), is_file=True
@@ -166,10 +166,10 @@ def test_apache_table() -> None:
 )
 def test_links(href: str, names: list[str]) -> None:
     page = f'<a href="{href}">x</a>'.encode()
-    assert [entry.name for entry in index.index("add", PAGE, page)] == names
+    assert [entry.name for entry in listing.read_index_page("add", PAGE, page)] == names
 
 
 def test_a_page_of_garbage() -> None:
     for page in (b"", b"   ", b"\x00\x01", b"<a", b"<!-- "):
         with pytest.raises(TerminalFailure, match="no index page"):
-            index.index("add", PAGE, page)
+            listing.read_index_page("add", PAGE, page)

@@ -1,0 +1,272 @@
+"""Read what servers show for a folder: lines of FTP, an index page of a web server, a manifest beside the files.
+
+Every reader is bounded: at most `ENTRIES` entries, lines of `LINE` bytes and `WHOLE` bytes in all.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from datetime import UTC, datetime
+from itertools import islice
+from urllib.parse import unquote, urljoin
+
+from lxml import html
+from lxml.etree import LxmlError
+
+from windrow.errors import TerminalFailure
+from windrow.model import ListingEntry
+from windrow.reasons import Reason
+
+Entries = list[ListingEntry]
+
+ENTRIES = 200_000
+"""The most entries that a listing may have."""
+
+LINE = 8 * 2**10
+"""The most bytes that a line of a listing may have."""
+
+WHOLE = 64 * 2**20
+"""The most bytes that a listing may have."""
+
+SHOWN = 1000
+"""Characters of a line that is shown since it could not be read."""
+
+STRANGE = 100
+"""The most such lines of one listing that are told."""
+
+_UNIX = re.compile(
+    r"(?P<kind>[-dlbcpsD])[-rwxsStTlL+.@]{9,11}\s++(?:\S++\s++){1,7}?(?P<size>\d[\d,]*+|-)\s++"
+    r"(?:(?:[^\W\d]{3,4}+\.?\s++\d{1,2}|\d{1,2}\.?\s++[^\W\d]{3,4}+\.?)\s++(?:\d{4}|\d{1,2}:\d{2})"
+    r"|(?:\d{4}-)?\d{2}-\d{2}[ T]\d{2}:\d{2}(?::\d{2}(?:\.\d{1,9})?)?(?: [+-]\d{4})?"
+    r"|\d{4}-\d{2}-\d{2}) (?P<name>.+)"
+)
+_DOS = re.compile(
+    r"(?:\d{2}-\d{2}-\d{2,4}|\d{4}-\d{2}-\d{2})\s++\d{2}:\d{2}(?:[AP]M)?"
+    r"\s++(?:<\w+>|(?P<size>\d[\d,]*+|-))\s+(?P<name>.+)"
+)
+_DIGITS = 100
+_STAMP = re.compile(r"(\d{14})(?:\.\d+)?\Z", re.ASCII)
+_FOLDERS = frozenset({".", ".."})
+
+_DATES = (
+    (re.compile(r"\b(\d{1,2}-[A-Z][a-z]{2}-\d{4} \d{2}:\d{2})\b"), "%d-%b-%Y %H:%M"),
+    (re.compile(r"\b(\d{4}-\d{2}-\d{2} \d{2}:\d{2})\b"), "%Y-%m-%d %H:%M"),
+)
+_EMPTY = re.compile(rb"<title>\s*(Index of|Directory listing for)\b", re.IGNORECASE)
+_SIZE = re.compile(r"(?<=\s)(\d{1,18})\s*\Z", re.ASCII)
+_TEXT = 400  # characters beside a link that are looked at for its size and time
+_CELLS = 8  # of a row that are looked at behind the one with the name
+
+
+def read_time(text: str) -> datetime | None:
+    """Read a time of MLSD or MDTM (RFC 3659, section 2.3); None where it is not one.
+
+    >>> read_time("20261121113500.25")
+    datetime.datetime(2026, 11, 21, 11, 35, tzinfo=datetime.timezone.utc)
+    """
+    stamp = _STAMP.match(text)
+    if not stamp:
+        return None
+    try:
+        return datetime.fromisoformat(f"{stamp[1][:8]}T{stamp[1][8:]}").replace(tzinfo=UTC)
+    except ValueError:
+        return None
+
+
+def read_mlsd(folder: str, lines: Iterable[str]) -> Entries:
+    """Read the lines of MLSD (RFC 3659, section 7): `fact=value;... name`.
+
+    A line that is none, such as the rest of a name with a line feed, is an entry with the reason PROTOCOL_ERROR.
+
+    >>> read_mlsd("add", ["type=file;size=3;modify=20260102030405; a b.zip", "type=cdir; ."])[0].name
+    'a b.zip'
+    """
+    entries: Entries = []
+    strange: Entries = []
+    for line in lines:
+        facts, _, name = line.partition(" ")
+        if not name or (facts and "=" not in facts):
+            if line.strip():
+                strange.append(ListingEntry(folder, line[:SHOWN], reason=Reason.PROTOCOL_ERROR))
+            continue
+        values = {key.lower(): value for key, _, value in (fact.partition("=") for fact in facts.split(";"))}
+        kind = values.get("type", "file").lower()
+        if kind in {"cdir", "pdir"} or name in _FOLDERS:
+            continue
+        size, modified = _number(values.get("size", "")), read_time(values.get("modify", ""))
+        entries.append(ListingEntry(folder, name, size, modified, kind == "file"))
+    return entries + strange[:STRANGE]
+
+
+def read_list(folder: str, lines: Iterable[str]) -> Entries | None:
+    """Read the lines of LIST as Unix or DOS print them; None where no line looks like either.
+
+    Times are left out: LIST tells neither their zone nor, for old files, the hour. A line that looks
+    like neither, among others that do, is an entry with the reason PROTOCOL_ERROR.
+
+    >>> read_list("", ["total 4", "-rw-r--r-- 1 u g 20480 Nov 21 11:35 two  blanks.zip"])
+    [ListingEntry(folder='', name='two  blanks.zip', size=20480, modified=None, is_file=True, reason=None)]
+    """
+    entries: Entries = []
+    strange: Entries = []
+    for line in lines:
+        if unix := _UNIX.fullmatch(line):
+            kind, name = unix["kind"], unix["name"]
+            name = name.partition(" -> ")[0] if kind == "l" else name
+            entry = ListingEntry(folder, name, _number(unix["size"]) if kind == "-" else None, None, kind == "-")
+        elif dos := _DOS.fullmatch(line):
+            size = dos["size"]
+            entry = ListingEntry(folder, dos["name"], _number(size or ""), None, size is not None)
+        else:
+            if line.strip() and not line.startswith("total "):
+                strange.append(ListingEntry(folder, line[:SHOWN], reason=Reason.PROTOCOL_ERROR))
+            continue
+        if entry.name not in _FOLDERS:
+            entries.append(entry)
+    return None if strange and not entries else entries + strange[:STRANGE]
+
+
+def read_nlst(lines: Iterable[str]) -> list[str]:
+    """Read the lines of NLST: names, of which some servers write the folder before each.
+
+    >>> read_nlst([".", "..", "./a.zip", "b.zip"])
+    ['a.zip', 'b.zip']
+    """
+    return [name for line in lines if (name := line.removeprefix("./")) and name not in _FOLDERS]
+
+
+class LineSplitter:
+    r"""Cut blocks of bytes into lines, within the bounds of a listing.
+
+    >>> lines = LineSplitter("ftp://h/add"); lines.feed(b"a\r\nb"); lines.feed(b"c"); list(lines.end())
+    ['a', 'bc']
+    """
+
+    def __init__(self, where: str) -> None:
+        """Begin; `where` is for the message of the refusal."""
+        self._where = where
+        self._rest = b""
+        self._size = 0
+        self._lines: list[bytes] = []
+
+    def feed(self, block: bytes | memoryview) -> None:
+        """Take the next bytes; TerminalFailure with TOO_LARGE when a bound is passed."""
+        *lines, self._rest = (self._rest + block).split(b"\n")
+        self._lines += lines
+        if len(self._rest) > LINE or any(len(line) > LINE for line in lines):
+            raise TerminalFailure(f"{self._where}: a line of the listing is longer than 8 kB", Reason.TOO_LARGE)
+        self._size += len(block)
+        refuse_too_many(len(self._lines), self._where)
+        if self._size > WHOLE:
+            raise TerminalFailure(f"{self._where}: a listing of more than {WHOLE:,} bytes", Reason.TOO_LARGE)
+
+    def end(self) -> Iterator[str]:
+        """Return the lines as text; bytes that are not UTF-8 become lone surrogates."""
+        if self._rest:
+            self.feed(b"\n")
+        return (line.removesuffix(b"\r").decode("utf-8", "surrogateescape") for line in self._lines)
+
+
+def read_index_page(folder: str, address: str, page: bytes) -> Entries:
+    """Read an index page as nginx, Apache and others make them; `address` is the folder's own.
+
+    Only direct children count: links that leave the folder, sort it anew or go deeper are passed
+    over. A size counts where it is exact (Apache's `20K` is not), a time is taken for UTC.
+
+    >>> page = b'<a href="../">../</a><a href="a%20b.zip">a b.zip</a>  21-Nov-2026 11:35   20480'
+    >>> read_index_page("add", "https://h/drop/add/", page)[0][:3]
+    ('add', 'a b.zip', 20480)
+    """
+    links = _links(page)
+    if not links and not _EMPTY.search(page):  # most show a link to the folder above even then
+        hint = "if this server shows no index, name a manifest for the source"
+        raise TerminalFailure(f"{address}: no index page", Reason.PROTOCOL_ERROR, hint=hint)
+    entries: dict[str, ListingEntry] = {}
+    rows: dict[html.HtmlElement, list[str]] = {}
+    for link in links:
+        child = _child(address, link.get("href") or "")
+        if child is None or child in entries:
+            continue
+        is_file = not child.endswith("/")
+        size, modified = _size_and_time(_beside(link, rows)) if is_file else (None, None)
+        name = unquote(child.rstrip("/"), errors="surrogateescape")
+        entries[child] = ListingEntry(folder, name, size, modified, is_file)
+        refuse_too_many(len(entries), address)
+    return list(entries.values())
+
+
+def read_manifest(folder: str, address: str, text: str) -> Entries:
+    r"""Read a manifest: one name a line, below the source's base, `add/NAME`; blank lines are passed over.
+
+    >>> read_manifest("add", "https://h/list.txt", "add/a.zip\nedit/b.zip\n")
+    [ListingEntry(folder='add', name='a.zip', size=None, modified=None, is_file=True, reason=None)]
+    """
+    start = f"{folder.strip('/')}/" if folder.strip("/") else ""
+    entries: dict[str, ListingEntry] = {}
+    for line in text.split("\n"):
+        name = line.strip("\r").removeprefix("./")
+        if len(name) > LINE:
+            raise TerminalFailure(f"{address}: a line of the manifest is longer than 8 kB", Reason.TOO_LARGE)
+        if name.strip() and name.startswith(start) and name != start:
+            entries[name] = ListingEntry(folder, name[len(start) :])
+            refuse_too_many(len(entries), address)
+    return list(entries.values())
+
+
+def refuse_too_many(count: int, where: str) -> None:
+    """Refuse a listing that has more entries than any may have."""
+    if count > ENTRIES:
+        raise TerminalFailure(f"{where}: more than {ENTRIES:,} entries", Reason.TOO_LARGE)
+
+
+def _number(text: str) -> int | None:
+    """Read a size, with or without commas between its thousands; it may be larger than any database holds."""
+    digits = text.replace(",", "")
+    return int(digits) if digits.isascii() and digits.isdecimal() and len(digits) <= _DIGITS else None
+
+
+def _links(page: bytes) -> list[html.HtmlElement]:
+    try:
+        return list(html.document_fromstring(page, parser=html.HTMLParser(encoding="utf-8")).iter("a"))
+    except LxmlError:  # nothing in it, or nothing that could be read
+        return []
+
+
+def _child(address: str, href: str) -> str | None:
+    """Return what a link adds to the folder's address, still encoded; None where it is no child."""
+    if len(href) > LINE or "?" in href or "#" in href:
+        return None
+    try:
+        there = urljoin(address, href.strip())
+    except ValueError:
+        return None
+    if not there.startswith(address):
+        return None
+    rest = there[len(address) :]
+    return None if not rest or rest == "/" or "/" in rest[:-1] or rest in {"./", "../"} else rest
+
+
+def _beside(link: html.HtmlElement, rows: dict[html.HtmlElement, list[str]]) -> Iterator[str]:
+    """Return the texts that stand beside a link: after it, or in the next cells of its row, read once for a cell."""
+    yield (link.tail or "")[:_TEXT]
+    cell = link.getparent()
+    if cell is not None and cell.tag == "td":
+        if cell not in rows:
+            rows[cell] = [f" {other.text_content()}"[:_TEXT] for other in islice(cell.itersiblings("td"), _CELLS)]
+        yield from rows[cell]
+
+
+def _size_and_time(texts: Iterator[str]) -> tuple[int | None, datetime | None]:
+    size: int | None = None
+    modified: datetime | None = None
+    for text in texts:
+        for pattern, form in _DATES:
+            if modified is None and (date := pattern.search(text)):
+                try:
+                    modified = datetime.strptime(date[1], form).replace(tzinfo=UTC)
+                except ValueError:
+                    continue
+        if size is None and (number := _SIZE.search(text)):
+            size = int(number[1])
+    return size, modified
