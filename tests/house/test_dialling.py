@@ -33,7 +33,7 @@ KNOWN = {
     "transports/http_client.py": {"getaddrinfo", "sock_connect", "create_connection"},
     "transports/web_session.py": {"ClientSession", "TCPConnector"},  # to sockets of its own, whose numbers are judged
     "transports/ftp_session.py": {"connect"},  # the data line, to the very number of the control line
-    "transports/sftp_session.py": {"connect", "create_connection"},  # over a socket that is connected already
+    "transports/sftp_session.py": {"connect"},  # over a socket that is connected already
     "stores/couchdb.py": {"HTTPConnection", "HTTPSConnection"},
     "collections/papers/database/hbase.py": {"happybase"},
 }

@@ -25,11 +25,19 @@ class Channel:
     def __init__(self, answers: dict[int, list[tuple[int, bytes]]], size: int = 1 << 20) -> None:
         self.asked: list[tuple[int, bytes]] = []
         self.closed = False
+        self.writes = 0
         self._answers = answers
         self._size = size
         self.client: Any = None
 
-    def write(self, packet: bytes) -> None:
+    def write(self, packets: bytes) -> None:
+        self.writes += 1
+        while packets:
+            size = 4 + int.from_bytes(packets[:4], "big")
+            self._take(packets[:size])
+            packets = packets[size:]
+
+    def _take(self, packet: bytes) -> None:
         kind, number, content = packet[4], packet[5:9], packet[9:]
         self.asked.append((kind, content))
         if kind == 1:
@@ -70,6 +78,23 @@ async def whole(client: Any) -> bytes:
     content = b"".join([bytes(client.read(await one)) for one in asked])
     client.close(handle)
     return content
+
+
+def test_what_is_asked_in_one_moment_is_sent_with_one_call_and_before_the_end() -> None:
+    channel = Channel({3: [(HANDLE, text(b"h"))]})
+
+    async def work(client: Any) -> None:
+        before = channel.writes
+        await asyncio.gather(client.open(b"x"), client.open(b"y"))
+        client.close(text(b"h"))
+        client.exit()
+        assert channel.writes == before + 2
+        assert [kind for kind, _ in channel.asked[1:]] == [3, 3, 4]
+        await asyncio.sleep(0)
+        assert channel.writes == before + 2
+
+    talk(channel, work)
+    assert channel.closed
 
 
 @pytest.mark.parametrize("size", [1, 3, 7, 1 << 20])

@@ -65,6 +65,7 @@ class SftpClient(asyncssh.SSHClientSession[bytes]):
         self._loop = asyncio.get_running_loop()
         self._waiting: dict[int, asyncio.Future[Answer]] = {}
         self._number = 0
+        self._unsent: list[bytes] = []  # requests of this turn of the loop
         self._greeting: asyncio.Future[Answer] = self._loop.create_future()
         self._parts: list[bytes] = []  # of a packet that is not whole yet
         self._held = self._wanted = 0  # their bytes, and how many are needed
@@ -125,8 +126,20 @@ class SftpClient(asyncssh.SSHClientSession[bytes]):
             waiter.set_result((_LOST, memoryview(b"")))
             return waiter
         self._waiting[number] = waiter
-        self.channel.write(struct.pack(">IBI", len(content) + 5, kind, number) + content)
+        if not self._unsent:
+            self._loop.call_soon(self._send)
+        self._unsent.append(struct.pack(">IBI", len(content) + 5, kind, number) + content)
         return waiter
+
+    def _send(self) -> None:
+        """Send the requests of one turn of the loop together.
+
+        asyncssh encrypts whatever is written by itself, with an empty packet before it: for a small file that is six
+        packets and six system calls, each of which may wake the server.
+        """
+        requests, self._unsent = b"".join(self._unsent), []
+        if requests and not self.channel.is_closing():
+            self.channel.write(requests)
 
     def _content(self, answer: Answer, kind: int) -> memoryview:
         """Return what an answer of some kind holds; raise what it says instead."""
@@ -202,6 +215,7 @@ class SftpClient(asyncssh.SSHClientSession[bytes]):
 
     def exit(self) -> None:
         """End the session."""
+        self._send()
         self.channel.close()
 
 

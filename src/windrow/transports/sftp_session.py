@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import math
-import socket
 import stat
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import cast
 
 import asyncssh
 
@@ -130,79 +129,13 @@ async def open_line(site: Site) -> SftpChannel:
     raise _stranger(site, seen)
 
 
-class _Gathering:
-    """A transport that sends what is written in one turn of the loop with one call.
-
-    asyncssh puts an empty packet before each, and sends every one by itself: six system calls for a small file, each of
-    which may wake the server.
-    """
-
-    def __init__(self, inner: asyncio.Transport) -> None:
-        self._inner = inner
-        self._written: list[bytes] = []
-        self._loop = asyncio.get_running_loop()
-
-    def __getattr__(self, name: str) -> Any:
-        """Do all else as the transport within does it."""
-        return getattr(self._inner, name)
-
-    def write(self, data: bytes) -> None:
-        """Take what is to be sent before the loop waits again."""
-        if not self._written:
-            self._loop.call_soon(self._send)
-        self._written.append(data)
-
-    def _send(self) -> None:
-        written, self._written = b"".join(self._written), []
-        if written:
-            self._inner.write(written)
-
-    def close(self) -> None:
-        """Send what is left, and close."""
-        self._send()
-        self._inner.close()
-
-
-class _Receiving(asyncio.Protocol):
-    """Gives asyncssh what comes, and the transport that gathers what goes."""
-
-    def __init__(self, inner: asyncio.Protocol) -> None:
-        self._inner = inner
-        self.data_received = inner.data_received  # type: ignore[method-assign]
-        self.eof_received = inner.eof_received  # type: ignore[method-assign]
-        self.connection_lost = inner.connection_lost  # type: ignore[method-assign]
-        self.pause_writing = inner.pause_writing  # type: ignore[method-assign]
-        self.resume_writing = inner.resume_writing  # type: ignore[method-assign]
-
-    def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Begin."""
-        self._inner.connection_made(cast("asyncio.BaseTransport", _Gathering(cast("asyncio.Transport", transport))))
-
-
-class _Dialled:
-    """A socket of ours in the place of asyncssh's own; it calls such a thing a tunnel."""
-
-    def __init__(self, sock: socket.socket) -> None:
-        self._sock = sock
-
-    async def create_connection(
-        self, session_factory: Callable[[], asyncio.Protocol], remote_host: str, remote_port: int
-    ) -> tuple[asyncio.Transport, asyncio.Protocol]:
-        """Speak over the socket."""
-        del remote_host, remote_port  # they were dialled
-        made = session_factory()
-        transport, _ = await asyncio.get_running_loop().create_connection(lambda: _Receiving(made), sock=self._sock)
-        return transport, made
-
-
 async def _start(
     site: Site, client: _Client, kind: str, keys: list[asyncssh.SSHKey] | None, password: str | None
 ) -> SftpChannel:
     sock = await asyncio.to_thread(dial, site, 22)
     try:
         connection = await asyncssh.connect(
-            site.host,
-            tunnel=cast("asyncssh.SSHClientConnection", _Dialled(sock)),
+            sock=sock,
             config=None,
             client_factory=lambda: client,
             known_hosts=([], [], []),
@@ -219,39 +152,13 @@ async def _start(
         sock.close()
         raise
     try:
-        made = await connection.create_session(SftpClient, subsystem="sftp", encoding=None)
-        channel, sftp = made[0], cast("SftpClient", made[1])
+        _, session = await connection.create_session(SftpClient, subsystem="sftp", encoding=None)
+        sftp = cast("SftpClient", session)
         await sftp.begin()
     except BaseException:
         connection.abort()
         raise
-    _spare(connection, channel)
     return SftpChannel(connection, sftp)
-
-
-def _spare(connection: Any, channel: Any) -> None:
-    """Leave out what asyncssh does for each packet and nobody needs: a fifth of the work for small files.
-
-    It puts an empty packet before each one, which guards ciphers that chain blocks (RFC 4251, section 9.3.1), and
-    spells every packet for a log that nobody reads. A version that has these things elsewhere does them as before.
-    """
-    send = connection.send_packet
-
-    def send_packet(kind: int, *args: bytes, **more: Any) -> None:
-        if kind != _IGNORE:
-            send(kind, *args, **more)
-
-    if "gcm" in connection.get_extra_info("send_cipher", ""):
-        connection.send_packet = send_packet
-    for one in (connection, channel):
-        one._log_packet = _nothing  # noqa: SLF001
-
-
-_IGNORE = 2  # SSH_MSG_IGNORE (RFC 4253)
-
-
-def _nothing(*_args: object, **_more: object) -> None:
-    """Do nothing."""
 
 
 def _credentials(site: Site, where: str) -> tuple[list[asyncssh.SSHKey] | None, str | None]:
