@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import ast
 import re
+import sqlite3
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
 import pytest
 
-from windrow.ledger.database import queries
+from windrow.ledger.database import migrations, queries
 
 from .tree import ROOT, at, nodes, python
 
@@ -68,3 +69,20 @@ def package_text() -> str:
 @pytest.mark.parametrize("name", sorted(queries()))
 def test_every_query_is_run_somewhere(name: str) -> None:
     assert f'"{name}"' in package_text(), "delete it, or ask it"
+
+
+DECLARED = re.compile(
+    r"BIGINT|INTEGER|DOUBLE PRECISION|BLOB|TEXT|VARCHAR\(\d+\)|TIME_TEXT|REASON_TEXT|LEVEL_TEXT|STATUS_INT|FLAG_INT"
+)
+
+
+def test_every_column_is_declared_with_a_known_type() -> None:
+    database = sqlite3.connect(":memory:")
+    for _, script in migrations():
+        database.executescript(script)
+    columns = database.execute(
+        "SELECT t.name || '.' || c.name, c.type FROM sqlite_schema t, pragma_table_info(t.name) c WHERE t.type = 'table'"
+    ).fetchall()
+    database.close()
+    assert len(columns) > 200
+    assert [column for column, declared in columns if not DECLARED.fullmatch(declared)] == []

@@ -1,5 +1,7 @@
 -- The ledger's facts. Every fact table is append-only; `seq` is unique over all of them and rises in the order of
--- writing, so that facts of all kinds have one order. Times are ISO 8601 text in UTC.
+-- writing, so that facts of all kinds have one order.
+-- Some types say what a column means: TIME_TEXT is ISO 8601 in UTC, REASON_TEXT one of windrow.reasons, LEVEL_TEXT how
+-- grave a finding is, STATUS_INT a windrow.model.Status, FLAG_INT is 0 or 1. SQLite looks for TEXT and INT in them.
 
 CREATE TABLE counter (name VARCHAR(32) PRIMARY KEY, value BIGINT NOT NULL);
 INSERT INTO counter (name, value) VALUES ('seq', 0);
@@ -7,35 +9,35 @@ INSERT INTO counter (name, value) VALUES ('seq', 0);
 -- Who holds the workspace. The one table that is overwritten: `beat` rises while the holder lives.
 CREATE TABLE lease (
     name VARCHAR(32) PRIMARY KEY, token VARCHAR(64) NOT NULL, holder VARCHAR(256) NOT NULL,
-    since VARCHAR(32) NOT NULL, expires VARCHAR(32) NOT NULL, beat BIGINT NOT NULL
+    since TIME_TEXT NOT NULL, expires TIME_TEXT NOT NULL, beat BIGINT NOT NULL
 );
 
 -- Sessions are counted 1, 2, 3 for people (`number`). `seq` is their number among the facts, and in the names of WARC files.
 CREATE TABLE session (
-    seq BIGINT PRIMARY KEY, at VARCHAR(32) NOT NULL, holder VARCHAR(256) NOT NULL, command TEXT NOT NULL,
+    seq BIGINT PRIMARY KEY, at TIME_TEXT NOT NULL, holder VARCHAR(256) NOT NULL, command TEXT NOT NULL,
     number BIGINT NOT NULL
 );
 CREATE UNIQUE INDEX session_by_number ON session (number);
 
 CREATE TABLE session_end (
-    seq BIGINT PRIMARY KEY, at VARCHAR(32) NOT NULL, session BIGINT NOT NULL, outcome INTEGER NOT NULL
+    seq BIGINT PRIMARY KEY, at TIME_TEXT NOT NULL, session BIGINT NOT NULL, outcome INTEGER NOT NULL
 );
 
 CREATE TABLE task (
-    seq BIGINT PRIMARY KEY, at VARCHAR(32) NOT NULL, session BIGINT NOT NULL,
+    seq BIGINT PRIMARY KEY, at TIME_TEXT NOT NULL, session BIGINT NOT NULL,
     collection VARCHAR(32) NOT NULL, source VARCHAR(128) NOT NULL, phase INTEGER NOT NULL
 );
 
 CREATE TABLE task_end (
-    seq BIGINT PRIMARY KEY, at VARCHAR(32) NOT NULL, task BIGINT NOT NULL, failed INTEGER NOT NULL,
-    reason VARCHAR(32), comment TEXT NOT NULL
+    seq BIGINT PRIMARY KEY, at TIME_TEXT NOT NULL, task BIGINT NOT NULL, failed FLAG_INT NOT NULL,
+    reason REASON_TEXT, comment TEXT NOT NULL
 );
 
 -- Listed files and what is in them.
 
 -- A thing that moves through the phases of its collection.
 CREATE TABLE item (
-    seq BIGINT PRIMARY KEY, at VARCHAR(32) NOT NULL, session BIGINT NOT NULL,
+    seq BIGINT PRIMARY KEY, at TIME_TEXT NOT NULL, session BIGINT NOT NULL,
     collection VARCHAR(32) NOT NULL, kind VARCHAR(32) NOT NULL, item_key VARCHAR(512) NOT NULL,
     parent BIGINT, owner VARCHAR(128) NOT NULL, fetch BIGINT NOT NULL, digest VARCHAR(96) NOT NULL,
     member VARCHAR(512) NOT NULL, size BIGINT, md5 VARCHAR(32) NOT NULL, place VARCHAR(256) NOT NULL
@@ -45,39 +47,39 @@ CREATE INDEX item_by_parent ON item (parent);
 
 -- A source began to offer an item, changed what it says of it, or stopped: listed, changed, gone.
 CREATE TABLE listing (
-    seq BIGINT PRIMARY KEY, at VARCHAR(32) NOT NULL, session BIGINT NOT NULL,
+    seq BIGINT PRIMARY KEY, at TIME_TEXT NOT NULL, session BIGINT NOT NULL,
     source VARCHAR(128) NOT NULL, item BIGINT NOT NULL, path VARCHAR(1024) NOT NULL,
-    event VARCHAR(16) NOT NULL, size BIGINT, modified VARCHAR(32), sidecar VARCHAR(1024) NOT NULL
+    event VARCHAR(16) NOT NULL, size BIGINT, modified TIME_TEXT, sidecar VARCHAR(1024) NOT NULL
 );
 CREATE INDEX listing_by_item ON listing (item);
 
 -- An entry refused whose name fits no table of its standard: it is on record here only.
 CREATE TABLE refusal (
-    seq BIGINT PRIMARY KEY, at VARCHAR(32) NOT NULL, session BIGINT NOT NULL,
+    seq BIGINT PRIMARY KEY, at TIME_TEXT NOT NULL, session BIGINT NOT NULL,
     source VARCHAR(128) NOT NULL, path TEXT NOT NULL, path_digest VARCHAR(96) NOT NULL,
-    reason VARCHAR(32) NOT NULL
+    reason REASON_TEXT NOT NULL
 );
 CREATE UNIQUE INDEX refusal_once ON refusal (source, path_digest, reason);
 
 -- What a step made of a document; remembered by (digest, step, version).
 CREATE TABLE reading (
-    seq BIGINT PRIMARY KEY, at VARCHAR(32) NOT NULL, session BIGINT NOT NULL, item BIGINT NOT NULL,
+    seq BIGINT PRIMARY KEY, at TIME_TEXT NOT NULL, session BIGINT NOT NULL, item BIGINT NOT NULL,
     step VARCHAR(32) NOT NULL, version VARCHAR(128) NOT NULL, digest VARCHAR(96) NOT NULL,
-    reason VARCHAR(32), number BIGINT NOT NULL, md5 VARCHAR(32) NOT NULL
+    reason REASON_TEXT, number BIGINT NOT NULL, md5 VARCHAR(32) NOT NULL
 );
 CREATE INDEX reading_by_digest ON reading (digest, step, version);
 CREATE INDEX reading_by_item ON reading (item);
 
 -- What happened to one item is asked for at every retry and by `windrow why`: it is found without a scan.
 CREATE TABLE move (
-    seq BIGINT PRIMARY KEY, at VARCHAR(32) NOT NULL, session BIGINT NOT NULL, item BIGINT NOT NULL,
-    phase INTEGER NOT NULL, status INTEGER NOT NULL, reason VARCHAR(32), message TEXT NOT NULL
+    seq BIGINT PRIMARY KEY, at TIME_TEXT NOT NULL, session BIGINT NOT NULL, item BIGINT NOT NULL,
+    phase INTEGER NOT NULL, status STATUS_INT NOT NULL, reason REASON_TEXT, message TEXT NOT NULL
 );
 CREATE INDEX move_by_item ON move (item);
 
 CREATE TABLE finding (
-    seq BIGINT PRIMARY KEY, at VARCHAR(32) NOT NULL, session BIGINT NOT NULL, item BIGINT NOT NULL,
-    phase INTEGER NOT NULL, kind VARCHAR(64) NOT NULL, level VARCHAR(8) NOT NULL,
+    seq BIGINT PRIMARY KEY, at TIME_TEXT NOT NULL, session BIGINT NOT NULL, item BIGINT NOT NULL,
+    phase INTEGER NOT NULL, kind VARCHAR(64) NOT NULL, level LEVEL_TEXT NOT NULL,
     message TEXT NOT NULL, line BIGINT, col BIGINT
 );
 CREATE INDEX finding_by_item ON finding (item);
@@ -86,14 +88,14 @@ CREATE INDEX finding_by_item ON finding (item);
 CREATE TABLE standing (
     item BIGINT PRIMARY KEY, collection VARCHAR(32) NOT NULL, kind VARCHAR(32) NOT NULL,
     parent BIGINT, fetch BIGINT NOT NULL, place VARCHAR(256) NOT NULL, phase INTEGER NOT NULL,
-    status INTEGER NOT NULL, reason VARCHAR(32), since BIGINT NOT NULL
+    status STATUS_INT NOT NULL, reason REASON_TEXT, since BIGINT NOT NULL
 );
 CREATE INDEX standing_due ON standing (collection, kind, phase, status, place, item);
 CREATE INDEX standing_by_parent ON standing (parent, fetch, phase, status);
 
 CREATE TABLE offering (
     source VARCHAR(128) NOT NULL, item BIGINT NOT NULL, path VARCHAR(1024) NOT NULL,
-    present INTEGER NOT NULL, size BIGINT, modified VARCHAR(32), sidecar VARCHAR(1024) NOT NULL,
+    present FLAG_INT NOT NULL, size BIGINT, modified TIME_TEXT, sidecar VARCHAR(1024) NOT NULL,
     PRIMARY KEY (source, item)
 );
 CREATE INDEX offering_by_item ON offering (item);
@@ -102,7 +104,7 @@ CREATE INDEX offering_by_item ON offering (item);
 
 -- An origin (scheme, host and port) as one source of a collection asks it.
 CREATE TABLE host (
-    seq BIGINT PRIMARY KEY, at VARCHAR(32) NOT NULL, session BIGINT NOT NULL,
+    seq BIGINT PRIMARY KEY, at TIME_TEXT NOT NULL, session BIGINT NOT NULL,
     collection VARCHAR(32) NOT NULL, source VARCHAR(128) NOT NULL, origin VARCHAR(512) NOT NULL
 );
 CREATE UNIQUE INDEX host_by_origin ON host (origin, collection, source);
@@ -141,11 +143,11 @@ CREATE TABLE request (
 -- written then, once, with all that follows; an attempt without them is under way, or was cut.
 -- `received` are bytes over the line, where that is not `size`; `checksum` what a file beside it said of its bytes.
 CREATE TABLE attempt (
-    seq INTEGER PRIMARY KEY, at VARCHAR(32) NOT NULL, session BIGINT NOT NULL, host BIGINT NOT NULL, address BIGINT,
-    item BIGINT, url VARCHAR(2048) NOT NULL, kind INTEGER NOT NULL, allowed INTEGER NOT NULL,
-    started VARCHAR(32) NOT NULL, end_seq BIGINT, ended VARCHAR(32), seconds DOUBLE PRECISION NOT NULL, status INTEGER,
-    received BIGINT, reason VARCHAR(32), message TEXT NOT NULL, digest VARCHAR(96) NOT NULL, size BIGINT,
-    warc VARCHAR(256) NOT NULL, place_offset BIGINT, place_length BIGINT, revisit INTEGER NOT NULL,
+    seq INTEGER PRIMARY KEY, at TIME_TEXT NOT NULL, session BIGINT NOT NULL, host BIGINT NOT NULL, address BIGINT,
+    item BIGINT, url VARCHAR(2048) NOT NULL, kind INTEGER NOT NULL, allowed FLAG_INT NOT NULL,
+    started TIME_TEXT NOT NULL, end_seq BIGINT, ended TIME_TEXT, seconds DOUBLE PRECISION NOT NULL, status INTEGER,
+    received BIGINT, reason REASON_TEXT, message TEXT NOT NULL, digest VARCHAR(96) NOT NULL, size BIGINT,
+    warc VARCHAR(256) NOT NULL, place_offset BIGINT, place_length BIGINT, revisit FLAG_INT NOT NULL,
     etag VARCHAR(256) NOT NULL, modified VARCHAR(64) NOT NULL, location VARCHAR(2048) NOT NULL,
     checksum VARCHAR(96) NOT NULL, mime VARCHAR(128) NOT NULL
 );
@@ -161,7 +163,7 @@ CREATE INDEX attempt_by_digest ON attempt (digest) WHERE item IS NOT NULL;
 -- another attempt.
 CREATE TABLE unread (
     visit BIGINT NOT NULL, collection VARCHAR(32) NOT NULL, phase INTEGER NOT NULL, version VARCHAR(128) NOT NULL,
-    reason VARCHAR(32) NOT NULL, times INTEGER NOT NULL, at VARCHAR(32) NOT NULL,
+    reason REASON_TEXT NOT NULL, times INTEGER NOT NULL, at TIME_TEXT NOT NULL,
     PRIMARY KEY (visit, phase)
 );
 
@@ -170,7 +172,7 @@ CREATE TABLE unread (
 -- One answer that was followed, and how long it took. A source's last one is how far its following got.
 CREATE TABLE followed (
     visit BIGINT PRIMARY KEY, collection VARCHAR(32) NOT NULL, source VARCHAR(128) NOT NULL, requests INTEGER NOT NULL,
-    offers INTEGER NOT NULL, fresh INTEGER NOT NULL, reason VARCHAR(32), ending TEXT NOT NULL, findings TEXT NOT NULL,
+    offers INTEGER NOT NULL, fresh INTEGER NOT NULL, reason REASON_TEXT, ending TEXT NOT NULL, findings TEXT NOT NULL,
     seconds DOUBLE PRECISION NOT NULL
 );
 CREATE INDEX followed_by_source ON followed (collection, source, visit);
@@ -245,7 +247,7 @@ CREATE UNIQUE INDEX capture_index_by_name ON capture_index (collection, source, 
 
 -- How many lines of an index a rule left out, and the address of the first one.
 CREATE TABLE capture_left_out (
-    capture_index INTEGER NOT NULL, reason VARCHAR(32) NOT NULL, rule VARCHAR(200) NOT NULL, lines BIGINT NOT NULL,
+    capture_index INTEGER NOT NULL, reason REASON_TEXT NOT NULL, rule VARCHAR(200) NOT NULL, lines BIGINT NOT NULL,
     url VARCHAR(2048) NOT NULL, PRIMARY KEY (capture_index, reason, rule)
 ) WITHOUT ROWID;
 
@@ -265,7 +267,7 @@ CREATE INDEX captured_by_original ON captured (original) WHERE original <> 0;
 -- visit that says so.
 CREATE TABLE capture_failed (
     collection VARCHAR(32) NOT NULL, source VARCHAR(128) NOT NULL, capture_index INTEGER NOT NULL,
-    warc VARCHAR(1024) NOT NULL, place_offset BIGINT NOT NULL, line TEXT NOT NULL, reason VARCHAR(32) NOT NULL,
+    warc VARCHAR(1024) NOT NULL, place_offset BIGINT NOT NULL, line TEXT NOT NULL, reason REASON_TEXT NOT NULL,
     address BIGINT NOT NULL, visit BIGINT NOT NULL, PRIMARY KEY (collection, warc, place_offset)
 ) WITHOUT ROWID;
 CREATE INDEX capture_failed_by_address ON capture_failed (address);
@@ -273,7 +275,7 @@ CREATE INDEX capture_failed_by_address ON capture_failed (address);
 -- What was taken down: an address of a crawl, or with `host` all of an origin; by whom, and why. Nothing of it is asked
 -- for again. `target` is how it is called, `holder` who ran the command.
 CREATE TABLE tombstone (
-    seq BIGINT PRIMARY KEY, at VARCHAR(32) NOT NULL, session BIGINT NOT NULL, collection VARCHAR(32) NOT NULL,
+    seq BIGINT PRIMARY KEY, at TIME_TEXT NOT NULL, session BIGINT NOT NULL, collection VARCHAR(32) NOT NULL,
     target VARCHAR(2048) NOT NULL, address BIGINT NOT NULL, host BIGINT NOT NULL, holder VARCHAR(256) NOT NULL,
     reason TEXT NOT NULL
 );
@@ -281,7 +283,7 @@ CREATE INDEX tombstone_by_address ON tombstone (address, host);
 
 -- What became of it: everything is gone ('done'), with what that was, or it may be asked for again ('lifted').
 CREATE TABLE tombstone_end (
-    seq BIGINT PRIMARY KEY, at VARCHAR(32) NOT NULL, session BIGINT NOT NULL, tombstone BIGINT NOT NULL,
+    seq BIGINT PRIMARY KEY, at TIME_TEXT NOT NULL, session BIGINT NOT NULL, tombstone BIGINT NOT NULL,
     event VARCHAR(16) NOT NULL, captures BIGINT NOT NULL, bytes BIGINT NOT NULL, records BIGINT NOT NULL
 );
 CREATE INDEX tombstone_end_by_tombstone ON tombstone_end (tombstone);
