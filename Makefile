@@ -17,7 +17,7 @@ PROCESSES = $(if $(TESTS),2,6)
 PAGES  := README.md $(shell find docs -name '*.md' 2>/dev/null | sort)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-all bare servers pouchdb format lint types layers spelling docs check lock wheel bench cost clean
+.PHONY: help demo test test-all bare servers pouchdb format lint types layers spelling docs queries check lock wheel bench cost clean
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -80,6 +80,9 @@ docs: $(VENV)/dev.stamp  ## write the generated parts of the manual anew, then c
 	$(BIN)/cog -r -I tools $(PAGES)
 	$(BIN)/python tools/man_page.py man/windrow.1
 	$(BIN)/pytest -q tests/house/test_docs.py tests/house/test_snippets.py
+
+queries: $(VENV)/dev.stamp  ## write the ledger's typed rows and methods anew from its .sql files
+	$(BIN)/python tools/typed_queries.py
 
 check: lint types layers spelling test  ## all of the above that changes nothing
 

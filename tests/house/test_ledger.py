@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import ast
 import re
-import sqlite3
+import runpy
+import subprocess
+import sys
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
 import pytest
 
-from windrow.ledger.database import migrations, queries
+from windrow.ledger.database import queries
+from windrow.ledger.sql_file import SqlBlock
 
 from .tree import ROOT, at, nodes, python
 
@@ -20,6 +23,7 @@ INSIDE = {"windrow.ledger.database", "windrow.ledger.batch"}
 
 STATEMENT = re.compile(r"\b(SELECT|INSERT INTO|DELETE FROM|UPDATE)\b[^a-z]+\w")
 PACKAGE = ROOT / "src" / "windrow" / "ledger"
+TOOL = ROOT / "tools" / "typed_queries.py"
 
 OWN_DATABASE = {"check.py"}
 """Modules of the engine that sort in a database of their own, which lives as long as the call."""
@@ -61,28 +65,45 @@ def test_the_engine_has_no_sql_outside_the_ledger() -> None:
 
 
 @cache
-def package_text() -> str:
-    """Return the source of the ledger's package."""
-    return "".join(path.read_text() for path in sorted(PACKAGE.glob("*.py")))
+def source_text() -> str:
+    """Return the source of windrow, without what is written from the .sql files."""
+    return "".join(path.read_text() for path in python("src") if path.parent != PACKAGE / "typed")
 
 
 @pytest.mark.parametrize("name", sorted(queries()))
-def test_every_query_is_run_somewhere(name: str) -> None:
-    assert f'"{name}"' in package_text(), "delete it, or ask it"
+def test_every_statement_is_run_somewhere(name: str) -> None:
+    subject, _, method = name.rpartition(".")
+    used = rf"\b(?:{subject}|self)\.{method}\b" if subject else f'"{name}"'
+    assert re.search(used, source_text()), "delete it, or ask it"
 
 
-DECLARED = re.compile(
-    r"BIGINT|INTEGER|DOUBLE PRECISION|BLOB|TEXT|VARCHAR\(\d+\)|TIME_TEXT|REASON_TEXT|LEVEL_TEXT|STATUS_INT|FLAG_INT"
-)
+def test_typed_modules_are_what_the_sql_files_say() -> None:
+    subprocess.run([sys.executable, TOOL, "--check"], check=True)
 
 
-def test_every_column_is_declared_with_a_known_type() -> None:
-    database = sqlite3.connect(":memory:")
-    for _, script in migrations():
-        database.executescript(script)
-    columns = database.execute(
-        "SELECT t.name || '.' || c.name, c.type FROM sqlite_schema t, pragma_table_info(t.name) c WHERE t.type = 'table'"
-    ).fetchall()
-    database.close()
-    assert len(columns) > 200
-    assert [column for column, declared in columns if not DECLARED.fullmatch(declared)] == []
+def types(query: str) -> dict[str, str]:
+    """Return the types that the tool finds for the columns of a query."""
+    tool = runpy.run_path(str(TOOL))
+    block = SqlBlock("items", "def", "items.tried", "def tried() -> list[Tried]", [], query, [])
+    return tool["column_types"](tool["typed_schema"](), block)
+
+
+def test_a_column_has_the_type_that_the_schema_declares() -> None:
+    columns = "i.seq, i.item_key AS key, i.at, i.size, s.status, s.reason, o.present"
+    assert types(f"SELECT {columns} FROM item i JOIN standing s ON s.item = i.seq JOIN offering o ON o.item = i.seq") == {
+        "seq": "int", "key": "str", "at": "datetime", "size": "int | None", "status": "Status", "reason": "Reason | None",
+        "present": "bool",
+    }  # fmt: skip
+
+
+def test_what_is_joined_from_the_left_or_selected_alone_may_be_none() -> None:
+    query = "SELECT s.item, e.at, (SELECT i.item_key FROM item i WHERE i.seq = ?1) AS key FROM standing s"
+    assert types(f"{query} LEFT JOIN session_end e ON e.seq = s.item") == {
+        "item": "int", "at": "datetime | None", "key": "str | None",
+    }  # fmt: skip
+
+
+def test_an_expression_says_its_own_type() -> None:
+    assert types('SELECT count(*) AS "number: int" FROM item') == {"number": "int"}
+    with pytest.raises(SystemExit, match=r"items\.tried: say name and type of the column number"):
+        types("SELECT count(*) AS number FROM item")

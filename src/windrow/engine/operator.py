@@ -11,7 +11,7 @@ from windrow.engine.requests.origin_rules import walked
 from windrow.ledger import Lease, Ledger, LedgerWriter
 from windrow.ledger.addresses import ChosenAddress
 from windrow.ledger.sessions import holder
-from windrow.ledger.unread import UnreadAddress
+from windrow.ledger.typed.unread import UnreadAddress
 from windrow.model import Finding, Level, Status
 from windrow.reasons import Reason
 

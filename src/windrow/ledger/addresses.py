@@ -317,14 +317,7 @@ class AddressWriter:
 
     def hint(self, host: int, found: Iterable[FoundUrl], rest: int) -> None:
         """Make addresses due that are said to have changed since their last visit, `rest` seconds after it at least."""
-        self._batch.rows(
-            "hinted",
-            [
-                {"digest": one.digest, "host": host, "rest": rest, "hint": spell(one.hinted)}
-                for one in found
-                if one.hinted
-            ],
-        )
+        self._batch.rows("hinted", [(url.digest, host, rest, spell(url.hinted)) for url in found if url.hinted])
 
     def rest(self, origin: str, until: int) -> None:
         """Note until when an origin asked to be left alone by all collections, in seconds since 1970."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import sqlite3
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager
@@ -15,6 +14,7 @@ from typing import Any, TypeVar, cast, get_args, get_type_hints
 
 from windrow.clock import parse
 from windrow.errors import DiskFull, LedgerError
+from windrow.ledger.sql_file import read_blocks
 from windrow.model import Level, Status
 from windrow.reasons import Reason
 from windrow.stores.sqlite import close_on_failure, empty_wal
@@ -22,21 +22,14 @@ from windrow.stores.sqlite import close_on_failure, empty_wal
 
 @cache
 def queries() -> dict[str, str]:
-    """Return every query by its name; what several share begins with `-- part: NAME`, and stands as `{NAME}` in them.
+    """Return the SQL of every statement by its name: FILE.METHOD of those that `typed` has methods for.
 
     >>> queries()["last_seq"].startswith("SELECT value")
     True
     """
-    texts = [entry.read_text(encoding="utf-8") for entry in files(__package__).iterdir() if entry.name.endswith(".sql")]
-    found: dict[str, dict[str, str]] = {"name": {}, "part": {}}
-    for block in re.split(r"^-- (?=(?:name|part): )", "\n".join(texts), flags=re.MULTILINE)[1:]:
-        head, _, body = block.partition("\n")
-        what, _, name = head.partition(": ")
-        lines = [line for line in body.splitlines() if not line.startswith("--")]
-        found[what][name.strip()] = "\n".join(lines).strip().rstrip(";")
-    for part, shared in found["part"].items():
-        found["name"] = {name: text.replace(f"{{{part}}}", shared) for name, text in found["name"].items()}
-    return found["name"]
+    entries = [entry for entry in files(__package__).iterdir() if entry.name.endswith(".sql")]
+    blocks = read_blocks({entry.name[:-4]: entry.read_text(encoding="utf-8") for entry in entries})
+    return {block.name: block.text for block in blocks if block.text}
 
 
 @cache
@@ -104,7 +97,7 @@ class LedgerDatabase:
                 script = f"BEGIN IMMEDIATE;\n{text}\nPRAGMA user_version = {number};\nCOMMIT;"
                 self.connection.executescript(script)
 
-    def rows(self, row: type[Row], name: str, *values: Any) -> list[Row]:
+    def rows(self, row: Callable[..., Value], name: str, *values: Any) -> list[Value]:
         """Run a query and return all its rows."""
         with self.guarded():
             return [*map(_maker(row), self.connection.execute(queries()[name], values))]
@@ -114,12 +107,12 @@ class LedgerDatabase:
         with self.guarded():
             return [*map(make, self.connection.execute(queries()[name], values))]
 
-    def stream(self, row: type[Row], name: str, *values: Any) -> Iterator[Row]:
+    def stream(self, row: Callable[..., Value], name: str, *values: Any) -> Iterator[Value]:
         """Run a query and yield its rows as they are read."""
         with self.guarded():
             yield from map(_maker(row), self.connection.execute(queries()[name], values))
 
-    def first(self, row: type[Row], name: str, *values: Any) -> Row | None:
+    def first(self, row: Callable[..., Value], name: str, *values: Any) -> Value | None:
         """Run a query and return its first row, None where there is none."""
         with self.guarded():
             found = self.connection.execute(queries()[name], values).fetchone()
@@ -202,6 +195,14 @@ class LedgerDatabase:
             raise LedgerError(f"the ledger {self.path} cannot be opened: {error}") from error
 
 
+class LedgerQueries:
+    """What is asked of one subject: `make queries` writes the methods."""
+
+    def __init__(self, database: LedgerDatabase) -> None:
+        """Ask this database."""
+        self._database = database
+
+
 def schema(path: Path) -> int | None:
     """Return the number of a ledger's last migration, None where there is no file.
 
@@ -224,6 +225,8 @@ def newest_schema() -> int:
 @cache
 def _maker(row: type[Row]) -> Callable[[Sequence[Any]], Row]:
     """Return what makes a query's columns a typed row."""
+    if not hasattr(row, "_make"):
+        return row  # a function, which makes a row itself
     kinds = get_type_hints(row)
     made = [(place, _MADE[kind]) for place, name in enumerate(kinds) if (kind := _bare(kinds[name])) in _MADE]
     plain: Callable[[Iterable[Any]], Row] = cast("Any", row)._make

@@ -2,58 +2,20 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterable, Sequence
-from datetime import datetime
-from typing import NamedTuple
+from collections.abc import Iterable
 
 from windrow.clock import spell
 from windrow.ledger.batch import LedgerBatch
-from windrow.ledger.database import LedgerDatabase
-from windrow.reasons import OWN_FAULTS, Reason
+from windrow.ledger.typed.unread import TypedUnread, UnreadDocument
+from windrow.reasons import OWN_FAULTS
 
 
-class UnreadDocument(NamedTuple):
-    """A visit or an item that a version of a step did not read: so many times in a row, and when last."""
-
-    number: int
-    version: str
-    reason: Reason
-    times: int
-    at: datetime
-
-
-class UnreadAddress(NamedTuple):
-    """A visit that is to be read again, the phase of its step, and the address."""
-
-    visit: int
-    phase: int
-    address: int
-    url: str
-
-
-class UnreadQueries:
+class UnreadQueries(TypedUnread):
     """What is asked of what was not read."""
-
-    def __init__(self, database: LedgerDatabase) -> None:
-        """Ask this database."""
-        self._database = database
-
-    def visits(self, collection: str, phase: int) -> list[UnreadDocument]:
-        """Return the visits that a step did not read, in the order of the ledger."""
-        return self._database.rows(UnreadDocument, "unread_visits", collection, phase)
 
     def items(self, collection: str, kind: str, phase: int, step: str) -> list[UnreadDocument]:
         """Return the items that a step did not read, by the number of its phase and its name."""
-        reasons = json.dumps(sorted(OWN_FAULTS))
-        return self._database.rows(UnreadDocument, "unread_items", collection, kind, phase, step, reasons)
-
-    def addresses(
-        self, collection: str, source: str = "", reason: str = "", among: Sequence[int] | None = None
-    ) -> list[UnreadAddress]:
-        """Return the visits of a source, for a reason and to some addresses, where these are given."""
-        digests = "" if among is None else json.dumps([*among])
-        return self._database.rows(UnreadAddress, "unread_addresses", collection, source, reason, digests)
+        return self.items_failed(collection, kind, phase, step, OWN_FAULTS)
 
 
 class UnreadWriter:

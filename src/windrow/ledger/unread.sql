@@ -1,24 +1,33 @@
 -- What was not read and is to be read again: visits, and items.
 
--- name: unread_visits
-SELECT visit, version, reason, times, at FROM unread WHERE collection = ? AND phase = ? ORDER BY visit;
+-- row: UnreadDocument
+-- A visit or an item that a version of a step did not read: so many times in a row, and when last.
 
--- name: unread_items
--- Items that stand failed at a phase for one of some reasons (a JSON list), with the last reading by the step.
-SELECT s.item, r.version, s.reason, (SELECT count(*) FROM reading k
-    WHERE k.item = s.item AND k.step = r.step AND k.version = r.version), r.at
-FROM standing s JOIN reading r ON r.seq = (SELECT max(k.seq) FROM reading k WHERE k.item = s.item AND k.step = ?4)
+-- def visits(collection: str, phase: int) -> list[UnreadDocument]
+-- Return the visits that a step did not read, in the order of the ledger.
+SELECT visit AS number, version, reason, times, at FROM unread WHERE collection = :collection AND phase = :phase
+ORDER BY visit;
+
+-- def items_failed(collection: str, kind: str, phase: int, step: str, reasons: Iterable[str]) -> list[UnreadDocument]
+-- Return the items that stand failed at a phase for one of some reasons, with the last reading by the step.
+SELECT s.item AS number, r.version, s.reason AS "reason: Reason", (SELECT count(*) FROM reading k
+    WHERE k.item = s.item AND k.step = r.step AND k.version = r.version) AS "times: int", r.at
+FROM standing s JOIN reading r ON r.seq = (SELECT max(k.seq) FROM reading k WHERE k.item = s.item AND k.step = :step)
 LEFT JOIN standing p ON p.item = s.parent
-WHERE s.collection = ?1 AND s.kind = ?2 AND s.phase = ?3 AND s.status = 5 AND (p.item IS NULL OR p.fetch = s.fetch)
-AND s.reason IN (SELECT value FROM json_each(?5)) ORDER BY s.item;
+WHERE s.collection = :collection AND s.kind = :kind AND s.phase = :phase AND s.status = 5
+AND (p.item IS NULL OR p.fetch = s.fetch) AND s.reason IN (SELECT value FROM json_each(:reasons)) ORDER BY s.item;
 
--- name: unread_addresses
--- Addresses of visits that are to be read again, of a source, for a reason, and among some numbers (a JSON list), where
--- these are given.
-SELECT u.visit, u.phase, v.address, coalesce(a.url, v.url) FROM unread u JOIN attempt v ON v.seq = u.visit
+-- row: UnreadAddress
+-- A visit that is to be read again, the phase of its step, and the address.
+
+-- def addresses(collection: str, source: str = "", reason: str = "", among: Sequence[int] | None = None)
+--     -> list[UnreadAddress]
+-- Return the visits of a source, for a reason and to some addresses, where these are given.
+SELECT u.visit, u.phase, v.address AS "address: int", coalesce(a.url, v.url) AS "url: str"
+FROM unread u JOIN attempt v ON v.seq = u.visit
 LEFT JOIN host h ON h.seq = v.host LEFT JOIN address a ON a.digest = v.address AND a.host = v.host
-WHERE u.collection = ?1 AND (?2 = '' OR h.source = ?2) AND (?3 = '' OR u.reason = ?3)
-AND (?4 = '' OR v.address IN (SELECT value FROM json_each(?4))) ORDER BY u.visit;
+WHERE u.collection = :collection AND (:source = '' OR h.source = :source) AND (:reason = '' OR u.reason = :reason)
+AND (:among IS NULL OR v.address IN (SELECT value FROM json_each(:among))) ORDER BY u.visit;
 
 -- name: unread_put
 INSERT OR REPLACE INTO unread VALUES (?, ?, ?, ?, ?, ?, ?);

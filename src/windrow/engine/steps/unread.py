@@ -9,7 +9,7 @@ from typing import NamedTuple
 from windrow.clock import now
 from windrow.contract import Collection, Judge, Load, Read, Settle
 from windrow.ledger import Ledger, LedgerWriter
-from windrow.ledger.unread import UnreadDocument
+from windrow.ledger.typed.unread import UnreadDocument
 from windrow.reasons import PASSING, Reason
 
 FOLLOWING_PHASE = 1

@@ -1,0 +1,65 @@
+"""Written by `make queries` from unread.sql: change that, and run it again."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from datetime import datetime
+from typing import Any, NamedTuple
+
+from windrow.clock import parse
+from windrow.ledger.database import LedgerQueries
+from windrow.reasons import Reason
+
+
+class UnreadDocument(NamedTuple):
+    """A visit or an item that a version of a step did not read: so many times in a row, and when last."""
+
+    number: int
+    version: str
+    reason: Reason
+    times: int
+    at: datetime
+
+
+class UnreadAddress(NamedTuple):
+    """A visit that is to be read again, the phase of its step, and the address."""
+
+    visit: int
+    phase: int
+    address: int
+    url: str
+
+
+def _make_unread_document(row: tuple[Any, ...]) -> UnreadDocument:
+    number, version, reason, times, at = row
+    return UnreadDocument(number, version, Reason(reason), times, parse(at))
+
+
+class TypedUnread(LedgerQueries):
+    """The queries of unread.sql."""
+
+    def visits(self, collection: str, phase: int) -> list[UnreadDocument]:
+        """Return the visits that a step did not read, in the order of the ledger."""
+        return self._database.rows(_make_unread_document, "unread.visits", collection, phase)
+
+    def items_failed(
+        self, collection: str, kind: str, phase: int, step: str, reasons: Iterable[str]
+    ) -> list[UnreadDocument]:
+        """Return the items that stand failed at a phase for one of some reasons, with the last reading by the step."""
+        return self._database.rows(
+            _make_unread_document, "unread.items_failed", step, collection, kind, phase, json.dumps([*reasons])
+        )
+
+    def addresses(
+        self, collection: str, source: str = "", reason: str = "", among: Sequence[int] | None = None
+    ) -> list[UnreadAddress]:
+        """Return the visits of a source, for a reason and to some addresses, where these are given."""
+        return self._database.rows(
+            UnreadAddress._make,
+            "unread.addresses",
+            collection,
+            source,
+            reason,
+            None if among is None else json.dumps([*among]),
+        )
