@@ -18,6 +18,7 @@ import runpy
 import sqlite3
 import subprocess
 import sys
+import textwrap
 from pathlib import Path
 from typing import Any
 
@@ -125,14 +126,15 @@ def column_types(database: sqlite3.Connection, query: Any) -> Fields:
     return types
 
 
-def write_docstring(lines: list[str]) -> list[str]:
-    """Write a docstring."""
-    return [f'"""{lines[0]}"""'] if len(lines) == 1 else [f'"""{lines[0]}', "", *lines[1:], '"""']
+def write_docstring(lines: list[str], indent: int) -> list[str]:
+    """Write a docstring: its first line, and the others as a paragraph."""
+    more = textwrap.wrap(" ".join(lines[1:]), 120 - indent)
+    return [f'"""{lines[0]}', "", *more, '"""'] if more else [f'"""{lines[0]}"""']
 
 
 def write_row(name: str, fields: Fields, doc: list[str]) -> list[str]:
     """Write a row's class."""
-    lines = [*write_docstring(doc), "", *(f"{field}: {kind}" for field, kind in fields.items())]
+    lines = [*write_docstring(doc, 4), "", *(f"{field}: {kind}" for field, kind in fields.items())]
     return ["", f"class {name}(NamedTuple):", *(f"    {line}" for line in lines)]
 
 
@@ -171,7 +173,7 @@ def write_method(query: Any, head: ast.FunctionDef, maker: str) -> list[str]:
     else:
         body = [f"{'' if returns == 'None' else 'return '}self._database.execute({', '.join(given)})"]
     parameters = ", ".join(["self", *([ast.unparse(head.args)] if arguments else [])])
-    lines = [*write_docstring(query.comment), *body]
+    lines = [*write_docstring(query.comment, 8), *body]
     return [
         "",
         f"    def {head.name}({parameters}) -> {returns}:",

@@ -56,8 +56,8 @@ from windrow.engine.takedown import TakedownTarget, kept_by_reader
 from windrow.errors import UsageError, WindrowError
 from windrow.formats.text import counted, show
 from windrow.formats.url import normalise, parts
-from windrow.ledger import Ledger
-from windrow.ledger.addresses import ELSEWHERE, AddressRow
+from windrow.ledger import ELSEWHERE, Ledger
+from windrow.ledger.typed.addresses import AddressRow
 from windrow.model import Item, Level, Limits, Site, Source
 from windrow.politeness.guard import read_allowed
 from windrow.query import parse

@@ -9,8 +9,8 @@ from windrow.contract import Collection, State
 from windrow.digest import number
 from windrow.engine.requests.origin_rules import walked
 from windrow.ledger import Lease, Ledger, LedgerWriter
-from windrow.ledger.addresses import ChosenAddress
 from windrow.ledger.sessions import holder
+from windrow.ledger.typed.addresses import ChosenAddress
 from windrow.ledger.typed.unread import UnreadAddress
 from windrow.model import Finding, Level, Status
 from windrow.reasons import Reason

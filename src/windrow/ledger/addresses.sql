@@ -1,29 +1,36 @@
 -- What is asked of hosts and addresses.
 
--- name: hosts
--- The origins that a collection's crawls may ask.
-SELECT seq, source, origin FROM host WHERE collection = ? ORDER BY seq;
+-- def hosts(collection: str) -> list[HostRow]
+-- Return the origins that a collection's crawls may ask.
+SELECT seq, source, origin FROM host WHERE collection = :collection ORDER BY seq;
 
--- name: hosts_crawled
--- The origins that a collection's crawls may ask, without those that are only known from elsewhere.
-SELECT h.seq, h.source, h.origin FROM host h WHERE h.collection = ? AND (
+-- def hosts_crawled(collection: str) -> list[HostRow]
+-- Return the same without those that are only known from WARC files of other makers.
+SELECT h.seq, h.source, h.origin FROM host h WHERE h.collection = :collection AND (
     EXISTS (SELECT 1 FROM address a WHERE a.host = h.seq AND (a.due IS NOT NULL OR a.pause <> -1))
     OR NOT EXISTS (SELECT 1 FROM address a WHERE a.host = h.seq)
 ) ORDER BY h.seq;
 
--- name: host_named
-SELECT seq FROM host WHERE origin = ?1 AND collection = ?2 AND (?3 = '' OR source = ?3) ORDER BY seq LIMIT 1;
+-- def host(origin: str, collection: str, source: str = "") -> int | None
+-- Return the number of a collection's origin, as one of its sources asks it; empty: whichever did so first.
+SELECT seq FROM host WHERE origin = :origin AND collection = :collection
+       AND (:source = '' OR source = :source) ORDER BY seq LIMIT 1;
 
--- name: addresses_due
--- What to ask of a host next, and what it said last: new addresses first. A capture of bytes that were
--- known tells the date of the record that holds them. What came of it as something else is not asked after: of what
--- was kept beside a page and is one now, the whole answer is wanted.
-SELECT a.digest, a.url, a.kind, a.place, a.pause, a.failures, coalesce(v.etag, ''), coalesce(v.modified, ''),
-       coalesce(v.digest, ''),
+-- row: DueAddress
+-- What to ask of a host, and what it said last.
+-- `last` is the digest of its last body, empty for none, and `at` the date of the record that holds it.
+
+-- def due_between(host: int, first: int, last: int, below: int, limit: int) -> list[DueAddress]
+-- Return what to ask of a host, and what it said last: new addresses first.
+-- A capture of bytes that were known tells the date of the record that holds them. What came of it as something else is
+-- not asked after: of what was kept beside a page and is one now, the whole answer is wanted.
+SELECT a.digest, a.url, a.kind, a.place, a.pause, a.failures, coalesce(v.etag, '') AS "etag: str",
+       coalesce(v.modified, '') AS "modified: str",
+       coalesce(v.digest, '') AS "last: str",
        CASE WHEN v.revisit = 0 THEN v.started ELSE (SELECT min(k.started) FROM attempt k
-           WHERE k.address = a.digest AND k.digest = v.digest AND k.revisit = 0) END
+           WHERE k.address = a.digest AND k.digest = v.digest AND k.revisit = 0) END AS "at: datetime | None"
 FROM address a LEFT JOIN attempt v ON v.seq = a.capture AND v.kind = a.kind
-WHERE a.host = ? AND a.due BETWEEN ? AND ? AND a.place < ? ORDER BY a.due, a.place LIMIT ?;
+WHERE a.host = :host AND a.due BETWEEN :first AND :last AND a.place < :below ORDER BY a.due, a.place LIMIT :limit;
 
 -- name: address_hinted
 -- Make an address due that is said to have changed since its last visit, but not sooner than a while after that.
@@ -32,85 +39,114 @@ UPDATE address SET due = min(due, (SELECT CAST(strftime('%s', max(v.started)) AS
 WHERE digest = :digest AND host = :host AND due > 0
 AND (SELECT max(v.started) FROM attempt v WHERE v.address = :digest AND v.host = :host) < :hint;
 
--- name: rests
--- Until when origins asked to be left alone.
-SELECT origin, until FROM rest WHERE until > ?;
+-- def rests(at: int) -> dict[str, int]
+-- Return until when origins asked to be left alone, in UNIX seconds: those that still do at a time.
+-- It holds for all collections, whichever of them an origin said that to.
+SELECT origin, until FROM rest WHERE until > :at;
 
--- name: addresses_after
--- A collection's addresses in the order in which they were found.
-SELECT a.rowid, a.url FROM address a CROSS JOIN host h ON h.seq = a.host AND h.collection = ?
-WHERE a.rowid > ? ORDER BY a.rowid LIMIT ?;
+-- def found_after(collection: str, after: int, limit: int) -> list[FoundAddress]
+-- Return a collection's addresses in the order in which they were found.
+SELECT a.rowid AS "place: int", a.url FROM address a CROSS JOIN host h ON h.seq = a.host AND h.collection = :collection
+WHERE a.rowid > :after ORDER BY a.rowid LIMIT :limit;
 
--- name: addresses_counted
--- How many of the first addresses there are, without those that were taken down.
-SELECT count(*) FROM address a CROSS JOIN host h ON h.seq = a.host AND h.collection = ? WHERE a.rowid <= ?
+-- def count_upto(collection: str, place: int) -> int
+-- Count a collection's addresses up to a place in that order, without those that were taken down.
+SELECT count(*) FROM address a CROSS JOIN host h ON h.seq = a.host AND h.collection = :collection
+       WHERE a.rowid <= :place
 AND NOT EXISTS (SELECT 1 FROM tombstone t WHERE (t.address = a.digest AND t.host = 0) OR t.host = h.seq);
 
--- name: address_last
+-- def last_place() -> int
+-- Return the last place in that order, 0 before the first.
 SELECT coalesce(max(rowid), 0) FROM address;
 
--- name: addresses_by_source
--- How the addresses of each source stand at a moment, by kind: all, those with a body, failing ones, due ones, and
--- when the next is due.
-SELECT h.collection, h.source, a.kind, count(*), sum(a.capture <> 0 AND a.failures = 0), sum(a.failures > 0),
-       sum(coalesce(a.due <= ?, 0)), min(CASE WHEN a.due > 0 THEN a.due END)
+-- row: AddressCount
+-- How a source's addresses of one kind stand: all, with a body, failing, due, and when the next is due.
+
+-- def by_source(at: int) -> list[AddressCount]
+-- Count how the addresses of each source stand at a time.
+SELECT h.collection, h.source, a.kind, count(*) AS "known: int", sum(a.capture <> 0
+       AND a.failures = 0) AS "pages: int", sum(a.failures > 0) AS "failing: int",
+       sum(coalesce(a.due <= :at, 0)) AS "due: int", min(CASE WHEN a.due > 0 THEN a.due END) AS "next_due: int | None"
 FROM address a JOIN host h ON h.seq = a.host GROUP BY h.collection, h.source, a.kind;
 
--- name: addresses_never_asked
--- How many addresses of a host were never asked, and one of them.
-SELECT count(*), coalesce(min(url), '') FROM address WHERE host = ? AND due = 0;
+-- def never_asked(host: int) -> NeverAsked
+-- Count the addresses of a host that were never asked, and name one of them.
+SELECT count(*) AS "number: int", coalesce(min(url), '') AS "example: str" FROM address WHERE host = :host AND due = 0;
 
--- name: addresses_due_by_host
--- How many addresses of each host are due at a moment.
-SELECT h.source, h.origin, count(*) FROM host h JOIN address a ON a.host = h.seq AND a.due <= ?
-WHERE h.collection = ? GROUP BY h.source, h.origin ORDER BY h.seq;
+-- def due_by_host(collection: str, at: int) -> list[DueCount]
+-- Count the addresses of each host that are due at a time.
+SELECT h.source, h.origin, count(*) AS "number: int" FROM host h JOIN address a ON a.host = h.seq AND a.due <= :at
+WHERE h.collection = :collection GROUP BY h.source, h.origin ORDER BY h.seq;
 
--- name: addresses_next
--- Some addresses of a source that are due at a moment.
-SELECT a.url FROM host h JOIN address a ON a.host = h.seq AND a.due <= ? WHERE h.collection = ? AND h.source = ?
-ORDER BY h.seq, a.due, a.place LIMIT ?;
+-- def next_of_source(collection: str, source: str, at: int, limit: int) -> list[str]
+-- Return addresses of a source that would be asked first at a time.
+SELECT a.url FROM host h JOIN address a ON a.host = h.seq AND a.due <= :at WHERE h.collection = :collection
+       AND h.source = :source
+ORDER BY h.seq, a.due, a.place LIMIT :limit;
 
--- name: address_known
-SELECT 1 FROM address a JOIN host h ON h.seq = a.host AND h.collection = ? WHERE a.digest = ?;
+-- def is_known(collection: str, digest: int) -> bool
+-- Tell whether a collection knows an address.
+SELECT 1 FROM address a JOIN host h ON h.seq = a.host AND h.collection = :collection WHERE a.digest = :digest;
 
--- name: address
--- An address, the origin it belongs to, the source of that origin, and where it was found.
+-- row: AddressRow
+-- An address, the origin and source it belongs to, and where it was found: `via`, 0 for a seed.
+-- `due` is in UNIX seconds: 0 for never asked, 1 for next, None for never; `pause` in seconds, `ELSEWHERE` where
+-- only a WARC file of another maker names it.
+
+-- part: address
 SELECT a.digest, a.url, h.origin, h.source, h.collection, a.via,
        (SELECT v.url FROM address v JOIN host g ON g.seq = v.host AND g.collection = h.collection
-           WHERE v.digest = a.via),
+           WHERE v.digest = a.via) AS via_url,
        a.due, a.pause, a.capture, a.failures, a.host, a.kind
-FROM address a JOIN host h ON h.seq = a.host AND h.collection = ? WHERE a.digest = ?;
+FROM address a JOIN host h ON h.seq = a.host AND h.collection = :collection WHERE a.digest = :digest
 
--- name: hosts_counted
--- The origins of a source with its addresses: all, with a body, failing, due by a time; and when it was asked last.
-SELECT h.seq, h.origin, h.source, h.collection, count(a.digest), coalesce(sum(a.capture > 0), 0),
-       coalesce(sum(a.failures > 0), 0), coalesce(sum(a.due <= ?3), 0), min(CASE WHEN a.due > ?3 THEN a.due END),
-       (SELECT max(v.started) FROM attempt v WHERE v.host = h.seq)
+-- def get(collection: str, digest: int) -> AddressRow | None
+-- Return an address of a collection, None where it is not known.
+{address};
+
+-- def of_sources(collection: str, digest: int) -> list[AddressRow]
+-- Return an address as each source of a collection has it that asks it.
+{address};
+
+-- row: HostState
+-- An origin and its addresses: all, with a body, failing, due, when the next is due (UNIX seconds), last asked.
+
+-- def host_states(source: str, host: str, at: int) -> list[HostState]
+-- Return origins with how their addresses stand at a time (UNIX seconds): of a source, or at a host; not both.
+-- A port may stand behind the host; an empty text means any.
+SELECT h.seq, h.origin, h.source, h.collection, count(a.digest) AS "addresses: int", coalesce(sum(a.capture > 0),
+       0) AS "pages: int",
+       coalesce(sum(a.failures > 0), 0) AS "failing: int", coalesce(sum(a.due <= :at), 0) AS "due: int",
+       min(CASE WHEN a.due > :at THEN a.due END) AS "next_due: int | None",
+       (SELECT max(v.started) FROM attempt v WHERE v.host = h.seq) AS "asked: datetime | None"
 FROM host h LEFT JOIN address a ON a.host = h.seq
-WHERE (?1 = '' OR h.source = ?1) AND (?2 = '' OR h.origin IN ('http://' || ?2, 'https://' || ?2)
-    OR h.origin LIKE 'http://' || ?2 || ':%' OR h.origin LIKE 'https://' || ?2 || ':%')
+WHERE (:source = '' OR h.source = :source) AND (:host = '' OR h.origin IN ('http://' || :host, 'https://' || :host)
+    OR h.origin LIKE 'http://' || :host || ':%' OR h.origin LIKE 'https://' || :host || ':%')
 GROUP BY h.seq ORDER BY h.origin;
 
--- name: addresses_chosen
--- Those of these numbers that a collection knows.
+-- def chosen(collection: str, digests: Sequence[int]) -> list[ChosenAddress]
+-- Return those of some addresses that a collection knows, and that were not taken down.
 SELECT a.digest, a.url, a.due, a.failures FROM address a JOIN host h ON h.seq = a.host
-WHERE h.collection = ? AND NOT EXISTS (SELECT 1 FROM tombstone t WHERE (t.address = a.digest AND t.host = 0 OR t.host = h.seq)
+WHERE h.collection = :collection AND NOT EXISTS (SELECT 1 FROM tombstone t
+    WHERE (t.address = a.digest AND t.host = 0 OR t.host = h.seq)
     AND NOT EXISTS (SELECT 1 FROM tombstone_end e WHERE e.tombstone = t.seq AND e.event = 'lifted'))
-AND a.digest IN ({marks});
+AND a.digest IN (SELECT value FROM json_each(:digests));
 
--- name: addresses_failing
--- Those that fail now, of a source and for the reason of their last visit, where these are named.
+-- def failing(collection: str, source: str, reason: str) -> list[ChosenAddress]
+-- Return those that fail now, of a source and for the reason of their last visit; empty means any.
 SELECT a.digest, a.url, a.due, a.failures FROM address a JOIN host h ON h.seq = a.host
-WHERE h.collection = ?1 AND (?2 = '' OR h.source = ?2) AND a.due IS NOT NULL AND a.failures > 0
-AND (?3 = '' OR (SELECT v.reason FROM attempt v WHERE v.address = a.digest AND v.host = a.host ORDER BY v.seq DESC LIMIT 1) = ?3)
+WHERE h.collection = :collection AND (:source = '' OR h.source = :source) AND a.due IS NOT NULL AND a.failures > 0
+AND (:reason = '' OR (SELECT v.reason FROM attempt v
+    WHERE v.address = a.digest AND v.host = a.host ORDER BY v.seq DESC LIMIT 1) = :reason)
 ORDER BY a.host, a.url;
 
--- name: addresses_waiting
--- Those that wait to be asked: never asked so far, or failing for that reason.
+-- def waiting(collection: str, source: str, reason: str) -> list[ChosenAddress]
+-- Return those that wait: never asked so far, or failing for a reason.
 SELECT a.digest, a.url, a.due, a.failures FROM address a JOIN host h ON h.seq = a.host
-WHERE h.collection = ?1 AND (?2 = '' OR h.source = ?2) AND a.due IS NOT NULL
-AND ((?3 = '' AND a.due <= 1) OR (?3 <> '' AND a.failures > 0 AND
-    (SELECT v.reason FROM attempt v WHERE v.address = a.digest AND v.host = a.host ORDER BY v.seq DESC LIMIT 1) = ?3))
+WHERE h.collection = :collection AND (:source = '' OR h.source = :source) AND a.due IS NOT NULL
+AND ((:reason = '' AND a.due <= 1) OR (:reason <> '' AND a.failures > 0 AND
+    (SELECT v.reason FROM attempt v
+        WHERE v.address = a.digest AND v.host = a.host ORDER BY v.seq DESC LIMIT 1) = :reason))
 ORDER BY a.host, a.url;
 
 -- name: addresses_due_again
@@ -141,10 +177,11 @@ UPDATE address SET due = ?1 WHERE (digest, host) = (SELECT v.address, v.host FRO
 AND due > ?1
 AND NOT EXISTS (SELECT 1 FROM attempt v WHERE v.address = address.digest AND v.host = address.host AND v.seq > ?2);
 
--- name: addresses_wrong
--- Addresses that are due, or have a last capture, other than their visits say. Not those that are never due: they are
--- known from elsewhere, or were taken down. Nor what others asked, which took no time that we know of.
-SELECT url, due, capture, visits, last FROM (
+-- def wrong() -> Iterator[WrongAddress]
+-- Yield addresses that are due, or have a last capture, other than their visits say.
+-- Not those that are never due: they are known from elsewhere, or were taken down. Nor what others asked, which took no
+-- time that we know of.
+SELECT url, due AS "due: int", capture, visits AS "visits: int", last AS "last: int" FROM (
     SELECT a.url, a.due AS due, a.capture AS capture, count(v.seq) AS visits,
            max(CASE WHEN v.status = 200 AND v.warc <> '' THEN v.seq ELSE 0 END) AS last
     FROM address a LEFT JOIN attempt v ON v.address = a.digest AND v.host = a.host
@@ -153,9 +190,11 @@ SELECT url, due, capture, visits, last FROM (
     WHERE a.due IS NOT NULL GROUP BY a.digest, a.host)
 WHERE (visits = 0 AND due > 1) OR capture <> last;
 
--- name: host_next_due
-SELECT min(due) FROM address WHERE host = ?;
+-- def next_due(host: int) -> int | None
+-- Return when the next address of a host is due, in seconds since 1970; None where none ever is.
+SELECT min(due) FROM address WHERE host = :host;
 
--- name: requests
--- What is asked at addresses of a host where that is no plain GET.
-SELECT digest, method, headers, body, context, attachments, seconds FROM request WHERE host = ? AND digest IN ({marks});
+-- def request_rows(host: int, digests: Sequence[int]) -> dict[int, RequestRow]
+-- Return what is asked at those of a host's addresses where that is no plain GET, by their digests.
+SELECT digest, method, headers, body, context, attachments, seconds FROM request WHERE host = :host
+       AND digest IN (SELECT value FROM json_each(:digests));

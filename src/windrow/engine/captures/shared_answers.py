@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping
 from windrow.clock import now
 from windrow.engine.requests.following import place_of
 from windrow.engine.run import HarvestRun
-from windrow.ledger.addresses import DueAddress
+from windrow.ledger.typed.addresses import DueAddress
 from windrow.model import HeldAnswer, HttpRequest, Recorded, Source, Visit
 
 
