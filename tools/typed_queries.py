@@ -255,7 +255,8 @@ class ModuleWriter:
         head = read_signature(query)
         names = [node.id for node in ast.walk(head.returns or ast.Constant(None)) if isinstance(node, ast.Name)]
         row = next((name for name in names if name[0].isupper() and name != "Iterator"), "")
-        if row in self._hand.fields or (row and row not in self._hand.modules):
+        by_function, elsewhere = row in self._hand.makers, row in self._hand.modules and row not in self._hand.fields
+        if row and not by_function and not elsewhere:
             self._add_row(row, query)
         self._methods += write_method(query, head, self._makers.get(row, f"{row}._make" if row else ""))
 

@@ -13,7 +13,7 @@ from windrow.contract import CAPTURED, NOT_MODIFIED
 from windrow.contract.registry import collection, installed
 from windrow.engine.requests.origin_rules import walked
 from windrow.ledger import Ledger
-from windrow.ledger.attempts import AttemptCount
+from windrow.ledger.typed.attempts import AttemptCount
 from windrow.reasons import Reason
 
 UNASKED = frozenset(

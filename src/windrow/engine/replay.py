@@ -29,7 +29,7 @@ from windrow.engine.steps.unread import UnreadVisits
 from windrow.errors import ReaderFailed, Stopped, StoreError
 from windrow.formats.text import counted
 from windrow.ledger import Ledger
-from windrow.ledger.attempts import SessionCapture
+from windrow.ledger.typed.attempts import SessionCapture
 from windrow.model import Fetched, Finding, Item, Member, Reading, Status
 from windrow.reasons import Reason
 from windrow.stores.sqlite import close_into_file, empty_wal, make_scratch, remove_scratch
@@ -118,7 +118,7 @@ def replay(run: HarvestRun, real: Ledger) -> Iterator[ReplayChange]:
 
 def _sessions(run: HarvestRun) -> Iterator[tuple[datetime, list[SessionCapture]]]:
     """Yield the good captures of each session, with its time; what an operator cancelled is left out."""
-    captures = run.ledger.attempts.captures_by_session(run.collection.name, int(Status.CANCELLED))
+    captures = run.ledger.attempts.captures_by_session(run.collection.name, Status.CANCELLED)
     for _, some in groupby(captures, key=attrgetter("session")):
         mine = [*some]
         yield mine[0].opened, mine

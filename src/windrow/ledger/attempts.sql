@@ -3,10 +3,12 @@
 
 -- part: attempt
 -- The columns of an AttemptRow.
-SELECT v.seq, v.at, v.session, h.source, coalesce(a.url, v.url), v.kind, v.allowed, v.started, v.end_seq,
-       CASE WHEN v.end_seq IS NOT NULL THEN coalesce(v.ended, v.at) END, v.seconds, v.status,
-       coalesce(v.received, CASE WHEN v.revisit THEN 0 ELSE v.size END, 0), v.reason, v.message, v.digest, v.size,
-       v.warc, v.place_offset, v.place_length, v.revisit, v.etag, v.modified, v.location, v.checksum
+SELECT v.seq, v.at, v.session, h.source, coalesce(a.url, v.url) AS "url: str", v.kind, v.allowed, v.started,
+       v.end_seq AS "end", CASE WHEN v.end_seq IS NOT NULL THEN coalesce(v.ended, v.at) END AS "ended: datetime | None",
+       v.seconds, v.status,
+       coalesce(v.received, CASE WHEN v.revisit THEN 0 ELSE v.size END, 0) AS "received: int", v.reason, v.message,
+       v.digest, v.size, v.warc, v.place_offset AS offset, v.place_length AS length, v.revisit, v.etag, v.modified,
+       v.location, v.checksum
 FROM attempt v CROSS JOIN host h ON h.seq = v.host LEFT JOIN address a ON a.digest = v.address AND a.host = v.host
 
 -- part: recorded
@@ -22,12 +24,13 @@ FROM attempt v CROSS JOIN host h ON h.seq = v.host CROSS JOIN session s ON s.seq
 LEFT JOIN address a ON a.digest = v.address AND a.host = v.host
 
 -- part: at_address
--- Whose address is known: those for rules have none. Told so that the join is not turned round, to lead with addresses.
+-- Whose address is known: those for rules have none. Written so that the join is not turned round, to lead with addresses.
 v.address <> 0 AND coalesce(a.url, '') <> ''
 
 -- name: attempt_made
 -- An attempt at an address, with what came of it.
-INSERT INTO attempt (seq, at, session, host, address, url, kind, allowed, started, end_seq, seconds, status, reason, message,
+INSERT INTO attempt (seq, at, session, host, address, url, kind, allowed, started, end_seq, seconds, status, reason,
+message,
     digest, size, warc, place_offset, place_length, revisit, etag, modified, location, mime, checksum)
 VALUES (?1,?2,?3,?4,?5,?6,?7,?8,?9,?1,?10,?11,?12,?13,?14,?15,?16,?17,?18,?19,?20,?21,?22,?23,'');
 
@@ -41,109 +44,145 @@ UPDATE attempt SET end_seq = ?, ended = ?, started = coalesce(?, started), secon
     reason = ?, message = ?, digest = ?, size = ?, warc = ?, place_offset = ?, place_length = ?, revisit = ?, etag = ?,
     modified = ?, checksum = ?, mime = ? WHERE seq = ?;
 
--- name: attempts_of_item
-{attempt} WHERE v.item = ? ORDER BY v.seq;
+-- row: AttemptRow
+-- An attempt to get an address, or an item that a source lists.
+-- `at` is when its begin was put on record, `started` the date of the record in the archive. `end` and `ended` are
+-- None for one that was cut or is under way; `warc` is empty where nothing was kept. `received` are bytes.
 
--- name: attempts_of_address
-{attempt} WHERE v.address = ? AND v.host = ? ORDER BY v.seq;
+-- def of_item(item: int) -> list[AttemptRow]
+-- Return the attempts to get an item, in order.
+{attempt} WHERE v.item = :item ORDER BY v.seq;
 
--- name: attempt
-{attempt} WHERE v.seq = ?;
+-- def of_address(host: int, address: int) -> list[AttemptRow]
+-- Return the attempts to get an address of a host, in order.
+{attempt} WHERE v.address = :address AND v.host = :host ORDER BY v.seq;
 
--- name: attempts_open
--- Attempts that were cut before their end, and after which none was made.
-SELECT v.seq, v.item, h.source FROM attempt v JOIN host h ON h.seq = v.host
+-- def get(attempt: int) -> AttemptRow | None
+-- Return one attempt, None where there is none of this number.
+{attempt} WHERE v.seq = :attempt;
+
+-- def open() -> list[OpenAttempt]
+-- Return attempts that were cut before their end, and after which none was made.
+SELECT v.seq, v.item AS "item: int", h.source FROM attempt v JOIN host h ON h.seq = v.host
 WHERE v.item IS NOT NULL AND v.end_seq IS NULL
 AND NOT EXISTS (SELECT 1 FROM attempt k WHERE k.item = v.item AND k.seq > v.seq) ORDER BY v.seq;
 
--- name: attempts_counted
--- What came of the attempts that ended between two facts, without questions for rules; whether the address had a body
--- before, and whether the capture was there, so that nobody was asked.
-SELECT h.collection, h.source, v.item IS NOT NULL AS listed, v.kind, v.status, v.reason, v.mime, v.revisit,
-       EXISTS (SELECT 1 FROM attempt p WHERE p.address = v.address AND p.host = v.host AND p.seq < v.seq
-           AND p.status = 200 AND p.digest <> '') AS earlier,
-       EXISTS (SELECT 1 FROM captured c WHERE c.visit = v.seq) AS taken, count(*),
-       sum(coalesce(v.received, CASE WHEN v.revisit THEN 0 ELSE v.size END, 0))
-FROM (SELECT seq FROM attempt WHERE seq BETWEEN ?1 AND ?2 AND item IS NULL AND address <> 0
-    UNION ALL SELECT seq FROM attempt WHERE end_seq BETWEEN ?1 AND ?2 AND item IS NOT NULL) k
-CROSS JOIN attempt v ON v.seq = k.seq CROSS JOIN host h ON h.seq = v.host
-GROUP BY h.collection, h.source, listed, v.kind, v.status, v.reason, v.mime, v.revisit, earlier, taken;
+-- row: AttemptCount
+-- How many attempts at a source ended in one way, and the bytes that came.
+-- `listed` for items that the source lists, else they were addresses: `kind` is their collection's own word,
+-- `earlier` where the address had a body before, `taken` where nobody was asked, since the capture was there.
 
--- name: captures_latest
--- The latest good capture of each of these items, what to compare a new one with, and the date and
--- address of the record that holds its bytes.
-SELECT v.item, v.digest, k.started, k.url FROM attempt v
+-- def ended_between(span: tuple[int, int]) -> list[AttemptCount]
+-- Count what came of the attempts that ended between two facts, without questions for the rules of hosts.
+SELECT h.collection, h.source, v.item IS NOT NULL AS "listed: bool", v.kind, v.status, v.reason, v.mime, v.revisit,
+       EXISTS (SELECT 1 FROM attempt p WHERE p.address = v.address AND p.host = v.host AND p.seq < v.seq
+           AND p.status = 200 AND p.digest <> '') AS "earlier: bool",
+       EXISTS (SELECT 1 FROM captured c WHERE c.visit = v.seq) AS "taken: bool", count(*) AS "number: int",
+       sum(coalesce(v.received, CASE WHEN v.revisit THEN 0 ELSE v.size END, 0)) AS "received: int"
+FROM (SELECT seq FROM attempt WHERE seq BETWEEN :span[0] AND :span[1] AND item IS NULL AND address <> 0
+    UNION ALL SELECT seq FROM attempt WHERE end_seq BETWEEN :span[0] AND :span[1] AND item IS NOT NULL) k
+CROSS JOIN attempt v ON v.seq = k.seq CROSS JOIN host h ON h.seq = v.host
+GROUP BY 1, 2, 3, 4, 5, 6, 7, 8, 9, 10;
+
+-- row: LatestCapture
+-- An item's latest good capture: its digest, and date and address of the record that holds the bytes.
+
+-- def latest_captures(items: Sequence[int]) -> dict[int, LatestCapture]
+-- Return the latest good capture of each item that has one, to compare a new one with.
+SELECT v.item AS "item: int", v.digest, k.started AS at, k.url AS address FROM attempt v
 JOIN attempt k ON k.seq = (SELECT o.seq FROM attempt o
     WHERE o.digest = v.digest AND o.item = v.item AND o.revisit = 0 AND o.reason IS NULL ORDER BY o.end_seq LIMIT 1)
-WHERE v.item IN ({marks}) AND v.digest <> '' AND v.reason IS NULL ORDER BY v.end_seq;
+WHERE v.item IN (SELECT value FROM json_each(:items)) AND v.digest <> '' AND v.reason IS NULL ORDER BY v.end_seq;
 
--- name: source_records
--- How each source did that lists files: attempts, failures, and bytes and seconds of the good ones.
-SELECT h.source, sum(v.number), sum(v.failures), sum(v.received), sum(v.seconds) FROM (
+-- def by_source() -> dict[str, SourceRecord]
+-- Return how each source did so far that lists files.
+SELECT h.source, sum(v.number) AS "attempts: int", sum(v.failures) AS "failures: int",
+       sum(v.received) AS "received: int", sum(v.seconds) AS "seconds: float" FROM (
     SELECT host, count(*) AS number, sum(reason IS NOT NULL) AS failures,
            sum(CASE WHEN reason IS NULL THEN received ELSE 0 END) AS received,
            sum(CASE WHEN reason IS NULL THEN seconds ELSE 0 END) AS seconds
     FROM attempt WHERE end_seq > 0 AND item IS NOT NULL GROUP BY host
 ) v JOIN host h ON h.seq = v.host GROUP BY h.source;
 
--- name: failed_sessions
--- How many sessions in a row tried these items in vain since an operator last asked for an attempt, and when the last did.
-SELECT v.item, count(DISTINCT v.session), max(v.ended) FROM attempt v
-WHERE v.item IN ({marks}) AND v.reason IS NOT NULL
+-- row: FailedSessions
+-- How many sessions in a row tried an item without success, and when the last attempt ended.
+
+-- def failed_sessions(items: Sequence[int]) -> dict[int, FailedSessions]
+-- Return how many sessions in a row tried each item without success, and when the last one did.
+-- An operator who asks for another attempt begins the count anew.
+SELECT v.item AS "item: int", count(DISTINCT v.session) AS "number: int", max(v.ended) AS "last: datetime"
+       FROM attempt v
+WHERE v.item IN (SELECT value FROM json_each(:items)) AND v.reason IS NOT NULL
 AND v.seq > coalesce((SELECT max(m.seq) FROM move m WHERE m.item = v.item AND m.reason = 'retried'), 0)
 GROUP BY v.item;
 
--- name: captures_by_session
--- Every good capture of a collection with the session that made it, in the order of work.
-SELECT v.session, s.at, v.item, v.seq, v.checksum FROM attempt v
+-- row: SessionCapture
+-- A good capture of an item, and the session that made it.
+
+-- def captures_by_session(collection: str, cancelled: Status) -> list[SessionCapture]
+-- Return every good capture of a collection, in the order of work; not of items of one status.
+SELECT v.session, s.at AS opened, v.item AS "item: int", v.seq AS fetch, v.checksum FROM attempt v
 JOIN session s ON s.seq = v.session JOIN standing i ON i.item = v.item
-WHERE i.collection = ? AND i.status <> ? AND v.end_seq > 0 AND v.reason IS NULL ORDER BY v.session, v.seq;
+WHERE i.collection = :collection AND i.status <> :cancelled AND v.end_seq > 0 AND v.reason IS NULL ORDER BY v.session,
+v.seq;
 
--- name: visits_after
--- Visits to a collection's addresses after a given one, in the order of the ledger.
-SELECT {recorded} {visits} WHERE h.collection = ? AND v.seq > ? AND {at_address} ORDER BY v.seq LIMIT ?;
+-- def visits_after(collection: str, after: int, limit: int) -> list[Recorded]
+-- Return visits to a collection's addresses after a given one, in the order of the ledger.
+SELECT {recorded} {visits} WHERE h.collection = :collection AND v.seq > :after AND {at_address}
+       ORDER BY v.seq LIMIT :limit;
 
--- name: visits_logged
--- The same with questions for the rules of hosts.
-SELECT {recorded} {visits} WHERE h.collection = ? AND v.seq > ? AND v.item IS NULL ORDER BY v.seq LIMIT ?;
+-- def visits_logged(collection: str, after: int, limit: int) -> list[LoggedVisit]
+-- Return the visits of a collection after a given one, those to the rules of hosts too.
+SELECT {recorded} {visits} WHERE h.collection = :collection AND v.seq > :after AND v.item IS NULL
+       ORDER BY v.seq LIMIT :limit;
 
--- name: visits_named
-SELECT {recorded} {visits} WHERE v.seq IN ({marks}) AND {at_address} ORDER BY v.seq;
+-- def visits_named(visits: Sequence[int]) -> list[Recorded]
+-- Return visits by their numbers.
+SELECT {recorded} {visits} WHERE v.seq IN (SELECT value FROM json_each(:visits)) AND {at_address} ORDER BY v.seq;
 
--- name: visit_count
-SELECT count(*) FROM attempt WHERE seq > ? AND address <> 0;
+-- def count_after(visit: int) -> int
+-- Count the visits to addresses after a given one, of all collections.
+SELECT count(*) FROM attempt WHERE seq > :visit AND address <> 0;
 
--- name: visit_last
+-- def last_visit() -> int
+-- Return the number of the last visit, 0 before the first.
 SELECT coalesce((SELECT seq FROM attempt WHERE item IS NULL ORDER BY seq DESC LIMIT 1), 0);
 
--- name: visits_counted
--- How many visits of a collection there are up to a given one.
-SELECT count(*) FROM attempt v CROSS JOIN host h ON h.seq = v.host AND h.collection = ?
-WHERE v.seq <= ? AND v.item IS NULL;
+-- def count_upto(collection: str, visit: int) -> int
+-- Count a collection's visits up to a given one.
+SELECT count(*) FROM attempt v CROSS JOIN host h ON h.seq = v.host AND h.collection = :collection
+WHERE v.seq <= :visit AND v.item IS NULL;
 
--- name: session_rules
--- Hosts whose rules could not be had in a session, and why; of several attempts the last counts.
+-- def rules_failed_between(span: tuple[int, int], collection: str, kind: int) -> list[RulesFailure]
+-- Return hosts whose rules could not be had; `kind` is the collection's word for a question for rules.
+-- Of several attempts the last counts.
 SELECT source, origin, status, reason, message FROM (
     SELECT h.source, h.origin, v.status, v.reason, v.message, max(v.seq) AS last FROM attempt v
     JOIN host h ON h.seq = v.host
-    WHERE v.seq BETWEEN ? AND ? AND h.collection = ? AND v.kind = ? AND v.item IS NULL GROUP BY h.origin
+    WHERE v.seq BETWEEN :span[0] AND :span[1] AND h.collection = :collection AND v.kind = :kind
+    AND v.item IS NULL GROUP BY h.origin
 ) WHERE (reason IS NOT NULL AND reason <> 'too_large') OR status >= 500 OR status = 429
 ORDER BY last;
 
--- name: host_seconds
--- How long each host took for an answer, in seconds.
-SELECT h.origin, avg(v.seconds) FROM attempt v JOIN host h ON h.seq = v.host
-WHERE h.collection = ? AND v.status IS NOT NULL AND v.seconds > 0 GROUP BY h.origin;
+-- def seconds_by_origin(collection: str) -> dict[str, float]
+-- Return how long each origin took for an answer, in seconds.
+SELECT h.origin, avg(v.seconds) AS "seconds: float" FROM attempt v JOIN host h ON h.seq = v.host
+WHERE h.collection = :collection AND v.status IS NOT NULL AND v.seconds > 0 GROUP BY h.origin;
 
--- name: rules_visits
--- The last questions for the rules of an origin, the latest first. A flood of pages may lie between two.
-SELECT v.started, v.status, v.warc, v.place_offset, v.place_length, v.reason FROM host h
-CROSS JOIN attempt v ON v.host = h.seq WHERE h.origin = ?1 AND h.collection = ?2 AND v.address = 0 AND v.kind = ?3 ORDER BY v.seq DESC LIMIT ?4;
+-- def of_rules(origin: str, collection: str, kind: int, limit: int) -> list[RulesVisit]
+-- Return the last questions for the rules of an origin, the latest first.
+-- A flood of pages may lie between two.
+SELECT v.started, v.status, v.warc, v.place_offset AS offset, v.place_length AS length, v.reason FROM host h
+CROSS JOIN attempt v ON v.host = h.seq WHERE h.origin = :origin AND h.collection = :collection AND v.address = 0
+AND v.kind = :kind ORDER BY v.seq DESC LIMIT :limit;
 
--- name: host_outcomes
--- What came of the questions to an origin: status or reason, how often, and the address of the latest; none of rules.
-SELECT o.reason, o.status, o.number, coalesce(a.url, '')
+-- row: AttemptOutcome
+-- How many questions to a host had a status, or failed for a reason; `latest` is the address of the last one.
+
+-- def outcomes(host: int) -> list[AttemptOutcome]
+-- Count what came of the questions to a host, the most frequent first; those for its rules have no address.
+SELECT o.reason, o.status, o.number AS "number: int", coalesce(a.url, '') AS "latest: str"
 FROM (SELECT reason, status, count(*) AS number, max(CASE WHEN address <> 0 THEN seq END) AS latest
-      FROM attempt WHERE host = ? GROUP BY 1, 2) o
+      FROM attempt WHERE host = :host GROUP BY 1, 2) o
 LEFT JOIN attempt v ON v.seq = o.latest LEFT JOIN address a ON a.digest = v.address AND a.host = v.host
 ORDER BY o.number DESC;

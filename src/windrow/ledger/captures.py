@@ -6,10 +6,10 @@ import json
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
-from windrow.ledger.attempts import recorded
 from windrow.ledger.batch import LedgerBatch
 from windrow.ledger.database import LedgerDatabase
 from windrow.ledger.items import ItemKey
+from windrow.ledger.rows import recorded
 from windrow.model import ArchivePlace, CdxLine, KeptResponse, Recorded
 from windrow.reasons import Reason
 

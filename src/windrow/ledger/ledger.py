@@ -8,7 +8,7 @@ from datetime import datetime
 from pathlib import Path
 
 from windrow.ledger.addresses import AddressQueries, AddressWriter
-from windrow.ledger.attempts import AttemptQueries, AttemptWriter
+from windrow.ledger.attempts import AttemptWriter
 from windrow.ledger.batch import LedgerBatch
 from windrow.ledger.captures import CaptureQueries, CaptureWriter, ImportQueries, ImportWriter
 from windrow.ledger.database import LedgerDatabase
@@ -17,6 +17,7 @@ from windrow.ledger.listings import ListingQueries, ListingWriter
 from windrow.ledger.requests import RequestQueries, RequestWriter
 from windrow.ledger.sessions import SessionQueries, SessionWriter
 from windrow.ledger.takedowns import TakedownQueries, TakedownWriter
+from windrow.ledger.typed.attempts import TypedAttempts
 from windrow.ledger.unread import UnreadQueries, UnreadWriter
 
 
@@ -65,7 +66,7 @@ class Ledger:
         self.sessions = SessionQueries(self.database)
         self.items = ItemQueries(self.database)
         self.listings = ListingQueries(self.database)
-        self.attempts = AttemptQueries(self.database)
+        self.attempts = TypedAttempts(self.database)
         self.addresses = AddressQueries(self.database)
         self.captures = CaptureQueries(self.database)
         self.requests = RequestQueries(self.database)

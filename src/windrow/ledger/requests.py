@@ -7,10 +7,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from windrow.contract import Offering
-from windrow.ledger.attempts import recorded
 from windrow.ledger.batch import LedgerBatch
 from windrow.ledger.database import LedgerDatabase
-from windrow.ledger.rows import RequestRow
+from windrow.ledger.rows import RequestRow, recorded
 from windrow.model import Finding, HttpRequest, Level, Recorded
 from windrow.reasons import Reason
 

@@ -16,8 +16,9 @@ from windrow.engine.listed.rest import AGAIN, RestingItem, divide
 from windrow.engine.run import HarvestRun
 from windrow.engine.steps.due import Due, due
 from windrow.formats.warc import stamp
-from windrow.ledger.attempts import LatestCapture, OpenAttempt, SourceRecord
 from windrow.ledger.listings import ItemOffer
+from windrow.ledger.rows import SourceRecord
+from windrow.ledger.typed.attempts import LatestCapture, OpenAttempt
 from windrow.model import FetchRequest, Finding, KnownCapture, Level, OfferingHost, Source, Status
 
 WINDOW = 4096

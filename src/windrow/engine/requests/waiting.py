@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from windrow.clock import now, spell
 from windrow.formats.text import show
 from windrow.ledger import Ledger
-from windrow.ledger.attempts import AttemptRow
+from windrow.ledger.typed.attempts import AttemptRow
 
 if TYPE_CHECKING:
     from windrow.contract import Waits

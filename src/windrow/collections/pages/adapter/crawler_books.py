@@ -15,7 +15,7 @@ from windrow.engine.check import Fault
 from windrow.errors import WindrowError
 from windrow.formats.http import plain
 from windrow.ledger import Ledger
-from windrow.ledger.attempts import LoggedVisit
+from windrow.ledger.rows import LoggedVisit
 from windrow.model import ArchivePlace
 
 COLLECTION = "pages"

@@ -1,0 +1,325 @@
+"""Written by `make queries` from attempts.sql: change that, and run it again."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any, NamedTuple
+
+from windrow.clock import parse
+from windrow.ledger.database import LedgerQueries
+from windrow.ledger.rows import LoggedVisit, RulesVisit, SourceRecord, logged, recorded
+from windrow.model import Recorded, Status
+from windrow.reasons import Reason
+
+
+class AttemptRow(NamedTuple):
+    """An attempt to get an address, or an item that a source lists.
+
+    `at` is when its begin was put on record, `started` the date of the record in the archive. `end` and `ended` are
+    None for one that was cut or is under way; `warc` is empty where nothing was kept. `received` are bytes.
+    """
+
+    seq: int
+    at: datetime
+    session: int
+    source: str
+    url: str
+    kind: int
+    allowed: bool
+    started: datetime
+    end: int | None
+    ended: datetime | None
+    seconds: float
+    status: int | None
+    received: int
+    reason: Reason | None
+    message: str
+    digest: str
+    size: int | None
+    warc: str
+    offset: int | None
+    length: int | None
+    revisit: bool
+    etag: str
+    modified: str
+    location: str
+    checksum: str
+
+
+class OpenAttempt(NamedTuple):
+    """A row of `open`."""
+
+    seq: int
+    item: int
+    source: str
+
+
+class AttemptCount(NamedTuple):
+    """How many attempts at a source ended in one way, and the bytes that came.
+
+    `listed` for items that the source lists, else they were addresses: `kind` is their collection's own word, `earlier`
+    where the address had a body before, `taken` where nobody was asked, since the capture was there.
+    """
+
+    collection: str
+    source: str
+    listed: bool
+    kind: int
+    status: int | None
+    reason: Reason | None
+    mime: str
+    revisit: bool
+    earlier: bool
+    taken: bool
+    number: int
+    received: int
+
+
+class LatestCapture(NamedTuple):
+    """An item's latest good capture: its digest, and date and address of the record that holds the bytes."""
+
+    item: int
+    digest: str
+    at: datetime
+    address: str
+
+
+class FailedSessions(NamedTuple):
+    """How many sessions in a row tried an item without success, and when the last attempt ended."""
+
+    item: int
+    number: int
+    last: datetime
+
+
+class SessionCapture(NamedTuple):
+    """A good capture of an item, and the session that made it."""
+
+    session: int
+    opened: datetime
+    item: int
+    fetch: int
+    checksum: str
+
+
+class RulesFailure(NamedTuple):
+    """A row of `rules_failed_between`."""
+
+    source: str
+    origin: str
+    status: int | None
+    reason: Reason | None
+    message: str
+
+
+class AttemptOutcome(NamedTuple):
+    """How many questions to a host had a status, or failed for a reason; `latest` is the address of the last one."""
+
+    reason: Reason | None
+    status: int | None
+    number: int
+    latest: str
+
+
+def _make_attempt_row(row: tuple[Any, ...]) -> AttemptRow:
+    (
+        seq,
+        at,
+        session,
+        source,
+        url,
+        kind,
+        allowed,
+        started,
+        end,
+        ended,
+        seconds,
+        status,
+        received,
+        reason,
+        message,
+        digest,
+        size,
+        warc,
+        offset,
+        length,
+        revisit,
+        etag,
+        modified,
+        location,
+        checksum,
+    ) = row
+    return AttemptRow(
+        seq,
+        parse(at),
+        session,
+        source,
+        url,
+        kind,
+        bool(allowed),
+        parse(started),
+        end,
+        None if ended is None else parse(ended),
+        seconds,
+        status,
+        received,
+        None if reason is None else Reason(reason),
+        message,
+        digest,
+        size,
+        warc,
+        offset,
+        length,
+        bool(revisit),
+        etag,
+        modified,
+        location,
+        checksum,
+    )
+
+
+def _make_attempt_count(row: tuple[Any, ...]) -> AttemptCount:
+    collection, source, listed, kind, status, reason, mime, revisit, earlier, taken, number, received = row
+    return AttemptCount(
+        collection,
+        source,
+        bool(listed),
+        kind,
+        status,
+        None if reason is None else Reason(reason),
+        mime,
+        bool(revisit),
+        bool(earlier),
+        bool(taken),
+        number,
+        received,
+    )
+
+
+def _make_latest_capture(row: tuple[Any, ...]) -> LatestCapture:
+    item, digest, at, address = row
+    return LatestCapture(item, digest, parse(at), address)
+
+
+def _make_failed_sessions(row: tuple[Any, ...]) -> FailedSessions:
+    item, number, last = row
+    return FailedSessions(item, number, parse(last))
+
+
+def _make_session_capture(row: tuple[Any, ...]) -> SessionCapture:
+    session, opened, item, fetch, checksum = row
+    return SessionCapture(session, parse(opened), item, fetch, checksum)
+
+
+def _make_rules_failure(row: tuple[Any, ...]) -> RulesFailure:
+    source, origin, status, reason, message = row
+    return RulesFailure(source, origin, status, None if reason is None else Reason(reason), message)
+
+
+def _make_rules_visit(row: tuple[Any, ...]) -> RulesVisit:
+    started, status, warc, offset, length, reason = row
+    return RulesVisit(parse(started), status, warc, offset, length, None if reason is None else Reason(reason))
+
+
+def _make_attempt_outcome(row: tuple[Any, ...]) -> AttemptOutcome:
+    reason, status, number, latest = row
+    return AttemptOutcome(None if reason is None else Reason(reason), status, number, latest)
+
+
+class TypedAttempts(LedgerQueries):
+    """The queries of attempts.sql."""
+
+    def of_item(self, item: int) -> list[AttemptRow]:
+        """Return the attempts to get an item, in order."""
+        return self._database.rows(_make_attempt_row, "attempts.of_item", item)
+
+    def of_address(self, host: int, address: int) -> list[AttemptRow]:
+        """Return the attempts to get an address of a host, in order."""
+        return self._database.rows(_make_attempt_row, "attempts.of_address", address, host)
+
+    def get(self, attempt: int) -> AttemptRow | None:
+        """Return one attempt, None where there is none of this number."""
+        return self._database.first(_make_attempt_row, "attempts.get", attempt)
+
+    def open(self) -> list[OpenAttempt]:
+        """Return attempts that were cut before their end, and after which none was made."""
+        return self._database.rows(OpenAttempt._make, "attempts.open")
+
+    def ended_between(self, span: tuple[int, int]) -> list[AttemptCount]:
+        """Count what came of the attempts that ended between two facts, without questions for the rules of hosts."""
+        return self._database.rows(_make_attempt_count, "attempts.ended_between", span[0], span[1])
+
+    def latest_captures(self, items: Sequence[int]) -> dict[int, LatestCapture]:
+        """Return the latest good capture of each item that has one, to compare a new one with."""
+        rows = self._database.rows(_make_latest_capture, "attempts.latest_captures", json.dumps([*items]))
+        return {row[0]: row for row in rows}
+
+    def by_source(self) -> dict[str, SourceRecord]:
+        """Return how each source did so far that lists files."""
+        rows = self._database.rows(SourceRecord._make, "attempts.by_source")
+        return {row[0]: row for row in rows}
+
+    def failed_sessions(self, items: Sequence[int]) -> dict[int, FailedSessions]:
+        """Return how many sessions in a row tried each item without success, and when the last one did.
+
+        An operator who asks for another attempt begins the count anew.
+        """
+        rows = self._database.rows(_make_failed_sessions, "attempts.failed_sessions", json.dumps([*items]))
+        return {row[0]: row for row in rows}
+
+    def captures_by_session(self, collection: str, cancelled: Status) -> list[SessionCapture]:
+        """Return every good capture of a collection, in the order of work; not of items of one status."""
+        return self._database.rows(_make_session_capture, "attempts.captures_by_session", collection, cancelled)
+
+    def visits_after(self, collection: str, after: int, limit: int) -> list[Recorded]:
+        """Return visits to a collection's addresses after a given one, in the order of the ledger."""
+        return self._database.rows(recorded, "attempts.visits_after", collection, after, limit)
+
+    def visits_logged(self, collection: str, after: int, limit: int) -> list[LoggedVisit]:
+        """Return the visits of a collection after a given one, those to the rules of hosts too."""
+        return self._database.rows(logged, "attempts.visits_logged", collection, after, limit)
+
+    def visits_named(self, visits: Sequence[int]) -> list[Recorded]:
+        """Return visits by their numbers."""
+        return self._database.rows(recorded, "attempts.visits_named", json.dumps([*visits]))
+
+    def count_after(self, visit: int) -> int:
+        """Count the visits to addresses after a given one, of all collections."""
+        value: int = self._database.value("attempts.count_after", visit)
+        return value
+
+    def last_visit(self) -> int:
+        """Return the number of the last visit, 0 before the first."""
+        value: int = self._database.value("attempts.last_visit")
+        return value
+
+    def count_upto(self, collection: str, visit: int) -> int:
+        """Count a collection's visits up to a given one."""
+        value: int = self._database.value("attempts.count_upto", collection, visit)
+        return value
+
+    def rules_failed_between(self, span: tuple[int, int], collection: str, kind: int) -> list[RulesFailure]:
+        """Return hosts whose rules could not be had; `kind` is the collection's word for a question for rules.
+
+        Of several attempts the last counts.
+        """
+        return self._database.rows(
+            _make_rules_failure, "attempts.rules_failed_between", span[0], span[1], collection, kind
+        )
+
+    def seconds_by_origin(self, collection: str) -> dict[str, float]:
+        """Return how long each origin took for an answer, in seconds."""
+        return dict(self._database.rows(tuple, "attempts.seconds_by_origin", collection))
+
+    def of_rules(self, origin: str, collection: str, kind: int, limit: int) -> list[RulesVisit]:
+        """Return the last questions for the rules of an origin, the latest first.
+
+        A flood of pages may lie between two.
+        """
+        return self._database.rows(_make_rules_visit, "attempts.of_rules", origin, collection, kind, limit)
+
+    def outcomes(self, host: int) -> list[AttemptOutcome]:
+        """Count what came of the questions to a host, the most frequent first; those for its rules have no address."""
+        return self._database.rows(_make_attempt_outcome, "attempts.outcomes", host)
