@@ -23,7 +23,7 @@ from windrow.model import CrawlRequest
 from windrow.politeness import robots_standing
 from windrow.politeness.guard import read_allowed
 from windrow.reasons import Reason
-from windrow.transports.http_client import visitor
+from windrow.transports.http_client import HttpClient
 
 
 def unlimited(_address):
@@ -179,7 +179,7 @@ def test_a_private_number_is_not_asked_through_a_proxy(tmp_path):
             asker = Asker(keeper, CRAWL.robots, CRAWL.large, unlimited)
             for host in ("127.0.0.77", "127.0.0.8"):
                 site = replace(source(["http://a.example/"]).site, host=host, proxy=f"http://127.0.0.9:{port}")
-                async with visitor(site) as line:
+                async with HttpClient(site) as line:
                     found.append((await asker.ask(line, CrawlRequest(1, f"http://{host}/a"))).visit)
             keeper.close()
             return found, asked
@@ -227,7 +227,7 @@ def test_a_server_that_falls_silent_is_told_from_one_that_is_slow(tmp_path):
             keeper = ArchiveWriter(tmp_path / "archive", "windrow-1-1", LIMITS, 1 << 30, "test")
             asker = Asker(keeper, CRAWL.robots, CRAWL.large, unlimited)
             there = replace(source([origin], timeout=1.0).site, port=int(origin.rpartition(":")[2]), host="127.0.0.9")
-            async with visitor(there) as line:
+            async with HttpClient(there) as line:
                 found = [
                     (await asker.ask(line, CrawlRequest(1, f"{origin}/{path}"))).visit for path in ("silent", "slow")
                 ]

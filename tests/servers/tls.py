@@ -23,11 +23,11 @@ class Papers:
 
 @pytest.fixture(scope="session")
 def papers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Papers]:
-    """Make an authority and a certificate for 127.0.0.1 and localhost."""
+    """Make an authority and a certificate for 127.0.0.1, localhost and a.example."""
     trustme = driver("trustme")
     folder = tmp_path_factory.mktemp("tls")
     authority, stranger = trustme.CA(), trustme.CA()
-    issued = authority.issue_cert("127.0.0.1", "localhost")
+    issued = authority.issue_cert("127.0.0.1", "localhost", "a.example")
     made = Papers(folder / "ca.pem", folder / "cert.pem", folder / "key.pem", folder / "other.pem")
     authority.cert_pem.write_to_path(str(made.authority))
     stranger.cert_pem.write_to_path(str(made.stranger))

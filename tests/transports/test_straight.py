@@ -17,8 +17,10 @@ from windrow.formats.http import as_utf_8
 from windrow.model import Allowed, Secret, Site
 from windrow.politeness.guard import read_allowed
 from windrow.reasons import Reason
-from windrow.transports.http_client import HttpClient, visitor
-from windrow.transports.reply import Reply, ReplyLimits
+from windrow.transports import http_client
+from windrow.transports.dial import connect_web
+from windrow.transports.http_client import HttpClient, Reply, ReplyLimits
+from windrow.transports.http_connection import HttpConnection
 
 HOST = "127.0.0.9"
 HERE = Site("http", HOST, timeout=60.0, allowed=Allowed(everything=True))
@@ -68,7 +70,7 @@ def on(server: Server, work: Work, site: Site = HERE, papers: Papers | None = No
         serving = await asyncio.start_server(server.talk, site.host, 0, ssl=context)
         async with serving:
             there = replace(site, port=serving.sockets[0].getsockname()[1])
-            async with visitor(there) as line:
+            async with HttpClient(there) as line:
                 return await work(line, replace(there, base="").address())
 
     return asyncio.run(asyncio.wait_for(all_of_it(), 30))
@@ -204,16 +206,19 @@ def test_what_comes_behind_an_answer_is_never_the_next_one() -> None:
     assert server.lines == 2
 
 
-def test_a_server_that_speaks_first_is_not_believed() -> None:
+def test_a_server_that_speaks_first_is_not_believed(monkeypatch: pytest.MonkeyPatch) -> None:
     server = Server((b"",), greeting=b"HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nbad")
 
-    async def work(line: HttpClient, origin: str) -> Any:
-        made = await line._open()
-        while made.usable:  # noqa: ASYNC110 what it says is on its way
+    async def connect_and_hear(site: Site) -> HttpConnection:
+        connection = await connect_web(site)
+        while connection.usable:  # noqa: ASYNC110 what it says is on its way
             await asyncio.sleep(0.01)
-        line._open = lambda: asyncio.sleep(0, made)  # type: ignore[method-assign, assignment, return-value]
+        return connection
+
+    async def work(line: HttpClient, origin: str) -> Any:
         return await ask(line, f"{origin}/a")
 
+    monkeypatch.setattr(http_client, "connect_web", connect_and_hear)
     with pytest.raises(TransportError) as caught:
         on(server, work)
     assert caught.value.reason is Reason.INTERRUPTED
@@ -307,13 +312,3 @@ def test_a_password_is_sent_and_not_kept(papers: Papers, tmp_path: Any) -> None:
     assert b"\r\nAuthorization: Basic " in server.asked[0]
     assert b"uthorization" not in bag.request
     assert bag.request == b"\r\n".join(one for one in server.asked[0].split(b"\r\n") if b"uthorization" not in one)
-
-
-def test_only_a_proxy_is_asked_in_another_way() -> None:
-    assert type(visitor(Site("http", HOST))) is HttpClient
-
-    async def through_a_proxy() -> str:
-        async with visitor(Site("http", HOST, proxy="http://127.0.0.9:9")) as line:
-            return type(line).__name__
-
-    assert asyncio.run(through_a_proxy()) == "ProxyClient"

@@ -16,7 +16,7 @@ from windrow.errors import TerminalFailure
 from windrow.formats.url import parts
 from windrow.model import CrawlRequest, Fetched, FetchRequest, KeptResponse, Limits, Site, Source
 from windrow.reasons import Reason
-from windrow.transports.http_client import visitor
+from windrow.transports.http_client import HttpClient
 from windrow.transports.registry import transport_for
 
 ROTATE = 1 << 40
@@ -55,8 +55,8 @@ def sample_answer(folder: Path, source: Source, url: str, limits: Limits) -> tup
     async def go() -> CrawlResult:
         secrets = partial(secrets_of, source, origin)
         asker = Asker(archive, 0, {1: limits.transfer}, lambda _: nullcontext(), secrets=secrets)
-        async with visitor(site) as visiting:
-            return await asker.ask(visiting, CrawlRequest(1, url, kind=1))
+        async with HttpClient(site) as client:
+            return await asker.ask(client, CrawlRequest(1, url, kind=1))
 
     try:
         came = asyncio.run(go())

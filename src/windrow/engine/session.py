@@ -109,11 +109,9 @@ class Session:
     ) -> None:  # fmt: skip
         """Run a harvest's phases in order; each begins when the one before is through for every item."""
         setup = replace(self.setup, limits=harvest.limits or self.setup.limits)
-        # A crawl has lines of its own, unless they go through a proxy.
-        sites = [
-            one.site for one in harvest.sources if one.site.proxy or isinstance(harvest.collection.discovery, Listing)
-        ]
-        warm_up({site.scheme for site in sites}, _modules(harvest.collection))
+        is_listed = isinstance(harvest.collection.discovery, Listing)
+        schemes = {source.site.scheme for source in harvest.sources} if is_listed else ()
+        warm_up(schemes, _modules(harvest.collection))
         self._books += [harvest.books] if harvest.books else []
         keep = ArchiveSettings(setup.archive, self.number, setup.limits, setup.rotate, setup.agent)
         stores = [one.close for one in (harvest.store, harvest.version_store) if one]

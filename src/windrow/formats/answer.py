@@ -62,6 +62,7 @@ class AnswerReader:
         "_before",
         "_begin",
         "_chunks",
+        "_connect",
         "_head",
         "_left",
         "_stays",
@@ -72,12 +73,21 @@ class AnswerReader:
         "keep",
     )
 
-    def __init__(self, where: str, begin: Callable[[AnswerHead], None], write: Callable[[memoryview], None]) -> None:
+    def __init__(
+        self,
+        where: str,
+        begin: Callable[[AnswerHead], None],
+        write: Callable[[memoryview], None],
+        *,
+        connect: bool = False,
+    ) -> None:
         """Give the head to `begin` and pieces of the body to `write`; a piece is valid for the call only.
 
-        `where` is what errors name.
+        `where` is what errors name. With `connect` it is CONNECT that is answered: success has no body, whatever its
+        head says, and the line stays (RFC 9110, section 9.3.6).
         """
         self._where = where
+        self._connect = connect
         self._begin = begin
         self._write = write
         self._head: bytearray | None = bytearray()
@@ -151,7 +161,9 @@ class AnswerReader:
                 raise TerminalFailure(f"{self._where}: another protocol, unasked", Reason.PROTOCOL_ERROR)
             at = end
         self._head = None
-        if not self._stays:
+        if self._connect and head.status < 300:
+            head = head._replace(size=0, chunked=False, stays=True)
+        elif not self._stays:
             head = head._replace(stays=False)
         self._frame(head)
         self._begin(head)

@@ -11,7 +11,7 @@ from windrow.errors import TerminalFailure, TransientFailure, TransportError
 from windrow.formats.moment import moment
 from windrow.model import Site
 from windrow.reasons import Reason
-from windrow.transports.dial import loopback
+from windrow.transports.dial import HttpProxy, loopback
 from windrow.transports.path import at, shown
 from windrow.transports.secret import reveal
 
@@ -117,9 +117,20 @@ def pause(retry_after: str, now: datetime) -> float | None:
     return min(max((until - now).total_seconds(), 0.0), _LONGEST) if until else None
 
 
+def target_prefix(site: Site) -> str:
+    """Return what a request line has before the path: a proxy is asked for whole addresses (RFC 9112, section 3.2.2).
+
+    >>> target_prefix(Site("http", "a.example", proxy="http://p")), target_prefix(Site("https", "a.example", proxy="http://p"))
+    ('http://a.example', '')
+    """
+    return site.origin if site.proxy and site.scheme == "http" else ""
+
+
 def fields_of(site: Site) -> dict[str, str]:
     """Return the fields that all requests have; a password goes out encrypted or not at all."""
     fields = {"User-Agent": site.agent, "Accept": "*/*", "Accept-Encoding": "identity"}
+    if target_prefix(site) and (authorization := HttpProxy.of(site).authorization):
+        fields["Proxy-Authorization"] = authorization
     if not site.username:
         return fields
     if site.scheme != "https" and (site.proxy or not loopback(site.host)):

@@ -1,20 +1,13 @@
-"""Asking a web server over one plain line, as a crawler does, with as little work as that takes.
-
-Every answer is an answer, whatever its status. A proxy is not for this: see `windrow.transports.proxy_client`.
-"""
+"""Ask a web server as a crawler does: every answer is an answer, whatever its status."""
 
 from __future__ import annotations
 
 import asyncio
 import re
-import socket
-import ssl
-from collections.abc import Mapping
-from dataclasses import replace
+from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
-from functools import lru_cache
 from types import TracebackType
-from typing import Self
+from typing import NamedTuple, Protocol, Self
 
 from windrow.errors import TerminalFailure, TransientFailure
 from windrow.formats.answer import AnswerHead, AnswerReader
@@ -22,32 +15,69 @@ from windrow.formats.http import ASKED, read_head
 from windrow.model import HttpRequest, Site
 from windrow.reasons import Reason
 from windrow.transports.contract import Sink
-from windrow.transports.dial import FAMILY, allowed_addresses, context
-from windrow.transports.head import fields_of, pause
+from windrow.transports.dial import connect_web
+from windrow.transports.head import fields_of, pause, target_prefix
 from windrow.transports.http_connection import EnoughRead, HttpConnection, StaleConnection
-from windrow.transports.path import at, behind, shown
-from windrow.transports.reply import BARE, GET, CrawlClient, Reply, ReplyLimits, RequestBody
+from windrow.transports.path import behind, shown
 from windrow.transports.secret_sending import HidingSink, SentSecrets
 from windrow.transports.trouble import Foreign, network
 
 _FRAMING = re.compile(rb"\r\n(transfer-encoding|content-length)[ \t]*:", re.IGNORECASE)
 _SECRET = frozenset({"authorization", "proxy-authorization", "cookie"})
 _ASKED = f"Accept-Encoding: {ASKED}\r\n"
-_PORT = {"http": 80, "https": 443}
+
+BARE = frozenset({204, 304})
+"""Statuses without a body, whatever length they tell."""
+
+GET = HttpRequest()
+"""A plain GET."""
+
+
+class ReplyLimits(NamedTuple):
+    """What one answer may take: bytes of its body as it comes, and seconds for all of it.
+
+    With `part` a longer body is read up to there; without it, it is refused as soon as it is known to be longer.
+    `silence` is for how many seconds nothing may come, 0: as many as the site says.
+    """
+
+    most: int
+    seconds: float
+    part: bool = False
+    silence: float = 0.0
+
+
+class RequestBody(Protocol):
+    """A body that is read as it is sent; `size` in bytes."""
+
+    size: int
+
+    def blocks(self) -> Iterator[bytes]:
+        """Yield it from its beginning, some bytes at a time."""
+        ...
+
+
+class Reply(NamedTuple):
+    """A server's answer: `wait` is what its Retry-After asks for, in seconds."""
+
+    status: int
+    fields: Mapping[str, str]  # as `windrow.formats.http.joined` spells them
+    wait: float | None
+    cut: bool = False  # the body goes on beyond the bound
 
 
 class HttpClient:
-    """A session with one origin over one line at a time."""
+    """A session with one origin over one connection at a time."""
 
     def __init__(self, site: Site) -> None:
-        """Prepare; the line is opened when it is needed."""
+        """Prepare; the connection is opened when it is needed."""
         self._site = site
-        self._origin = replace(site, base="").address()
+        self._origin = site.origin
+        self._prefix = target_prefix(site)
         fields = {"Host": self._origin.partition("://")[2], **fields_of(site), "Accept-Encoding": ASKED}
         self._fields = _lines(fields)
         self._public = _lines({name: value for name, value in fields.items() if name.lower() not in _SECRET})
         self._line: HttpConnection | None = None
-        self.stale = 0
+        self.stale = 0  # how often the last visit met a connection that was closed, and was asked again over another
 
     async def __aenter__(self) -> Self:
         """Return the session."""
@@ -67,16 +97,19 @@ class HttpClient:
         """Ask for a URL of this origin and put the answer's body into the sink, as it comes.
 
         What may change something there is sent once only: over a line that is new, so that none can have gone stale.
+        A `body` is sent in place of the request's own, and is not told to the sink. Nor are `secrets`, which are
+        overwritten in what is answered.
         """
         where = shown(url, 1000)
-        first, last = f"{request.method} {behind(self._origin, url)} HTTP/1.1\r\n", _lines(asked) + "\r\n"
+        target, last = behind(self._origin, url), _lines(asked) + "\r\n"
+        first = f"{request.method} {target} HTTP/1.1\r\n"
         fields, public = self._fields, self._public
-        sent = first
         if secrets:
             # What comes compressed could not be looked through on its way.
             public = public.replace(_ASKED, "Accept-Encoding: identity\r\n")
             fields = fields.replace(_ASKED, "Accept-Encoding: identity\r\n") + _lines(secrets.headers)
-            sent = f"{request.method} {behind(self._origin, secrets.url(url))} HTTP/1.1\r\n"
+            target = behind(self._origin, secrets.url(url))
+        sent = f"{request.method} {self._prefix}{target} HTTP/1.1\r\n"
         own = b"" if body else request.body
         if request.method != "GET":
             last = f"Content-Length: {body.size if body else len(own)}\r\n{last}"
@@ -108,7 +141,7 @@ class HttpClient:
             if line is None or not line.usable:
                 self._line = None
                 async with asyncio.timeout(bounds.seconds):
-                    line = self._line = await self._open()
+                    line = self._line = await connect_web(self._site)
                 if not line.usable:
                     raise TransientFailure(f"{where}: the line ended before anything was asked", Reason.INTERRUPTED)
             reader, silence = AnswerReader(where, taken.begin, taken.write), bounds.silence or self._site.timeout
@@ -120,35 +153,6 @@ class HttpClient:
             except EnoughRead:
                 taken.cut = True
             return
-
-    async def _open(self) -> HttpConnection:
-        """Connect, trying each address of the host in turn."""
-        site, loop = self._site, asyncio.get_running_loop()
-        port = site.port or _PORT[site.scheme]
-        try:
-            resolved = await loop.getaddrinfo(site.host, port, family=FAMILY[site.family], type=socket.SOCK_STREAM)
-        except UnicodeError as error:
-            raise network(error, at(site), open_line=False) from error
-        last: BaseException = OSError("the name has no address")
-        for family, kind, protocol, _, address in allowed_addresses(site, resolved):
-            line = socket.socket(family, kind, protocol)
-            try:
-                async with asyncio.timeout(site.timeout):
-                    line.setblocking(False)
-                    await loop.sock_connect(line, address)
-                    line.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-                    secure = _secure(site.ca_bundle) if site.scheme == "https" else None
-                    name = site.host if secure else None
-                    _, made = await loop.create_connection(HttpConnection, sock=line, ssl=secure, server_hostname=name)
-            except Foreign as error:
-                line.close()
-                last = error
-            except BaseException:
-                line.close()
-                raise
-            else:
-                return made
-        raise network(last, at(site), open_line=False) from last
 
 
 class _Taken:
@@ -183,21 +187,6 @@ class _Taken:
     def _refuse(self, size: int) -> None:
         told = f"{self._where}: {size} bytes at least, {self._bounds.most} are allowed"
         raise TerminalFailure(told, Reason.TOO_LARGE)
-
-
-def visitor(site: Site) -> CrawlClient:
-    """Return a session with an origin: over a line of our own, or through the site's proxy."""
-    if not site.proxy:
-        return HttpClient(site)
-    from windrow.transports.proxy_client import ProxyClient  # noqa: PLC0415 its library takes long to load
-
-    return ProxyClient(site)
-
-
-@lru_cache(maxsize=16)
-def _secure(ca_bundle: str) -> ssl.SSLContext:
-    """Return one context for all sites that trust the same certificates: each costs half a megabyte."""
-    return context(Site("https", ca_bundle=ca_bundle))
 
 
 def _spelt(head: AnswerHead) -> bytes:

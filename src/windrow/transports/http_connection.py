@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import ssl
 from collections.abc import Iterable
 
 from windrow.errors import WindrowError
@@ -146,6 +147,29 @@ class HttpConnection(asyncio.BufferedProtocol):
         self.fresh = False
         self._until = self._loop.time() + REST
 
+    async def start_tls(self, context: ssl.SSLContext, host: str, seconds: float) -> None:
+        """Encrypt what comes and goes from now on; the other end shows a certificate of `host` within some seconds.
+
+        The connection is closed where that fails.
+        """
+        assert self._transport is not None
+        self._cancel_alarm()  # a handshake may take longer than a connection rests
+        transport = None
+        try:
+            if self.usable:
+                async with asyncio.timeout(seconds):
+                    # Its own limit comes later, since it would not be told as a timeout.
+                    transport = await self._loop.start_tls(
+                        self._transport, self, context, server_hostname=host, ssl_handshake_timeout=2 * seconds
+                    )
+        except BaseException:
+            self.close()
+            raise
+        if transport is None or not self.usable:
+            self.close()
+            raise ConnectionResetError("the connection ended before it was encrypted")
+        self._transport, self.fresh = transport, True
+
     def _late(self) -> None:
         """Look whether it is too late: one alarm serves many questions, since it is set anew only when it rings."""
         if self._loop.time() < self._until:
@@ -161,8 +185,11 @@ class HttpConnection(asyncio.BufferedProtocol):
     def close(self) -> None:
         """End the line at once."""
         self.usable = False
+        self._cancel_alarm()
+        if self._transport is not None:
+            self._transport.abort()
+
+    def _cancel_alarm(self) -> None:
         if self._alarm is not None:
             self._alarm.cancel()
             self._alarm = None
-        if self._transport is not None:
-            self._transport.abort()

@@ -22,7 +22,7 @@ from windrow.formats.url import parts
 from windrow.model import CrawlRequest, FetchRequest, HeldAnswer, HttpRequest, LeftOut, Limits, Source, Visit
 from windrow.reasons import Reason
 from windrow.settings.configuration import Service
-from windrow.transports.reply import GET, CrawlClient, Reply, ReplyLimits
+from windrow.transports.http_client import GET, HttpClient, Reply, ReplyLimits
 from windrow.transports.secret_sending import SentSecrets
 
 BLOCK = 1 << 18
@@ -142,20 +142,20 @@ class Asker:
             known = self._known_bounds[kind] = ReplyLimits(most, limits.answer, part=part)
         return known
 
-    async def ask(self, visitor: CrawlClient, call: CrawlRequest) -> CrawlResult:
+    async def ask(self, client: HttpClient, call: CrawlRequest) -> CrawlResult:
         """Make one request, and keep whatever comes."""
         request = call.request or GET
         if self._secrets is None and call.kind != self._rules:
             self._secrets = self._reveal()
         if not request.attachments:
-            return await self._ask(visitor, call, request, None)
+            return await self._ask(client, call, request, None)
         try:
             upload = await asyncio.to_thread(Upload, self._archive.folder, request, self._archive.limits)
         except (StepError, ArchiveError) as error:
             visit = Visit(call.digest, call.url, call.kind, True, now(), 0.0)
             return CrawlResult(visit._replace(reason=error.reason, message=str(error)[:1000]), {}, b"", None, None)
         try:
-            return await self._ask(visitor, call, request, upload)
+            return await self._ask(client, call, request, upload)
         finally:
             upload.close()
 
@@ -186,7 +186,7 @@ class Asker:
         return CrawlResult(told, fields, body if status == 200 else b"", status, None)
 
     async def _ask(
-        self, visitor: CrawlClient, call: CrawlRequest, request: HttpRequest, upload: Upload | None
+        self, client: HttpClient, call: CrawlRequest, request: HttpRequest, upload: Upload | None
     ) -> CrawlResult:
         started, clock = now(), time.monotonic()
         asked = {"If-None-Match": call.etag} if call.etag else {}
@@ -199,7 +199,7 @@ class Asker:
         bounds = self._bounds(call.kind, request.seconds)
         secrets = None if call.kind == self._rules else self._secrets
         try:
-            reply = await visitor.visit(call.url, asked, deposit, bounds, request, body=upload, secrets=secrets)
+            reply = await client.visit(call.url, asked, deposit, bounds, request, body=upload, secrets=secrets)
         except TransportError as error:
             return _failed(_visit(call, started, clock), deposit, error)
         except BaseException:

@@ -16,8 +16,7 @@ from windrow.errors import TransportError, WindrowError
 from windrow.formats.url import parts
 from windrow.model import CrawlRequest, FoundUrl, Site, Visit
 from windrow.reasons import Reason
-from windrow.transports.http_client import visitor as visitor_of
-from windrow.transports.reply import CrawlClient
+from windrow.transports.http_client import HttpClient
 
 SLOTS = 1 << 20
 """Addresses remembered; one more takes another's place, and is then offered to the ledger once again."""
@@ -99,11 +98,11 @@ class Walker:
         """Ask over one connection until the walk is over; return the address that was asked last."""
         known: CrawlRequest | None = None
         try:
-            async with visitor_of(_site(self._walk, self._walk.origin)) as visitor:
+            async with HttpClient(_site(self._walk, self._walk.origin)) as client:
                 why = await self._pause(self._walk.wait)
                 while not why:
                     known = await self._waiting.get()
-                    why = self._stopped() if known is None else await self._turn(visitor, known)
+                    why = self._stopped() if known is None else await self._turn(client, known)
         except WindrowError as error:
             wait = error.wait if isinstance(error, TransportError) else None
             why = BatchBroken(error.reason or Reason.PROTOCOL_ERROR, str(error), error.hint, error.retry, wait)
@@ -130,18 +129,18 @@ class Walker:
             return self._over
         return self._left(Reason.STOPPED, Reason.STOPPED.meaning) if self._halted.is_set() else None
 
-    async def _turn(self, visitor: CrawlClient, known: CrawlRequest) -> BatchBroken | None:
+    async def _turn(self, client: HttpClient, known: CrawlRequest) -> BatchBroken | None:
         """Ask one address, if that is allowed; tell why the host may not be asked again."""
         at = now().timestamp()
         due = self._guide.robots(at) or self._guide.robots_wait(at)
-        if why := self._stopped() or (await self._rules(visitor) if due else None):
+        if why := self._stopped() or (await self._rules(client) if due else None):
             return why
         if refused := self._guide.refusal(known.url, known.kind):
             allowed = refused not in REFUSED_BY_RULES
             visit = Visit(known.digest, known.url, known.kind, allowed, now(), 0.0, reason=refused)
             self._report(Visited(self._walk.host, visit))
             return None
-        return self._stopped() if known.held and self._take(known) else await self._get(visitor, known)
+        return self._stopped() if known.held and self._take(known) else await self._get(client, known)
 
     def _take(self, known: CrawlRequest) -> bool:
         """Take the answer that another collection got in this run; tell whether that went."""
@@ -152,9 +151,9 @@ class Walker:
         self._report(self._read(known, came, None)._replace(held=held.seq))
         return True
 
-    async def _get(self, visitor: CrawlClient, known: CrawlRequest) -> BatchBroken | None:
+    async def _get(self, client: HttpClient, known: CrawlRequest) -> BatchBroken | None:
         """Ask one address; tell why the host may not be asked again."""
-        came = await self._ask(visitor, known)
+        came = await self._ask(client, known)
         if isinstance(came, BatchBroken):
             return came
         pause = self._guide.pause(came.visit.seconds, came.status, came.wait)
@@ -176,29 +175,29 @@ class Walker:
         told = f"{self._harmful} answers could not be read within the limits of time and memory"
         return self._left(Reason.SITE_GIVEN_UP, told) if self._harmful >= HARMFUL else None
 
-    async def _ask(self, visitor: CrawlClient, known: CrawlRequest) -> CrawlResult | BatchBroken:
+    async def _ask(self, client: HttpClient, known: CrawlRequest) -> CrawlResult | BatchBroken:
         """Make one request when it is the origin's turn, and once more where its failure may pass."""
         async with self._line.lock:
             left = self._line.left()
             if left and (why := await self._pause(left)):
                 return why
             if self._abreast == 1:
-                return await self._request(visitor, known)
-        return await self._request(visitor, known)
+                return await self._request(client, known)
+        return await self._request(client, known)
 
-    async def _request(self, visitor: CrawlClient, known: CrawlRequest) -> CrawlResult:
+    async def _request(self, client: HttpClient, known: CrawlRequest) -> CrawlResult:
         tries = 1
-        came = await self._asker.ask(visitor, known)
-        for _ in range(visitor.stale):
+        came = await self._asker.ask(client, known)
+        for _ in range(client.stale):
             self._report(Visited(self._walk.host, _unanswered(came.visit)))
         while self._guide.again(came.visit.reason, tries):
             # Without its digest it says nothing of the address: another visit follows at once.
             self._report(Visited(self._walk.host, came.visit._replace(digest=0)))
             tries += 1
-            came = await self._asker.ask(visitor, known)
+            came = await self._asker.ask(client, known)
         return came
 
-    async def _rules(self, visitor: CrawlClient) -> BatchBroken | None:
+    async def _rules(self, client: HttpClient) -> BatchBroken | None:
         """Ask for the host's rules where they are due, and wait while they let nothing be asked."""
         guide = self._guide
         while True:
@@ -206,7 +205,7 @@ class Walker:
             if rules := guide.robots(now().timestamp()):
                 if self._take_rules(rules):
                     continue
-                came = await self._moved(visitor, rules)
+                came = await self._moved(client, rules)
                 if isinstance(came, BatchBroken):
                     return came
                 answered = came.status is not None
@@ -249,10 +248,10 @@ class Walker:
                 visit = _unread(visit, error)
         return visit, self._fresh(guide.take_robots(now().timestamp(), None, b""))
 
-    async def _moved(self, visitor: CrawlClient, rules: str) -> CrawlResult | BatchBroken:
+    async def _moved(self, client: HttpClient, rules: str) -> CrawlResult | BatchBroken:
         """Ask for the host's rules, wherever they have moved to; each question is a visit of its own."""
         call = CrawlRequest(0, rules, kind=self._walk.crawl.robots)
-        came = await self._ask(visitor, call)
+        came = await self._ask(client, call)
         hops = 0
         while not isinstance(came, BatchBroken) and (
             target := self._guide.moved(came.visit.status or 0, came.visit.location, came.visit.url, hops)
@@ -264,9 +263,9 @@ class Walker:
             hops += 1
             origin = parts(target).origin
             if origin == self._walk.origin:
-                came = await self._ask(visitor, call._replace(url=target))
+                came = await self._ask(client, call._replace(url=target))
                 continue
-            async with visitor_of(_site(self._walk, origin)) as other:
+            async with HttpClient(_site(self._walk, origin)) as other:
                 came = await self._ask(other, call._replace(url=target))
         return came
 

@@ -1,0 +1,420 @@
+"""Connections to web sites: which address is dialled when, and what goes to a proxy before the site is reached."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import socket
+import ssl
+from collections.abc import Awaitable, Callable, Mapping
+from contextlib import suppress
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from tests.servers.tls import Papers
+from tests.transports.bag import Bag
+from windrow.errors import TerminalFailure, TransientFailure, TransportError
+from windrow.model import NOTHING, Allowed, HttpRequest, Secret, Site
+from windrow.reasons import Reason
+from windrow.transports.dial import ATTEMPT_DELAY, connect_web
+from windrow.transports.http_client import HttpClient, Reply, ReplyLimits
+
+ANYWHERE = Allowed(everything=True)
+BOUNDS = ReplyLimits(1 << 20, 30.0)
+HELLO = b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello"
+THERE = Site("https", "a.example", timeout=30.0)
+CONNECTED = b"HTTP/1.1 200 Connection established\r\n\r\n"
+
+
+class _Line(asyncio.Transport):
+    """A connection that leads nowhere."""
+
+    closed = False
+
+    def abort(self) -> None:
+        self.closed = True
+
+
+class ScriptedLoop(asyncio.SelectorEventLoop):
+    """A loop in which time passes only where all wait for it, and whose addresses answer after so many seconds.
+
+    An address with an error for a number fails with it at once.
+    """
+
+    def __init__(self, addresses: Mapping[str, float | OSError]) -> None:
+        super().__init__()
+        self.now = 0.0
+        self.addresses = addresses
+        self.dialled: list[tuple[float, str]] = []
+        self.sockets: list[socket.socket] = []
+        self.lines: dict[str, _Line] = {}
+        select = self._selector.select  # type: ignore[attr-defined]
+
+        def pass_time(timeout: float | None) -> Any:
+            events = select(0)
+            if not events:
+                assert timeout is not None, "nothing can happen any more"
+                self.now += timeout
+            return events
+
+        self._selector.select = pass_time  # type: ignore[attr-defined]
+
+    def time(self) -> float:
+        return self.now
+
+    async def getaddrinfo(self, host: Any, port: Any, **_: Any) -> list[Any]:
+        return [
+            (socket.AF_INET6 if ":" in number else socket.AF_INET, socket.SOCK_STREAM, 0, "", (number, port))
+            for number in self.addresses
+        ]
+
+    async def sock_connect(self, sock: socket.socket, address: Any) -> None:
+        self.dialled.append((round(self.now, 3), address[0]))
+        self.sockets.append(sock)
+        behaviour = self.addresses[address[0]]
+        if isinstance(behaviour, OSError):
+            raise behaviour
+        await asyncio.sleep(behaviour)
+
+    async def create_connection(self, factory: Any, *_: Any, sock: Any, **__: Any) -> Any:  # type: ignore[override]
+        line = self.lines[self.dialled[self.sockets.index(sock)][1]] = _Line()
+        sock.close()
+        protocol = factory()
+        protocol.connection_made(line)
+        return line, protocol
+
+
+def race(addresses: Mapping[str, float | OSError], allowed: Allowed = ANYWHERE) -> tuple[ScriptedLoop, str]:
+    """Connect to a name with these addresses; return the loop and the address that is used."""
+    loop = ScriptedLoop(addresses)
+
+    async def connect() -> str:
+        site = Site("http", "a.example", timeout=60.0, allowed=allowed)
+        connection = await connect_web(site)
+        used = next(number for number, line in loop.lines.items() if line is connection._transport)
+        await asyncio.sleep(0)  # what was not used is closed at the next turn
+        await asyncio.sleep(0)
+        return used
+
+    try:
+        used = loop.run_until_complete(connect())
+    finally:
+        assert all(line.fileno() == -1 for line in loop.sockets)
+        loop.close()
+    return loop, used
+
+
+def test_the_next_address_is_tried_beside_one_that_is_silent() -> None:
+    loop, used = race({"10.0.0.1": 1000.0, "10.0.0.2": 0.0})
+    assert loop.dialled == [(0.0, "10.0.0.1"), (ATTEMPT_DELAY, "10.0.0.2")]
+    assert (used, ATTEMPT_DELAY) == ("10.0.0.2", 0.25)
+
+
+def test_a_first_address_that_is_slow_is_used_where_the_next_one_is_slower() -> None:
+    loop, used = race({"10.0.0.1": 0.3, "10.0.0.2": 5.0})
+    assert (used, len(loop.dialled), loop.now) == ("10.0.0.1", 2, 0.3)
+
+
+def test_the_next_address_is_tried_at_once_where_one_refuses() -> None:
+    loop, used = race({"10.0.0.1": ConnectionRefusedError(), "10.0.0.2": 0.0})
+    assert (loop.dialled, used) == ([(0.0, "10.0.0.1"), (0.0, "10.0.0.2")], "10.0.0.2")
+
+
+def test_of_two_connections_that_come_together_one_is_closed() -> None:
+    loop, used = race({"10.0.0.1": 0.5, "10.0.0.2": 0.25})
+    assert {number: line.closed for number, line in loop.lines.items()} == {
+        number: number != used for number in ("10.0.0.1", "10.0.0.2")
+    }
+
+
+def test_both_families_are_tried_in_turn_and_all_may_be_silent() -> None:
+    loop = ScriptedLoop(dict.fromkeys(("2001:4860::1", "2001:4860::2", "8.8.8.8"), 1000.0))
+    with pytest.raises(TransientFailure) as caught:
+        loop.run_until_complete(connect_web(Site("http", "a.example", timeout=60.0)))
+    assert caught.value.reason is Reason.TIMEOUT
+    assert loop.dialled == [(0.0, "2001:4860::1"), (0.25, "8.8.8.8"), (0.5, "2001:4860::2")]
+    assert loop.now == 60.5
+    assert all(line.fileno() == -1 for line in loop.sockets)
+    loop.close()
+
+
+def test_a_private_number_is_not_dialled_beside_a_public_one() -> None:
+    loop, used = race({"10.0.0.1": 0.0, "8.8.8.8": 0.0, "::1": 0.0}, NOTHING)
+    assert ([number for _, number in loop.dialled], used) == (["8.8.8.8"], "8.8.8.8")
+
+
+def test_what_is_under_way_is_closed_where_nobody_waits_any_more() -> None:
+    loop = ScriptedLoop({"10.0.0.1": 1000.0, "10.0.0.2": 1000.0})
+
+    async def give_up() -> None:
+        async with asyncio.timeout(1.0):
+            await connect_web(Site("http", "a.example", timeout=60.0, allowed=ANYWHERE))
+
+    with pytest.raises(TimeoutError):
+        loop.run_until_complete(give_up())
+    loop.run_until_complete(asyncio.sleep(0))
+    assert len(loop.sockets) == 2
+    assert all(line.fileno() == -1 for line in loop.sockets)
+    loop.close()
+
+
+class Proxy:
+    """Answers CONNECT with a text and, where that is success, passes on what comes to a port and back."""
+
+    def __init__(self, answer: bytes = CONNECTED, target: int = 0) -> None:
+        self._answer = answer
+        self.target = target
+        self.asked: list[bytes] = []
+        self.ended = 0
+
+    async def talk(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        with suppress(OSError, asyncio.IncompleteReadError):
+            self.asked.append(await reader.readuntil(b"\r\n\r\n"))
+            writer.write(self._answer)
+            await writer.drain()
+            if self.target:
+                there, back = await asyncio.open_connection("127.0.0.1", self.target)
+                await asyncio.gather(pump(reader, back), pump(there, writer))
+            while await reader.read(1000):
+                pass
+        self.ended += 1
+        writer.close()
+
+
+async def pump(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    with suppress(OSError):
+        while block := await reader.read(65536):
+            writer.write(block)
+            await writer.drain()
+    writer.close()
+
+
+class Target:
+    """A site behind the proxy; `names` are those that clients asked its certificate for."""
+
+    def __init__(self, answers: list[bytes]) -> None:
+        self._answers = answers
+        self.asked: list[bytes] = []
+        self.names: list[str | None] = []
+
+    def tls(self, papers: Papers) -> ssl.SSLContext:
+        context = serving_tls(papers)
+        context.sni_callback = lambda _line, name, _context: self.names.append(name)
+        return context
+
+    async def talk(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        with suppress(OSError, asyncio.IncompleteReadError):
+            for answer in self._answers:
+                self.asked.append(await reader.readuntil(b"\r\n\r\n"))
+                writer.write(answer)
+                await writer.drain()
+            await reader.read()
+        writer.close()
+
+
+def serving_tls(papers: Papers) -> ssl.SSLContext:
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(papers.certificate, papers.key)
+    return context
+
+
+def through(
+    proxy: Proxy,
+    papers: Papers,
+    target: Target | None = None,
+    *,
+    site: Site = THERE,
+    encrypted: bool = False,
+    word: str = "",
+    work: Callable[[HttpClient], Awaitable[Any]] | None = None,
+) -> Any:
+    """Visit a site through a proxy; return what the work returned, or the reply and what came."""
+
+    async def visit(client: HttpClient) -> tuple[Reply, Bag]:
+        bag = Bag()
+        return await client.visit(f"{site.origin}/a", {}, bag, BOUNDS), bag
+
+    async def connect() -> Any:
+        tls = serving_tls(papers) if encrypted else None
+        target_tls = target.tls(papers) if target and site.scheme == "https" else None
+        talk = target.talk if target else proxy.talk
+        async with (
+            await asyncio.start_server(proxy.talk, "127.0.0.1", 0, ssl=tls) as serving,
+            await asyncio.start_server(talk, "127.0.0.1", 0, ssl=target_tls) as behind,
+        ):
+            if target:
+                proxy.target = behind.sockets[0].getsockname()[1]
+            port = serving.sockets[0].getsockname()[1]
+            address = f"http{'s' if encrypted else ''}://{word}127.0.0.1:{port}"
+            there = replace(site, proxy=address, ca_bundle=site.ca_bundle or str(papers.authority))
+            try:
+                async with HttpClient(there) as client:
+                    return await (work or visit)(client)
+            finally:
+                while proxy.ended < len(proxy.asked):  # noqa: ASYNC110 the proxy is told that the line is closed
+                    await asyncio.sleep(0.01)
+
+    return asyncio.run(asyncio.wait_for(connect(), 60))
+
+
+def refused(proxy: Proxy, papers: Papers, target: Target | None = None, **more: Any) -> TransportError:
+    """Return why nothing comes through a proxy."""
+    with pytest.raises(TransportError) as caught:
+        through(proxy, papers, target, **more)
+    return caught.value
+
+
+@pytest.mark.parametrize("encrypted", [False, True], ids=["plain proxy", "TLS in TLS"])
+def test_a_site_is_reached_through_a_proxy_by_its_name(papers: Papers, encrypted: bool) -> None:
+    proxy, target = Proxy(), Target([HELLO, HELLO])
+
+    async def visit_twice(client: HttpClient) -> list[bytes]:
+        bags = [Bag(), Bag()]
+        for bag in bags:
+            await client.visit("https://a.example/a", {}, bag, BOUNDS)
+        return [bytes(bag.content) for bag in bags]
+
+    assert through(proxy, papers, target, encrypted=encrypted, work=visit_twice) == [b"hello", b"hello"]
+    assert proxy.asked == [b"CONNECT a.example:443 HTTP/1.1\r\nHost: a.example:443\r\n\r\n"]
+    assert target.names == ["a.example"]
+    assert [request.partition(b"\r\n")[0] for request in target.asked] == [b"GET /a HTTP/1.1"] * 2
+
+
+def test_a_proxy_may_say_that_it_closes_behind_its_answer(papers: Papers) -> None:
+    answer = b"HTTP/1.0 200 OK\r\nConnection: close\r\nContent-Length: 7\r\n\r\n"
+    reply, bag = through(Proxy(answer), papers, Target([HELLO]))
+    assert (reply.status, bytes(bag.content)) == (200, b"hello")
+
+
+def test_large_answers_and_uploads_come_through_two_layers_of_tls(papers: Papers) -> None:
+    body = bytes(range(256)) * 2000
+    answer = b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n" % len(body) + body
+    target = Target([answer])
+
+    async def upload(client: HttpClient) -> bytes:
+        bag = Bag()
+        request = HttpRequest("POST", body=b"x" * 60_000)
+        await client.visit("https://a.example/a", {}, bag, BOUNDS, request)
+        return bytes(bag.content)
+
+    assert through(Proxy(), papers, target, encrypted=True, work=upload) == body
+    assert b"\r\nContent-Length: 60000\r\n" in target.asked[0]
+
+
+def test_the_certificate_must_be_of_the_site_and_not_of_the_proxy(papers: Papers) -> None:
+    target = Target([HELLO])
+    failure = refused(Proxy(), papers, target, site=Site("https", "b.example", timeout=30.0))
+    assert (type(failure), failure.reason, target.names, target.asked) == (
+        TerminalFailure,
+        Reason.TLS_FAILED,
+        ["b.example"],
+        [],
+    )
+
+
+def test_a_proxy_that_is_encrypted_must_show_its_certificate(papers: Papers) -> None:
+    proxy = Proxy()
+    failure = refused(proxy, papers, site=Site("https", "a.example", ca_bundle=str(papers.stranger)), encrypted=True)
+    assert (failure.reason, proxy.asked) == (Reason.TLS_FAILED, [])
+
+
+@pytest.mark.parametrize(
+    ("answer", "kind", "reason"),
+    [
+        (b"HTTP/1.1 407 Who?\r\nContent-Length: 5\r\n\r\nwho?\n", TerminalFailure, Reason.WRONG_PASSWORD),
+        (b"HTTP/1.1 502 Bad Gateway\r\nContent-Length: 500\r\n\r\n", TransientFailure, Reason.CONNECT_FAILED),
+        (b"HTTP/1.1 302 Found\r\nLocation: /login\r\n\r\n", TransientFailure, Reason.CONNECT_FAILED),
+        (CONNECTED + b"HTTP/1.1 200 OK\r\n\r\nI am a.example", TerminalFailure, Reason.PROTOCOL_ERROR),
+        (CONNECTED + b"\x16", TerminalFailure, Reason.PROTOCOL_ERROR),
+        (b"SSH-2.0-OpenSSH_9\r\n", TerminalFailure, Reason.PROTOCOL_ERROR),
+        (b"HTTP/1.1 101 Switching Protocols\r\n\r\n", TerminalFailure, Reason.PROTOCOL_ERROR),
+    ],
+)
+def test_a_proxy_that_does_not_connect_is_told_from_the_site(
+    papers: Papers, answer: bytes, kind: type, reason: Reason
+) -> None:
+    proxy = Proxy(answer)
+    failure = refused(proxy, papers)
+    assert (type(failure), failure.reason, proxy.ended) == (kind, reason, 1)
+    assert str(failure).startswith("https://a.example/: its proxy")
+
+
+def test_a_proxy_that_speaks_within_the_handshake_or_says_nothing_is_given_up(papers: Papers) -> None:
+    async def talk(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        with suppress(OSError, asyncio.IncompleteReadError):
+            proxy.asked.append(await reader.readuntil(b"\r\n\r\n"))
+            writer.write(CONNECTED)
+            await reader.read(1)  # the handshake has begun
+            writer.write(b"HTTP/1.1 200 OK\r\n\r\nI am a.example")
+            await reader.read()
+        proxy.ended += 1
+        writer.close()
+
+    proxy = Proxy()
+    proxy.talk = talk  # type: ignore[method-assign]
+    assert refused(proxy, papers).reason is Reason.TLS_FAILED
+    assert proxy.ended == 1
+    for silent in (Proxy(b""), Proxy(CONNECTED)):
+        failure = refused(silent, papers, site=Site("https", "a.example", timeout=0.5))
+        assert (failure.reason, silent.ended) == (Reason.TIMEOUT, 1)
+
+
+@pytest.mark.parametrize("host", ["127.0.0.77", "::1", "2130706433", "64:ff9b::a9fe:a9fe"])
+def test_a_private_number_is_not_told_to_a_proxy(papers: Papers, host: str) -> None:
+    proxy = Proxy()
+    assert refused(proxy, papers, site=Site("https", host)).reason is Reason.PRIVATE_ADDRESS
+    assert proxy.asked == []
+
+
+def test_a_number_that_is_allowed_goes_to_the_proxy_in_brackets(papers: Papers) -> None:
+    proxy = Proxy(b"HTTP/1.1 502 no\r\n\r\n")
+    refused(proxy, papers, site=Site("https", "::1", 8443, allowed=ANYWHERE))
+    assert proxy.asked == [b"CONNECT [::1]:8443 HTTP/1.1\r\nHost: [::1]:8443\r\n\r\n"]
+
+
+def test_the_password_of_a_proxy_goes_to_it_alone_and_that_of_a_site_through_it(
+    papers: Papers, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("WORD", "open sesame")
+    proxy, target = Proxy(), Target([HELLO])
+    site = Site("https", "a.example", username="u", secret=Secret("env:WORD"), timeout=30.0)
+    _, bag = through(proxy, papers, target, site=site, word="me:p%40ss@")
+    word = base64.b64encode(b"me:p@ss")
+    assert proxy.asked[0].endswith(b"\r\nProxy-Authorization: Basic " + word + b"\r\n\r\n")
+    assert b"\r\nAuthorization" not in proxy.asked[0]
+    assert b"\r\nAuthorization: Basic " + base64.b64encode(b"u:open sesame") in target.asked[0]
+    assert b"Proxy-Authorization" not in target.asked[0]
+    assert b"uthorization" not in bag.request
+
+
+@pytest.mark.parametrize("encrypted", [False, True])
+def test_a_proxy_is_asked_for_whole_addresses_and_the_path_is_kept(papers: Papers, encrypted: bool) -> None:
+    proxy = Proxy(HELLO)
+    reply, bag = through(proxy, papers, site=Site("http", "a.example", 8080), encrypted=encrypted, word="token@")
+    assert (reply.status, bytes(bag.content)) == (200, b"hello")
+    first, *fields = proxy.asked[0].split(b"\r\n")
+    assert first == b"GET http://a.example:8080/a HTTP/1.1"
+    assert b"Host: a.example:8080" in fields
+    assert b"Proxy-Authorization: Basic " + base64.b64encode(b"token:") in fields
+    assert bag.request.startswith(b"GET /a HTTP/1.1\r\nHost: a.example:8080\r\n")
+    assert b"uthorization" not in bag.request
+
+
+@pytest.mark.parametrize("status", [407, 502])
+def test_what_a_proxy_answers_in_place_of_a_plain_site_is_an_answer(papers: Papers, status: int) -> None:
+    proxy = Proxy(b"HTTP/1.1 %d No\r\nContent-Length: 2\r\n\r\nno" % status)
+    reply, bag = through(proxy, papers, site=Site("http", "a.example"))
+    assert (reply.status, bytes(bag.content)) == (status, b"no")
+
+
+@pytest.mark.parametrize("address", ["proxy:8080", "socks5://127.0.0.1:1", "http://", "http://h:port", "https://[::1"])
+@pytest.mark.parametrize("scheme", ["http", "https"])
+def test_an_address_of_no_http_proxy_is_refused(scheme: str, address: str) -> None:
+    async def connect() -> None:
+        await connect_web(Site(scheme, "a.example", proxy=address))
+
+    with pytest.raises(TerminalFailure) as caught:
+        asyncio.run(connect())
+    assert caught.value.reason is Reason.NO_TRANSPORT
