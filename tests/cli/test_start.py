@@ -17,7 +17,7 @@ except SystemExit as ended:
     code = ended.code
 print(code, *sys.modules, file=sys.stderr)
 """
-HEAVY = {"sqlalchemy", "lxml", "selectolax", "markdown_it", "aiohttp", "asyncio", "ssl", "isal", "multiprocessing"}
+HEAVY = {"sqlalchemy", "lxml", "selectolax", "markdown_it", "asyncio", "ssl", "isal", "multiprocessing"}
 
 
 def loaded(*words, workspace):

@@ -35,7 +35,7 @@ def test_what_processes_are_forked_from_loads_neither_the_ledger_nor_what_looks_
 STARTS = """
 from windrow.engine import runtime
 if __name__ == "__main__":
-    runtime.warm_up(["sftp", "https"])
+    runtime.warm_up(["sftp"])
     print(runtime.forkserver._forkserver._forkserver_pid, flush=True)
     input()
 """

@@ -21,7 +21,7 @@ from windrow.formats.http import read_head, validator
 from windrow.formats.moment import moment
 from windrow.formats.url_hints import read as read_hint
 from windrow.model import Limits
-from windrow.transports.head import pause
+from windrow.transports.http_head import pause
 
 HERE = "https://example.org/a"
 WORDS = st.sampled_from([

@@ -31,7 +31,6 @@ CONNECTING = {"socket", "asyncssh"}
 KNOWN = {
     "transports/dial.py": {"getaddrinfo", "connect", "sock_connect", "create_connection", "start_tls"},
     "transports/http_connection.py": {"start_tls"},  # over a connection that is open already
-    "transports/web_session.py": {"ClientSession", "TCPConnector"},  # to sockets of its own, whose numbers are judged
     "transports/ftp_session.py": {"connect"},  # the data line, to the very number of the control line
     "transports/sftp_session.py": {"connect"},  # over a socket that is connected already
     "stores/couchdb.py": {"HTTPConnection", "HTTPSConnection"},
@@ -69,6 +68,6 @@ def test_connections_are_opened_where_the_guard_is_asked_and_nowhere_else() -> N
 
 
 def test_what_dials_asks_the_guard() -> None:
-    for name in ("dial", "web_session", "sftp_session", "ftp_session"):
+    for name in ("dial", "sftp_session", "ftp_session"):
         path = ROOT / "src" / "windrow" / "transports" / f"{name}.py"
         assert GUARDED & {node.id for node in ast.walk(parsed(path)) if isinstance(node, ast.Name)}, path

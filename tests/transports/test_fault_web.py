@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import base64
+import time
 from dataclasses import replace
 from datetime import UTC, datetime
 
@@ -62,6 +64,136 @@ def test_a_page_by_its_whole_address(nginx: Web) -> None:
     assert got(nginx.open, where).content == b"with space.zip"
     other = "https://127.0.0.1:1/drop/add/small.zip"
     fails(lambda: got(nginx.open, other), TerminalFailure, Reason.POLICY_DENIED)
+
+
+@pytest.mark.parametrize("path", ["add/with space.zip", "caf\u00e9", "a#b", "a\r\nX: y"])
+def test_a_whole_address_must_be_as_a_request_has_it(path: str) -> None:
+    seen: list[object] = []
+    with listening(seen.append) as port:
+        here = site("http", port)
+        fails(lambda: got(here, here.address("") + path), TerminalFailure, Reason.BAD_ADDRESS)
+    assert seen == []
+
+
+def test_a_head_is_kept_byte_for_byte() -> None:
+    head = b"HTTP/1.1  200  All right\r\nserver:Odd  \r\nX: a\r\n\tb\r\ncontent-length:5\r\n\r\n"
+    with listening(http(head + b"hello")) as port:
+        bag = got(site("http", port), "x")
+    assert (bag.head, bag.content, bag.size) == (head, b"hello", 5)
+
+
+def test_a_long_head_is_read() -> None:
+    head = b"HTTP/1.1 200 OK\r\nX: %s\r\n%sContent-Length: 5\r\n\r\n" % (b"y" * 10_000, b"Link: <a>\r\n" * 150)
+    with listening(http(head + b"hello")) as port:
+        assert got(site("http", port), "x").content == b"hello"
+
+
+def test_a_host_in_other_letters_is_asked_for_in_punycode() -> None:
+    seen = []
+
+    def talk(line: object) -> None:
+        seen.append(line.recv(65536))
+        line.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nby")
+
+    with listening(talk) as port:
+        got(Site("http", "b\u00fccher.example", proxy=f"http://127.0.0.1:{port}"), "x")
+    assert seen[0].startswith(b"GET http://xn--bcher-kva.example/x HTTP/1.1\r\nHost: xn--bcher-kva.example\r\n")
+
+
+def script(*answers: bytes, lines: list[list[bytes]]) -> object:
+    """Answer requests in order, over each line as long as it lasts; `lines` has the first line of what each was asked."""
+    left = [*answers]
+
+    def talk(line: object) -> None:
+        asked: list[bytes] = []
+        lines.append(asked)
+        while left and (text := line.recv(65536)):
+            asked.append(text.partition(b"\r\n")[0])
+            if not (answer := left.pop(0)):
+                return
+            line.sendall(answer)
+        line.recv(1)
+
+    return talk
+
+
+LOST = b"HTTP/1.1 404 Not Found\r\nContent-Length: 4\r\n\r\nlost"
+HELLO = b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello"
+
+
+def get_all(port: int, *paths: str) -> list[object]:
+    """Get files one after the other in one session; return what came of each, or why nothing did."""
+
+    async def work(connection: object) -> list[object]:
+        came: list[object] = []
+        for path in paths:
+            bag = Bag()
+            try:
+                await connection.get(path, bag)
+                came.append(bytes(bag.content))
+            except (TerminalFailure, TransientFailure) as error:
+                came.append(error.reason)
+        return came
+
+    return on(site("http", port), work)
+
+
+def test_a_connection_is_used_again_also_behind_a_short_refusal() -> None:
+    lines: list[list[bytes]] = []
+    with listening(script(HELLO, LOST, HELLO, lines=lines)) as port:
+        assert get_all(port, "a", "b", "c") == [b"hello", Reason.NOT_FOUND, b"hello"]
+    assert lines == [[b"GET /a HTTP/1.1", b"GET /b HTTP/1.1", b"GET /c HTTP/1.1"]]
+
+
+def test_the_body_of_a_long_refusal_is_not_waited_for() -> None:
+    lines: list[list[bytes]] = []
+    long = b"HTTP/1.1 404 Not Found\r\nContent-Length: 999999999\r\n\r\n"
+    with listening(script(long, HELLO, lines=lines)) as port:
+        assert get_all(port, "a", "b") == [Reason.NOT_FOUND, b"hello"]
+    assert lines == [[b"GET /a HTTP/1.1"], [b"GET /b HTTP/1.1"]]
+
+
+def test_a_connection_that_was_closed_while_it_rested_is_opened_anew() -> None:
+    lines: list[list[bytes]] = []
+    with listening(script(HELLO, b"", HELLO, lines=lines)) as port:
+        assert get_all(port, "a", "b") == [b"hello", b"hello"]
+    assert lines == [[b"GET /a HTTP/1.1", b"GET /b HTTP/1.1"], [b"GET /b HTTP/1.1"]]
+
+
+def test_a_body_may_take_longer_than_its_head_may() -> None:
+    def talk(line: object) -> None:
+        line.recv(65536)
+        line.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 8\r\n\r\n")
+        for _ in range(8):
+            time.sleep(0.4)
+            line.sendall(b"x")
+
+    with listening(talk) as port:
+        assert got(site("http", port, timeout=1.3), "x").content == b"xxxxxxxx"  # in 3.2 seconds, a head has 2.6
+
+
+def test_a_head_that_drips_is_given_up() -> None:
+    def talk(line: object) -> None:
+        line.recv(65536)
+        line.sendall(b"HTTP/1.1 200 OK\r\nX: ")
+        while True:
+            time.sleep(0.1)
+            line.sendall(b"y")
+
+    with listening(talk) as port:
+        fails(lambda: got(site("http", port, timeout=0.5), "x"), TransientFailure, Reason.TIMEOUT)
+
+
+def test_what_is_under_way_ends_with_its_session() -> None:
+    async def work(connection: object) -> None:
+        getting = asyncio.create_task(connection.get("x", Bag()))
+        while not connection._busy:  # noqa: ASYNC110 the request is on its way
+            await asyncio.sleep(0.01)
+        await connection.close()
+        await getting
+
+    with listening(http(b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nhalf", linger=True)) as port:
+        fails(lambda: on(site("http", port), work), TransientFailure, Reason.INTERRUPTED)
 
 
 def test_a_password_goes_out_over_https_only(monkeypatch: pytest.MonkeyPatch, nginx: Web) -> None:

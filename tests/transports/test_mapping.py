@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
-import asyncio
 import errno
 import ftplib
-import inspect
 import socket
 import ssl
 from collections.abc import Iterator
-from typing import Any
-from unittest.mock import MagicMock
 
-import aiohttp
 import pytest
 
 from tests.servers.daemon import driver
 from windrow.errors import TerminalFailure, TransientFailure, TransportError
 from windrow.reasons import Reason
-from windrow.transports import ftp, local, web_session
+from windrow.transports import ftp, local
+from windrow.transports.trouble import Foreign, network
 
 WHERE = "ftp://h/x"
 
@@ -32,17 +28,6 @@ def tree(root: type[BaseException]) -> Iterator[type[BaseException]]:
 
 def made(kind: type[BaseException]) -> BaseException:
     """Make an exception, whatever its constructor wants."""
-    if issubclass(kind, aiohttp.ClientConnectorCertificateError):
-        return kind(MagicMock(), ssl.SSLCertVerificationError("bad"))
-    if issubclass(kind, aiohttp.ClientConnectorError):
-        arguments: list[Any] = [MagicMock(), OSError(errno.ECONNREFUSED, "refused")]
-        return kind("/path", *arguments) if "path" in inspect.signature(kind).parameters else kind(*arguments)
-    if issubclass(kind, aiohttp.ServerFingerprintMismatch):
-        return kind(b"a", b"b", "h", 1)
-    if issubclass(kind, aiohttp.ClientResponseError):
-        return kind(MagicMock(), (), status=400, message="bad")
-    if issubclass(kind, aiohttp.InvalidURL):
-        return kind("http://[")
     for arguments in ([], ["told"], ["told", "en"], [1, "told"], [1, "told", "en"], [None] * 8):
         try:
             return kind(*arguments)
@@ -96,43 +81,50 @@ def test_ftp(error: BaseException, kind: type, reason: Reason) -> None:
     check(ftp.failure(error, WHERE), kind, reason)
 
 
-@pytest.mark.parametrize("kind", sorted(set(tree(aiohttp.ClientError)), key=lambda kind: kind.__name__))
-def test_every_aiohttp_error(kind: type[BaseException]) -> None:
-    error = made(kind)
-    assert isinstance(error, web_session.Alien)
-    check(web_session.failure(error, WHERE))
+FOREIGN = {
+    kind.__name__: kind
+    for root in (OSError, EOFError)
+    for kind in tree(root)
+    if kind.__module__ in {"builtins", "socket", "ssl", "asyncio.exceptions"}
+}
+
+
+@pytest.mark.parametrize("name", sorted(FOREIGN))
+@pytest.mark.parametrize("open_line", [False, True])
+def test_every_error_of_a_socket_a_resolver_and_tls(name: str, open_line: bool) -> None:
+    error = made(FOREIGN[name])
+    assert isinstance(error, Foreign)
+    check(network(error, WHERE, open_line=open_line))
 
 
 @pytest.mark.parametrize(
-    ("kind", "mapped", "reason"),
+    ("error", "kind", "reason", "before"),
     [
-        (aiohttp.ClientConnectorCertificateError, TerminalFailure, Reason.TLS_FAILED),
-        (aiohttp.ClientConnectorSSLError, TransientFailure, Reason.TLS_FAILED),
-        (aiohttp.ClientConnectorDNSError, TransientFailure, Reason.DNS_FAILED),
-        (aiohttp.ClientConnectorError, TransientFailure, Reason.CONNECT_FAILED),
-        (aiohttp.ClientProxyConnectionError, TransientFailure, Reason.CONNECT_FAILED),
-        (aiohttp.ServerTimeoutError, TransientFailure, Reason.TIMEOUT),
-        (aiohttp.SocketTimeoutError, TransientFailure, Reason.TIMEOUT),
-        (aiohttp.ConnectionTimeoutError, TransientFailure, Reason.TIMEOUT),
-        (aiohttp.ServerDisconnectedError, TransientFailure, Reason.INTERRUPTED),
-        (aiohttp.ClientOSError, TransientFailure, Reason.INTERRUPTED),
-        (aiohttp.ClientPayloadError, TransientFailure, Reason.INTERRUPTED),
-        (aiohttp.ClientResponseError, TerminalFailure, Reason.PROTOCOL_ERROR),
-        (aiohttp.TooManyRedirects, TerminalFailure, Reason.REDIRECTED),
-        (aiohttp.InvalidURL, TerminalFailure, Reason.UNSAFE_NAME),
-        (aiohttp.ServerFingerprintMismatch, TerminalFailure, Reason.TLS_FAILED),
-        (asyncio.TimeoutError, TransientFailure, Reason.TIMEOUT),
+        (ssl.SSLCertVerificationError("bad"), TerminalFailure, Reason.TLS_FAILED, Reason.TLS_FAILED),
+        (ssl.SSLError("bad"), TransientFailure, Reason.TLS_FAILED, Reason.TLS_FAILED),
+        (ssl.SSLEOFError("gone"), TransientFailure, Reason.INTERRUPTED, Reason.INTERRUPTED),
+        (ssl.SSLZeroReturnError("gone"), TransientFailure, Reason.INTERRUPTED, Reason.INTERRUPTED),
+        (socket.gaierror(-2, "unknown"), TransientFailure, Reason.DNS_FAILED, Reason.DNS_FAILED),
+        (UnicodeError("label too long"), TransientFailure, Reason.DNS_FAILED, Reason.DNS_FAILED),
+        (TimeoutError(), TransientFailure, Reason.TIMEOUT, Reason.TIMEOUT),
+        (TimeoutError("nothing came for 5 seconds"), TransientFailure, Reason.TIMEOUT, Reason.TIMEOUT),
+        (ConnectionRefusedError(), TransientFailure, Reason.CONNECT_FAILED, Reason.CONNECT_FAILED),
+        (ConnectionResetError(), TransientFailure, Reason.INTERRUPTED, Reason.CONNECT_FAILED),
+        (ConnectionAbortedError(), TransientFailure, Reason.INTERRUPTED, Reason.CONNECT_FAILED),
+        (BrokenPipeError(), TransientFailure, Reason.INTERRUPTED, Reason.CONNECT_FAILED),
+        (OSError(errno.EHOSTUNREACH, "no route"), TransientFailure, Reason.INTERRUPTED, Reason.CONNECT_FAILED),
+        (OSError(errno.EMFILE, "too many"), TransientFailure, Reason.INTERRUPTED, Reason.CONNECT_FAILED),
+        (EOFError("gone"), TransientFailure, Reason.INTERRUPTED, Reason.CONNECT_FAILED),
     ],
 )
-def test_aiohttp(kind: type[BaseException], mapped: type, reason: Reason) -> None:
-    check(web_session.failure(made(kind), WHERE), mapped, reason)
+def test_web(error: BaseException, kind: type, reason: Reason, before: Reason) -> None:
+    check(network(error, WHERE, open_line=True), kind, reason)
+    check(network(error, WHERE, open_line=False), kind, before)
 
 
-def test_a_refused_connection_is_told_in_the_words_of_the_socket() -> None:
-    """Those of aiohttp say `ssl:default`, of plain connections too."""
-    error = made(aiohttp.ClientConnectorError)
-    assert "ssl:" in str(error)
-    assert "ssl:" not in str(web_session.failure(error, WHERE))
+def test_what_is_mapped_already_stays_as_it_is() -> None:
+    failure = TerminalFailure(f"{WHERE}: no answer in HTTP/1.1", Reason.PROTOCOL_ERROR)
+    assert network(failure, "elsewhere", open_line=True) is failure
 
 
 def test_every_asyncssh_error() -> None:

@@ -80,8 +80,7 @@ def end_with_parent() -> None:
 CONTEXT = multiprocessing.get_context("forkserver")
 
 PRELOADED = ("windrow.engine.fetchers.fetcher", "windrow.engine.steps.worker")
-_WEB = "windrow.transports.web_session"
-TRANSPORT_MODULES = {"sftp": "windrow.transports.sftp_session", "http": _WEB, "https": _WEB}
+TRANSPORT_MODULES = {"sftp": "windrow.transports.sftp_session"}
 """What a scheme needs beside: imported once, in the server, and not in every fetcher."""
 
 CONTEXT.set_forkserver_preload([*PRELOADED])

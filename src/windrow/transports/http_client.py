@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import re
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from types import TracebackType
@@ -16,14 +15,12 @@ from windrow.model import HttpRequest, Site
 from windrow.reasons import Reason
 from windrow.transports.contract import Sink
 from windrow.transports.dial import connect_web
-from windrow.transports.head import fields_of, pause, target_prefix
 from windrow.transports.http_connection import EnoughRead, HttpConnection, StaleConnection
+from windrow.transports.http_head import field_lines, fields_of, kept_head, pause, public_fields, target_prefix
 from windrow.transports.path import behind, shown
 from windrow.transports.secret_sending import HidingSink, SentSecrets
 from windrow.transports.trouble import Foreign, network
 
-_FRAMING = re.compile(rb"\r\n(transfer-encoding|content-length)[ \t]*:", re.IGNORECASE)
-_SECRET = frozenset({"authorization", "proxy-authorization", "cookie"})
 _ASKED = f"Accept-Encoding: {ASKED}\r\n"
 
 BARE = frozenset({204, 304})
@@ -74,8 +71,8 @@ class HttpClient:
         self._origin = site.origin
         self._prefix = target_prefix(site)
         fields = {"Host": self._origin.partition("://")[2], **fields_of(site), "Accept-Encoding": ASKED}
-        self._fields = _lines(fields)
-        self._public = _lines({name: value for name, value in fields.items() if name.lower() not in _SECRET})
+        self._fields = field_lines(fields)
+        self._public = field_lines(public_fields(fields))
         self._line: HttpConnection | None = None
         self.stale = 0  # how often the last visit met a connection that was closed, and was asked again over another
 
@@ -101,13 +98,13 @@ class HttpClient:
         overwritten in what is answered.
         """
         where = shown(url, 1000)
-        target, last = behind(self._origin, url), _lines(asked) + "\r\n"
+        target, last = behind(self._origin, url), field_lines(asked) + "\r\n"
         first = f"{request.method} {target} HTTP/1.1\r\n"
         fields, public = self._fields, self._public
         if secrets:
             # What comes compressed could not be looked through on its way.
             public = public.replace(_ASKED, "Accept-Encoding: identity\r\n")
-            fields = fields.replace(_ASKED, "Accept-Encoding: identity\r\n") + _lines(secrets.headers)
+            fields = fields.replace(_ASKED, "Accept-Encoding: identity\r\n") + field_lines(secrets.headers)
             target = behind(self._origin, secrets.url(url))
         sent = f"{request.method} {self._prefix}{target} HTTP/1.1\r\n"
         own = b"" if body else request.body
@@ -169,7 +166,7 @@ class _Taken:
     def begin(self, head: AnswerHead) -> None:
         self.head = head
         bounds, size = self._bounds, None if head.status in BARE else head.size
-        self._sink.open(None if bounds.part else size, _spelt(head), self._kept)
+        self._sink.open(None if bounds.part else size, kept_head(head), self._kept)
         if size is not None and size > bounds.most and not bounds.part:
             self._refuse(size)
 
@@ -187,18 +184,3 @@ class _Taken:
     def _refuse(self, size: int) -> None:
         told = f"{self._where}: {size} bytes at least, {self._bounds.most} are allowed"
         raise TerminalFailure(told, Reason.TOO_LARGE)
-
-
-def _spelt(head: AnswerHead) -> bytes:
-    """Return a head as it is kept: as it came, unless the body's framing is gone or its lines end oddly."""
-    text = head.text
-    if text.count(b"\n") != text.count(b"\r\n"):
-        text = text.replace(b"\r\n", b"\n").replace(b"\n", b"\r\n")
-    if head.chunked:  # Since the chunks are gone, both would lie; a length beside chunks never counted.
-        text = _FRAMING.sub(lambda found: b"\r\nx-orig-" + found[1].lower() + b":", text)
-    return text
-
-
-def _lines(fields: Mapping[str, str]) -> str:
-    """Spell fields; a value that would end its line is left out."""
-    return "".join(f"{name}: {value}\r\n" for name, value in fields.items() if value.isprintable())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 import ssl
 from collections.abc import Iterable
 
@@ -146,6 +147,11 @@ class HttpConnection(asyncio.BufferedProtocol):
             raise
         self.fresh = False
         self._until = self._loop.time() + REST
+
+    def lift_deadline(self) -> None:
+        """Let the rest of an answer take as long as it will, while something comes."""
+        self._end = math.inf
+        self._until = self._loop.time() + self._silence
 
     async def start_tls(self, context: ssl.SSLContext, host: str, seconds: float) -> None:
         """Encrypt what comes and goes from now on; the other end shows a certificate of `host` within some seconds.

@@ -6,10 +6,10 @@ from windrow.errors import TerminalFailure
 from windrow.reasons import Reason
 from windrow.transports.contract import Transport
 from windrow.transports.ftp import Ftp
+from windrow.transports.http_files import Web
 from windrow.transports.local import Local
 from windrow.transports.path import shown
 from windrow.transports.sftp import Sftp
-from windrow.transports.web import Web
 
 TRANSPORTS: tuple[Transport, ...] = (
     Ftp(),

@@ -16,19 +16,17 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, BinaryIO, NamedTuple, Self
+from typing import BinaryIO, NamedTuple, Self
 from urllib.parse import quote
 
 from windrow.contract import RemoteFolder
 from windrow.errors import TerminalFailure, TransportError, WindrowError
 from windrow.model import CdxLine, Finding, Reading
 from windrow.reasons import Reason
+from windrow.transports.http_files import HttpFiles
 from windrow.transports.path import wire
 from windrow.transports.s3_signing import S3Signer
 from windrow.transports.secret import reveal
-
-if TYPE_CHECKING:
-    from windrow.transports.web_session import WebConnection
 
 HEAD = 64 * 2**10
 """Bytes in which the header of a record that is not packed must end."""
@@ -56,7 +54,7 @@ class GrowingRecord:
         self.seen = 0
         self.ended = False
 
-    def write(self, block: bytes) -> None:
+    def write(self, block: bytes | memoryview) -> None:
         """Take the next bytes; those behind the end are left out."""
         self.seen += len(block)
         if self.ended:
@@ -79,7 +77,7 @@ class GrowingRecord:
         else:
             self._begin_plain(self._head)
 
-    def _inflate(self, block: bytes) -> None:
+    def _inflate(self, block: bytes | memoryview) -> None:
         member, rest = self._inflating, block
         assert member is not None
         try:
@@ -107,7 +105,7 @@ class GrowingRecord:
         self._left, self._head = end + _AFTER + int(length[1]) + _AFTER, b""
         self._take_plain(begun)
 
-    def _take_plain(self, block: bytes) -> None:
+    def _take_plain(self, block: bytes | memoryview) -> None:
         assert self._left is not None
         self._file.write(block[: self._left])
         self._left -= min(len(block), self._left)
@@ -138,7 +136,7 @@ _ELSEWHERE = frozenset({Reason.NOT_FOUND, Reason.GONE})
 
 class _Folder(NamedTuple):
     folder: RemoteFolder
-    connection: WebConnection
+    connection: HttpFiles
     headers: Callable[[str], Mapping[str, str]]
 
 
@@ -246,8 +244,6 @@ class RemoteRecords:
 
     def _connections(self) -> list[_Folder]:
         """Return the folders, each with a session and what signs its requests."""
-        from windrow.transports.web_session import WebConnection  # noqa: PLC0415 aiohttp is slow to import
-
         if not self._folders:
             for one in self._wanted:
                 headers: Callable[[str], Mapping[str, str]] = lambda _: {}  # noqa: E731
@@ -255,7 +251,7 @@ class RemoteRecords:
                     headers = S3Signer(one.secret, one.region).headers
                 elif one.secret:
                     headers = partial(_authorization, reveal(one.secret))
-                self._folders.append(_Folder(one, WebConnection(one.site), headers))
+                self._folders.append(_Folder(one, HttpFiles(one.site), headers))
         return self._folders
 
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import base64
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from datetime import datetime
 
 from windrow.errors import TerminalFailure, TransientFailure, TransportError
+from windrow.formats.answer import AnswerHead
 from windrow.formats.moment import moment
 from windrow.model import Site
 from windrow.reasons import Reason
@@ -17,7 +18,8 @@ from windrow.transports.secret import reveal
 
 _RANGE = re.compile(r"bytes (\d{1,18})-(\d{1,18})/(?:(\d{1,18})|\*)", re.ASCII)
 _LONGEST = 86_400.0  # seconds that a server may ask us to stay away
-_SECRET = frozenset({b"authorization", b"proxy-authorization", b"cookie"})
+_SECRET = frozenset({"authorization", "proxy-authorization", "cookie"})
+_FRAMING = re.compile(rb"\r\n(transfer-encoding|content-length)[ \t]*:", re.IGNORECASE)
 _STATUS: dict[int, tuple[type[TransportError], Reason]] = {
     401: (TerminalFailure, Reason.WRONG_PASSWORD),
     403: (TerminalFailure, Reason.PERMISSION_DENIED),
@@ -31,33 +33,28 @@ _STATUS: dict[int, tuple[type[TransportError], Reason]] = {
 }
 
 
-def response_head(version: tuple[int, int], status: int, reason: str, fields: Iterable[tuple[bytes, bytes]]) -> bytes:
-    r"""Spell a response's head as it came, for a body that is kept without its chunks.
+def field_lines(fields: Mapping[str, str]) -> str:
+    r"""Spell fields; a value that would end its line is left out.
 
-    Since the chunks are gone, Transfer-Encoding would lie: it is kept as `x-orig-transfer-encoding`.
-
-    >>> response_head((1, 1), 200, "OK", [(b"ETag", b'"x"'), (b"Transfer-Encoding", b"chunked")])
-    b'HTTP/1.1 200 OK\r\nETag: "x"\r\nx-orig-transfer-encoding: chunked\r\n\r\n'
+    >>> field_lines({"If-None-Match": '"x"', "Cookie": "a\r\nb"})
+    'If-None-Match: "x"\r\n'
     """
-    lines = [b"HTTP/%d.%d %d %s" % (*version, status, reason.encode("latin-1", "replace"))]
-    for name, value in fields:
-        kept = b"x-orig-transfer-encoding" if name.lower() == b"transfer-encoding" else name
-        lines.append(kept + b": " + value)
-    return b"\r\n".join(lines) + b"\r\n\r\n"
+    return "".join(f"{name}: {value}\r\n" for name, value in fields.items() if value.isprintable())
 
 
-def request_head(target: str, fields: Mapping[str, str], method: str = "GET") -> bytes:
-    r"""Spell a request's head as it was sent, but for what is secret in it.
+def public_fields(fields: Mapping[str, str]) -> dict[str, str]:
+    """Return fields without those that hold a secret: as they are kept."""
+    return {name: value for name, value in fields.items() if name.lower() not in _SECRET}
 
-    >>> request_head("/a?b", {"Host": "h", "Authorization": "Basic eDp5"})
-    b'GET /a?b HTTP/1.1\r\nHost: h\r\n\r\n'
-    """
-    lines = [f"{method} {target} HTTP/1.1".encode()]
-    for name, value in fields.items():
-        spelt = name.encode()
-        if spelt.lower() not in _SECRET:
-            lines.append(spelt + b": " + value.encode("utf-8", "surrogateescape"))
-    return b"\r\n".join(lines) + b"\r\n\r\n"
+
+def kept_head(head: AnswerHead) -> bytes:
+    """Return a head as it is kept: as it came, unless the body's framing is gone or its lines end oddly."""
+    text = head.text
+    if text.count(b"\n") != text.count(b"\r\n"):
+        text = text.replace(b"\r\n", b"\n").replace(b"\n", b"\r\n")
+    if head.chunked:  # Since the chunks are gone, both would lie; a length beside chunks never counted.
+        text = _FRAMING.sub(lambda found: b"\r\nx-orig-" + found[1].lower() + b":", text)
+    return text
 
 
 def total(content_range: str, start: int) -> tuple[bool, int | None]:
