@@ -66,8 +66,8 @@ def test_the_engine_has_no_sql_outside_the_ledger() -> None:
 
 @cache
 def source_text() -> str:
-    """Return the source of windrow, without what is written from the .sql files."""
-    return "".join(path.read_text() for path in python("src") if path.parent != PACKAGE / "typed")
+    """Return the source of windrow and of its tests, without what is written from the .sql files."""
+    return "".join(path.read_text() for path in python("src", "tests") if path.parent != PACKAGE / "typed")
 
 
 @pytest.mark.parametrize("name", sorted(queries()))

@@ -14,7 +14,7 @@ from windrow.engine.operator import ACTS, CANCEL, Chosen, choose, choose_for
 from windrow.engine.requests.origin_rules import walked
 from windrow.errors import UsageError
 from windrow.ledger import Ledger
-from windrow.ledger.items import ItemKey
+from windrow.ledger.rows import ItemKey
 from windrow.model import Status
 from windrow.reasons import Reason
 

@@ -1,56 +1,68 @@
 -- Where kept bytes lie.
 
--- name: capture_of_digest
--- Where the bytes of a listed file lie.
-SELECT warc, place_offset, place_length FROM attempt
-WHERE item IS NOT NULL AND digest = ? AND revisit = 0 AND reason IS NULL ORDER BY end_seq LIMIT 1;
+-- def of_digest(digest: str) -> ArchivePlace | None
+-- Return where the bytes of a fetched file lie.
+SELECT warc, place_offset AS offset, place_length AS length FROM attempt
+WHERE item IS NOT NULL AND digest = :digest AND revisit = 0 AND reason IS NULL ORDER BY end_seq LIMIT 1;
 
--- name: capture_original
--- Where the bytes lie that a later visit to the same address brought again, for whichever collection they came.
-SELECT warc, place_offset, place_length FROM attempt
-WHERE address = ? AND digest = ? AND revisit = 0 AND warc <> '' ORDER BY seq LIMIT 1;
+-- def original(address: int, digest: str) -> ArchivePlace | None
+-- Return where the bytes lie that a later visit to the same address brought again.
+SELECT warc, place_offset AS offset, place_length AS length FROM attempt
+WHERE address = :address AND digest = :digest AND revisit = 0 AND warc <> '' ORDER BY seq LIMIT 1;
 
--- name: payload_place
--- Where bytes lie that only another address has.
-SELECT warc, place_offset, place_length FROM payload WHERE digest = ? LIMIT 1;
+-- def payload(digest: str) -> ArchivePlace | None
+-- Return where bytes lie that only another address has.
+SELECT warc, place_offset AS offset, place_length AS length FROM payload WHERE digest = :digest LIMIT 1;
 
--- name: archive_promised
--- How far the ledger promises each archive file; of answers that are not archived no erased record need stay.
+-- def promised() -> dict[str, int]
+-- Return how far the ledger promises each file of the archive: the end of its last record.
+-- Of answers that are not archived no erased record need stay.
 SELECT warc, max(place) FROM (
     SELECT warc, max(place_offset + place_length) AS place FROM attempt WHERE warc <> '' GROUP BY warc
     UNION ALL SELECT warc, max(place_offset + place_length) FROM tombstone_span
         WHERE warc NOT GLOB 'unarchived-*' GROUP BY warc
-) AS told GROUP BY warc;
+) GROUP BY warc;
 
--- name: sessions_with_captures
--- A capture is of the session that was open when it was put on record, whichever began its attempt.
-SELECT s.seq FROM session s WHERE EXISTS (SELECT 1 FROM attempt v WHERE v.item IS NULL AND v.warc <> '' AND v.seq > s.seq
+-- def sessions() -> list[int]
+-- Return the sessions in which captures were put on record, whichever began their attempts.
+SELECT s.seq FROM session s WHERE EXISTS (SELECT 1 FROM attempt v WHERE v.item IS NULL AND v.warc <> ''
+       AND v.seq > s.seq
     AND v.seq < coalesce((SELECT min(n.seq) FROM session n WHERE n.seq > s.seq), v.seq + 1))
 OR EXISTS (SELECT 1 FROM attempt v WHERE v.item IS NOT NULL AND v.warc <> '' AND v.end_seq > s.seq
     AND v.end_seq < coalesce((SELECT min(n.seq) FROM session n WHERE n.seq > s.seq), v.end_seq + 1)) ORDER BY s.seq;
 
--- name: session_captures
--- The captures put on record from one session's begin to the next one's, for its index.
-SELECT coalesce(a.url, v.url), v.started, v.digest, v.status, v.warc, v.place_offset, v.place_length, v.revisit, v.mime
-FROM (SELECT seq FROM attempt WHERE item IS NULL AND seq > ?1
-        AND seq < coalesce((SELECT min(s.seq) FROM session s WHERE s.seq > ?1), seq + 1)
-    UNION ALL SELECT seq FROM attempt WHERE item IS NOT NULL AND end_seq > ?1
-        AND end_seq < coalesce((SELECT min(s.seq) FROM session s WHERE s.seq > ?1), end_seq + 1)) k
+-- row: CaptureRow
+-- A capture for an index: the address, the record's date as the ledger spells it, and where it lies.
+
+-- def of_session(session: int) -> Iterator[CaptureRow]
+-- Yield the captures put on record from one session's begin to the next one's.
+SELECT coalesce(a.url, v.url) AS "address: str", v.started AS "at: str", v.digest, v.status, v.warc,
+       v.place_offset AS "offset: int", v.place_length AS "length: int", v.revisit, v.mime
+FROM (SELECT seq FROM attempt WHERE item IS NULL AND seq > :session
+        AND seq < coalesce((SELECT min(s.seq) FROM session s WHERE s.seq > :session), seq + 1)
+    UNION ALL SELECT seq FROM attempt WHERE item IS NOT NULL AND end_seq > :session
+        AND end_seq < coalesce((SELECT min(s.seq) FROM session s WHERE s.seq > :session), end_seq + 1)) k
 CROSS JOIN attempt v ON v.seq = k.seq LEFT JOIN address a ON a.digest = v.address AND a.host = v.host
 WHERE v.warc <> '' AND v.warc NOT GLOB 'unarchived-*' AND (v.item IS NOT NULL OR v.status IS NOT 304)
 AND NOT EXISTS (SELECT 1 FROM captured c WHERE c.visit = v.seq AND c.original <> 0);
 
--- name: captures_all
--- Every record of the archive that holds bytes of its own, file by file, and what it is a capture of.
-SELECT v.warc, v.place_offset, v.place_length, v.digest, v.size, coalesce(i.item_key, a.url, v.url) FROM attempt v
+-- row: HeldCapture
+-- A record that holds bytes of its own; `key` is what it is a capture of.
+
+-- def held() -> Iterator[HeldCapture]
+-- Yield every record of the archive that holds bytes of its own, file by file.
+SELECT v.warc, v.place_offset AS "offset: int", v.place_length AS "length: int", v.digest, v.size AS "size: int",
+       coalesce(i.item_key, a.url, v.url) AS "key: str"
+FROM attempt v
 LEFT JOIN item i ON i.seq = v.item LEFT JOIN address a ON a.digest = v.address AND a.host = v.host
 WHERE v.warc <> '' AND v.revisit = 0 AND (v.item IS NULL OR v.reason IS NULL)
 AND NOT EXISTS (SELECT 1 FROM captured c WHERE c.visit = v.seq AND c.original <> 0) ORDER BY 1, 2;
 
--- name: captures_after
--- Answers that were kept after a given visit, and those that said that known bytes are still there, in the order of the
--- ledger: of these collections and sources (as a JSON list of pairs, a source empty for all). Besides those with a
--- document, those of these statuses (as a JSON list).
+-- def after(visit: int, limit: int, origins: Sequence[tuple[str, str]], statuses: Iterable[int] = ())
+--     -> list[Recorded]
+-- Return answers that were kept after a given visit, or said that known bytes are still there, in their order.
+-- `origins` are the collections and sources whose answers are wanted, a source empty for all of a collection;
+-- `statuses` those without a document that are wanted too. The last one's `seq` is where to go on.
 SELECT v.seq, v.session, s.at, coalesce((SELECT c.source FROM captured c WHERE c.visit = v.seq), h.source), v.address,
        a.url, v.kind, v.allowed, v.started, v.seconds, v.status, v.reason,
        v.message, v.digest, v.size, v.warc, v.place_offset, v.place_length, v.revisit,
@@ -59,25 +71,30 @@ SELECT v.seq, v.session, s.at, coalesce((SELECT c.source FROM captured c WHERE c
        v.etag, v.modified, v.location
 FROM attempt v CROSS JOIN host h ON h.seq = v.host CROSS JOIN address a ON a.digest = v.address AND a.host = v.host
 CROSS JOIN session s ON s.seq = v.session
-WHERE v.seq > ?1 AND v.warc <> '' AND v.warc NOT GLOB 'unarchived-*' AND v.reason IS NULL
+WHERE v.seq > :visit AND v.warc <> '' AND v.warc NOT GLOB 'unarchived-*' AND v.reason IS NULL
 AND (v.status BETWEEN 200 AND 299 OR (v.status = 304 AND v.digest <> '')
-    OR v.status IN (SELECT value FROM json_each(?4)))
-AND EXISTS (SELECT 1 FROM json_each(?2) k WHERE h.collection = json_extract(k.value, '$[0]')
-    AND json_extract(k.value, '$[1]') IN ('', h.source)) ORDER BY v.seq LIMIT ?3;
+    OR v.status IN (SELECT value FROM json_each(:statuses)))
+AND EXISTS (SELECT 1 FROM json_each(:origins) k WHERE h.collection = json_extract(k.value, '$[0]')
+    AND json_extract(k.value, '$[1]') IN ('', h.source)) ORDER BY v.seq LIMIT :limit;
 
--- name: captures_of_address
--- Answers that were kept of an address, whoever asked, the first one first.
+-- def of_address(collection: str, address: int) -> list[Recorded]
+-- Return the answers that a collection kept of an address.
 SELECT {recorded} {visits}
-WHERE v.address = ?1 AND h.collection = ?2 AND {at_address} AND v.warc <> '' AND v.reason IS NULL ORDER BY v.seq;
+WHERE v.address = :address AND h.collection = :collection AND {at_address} AND v.warc <> ''
+AND v.reason IS NULL ORDER BY v.seq;
 
--- name: capture_index
--- How far a source got in one of the places where it looks for captures.
-SELECT id, collection, source, name, rules, place, seen, taken FROM capture_index
-WHERE collection = ? AND source = ? AND name = ?;
+-- row: IndexRow
+-- How far a source looked for captures in one place: lines up to `place` were seen, and some of them taken.
 
--- name: capture_indexes
+-- def index(collection: str, source: str, name: str) -> IndexRow | None
+-- Return how far a source looked through an index.
 SELECT id, collection, source, name, rules, place, seen, taken FROM capture_index
-WHERE collection = ? AND source = ? ORDER BY id;
+WHERE collection = :collection AND source = :source AND name = :name;
+
+-- def indexes(collection: str, source: str) -> list[IndexRow]
+-- Return the indexes that a source looked through.
+SELECT id, collection, source, name, rules, place, seen, taken FROM capture_index
+WHERE collection = :collection AND source = :source ORDER BY id;
 
 -- name: capture_index_begin
 -- Begin to look through an index, or once more from its beginning by other rules.
@@ -97,96 +114,79 @@ UPDATE capture_index SET taken = taken + ?2 WHERE id = ?1;
 INSERT INTO capture_left_out VALUES (?,?,?,?,?)
 ON CONFLICT DO UPDATE SET lines = lines + excluded.lines;
 
--- name: captures_left_out
-SELECT reason, rule, lines, url FROM capture_left_out WHERE capture_index = ? ORDER BY lines DESC, reason, rule;
+-- row: RuleRow
+-- How many lines of an index were left out by a rule, and the address of the first one.
 
--- name: capture_taken
--- The visit in which a collection took the record at a place.
-SELECT visit FROM captured WHERE collection = ? AND warc = ? AND place_offset = ? AND capture_index <> 0;
+-- def left_out(index: int) -> list[RuleRow]
+-- Return what rules left out of an index, the most frequent first.
+SELECT reason, rule, lines, url FROM capture_left_out WHERE capture_index = :index ORDER BY lines DESC, reason, rule;
 
--- name: captured
--- Whose capture a visit took: the visit that it was made in, and who asked then; the index that named it, and
--- what its line said.
-SELECT c.visit, c.original, coalesce(h.collection, ''), coalesce(h.source, ''), coalesce(i.name, ''), c.warc, c.place_offset,
+-- def taken(collection: str, place: ArchivePlace) -> int
+-- Return the visit in which a collection took the record at a place, 0 where it did not.
+SELECT coalesce((SELECT visit FROM captured
+    WHERE collection = :collection AND warc = :place.warc AND place_offset = :place.offset AND capture_index <> 0), 0);
+
+-- def captured(visit: int) -> CapturedRow | None
+-- Return whose capture a visit took; None where it asked for itself.
+SELECT c.visit, c.original, coalesce(h.collection, ''), coalesce(h.source, ''), coalesce(i.name, ''), c.warc,
+       c.place_offset,
     c.line
 FROM captured c LEFT JOIN attempt o ON o.seq = c.original LEFT JOIN host h ON h.seq = o.host
-LEFT JOIN capture_index i ON i.id = c.capture_index WHERE c.visit = ?;
+LEFT JOIN capture_index i ON i.id = c.capture_index WHERE c.visit = :visit;
 
--- name: captures_failed
--- Wanted lines of a source whose record could not be had: for reasons that may pass (as a JSON list), or where an operator
--- asked for another attempt.
-SELECT f.capture_index, f.warc, f.place_offset, f.line, f.reason, f.address FROM capture_failed f
-WHERE f.collection = ?1 AND f.source = ?2 AND (f.warc, f.place_offset) > (?3, ?4)
-AND (f.reason IN (SELECT value FROM json_each(?5)) OR EXISTS (SELECT 1 FROM address a JOIN host h ON h.seq = a.host
+-- row: FailedRow
+-- A wanted line of an index whose record could not be had; `line` is JSON, `address` that of what it captured.
+
+-- def failed(collection: str, source: str, after: tuple[str, int], reasons: Iterable[str], limit: int)
+--     -> list[FailedRow]
+-- Return wanted lines whose record could not be had: for these reasons, or asked for again by an operator.
+SELECT f.capture_index AS found_in, f.warc, f.place_offset AS offset, f.line, f.reason, f.address FROM capture_failed f
+WHERE f.collection = :collection AND f.source = :source AND (f.warc, f.place_offset) > (:after[0], :after[1])
+AND (f.reason IN (SELECT value FROM json_each(:reasons)) OR EXISTS (SELECT 1 FROM address a
+JOIN host h ON h.seq = a.host
     WHERE a.digest = f.address AND h.collection = f.collection AND a.due = 1))
-ORDER BY f.warc, f.place_offset LIMIT ?6;
+ORDER BY f.warc, f.place_offset LIMIT :limit;
 
--- name: captures_failed_by_source
+-- def failed_by_source() -> dict[str, int]
+-- Count the wanted lines of each source whose record could not be had.
 SELECT source, count(*) FROM capture_failed GROUP BY source;
 
--- name: capture_failed_at
-SELECT reason FROM capture_failed WHERE collection = ? AND warc = ? AND place_offset = ?;
+-- def failure(collection: str, place: tuple[str, int]) -> str
+-- Return why the record at a place could not be had, empty where it could or was not wanted.
+SELECT coalesce((SELECT reason FROM capture_failed
+    WHERE collection = :collection AND warc = :place[0] AND place_offset = :place[1]), '');
 
--- name: capture_failed_line
-SELECT line FROM capture_failed WHERE collection = ? AND warc = ? AND place_offset = ?;
+-- def failed_line(collection: str, place: tuple[str, int]) -> str
+-- Return the line, as JSON, whose record at a place could not be had; empty where there is none.
+SELECT coalesce((SELECT line FROM capture_failed
+    WHERE collection = :collection AND warc = :place[0] AND place_offset = :place[1]), '');
 
--- name: captures_failed_of_digest
--- Wanted lines whose record could not be had, where the line, or what was said of the record, has a text in it.
+-- row: FailedClaim
+-- A line, as JSON, whose record could not be had, why, and what was said of the record then.
+
+-- def failed_of_digest(collection: str, digest: str, limit: int) -> list[FailedClaim]
+-- Return wanted lines whose record could not be had and that name a digest, or whose record has that one.
 SELECT f.line, f.reason, v.message FROM capture_failed f JOIN attempt v ON v.seq = f.visit
-WHERE f.collection = ?1 AND (instr(f.line, ?2) OR instr(v.message, ?2)) ORDER BY f.visit LIMIT ?3;
+WHERE f.collection = :collection AND (instr(f.line, :digest) OR instr(v.message, :digest))
+ORDER BY f.visit LIMIT :limit;
 
 -- name: capture_mended
 DELETE FROM capture_failed WHERE collection = ? AND warc = ? AND place_offset = ?;
 
--- name: capture_newest
--- The latest answer that another collection kept of an address since a given fact.
+-- def newest(address: int, since: int, collection: str) -> Recorded | None
+-- Return the latest answer that another collection kept of an address since a fact.
+-- `address` is the digest of what is asked. With a session's number, two collections on one site ask for each page
+-- once.
 SELECT {recorded} {visits}
-WHERE v.address = ?1 AND v.seq > ?2 AND {at_address} AND h.collection <> ?3 AND v.warc <> ''
+WHERE v.address = :address AND v.seq > :since AND {at_address} AND h.collection <> :collection AND v.warc <> ''
 AND v.warc NOT GLOB 'unarchived-*' AND v.reason IS NULL
 ORDER BY v.seq DESC LIMIT 1;
 
--- name: rules_newest
--- The latest answer to a question for the rules of an origin, since a given fact, that another collection got.
+-- def newest_rules(origin: str, since: int, collection: str) -> Recorded | None
+-- Return the latest robots.txt that another collection got of an origin since a fact.
 SELECT {recorded}
 FROM host h CROSS JOIN attempt v ON v.host = h.seq AND v.address = 0 CROSS JOIN session s ON s.seq = v.session
 LEFT JOIN address a ON a.digest = v.address AND a.host = v.host
-WHERE h.origin = ?1 AND v.seq > ?2 AND h.collection <> ?3 AND v.url = ?1 || '/robots.txt' AND v.warc <> ''
+WHERE h.origin = :origin AND v.seq > :since AND h.collection <> :collection AND v.url = :origin || '/robots.txt'
+AND v.warc <> ''
 AND v.reason IS NULL AND (v.status < 300 OR v.status BETWEEN 400 AND 499) ORDER BY v.seq DESC LIMIT 1;
-
--- What is asked of WARC files of other makers.
-
--- name: warc_import
--- How far the records of a WARC file of another maker are on record.
-SELECT item, source, place_offset FROM intake WHERE warc = ?;
-
--- name: payload
--- Where the bytes lie that a revisit refers to.
-SELECT digest, size, warc, place_offset, place_length FROM payload WHERE spelled = ?;
-
--- name: warc_imports_resolved
--- Revisits, after a given one, whose bytes have come since.
-SELECT w.item, w.place_offset, i.warc, i.source FROM intake_waiting w JOIN payload p ON p.spelled = w.spelled
-JOIN intake i ON i.item = w.item WHERE (w.item, w.place_offset) > (?, ?) ORDER BY w.item, w.place_offset LIMIT ?;
-
--- name: warc_imports_waiting
--- How many revisits of a source's files wait for their bytes.
-SELECT count(*) FROM intake_waiting w JOIN intake i ON i.item = w.item WHERE i.source = ?;
-
--- name: warc_imports_sources
--- The sources that WARC files of other makers came in by.
-SELECT DISTINCT i.source, t.collection FROM intake i JOIN item t ON t.seq = i.item ORDER BY 1;
-
--- name: warc_import_waiting
--- How many revisits of one file wait for their bytes.
-SELECT count(*) FROM intake_waiting WHERE item = ?;
-
--- name: warc_import_names
--- What people call a WARC file of another maker.
-SELECT name FROM intake_name WHERE item = ? ORDER BY name;
-
--- name: warc_imports_named
-SELECT i.seq, i.item_key FROM intake_name n JOIN item i ON i.seq = n.item WHERE n.name = ? ORDER BY i.seq;
-
--- name: warc_imports_by_tail
-SELECT DISTINCT i.seq, i.item_key FROM intake_name n JOIN item i ON i.seq = n.item 
-WHERE substr(n.name, -length(?1)) = ?1 ORDER BY i.seq LIMIT ?2;

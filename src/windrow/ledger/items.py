@@ -8,15 +8,9 @@ from typing import NamedTuple
 
 from windrow.ledger.batch import LedgerBatch
 from windrow.ledger.database import LedgerDatabase
+from windrow.ledger.rows import ItemKey
 from windrow.model import Finding, Level, Member, Reading, Status
 from windrow.reasons import Reason
-
-
-class ItemKey(NamedTuple):
-    """An item's number and key."""
-
-    item: int
-    key: str
 
 
 class ItemRow(NamedTuple):

@@ -10,7 +10,7 @@ from pathlib import Path
 from windrow.ledger.addresses import AddressQueries, AddressWriter
 from windrow.ledger.attempts import AttemptWriter
 from windrow.ledger.batch import LedgerBatch
-from windrow.ledger.captures import CaptureQueries, CaptureWriter, ImportQueries, ImportWriter
+from windrow.ledger.captures import CaptureWriter, ImportWriter
 from windrow.ledger.database import LedgerDatabase
 from windrow.ledger.items import ItemQueries, ItemWriter
 from windrow.ledger.listings import ListingQueries, ListingWriter
@@ -18,6 +18,8 @@ from windrow.ledger.requests import RequestQueries, RequestWriter
 from windrow.ledger.sessions import SessionQueries, SessionWriter
 from windrow.ledger.takedowns import TakedownQueries, TakedownWriter
 from windrow.ledger.typed.attempts import TypedAttempts
+from windrow.ledger.typed.captures import TypedCaptures
+from windrow.ledger.typed.imports import TypedImports
 from windrow.ledger.unread import UnreadQueries, UnreadWriter
 
 
@@ -68,10 +70,10 @@ class Ledger:
         self.listings = ListingQueries(self.database)
         self.attempts = TypedAttempts(self.database)
         self.addresses = AddressQueries(self.database)
-        self.captures = CaptureQueries(self.database)
+        self.captures = TypedCaptures(self.database)
         self.requests = RequestQueries(self.database)
         self.takedowns = TakedownQueries(self.database)
-        self.imports = ImportQueries(self.database)
+        self.imports = TypedImports(self.database)
         self.unread = UnreadQueries(self.database)
 
     @contextmanager

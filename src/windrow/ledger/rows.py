@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import Any, NamedTuple
 
 from windrow.clock import parse
-from windrow.model import ArchivePlace, Attachment, HttpRequest, KeptResponse, Recorded, Visit
+from windrow.model import ArchivePlace, Attachment, CdxLine, HttpRequest, KeptResponse, Recorded, Visit
 from windrow.reasons import Reason
 
 
@@ -82,3 +82,40 @@ def recorded(row: tuple[Any, ...]) -> Recorded:
         Reason(reason) if reason else None, message, (etag, modified), location,
     )  # fmt: skip
     return Recorded(seq, session, parse(opened), source, visit)
+
+
+class CapturedRow(NamedTuple):
+    """Whose capture a visit took: that of the visit `original`, which a collection's source made; 0: another maker's.
+
+    `found_in` names the index that it was found by; it is empty where the capture was there when the address was to be
+    asked. `line` is what the index said of another maker's capture, but for its length, which is the record's own; of a
+    file without an index, what stands for a line. It is None where the capture was taken down, and in older rows.
+    """
+
+    visit: int
+    original: int
+    collection: str
+    source: str
+    found_in: str
+    warc: str
+    offset: int
+    line: CdxLine | None = None
+
+
+def captured_row(row: tuple[Any, ...]) -> CapturedRow:
+    """Make it of its columns, the line as JSON."""
+    *values, line = row
+    return CapturedRow._make((*values, CdxLine(*json.loads(line)) if line else None))
+
+
+def kept_response(row: tuple[Any, ...]) -> KeptResponse:
+    """Make it of digest, size and place."""
+    digest, size, *place = row
+    return KeptResponse(digest, size, ArchivePlace(*place))
+
+
+class ItemKey(NamedTuple):
+    """An item's number and key."""
+
+    item: int
+    key: str

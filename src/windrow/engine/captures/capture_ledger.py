@@ -14,8 +14,9 @@ from windrow.engine.captures.rules import RULES, LeftOutLines
 from windrow.engine.run import HarvestRun
 from windrow.formats.url import parts
 from windrow.ledger import LedgerWriter
-from windrow.ledger.captures import CapturedRow, IndexRow, RuleRow
+from windrow.ledger.rows import CapturedRow
 from windrow.ledger.sessions import OTHER_RULES
+from windrow.ledger.typed.captures import IndexRow, RuleRow
 from windrow.model import ArchivePlace, CdxLine, FoundUrl, Source, Visit
 from windrow.reasons import Reason
 

@@ -17,7 +17,7 @@ from windrow.engine.captures.rules import PARTS, Selection, SelectJob, added, ke
 from windrow.engine.requests.following import AnswerFollower
 from windrow.engine.run import HarvestRun
 from windrow.ledger import LedgerWriter
-from windrow.ledger.captures import IndexRow
+from windrow.ledger.typed.captures import IndexRow
 from windrow.model import ArchivePlace, CdxLine, FoundUrl, Reading, Recorded, Source
 
 PAGE = 1000

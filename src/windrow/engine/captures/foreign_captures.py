@@ -27,7 +27,7 @@ from windrow.engine.captures.rules import PARTS, LeftOutLines, added, left_out_b
 from windrow.errors import ArchiveError
 from windrow.formats.url import normalise
 from windrow.ledger import LedgerWriter
-from windrow.ledger.captures import FailedRow, IndexRow
+from windrow.ledger.typed.captures import FailedRow, IndexRow
 from windrow.model import ArchivePlace, CdxLine, Finding, KeptResponse, Reading, Visit
 from windrow.reasons import PASSING, Reason
 

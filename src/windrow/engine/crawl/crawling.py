@@ -24,7 +24,7 @@ from windrow.errors import Stopped
 from windrow.formats.warc import stamp
 from windrow.ledger import LedgerWriter
 from windrow.ledger.addresses import EVERY
-from windrow.ledger.captures import CapturedRow
+from windrow.ledger.rows import CapturedRow
 from windrow.ledger.sessions import OTHER_RULES, RuleCount
 from windrow.ledger.typed.addresses import DueAddress
 from windrow.model import CrawlRequest, FoundUrl, HeldAnswer, HttpRequest, KnownCapture, Source, Visit

@@ -22,7 +22,7 @@ from windrow.config import Workspace
 from windrow.errors import ArchiveError, UsageError
 from windrow.formats.text import counted
 from windrow.ledger import Ledger
-from windrow.ledger.captures import CapturedRow
+from windrow.ledger.rows import CapturedRow
 from windrow.model import KeptResponse
 
 _PAGE = 64
