@@ -42,8 +42,7 @@ from windrow.collections.papers.adapter.papers import FailedCapture
 from windrow.collections.papers.columns import BYTES, ENCODINGS, INT64, JSON, TEXT
 from windrow.engine.check import Fault
 from windrow.engine.takedown import TakedownResult
-from windrow.ledger.requests import Followed
-from windrow.ledger.rows import CapturedRow
+from windrow.ledger.rows import CapturedRow, Followed
 from windrow.ledger.takedowns import TombstoneRow
 from windrow.ledger.typed.attempts import AttemptRow
 from windrow.model import CdxLine, DiffLine, TextChange

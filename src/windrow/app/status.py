@@ -19,7 +19,8 @@ from windrow.engine.requests.origin_rules import walked
 from windrow.engine.requests.waiting import ServiceWait
 from windrow.engine.steps.unread import UnreadCount, count_unread
 from windrow.ledger import Ledger
-from windrow.ledger.sessions import RuleCount, SourceSession, is_dead
+from windrow.ledger.sessions import RuleCount, is_dead
+from windrow.ledger.typed.sessions import SourceSession
 from windrow.model import Site, Source
 
 HELD = "held"

@@ -13,7 +13,8 @@ from windrow.app.crawled import OutcomeCount, Visits, attempts, frontiers, visit
 from windrow.ledger import Ledger
 from windrow.ledger.items import MoveCount
 from windrow.ledger.listings import RefusalCount
-from windrow.ledger.sessions import RuleCount, TaskRow
+from windrow.ledger.sessions import RuleCount
+from windrow.ledger.typed.sessions import TaskRow
 from windrow.reasons import Reason
 
 Phases = Mapping[str, tuple[str, ...]]

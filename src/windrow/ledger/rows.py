@@ -7,7 +7,8 @@ from datetime import datetime
 from typing import Any, NamedTuple
 
 from windrow.clock import parse
-from windrow.model import ArchivePlace, Attachment, CdxLine, HttpRequest, KeptResponse, Recorded, Visit
+from windrow.contract import Offering
+from windrow.model import ArchivePlace, Attachment, CdxLine, Finding, HttpRequest, KeptResponse, Level, Recorded, Visit
 from windrow.reasons import Reason
 
 
@@ -119,3 +120,50 @@ class ItemKey(NamedTuple):
 
     item: int
     key: str
+
+
+class Followed(NamedTuple):
+    """What an answer led to: how many requests and offers, how many of these were not known; `ending` says why none.
+
+    `seconds` is how long reading it for that took.
+    """
+
+    visit: int
+    requests: int
+    offers: int
+    fresh: int
+    reason: Reason | None
+    ending: str
+    findings: str
+    seconds: float = 0.0
+
+    def told(self) -> list[Finding]:
+        """Return its findings."""
+        return [Finding(kind, message, Level(level)) for kind, message, level in json.loads(self.findings)]
+
+
+def offering(row: tuple[Any, ...]) -> Offering:
+    """Make it of name, place and address; a length of -1 is the whole answer."""
+    name, offset, length, url = row
+    return Offering(name, () if length < 0 else (offset, length), url)
+
+
+class SessionRow(NamedTuple):
+    """One run: `number` is what people call it; `last` its last fact, so far where it has not ended.
+
+    `outcome` is its exit code.
+    """
+
+    seq: int
+    number: int
+    began: datetime
+    holder: str
+    command: str
+    ended: datetime | None
+    outcome: int | None
+    last: int
+
+    @property
+    def span(self) -> tuple[int, int]:
+        """The numbers of its first and its last fact."""
+        return self.seq, self.last

@@ -25,7 +25,8 @@ from windrow.engine.requests.answers import (
 from windrow.engine.run import HarvestRun
 from windrow.engine.steps.unread import FOLLOWING_PHASE, UnreadVisits
 from windrow.ledger import LedgerWriter
-from windrow.ledger.requests import Followed, WholeListingRow
+from windrow.ledger.rows import Followed
+from windrow.ledger.typed.requests import WholeListingRow
 from windrow.ledger.typed.unread import UnreadDocument
 from windrow.model import ArchivePlace, Finding, FoundUrl, Reading, Recorded, Source, Visit
 from windrow.reasons import OWN_FAULTS, Reason

@@ -237,7 +237,7 @@ class Settling:
         )  # fmt: skip
         head = kept.place if kept and kept.revisit else None
         queries = self._run.ledger.requests if self._run.collection.takes_answers else None
-        offers = queries.offers(one.seq) if queries else ()
+        offers = tuple(queries.offers(one.seq)) if queries else ()
         request = request_of(one.visit.url, queries.asked(one.seq)) if queries else None
         source = self._sources.get(one.source)
         return Job(

@@ -7,7 +7,7 @@ from datetime import datetime
 from windrow.contract import Unlisted, WholeListing
 from windrow.engine.run import ValueStore, VersionStore
 from windrow.ledger import Ledger
-from windrow.ledger.requests import WholeListingRow
+from windrow.ledger.typed.requests import WholeListingRow
 from windrow.model import Source
 
 LISTINGS = 99

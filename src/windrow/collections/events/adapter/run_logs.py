@@ -19,7 +19,7 @@ from windrow.engine.requests.answers import body_of
 from windrow.errors import ArchiveError, StepError
 from windrow.formats.url import parts
 from windrow.ledger import Ledger
-from windrow.ledger.sessions import TaskRow
+from windrow.ledger.typed.sessions import TaskRow
 from windrow.model import KeptResponse, Limits, Recorded, Source, Visit
 from windrow.reasons import Reason
 from windrow.stores.records import RecordStore, Skipped

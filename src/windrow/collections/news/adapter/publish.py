@@ -29,7 +29,7 @@ from windrow.engine.run import Derived
 from windrow.errors import DiskFull, StoreError
 from windrow.formats.text import counted
 from windrow.ledger import Ledger
-from windrow.ledger.requests import Followed
+from windrow.ledger.rows import Followed
 from windrow.model import Limits, Recorded
 from windrow.reasons import Reason
 from windrow.stores.late_visits import LateVisitStore

@@ -16,7 +16,7 @@ from windrow.collections.news.feed import reply
 from windrow.engine.requests.answers import body_of
 from windrow.errors import ArchiveError, StepError
 from windrow.formats.url import parts
-from windrow.ledger.requests import Followed
+from windrow.ledger.rows import Followed
 from windrow.model import ArchivePlace, KeptResponse, Recorded
 from windrow.reasons import Reason
 
