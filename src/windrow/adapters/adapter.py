@@ -1,7 +1,7 @@
 """What joins a collection with a workspace: its configuration, stores and books. Loaded when it is used.
 
 A collection names its adapter as `module:name`; a module or an object with these functions will do. What is below
-`Adapter` each must have; the capabilities after it are optional, and every verb asks for its own (`capable`).
+`Adapter` each must have; the capabilities after it are optional, and a verb asks for its own (`capable`).
 """
 
 from __future__ import annotations
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from windrow.engine.requests.waiting import ServiceWait
     from windrow.engine.run import Harvest
     from windrow.engine.session import SessionSettings
+    from windrow.engine.takedown import TakedownTarget
     from windrow.ledger import Ledger
     from windrow.model import Source
 
@@ -293,16 +294,12 @@ class TellsOutcomes(Protocol):
         ...
 
 
-class Holds(Protocol):
-    """What a collection answers whose things are other than the files or pages at its addresses."""
+class HoldsRecords(Protocol):
+    """Makes records of what is at its addresses, some only when services answered."""
 
     def holdings(self, workspace: Workspace) -> Mapping[str, int]:
-        """Count the things of each source that are there now."""
+        """Count the records of each source that are there now."""
         ...
-
-
-class TellsWaits(Protocol):
-    """What a collection answers whose documents may wait for answers of services."""
 
     def waits(self, workspace: Workspace, ledger: Ledger) -> ServiceWait | None:
         """Return how many wait for which service, since when and why; None where none does."""
@@ -374,6 +371,14 @@ class Searches(Protocol):
         ...
 
 
+class ChecksTree(Protocol):
+    """Can judge a folder of files by the standard of its collection."""
+
+    def check_tree(self, folder: Path) -> Iterator[Fault | int]:
+        """Yield faults, and the bytes of each file."""
+        ...
+
+
 class Forgets(Protocol):
     """Can take down what it holds, so that nothing stays but a tombstone."""
 
@@ -381,14 +386,14 @@ class Forgets(Protocol):
         """Count what would be taken down; UsageError names what is not known."""
         ...
 
-    def takedown_targets(self, workspace: Workspace, ledger: Ledger, names: Sequence[str]) -> list[Any]:
-        """Return what names mean, as `windrow.engine.takedown.TakedownTarget`s; UsageError names what is not known.
+    def takedown_targets(self, workspace: Workspace, ledger: Ledger, names: Sequence[str]) -> list[TakedownTarget]:
+        """Return what names mean; UsageError names what is not known.
 
         Without names too, a store in a place that is not windrow's is refused with ConfigError.
         """
         ...
 
-    def remove_taken_down(self, workspace: Workspace, target: Any, visits: Sequence[int]) -> int:
+    def remove_taken_down(self, workspace: Workspace, target: TakedownTarget, visits: Sequence[int]) -> int:
         """Remove from the stores what visits told of a target, whichever collection it is of; return how much.
 
         It may be asked again for what is gone.

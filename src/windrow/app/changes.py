@@ -13,7 +13,18 @@ from html import escape
 from itertools import islice
 from uuid import NAMESPACE_URL, uuid5
 
-from windrow.adapters.adapter import CHANGED, GONE, NEW, Compared, SourceChange, Window, harvested_collections
+from windrow.adapters.adapter import (
+    CHANGED,
+    GONE,
+    NEW,
+    Compared,
+    Compares,
+    SourceChange,
+    TellsChanges,
+    TellsOutcomes,
+    Window,
+    harvested_collections,
+)
 from windrow.app.summary import WhatWasRead
 from windrow.config import Workspace
 from windrow.contract.registry import capable, collection, installed
@@ -45,7 +56,7 @@ def changes(
 
 
 def _answers(name: str, workspace: Workspace, ledger: Ledger, window: Window) -> Iterator[SourceChange]:
-    if able := capable("changes", {name}):
+    if able := capable(TellsChanges, {name}):
         yield from able[name].changes(workspace, ledger, window)
     elif walked(collection(name)) is None:
         yield from of_listings(ledger, name, window)
@@ -57,20 +68,19 @@ def was_read(workspace: Workspace, ledger: Ledger) -> WhatWasRead:
 
     def visited(facts: tuple[int, int]) -> Mapping[str, Counter[str]]:
         found: dict[str, Counter[str]] = {}
-        for one in capable("content_of_visits", used).values():
+        for one in capable(TellsChanges, used).values():
             found |= one.content_of_visits(workspace, ledger, facts) or {}
         return found
 
     def written(facts: tuple[int, int]) -> Mapping[str, Counter[str]]:
         found: dict[str, Counter[str]] = {}
-        for one in capable("content", used).values():
+        for one in capable(TellsChanges, used).values():
             found |= one.content(workspace, ledger, facts)
         return found
 
     def outcomes(name: str, facts: tuple[int, int], visited: Counter[str]) -> Counter[str]:
-        able = capable("outcomes", {name})
-        found: Counter[str] = able[name].outcomes(workspace, ledger, facts, visited) if able else visited
-        return found
+        able = capable(TellsOutcomes, {name})
+        return able[name].outcomes(workspace, ledger, facts, visited) if able else visited
 
     return WhatWasRead(visited, written, outcomes)
 
@@ -108,13 +118,11 @@ def _bytes(size: int | None) -> str:
 def compare(workspace: Workspace, name: str, since: str, until: str, *, context: int) -> Compared:
     """Compare two versions of what is named; the first collection that knows it answers."""
     last: WindrowError = UsageError("no collection of this workspace compares versions", hint="windrow status")
-    for one in capable("compare", harvested_collections(workspace)).values():
+    for one in capable(Compares, harvested_collections(workspace)).values():
         try:
-            found: Compared = one.compare(workspace, name, since, until, context=context)
+            return one.compare(workspace, name, since, until, context=context)
         except WindrowError as error:
             last = error
-        else:
-            return found
     raise last
 
 

@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TypeVar
 
-from windrow.adapters.adapter import TakedownEstimate, harvested_collections
+from windrow.adapters.adapter import ChecksTree, Forgets, TakedownEstimate, harvested_collections
 from windrow.app.status import holder
 from windrow.config import Workspace
 from windrow.contract import registry
@@ -59,7 +59,7 @@ def check_tree(what: Sequence[str]) -> Iterator[Fault | int]:
 
     `what` is the folder, or a collection and the folder; a collection that has but one such tree need not be named.
     """
-    able = registry.capable("check_tree")
+    able = registry.capable(ChecksTree)
     name, folder = (what[0], what[-1]) if len(what) > 1 else ("", what[0])
     if not name and folder in able:
         raise UsageError(f"name the folder that is to be judged: windrow check {folder} FOLDER")
@@ -84,7 +84,7 @@ def take_down(
     setup: SessionSettings,
     names: Sequence[str],
     reason: str = "",
-    adapters: Mapping[str, Any] | None = None,
+    adapters: Mapping[str, Forgets] | None = None,
 ) -> list[TakedownResult]:
     """Take down what is named, and what an earlier run left undone; return what was removed, target by target.
 
@@ -104,7 +104,7 @@ def take_down(
 
 
 def let_again(
-    workspace: Workspace, setup: SessionSettings, names: Sequence[str], adapters: Mapping[str, Any] | None = None
+    workspace: Workspace, setup: SessionSettings, names: Sequence[str], adapters: Mapping[str, Forgets] | None = None
 ) -> int:
     """Let what was taken down be asked for again by the next run; return how many tombstones that lifts."""
     with Session(setup, "forget --lift") as session:
@@ -112,20 +112,22 @@ def let_again(
         return lift(session, _targets(workspace, session.ledger, names, made))
 
 
-def _able(workspace: Workspace, ledger: Ledger) -> Mapping[str, Any]:
+def _able(workspace: Workspace, ledger: Ledger) -> Mapping[str, Forgets]:
     """Return the adapters of the workspace's collections that can take something down."""
-    return capable("takedown_targets", harvested_collections(workspace, ledger))
+    return capable(Forgets, harvested_collections(workspace, ledger))
 
 
 def _targets(
-    workspace: Workspace, ledger: Ledger, names: Sequence[str], adapters: Mapping[str, Any]
+    workspace: Workspace, ledger: Ledger, names: Sequence[str], adapters: Mapping[str, Forgets]
 ) -> list[TakedownTarget]:
     """Return what names mean to the collections; an address that several know is one target."""
     found = _each(adapters, names, lambda one, some: one.takedown_targets(workspace, ledger, some))
     return [*{one[1:3]: one for one in reversed(found)}.values()][::-1]
 
 
-def _each(adapters: Mapping[str, Any], names: Sequence[str], act: Callable[[Any, Sequence[str]], list[T]]) -> list[T]:
+def _each(
+    adapters: Mapping[str, Forgets], names: Sequence[str], act: Callable[[Forgets, Sequence[str]], list[T]]
+) -> list[T]:
     """Have every collection act on the names that it knows; UsageError for a name that none knows."""
     done: list[T] = []
     for name in names:

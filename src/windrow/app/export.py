@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Container
 from typing import TextIO
 
-from windrow.adapters.adapter import Export, harvested_collections
+from windrow.adapters.adapter import Export, Exports, harvested_collections
 from windrow.config import Workspace
 from windrow.contract.registry import capable
 from windrow.engine.check import lines
@@ -35,7 +35,7 @@ def captures(workspace: Workspace, form: str, out: TextIO) -> int:
 def forms(among: Container[str] | None = None) -> dict[str, Export]:
     """Return all that can be exported, or what some collections can, by its name."""
     found = {"captures": Export("captures", ("cdxj",), "an index of the archive", captures)}
-    return found | {one.what: one for made in capable("EXPORTS", among).values() for one in made.EXPORTS}
+    return found | {one.what: one for made in capable(Exports, among).values() for one in made.EXPORTS}
 
 
 def export(workspace: Workspace, what: str, form: str, out: TextIO) -> tuple[int, str]:

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+from windrow.adapters.adapter import Foresees
 from windrow.app.summary import phase_name
 from windrow.config import Workspace
 from windrow.contract import Listing, registry
@@ -119,7 +120,7 @@ def is_number(what: str) -> bool:
 def clue(workspace: Workspace, what: str) -> str:
     """Say what would become of a file of this name, by running the rules on it; empty if nothing can be told."""
     kinds = {source.collection for source in workspace.sources} or None
-    told = (one.clue(workspace, what) for one in capable("clue", kinds).values())
+    told = (one.clue(workspace, what) for one in capable(Foresees, kinds).values())
     return next(filter(None, told), "")
 
 

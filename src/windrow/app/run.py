@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 from zipfile import is_zipfile
 
+from windrow.adapters.adapter import Adopts, ImportsWarc
 from windrow.app.changes import MOST, of_session, was_read
 from windrow.app.schedule import PhaseSpan, again, in_order, refuse_without_fetching, span
 from windrow.app.summary import SessionSummary, summarise
@@ -70,7 +71,7 @@ _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
 
 def importer() -> str:
     """Return the collection that reads WARC files of other makers."""
-    return next(iter(capable("IMPORTS_WARC")), "")
+    return next(iter(capable(ImportsWarc)), "")
 
 
 def named_warc_files(workspace: Workspace, names: Sequence[str], source: str = "") -> tuple[WarcFile, ...]:
@@ -213,7 +214,7 @@ def chosen_sources(config: Workspace, names: Sequence[str] = ()) -> dict[str, fr
     sources = {source.name: source.collection for source in config.sources}
     unknown = [name for name in names if name not in sources and name not in known_names()]
     if unknown and Path(unknown[0]).is_dir():
-        for one in capable("adopt").values():
+        for one in capable(Adopts).values():
             raise UsageError(
                 f"{unknown[0]!r} is a folder and no source; the documents in it can be adopted",
                 hint=f"windrow run --from {one.ADOPTED_AT} {unknown[0]}",
@@ -245,7 +246,7 @@ def adopted(config: Workspace, names: Sequence[str], first: str) -> tuple[Worksp
     """Make a folder of documents that are held already a source of this run; return what to harvest, from where."""
     known = {*known_names(), *(source.name for source in config.sources)}
     folders = [name for name in names if name not in known and Path(name).is_dir()]
-    makers = [one for one in capable("adopt").values() if first == one.ADOPTED_AT] if folders and first else []
+    makers = [one for one in capable(Adopts).values() if first == one.ADOPTED_AT] if folders and first else []
     if not makers:
         return config, names, first
     if len(names) > 1:

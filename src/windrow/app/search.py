@@ -6,7 +6,7 @@ from collections.abc import Collection as Names
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from windrow.adapters.adapter import SearchAnswer, SearchResult, harvested_collections
+from windrow.adapters.adapter import SearchAnswer, Searches, SearchResult, harvested_collections
 from windrow.clock import now
 from windrow.config import Workspace
 from windrow.contract.registry import capable, names
@@ -44,10 +44,10 @@ def search(
     wrong: list[WindrowError] = []
     harvested = among or harvested_collections(workspace)
     used = harvested or names()
-    chosen = capable("search", used)
+    chosen = capable(Searches, used)
     if unknown := sorted(set(among) - set(chosen)):
         raise UsageError(
-            f"there is no collection {unknown[0]!r} that can be searched; there is: {', '.join(capable('search'))}",
+            f"there is no collection {unknown[0]!r} that can be searched; there is: {', '.join(capable(Searches))}",
             hint="windrow search --help",
         )
     alone = len(chosen) == 1

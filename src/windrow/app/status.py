@@ -8,6 +8,7 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import NamedTuple
 
+from windrow.adapters.adapter import HoldsRecords
 from windrow.app.changes import was_read
 from windrow.app.crawled import Frontier, frontiers, visits
 from windrow.app.summary import Phases, ReasonCount, SessionSummary, SourceCount, count_reasons, phase_name, summarise
@@ -130,7 +131,7 @@ def _resting(workspace: Workspace, ledger: Ledger) -> tuple[RestingItem, ...]:
 
 
 def _waits(workspace: Workspace, ledger: Ledger) -> tuple[ServiceWait, ...]:
-    found = capable("waits", {source.collection for source in workspace.sources}).values()
+    found = capable(HoldsRecords, {source.collection for source in workspace.sources}).values()
     return tuple(wait for one in found if (wait := one.waits(workspace, ledger)))
 
 
@@ -165,7 +166,7 @@ def _sources(
 ) -> tuple[SourceState, ...]:
     offered = ledger.listings.count()
     missed = ledger.captures.failed_by_source()
-    holding = capable("holdings", {source.collection for source in workspace.sources})
+    holding = capable(HoldsRecords, {source.collection for source in workspace.sources})
     held = {name: one.holdings(workspace) for name, one in holding.items()}
     failing = ledger.listings.count_failing()
     walked = frontiers(ledger)

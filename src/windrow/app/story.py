@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from datetime import datetime
 from typing import NamedTuple
 
-from windrow.adapters.adapter import Explanation, harvested_collections
+from windrow.adapters.adapter import Explains, Explanation, harvested_collections
 from windrow.app.changes import was_read
 from windrow.app.question import Meaning, Question, clue, is_number
 from windrow.app.summary import SessionSummary, phase_name, summarise
@@ -119,7 +119,7 @@ def _found(workspace: Workspace, ledger: Ledger, question: Question, what: str) 
 
 def _elsewhere(workspace: Workspace, ledger: Ledger, question: Question, what: str) -> StoryAnswer:
     """Tell of what is no item: a page or site, a refused name, a source, an owner."""
-    able = capable("explain", harvested_collections(workspace, ledger))
+    able = capable(Explains, harvested_collections(workspace, ledger))
     told = (one.explain(workspace, ledger, what) for one in able.values())
     explained = tuple(one for one in told if one is not None)
     source = workspace.source(what)

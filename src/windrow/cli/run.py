@@ -63,9 +63,10 @@ class RunCommand(DeclaredOptions):
     def format_help_text(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the help, then what may be adopted."""
         super().format_help_text(ctx, formatter)
+        from windrow.adapters.adapter import Adopts  # noqa: PLC0415
         from windrow.contract.registry import capable  # noqa: PLC0415
 
-        for one in capable("adopt").values():
+        for one in capable(Adopts).values():
             told = f"With --from {one.ADOPTED_AT}, NAME may be {one.ADOPTS}: they are adopted, as if just fetched."
             formatter.write_paragraph()
             with formatter.indentation():

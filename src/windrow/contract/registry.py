@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Container
 from functools import cache
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from windrow.contract import Collection
 from windrow.errors import ConfigError, UsageError
@@ -14,6 +14,9 @@ if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
 
 GROUP = "windrow.collections"
+
+Capability = TypeVar("Capability")
+"""A protocol of what some adapters can do besides, such as `windrow.adapters.adapter.Searches`."""
 
 
 @cache
@@ -84,13 +87,14 @@ def phases() -> dict[str, tuple[str, ...]]:
     return {name: found.phases for name, found in installed().items()}
 
 
-def capable(verb: str, among: Container[str] | None = None) -> dict[str, Any]:
-    """Return the adapters that can do what an optional verb asks, by the name of their collection.
+def capable(capability: type[Capability], among: Container[str] | None = None) -> dict[str, Capability]:
+    """Return the adapters that have all that a capability names, by the name of their collection.
 
     `among` are the collections that are looked at: the adapters of others are not loaded, and one of these that cannot
     be is a ConfigError. Without it all are looked at that can be loaded, since what a workspace does not use is no
     reason to refuse a verb.
     """
+    members = {name for name in (*vars(capability), *capability.__annotations__) if not name.startswith("_")}
     found = {}
     for name in installed():
         if among is not None and name not in among:
@@ -101,15 +105,10 @@ def capable(verb: str, among: Container[str] | None = None) -> dict[str, Any]:
             if among is not None:
                 raise
             continue
-        if can(made, verb):
+        declared = getattr(made, "capabilities", None)  # of one whose parts are not loaded yet
+        if all(hasattr(made, member) if declared is None else member in declared for member in members):
             found[name] = made
     return found
-
-
-def can(made: Any, verb: str) -> bool:
-    """Tell whether an adapter can do what an optional verb asks; nothing of it is loaded."""
-    declared = getattr(made, "capabilities", None)
-    return hasattr(made, verb) if declared is None else verb in declared
 
 
 def adapter(name: str) -> Any:
