@@ -64,7 +64,7 @@ class LineBlock(NamedTuple):
     legend: Layout | None
 
 
-def read_blocks(path: Path, after: int = 0, size: int = _BLOCK) -> Iterator[LineBlock]:
+def read_blocks(path: Path, after: int = 0) -> Iterator[LineBlock]:
     """Yield the lines of a CDX or CDXJ file, plain or gzip, some thousand at a time, from the line after `after` on.
 
     What is longer than a line may be is cut. Raises `ArchiveError` where the file cannot be read or inflated further.
@@ -76,7 +76,7 @@ def read_blocks(path: Path, after: int = 0, size: int = _BLOCK) -> Iterator[Line
         for line in _lines(path):
             lines.append(line)
             held += len(line) + 1
-            if held < size:
+            if held < _BLOCK:
                 continue
             yield from _block(number, lines, legend, after)
             legend = _last_legend(lines, legend)

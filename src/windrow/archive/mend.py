@@ -21,13 +21,17 @@ _OURS = re.compile(r"windrow-[0-9]+-[0-9]+-[0-9]{5}\.warc(?:\.gz)?|large-.+\.war
 """The names of the WARC files that a session writes."""
 
 
+_PATIENCE = 30.0
+"""Seconds that the processes of another run are given to end."""
+
+
 @contextmanager
-def alone(folder: Path, patience: float = 30.0) -> Iterator[None]:
+def alone(folder: Path) -> Iterator[None]:
     """Wait until no process writes to the archive any more: a killed run's fetchers take a moment to end."""
     folder.mkdir(parents=True, exist_ok=True)
     lock = os.open(folder / LOCK, os.O_RDWR | os.O_CREAT, 0o644)
     try:
-        until = monotonic() + patience
+        until = monotonic() + _PATIENCE
         while True:
             try:
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)

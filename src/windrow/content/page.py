@@ -95,9 +95,9 @@ class Choice(NamedTuple):
         return [fate is kept or fate is marked for fate in self.fates]
 
 
-def main_content(outline: Outline, hint: PageHint | None = None, *, captions: bool = False) -> list[bool]:
+def main_content(outline: Outline, hint: PageHint | None = None) -> list[bool]:
     """Say of each block whether it belongs to the main content."""
-    return choose(outline, hint, captions=captions).taken()
+    return choose(outline, hint).taken()
 
 
 def choose(outline: Outline, hint: PageHint | None = None, *, captions: bool = False) -> Choice:

@@ -51,7 +51,7 @@ def _mother(seed: int, number: int) -> str:
     return f"      <relatedSpecimen {_attributes(said)}/>\n"
 
 
-def experiments(centre: str, seed: int, count: int = 8, parameters: int = 12, shift: float = 0.0) -> bytes:
+def experiments(centre: str, seed: int, count: int = 8, shift: float = 0.0) -> bytes:
     """Return a document with blood counts of `count` mice (about 1.2 kB each with 12 parameters).
 
     `shift` moves every value: the same experiments, corrected.
@@ -63,7 +63,7 @@ def experiments(centre: str, seed: int, count: int = 8, parameters: int = 12, sh
         rows.append(f'    <experiment experimentID="E{seed:04}-{number:03}" dateOfExperiment="{day}">')
         rows.append(f"      <specimenID>{specimen_id(seed, number)}</specimenID>")
         rows.append('      <procedure procedureID="IMPC_HEM_001">')
-        for parameter in range(1, parameters + 1):
+        for parameter in range(1, 13):
             value = round(dice.uniform(1, 60) + shift, 2)
             rows.append(f'        <simpleParameter parameterID="IMPC_HEM_{parameter:03}_001" unit="g/dl">')
             rows.append(f"          <value>{value}</value>\n        </simpleParameter>")

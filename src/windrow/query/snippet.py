@@ -39,7 +39,7 @@ def pattern(sought: Iterable[Word | Phrase]) -> re.Pattern[str] | None:
     return re.compile("|".join(dict.fromkeys(some))) if some else None
 
 
-def snippet(text: str, find: re.Pattern[str] | None, *, length: int = LENGTH) -> tuple[Piece, ...]:
+def snippet(text: str, find: re.Pattern[str] | None) -> tuple[Piece, ...]:
     """Return the stretch of a text with the most different hits, or its beginning.
 
     >>> snippet("Tea is a drink.", pattern([Word("tea")]))
@@ -47,10 +47,10 @@ def snippet(text: str, find: re.Pattern[str] | None, *, length: int = LENGTH) ->
     """
     clean = composed(text)
     spans = hits(clean, find)
-    start = _start(clean, spans, length)
-    end = min(len(clean), start + length)
+    start = _start(clean, spans)
+    end = min(len(clean), start + LENGTH)
     if end < len(clean):
-        space = clean.rfind(" ", start + length // 2, end)
+        space = clean.rfind(" ", start + LENGTH // 2, end)
         end = space if space > start else end
     return _pieces(clean, spans, start, end)
 
@@ -73,11 +73,11 @@ def hits(text: str, find: re.Pattern[str] | None) -> list[tuple[int, int, str]]:
     return found
 
 
-def _start(text: str, spans: Sequence[tuple[int, int, str]], length: int) -> int:
+def _start(text: str, spans: Sequence[tuple[int, int, str]]) -> int:
     """Return where the best stretch begins: at a hit, some characters before, at a word's beginning."""
     best, most = 0, 0
     for index, (start, _, _) in enumerate(spans):
-        within = {what for begin, end, what in spans[index : index + 40] if end <= start + length - _BEFORE}
+        within = {what for begin, end, what in spans[index : index + 40] if end <= start + LENGTH - _BEFORE}
         if len(within) > most:
             best, most = start, len(within)
     if best < _BEFORE:

@@ -28,18 +28,20 @@ class _Answered(NamedTuple):
     value: Any
 
 
+_PATIENCE = 60.0
+"""Seconds that an answer of the server may take."""
+
+
 class CouchDocuments:
     """`windrow.stores.documents.DocumentStore` on a server."""
 
-    def __init__(
-        self, url: str, databases: Sequence[DocumentDatabase], secret: str = "", seconds: float = 60.0
-    ) -> None:
+    def __init__(self, url: str, databases: Sequence[DocumentDatabase], secret: str = "") -> None:
         """Talk to this server; `secret` is `user:password`. What is missing is made."""
         parts = urlsplit(url)
         if parts.scheme not in {"http", "https"} or not parts.hostname:
             raise ConfigError(f"{url!r} is no address of a CouchDB", hint="http://127.0.0.1:5984/")
         self._url = url
-        self._where, self._secure, self._seconds = (parts.hostname, parts.port), parts.scheme == "https", seconds
+        self._where, self._secure = (parts.hostname, parts.port), parts.scheme == "https"
         self._path = parts.path.rstrip("/")
         self._fields = {"Accept": "application/json", "Content-Type": "application/json"}
         if secret:
@@ -121,9 +123,9 @@ class CouchDocuments:
             host, port = self._where
             if self._secure:
                 context = ssl.create_default_context()
-                self._connection = http.client.HTTPSConnection(host, port, timeout=self._seconds, context=context)
+                self._connection = http.client.HTTPSConnection(host, port, timeout=_PATIENCE, context=context)
             else:
-                self._connection = http.client.HTTPConnection(host, port, timeout=self._seconds)
+                self._connection = http.client.HTTPConnection(host, port, timeout=_PATIENCE)
         self._connection.request(method, self._path + path, body, self._fields)
         answer = self._connection.getresponse()
         return answer.status, answer.read()

@@ -107,9 +107,7 @@ PATIENCE = 30.0
 _PAUSE = 0.2
 
 
-def empty_wal(
-    connection: sqlite3.Connection, pulse: Callable[[], object] = lambda: None, patience: float = PATIENCE
-) -> bool:
+def empty_wal(connection: sqlite3.Connection, pulse: Callable[[], object] = lambda: None) -> bool:
     """Bring the log into the database's file and cut it to nothing; False where another process prevented that.
 
     A read transaction of another process keeps the pages that it began with: SQLite then leaves the log as it is,
@@ -117,7 +115,7 @@ def empty_wal(
     """
     before = connection.execute("PRAGMA busy_timeout").fetchone()[0]
     connection.execute("PRAGMA busy_timeout = 0")
-    until = monotonic() + patience
+    until = monotonic() + PATIENCE
     try:
         while connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0]:
             if monotonic() >= until:

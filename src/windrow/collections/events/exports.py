@@ -21,13 +21,13 @@ from windrow.formats.text import json_text
 _NO_XML = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
-def atom(events: Iterable[Mapping[str, Any]], title: str = "Events") -> Iterator[str]:
+def atom(events: Iterable[Mapping[str, Any]]) -> Iterator[str]:
     """Yield an Atom feed, piece by piece."""
     pending = list(events)
     updated = max((one["changed"] for one in pending), default="1970-01-01T00:00:00Z")
     yield (
         '<?xml version="1.0" encoding="utf-8"?>\n<feed xmlns="http://www.w3.org/2005/Atom">\n'
-        f"<id>{identity(title)}</id><title>{_text(title)}</title><updated>{updated}</updated>\n"
+        f"<id>{identity('Events')}</id><title>Events</title><updated>{updated}</updated>\n"
         "<author><name>windrow</name></author><generator>windrow</generator>\n"
     )
     for one in pending:
@@ -42,7 +42,7 @@ def atom(events: Iterable[Mapping[str, Any]], title: str = "Events") -> Iterator
     yield "</feed>\n"
 
 
-def json_feed(events: Iterable[Mapping[str, Any]], title: str = "Events") -> Iterator[str]:
+def json_feed(events: Iterable[Mapping[str, Any]]) -> Iterator[str]:
     """Yield a JSON Feed."""
     items = [
         {
@@ -60,7 +60,7 @@ def json_feed(events: Iterable[Mapping[str, Any]], title: str = "Events") -> Ite
         }
         for one in events
     ]
-    told_ = {"version": "https://jsonfeed.org/version/1.1", "title": title, "items": items}
+    told_ = {"version": "https://jsonfeed.org/version/1.1", "title": "Events", "items": items}
     yield json.dumps(told_, ensure_ascii=False, indent=1) + "\n"
 
 
@@ -101,11 +101,11 @@ _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f\x85\u2028\u2029\ud800-\udfff]")
 _WIDTH = 75
 
 
-def icalendar(events: Iterable[Mapping[str, Any]], name: str = "Events") -> Iterator[str]:
+def icalendar(events: Iterable[Mapping[str, Any]]) -> Iterator[str]:
     """Yield a calendar, piece by piece."""
     yield "".join(map(_folded, (
         "BEGIN:VCALENDAR", "VERSION:2.0", "PRODID:-//windrow//events//EN", "CALSCALE:GREGORIAN", "METHOD:PUBLISH",
-        f"X-WR-CALNAME:{escaped(name)}",
+        "X-WR-CALNAME:Events",
     )))  # fmt: skip
     for one in events:
         yield "".join(map(_folded, _lines(one)))

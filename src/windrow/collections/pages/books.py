@@ -148,9 +148,9 @@ def _timed(at: datetime, rest: str) -> bytes:
     return (high << 64 | 2 << 62 | low & (1 << 62) - 1).to_bytes(16)
 
 
-def of_file(mime: Mime | None, size: int | None, mark: str, reason: str = "") -> bytes:
+def of_file(mime: Mime | None, size: int | None, mark: str) -> bytes:
     """Tell versions of a file without text apart: by type, size, and the digest of its bytes or else its ETag."""
-    return _short("file", mime.essence if mime else "", str(size), mark, reason)
+    return _short("file", mime.essence if mime else "", str(size), mark)
 
 
 def of_move(url: str, fragment: str | None) -> bytes:

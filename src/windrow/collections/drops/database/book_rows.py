@@ -193,14 +193,14 @@ _CACHED = 20_000
 T = TypeVar("T")
 
 
-def chunks(values: Iterable[T], size: int = CHUNK) -> Iterator[list[T]]:
-    """Yield lists of at most `size`.
+def chunks(values: Iterable[T]) -> Iterator[list[T]]:
+    """Yield lists of at most `CHUNK`.
 
-    >>> list(chunks("abc", 2))
-    [['a', 'b'], ['c']]
+    >>> [len(part) for part in chunks(range(2 * CHUNK + 1))] == [CHUNK, CHUNK, 1]
+    True
     """
     stream = iter(values)
-    while part := list(islice(stream, size)):
+    while part := list(islice(stream, CHUNK)):
         yield part
 
 

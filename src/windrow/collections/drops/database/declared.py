@@ -10,11 +10,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cached_property
-from typing import Protocol
 
 from windrow.collections.drops import name as names
 from windrow.collections.drops.database.book_rows import RowMaking, RowPut, Seed
 from windrow.collections.drops.phase import MEANINGS
+from windrow.collections.drops.settings import Centre
 from windrow.model import Source
 
 STATUSES = {
@@ -117,45 +117,6 @@ def seeds(created: datetime) -> Iterator[Seed]:
 _STATES = {word: number for number, word in enumerate(STATES, 1)}
 
 
-class DeclaredCentre(Protocol):
-    """A centre as the workspace declares it; an empty text says nothing."""
-
-    @property
-    def short_name(self) -> str:
-        """Return the code that its files begin with."""
-        ...
-
-    @property
-    def full_name(self) -> str:
-        """Return its name in full."""
-        ...
-
-    @property
-    def email(self) -> str:
-        """Return whom to write to."""
-        ...
-
-    @property
-    def phone(self) -> str:
-        """Return its number with country and area."""
-        ...
-
-    @property
-    def address(self) -> str:
-        """Return where it is."""
-        ...
-
-    @property
-    def imits_name(self) -> str:
-        """Return its name at iMITS."""
-        ...
-
-    @property
-    def is_active(self) -> bool:
-        """Tell whether its sources are crawled."""
-        ...
-
-
 @dataclass(frozen=True)
 class Declared:
     """The declared values that a projection needs beside the facts.
@@ -166,7 +127,7 @@ class Declared:
     """
 
     at: datetime
-    centres: tuple[DeclaredCentre, ...] = ()
+    centres: tuple[Centre, ...] = ()
     sources: tuple[Source, ...] = ()
     gone: tuple[str, ...] = ()
     closed: tuple[str, ...] = ()

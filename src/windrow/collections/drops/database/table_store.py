@@ -156,12 +156,11 @@ class TableStore:
         summary: CountTable | None = None,
         *,
         password: str | None = None,
-        durable: bool = True,
     ) -> None:
         """Describe the store; nothing is opened before the first call."""
         self._summary = summary
         self._schema = table_schema(tuple(tables), summary.keys if summary else ())
-        self._engine = connect(url, password, durable=durable)
+        self._engine = connect(url, password)
 
     def prepare(self) -> None:
         """Make the tables, indexes and views that are missing; may be killed anywhere and repeated.
