@@ -233,3 +233,15 @@ def test_what_a_killed_run_left_is_removed_by_the_next(tmp_path):
     (tmp_path / ".fetched").mkdir()
     (tmp_path / ".fetched" / "7").write_bytes(b"half")
     assert fetched(tmp_path, [line(0, 0)], "http://127.0.0.1:1/") == [Reason.BAD_LINE]
+
+
+def test_a_bucket_lies_in_the_region_that_its_source_names_unless_a_store_is_named():
+    options = {"warc_at": ["s3://papers/crawls"], "s3_region": "eu-west-3"}
+    (amazon,) = inputs(Source("library", "any", Site(""), options=options)).remote
+    assert (amazon.site.host, amazon.site.base, amazon.region) == (
+        "s3.eu-west-3.amazonaws.com", "/papers/crawls/", "eu-west-3",
+    )  # fmt: skip
+    (own,) = inputs(
+        Source("library", "any", Site(""), options=options | {"s3_endpoint": "https://store.example"})
+    ).remote
+    assert (own.site.host, own.region) == ("store.example", "eu-west-3")

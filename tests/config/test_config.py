@@ -11,8 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from windrow.app import Windrow
 from windrow.collections.drops.adapter.harvest import resources
-from windrow.collections.drops.settings import drops_of
+from windrow.collections.drops.settings import Drops
 from windrow.config import default_toml, find, load, settings, settings_of, trust
 from windrow.contract import registry
 from windrow.errors import ConfigError, NotAWorkspace
@@ -198,7 +199,7 @@ def test_states_and_inactive_centres(root: Path) -> None:
     workspace = load(root, {})
     assert [s.active for s in workspace.sources] == [False, False, True]
     assert [s.options["state"] for s in workspace.sources] == ["maintenance", "available", "available"]
-    assert drops_of(workspace.sections).centres[0].short_name == "Ucd"
+    assert workspace.section(Drops).centres[0].short_name == "Ucd"
 
 
 @pytest.mark.parametrize(
@@ -302,10 +303,17 @@ def test_a_mistyped_variable_is_refused_and_a_foreign_one_is_not(root: Path) -> 
 
 
 def test_databases(root: Path) -> None:
-    assert drops_of(load(root, {}).sections).tracker.url == f"sqlite:///{root}/tracker.sqlite"
+    assert load(root, {}).section(Drops).tracker.url == f"sqlite:///{root}/tracker.sqlite"
     told = load(root, {"WINDROW_DROPS_TRACKER": "mysql+pymysql://u@h/d", "WINDROW_DROPS_TRACKER_SECRET": "env:X"})
-    assert drops_of(told.sections).tracker.url == "mysql+pymysql://u@h/d"
-    assert drops_of(told.sections).tracker.secret == Secret("env:X")
+    assert told.section(Drops).tracker.url == "mysql+pymysql://u@h/d"
+    assert told.section(Drops).tracker.secret == Secret("env:X")
+
+
+def test_a_run_closes_warc_files_at_the_size_that_is_configured(root: Path) -> None:
+    with (root / "windrow.toml").open("a") as file:
+        file.write('\n[archive]\nfolder = "kept"\nrotation = "2 KiB"\n')
+    setup = Windrow(root).setup
+    assert (setup.archive, setup.rotate) == (root / "kept", 2048)
 
 
 def test_limits_default_to_the_models_own(root: Path) -> None:

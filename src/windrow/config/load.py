@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import fields, replace
+from dataclasses import replace
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -18,7 +18,16 @@ from windrow.contract.registry import trouble
 from windrow.errors import ConfigError
 from windrow.model import Allowed, Limits, Site, Source
 from windrow.politeness.guard import read_allowed
-from windrow.settings.configuration import Given, Layers, SourceTable, Surroundings, flatten, settle, unknown_names
+from windrow.settings.configuration import (
+    Given,
+    Layers,
+    SourceTable,
+    Surroundings,
+    filled,
+    flatten,
+    settle,
+    unknown_names,
+)
 from windrow.settings.setting import SOURCE, WORKSPACE, Setting, Value, is_name, variable
 
 Known = Mapping[str, Mapping[str, Setting]]
@@ -163,10 +172,9 @@ def load(
     refuse_overlaps(root, written, values, ())
     rows = {name: _rows(given.get(name, ([], MAIN))[0], name, known_, root) for name, known_ in arrays.items()}
     sections = {
-        name: made.configuration.section(
-            Given(root, MAIN, values, {each: rows[each] for each in made.configuration.tables})
-        )
+        name: section(Given(root, MAIN, values, {each: rows[each] for each in made.configuration.tables}))
         for name, made in known.items()
+        if (section := made.configuration.section)
     }
     agent = values["agent"].value or _agent(values["contact"].value)
     keys = pinned(files.keys)
@@ -184,9 +192,9 @@ def load(
         contact=values["contact"].value,
         agent=agent,
         ledger=values["ledger.path"].value,
-        archive=Archive(values["archive.folder"].value, values["archive.rotation"].value),
-        limits=Limits(**{field.name: values[f"limits.{field.name}"].value for field in fields(Limits)}),
-        run=RunSettings(*(values[f"run.{name}"].value for name in ("fetchers", "readers", "every", "notify"))),
+        archive=filled(Archive, values, "archive"),
+        limits=filled(Limits, values, "limits"),
+        run=filled(RunSettings, values, "run"),
         sections=sections,
         sources=tuple(source for source, _ in built),
         values=(*everything, *of_sources_values),

@@ -12,6 +12,7 @@ from typing import Any, BinaryIO, NamedTuple
 
 from windrow.errors import ConfigError, NotAWorkspace
 from windrow.model import Limits, Secret, Source
+from windrow.settings.configuration import Section
 from windrow.settings.setting import Value
 
 
@@ -45,7 +46,7 @@ class Workspace:
     archive: Archive
     limits: Limits
     run: RunSettings
-    sections: Mapping[str, Any]  # what each collection is told, by its name
+    sections: Mapping[str, Any]  # what a collection is told, by its name, where it makes a type of that
     sources: tuple[Source, ...]
     values: tuple[Value, ...]  # every setting, in the order of the reference
 
@@ -56,6 +57,10 @@ class Workspace:
     def of(self, collection: str) -> tuple[Source, ...]:
         """Return the sources of a collection."""
         return tuple(source for source in self.sources if source.collection == collection)
+
+    def section(self, kind: type[Section]) -> Section:
+        """Return what a collection is told, by the type of that."""
+        return next(section for section in self.sections.values() if isinstance(section, kind))
 
     def told(self, collection: str, section: Any) -> Workspace:
         """Return this configuration with another section for a collection."""

@@ -4,16 +4,21 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from windrow.errors import ConfigError
 from windrow.model import Credential, Secret, Site, Source
 from windrow.reasons import Reason
 from windrow.settings.kinds import place
 from windrow.settings.setting import PREFIX, Setting, Value, variable
+
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
+
+Section = TypeVar("Section", bound="DataclassInstance")
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,9 +61,10 @@ class Surroundings(NamedTuple):
     section: Any = None
 
 
-def no_section(given: Given) -> Mapping[str, Any]:
-    """Return the values as they are, by name: enough for a collection that needs no type of its own."""
-    return {name: value.value for name, value in given.values.items()}
+def filled(kind: type[Section], values: Mapping[str, Value], table: str, **made: Any) -> Section:
+    """Make a dataclass whose fields are called like the settings of a table, but for those that are in `made`."""
+    names = [field.name for field in fields(kind) if field.name not in made]
+    return kind(**{name: values[f"{table}.{name}"].value for name in names}, **made)
 
 
 def source_at_url(table: SourceTable, values: Mapping[str, Value], around: Surroundings) -> Source:
@@ -170,7 +176,8 @@ class Configuration:
 
     Names of `settings` are dotted and begin with the collection's name; those of `source` stand beside the ones that
     all sources have; `services` are those that steps may ask. `tables` are arrays of tables such as [[NAME.thing]].
-    `section` makes of the values what the adapter is given, `build` a source of its table; both raise ConfigError.
+    `section` makes of the values what the adapter finds by `Workspace.section`, most often by `filled`, and `build` a
+    source of its table; both raise ConfigError.
     `template` stands in a new windrow.toml. `examples` are whole command lines, such as `windrow run NAME --every 6h`:
     the help of `new source`, `run`, `try`, `why` and `export` shows those of its own.
     """
@@ -178,7 +185,7 @@ class Configuration:
     settings: tuple[Setting, ...] = ()
     source: tuple[Setting, ...] = ()
     tables: Mapping[str, tuple[Setting, ...]] = field(default_factory=dict)
-    section: Callable[[Given], Any] = no_section
+    section: Callable[[Given], Any] | None = None
     build: Callable[[SourceTable, Mapping[str, Value], Surroundings], Source] = source_at_url
     template: str = ""
     services: tuple[Service, ...] = ()

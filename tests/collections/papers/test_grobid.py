@@ -359,3 +359,11 @@ def test_a_pdf_without_its_extra_says_the_command_and_is_counted_as_unread(monke
     (found,) = extract(task)
     assert is_declined(found.value)
     assert found.value["text"]["status"]["reason"] == "reading PDF needs the extra 'pdf': pip install 'windrow[pdf]'"
+
+
+@pytest.mark.parametrize("coordinates", ["True", "False"])
+def test_places_on_pages_are_asked_for_only_where_they_are_wanted(coordinates):
+    options = {"grobid": "http://g/", "coordinates": coordinates}
+    task = Task(Item(1, "papers", "visit", "http://x/"), io.BytesIO(pdf("Somewhere on a page")), Limits(), {}, options)
+    (ask,) = [one for one in extract(task) if isinstance(one, Ask)]
+    assert ("teiCoordinates" in {field.name for field in ask.form}) == (coordinates == "True")

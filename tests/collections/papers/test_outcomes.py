@@ -18,6 +18,7 @@ from tests.collections.papers.test_grobid import TEI, XML
 from tests.collections.papers.test_harvest import exported
 from tests.requests.workshop import Server
 from windrow.collections.papers.adapter import ADAPTER
+from windrow.collections.papers.adapter.rows import places
 from windrow.collections.papers.columns import decoded
 from windrow.engine.crawl import crawling
 from windrow.engine.progress import Progress
@@ -260,3 +261,9 @@ def test_a_line_that_lies_about_a_record_hides_no_honest_one_for_the_same_place(
     assert [*made.rows()] == [f"sha1:{sha1(good)}"]
     made.run()
     assert [*made.rows()] == [f"sha1:{sha1(good)}"]
+
+
+def test_the_table_has_its_version_and_environment_in_its_name(tmp_path):
+    workspace = library(tmp_path, 'table_version = "7"\ntable_env = "qa"').workspace()
+    values = {one.name.removeprefix("papers."): one.value for one in workspace.values}
+    assert places(workspace, tmp_path / "papers.db", values, ()).name == "wbgrp-journal-extract-7-qa"

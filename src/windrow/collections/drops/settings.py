@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any
 
 from windrow.errors import ConfigError
 from windrow.model import Allowed, Site, Source
@@ -16,6 +15,7 @@ from windrow.settings.configuration import (
     Given,
     SourceTable,
     Surroundings,
+    filled,
     source_at_url,
 )
 from windrow.settings.kinds import DATABASE, DURATION, OPTIONAL, PATTERN, SECRET, SIZE, SWITCH, TEXT, TEXTS, count
@@ -157,30 +157,18 @@ def source(table: SourceTable, values: Mapping[str, Value], around: Surroundings
 
 def drops(given: Given) -> Drops:
     """Gather what [drops] and its centres say."""
-
-    def of(name: str) -> Any:
-        return given.values[f"drops.{name}"].value
-
+    databases = {
+        name: DatabaseAddress(*(given.values[f"drops.{each}"].value for each in (name, f"{name}_secret")))
+        for name in ("tracker", "store")
+    }
     schemas = {kind: _file(given, f"drops.schemas.{kind}") or path for kind, path in SHIPPED.items()}
     lists = {
         name.rpartition(".")[2]: path
         for name in given.values
         if name.startswith("drops.lists.") and (path := _file(given, name))
     }
-    return Drops(
-        tracker=DatabaseAddress(of("tracker"), of("tracker_secret")),
-        store=DatabaseAddress(of("store"), of("store_secret")),
-        listers=of("listers"),
-        downloaders=of("downloaders"),
-        attempts=of("attempts"),
-        list_within=of("list_within"),
-        fetch_within=of("fetch_within"),
-        zip_name=of("zip_name"),
-        xml_name=of("xml_name"),
-        schemas=schemas,
-        lists=lists,
-        centres=_centres(given),
-    )
+    own = {"schemas": schemas, "lists": lists, "centres": _centres(given)}
+    return filled(Drops, given.values, "drops", **databases, **own)
 
 
 def _centres(given: Given) -> tuple[Centre, ...]:
@@ -201,12 +189,6 @@ def _file(given: Given, name: str) -> Path | None:
     if path is not None and not path.is_file():
         raise ConfigError(f"{value.origin}: {value.name}: there is no file {path}", hint=f"edit {given.file}")
     return path
-
-
-def drops_of(sections: Mapping[str, Any]) -> Drops:
-    """Return what this collection is told, of the sections of a workspace's configuration."""
-    section: Drops = sections["drops"]
-    return section
 
 
 CONFIGURATION = Configuration(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +15,7 @@ from windrow.formats.url import normalise, parts
 from windrow.model import Limits, Site, Source
 from windrow.politeness.guard import read_allowed
 from windrow.politeness.host import host_pattern
-from windrow.settings.configuration import Configuration, Given, SourceTable, Surroundings
+from windrow.settings.configuration import Configuration, Given, SourceTable, Surroundings, filled
 from windrow.settings.kinds import DURATION, MAYBE, PATH, SIZE, SWITCH, TEXT, TEXTS, ValueKind, count
 from windrow.settings.setting import Setting, Value
 
@@ -195,20 +195,10 @@ def _seeds(one: SourceTable, values: Mapping[str, Value], around: Surroundings) 
 def pages(given: Given) -> Pages:
     """Gather what [pages] says; where it names no contact, the workspace's is taken."""
     values = given.values
-
-    def of(name: str) -> Any:
-        return values[f"pages.{name}"].value
-
     told_limits = {name.rpartition(".")[2]: one.value for name, one in values.items() if name.startswith(_LIMITS)}
     limits = replace(LIMITS, spare=values["limits.spare"].value, **told_limits)
-    told = {field.name: of(field.name) for field in fields(Pages) if f"pages.{field.name}" in values}
-    return Pages(**(told | {"contact": of("contact") or values["contact"].value, "limits": limits}))
-
-
-def pages_of(sections: Mapping[str, Any]) -> Pages:
-    """Return what this collection is told, of the sections of a workspace's configuration."""
-    section: Pages = sections["pages"]
-    return section
+    contact = values["pages.contact"].value or values["contact"].value
+    return filled(Pages, values, "pages", contact=contact, limits=limits)
 
 
 CONFIGURATION = Configuration(

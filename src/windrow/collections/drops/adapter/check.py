@@ -13,7 +13,7 @@ from windrow.collections.drops.database.table_store import TableStore
 from windrow.collections.drops.database.tracker_tables import BOOKS, DATABASE, TRACKER
 from windrow.collections.drops.elements import SUMMARY, TABLES
 from windrow.collections.drops.phase import PHASES
-from windrow.collections.drops.settings import drops_of
+from windrow.collections.drops.settings import Drops
 from windrow.config import Workspace
 from windrow.config.secrets import password
 from windrow.contract import Load
@@ -36,7 +36,7 @@ def check_store(workspace: Workspace, ledger: Ledger) -> Iterator[Fault]:
     if not told:
         return
     store = TableStore(
-        drops_of(workspace.sections).store.url, TABLES, SUMMARY, password=password(drops_of(workspace.sections).store)
+        workspace.section(Drops).store.url, TABLES, SUMMARY, password=password(workspace.section(Drops).store)
     )
     try:
         there = store.census()
@@ -50,7 +50,7 @@ def check_store(workspace: Workspace, ledger: Ledger) -> Iterator[Fault]:
 
 def check_tracker(workspace: Workspace, ledger: Ledger) -> Iterator[Fault]:
     """Compare the tracker's zips and documents, counted by state, with where the ledger has them."""
-    drops = drops_of(workspace.sections)
+    drops = workspace.section(Drops)
     told = {(one.kind, one.phase, one.status): one.number for one in ledger.items.tracked("drops")}
     if not told:
         return

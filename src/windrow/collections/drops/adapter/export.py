@@ -10,7 +10,7 @@ import sqlalchemy as sa
 from windrow.adapters.adapter import Export
 from windrow.collections.drops.database.dump import dump
 from windrow.collections.drops.database.tracker_tables import DATABASE, TRACKER
-from windrow.collections.drops.settings import drops_of
+from windrow.collections.drops.settings import Drops
 from windrow.config import Workspace
 from windrow.config.secrets import password
 from windrow.errors import WindrowError
@@ -20,7 +20,7 @@ from windrow.stores.databases import connect, guarded, named
 
 def tracker(workspace: Workspace, dialect: str, out: TextIO) -> int:
     """Write the tracker's 17 tables as SQL for the client of `dialect`; return the rows."""
-    place = drops_of(workspace.sections).tracker
+    place = workspace.section(Drops).tracker
     engine = connect(named(place.url, DATABASE), password(place))
     try:
         path = engine.url.database if engine.dialect.name == "sqlite" else None

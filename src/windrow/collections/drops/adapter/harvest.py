@@ -19,7 +19,7 @@ from windrow.collections.drops.database.tracker_tables import BOOKS, DATABASE, N
 from windrow.collections.drops.elements import SUMMARY, TABLES
 from windrow.collections.drops.name import XmlName, read_xml_name
 from windrow.collections.drops.reference import lists
-from windrow.collections.drops.settings import drops_of
+from windrow.collections.drops.settings import Drops
 from windrow.collections.drops.steps import compiled, sort_key, zip_name
 from windrow.config import Workspace
 from windrow.config.secrets import password
@@ -42,7 +42,7 @@ def resources(workspace: Workspace) -> Mapping[str, Resource]:
     A schema's siblings are the files in its folder that it imports, and those import, by the name
     in `schemaLocation`; its digest covers them. What cannot be read is a ConfigError.
     """
-    drops = drops_of(workspace.sections)
+    drops = workspace.section(Drops)
     made = {name: schema(name, path) for name, path in drops.schemas.items()}
     for name, path in drops.lists.items():
         content = _content(path)
@@ -80,7 +80,7 @@ def _content(path: Path) -> bytes:
 
 def declared(workspace: Workspace, sources: tuple[Source, ...]) -> Declared:
     """Return what this workspace declares of centres, sources and names."""
-    drops = drops_of(workspace.sections)
+    drops = workspace.section(Drops)
     zip_name, xml_name = drops.zip_name or names.ZIP, drops.xml_name or names.XML
     return Declared(now(), drops.centres, sources, zip_name=zip_name, xml_name=xml_name)
 
@@ -90,7 +90,7 @@ class Tracker:
 
     def __init__(self, workspace: Workspace, sources: tuple[Source, ...]) -> None:
         """Open the tracker's database, making what is missing of it."""
-        drops = drops_of(workspace.sections)
+        drops = workspace.section(Drops)
         self._declared = declared(workspace, sources)
         self.books = ProjectionTables(
             drops.tracker.url, TRACKER, BOOKS, adopt=NATURAL, database=DATABASE, password=password(drops.tracker)
@@ -159,7 +159,7 @@ class DropsStore:
 
 def harvest(workspace: Workspace) -> Harvest:
     """Make the harvest of the drops that this workspace's configuration describes."""
-    drops = drops_of(workspace.sections)
+    drops = workspace.section(Drops)
     sources = tuple(source for source in workspace.sources if source.collection == COLLECTION.name)
     said = declared(workspace, sources)
     _check_centres(said)
@@ -261,7 +261,7 @@ def options(workspace: Workspace | None, name: str = "") -> dict[str, str]:
     if workspace is None:
         centres = ",".join(dict.fromkeys([*CENTRES, name.partition(".")[0].replace(",", "")]))
         return {"centres": centres, "zip_name": "", "xml_name": "", "today": today}
-    drops = drops_of(workspace.sections)
+    drops = workspace.section(Drops)
     centres = ",".join(Declared(now(), drops.centres).names)
     return {"centres": centres, "zip_name": drops.zip_name, "xml_name": drops.xml_name, "today": today}
 

@@ -12,7 +12,7 @@ from windrow.collections.drops.collection import COLLECTION, FOLDERS
 from windrow.collections.drops.database.table_store import TableStore
 from windrow.collections.drops.elements import SUMMARY, TABLES
 from windrow.collections.drops.name import ZipName, read_zip_name
-from windrow.collections.drops.settings import drops_of
+from windrow.collections.drops.settings import Drops
 from windrow.config import Workspace
 from windrow.config.secrets import password
 from windrow.config.workspace import REPLAY
@@ -36,16 +36,14 @@ def replay(workspace: Workspace, setup: SessionSettings, progress: Progress) -> 
     A store on a server is built in an empty database that the configuration names. None where no source is of drops
     and there is no store.
     """
-    file = drops_of(workspace.sections).store.url.removeprefix("sqlite:///")
+    file = workspace.section(Drops).store.url.removeprefix("sqlite:///")
     if not workspace.of(COLLECTION.name) and not Path(file).is_file():
         return None
     _refuse_used_server(workspace)
     scratch, new = (workspace.root / REPLAY / name for name in SCRATCH)
     beside = workspace
     if _on_file(workspace):
-        beside = workspace.told(
-            "drops", replace(drops_of(workspace.sections), store=DatabaseAddress(f"sqlite:///{new}"))
-        )
+        beside = workspace.told("drops", replace(workspace.section(Drops), store=DatabaseAddress(f"sqlite:///{new}")))
     changes: list[ReplayChange] = []
     with Session(setup, "replay", progress) as session:
 
@@ -71,14 +69,14 @@ def replay(workspace: Workspace, setup: SessionSettings, progress: Progress) -> 
 
 def _on_file(workspace: Workspace) -> bool:
     """Tell whether the store is a file, which another one can replace."""
-    return drops_of(workspace.sections).store.url.startswith("sqlite:///")
+    return workspace.section(Drops).store.url.startswith("sqlite:///")
 
 
 def _refuse_used_server(workspace: Workspace) -> None:
     """Refuse a store on a server that holds records: it must be empty, since it is not replaced."""
     if _on_file(workspace):
         return
-    place = drops_of(workspace.sections).store
+    place = workspace.section(Drops).store
     store = TableStore(place.url, TABLES, SUMMARY, password=password(place))
     try:
         if store.census():

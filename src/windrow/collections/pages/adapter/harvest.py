@@ -14,7 +14,7 @@ from windrow.collections.pages.collection import COLLECTION
 from windrow.collections.pages.database.store import SummaryStore
 from windrow.collections.pages.discover import site
 from windrow.collections.pages.policy import PolicyVerdict, by_robots, told
-from windrow.collections.pages.settings import Pages, pages_of
+from windrow.collections.pages.settings import Pages
 from windrow.config import Value, Workspace
 from windrow.engine.run import Harvest
 from windrow.errors import ConfigError, UsageError, WindrowError
@@ -38,7 +38,7 @@ def harvest(workspace: Workspace) -> Harvest:
     named = [source for source in workspace.sources if source.collection == COLLECTION.name]
     agent = agent_of(workspace) if named else agent_known(workspace)
     sources = tuple(replace(source, site=replace(source.site, agent=agent)) for source in named)
-    told = pages_of(workspace.sections)
+    told = workspace.section(Pages)
     refuse_strange(told.index)
     books = CrawlerBooks(
         told.crawler, agent, archive=workspace.archive.folder if told.file_text else None, summary=told.summary
@@ -58,7 +58,7 @@ def harvest(workspace: Workspace) -> Harvest:
 
 def agent_of(workspace: Workspace) -> str:
     """Return the user agent, which names the operator and a contact, or say which setting is missing or wrong."""
-    told: Pages = pages_of(workspace.sections)
+    told: Pages = workspace.section(Pages)
     try:
         return user_agent(told.operator, told.contact, told.user_agent)
     except ConfigError as error:
@@ -102,7 +102,7 @@ def _mend(workspace: Workspace, value: Value) -> str:
 def ready(workspace: Workspace) -> None:
     """Refuse to crawl without an operator who can be reached, or with an index in somebody else's folder."""
     agent_of(workspace)
-    refuse_strange(pages_of(workspace.sections).index)
+    refuse_strange(workspace.section(Pages).index)
 
 
 def vet(workspace: Workspace, source: Source) -> None:
@@ -199,7 +199,7 @@ def _content(workspace: Workspace, place: ArchivePlace) -> bytes:
         kept = open_response(workspace.archive.folder, place)
         with kept.view as view:
             codings = {name: kept.fields[name] for name in ("content-encoding",) if name in kept.fields}
-            limits = pages_of(workspace.sections).limits
+            limits = workspace.section(Pages).limits
             return plain(view.read(2 * CAP), codings, most=limits.member, ratio=limits.ratio)
     except WindrowError:
         return b""

@@ -14,7 +14,7 @@ from windrow.adapters.adapter import SearchAnswer, SearchResult, SnippetMark, sn
 from windrow.clock import now
 from windrow.collections.pages.adapter.search import Search, is_current
 from windrow.collections.pages.search.rank import Result, ResultPage, ScorePart
-from windrow.collections.pages.settings import pages_of
+from windrow.collections.pages.settings import Pages
 from windrow.config import Workspace
 from windrow.errors import WindrowError
 from windrow.query.snippet import Piece
@@ -30,7 +30,7 @@ _THERE = "SELECT count(*) FROM sqlite_master WHERE name IN ('entity_generation',
 
 def _file(workspace: Workspace) -> Path | None:
     """Return the file of the Summary Database; None where there is none yet, or nothing in it."""
-    path = pages_of(workspace.sections).summary
+    path = workspace.section(Pages).summary
     if not path.is_file():
         return None
     with closing(SqliteReader(path)) as reader, reader.reading() as link:
@@ -42,7 +42,7 @@ def summary_file(workspace: Workspace) -> Path:
     path = _file(workspace)
     if path is None:
         raise WindrowError(
-            f"there are no pages to look into yet: {pages_of(workspace.sections).summary} is not there, or empty",
+            f"there are no pages to look into yet: {workspace.section(Pages).summary} is not there, or empty",
             hint="windrow run pages",
             reason=Reason.NOT_FOUND,
         )
@@ -113,7 +113,7 @@ def look(workspace: Workspace, text: str, *, offset: int = 0, limit: int = 10) -
     Raises WindrowError where there are none yet. Without the extra `search`, or before its index is
     made, the full-text tables answer; a note says so where an index should be there.
     """
-    folder = pages_of(workspace.sections).index
+    folder = workspace.section(Pages).index
     with closing(Search(summary_file(workspace), folder)) as search:
         answer = search(text, now=int(now().timestamp()), offset=offset, limit=limit)
     notes = (BEHIND,) if there() and not is_current(folder) else ()

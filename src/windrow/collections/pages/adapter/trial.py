@@ -17,7 +17,7 @@ from windrow.collections.pages.code import Destination, Locality
 from windrow.collections.pages.discover import site as site_of
 from windrow.collections.pages.reading import PageDocument as Page
 from windrow.collections.pages.reading import read
-from windrow.collections.pages.settings import LIMITS, pages_of
+from windrow.collections.pages.settings import LIMITS, Pages
 from windrow.collections.pages.steps import answered, asks
 from windrow.config import Workspace
 from windrow.digest import digest
@@ -45,7 +45,7 @@ class _Bytes(NamedTuple):
 
 def attempt(workspace: Workspace | None, address: str) -> Iterator[Part]:
     """Get a page and yield what is found: its bytes, its pile, its description, and its links."""
-    limits = pages_of(workspace.sections).limits if workspace else LIMITS
+    limits = workspace.section(Pages).limits if workspace else LIMITS
     found = _fetched(workspace, address, limits) if "://" in address else _file(address, limits)
     yield Got(found.address, found.url, len(found.raw), digest(found.raw), round(found.seconds, 3))
     body = plain(found.raw, found.fields, most=limits.member, ratio=limits.ratio)
@@ -93,7 +93,7 @@ def _site_at(workspace: Workspace | None, url: str) -> Site:
     """Return where an address lies, as a run talks to it: as the source says that has its host, or else as [pages]."""
     where = parts(url)
     sources = workspace.of("pages") if workspace else ()
-    private = pages_of(workspace.sections).private if workspace else ()
+    private = workspace.section(Pages).private if workspace else ()
     site = next((source.site for source in sources if site_of(source).scope.owns(where)), None)
     site = site or Site(where.scheme, allowed=read_allowed(private))
     return replace(site, scheme=where.scheme, host=where.host.strip("[]"), port=where.port, base="/")

@@ -25,7 +25,7 @@ from windrow.collections.pages.database.sound import compare, copy, faults, gene
 from windrow.collections.pages.database.store import SummaryStore
 from windrow.collections.pages.discover import address
 from windrow.collections.pages.reading import Pile
-from windrow.collections.pages.settings import pages_of
+from windrow.collections.pages.settings import Pages
 from windrow.config import Workspace
 from windrow.config.workspace import REPLAY, replay_folder
 from windrow.digest import number
@@ -51,7 +51,7 @@ KIND = "pages"
 
 def takedown_targets(workspace: Workspace, ledger: Ledger, names: Sequence[str]) -> list[TakedownTarget]:
     """Return what is meant by addresses, hosts and names of sites; a UsageError names what is not known."""
-    refuse_strange(pages_of(workspace.sections).index)
+    refuse_strange(workspace.section(Pages).index)
     found: list[TakedownTarget] = []
     for name in names:
         mine = list(_meant(workspace, ledger, name))
@@ -91,10 +91,10 @@ def remove_taken_down(workspace: Workspace, target: TakedownTarget, visits: Sequ
         return 0
     which = {"origins": [target.name]} if target.host else {"urls": [target.name]}
     count = 0
-    with _opened(pages_of(workspace.sections).summary) as link:
+    with _opened(workspace.section(Pages).summary) as link:
         if link is not None:
             count = remove(link, **which)
-    with _opened(pages_of(workspace.sections).crawler) as link:
+    with _opened(workspace.section(Pages).crawler) as link:
         if link is not None:
             forget_crawls(link, **which)
     return count
@@ -106,8 +106,8 @@ def clean_stores(workspace: Workspace, pulse: Callable[[], None]) -> tuple[str, 
     The index beside the database is made anew: what is removed from one stays in its files for a while. What a
     killed replay left unfinished goes.
     """
-    refuse_strange(pages_of(workspace.sections).index)
-    place = pages_of(workspace.sections).summary
+    refuse_strange(workspace.section(Pages).index)
+    place = workspace.section(Pages).summary
     remove_scratch(workspace.root / REPLAY, SCRATCH)
     remove_scratch(replay_folder(place), [place.name])
     if place.is_file():
@@ -116,15 +116,15 @@ def clean_stores(workspace: Workspace, pulse: Callable[[], None]) -> tuple[str, 
         with _opened(place) as link:
             while link is not None and follow(link):
                 pulse()
-        remove_index(pages_of(workspace.sections).index)
+        remove_index(workspace.section(Pages).index)
 
         def goes_on() -> bool:
             pulse()
             return go_on()
 
-        follower(place, pages_of(workspace.sections).index)(goes_on)
+        follower(place, workspace.section(Pages).index)(goes_on)
     left: tuple[str, ...] = ()
-    for path in (place, pages_of(workspace.sections).crawler):
+    for path in (place, workspace.section(Pages).crawler):
         with _opened(path, writing=False) as link:
             if link is not None and not scour(link, pulse):
                 left += (kept_by_reader(path),)
@@ -159,15 +159,15 @@ def replay(workspace: Workspace, setup: SessionSettings, progress: Progress) -> 
 
     The old one is in place until all is read; a stop leaves it as it is.
     """
-    old = pages_of(workspace.sections).summary
+    old = workspace.section(Pages).summary
     if not old.is_file():
         return None
-    refuse_strange(pages_of(workspace.sections).index)
+    refuse_strange(workspace.section(Pages).index)
     new = replay_folder(old) / old.name
     with Session(setup, "replay pages", progress) as session:
 
         def build() -> None:
-            made = harvest(workspace.told("pages", replace(pages_of(workspace.sections), summary=new)))
+            made = harvest(workspace.told("pages", replace(workspace.section(Pages), summary=new)))
             if made.books:
                 made.books.close()
             session.harvest(replace(made, books=None, reread=True), phases=frozenset({"summarise"}), fetch=False)
@@ -183,8 +183,8 @@ def replay(workspace: Workspace, setup: SessionSettings, progress: Progress) -> 
                 settle_unread(session.ledger, made.collection, made.unread, lost, old)
 
         told = rebuild(session, old, new, build, lambda: compare(old, new))
-        remove_index(pages_of(workspace.sections).index)
-        follower(old, pages_of(workspace.sections).index)(go_on)
+        remove_index(workspace.section(Pages).index)
+        follower(old, workspace.section(Pages).index)(go_on)
     return Replayed(session.ordinal, versions=RereadCount(session.ordinal, *told))
 
 
@@ -194,7 +194,7 @@ INDEX = "windrow run pages --from index"
 
 def check(workspace: Workspace, ledger: Ledger) -> Iterator[Fault]:
     """Look through the Summary Database, count its words again, and compare the crawler's books with the ledger."""
-    told = pages_of(workspace.sections)
+    told = workspace.section(Pages)
     for one in ledger.takedowns.open():
         if one.collection == COLLECTION.name:
             yield Fault(one.target, "is being taken down, and that was cut short", "windrow forget finishes it")
