@@ -58,20 +58,33 @@ class VersionStore(Protocol):
         """Return the number of the last visit that it was told of, 0 at first."""
         ...
 
-    def same(self, url: str, payload: str) -> bool:
-        """Tell whether it knows what these bytes said at this address."""
-        ...
-
-    def is_temporary(self, url: str, payload: str) -> bool:
-        """Tell whether what these bytes said at this address was not for all times."""
-        ...
-
     def note_earlier_sessions(self, read: Callable[[], Mapping[int, int]]) -> None:
         """Note up to which visit earlier sessions wrote, as `read` says it, where no session is known here."""
         ...
 
     def settle(self, entries: Sequence[Any], checkpoint: int, session: int = 0) -> None:
         """Take what visits told, up to the visit that the checkpoint names; what changed belongs to the session."""
+        ...
+
+    def finish(self, at: int, pulse: Callable[[], bool]) -> int:
+        """Do what must wait for all visits, at a time in UNIX seconds; `pulse` is called between, and may end it."""
+        ...
+
+    def close(self) -> None:
+        """Close the connections."""
+        ...
+
+
+@runtime_checkable
+class ContentStore(VersionStore, Protocol):
+    """A version store that remembers what bytes said at an address, so that they need not be read each time."""
+
+    def same(self, url: str, payload: str) -> bool:
+        """Tell whether it knows what these bytes said at this address."""
+        ...
+
+    def is_temporary(self, url: str, payload: str) -> bool:
+        """Tell whether what these bytes said at this address was not for all times."""
         ...
 
     def changes(self, urls: Iterable[str]) -> Mapping[str, list[Look]]:
@@ -84,14 +97,6 @@ class VersionStore(Protocol):
 
     def read_again(self, readings: Mapping[int, Any]) -> None:
         """Take what these visits told; None where they could not be read."""
-        ...
-
-    def finish(self, at: int, pulse: Callable[[], bool]) -> int:
-        """Do what must wait for all visits, at a time in UNIX seconds; `pulse` is called between, and may end it."""
-        ...
-
-    def close(self) -> None:
-        """Close the connections."""
         ...
 
 

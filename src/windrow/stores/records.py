@@ -16,7 +16,7 @@ from operator import itemgetter
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from windrow.contract import Look, Observation, Observed, Skip, Waits
+from windrow.contract import Observation, Observed, Skip, Waits
 from windrow.digest import digest, number
 from windrow.query.parse import Query
 from windrow.reasons import OWN_FAULTS, Reason
@@ -122,16 +122,6 @@ class RecordStore:
         """Return the number of the last visit that was settled, 0 at first."""
         return self._meta("checkpoint")
 
-    def same(self, url: str, payload: str) -> bool:
-        """Say no: that a record is still there is an observation too."""
-        del url, payload
-        return False
-
-    def is_temporary(self, url: str, payload: str) -> bool:
-        """Say no: what bytes said is not bound to a time here."""
-        del url, payload
-        return False
-
     def note_earlier_sessions(self, read: Callable[[], Mapping[int, int]]) -> None:
         """Note up to which visit earlier sessions wrote, as `read` says it, where no session is known here."""
         with self._writing():
@@ -235,19 +225,6 @@ class RecordStore:
         with self._guarded():
             rows = self._connection.execute(text, [*visits]).fetchall()
         return {visit: [Waits(*one) for one in json.loads(asks)] for visit, asks in rows}
-
-    def changes(self, urls: Iterable[str]) -> Mapping[str, list[Look]]:
-        """Return nothing: when a request is due again its discovery says."""
-        del urls
-        return {}
-
-    def to_read_again(self, limit: int) -> list[int]:
-        """Return no visits: none is to be read once more."""
-        del limit
-        return []
-
-    def read_again(self, readings: Mapping[int, Any]) -> None:
-        """Do nothing: `to_read_again` names no visit."""
 
     def finish(self, at: int, pulse: Callable[[], bool]) -> int:
         """Remove values that no observation has any more, such as those of a visit that was told anew."""

@@ -25,7 +25,7 @@ from windrow.engine.requests.answers import KeptAnswer, request_of
 from windrow.engine.requests.following import place_of
 from windrow.engine.requests.services import ServiceRequests
 from windrow.engine.requests.waiting import service_wait
-from windrow.engine.run import HarvestRun, VersionedStore, VersionStore, WaitingStore
+from windrow.engine.run import ContentStore, HarvestRun, VersionedStore, VersionStore, WaitingStore
 from windrow.engine.runtime import rare_gc
 from windrow.engine.steps.settled_pages import PAGE, SettledVisit, pages
 from windrow.engine.steps.stepping import PhaseTasks, first_finding
@@ -51,6 +51,7 @@ class Settling:
         self._run = run
         self._step = step
         self._version_store = version_store
+        self._contents = version_store if isinstance(version_store, ContentStore) else None
         self._tasks = PhaseTasks(run, run.collection.phase(step.phase))
         self._step_id = run.collection.steps.index(step)
         self._asking = ServiceRequests(run)
@@ -204,15 +205,20 @@ class Settling:
         kept = one.visit.kept
         if kept is None:
             return None
-        if kept.revisit and (self._version_store.is_temporary(one.visit.url, kept.digest) or self._refers(one, kept)):
+        if kept.revisit and (self._is_temporary(one, kept) or self._refers(one, kept)):
             return self._place(one.visit, kept)
         if not self._step.wants(one) or (kept.revisit and self._known(one, kept)):
             return None
         return self._place(one.visit, kept)
 
+    def _is_temporary(self, one: Recorded, kept: model.KeptResponse) -> bool:
+        return self._contents is not None and self._contents.is_temporary(one.visit.url, kept.digest)
+
     def _known(self, one: Recorded, kept: model.KeptResponse) -> bool:
         known_as = self._step.known_as
-        return self._version_store.same(one.visit.url, known_as(one) if known_as else kept.digest)
+        if self._contents is None:  # that a record is still there is an observation too
+            return False
+        return self._contents.same(one.visit.url, known_as(one) if known_as else kept.digest)
 
     def _refers(self, one: Recorded, kept: model.KeptResponse) -> bool:
         """Tell whether the head of an answer with known bytes says what they do not."""
@@ -386,7 +392,7 @@ class Settling:
         if crawl is None or crawl.interval is None or self._run.harvest.reread:
             return
         visits = {one.recorded.visit.url: one.recorded for one in page if one.recorded.source in self._sources}
-        changes = self._version_store.changes(visits)
+        changes = {} if self._contents is None else self._contents.changes(visits)
         with self._run.ledger.writing() as writer:
             for url, seen in changes.items():
                 writer.addresses.pace(visits[url], crawl.interval(self._sources[visits[url].source], seen))
@@ -433,10 +439,10 @@ class Settling:
 
     def _read_again(self) -> None:
         """Read once more what stands for another version than it did, and could not be had then."""
-        run = self._run
-        while not run.stopping() and (to_read := self._version_store.to_read_again(PAGE)):
+        run, contents = self._run, self._contents
+        while contents is not None and not run.stopping() and (to_read := contents.to_read_again(PAGE)):
             visits = run.ledger.attempts.visits_named(to_read)
-            self._version_store.read_again(dict.fromkeys(to_read) | dict(self._readings(visits)))
+            contents.read_again(dict.fromkeys(to_read) | dict(self._readings(visits)))
             run.tick()
 
     def _readings(self, visits: list[Recorded]) -> Iterator[tuple[int, Any]]:
