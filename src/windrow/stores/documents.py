@@ -6,13 +6,12 @@ import json
 import re
 import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 from windrow.digest import digest
 from windrow.errors import ConfigError
-from windrow.stores.sqlite import close_on_failure, open_database, store_errors, transaction
+from windrow.stores.sqlite import SqliteStore, close_on_failure, transaction
 
 Stored = dict[str, Any]
 """A document, with its `_id`."""
@@ -124,23 +123,21 @@ _SAME_TIME = 10_000  # row numbers for the documents of one second
 _NO_DIGIT = re.compile("[^0-9]")
 
 
-class SqliteDocuments:
+class SqliteDocuments(SqliteStore):
     """`windrow.stores.documents.DocumentStore` in a file."""
 
     def __init__(self, path: Path, databases: Sequence[DocumentDatabase]) -> None:
         """Open the file, making its tables."""
-        self.path = path
         self._databases = {check_name(one.name): one for one in databases}
-        with self._guarded():
-            self._connection = open_database(path)
-            with close_on_failure(self._connection.close):
-                self._connection.execute("PRAGMA secure_delete = ON").fetchall()  # nothing stays in free pages
-                self._begin_anew()
-                self._connection.executescript(
-                    "CREATE TABLE IF NOT EXISTS windrow_meta (name TEXT PRIMARY KEY, value INTEGER)"
-                )
-                for one in databases:
-                    self._connection.executescript(_schema(one))
+        super().__init__(path)
+        with close_on_failure(self.close), self._guarded():
+            self._connection.execute("PRAGMA secure_delete = ON").fetchall()  # nothing stays in free pages
+            self._begin_anew()
+            self._connection.executescript(
+                "CREATE TABLE IF NOT EXISTS windrow_meta (name TEXT PRIMARY KEY, value INTEGER)"
+            )
+            for one in databases:
+                self._connection.executescript(_schema(one))
 
     def _begin_anew(self) -> None:
         """Give up tables of another version: with its checkpoint gone, whoever fills the store begins at 0."""
@@ -155,14 +152,6 @@ class SqliteDocuments:
 
     def _version(self) -> int:
         return int(self._connection.execute("PRAGMA user_version").fetchone()[0])
-
-    def _guarded(self) -> AbstractContextManager[None]:
-        return store_errors(self.path)
-
-    @contextmanager
-    def _writing(self) -> Iterator[None]:
-        with self._guarded(), transaction(self._connection):
-            yield
 
     def checkpoint(self) -> int:
         """Return the number that was last written with documents, 0 at first."""
@@ -351,10 +340,6 @@ class SqliteDocuments:
         """Begin at checkpoint 0 again; the documents stay."""
         with self._writing():
             self._connection.execute("DELETE FROM windrow_meta")
-
-    def close(self) -> None:
-        """Close the file."""
-        self._connection.close()
 
 
 def _field(name: str) -> str:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager
 from datetime import UTC, datetime
 from itertools import groupby, islice
 from operator import itemgetter
@@ -35,7 +34,7 @@ from windrow.stores.record_versions import (
     written_versions,
 )
 from windrow.stores.settled import adopt_sessions, note_earlier_sessions, note_sessions
-from windrow.stores.sqlite import close_on_failure, empty_wal, open_database, store_errors, transaction
+from windrow.stores.sqlite import SqliteStore, close_on_failure
 
 _LATEST = """
 SELECT o.value FROM observation o WHERE o.record = ? ORDER BY o.at DESC, o.visit DESC LIMIT 1
@@ -68,28 +67,16 @@ class VisitStatement(NamedTuple):
     aside: str = ""
 
 
-class RecordStore:
+class RecordStore(SqliteStore):
     """`windrow.engine.run.VersionStore` over one SQLite file."""
 
     def __init__(self, path: Path, *, read_only: bool = False) -> None:
         """Open the file, making its tables."""
-        self.path = path
+        super().__init__(path, SCHEMA, read_only=read_only)
         self._writer = 0, 0  # a session, and up to which visit others had written before it
-        with self._guarded():
-            self._connection = open_database(path, read_only=read_only)
         if not read_only:
-            with close_on_failure(self._connection.close):
-                with self._guarded():
-                    self._connection.executescript(SCHEMA)
+            with close_on_failure(self.close):
                 self._index_anew()
-
-    def _guarded(self) -> AbstractContextManager[None]:
-        return store_errors(self.path)
-
-    @contextmanager
-    def _writing(self) -> Iterator[None]:
-        with self._guarded(), transaction(self._connection):
-            yield
 
     def _index_anew(self) -> None:
         """Make the full text anew where another version of windrow made it."""
@@ -231,10 +218,6 @@ class RecordStore:
         del at, pulse
         with self._writing():
             return self._connection.execute(_ORPHANS).rowcount
-
-    def close(self) -> None:
-        """Close the file."""
-        self._connection.close()
 
     # What people ask.
 
@@ -458,10 +441,6 @@ class RecordStore:
         text = "SELECT visit FROM taken_down WHERE key = ? ORDER BY visit"
         with self._guarded():
             return [visit for (visit,) in self._connection.execute(text, (number(key),))]
-
-    def scour(self, pulse: Callable[[], object]) -> bool:
-        """Leave nothing of what was removed in the file's log; False where another process holds it."""
-        return empty_wal(self._connection, pulse)
 
 
 def _spell(at: datetime) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sqlite3
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import closing, contextmanager
+from contextlib import AbstractContextManager, closing, contextmanager
 from pathlib import Path
 from time import monotonic, sleep
 
@@ -125,6 +125,35 @@ def empty_wal(connection: sqlite3.Connection, pulse: Callable[[], object] = lamb
     finally:
         connection.execute(f"PRAGMA busy_timeout = {before}")
     return True
+
+
+class SqliteStore:
+    """A file that one connection reads and writes; its errors name the file."""
+
+    def __init__(self, path: Path, schema: str = "", *, read_only: bool = False) -> None:
+        """Open the file, making it and the tables of `schema`, unless it is only read and so must be there."""
+        self.path = path
+        with self._guarded():
+            self._connection = open_database(path, read_only=read_only)
+            with close_on_failure(self.close):
+                if not read_only:
+                    self._connection.executescript(schema)
+
+    def _guarded(self) -> AbstractContextManager[None]:
+        return store_errors(self.path)
+
+    @contextmanager
+    def _writing(self) -> Iterator[None]:
+        with self._guarded(), transaction(self._connection):
+            yield
+
+    def scour(self, pulse: Callable[[], object]) -> bool:
+        """Leave nothing of what was removed in the file's log; False where another process holds it."""
+        return empty_wal(self._connection, pulse)
+
+    def close(self) -> None:
+        """Close the file."""
+        self._connection.close()
 
 
 def close_into_file(path: Path) -> None:

@@ -7,13 +7,12 @@ and finds its files.
 from __future__ import annotations
 
 import json
-import sqlite3
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from windrow.stores.sqlite import close_on_failure, transaction
+from windrow.stores.sqlite import SqliteStore
 
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS written (
@@ -45,42 +44,39 @@ class WrittenArticle(NamedTuple):
     site: str
 
 
-class TreeIndex:
+class TreeIndex(SqliteStore):
     """The tables, in the file of the records."""
 
     def __init__(self, path: Path) -> None:
         """Open the file, making its tables."""
-        self._link = sqlite3.connect(path, isolation_level=None, timeout=30)
-        with close_on_failure(self._link.close):
-            self._link.execute("PRAGMA synchronous = FULL")
-            self._link.executescript(_SCHEMA)
+        super().__init__(path, _SCHEMA)
 
     @contextmanager
     def run(self) -> Iterator[None]:
         """Write what a run brought: all of it or nothing."""
-        with transaction(self._link):
-            self._link.execute("DELETE FROM met")
+        with self._writing():
+            self._connection.execute("DELETE FROM met")
             yield
 
     def is_first(self, name: str) -> bool:
         """Tell whether this run did not meet a name before."""
-        return self._link.execute("INSERT INTO met VALUES (?) ON CONFLICT DO NOTHING", (name,)).rowcount > 0
+        return self._connection.execute("INSERT INTO met VALUES (?) ON CONFLICT DO NOTHING", (name,)).rowcount > 0
 
     def upto(self) -> int:
         """Return the last visit that was written, 0 at first."""
-        found = self._link.execute("SELECT visit FROM written_upto").fetchone()
+        found = self._connection.execute("SELECT visit FROM written_upto").fetchone()
         return int(found[0]) if found else 0
 
     def reach(self, visit: int) -> None:
         """Note the last visit that was written."""
-        self._link.execute(
+        self._connection.execute(
             "INSERT INTO written_upto VALUES (1, ?) ON CONFLICT DO UPDATE SET visit = excluded.visit", (visit,)
         )
 
     def find(self, aliases: Iterable[str]) -> WrittenArticle | None:
         """Return the article that has one of these addresses, the first of them that is known."""
         for one in aliases:
-            row = self._link.execute(
+            row = self._connection.execute(
                 "SELECT w.* FROM written_alias a JOIN written w ON w.id = a.article WHERE a.alias = ?", (one,)
             ).fetchone()
             if row:
@@ -90,7 +86,7 @@ class TreeIndex:
 
     def add(self, article: WrittenArticle, aliases: Iterable[str]) -> None:
         """Note an article that has a file now."""
-        found = self._link.execute(
+        found = self._connection.execute(
             "INSERT INTO written (file, url, first_seen, kind, hash, revisions, site) VALUES (?,?,?,?,?,?,?)"
             " ON CONFLICT (file) DO UPDATE SET kind = excluded.kind RETURNING id",
             (*article[1:6], json.dumps(article.revisions), article.site),
@@ -100,39 +96,37 @@ class TreeIndex:
     def name(self, article: int, aliases: Iterable[str]) -> None:
         """Note further addresses of an article; those that are another one's stay its own."""
         rows = [(one, article) for one in aliases]
-        self._link.executemany("INSERT INTO written_alias VALUES (?,?) ON CONFLICT DO NOTHING", rows)
+        self._connection.executemany("INSERT INTO written_alias VALUES (?,?) ON CONFLICT DO NOTHING", rows)
 
     def revise(self, article: WrittenArticle) -> None:
         """Note that an article says something else now."""
-        self._link.execute(
+        self._connection.execute(
             "UPDATE written SET hash = ?, kind = ?, revisions = ?, first_seen = ?, site = ? WHERE id = ?",
             (article.hash, article.kind, json.dumps(article.revisions), article.first_seen, article.site, article.id),
         )
 
     def files(self) -> Iterator[str]:
         """Yield the files of all articles, by their paths below the tree."""
-        for (file,) in self._link.execute("SELECT file FROM written ORDER BY file"):
+        for (file,) in self._connection.execute("SELECT file FROM written ORDER BY file"):
             yield file
 
     def remove(self, article: int) -> None:
         """Forget an article and its addresses."""
-        self._link.execute("DELETE FROM written_alias WHERE article = ?", (article,))
-        self._link.execute("DELETE FROM written WHERE id = ?", (article,))
+        self._connection.execute("DELETE FROM written_alias WHERE article = ?", (article,))
+        self._connection.execute("DELETE FROM written WHERE id = ?", (article,))
 
     def epoch(self, session: int, kind: str, least: int) -> int:
         """Return the number of a run's directory: when it began, or the next second that no other run has."""
-        row = self._link.execute("SELECT epoch FROM written_run WHERE session = ? AND kind = ?", (session, kind))
+        row = self._connection.execute("SELECT epoch FROM written_run WHERE session = ? AND kind = ?", (session, kind))
         found = row.fetchone()
         if found:
             return int(found[0])
-        while self._link.execute("SELECT 1 FROM written_run WHERE epoch = ?", (least,)).fetchone():
+        while self._connection.execute("SELECT 1 FROM written_run WHERE epoch = ?", (least,)).fetchone():
             least += 1
         return least
 
     def take(self, session: int, kind: str, epoch: int) -> None:
         """Note a run's directory."""
-        self._link.execute("INSERT INTO written_run VALUES (?,?,?) ON CONFLICT DO NOTHING", (session, kind, epoch))
-
-    def close(self) -> None:
-        """Close the file."""
-        self._link.close()
+        self._connection.execute(
+            "INSERT INTO written_run VALUES (?,?,?) ON CONFLICT DO NOTHING", (session, kind, epoch)
+        )

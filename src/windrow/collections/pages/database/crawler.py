@@ -15,6 +15,7 @@ from typing import NamedTuple
 
 from windrow.collections.pages.database.entries import LoggedCrawl, MimeEntry
 from windrow.collections.pages.database.writer import ADDRESS, VISIT, SummaryWriter
+from windrow.stores.sqlite import open_database
 
 DESCRIBED = "windrow.described"
 """Key in `unobtanium_database_info`: the last visit whose file has on record what was read of it."""
@@ -79,7 +80,7 @@ def described(path: Path, after: int, upto: int, limit: int) -> DescribedFiles:
     """
     if not path.is_file():
         return DescribedFiles([], after)
-    with closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True, timeout=30)) as link:
+    with closing(open_database(path, read_only=True)) as link:
         try:
             come = link.execute(_COME, (VISIT,)).fetchone()
             last = min(upto, int(come[0]) if come else 0)

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import json
-import sqlite3
 import zlib
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager
 from hashlib import blake2b
 from itertools import islice
 from pathlib import Path
@@ -19,7 +17,7 @@ from isal.igzip_lib import error as IsalError  # noqa: N812
 from windrow.collections.papers.catalogue import CatalogueRecord, parse
 from windrow.collections.papers.verdict import CROWD, Paper, matched_slug
 from windrow.errors import StepError, UsageError
-from windrow.stores.sqlite import close_on_failure, store_errors
+from windrow.stores.sqlite import SqliteStore, close_on_failure
 
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS record (
@@ -43,55 +41,37 @@ class Imported(NamedTuple):
     refused: Counter[str]
 
 
-class CatalogueIndex:
+class CatalogueIndex(SqliteStore):
     """The works of a catalogue."""
 
     def __init__(self, path: Path, *, stubs: frozenset[str], read_only: bool = False) -> None:
         """Open the file, making it."""
-        self.path = path
+        super().__init__(path, _SCHEMA, read_only=read_only)
         self._stubs = stubs
-        with self._guarded():
-            if read_only:
-                self._link = sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", timeout=30, uri=True)
-            else:
-                path.parent.mkdir(parents=True, exist_ok=True)
-                self._link = sqlite3.connect(path, isolation_level=None, timeout=30)
-            with close_on_failure(self._link.close):
-                if not read_only:
-                    self._link.execute("PRAGMA journal_mode = WAL").fetchall()
-                    self._link.executescript(_SCHEMA)
-                self._link.execute("PRAGMA cache_size = -131072")
-
-    def _guarded(self) -> AbstractContextManager[None]:
-        return store_errors(self.path)
+        with close_on_failure(self.close), self._guarded():
+            self._connection.execute("PRAGMA cache_size = -131072")
 
     def version(self) -> int:
         """Return a number that rises with each import."""
         with self._guarded():
-            found = self._link.execute("SELECT value FROM meta WHERE name = 'version'").fetchone()
+            found = self._connection.execute("SELECT value FROM meta WHERE name = 'version'").fetchone()
         return int(found[0]) if found else 0
 
     def count(self) -> int:
         """Return how many works there are."""
         with self._guarded():
-            return int(self._link.execute("SELECT count(*) FROM record").fetchone()[0])
+            return int(self._connection.execute("SELECT count(*) FROM record").fetchone()[0])
 
     def take(self, lines: Iterable[bytes]) -> Imported:
         """Take lines in, some thousand in a transaction; a work that is known already is replaced."""
         taken, refused = 0, Counter[str]()
         stream = iter(lines)
         while page := list(islice(stream, _PAGE)):
-            with self._guarded():
-                self._link.execute("BEGIN IMMEDIATE")
-                try:
-                    taken += sum(self._taken(line, refused) for line in page)
-                    self._link.execute(
-                        "INSERT INTO meta VALUES ('version', 1) ON CONFLICT DO UPDATE SET value = value + 1"
-                    )
-                except BaseException:
-                    self._link.execute("ROLLBACK")
-                    raise
-                self._link.execute("COMMIT")
+            with self._writing():
+                taken += sum(self._taken(line, refused) for line in page)
+                self._connection.execute(
+                    "INSERT INTO meta VALUES ('version', 1) ON CONFLICT DO UPDATE SET value = value + 1"
+                )
         return Imported(taken, refused)
 
     def _taken(self, line: bytes, refused: Counter[str]) -> bool:
@@ -105,7 +85,7 @@ class CatalogueIndex:
         return True
 
     def _put(self, one: CatalogueRecord) -> None:
-        run = self._link.execute
+        run = self._connection.execute
         name = _number(one.name or one.identifiers[0])
         spelled = matched_slug(one.title, self._stubs)
         key = _number(spelled) if spelled else None
@@ -125,7 +105,7 @@ class CatalogueIndex:
     def candidates(self, one: Paper) -> Sequence[CatalogueRecord]:
         """Return the works that share an identifier or the slug with a paper; of a crowd, one more than is taken."""
         found: dict[int, str] = {}
-        run = self._link.execute
+        run = self._connection.execute
         with self._guarded():
             for value in one.identifiers:
                 text = "SELECT r.id, r.told FROM identifier i JOIN record r ON r.id = i.record WHERE i.value = ?"
@@ -134,10 +114,6 @@ class CatalogueIndex:
                 text = f"SELECT id, told FROM record WHERE slug = ? LIMIT {CROWD + 1}"
                 found.update(run(text, (_number(one.slug),)))
         return [_record(told) for told in found.values()]
-
-    def close(self) -> None:
-        """Close the file."""
-        self._link.close()
 
 
 def read_lines(path: Path) -> Iterator[bytes]:

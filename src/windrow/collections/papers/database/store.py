@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import json
-import sqlite3
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager, closing
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from windrow.collections.papers.grobid import earlier
 from windrow.stores.records import RecordStore
-from windrow.stores.sqlite import close_on_failure, store_errors
+from windrow.stores.sqlite import SqliteStore, close_on_failure
 
 # Triggers note what changed where it changes, so that no path of writing can be forgotten and no kill comes between.
 _SCHEMA = """
@@ -144,7 +142,7 @@ CREATE TABLE IF NOT EXISTS meta (name TEXT PRIMARY KEY, value TEXT NOT NULL) STR
 """
 
 
-class RowBook:
+class RowBook(SqliteStore):
     """Which rows of the table are written from here, and which of them were there before, of somebody else's making.
 
     Of those, the columns that were written from here: what else they have is not ours.
@@ -152,15 +150,7 @@ class RowBook:
 
     def __init__(self, path: Path) -> None:
         """Open the file, making it."""
-        self.path = path
-        with self._guarded():
-            self._connection = sqlite3.connect(path, isolation_level=None, timeout=30)
-            with close_on_failure(self._connection.close):
-                self._connection.execute("PRAGMA journal_mode = WAL").fetchall()
-                self._connection.executescript(_ROWS)
-
-    def _guarded(self) -> AbstractContextManager[None]:
-        return store_errors(self.path)
+        super().__init__(path, _ROWS)
 
     def owns(self, keys: Sequence[str]) -> dict[str, bool]:
         """Return of those rows that are known whether they were made here."""
@@ -182,21 +172,18 @@ class RowBook:
 
     def note(self, rows: Iterable[tuple[str, bool]], columns: Iterable[tuple[str, str]] = ()) -> None:
         """Note rows before they are written, and which columns of them: of rows that were there before."""
-        with self._guarded():
-            self._connection.execute("BEGIN IMMEDIATE")
+        with self._writing():
             self._connection.executemany("INSERT INTO row VALUES (?, ?) ON CONFLICT DO NOTHING", rows)
             self._connection.executemany("INSERT INTO written VALUES (?, ?) ON CONFLICT DO NOTHING", columns)
-            self._connection.execute("COMMIT")
 
     def drop(self, keys: Iterable[str]) -> None:
         """Forget rows after they were removed."""
         dropped = [*keys]
         with self._guarded():
             self._connection.execute("PRAGMA secure_delete = ON").fetchall()
-            self._connection.execute("BEGIN IMMEDIATE")
+        with self._writing():
             for table in ("row", "written"):
                 self._connection.executemany(f"DELETE FROM {table} WHERE key = ?", [(key,) for key in dropped])
-            self._connection.execute("COMMIT")
 
     def clear(self) -> None:
         """Forget all rows: of the table that is written now none is known."""
@@ -220,8 +207,3 @@ class RowBook:
             self._connection.execute(
                 "INSERT INTO meta VALUES (?, ?) ON CONFLICT DO UPDATE SET value = excluded.value", (name, value)
             )
-
-    def close(self) -> None:
-        """Close the file."""
-        with closing(self._connection):
-            pass

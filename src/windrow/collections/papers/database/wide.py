@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -13,7 +12,7 @@ from isal import isal_zlib
 from windrow.collections.papers.columns import Cells, Family, Put, check_families, check_known, check_put
 from windrow.collections.papers.database.hbase import Gateway, HbaseTable
 from windrow.errors import ConfigError
-from windrow.stores.sqlite import close_on_failure, empty_wal, open_database, store_errors, transaction
+from windrow.stores.sqlite import SqliteStore, close_on_failure
 
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS family (name TEXT PRIMARY KEY, compressed INTEGER NOT NULL) STRICT, WITHOUT ROWID;
@@ -25,26 +24,23 @@ _SMALL = 256  # bytes of a value that compressing would not make smaller
 _PAGE, _CHUNK = 200, 400  # rows of a scan that are held at once, and keys in one question
 
 
-class SqliteTable:
+class SqliteTable(SqliteStore):
     """A table of wide rows in a file."""
 
     def __init__(self, path: Path, name: str, families: Sequence[Family], *, read_only: bool = False) -> None:
         """Open the file, making it; families that it has not yet are added."""
         check_families(families)
-        self.path = path
         self._name = name
-        with self._guarded():
-            self._connection = open_database(path, read_only=read_only)
-            with close_on_failure(self._connection.close):
-                if not read_only:
-                    self._make(families)
-                rows = self._connection.execute("SELECT name, compressed FROM family ORDER BY name")
-                self._families = {found: Family(found, (), bool(packed)) for found, packed in rows}
+        super().__init__(path, _SCHEMA, read_only=read_only)
+        with close_on_failure(self.close), self._guarded():
+            if not read_only:
+                self._make(families)
+            rows = self._connection.execute("SELECT name, compressed FROM family ORDER BY name")
+            self._families = {found: Family(found, (), bool(packed)) for found, packed in rows}
         self._known = frozenset(self._families)
 
     def _make(self, families: Sequence[Family]) -> None:
         run = self._connection.execute
-        self._connection.executescript(_SCHEMA)
         run("CREATE TABLE IF NOT EXISTS named (name TEXT PRIMARY KEY) STRICT, WITHOUT ROWID")
         held = run("SELECT name FROM named").fetchone()
         if held is None:
@@ -53,14 +49,6 @@ class SqliteTable:
             raise ConfigError(f"{self.path} holds the table {held[0]}, not {self._name}")
         for one in families:
             run("INSERT INTO family VALUES (?, ?) ON CONFLICT DO NOTHING", (one.name, one.compressed))
-
-    def _guarded(self) -> AbstractContextManager[None]:
-        return store_errors(self.path)
-
-    @contextmanager
-    def _writing(self) -> Iterator[None]:
-        with self._guarded(), transaction(self._connection):
-            yield
 
     def get(self, key: bytes, columns: Sequence[str] = ()) -> Cells:
         """Return a row; empty where there is none."""
@@ -150,14 +138,6 @@ class SqliteTable:
     def families(self) -> tuple[Family, ...]:
         """Return the families of the file."""
         return tuple(self._families.values())
-
-    def scour(self, pulse: Callable[[], object]) -> bool:
-        """Leave nothing of what was removed in the file's log; False where another process holds it."""
-        return empty_wal(self._connection, pulse)
-
-    def close(self) -> None:
-        """Close the file."""
-        self._connection.close()
 
 
 def _rows(found: Iterable[tuple[bytes, str | None, int, bytes]]) -> Iterator[tuple[bytes, dict[str, bytes]]]:
