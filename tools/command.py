@@ -43,8 +43,8 @@ from windrow.collections.papers.columns import BYTES, ENCODINGS, INT64, JSON, TE
 from windrow.engine.check import Fault
 from windrow.engine.takedown import TakedownResult
 from windrow.ledger.rows import CapturedRow, Followed
-from windrow.ledger.takedowns import TombstoneRow
 from windrow.ledger.typed.attempts import AttemptRow
+from windrow.ledger.typed.takedowns import TombstoneRow
 from windrow.model import CdxLine, DiffLine, TextChange
 from windrow.stores.record_versions import RecordVersion
 from windrow.stores.records import Skipped

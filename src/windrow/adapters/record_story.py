@@ -12,8 +12,8 @@ from windrow.adapters.adapter import Note, SearchResult, SnippetMark, snippet_ma
 from windrow.contract import FollowResult
 from windrow.engine.captures.rules import CaptureStory
 from windrow.formats.text import json_text, show
-from windrow.ledger.takedowns import TombstoneRow
 from windrow.ledger.typed.addresses import AddressRow
+from windrow.ledger.typed.takedowns import TombstoneRow
 from windrow.model import Level
 from windrow.query.snippet import marked, snippet
 from windrow.stores.record_index import Entry

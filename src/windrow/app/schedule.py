@@ -20,8 +20,8 @@ from windrow.engine.run import Harvest, WarcFile
 from windrow.engine.runtime import signals_to
 from windrow.errors import UsageError, WindrowError
 from windrow.ledger import Ledger
-from windrow.ledger.listings import WaitingOffer
 from windrow.ledger.rows import SourceRecord
+from windrow.ledger.typed.listings import WaitingOffer
 from windrow.model import FoundUrl, OfferingHost, Source, Status
 from windrow.reasons import Reason
 

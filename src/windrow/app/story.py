@@ -16,8 +16,8 @@ from windrow.digest import short
 from windrow.engine.requests.origin_rules import walked
 from windrow.errors import UsageError, WindrowError
 from windrow.ledger import Ledger
-from windrow.ledger.listings import RefusalRow
 from windrow.ledger.typed.attempts import AttemptRow
+from windrow.ledger.typed.listings import RefusalRow
 
 __all__ = ["Event", "Meaning", "Story", "StoryAnswer", "tell"]
 

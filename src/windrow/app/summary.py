@@ -11,9 +11,9 @@ from typing import NamedTuple
 from windrow.adapters.adapter import CHANGED, GONE, NEW, SourceChange
 from windrow.app.crawled import OutcomeCount, Visits, attempts, frontiers, visits
 from windrow.ledger import Ledger
-from windrow.ledger.items import MoveCount
-from windrow.ledger.listings import RefusalCount
 from windrow.ledger.sessions import RuleCount
+from windrow.ledger.typed.items import MoveCount
+from windrow.ledger.typed.listings import RefusalCount
 from windrow.ledger.typed.sessions import TaskRow
 from windrow.reasons import Reason
 

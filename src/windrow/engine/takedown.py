@@ -24,8 +24,9 @@ from windrow.errors import ArchiveError
 from windrow.formats.text import counted
 from windrow.formats.url import normalise, parts
 from windrow.ledger import Ledger
+from windrow.ledger.rows import TargetCapture
 from windrow.ledger.sessions import holder
-from windrow.ledger.takedowns import OpenTombstone, TargetCapture
+from windrow.ledger.typed.takedowns import OpenTombstone
 from windrow.model import ArchivePlace
 
 

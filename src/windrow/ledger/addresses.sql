@@ -14,7 +14,7 @@ SELECT h.seq, h.source, h.origin FROM host h WHERE h.collection = :collection AN
 -- def host(origin: str, collection: str, source: str = "") -> int | None
 -- Return the number of a collection's origin, as one of its sources asks it; empty: whichever did so first.
 SELECT seq FROM host WHERE origin = :origin AND collection = :collection
-       AND (:source = '' OR source = :source) ORDER BY seq LIMIT 1;
+AND (:source = '' OR source = :source) ORDER BY seq LIMIT 1;
 
 -- row: DueAddress
 -- What to ask of a host, and what it said last.
@@ -52,7 +52,7 @@ WHERE a.rowid > :after ORDER BY a.rowid LIMIT :limit;
 -- def count_upto(collection: str, place: int) -> int
 -- Count a collection's addresses up to a place in that order, without those that were taken down.
 SELECT count(*) FROM address a CROSS JOIN host h ON h.seq = a.host AND h.collection = :collection
-       WHERE a.rowid <= :place
+WHERE a.rowid <= :place
 AND NOT EXISTS (SELECT 1 FROM tombstone t WHERE (t.address = a.digest AND t.host = 0) OR t.host = h.seq);
 
 -- def last_place() -> int
@@ -64,8 +64,8 @@ SELECT coalesce(max(rowid), 0) FROM address;
 
 -- def by_source(at: int) -> list[AddressCount]
 -- Count how the addresses of each source stand at a time.
-SELECT h.collection, h.source, a.kind, count(*) AS "known: int", sum(a.capture <> 0
-       AND a.failures = 0) AS "pages: int", sum(a.failures > 0) AS "failing: int",
+SELECT h.collection, h.source, a.kind, count(*) AS "known: int",
+       sum(a.capture <> 0 AND a.failures = 0) AS "pages: int", sum(a.failures > 0) AS "failing: int",
        sum(coalesce(a.due <= :at, 0)) AS "due: int", min(CASE WHEN a.due > 0 THEN a.due END) AS "next_due: int | None"
 FROM address a JOIN host h ON h.seq = a.host GROUP BY h.collection, h.source, a.kind;
 
@@ -80,9 +80,8 @@ WHERE h.collection = :collection GROUP BY h.source, h.origin ORDER BY h.seq;
 
 -- def next_of_source(collection: str, source: str, at: int, limit: int) -> list[str]
 -- Return addresses of a source that would be asked first at a time.
-SELECT a.url FROM host h JOIN address a ON a.host = h.seq AND a.due <= :at WHERE h.collection = :collection
-       AND h.source = :source
-ORDER BY h.seq, a.due, a.place LIMIT :limit;
+SELECT a.url FROM host h JOIN address a ON a.host = h.seq AND a.due <= :at
+WHERE h.collection = :collection AND h.source = :source ORDER BY h.seq, a.due, a.place LIMIT :limit;
 
 -- def is_known(collection: str, digest: int) -> bool
 -- Tell whether a collection knows an address.
@@ -196,5 +195,5 @@ SELECT min(due) FROM address WHERE host = :host;
 
 -- def request_rows(host: int, digests: Sequence[int]) -> dict[int, RequestRow]
 -- Return what is asked at those of a host's addresses where that is no plain GET, by their digests.
-SELECT digest, method, headers, body, context, attachments, seconds FROM request WHERE host = :host
-       AND digest IN (SELECT value FROM json_each(:digests));
+SELECT digest, method, headers, body, context, attachments, seconds FROM request
+WHERE host = :host AND digest IN (SELECT value FROM json_each(:digests));

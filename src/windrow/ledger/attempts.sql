@@ -24,14 +24,13 @@ FROM attempt v CROSS JOIN host h ON h.seq = v.host CROSS JOIN session s ON s.seq
 LEFT JOIN address a ON a.digest = v.address AND a.host = v.host
 
 -- part: at_address
--- Whose address is known: those for rules have none. Written so that the join is not turned round, to lead with addresses.
+-- Whose address is known: those for rules have none. Written so that the join does not lead with addresses.
 v.address <> 0 AND coalesce(a.url, '') <> ''
 
 -- name: attempt_made
 -- An attempt at an address, with what came of it.
 INSERT INTO attempt (seq, at, session, host, address, url, kind, allowed, started, end_seq, seconds, status, reason,
-message,
-    digest, size, warc, place_offset, place_length, revisit, etag, modified, location, mime, checksum)
+    message, digest, size, warc, place_offset, place_length, revisit, etag, modified, location, mime, checksum)
 VALUES (?1,?2,?3,?4,?5,?6,?7,?8,?9,?1,?10,?11,?12,?13,?14,?15,?16,?17,?18,?19,?20,?21,?22,?23,'');
 
 -- name: attempt_begun
@@ -111,7 +110,7 @@ SELECT h.source, sum(v.number) AS "attempts: int", sum(v.failures) AS "failures:
 -- Return how many sessions in a row tried each item without success, and when the last one did.
 -- An operator who asks for another attempt begins the count anew.
 SELECT v.item AS "item: int", count(DISTINCT v.session) AS "number: int", max(v.ended) AS "last: datetime"
-       FROM attempt v
+FROM attempt v
 WHERE v.item IN (SELECT value FROM json_each(:items)) AND v.reason IS NOT NULL
 AND v.seq > coalesce((SELECT max(m.seq) FROM move m WHERE m.item = v.item AND m.reason = 'retried'), 0)
 GROUP BY v.item;
@@ -129,12 +128,12 @@ v.seq;
 -- def visits_after(collection: str, after: int, limit: int) -> list[Recorded]
 -- Return visits to a collection's addresses after a given one, in the order of the ledger.
 SELECT {recorded} {visits} WHERE h.collection = :collection AND v.seq > :after AND {at_address}
-       ORDER BY v.seq LIMIT :limit;
+ORDER BY v.seq LIMIT :limit;
 
 -- def visits_logged(collection: str, after: int, limit: int) -> list[LoggedVisit]
 -- Return the visits of a collection after a given one, those to the rules of hosts too.
 SELECT {recorded} {visits} WHERE h.collection = :collection AND v.seq > :after AND v.item IS NULL
-       ORDER BY v.seq LIMIT :limit;
+ORDER BY v.seq LIMIT :limit;
 
 -- def visits_named(visits: Sequence[int]) -> list[Recorded]
 -- Return visits by their numbers.

@@ -26,8 +26,7 @@ SELECT warc, max(place) FROM (
 -- def sessions() -> list[int]
 -- Return the sessions in which captures were put on record, whichever began their attempts.
 SELECT s.seq FROM session s WHERE EXISTS (SELECT 1 FROM attempt v WHERE v.item IS NULL AND v.warc <> ''
-       AND v.seq > s.seq
-    AND v.seq < coalesce((SELECT min(n.seq) FROM session n WHERE n.seq > s.seq), v.seq + 1))
+    AND v.seq > s.seq AND v.seq < coalesce((SELECT min(n.seq) FROM session n WHERE n.seq > s.seq), v.seq + 1))
 OR EXISTS (SELECT 1 FROM attempt v WHERE v.item IS NOT NULL AND v.warc <> '' AND v.end_seq > s.seq
     AND v.end_seq < coalesce((SELECT min(n.seq) FROM session n WHERE n.seq > s.seq), v.end_seq + 1)) ORDER BY s.seq;
 
@@ -143,8 +142,7 @@ LEFT JOIN capture_index i ON i.id = c.capture_index WHERE c.visit = :visit;
 SELECT f.capture_index AS found_in, f.warc, f.place_offset AS offset, f.line, f.reason, f.address FROM capture_failed f
 WHERE f.collection = :collection AND f.source = :source AND (f.warc, f.place_offset) > (:after[0], :after[1])
 AND (f.reason IN (SELECT value FROM json_each(:reasons)) OR EXISTS (SELECT 1 FROM address a
-JOIN host h ON h.seq = a.host
-    WHERE a.digest = f.address AND h.collection = f.collection AND a.due = 1))
+    JOIN host h ON h.seq = a.host WHERE a.digest = f.address AND h.collection = f.collection AND a.due = 1))
 ORDER BY f.warc, f.place_offset LIMIT :limit;
 
 -- def failed_by_source() -> dict[str, int]

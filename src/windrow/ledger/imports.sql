@@ -41,8 +41,8 @@ SELECT name FROM intake_name WHERE item = :item ORDER BY name;
 
 -- def named(name: str) -> list[ItemKey]
 -- Return files that are called so.
-SELECT i.seq AS item, i.item_key AS key FROM intake_name n JOIN item i ON i.seq = n.item WHERE n.name = :name
-       ORDER BY i.seq;
+SELECT i.seq AS item, i.item_key AS key FROM intake_name n JOIN item i ON i.seq = n.item
+WHERE n.name = :name ORDER BY i.seq;
 
 -- def by_tail(tail: str, limit: int) -> list[ItemKey]
 -- Return files of which a name ends so.

@@ -1,162 +1,208 @@
 -- What is asked of items: where they stand, what steps made of them, and what happened to them.
 
--- name: items_by_key
-SELECT seq, item_key FROM item WHERE collection = ? AND kind = ? AND fetch = 0 AND item_key IN ({marks});
+-- def by_key(collection: str, kind: str, keys: Sequence[str]) -> dict[str, int]
+-- Return the numbers of listed items, by their keys.
+SELECT item_key, seq FROM item
+WHERE collection = :collection AND kind = :kind AND fetch = 0 AND item_key IN (SELECT value FROM json_each(:keys));
 
--- name: items_due
--- Items in one state, in the order of work, after a given place, with the capture they lie in.
-SELECT s.item, i.item_key, s.parent, s.place, s.phase, s.status, s.fetch, i.digest, i.member, i.owner, s.reason,
-       s.since, coalesce(v.digest, ''), v.size, coalesce(h.source, '')
+-- row: DueRow
+-- An item in a state, with the capture it lies in: its digest, size and source, empty for none.
+
+-- def due(collection: str, kind: str, state: tuple[int, Status], after: tuple[str, int], limit: int)
+--     -> list[DueRow]
+-- Return items in one state, in the order of work: rank and number, after a given one.
+SELECT s.item, i.item_key AS key, s.parent, s.place AS rank, s.phase, s.status, s.fetch, i.digest, i.member, i.owner,
+       s.reason,
+       s.since, coalesce(v.digest, '') AS "capture: str", v.size, coalesce(h.source, '') AS "source: str"
 FROM standing s JOIN item i ON i.seq = s.item
 LEFT JOIN attempt v ON v.seq = s.fetch AND v.end_seq > 0 AND v.reason IS NULL LEFT JOIN host h ON h.seq = v.host
-WHERE s.collection = ? AND s.kind = ? AND s.phase = ? AND s.status = ? AND (s.place, s.item) > (?, ?)
-ORDER BY s.place, s.item LIMIT ?;
+WHERE s.collection = :collection AND s.kind = :kind AND s.phase = :state[0] AND s.status = :state[1]
+AND (s.place, s.item) > (:after[0], :after[1])
+ORDER BY s.place, s.item LIMIT :limit;
 
--- name: items_due_count
-SELECT count(*) FROM standing WHERE collection = ? AND kind = ? AND phase = ? AND status = ?;
+-- def count_due(collection: str, kind: str, state: tuple[int, Status]) -> int
+-- Count the items in one state.
+SELECT count(*) FROM standing
+WHERE collection = :collection AND kind = :kind AND phase = :state[0] AND status = :state[1];
 
--- name: item_standings
--- Where items stand.
-SELECT item, phase, status FROM standing WHERE item IN ({marks});
+-- def standings(items: Sequence[int]) -> list[ChildState]
+-- Return where items stand.
+SELECT item, phase, status FROM standing WHERE item IN (SELECT value FROM json_each(:items));
 
--- name: item_standing
-SELECT phase, status, fetch FROM standing WHERE item = ?;
+-- def standing(item: int) -> ItemStanding | None
+-- Return where an item stands.
+SELECT phase, status, fetch FROM standing WHERE item = :item;
 
--- name: items_by_state
--- How many items stand where; of documents those that the latest fetch of their archive brought.
-SELECT s.collection, s.kind, s.phase, s.status, count(*) FROM standing s
+-- def by_state() -> list[ItemCount]
+-- Count the items of all collections by where they stand; of documents those that the latest fetch brought.
+SELECT s.collection, s.kind, s.phase, s.status, count(*) AS "number: int" FROM standing s
 LEFT JOIN standing p ON p.item = s.parent WHERE p.item IS NULL OR p.fetch = s.fetch
 GROUP BY s.collection, s.kind, s.phase, s.status ORDER BY s.collection, s.kind, s.phase, s.status;
 
--- name: children_by_state
--- The children of these parents that their latest fetch brought, counted by state.
-SELECT c.parent, c.phase, c.status, count(*) FROM standing c JOIN standing p ON p.item = c.parent AND p.fetch = c.fetch
-WHERE c.parent IN ({marks}) GROUP BY c.parent, c.phase, c.status;
+-- def children_by_state(parents: Sequence[int]) -> list[ChildCount]
+-- Count what the latest fetch of each parent brought, by where it stands.
+SELECT c.parent AS "parent: int", c.phase, c.status, count(*) AS "number: int" FROM standing c
+JOIN standing p ON p.item = c.parent AND p.fetch = c.fetch
+WHERE c.parent IN (SELECT value FROM json_each(:parents)) GROUP BY c.parent, c.phase, c.status;
 
--- name: reading_known
--- What this step made of these bytes before.
-SELECT seq, item, reason, number, md5 FROM reading WHERE digest = ? AND step = ? AND version = ? ORDER BY seq LIMIT 1;
+-- row: KnownReading
+-- What a step made of bytes before, with the item it read then.
 
--- name: item_findings_in_phase
-SELECT kind, level, message, line, col FROM finding WHERE item = ? AND phase = ? ORDER BY seq;
+-- def reading(digest: str, step: str, version: str) -> KnownReading | None
+-- Return what a step of a version made of these bytes before.
+SELECT seq, item, reason, number, md5 FROM reading
+WHERE digest = :digest AND step = :step AND version = :version ORDER BY seq LIMIT 1;
 
--- name: items_listed
--- Listed items by their keys, and where they stand.
-SELECT i.seq, i.item_key, s.phase, s.status, s.fetch FROM item i JOIN standing s ON s.item = i.seq
-WHERE i.collection = ? AND i.kind = ? AND i.fetch = 0 AND i.item_key IN ({marks}) ORDER BY i.seq;
+-- def findings_in_phase(item: int, phase: int) -> list[Finding]
+-- Return what was found in an item in one phase, in order.
+SELECT kind, message, level, line, col FROM finding WHERE item = :item AND phase = :phase ORDER BY seq;
 
--- name: children_of_fetch
--- Documents that one fetch of an item brought.
-SELECT item, phase, status FROM standing WHERE parent = ? AND fetch = ? ORDER BY item;
+-- def listed(collection: str, kind: str, keys: Sequence[str]) -> list[ListedItem]
+-- Return listed items of these keys, and where they stand.
+SELECT i.seq AS item, i.item_key AS key, s.phase, s.status, s.fetch FROM item i JOIN standing s ON s.item = i.seq
+WHERE i.collection = :collection AND i.kind = :kind AND i.fetch = 0
+AND i.item_key IN (SELECT value FROM json_each(:keys)) ORDER BY i.seq;
 
--- name: item_of_fetch
--- A document by its key and the fetch that brought it.
-SELECT seq FROM item WHERE collection = ? AND item_key = ? AND fetch = ? ORDER BY seq LIMIT 1;
+-- def children_of_fetch(item: int, fetch: int) -> list[ChildState]
+-- Return the documents that one fetch of an item brought.
+SELECT item, phase, status FROM standing WHERE parent = :item AND fetch = :fetch ORDER BY item;
 
--- name: standings_fetched
--- Where everything stands that a fetch brought or that was fetched.
-SELECT s.item, i.item_key, i.fetch, s.phase, s.status, s.reason FROM standing s JOIN item i ON i.seq = s.item
-WHERE s.collection = ? AND s.fetch <> 0 ORDER BY s.item;
+-- def of_fetch(collection: str, key: str, fetch: int) -> int | None
+-- Return the number of a document by its key and the fetch that brought it.
+SELECT seq FROM item WHERE collection = :collection AND item_key = :key AND fetch = :fetch ORDER BY seq LIMIT 1;
 
--- name: standing_of_fetch
+-- def fetched(collection: str) -> list[FetchedStanding]
+-- Return where everything stands that a fetch brought or that was fetched.
+SELECT s.item, i.item_key AS key, i.fetch, s.phase, s.status, s.reason FROM standing s JOIN item i ON i.seq = s.item
+WHERE s.collection = :collection AND s.fetch <> 0 ORDER BY s.item;
+
+-- def standing_of_fetch(collection: str, key: str, fetch: int) -> ChildState | None
+-- Return where a document stands, by its key and the fetch that brought it.
 SELECT s.item, s.phase, s.status FROM standing s JOIN item i ON i.seq = s.item
-WHERE i.collection = ? AND i.item_key = ? AND i.fetch = ? ORDER BY s.item LIMIT 1;
+WHERE i.collection = :collection AND i.item_key = :key AND i.fetch = :fetch ORDER BY s.item LIMIT 1;
 
--- name: items_tracked
--- How many items stand where, as books show them: one that waits to be fetched again still shows what
--- became of its latest fetch, and a member whose name no table can hold is not there.
-SELECT kind, phase, status, count(*) FROM (
+-- def tracked(collection: str) -> list[TrackedCount]
+-- Count a collection's items by where its books show them.
+-- One that waits to be fetched again still shows what became of its latest fetch, and a member whose name no table can
+-- hold is not there.
+SELECT kind, phase AS "phase: int", status AS "status: int", count(*) AS "number: int" FROM (
     SELECT s.kind AS kind,
            CASE WHEN s.reason = 'retried' AND s.fetch <> 0 THEN m.phase ELSE s.phase END AS phase,
            CASE WHEN s.reason = 'retried' AND s.fetch <> 0 THEN m.status ELSE s.status END AS status
     FROM standing s LEFT JOIN move m ON m.seq =
         (SELECT max(k.seq) FROM move k WHERE k.item = s.item AND (k.reason IS NULL OR k.reason <> 'retried'))
-    WHERE s.collection = ? AND
+    WHERE s.collection = :collection AND
         (s.parent IS NULL OR s.reason IS NULL OR s.reason NOT IN ('name_too_long', 'unsafe_name'))
-) AS shown GROUP BY kind, phase, status;
+) GROUP BY kind, phase, status;
 
--- name: readings_loaded
--- How many rows a step made of each document, as last put on record since the store was last made anew.
-SELECT r.item, i.item_key, r.number FROM reading r JOIN item i ON i.seq = r.item
-WHERE r.step = ? AND i.collection = ? AND r.reason IS NULL AND r.seq = (SELECT max(k.seq) FROM reading k
+-- def loaded(step: str, collection: str) -> list[LoadedRow]
+-- Return how many rows a step made of each document since the store was last made anew.
+SELECT r.item, i.item_key AS key, r.number FROM reading r JOIN item i ON i.seq = r.item
+WHERE r.step = :step AND i.collection = :collection AND r.reason IS NULL AND r.seq = (SELECT max(k.seq) FROM reading k
     WHERE k.item = r.item AND k.step = r.step)
 AND r.seq > coalesce((SELECT max(s.seq) FROM session s JOIN session_end e ON e.session = s.seq
     WHERE s.command = 'replay' AND e.outcome = 0), 0) ORDER BY r.item;
 
--- name: session_moves
--- Where items came to rest in a session, each counted once for each state and reason.
-SELECT i.collection, i.kind, m.phase, m.status, m.reason, count(DISTINCT m.item)
-FROM move m JOIN item i ON i.seq = m.item WHERE m.seq BETWEEN ? AND ? AND m.status >= 3
+-- def moved_between(span: tuple[int, int]) -> list[MoveCount]
+-- Count where items came to rest between two facts, each once for each state and reason.
+SELECT i.collection, i.kind, m.phase, m.status, m.reason, count(DISTINCT m.item) AS "number: int"
+FROM move m JOIN item i ON i.seq = m.item WHERE m.seq BETWEEN :span[0] AND :span[1] AND m.status >= 3
 GROUP BY i.collection, i.kind, m.phase, m.status, m.reason ORDER BY 1, 3, 4;
 
--- name: session_findings
-SELECT kind, level, count(*) FROM finding WHERE seq BETWEEN ? AND ? GROUP BY kind, level ORDER BY 3 DESC, 1;
+-- def found_between(span: tuple[int, int]) -> list[FindingCountRow]
+-- Count what was found between two facts, the most frequent first.
+SELECT kind, level, count(*) AS "number: int" FROM finding WHERE seq BETWEEN :span[0] AND :span[1] GROUP BY kind,
+       level ORDER BY 3 DESC, 1;
 
--- name: items_by_reason
--- Why items do not go on: failed and cancelled ones by their reason; parents follow their children.
-SELECT s.reason, count(*) FROM standing s LEFT JOIN standing p ON p.item = s.parent
+-- def by_reason() -> list[ReasonCountRow]
+-- Count why items do not go on: parents follow their children. A reason may occur twice.
+SELECT s.reason AS "reason: Reason", count(*) AS "number: int" FROM standing s LEFT JOIN standing p ON p.item = s.parent
 WHERE s.status >= 4 AND s.reason IS NOT NULL AND (p.item IS NULL OR p.fetch = s.fetch) GROUP BY s.reason
 UNION ALL SELECT reason, count(*) FROM refusal GROUP BY reason;
 
--- name: item
-SELECT i.seq, i.at, i.session, i.collection, i.kind, i.item_key, i.parent, i.owner, i.fetch, i.digest, i.member,
-       i.size, i.md5, i.place, s.phase, s.status, s.reason, s.fetch
-FROM item i JOIN standing s ON s.item = i.seq WHERE i.seq = ?;
+-- row: ItemRow
+-- An item and how it stands.
+-- `fetch` is the attempt that brought it, 0 for what was listed, and `latest` that of what it stands for now.
 
--- name: items_named
-SELECT seq, item_key FROM item WHERE item_key IN ({marks}) ORDER BY seq;
+-- def get(item: int) -> ItemRow | None
+-- Return an item, None where there is none of this number.
+SELECT i.seq, i.at, i.session, i.collection, i.kind, i.item_key AS key, i.parent, i.owner, i.fetch, i.digest, i.member,
+       i.size, i.md5, i.place AS rank, s.phase, s.status, s.reason, s.fetch AS latest
+FROM item i JOIN standing s ON s.item = i.seq WHERE i.seq = :item;
 
--- name: items_by_tail
--- Items whose key, or path at a source, ends in a slash and this name.
-SELECT seq, item_key FROM item WHERE substr(item_key, -length(?1)) = ?1
+-- def named(keys: Sequence[str]) -> list[ItemKey]
+-- Return items of any collection by their keys.
+SELECT seq AS item, item_key AS key FROM item WHERE item_key IN (SELECT value FROM json_each(:keys)) ORDER BY seq;
+
+-- def by_tail(tail: str, limit: int) -> list[ItemKey]
+-- Return items whose key, or path at a source, ends in a text.
+SELECT seq AS item, item_key AS key FROM item WHERE substr(item_key, -length(:tail)) = :tail
 UNION SELECT l.item, i.item_key FROM listing l JOIN item i ON i.seq = l.item
-WHERE substr('/' || l.path, -length(?1)) = ?1 ORDER BY 1 LIMIT ?2;
+WHERE substr('/' || l.path, -length(:tail)) = :tail ORDER BY 1 LIMIT :limit;
 
--- name: items_by_owner
-SELECT seq, item_key FROM item WHERE lower(owner) = lower(?1) ORDER BY seq LIMIT ?2;
+-- def by_owner(owner: str, limit: int) -> list[ItemKey]
+-- Return items of an owner, in upper or lower case.
+SELECT seq AS item, item_key AS key FROM item WHERE lower(owner) = lower(:owner) ORDER BY seq LIMIT :limit;
 
--- name: items_by_owner_count
-SELECT count(*) FROM item WHERE lower(owner) = lower(?);
+-- def count_by_owner(owner: str) -> int
+-- Count the items of an owner.
+SELECT count(*) FROM item WHERE lower(owner) = lower(:owner);
 
--- name: items_by_address
-SELECT DISTINCT v.item, i.item_key FROM attempt v JOIN item i ON i.seq = v.item WHERE v.item > 0 AND v.url = ? ORDER BY 1;
+-- def by_address(address: str) -> list[ItemKey]
+-- Return items that were fetched from an address.
+SELECT DISTINCT v.item AS "item: int", i.item_key AS key FROM attempt v JOIN item i ON i.seq = v.item
+WHERE v.item > 0 AND v.url = :address ORDER BY 1;
 
--- name: items_by_path
-SELECT o.item, i.item_key FROM offering o JOIN item i ON i.seq = o.item WHERE o.source = ? AND o.path = ?;
+-- def by_path(source: str, path: str) -> list[ItemKey]
+-- Return items that a source offers or offered at a path.
+SELECT o.item, i.item_key AS key FROM offering o JOIN item i ON i.seq = o.item
+WHERE o.source = :source AND o.path = :path;
 
--- name: item_of_attempt
-SELECT item FROM attempt WHERE item IS NOT NULL AND seq = ?1
-UNION SELECT item FROM attempt WHERE item IS NOT NULL AND end_seq = ?1;
+-- def of_attempt(attempt: int) -> list[int]
+-- Return the numbers of items by the number of an attempt to get them, or of its end.
+SELECT item FROM attempt WHERE item IS NOT NULL AND seq = :attempt
+UNION SELECT item FROM attempt WHERE item IS NOT NULL AND end_seq = :attempt;
 
--- name: items_leaving_out
--- Findings that name a member which was left out of its archive by rule.
-SELECT f.item, i.item_key FROM finding f JOIN item i ON i.seq = f.item
-WHERE f.kind IN ('LeftOut', 'UnsafeName') AND instr(f.message, ?1) = 1 ORDER BY f.seq LIMIT ?2;
+-- def leaving_out(name: str, limit: int) -> list[ItemKey]
+-- Return items in which a member was left out by rule; `name` is how the finding's message begins.
+SELECT f.item, i.item_key AS key FROM finding f JOIN item i ON i.seq = f.item
+WHERE f.kind IN ('LeftOut', 'UnsafeName') AND instr(f.message, :name) = 1 ORDER BY f.seq LIMIT :limit;
 
--- name: item_readings
-SELECT seq, at, session, step, version, digest, reason, number FROM reading WHERE item = ? ORDER BY seq;
+-- def readings(item: int) -> list[ReadingRow]
+-- Return what steps made of an item, in order.
+SELECT seq, at, session, step, version, digest, reason, number FROM reading WHERE item = :item ORDER BY seq;
 
--- name: item_findings
-SELECT seq, at, session, phase, kind, level, message, line, col FROM finding WHERE item = ? ORDER BY seq;
+-- def findings(item: int) -> list[FindingRow]
+-- Return what was found in an item, in order.
+SELECT seq, at, session, phase, kind, level, message, line, col AS column FROM finding WHERE item = :item ORDER BY seq;
 
--- name: item_moves
-SELECT seq, at, session, phase, status, reason, message FROM move WHERE item = ? ORDER BY seq;
+-- def moves(item: int) -> list[MoveRow]
+-- Return where an item came to, in order.
+SELECT seq, at, session, phase, status, reason, message FROM move WHERE item = :item ORDER BY seq;
 
--- name: item_children
-SELECT s.item, i.item_key, i.kind, s.phase, s.status, s.reason, i.owner, i.fetch
-FROM standing s JOIN item i ON i.seq = s.item WHERE s.parent = ? ORDER BY s.fetch, s.place, s.item;
+-- row: ChildRow
+-- A document that an item holds; `fetch` is the attempt that brought it.
 
--- name: item_keys_by_status
--- Keys of a collection's items in either of two statuses, offered by a source and with a reason, where these are named;
--- the reason may be that of one of their children.
+-- def children(item: int) -> list[ChildRow]
+-- Return the documents that an item's fetches brought, in the order of fetches and work.
+SELECT s.item, i.item_key AS key, i.kind, s.phase, s.status, s.reason, i.owner, i.fetch
+FROM standing s JOIN item i ON i.seq = s.item WHERE s.parent = :item ORDER BY s.fetch, s.place, s.item;
+
+-- def keys_by_status(collection: str, kind: str, statuses: tuple[Status, Status], source: str, reason: str)
+--     -> list[str]
+-- Return the keys of items in either status, of a source and with a reason; empty means any.
+-- The reason may be that of one of their children.
 SELECT DISTINCT i.item_key FROM standing s JOIN item i ON i.seq = s.item LEFT JOIN offering o ON o.item = s.item
-WHERE s.collection = ?1 AND s.kind = ?2 AND s.status IN (?3, ?4) AND (?5 = '' OR o.source = ?5)
-AND (?6 = '' OR s.reason = ?6 OR EXISTS (SELECT 1 FROM standing c WHERE c.parent = s.item AND c.reason = ?6));
+WHERE s.collection = :collection AND s.kind = :kind AND s.status IN (:statuses[0], :statuses[1])
+AND (:source = '' OR o.source = :source)
+AND (:reason = '' OR s.reason = :reason
+    OR EXISTS (SELECT 1 FROM standing c WHERE c.parent = s.item AND c.reason = :reason));
 
--- name: standings_wrong
--- Items that stand elsewhere than their last move says.
-SELECT s.item, s.phase, s.status, m.phase, m.status FROM standing s JOIN move m ON m.seq =
-    (SELECT max(k.seq) FROM move k WHERE k.item = s.item) WHERE s.phase <> m.phase OR s.status <> m.status;
+-- def wrong() -> Iterator[WrongStanding]
+-- Yield items that stand elsewhere than their last move says.
+SELECT s.item, s.phase, s.status AS "status: int", m.phase AS moved_phase, m.status AS "moved_status: int"
+FROM standing s JOIN move m ON m.seq = (SELECT max(k.seq) FROM move k WHERE k.item = s.item)
+WHERE s.phase <> m.phase OR s.status <> m.status;
 
 -- name: standing_fetched
 -- Let an item be what an attempt of its brought.

@@ -13,13 +13,14 @@ from windrow.ledger.batch import LedgerBatch
 from windrow.ledger.captures import CaptureWriter, ImportWriter
 from windrow.ledger.database import LedgerDatabase
 from windrow.ledger.items import ItemQueries, ItemWriter
-from windrow.ledger.listings import ListingQueries, ListingWriter
+from windrow.ledger.listings import ListingWriter
 from windrow.ledger.requests import RequestQueries, RequestWriter
 from windrow.ledger.sessions import SessionQueries, SessionWriter
 from windrow.ledger.takedowns import TakedownQueries, TakedownWriter
 from windrow.ledger.typed.attempts import TypedAttempts
 from windrow.ledger.typed.captures import TypedCaptures
 from windrow.ledger.typed.imports import TypedImports
+from windrow.ledger.typed.listings import TypedListings
 from windrow.ledger.unread import UnreadQueries, UnreadWriter
 
 
@@ -67,7 +68,7 @@ class Ledger:
         self.database = LedgerDatabase(path)
         self.sessions = SessionQueries(self.database)
         self.items = ItemQueries(self.database)
-        self.listings = ListingQueries(self.database)
+        self.listings = TypedListings(self.database)
         self.attempts = TypedAttempts(self.database)
         self.addresses = AddressQueries(self.database)
         self.captures = TypedCaptures(self.database)

@@ -11,13 +11,13 @@ SELECT visit, requests, offers, fresh, reason, ending, findings, seconds FROM fo
 -- def latest(collection: str, source: str, limit: int) -> list[Followed]
 -- Return what the last answers of a source led to, the latest first.
 SELECT visit, requests, offers, fresh, reason, ending, findings, seconds FROM followed
-       WHERE collection = :collection AND source = :source
+WHERE collection = :collection AND source = :source
 ORDER BY visit DESC LIMIT :limit;
 
 -- def learned_texts(collection: str, source: str) -> dict[str, str]
 -- Return what a discovery learned of a source, as JSON; where that was is the engine's own.
 SELECT name, value FROM learned WHERE collection = :collection AND source = :source
-       AND name NOT IN ('windrow.address', 'windrow.listing');
+AND name NOT IN ('windrow.address', 'windrow.listing');
 
 -- def learned_texts_as(collection: str, name: str) -> dict[str, str]
 -- Return what was learned under a name of each source that has it, as JSON.
@@ -25,8 +25,8 @@ SELECT source, value FROM learned WHERE collection = :collection AND name = :nam
 
 -- def visits(collection: str, source: str, after: int, kinds: Iterable[int], limit: int) -> list[Recorded]
 -- Return visits of a source after a given one, of some kinds, in the order of the ledger.
-SELECT {recorded} {visits} WHERE h.collection = :collection AND v.seq > :after AND v.kind IN (SELECT value
-       FROM json_each(:kinds))
+SELECT {recorded} {visits} WHERE h.collection = :collection AND v.seq > :after
+AND v.kind IN (SELECT value FROM json_each(:kinds))
 AND {at_address} AND coalesce((SELECT c.source FROM captured c WHERE c.visit = v.seq), h.source) = :source
 ORDER BY v.seq LIMIT :limit;
 
@@ -36,8 +36,8 @@ SELECT name, part_offset, part_length, url FROM offered WHERE visit = :visit ORD
 
 -- def known(collection: str, source: str, keys: Sequence[str]) -> set[str]
 -- Return those of the keys that a source offered before.
-SELECT name FROM offer_known WHERE collection = :collection AND source = :source AND name IN (SELECT value
-       FROM json_each(:keys));
+SELECT name FROM offer_known WHERE collection = :collection AND source = :source
+AND name IN (SELECT value FROM json_each(:keys));
 
 -- row: WholeListingRow
 -- A listing of all that a source has: the visits that its first and last answer came in.
@@ -49,7 +49,7 @@ SELECT collection, source, began, ended FROM whole_listing WHERE ended = :ended;
 -- def whole_listings_before(listing: WholeListingRow, limit: int) -> list[WholeListingRow]
 -- Return the listings of the same source that ended before one did, the latest first.
 SELECT collection, source, began, ended FROM whole_listing WHERE collection = :listing.collection
-       AND source = :listing.source AND ended < :listing.ended
+AND source = :listing.source AND ended < :listing.ended
 ORDER BY ended DESC LIMIT :limit;
 
 -- def listed(listing: WholeListingRow) -> int
@@ -61,7 +61,7 @@ AND :listing.ended;
 -- def missing(listing: WholeListingRow) -> list[str]
 -- Return the keys of what a source had offered before a listing, and did not offer in it.
 SELECT k.name FROM offer_known k WHERE k.collection = :listing.collection AND k.source = :listing.source
-       AND k.visit < :listing.began
+AND k.visit < :listing.began
 AND k.name NOT IN (SELECT o.name FROM followed f JOIN offered o ON o.visit = f.visit
     WHERE f.collection = :listing.collection AND f.source = :listing.source AND f.visit BETWEEN :listing.began
     AND :listing.ended)

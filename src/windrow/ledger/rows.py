@@ -8,7 +8,18 @@ from typing import Any, NamedTuple
 
 from windrow.clock import parse
 from windrow.contract import Offering
-from windrow.model import ArchivePlace, Attachment, CdxLine, Finding, HttpRequest, KeptResponse, Level, Recorded, Visit
+from windrow.model import (
+    ArchivePlace,
+    Attachment,
+    CdxLine,
+    Finding,
+    HttpRequest,
+    KeptResponse,
+    Level,
+    Recorded,
+    Status,
+    Visit,
+)
 from windrow.reasons import Reason
 
 
@@ -167,3 +178,40 @@ class SessionRow(NamedTuple):
     def span(self) -> tuple[int, int]:
         """The numbers of its first and its last fact."""
         return self.seq, self.last
+
+
+class TargetCapture(NamedTuple):
+    """What was kept in one visit to a target; `borrowed` where another collection had it made."""
+
+    visit: int
+    session: int
+    warc: str
+    offset: int
+    length: int
+    digest: str
+    revisit: bool
+    borrowed: bool
+
+    @property
+    def place(self) -> ArchivePlace:
+        """Where it lies."""
+        return ArchivePlace(self.warc, self.offset, self.length)
+
+
+class ItemStanding(NamedTuple):
+    """Where an item stands, and its latest fetch."""
+
+    phase: int
+    status: Status
+    fetch: int
+
+    @property
+    def state(self) -> tuple[int, Status]:
+        """Its phase and status."""
+        return self.phase, self.status
+
+
+def finding(row: tuple[Any, ...]) -> Finding:
+    """Make it of its columns, which are in its own order."""
+    kind, message, level, line, column = row
+    return Finding(kind, message, Level(level), line, column)

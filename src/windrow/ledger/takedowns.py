@@ -4,45 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Collection, Iterable, Sequence
-from datetime import datetime
-from typing import NamedTuple
 
 from windrow.digest import number
 from windrow.formats.url import normalise, parts
 from windrow.ledger.batch import LedgerBatch
-from windrow.ledger.database import LedgerDatabase
+from windrow.ledger.typed.takedowns import TakenDown, TargetCount, TypedTakedowns
 from windrow.model import ArchivePlace
-
-
-class TombstoneRow(NamedTuple):
-    """What was said of taking a target down: when, by whom and why; when it was done, and lifted."""
-
-    seq: int
-    at: datetime
-    target: str
-    host: int
-    holder: str
-    reason: str
-    done: datetime | None
-    lifted: datetime | None
-
-
-class OpenTombstone(NamedTuple):
-    """A takedown that was begun and is not done; a `shared` address is asked for again when it is."""
-
-    seq: int
-    collection: str
-    target: str
-    address: int
-    host: int
-    shared: bool
-
-
-class TakenDown(NamedTuple):
-    """An address of which nothing may be kept, or where there is one, an origin."""
-
-    address: int
-    origin: str | None
 
 
 class TakenDownAddresses:
@@ -64,124 +31,16 @@ class TakenDownAddresses:
         return bool(url) and (number(url) in self._addresses or parts(url).origin in self._origins)
 
 
-class TargetCapture(NamedTuple):
-    """What was kept in one visit to a target; `borrowed` where another collection had it made."""
-
-    visit: int
-    session: int
-    warc: str
-    offset: int
-    length: int
-    digest: str
-    revisit: bool
-    borrowed: bool
-
-    @property
-    def place(self) -> ArchivePlace:
-        """Where it lies."""
-        return ArchivePlace(self.warc, self.offset, self.length)
-
-
-class RecordSpan(NamedTuple):
-    """Where a record lies in its file."""
-
-    offset: int
-    length: int
-
-
-class SharedRecord(NamedTuple):
-    """A visit whose record another visit names too: whether that is one to the same address, and whose it is."""
-
-    visit: int
-    same_address: bool
-    collection: str
-    source: str
-
-
-class TargetCount(NamedTuple):
-    """What the ledger has of a target; sizes in bytes, as they lie in the archive."""
-
-    addresses: int
-    visits: int
-    captures: int
-    bytes: int
-
-
-class AskedRequest(NamedTuple):
-    """What a step asked of a service for a document: the number of the request, and where it went."""
-
-    digest: int
-    host: int
-    url: str
-
-
-class _SharedRequest(NamedTuple):
-    digest: int
-    host: int
-    visit: int
-    attachments: str
-
-
-class TakedownQueries:
+class TakedownQueries(TypedTakedowns):
     """What is asked of takedowns; a target is an address, or with `host` an origin, by their numbers."""
-
-    def __init__(self, database: LedgerDatabase) -> None:
-        """Ask this database."""
-        self._database = database
-
-    def of(self, address: int, host: int) -> list[TombstoneRow]:
-        """Return the tombstones of an address, and those of its origin."""
-        return self._database.rows(TombstoneRow, "tombstones", address, host)
-
-    def open(self) -> list[OpenTombstone]:
-        """Return those that were begun and are not done: a run was killed over them."""
-        return self._database.rows(OpenTombstone, "tombstones_open")
 
     def addresses(self) -> TakenDownAddresses:
         """Return the addresses and origins of tombstones that stand now, since they are not lifted."""
-        return TakenDownAddresses(self._database.rows(TakenDown, "taken_down"))
-
-    def hosts(self) -> set[int]:
-        """Return the origins of which nothing may be asked."""
-        return {*self._database.column("hosts_taken_down")}
-
-    def visits(self, address: int, host: int) -> list[int]:
-        """Return the visits to a target, and those of other collections that took their captures."""
-        return self._database.column("takedown_visits", address, host)
-
-    def collections(self, visits: Iterable[int]) -> list[str]:
-        """Return the collections that made visits."""
-        return self._database.column("takedown_collections", json.dumps([*visits]))
-
-    def captures(self, visits: Iterable[int]) -> list[TargetCapture]:
-        """Return what was kept in visits, file by file."""
-        return self._database.rows(TargetCapture, "takedown_captures", json.dumps([*visits]))
-
-    def lent(self, visits: Iterable[int], gone: Iterable[int]) -> set[str]:
-        """Return digests of visits whose bytes a visit that is not `gone` has only by a revisit of them."""
-        return {*self._database.column("takedown_lent", json.dumps([*visits]), json.dumps([*gone]))}
-
-    def shared(self, visits: Iterable[int], gone: Iterable[int]) -> list[SharedRecord]:
-        """Return visits whose record a visit that is not `gone` names as its own."""
-        return self._database.rows(SharedRecord, "takedown_shared", json.dumps([*visits]), json.dumps([*gone]))
-
-    def asked(self, visits: Sequence[int]) -> list[AskedRequest]:
-        """Return what steps asked of services for visits, and for no other: it goes with them."""
-        return self._database.rows(AskedRequest, "takedown_asked_only", json.dumps(visits))
-
-    def spans(self, tombstone: int) -> list[ArchivePlace]:
-        """Return the records that are to be erased, file by file."""
-        return self._database.rows(ArchivePlace, "takedown_spans", tombstone)
-
-    def records_of(self, warc: str) -> list[RecordSpan]:
-        """Return the places of all records of a file that are on the ledger, in order."""
-        return self._database.rows(RecordSpan, "takedown_places", warc)
+        return TakenDownAddresses(self.taken_down())
 
     def count(self, address: int, host: int) -> TargetCount:
         """Count what there is of a target."""
-        found = self._database.first(TargetCount, "takedown_counts", json.dumps(self.visits(address, host)))
-        assert found is not None  # it counts, so there is always a row
-        return found
+        return self.count_visits(self.visits(address, host))
 
     def overwrite_what_is_deleted(self) -> None:
         """Leave nothing of what is taken down in free places of the ledger's file, from now on."""
@@ -219,7 +78,7 @@ class TakedownWriter:
         self._batch.database.execute("takedown_clear_payloads", tombstone)
         self._clear_services(visits)
         run, every = self._batch.database.execute, json.dumps(visits)
-        for ending in self._batch.database.column("takedown_endings", every):
+        for ending in TypedTakedowns(self._batch.database).endings(visits):
             run("takedown_clear_comments", ending)
         for query in (
             "takedown_clear_followed",
@@ -238,14 +97,14 @@ class TakedownWriter:
 
     def _clear_services(self, visits: Sequence[int]) -> None:
         """Clear what services were asked for visits; what they were asked for others too is sent from those now."""
-        database, every = self._batch.database, json.dumps(visits)
-        for one in database.rows(AskedRequest, "takedown_asked_only", every):
-            database.execute("takedown_clear_request", one.digest, one.host)
-            database.execute("takedown_clear_address", one.digest, one.host)
-        for other in database.rows(_SharedRequest, "takedown_asked_too", every):
-            attachments = [[at, other.visit, *rest] for at, _, *rest in json.loads(other.attachments)]
-            database.execute("takedown_send_from", json.dumps(attachments), other.digest, other.host)
-            database.execute("takedown_found_from", other.visit, other.digest, other.host)
+        database, queries = self._batch.database, TypedTakedowns(self._batch.database)
+        for request in queries.asked(visits):
+            database.execute("takedown_clear_request", request.digest, request.host)
+            database.execute("takedown_clear_address", request.digest, request.host)
+        for shared in queries.asked_too(visits):
+            attachments = [[at, shared.visit, *rest] for at, _, *rest in json.loads(shared.attachments)]
+            database.execute("takedown_send_from", json.dumps(attachments), shared.digest, shared.host)
+            database.execute("takedown_found_from", shared.visit, shared.digest, shared.host)
 
     def done(self, session: int, tombstone: int, counts: tuple[int, int, int]) -> int:
         """Say that a target is gone, with counts of captures, their bytes, and records."""

@@ -1,23 +1,32 @@
 -- What is asked, and changed, when something is taken down. A visit stays as a fact, but not what came of it: a
 -- fact is written over only here, and where the bytes of an answer go that is not archived.
 
--- name: tombstones
--- Those of an address: its own, and those of its origin; with whether they are done, and lifted.
-SELECT t.seq, t.at, t.target, t.host, t.holder, t.reason,
-       (SELECT max(e.at) FROM tombstone_end e WHERE e.tombstone = t.seq AND e.event = 'done'),
-       (SELECT max(e.at) FROM tombstone_end e WHERE e.tombstone = t.seq AND e.event = 'lifted')
-FROM tombstone t WHERE (t.host = 0 AND t.address = ?1) OR t.host = ?2 ORDER BY t.seq;
+-- row: TombstoneRow
+-- What was said of taking a target down: when, by whom and why; when it was done, and lifted.
 
--- name: tombstones_open
--- Those that were begun and are not done: a run was killed over them. One that was lifted by the session that began it
--- is of an address that has other things too: it is to be done all the same, and then asked for again.
+-- def of(address: int, host: int) -> list[TombstoneRow]
+-- Return the tombstones of an address, and those of its origin.
+SELECT t.seq, t.at, t.target, t.host, t.holder, t.reason,
+       (SELECT max(e.at) FROM tombstone_end e
+           WHERE e.tombstone = t.seq AND e.event = 'done') AS "done: datetime | None",
+       (SELECT max(e.at) FROM tombstone_end e
+           WHERE e.tombstone = t.seq AND e.event = 'lifted') AS "lifted: datetime | None"
+FROM tombstone t WHERE (t.host = 0 AND t.address = :address) OR t.host = :host ORDER BY t.seq;
+
+-- row: OpenTombstone
+-- A takedown that was begun and is not done; a `shared` address is asked for again when it is.
+
+-- def open() -> list[OpenTombstone]
+-- Return those that were begun and are not done: a run was killed over them.
+-- One that was lifted by the session that began it is of an address that has other things too: it is to be done all the
+-- same, and then asked for again.
 SELECT t.seq, t.collection, t.target, t.address, t.host,
-       EXISTS (SELECT 1 FROM tombstone_end e WHERE e.tombstone = t.seq AND e.event = 'lifted')
+       EXISTS (SELECT 1 FROM tombstone_end e WHERE e.tombstone = t.seq AND e.event = 'lifted') AS "shared: bool"
 FROM tombstone t WHERE NOT EXISTS (SELECT 1 FROM tombstone_end e WHERE e.tombstone = t.seq
     AND (e.event = 'done' OR e.session <> t.session)) ORDER BY t.seq;
 
--- name: hosts_taken_down
--- Origins of which nothing may be asked.
+-- def hosts() -> set[int]
+-- Return the origins of which nothing may be asked.
 SELECT DISTINCT t.host FROM tombstone t WHERE t.host <> 0
 AND NOT EXISTS (SELECT 1 FROM tombstone_end e WHERE e.tombstone = t.seq AND e.event = 'lifted');
 
@@ -35,42 +44,49 @@ UPDATE address SET due = 0 WHERE host = ?1 AND due IS NULL AND NOT EXISTS (SELEC
     WHERE t.host = 0 AND t.address = address.digest
     AND NOT EXISTS (SELECT 1 FROM tombstone_end e WHERE e.tombstone = t.seq AND e.event = 'lifted'));
 
--- name: takedown_visits
--- The visits to an address or a whole origin, whether or not their bytes are still there, and those of other collections
--- that took their captures.
+-- def visits(address: int, host: int) -> list[int]
+-- Return the visits to a target, and those of other collections that took their captures.
+-- Their bytes may be gone already.
 WITH RECURSIVE gone (seq) AS (
-    SELECT seq FROM attempt WHERE (?2 = 0 AND address = ?1) OR (?2 <> 0 AND host = ?2)
+    SELECT seq FROM attempt WHERE (:host = 0 AND address = :address) OR (:host <> 0 AND host = :host)
     UNION SELECT c.visit FROM gone CROSS JOIN captured c ON c.original = gone.seq
     WHERE c.original <> 0 AND c.capture_index <> 0
 ) SELECT seq FROM gone ORDER BY seq;
 
--- name: takedown_collections
--- The collections that made some visits.
+-- def collections(visits: Iterable[int]) -> list[str]
+-- Return the collections that made visits.
 SELECT DISTINCT h.collection FROM attempt v JOIN host h ON h.seq = v.host
-WHERE v.seq IN (SELECT value FROM json_each(?1)) ORDER BY 1;
+WHERE v.seq IN (SELECT value FROM json_each(:visits)) ORDER BY 1;
 
--- name: takedown_captures
--- What was kept in some visits, file by file, and whether somebody else had it made.
-SELECT v.seq, v.session, v.warc, v.place_offset, v.place_length, v.digest, v.revisit,
-    EXISTS (SELECT 1 FROM captured c WHERE c.visit = v.seq AND c.original <> 0) FROM attempt v
-WHERE v.seq IN (SELECT value FROM json_each(?1)) AND v.warc <> '' ORDER BY v.warc, v.place_offset;
+-- def captures(visits: Iterable[int]) -> list[TargetCapture]
+-- Return what was kept in visits, file by file.
+SELECT v.seq AS visit, v.session, v.warc, v.place_offset AS "offset: int", v.place_length AS "length: int", v.digest,
+       v.revisit, EXISTS (SELECT 1 FROM captured c WHERE c.visit = v.seq AND c.original <> 0) AS "borrowed: bool"
+FROM attempt v
+WHERE v.seq IN (SELECT value FROM json_each(:visits)) AND v.warc <> '' ORDER BY v.warc, v.place_offset;
 
--- name: takedown_lent
--- Digests of visits whose bytes a visit that is not `gone` (as a JSON list) has only by a revisit of them.
+-- def lent(visits: Iterable[int], gone: Iterable[int]) -> set[str]
+-- Return digests of visits whose bytes a visit that is not `gone` has only by a revisit of them.
 SELECT DISTINCT v.digest FROM attempt v WHERE v.revisit = 1 AND v.digest <> ''
-AND v.digest IN (SELECT digest FROM attempt WHERE seq IN (SELECT value FROM json_each(?1)) AND revisit = 0)
-AND v.seq NOT IN (SELECT value FROM json_each(?2))
+AND v.digest IN (SELECT digest FROM attempt WHERE seq IN (SELECT value FROM json_each(:visits)) AND revisit = 0)
+AND v.seq NOT IN (SELECT value FROM json_each(:gone))
 AND NOT EXISTS (SELECT 1 FROM attempt o WHERE o.address = v.address AND o.digest = v.digest AND o.revisit = 0
-    AND o.seq NOT IN (SELECT value FROM json_each(?2)));
+    AND o.seq NOT IN (SELECT value FROM json_each(:gone)));
 
--- name: takedown_shared
--- Visits whose record a visit that is not `gone` (as a JSON list) names as its own, and whose that one is.
-SELECT v.seq, v.address = o.address, h.collection, h.source FROM attempt v
+-- row: SharedRecord
+-- A visit whose record another visit names too: whether that is one to the same address, and whose it is.
+
+-- def shared(visits: Iterable[int], gone: Iterable[int]) -> list[SharedRecord]
+-- Return visits whose record a visit that is not `gone` names as its own.
+SELECT v.seq AS visit, v.address = o.address AS "same_address: bool", h.collection, h.source FROM attempt v
 JOIN attempt o ON o.warc = v.warc AND o.place_offset = v.place_offset JOIN host h ON h.seq = o.host
-WHERE v.seq IN (SELECT value FROM json_each(?1)) AND v.warc <> '' AND o.seq NOT IN (SELECT value FROM json_each(?2));
+WHERE v.seq IN (SELECT value FROM json_each(:visits)) AND v.warc <> ''
+AND o.seq NOT IN (SELECT value FROM json_each(:gone));
 
--- name: takedown_spans
-SELECT warc, place_offset, place_length FROM tombstone_span WHERE tombstone = ? ORDER BY warc, place_offset;
+-- def spans(tombstone: int) -> list[ArchivePlace]
+-- Return the records that are to be erased, file by file.
+SELECT warc, place_offset AS offset, place_length AS length FROM tombstone_span WHERE tombstone = :tombstone
+ORDER BY warc, place_offset;
 
 -- name: takedown_mark_span
 INSERT OR IGNORE INTO tombstone_span VALUES (?, ?, ?, ?);
@@ -80,9 +96,12 @@ INSERT OR IGNORE INTO tombstone_span VALUES (?, ?, ?, ?);
 DELETE FROM payload WHERE EXISTS (SELECT 1 FROM tombstone_span s
     WHERE s.tombstone = ? AND s.warc = payload.warc AND s.place_offset = payload.place_offset);
 
--- name: takedown_places
--- The places of all records of a file that are on the ledger.
-SELECT DISTINCT place_offset, place_length FROM attempt WHERE warc = ?1 ORDER BY 1;
+-- row: RecordSpan
+-- Where a record lies in its file.
+
+-- def records_of(warc: str) -> list[RecordSpan]
+-- Return the places of all records of a file that are on the ledger, in order.
+SELECT DISTINCT place_offset AS "offset: int", place_length AS "length: int" FROM attempt WHERE warc = :warc ORDER BY 1;
 
 -- name: takedown_clear_visits
 UPDATE attempt SET status = NULL, reason = 'forgotten', message = '', digest = '', size = NULL, warc = '',
@@ -93,30 +112,46 @@ WHERE seq IN (SELECT value FROM json_each(?1)) AND status IS NOT NULL;
 -- What indexes said of the captures that some visits took: the digest of their bytes among it.
 UPDATE captured SET line = '' WHERE visit IN (SELECT value FROM json_each(?1)) AND line <> '';
 
--- name: takedown_counts
--- Addresses of some visits, these, their captures, and the bytes of those.
-SELECT count(DISTINCT address), count(*), coalesce(sum(warc <> ''), 0), coalesce(sum(place_length), 0) FROM attempt
-WHERE seq IN (SELECT value FROM json_each(?1));
+-- row: TargetCount
+-- What the ledger has of a target; sizes in bytes, as they lie in the archive.
 
--- name: taken_down
--- The addresses and origins of tombstones that are not lifted; not what one source alone asked of an origin.
+-- def count_visits(visits: Sequence[int]) -> TargetCount
+-- Count what some visits are of, and what they brought.
+SELECT count(DISTINCT address) AS "addresses: int", count(*) AS "visits: int",
+       coalesce(sum(warc <> ''), 0) AS "captures: int", coalesce(sum(place_length), 0) AS "bytes: int" FROM attempt
+WHERE seq IN (SELECT value FROM json_each(:visits));
+
+-- row: TakenDown
+-- An address of which nothing may be kept, or where there is one, an origin.
+
+-- def taken_down() -> list[TakenDown]
+-- Return the addresses and origins of tombstones that are not lifted.
+-- What one source alone asked of an origin is not among them.
 SELECT t.address, h.origin FROM tombstone t LEFT JOIN host h ON h.seq = t.host
-WHERE (t.host = 0 OR t.target = h.origin) AND NOT EXISTS (SELECT 1 FROM tombstone_end e WHERE e.tombstone = t.seq AND e.event = 'lifted');
+WHERE (t.host = 0 OR t.target = h.origin)
+AND NOT EXISTS (SELECT 1 FROM tombstone_end e WHERE e.tombstone = t.seq AND e.event = 'lifted');
 
--- name: takedown_asked_only
--- What steps asked of services for some visits (a JSON list), and for no other.
+-- row: AskedRequest
+-- What a step asked of a service for a document: the number of the request, and where it went.
+
+-- def asked(visits: Sequence[int]) -> list[AskedRequest]
+-- Return what steps asked of services for visits, and for no other: it goes with them.
 SELECT DISTINCT k.digest, k.host, a.url FROM attempt v JOIN asked k ON k.visit = v.seq
 JOIN address a ON a.digest = k.digest AND a.host = k.host
-WHERE v.seq IN (SELECT value FROM json_each(?1))
+WHERE v.seq IN (SELECT value FROM json_each(:visits))
 AND NOT EXISTS (SELECT 1 FROM asked o WHERE o.digest = k.digest AND o.host = k.host
-    AND o.visit NOT IN (SELECT value FROM json_each(?1)));
+    AND o.visit NOT IN (SELECT value FROM json_each(:visits)));
 
--- name: takedown_asked_too
--- What was asked for one of some visits, and for others too: the first of those.
-SELECT k.digest, k.host, min(o.visit), r.attachments FROM attempt v JOIN asked k ON k.visit = v.seq
+-- row: SharedRequest
+-- What a step asked of a service for a document and for others too.
+-- `visit` is the first of those; attachments are JSON.
+
+-- def asked_too(visits: Sequence[int]) -> list[SharedRequest]
+-- Return what was asked for one of some visits, and for others too.
+SELECT k.digest, k.host, min(o.visit) AS "visit: int", r.attachments FROM attempt v JOIN asked k ON k.visit = v.seq
 JOIN request r ON r.digest = k.digest AND r.host = k.host
 JOIN asked o ON o.digest = k.digest AND o.host = k.host
-WHERE v.seq IN (SELECT value FROM json_each(?1)) AND o.visit NOT IN (SELECT value FROM json_each(?1))
+WHERE v.seq IN (SELECT value FROM json_each(:visits)) AND o.visit NOT IN (SELECT value FROM json_each(:visits))
 GROUP BY k.digest, k.host;
 
 -- name: takedown_send_from
@@ -138,8 +173,9 @@ DELETE FROM request WHERE host = ? AND host <> 0;
 -- name: takedown_clear_address
 DELETE FROM address WHERE digest = ? AND host = ?;
 
--- name: takedown_endings
-SELECT DISTINCT ending FROM followed WHERE ending <> '' AND visit IN (SELECT value FROM json_each(?1));
+-- def endings(visits: Sequence[int]) -> list[str]
+-- Return why answers of some visits led to nothing.
+SELECT DISTINCT ending FROM followed WHERE ending <> '' AND visit IN (SELECT value FROM json_each(:visits));
 
 -- name: takedown_clear_comments
 UPDATE task_end SET comment = replace(comment, ?1, '(forgotten)') WHERE instr(comment, ?1) > 0;

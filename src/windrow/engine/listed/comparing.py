@@ -20,7 +20,7 @@ from windrow.engine.listed.rest import OriginPauses
 from windrow.engine.run import HarvestRun
 from windrow.errors import WindrowError
 from windrow.ledger import LedgerWriter
-from windrow.ledger.listings import UncomparedOffer
+from windrow.ledger.typed.listings import UncomparedOffer
 from windrow.model import TAIL, Fetched, FetchRequest, Finding, Level, Offer, Source
 
 MOST = 2_000

@@ -16,7 +16,7 @@ from windrow.engine.listed.rest import OriginPauses, told_left_alone, wait_befor
 from windrow.engine.run import HarvestRun
 from windrow.formats.text import show
 from windrow.ledger import LedgerWriter
-from windrow.ledger.listings import OfferRow
+from windrow.ledger.typed.listings import OfferRow
 from windrow.model import Finding, Level, ListingEntry, Offer, Source
 from windrow.reasons import Reason
 

@@ -16,9 +16,9 @@ from windrow.engine.listed.rest import AGAIN, RestingItem, divide
 from windrow.engine.run import HarvestRun
 from windrow.engine.steps.due import Due, due
 from windrow.formats.warc import stamp
-from windrow.ledger.listings import ItemOffer
 from windrow.ledger.rows import SourceRecord
 from windrow.ledger.typed.attempts import LatestCapture, OpenAttempt
+from windrow.ledger.typed.listings import ItemOffer
 from windrow.model import FetchRequest, Finding, KnownCapture, Level, OfferingHost, Source, Status
 
 WINDOW = 4096

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from windrow.contract import Collection, State
 from windrow.ledger import Ledger
-from windrow.ledger.items import DueRow
+from windrow.ledger.typed.items import DueRow
 from windrow.model import Item
 from windrow.reasons import Reason
 

@@ -38,7 +38,7 @@ from windrow.engine.takedown import TakedownTarget, kept_by_reader
 from windrow.errors import StoreError, UsageError
 from windrow.formats.text import json_text, plain
 from windrow.ledger import Ledger
-from windrow.ledger.takedowns import TargetCount
+from windrow.ledger.typed.takedowns import TargetCount
 from windrow.query.word import counted
 from windrow.reasons import Reason
 from windrow.stores.databases import connect
