@@ -20,7 +20,7 @@ from windrow.collections.papers.database.index import CatalogueIndex
 from windrow.collections.papers.database.store import PaperStore, RowBook
 from windrow.collections.papers.database.wide import SqliteTable
 from windrow.contract.registry import adapter
-from windrow.errors import WindrowError
+from windrow.errors import StoreDamaged, WindrowError
 from windrow.ledger import Ledger
 from windrow.stores.documents import SqliteDocuments
 from windrow.stores.index.fulltext_index import IndexManifest
@@ -56,6 +56,16 @@ def test_a_file_that_is_no_database_is_closed_again(tmp_path: Path, name: str) -
     with pytest.raises((WindrowError, sqlite3.DatabaseError)) as caught:
         OPENERS[name](path)
     assert files_open(tmp_path) == [], caught.value
+
+
+@pytest.mark.parametrize(
+    "name", ["catalogue", "documents", "late visits", "papers", "records", "rows", "trees", "wide"]
+)
+def test_a_store_that_is_no_database_is_named_as_a_damaged_one(tmp_path: Path, name: str) -> None:
+    path = tmp_path / "x.sqlite"
+    path.write_text("this is no database, but long enough to be taken for one" * 20)
+    with pytest.raises(StoreDamaged, match=str(path)):
+        OPENERS[name](path)
 
 
 LAST_TABLES = {
