@@ -25,7 +25,7 @@ from windrow.transports.trouble import Foreign, network
 DATED = 10_000
 """The most files of one LIST whose times are asked for one by one."""
 
-_TOLD = re.compile(r"\((\d{1,18}) bytes\)", re.ASCII)
+_ANNOUNCED = re.compile(r"\((\d{1,18}) bytes\)", re.ASCII)
 _PLAIN = re.compile(r"[^\x00-\x1f\x7f/]+")
 _CODES: dict[str, tuple[type[TransportError], Reason]] = {
     "421": (TransientFailure, Reason.CONNECT_FAILED),
@@ -136,9 +136,9 @@ class FtpConnection(Connection):
             start, size, (data, reply) = self._begin(session, whole, sink)
             with data:
                 if not start:
-                    told = _TOLD.search(reply)
-                    self._telling = told is not None
-                    size = int(told[1]) if told else size
+                    announced = _ANNOUNCED.search(reply)
+                    self._telling = announced is not None
+                    size = int(announced[1]) if announced else size
                 sink.open(size)
                 received = start + _pump(session, data, sink, None if size is None else size - start)
             code = session.done()
@@ -217,11 +217,11 @@ class FtpConnection(Connection):
 
     def _named(self, session: FtpSession, folder: str) -> Entries:
         """List by names alone; what has a size is a file."""
-        found = []
+        entries = []
         for name in read_nlst(session.lines("NLST", at(self._site, folder))):
             size = session.size(name) if _PLAIN.fullmatch(name) else None
-            found.append(ListingEntry(folder, name, size, None, size is not None or not session.sizes))
-        return found
+            entries.append(ListingEntry(folder, name, size, None, size is not None or not session.sizes))
+        return entries
 
     async def close(self) -> None:
         """Say QUIT without waiting for the reply."""

@@ -114,9 +114,9 @@ class SftpClient(asyncssh.SSHClientSession[bytes]):
     def _fail(self, why: Exception) -> None:
         self._lost = self._lost or why
         waiting, self._waiting = [self._greeting, *self._waiting.values()], {}
-        for one in waiting:
-            if not one.done():
-                one.set_result((_LOST, memoryview(b"")))
+        for waiter in waiting:
+            if not waiter.done():
+                waiter.set_result((_LOST, memoryview(b"")))
 
     def _ask(self, kind: int, content: bytes) -> asyncio.Future[Answer]:
         """Send a request; the future of its answer never fails, so that nobody has to wait for it."""
@@ -156,14 +156,14 @@ class SftpClient(asyncssh.SSHClientSession[bytes]):
     async def begin(self) -> None:
         """Agree on the version, and learn how much one read may ask for."""
         self.channel.write(struct.pack(">IBI", 5, _INIT, _SPOKEN))
-        told = self._content(await self._greeting, _VERSION)
-        version = int.from_bytes(told[:4], "big")
+        greeting = self._content(await self._greeting, _VERSION)
+        version = int.from_bytes(greeting[:4], "big")
         if version != _SPOKEN:
             raise asyncssh.SFTPBadMessage(f"version {version} of SFTP, not {_SPOKEN}")
         at, extensions = 4, []
-        while at < len(told):
-            name, at = _text(told, at)
-            kind, at = _text(told, at)
+        while at < len(greeting):
+            name, at = _text(greeting, at)
+            kind, at = _text(greeting, at)
             extensions.append((bytes(name), bytes(kind)))
         if (_LIMITS, b"1") in extensions:
             limits = self._content(await self._ask(_EXTENDED, _string(_LIMITS)), _EXTENDED_REPLY)
@@ -200,14 +200,14 @@ class SftpClient(asyncssh.SSHClientSession[bytes]):
         answer = await self._ask(_READDIR, handle)
         if answer[0] == _STATUS and int.from_bytes(answer[1][:4], "big") == _EOF:
             return []
-        told = self._content(answer, _NAME)
-        at, found = 4, []
-        for _ in range(int.from_bytes(told[:4], "big")):
-            name, at = _text(told, at)
-            _, at = _text(told, at)  # a line for people
-            attributes, at = _attributes(told, at)
-            found.append((bytes(name), attributes))
-        return found
+        packet = self._content(answer, _NAME)
+        at, names = 4, []
+        for _ in range(int.from_bytes(packet[:4], "big")):
+            name, at = _text(packet, at)
+            _, at = _text(packet, at)  # a line for people
+            attributes, at = _attributes(packet, at)
+            names.append((bytes(name), attributes))
+        return names
 
     def close(self, handle: bytes) -> None:
         """Close a file or a folder, without waiting for the server to agree."""

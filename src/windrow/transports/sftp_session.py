@@ -169,10 +169,10 @@ def _credentials(site: Site, where: str) -> tuple[list[asyncssh.SSHKey] | None, 
     try:
         return [asyncssh.import_private_key(reveal(site.key) + "\n", secret)], None
     except (asyncssh.KeyImportError, asyncssh.KeyEncryptionError) as error:
-        told = str(error)
-        locked = secret is not None and ("decrypt" in told or "assphrase" in told)
+        message = str(error)
+        locked = secret is not None and ("decrypt" in message or "assphrase" in message)
         reason = Reason.WRONG_PASSWORD if locked else Reason.NO_SECRET
-        text = f"{where}: the key at {site.key.place} cannot be used: {shown(told)}"
+        text = f"{where}: the key at {site.key.place} cannot be used: {shown(message)}"
         raise TerminalFailure(text, reason) from error
 
 
@@ -229,8 +229,8 @@ class SftpConnection(Connection):
                 end = asyncio.get_running_loop().time() + self._site.listing_timeout
                 async with asyncio.timeout(self._site.timeout) as bound:
                     handle = await line.sftp.open_folder(whole)
-                    while found := await line.sftp.names(handle):
-                        entries += [_entry(folder, *one) for one in found]
+                    while names := await line.sftp.names(handle):
+                        entries += [_entry(folder, name, attributes) for name, attributes in names]
                         if len(entries) > ENTRIES + 2:
                             break
                         self._alive(bound, end)
@@ -284,9 +284,9 @@ class SftpConnection(Connection):
                 self._alive(bound)
                 sink.write(content)
                 return sink.listed, sink.listed
-        told = await sftp.stat(handle)
-        size = told.size
-        if (size is not None and sink.start > size) or replaced(sink, moment(told.mtime)):
+        attributes = await sftp.stat(handle)
+        size = attributes.size
+        if (size is not None and sink.start > size) or replaced(sink, moment(attributes.mtime)):
             sink.restart()
             waiting = deque([sftp.ask_read(handle, block, 0)])
         sink.open(size)
@@ -321,7 +321,7 @@ def _spelled(site: Site, path: str) -> bytes:
     return wire(site, path).encode("utf-8", "surrogateescape")
 
 
-def _entry(folder: str, name: bytes, told: Attributes) -> ListingEntry:
+def _entry(folder: str, name: bytes, attributes: Attributes) -> ListingEntry:
     text = name.decode("utf-8", "surrogateescape")
-    is_file = told.permissions is not None and stat.S_ISREG(told.permissions)
-    return ListingEntry(folder, text, told.size if is_file else None, moment(told.mtime), is_file)
+    is_file = attributes.permissions is not None and stat.S_ISREG(attributes.permissions)
+    return ListingEntry(folder, text, attributes.size if is_file else None, moment(attributes.mtime), is_file)
