@@ -23,6 +23,9 @@ from windrow.reasons import Reason
 LONGEST = 86_400.0
 """Seconds that a Retry-After is obeyed at most."""
 
+SHORTEST = 1.0
+"""Seconds of a pause that is put on record, so that the next run holds it too; none begins sooner."""
+
 UNAVAILABLE, LIMITED, FAILED = 3, 8, 10
 """Answers in a row after which a site is given up: 503, 429, none at all."""
 

@@ -11,10 +11,11 @@ from dataclasses import replace
 from windrow.clock import now
 from windrow.engine.crawl.asking import Asker, CrawlResult
 from windrow.engine.fetchers.message import BatchBroken, Event, Visited, WalkEnded, WalkOrigin
-from windrow.engine.listed.connection_pool import LONGEST, SHORTEST, HostQueue
+from windrow.engine.listed.connection_pool import LONGEST, HostQueue
 from windrow.errors import TransportError, WindrowError
 from windrow.formats.url import parts
 from windrow.model import CrawlRequest, FoundUrl, Site, Visit
+from windrow.politeness.pace import SHORTEST
 from windrow.reasons import Reason
 from windrow.transports.http_client import HttpClient
 

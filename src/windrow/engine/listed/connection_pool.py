@@ -16,9 +16,6 @@ from windrow.transports.contract import Sink, TransferEnd
 LONGEST = 900.0
 """Seconds of a pause that a walk sits out; a host that wants a longer one is left for this run."""
 
-SHORTEST = 1.0
-"""Seconds of a pause that is put on record, so that the next run holds it too; none begins sooner."""
-
 
 def host(site: Site) -> str:
     """Name what is asked: a host, or a folder of this machine.

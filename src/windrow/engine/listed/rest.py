@@ -10,11 +10,11 @@ from typing import NamedTuple
 
 from windrow.clock import now
 from windrow.contract import Collection
-from windrow.engine.listed.connection_pool import SHORTEST
 from windrow.engine.steps.due import Due, due
 from windrow.formats.url import normalise, parts
 from windrow.ledger import Ledger, LedgerWriter
 from windrow.model import Finding, Level, Site, Status
+from windrow.politeness.pace import SHORTEST
 from windrow.reasons import Reason
 
 AGAIN = frozenset({
