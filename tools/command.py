@@ -25,9 +25,7 @@ from windrow.adapters.adapter import (
 )
 from windrow.adapters.record_story import RecordAddress, RecordHit
 from windrow.app.begin import NewCollection, Prepared
-from windrow.app.crawled import OutcomeCount
 from windrow.app.question import Meaning
-from windrow.app.schedule import PlannedSource, Reads, Waiting
 from windrow.app.status import SourceState, StateCount, WorkspaceState
 from windrow.app.story import Event, Story
 from windrow.app.summary import FindingCount, PhaseCount, ReasonCount, SessionSummary, SourceCount
@@ -41,6 +39,8 @@ from windrow.collections.pages.search.rank import ScorePart
 from windrow.collections.papers.adapter.papers import FailedCapture
 from windrow.collections.papers.columns import BYTES, ENCODINGS, INT64, JSON, TEXT
 from windrow.engine.check import Fault
+from windrow.engine.preview import PlannedSource, Reads, Waiting
+from windrow.engine.source_counts import OutcomeCount
 from windrow.engine.takedown import TakedownResult
 from windrow.ledger.rows import CapturedRow, Followed
 from windrow.ledger.typed.attempts import AttemptRow

@@ -13,24 +13,24 @@ import windrow
 from windrow import content, errors, model
 from windrow.adapters import adapter
 from windrow.adapters.record_story import RecordHit
-from windrow.app import begin, crawled, question, schedule, status, story, summary
+from windrow.app import begin, question, status, story, summary
 from windrow.app.check import Checkup
 from windrow.collections.pages.adapter.lookup import PageHit
 from windrow.config import Workspace
-from windrow.engine import check, operator, replay, takedown
+from windrow.engine import check, frontier, preview, replay, source_counts, takedown
 from windrow.engine.listed import rest
 from windrow.settings.setting import Value
 
 RESULTS: tuple[type, ...] = (
     summary.SessionSummary, summary.SourceCount, summary.PhaseCount, summary.ReasonCount, summary.FindingCount,
-    crawled.OutcomeCount, adapter.SourceChange, status.WorkspaceState, status.SourceState, status.StateCount,
+    source_counts.OutcomeCount, adapter.SourceChange, status.WorkspaceState, status.SourceState, status.StateCount,
     rest.RestingItem,
     story.StoryAnswer, story.Story, story.Event, question.Meaning, adapter.Explanation, adapter.Message,
-    schedule.Preview, schedule.PlannedSource, schedule.Waiting, schedule.Reads,
+    preview.Preview, preview.PlannedSource, preview.Waiting, preview.Reads,
     adapter.SearchAnswer, adapter.SearchResult, PageHit, RecordHit, adapter.SnippetMark,
     adapter.Compared, model.TextChange, model.DiffLine,
     adapter.Got, adapter.Document, adapter.Record, adapter.Note,
-    content.Extract, content.JudgedBlock, content.ContentLink, content.ContentImage, operator.Chosen,
+    content.Extract, content.JudgedBlock, content.ContentLink, content.ContentImage, frontier.Chosen,
     adapter.Replayed, adapter.RereadCount, replay.ReplayChange, Checkup, check.Fault,
     adapter.TakedownEstimate, takedown.TakedownResult, begin.Prepared, begin.NewCollection, Workspace,
     Value,

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from tests.requests.workshop import SERVICE, Server, Workshop, collection, documents, send_parts
-from windrow.engine.operator import ACTS, CANCEL, NAMED, RETRY, choose, choose_for
+from windrow.engine.frontier import CANCEL, RETRY, frontier_of
+from windrow.engine.operator import NAMED, decide
 from windrow.model import Status
 
 
@@ -14,12 +15,13 @@ def test_retry_and_cancel_of_addresses_name_the_first_of_them_in_their_session(t
     shop.run()
     ledger = shop.ledger()
     urls = [f"{api.url}d{number}" for number in range(NAMED + 5)]
-    chosen = choose(ledger, shop.made, [*urls, "no address", f"{api.url}nowhere"])
+    frontier = frontier_of(ledger, shop.made)
+    chosen = frontier.named([*urls, "no address", f"{api.url}nowhere"])
     assert {one.key for one in chosen} == {*urls}
-    assert choose_for(ledger, shop.made, RETRY, "", "") == []
+    assert frontier.narrowed(RETRY, "", "") == []
     for act, status in ((CANCEL, Status.CANCELLED), (RETRY, Status.PENDING)):
-        assert ACTS[act](ledger, shop.made, chosen) == len(urls)
-        assert {one.state[1] for one in choose(ledger, shop.made, urls)} == {status}
+        assert decide(ledger, shop.made, act, chosen) == len(urls)
+        assert {one.state[1] for one in frontier.named(urls)} == {status}
         command = ledger.sessions.get(ledger.sessions.latest()).command
         assert command.startswith(f"{act} workshop {api.url}d")
         assert command.endswith(" and 5 more")

@@ -18,7 +18,8 @@ from windrow.collections.drops.collection import COLLECTION
 from windrow.collections.drops.phase import PHASES
 from windrow.demo.partner import drop
 from windrow.engine.check import Fault
-from windrow.engine.operator import choose, retry
+from windrow.engine.frontier import RETRY, frontier_of
+from windrow.engine.operator import decide
 from windrow.errors import WindrowError
 from windrow.ledger import Ledger
 from windrow.model import Site, Status
@@ -137,7 +138,8 @@ class Ground(Files):
         """Do what `windrow retry` does."""
         ledger = Ledger(self.root / "ledger.sqlite")
         try:
-            assert retry(ledger, COLLECTION, choose(ledger, COLLECTION, keys)) == len(keys)
+            chosen = frontier_of(ledger, COLLECTION).named(keys)
+            assert decide(ledger, COLLECTION, RETRY, chosen) == len(keys)
         finally:
             ledger.close()
 

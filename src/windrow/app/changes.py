@@ -27,8 +27,7 @@ from windrow.adapters.adapter import (
 )
 from windrow.app.summary import WhatWasRead
 from windrow.config import Workspace
-from windrow.contract.registry import capable, collection, installed
-from windrow.engine.requests.origin_rules import walked
+from windrow.contract.registry import capable, installed
 from windrow.errors import UsageError, WindrowError
 from windrow.formats.text import counted
 from windrow.ledger import Ledger
@@ -58,7 +57,7 @@ def changes(
 def _answers(name: str, workspace: Workspace, ledger: Ledger, window: Window) -> Iterator[SourceChange]:
     if able := capable(TellsChanges, {name}):
         yield from able[name].changes(workspace, ledger, window)
-    elif walked(collection(name)) is None:
+    else:
         yield from of_listings(ledger, name, window)
 
 

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import NamedTuple
 
 from windrow.adapters.adapter import Foresees
 from windrow.app.summary import phase_name
 from windrow.config import Workspace
-from windrow.contract import Listing, registry
+from windrow.contract import registry
 from windrow.contract.registry import capable, installed, phases
-from windrow.engine.operator import ACTS, CANCEL, Chosen, choose, choose_for
-from windrow.engine.requests.origin_rules import walked
+from windrow.engine import operator
+from windrow.engine.frontier import CANCEL, Chosen, frontier_of
 from windrow.errors import UsageError
 from windrow.ledger import Ledger
 from windrow.ledger.rows import ItemKey
@@ -76,10 +77,8 @@ class Question:
         return [ItemKey(number, one.key) for number in numbers if (one := self._ledger.items.get(number))]
 
     def _keyed(self, what: str) -> list[ItemKey]:
-        plans = (made.discovery for made in installed().values())
-        folders = [folder for plan in plans if isinstance(plan, Listing) for folder in plan.folders]
-        keys = [what, *(f"{folder}/{what}" for folder in folders)]
-        return self._ledger.items.named(keys)
+        spellings = (frontier_of(self._ledger, made).spellings(what) for made in installed().values())
+        return self._ledger.items.named([*{what, *chain.from_iterable(spellings)}])
 
     def _placed(self, what: str) -> list[ItemKey]:
         """Look for an address: one that was fetched, or a path below a source's base."""
@@ -143,14 +142,15 @@ def decide(
         raise UsageError("nothing is named", hint=f"windrow {act} NAME, or --source NAME, or --reason WORD")
     if reason and reason not in set(Reason):
         raise UsageError(f"there is no reason {reason!r}", hint="see docs/reference/reasons.md")
+    frontiers = {kind: frontier_of(ledger, made) for kind, made in registry.installed().items()}
     chosen = {
-        kind: choose(ledger, made, names) if names else choose_for(ledger, made, act, source, reason)
-        for kind, made in registry.installed().items()
+        kind: frontier.named(names) if names else frontier.narrowed(act, source, reason)
+        for kind, frontier in frontiers.items()
     }
-    told = {spelled for some in chosen.values() for one in some for spelled in (one.key, one.key.partition("/")[2])}
-    missing = [name for name in names if not told & {name, *_spellings(name)}]
-    if missing:
-        raise UsageError(f"nothing is known as {missing[0]!r}", hint=f"windrow why {missing[0]}")
+    keys = {one.key for some in chosen.values() for one in some}
+    for name in names:
+        if keys.isdisjoint(chain([name], *(frontier.spellings(name) for frontier in frontiers.values()))):
+            raise UsageError(f"nothing is known as {name!r}", hint=f"windrow why {name}")
     if act == CANCEL:  # what was ended before is not ended again
         chosen = {kind: [one for one in some if one.state[1] is not Status.CANCELLED] for kind, some in chosen.items()}
         _refuse_finished(chosen)
@@ -158,8 +158,7 @@ def decide(
     if found and not dry:
         for kind, some in chosen.items():
             if some:
-                made = registry.collection(kind)
-                ACTS[act](ledger, made, some)
+                operator.decide(ledger, registry.collection(kind), act, some)
                 registry.adapter(kind).project(workspace, ledger)
     return found
 
@@ -167,16 +166,10 @@ def decide(
 def _refuse_finished(chosen: Mapping[str, Sequence[Chosen]]) -> None:
     """Refuse to end an item that went all the way: what it brought is loaded, and would stay."""
     for kind, some in chosen.items():
-        made = registry.collection(kind)
-        through = walked(made) is None and (made.phase(made.steps[-1].phase), Status.DONE)
+        through = (registry.collection(kind).last_phase, Status.DONE)
         for one in some:
             if one.state == through:
                 raise UsageError(
                     f"{one.key} is through already: what it brought is loaded, and cancelling would not take it out",
                     hint="only its source can take records out again, by what it offers next",
                 )
-
-
-def _spellings(name: str) -> set[str]:
-    """Return how each collection that crawls spells an address."""
-    return {crawl.normal(name) for made in registry.installed().values() if (crawl := walked(made))}

@@ -18,13 +18,14 @@ from zipfile import is_zipfile
 
 from windrow.adapters.adapter import Adopts, ImportsWarc
 from windrow.app.changes import MOST, of_session, was_read
-from windrow.app.schedule import PhaseSpan, again, in_order, refuse_without_fetching, span
+from windrow.app.schedule import PhaseSpan, in_order, refuse_without_fetching, span
 from windrow.app.summary import SessionSummary, summarise
 from windrow.archive.warc_reader import ENDINGS, vet
 from windrow.config import Workspace
 from windrow.contract.registry import adapter, capable, collection, installed, phases
 from windrow.contract.registry import names as collection_names
 from windrow.contract.registry import names as known_names
+from windrow.engine.frontier import frontier_of
 from windrow.engine.progress import Progress
 from windrow.engine.run import Harvest, WarcFile, release
 from windrow.engine.session import Session, SessionSettings
@@ -194,7 +195,7 @@ def run(
                 for one in held.values() if held else _harvests(config, arguments.names, parts):
                     part = parts[one.collection.name]
                     if arguments.again:
-                        again(session.ledger, session.number, one)
+                        frontier_of(session.ledger, one.collection).put_back(session.number, one.sources)
                     fetch = part.fetch and not held
                     session.harvest(one, phases=part.phases, limit=arguments.limit, fetch=fetch, since=arguments.since)
         except (KeyboardInterrupt, Stopped):

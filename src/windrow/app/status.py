@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -10,14 +10,14 @@ from typing import NamedTuple
 
 from windrow.adapters.adapter import HoldsRecords
 from windrow.app.changes import was_read
-from windrow.app.crawled import Frontier, frontiers, visits
 from windrow.app.summary import Phases, ReasonCount, SessionSummary, SourceCount, count_reasons, phase_name, summarise
 from windrow.clock import now
 from windrow.config import Workspace
 from windrow.contract.registry import capable, installed
-from windrow.engine.listed.rest import RestingItem, resting
-from windrow.engine.requests.origin_rules import walked
+from windrow.engine.frontier import Frontier, frontier_of
+from windrow.engine.listed.rest import RestingItem
 from windrow.engine.requests.waiting import ServiceWait
+from windrow.engine.source_counts import FrontierCount, count_frontiers, count_session
 from windrow.engine.steps.unread import UnreadCount, count_unread
 from windrow.ledger import Ledger
 from windrow.ledger.sessions import RuleCount, is_dead
@@ -81,11 +81,12 @@ class WorkspaceState:
 def current_state(workspace: Workspace, ledger: Ledger, phases: Phases) -> WorkspaceState:
     """Return how the workspace stands."""
     sources = (*workspace.sources, *_held(workspace, ledger))
-    known = {source.name: source for source in sources}
+    frontiers = {name: frontier_of(ledger, made) for name, made in installed().items()}
+    asking = {source.name: frontiers.get(source.collection) for source in sources}
     sessions_by_source: dict[str, list[SourceSession]] = {}
-    for one in ledger.sessions.by_source():
-        if _asked(known.get(one.source), one):
-            sessions_by_source.setdefault(one.source, []).append(one)
+    for session in ledger.sessions.by_source():
+        if _asked(asking.get(session.source), session):
+            sessions_by_source.setdefault(session.source, []).append(session)
     last = ledger.sessions.latest()
     return WorkspaceState(
         workspace.name,
@@ -100,34 +101,24 @@ def current_state(workspace: Workspace, ledger: Ledger, phases: Phases) -> Works
             )
             for one in ledger.items.by_state()
         ),
-        count_reasons([*ledger.items.by_reason(), *_crawl_reasons(ledger, sessions_by_source, phases)]),
-        _resting(workspace, ledger),
+        count_reasons([*ledger.items.by_reason(), *_visit_reasons(ledger, sessions_by_source)]),
+        _resting(workspace, frontiers),
         tuple(one for made in installed().values() for one in count_unread(ledger, made)),
         _waits(workspace, ledger),
-        _left_out(workspace, ledger),
+        _left_out(workspace, frontiers),
     )  # fmt: skip
 
 
-def _left_out(workspace: Workspace, ledger: Ledger) -> tuple[RuleCount, ...]:
-    """Return what rules left out of each crawled source: a session that reads no page anew meets no link."""
-    crawled = {name for name, made in installed().items() if made.crawl is not None}
-    found: list[RuleCount] = []
-    for source in workspace.sources:
-        if source.collection not in crawled:
-            continue
-        rules = [
-            (one.session, told)
-            for one in ledger.sessions.tasks_of_source(source.name)
-            if one.reason and one.comment and (told := RuleCount.read(source.name, one.reason, one.comment))
-        ]
-        found += [told for session, told in rules if session == rules[-1][0]]
-    return tuple(found)
+def _left_out(workspace: Workspace, frontiers: Mapping[str, Frontier]) -> tuple[RuleCount, ...]:
+    """Return what rules left out of each source, in the last session that met such links."""
+    known = [source for source in workspace.sources if source.collection in frontiers]
+    return tuple(rule for source in known for rule in frontiers[source.collection].left_out(source.name))
 
 
-def _resting(workspace: Workspace, ledger: Ledger) -> tuple[RestingItem, ...]:
+def _resting(workspace: Workspace, frontiers: Mapping[str, Frontier]) -> tuple[RestingItem, ...]:
     names = {source.collection for source in workspace.sources}
-    listed = [made for name, made in installed().items() if name in names and walked(made) is None]
-    return tuple(one for made in listed for one in resting(ledger, made, now()))
+    used = [frontier for name, frontier in frontiers.items() if name in names]
+    return tuple(item for frontier in used for item in frontier.resting(now()))
 
 
 def _waits(workspace: Workspace, ledger: Ledger) -> tuple[ServiceWait, ...]:
@@ -135,13 +126,11 @@ def _waits(workspace: Workspace, ledger: Ledger) -> tuple[ServiceWait, ...]:
     return tuple(wait for one in found if (wait := one.waits(workspace, ledger)))
 
 
-def _crawl_reasons(
-    ledger: Ledger, sessions_by_source: dict[str, list[SourceSession]], phases: Phases
-) -> list[tuple[str, int]]:
+def _visit_reasons(ledger: Ledger, sessions_by_source: Mapping[str, Sequence[SourceSession]]) -> list[tuple[str, int]]:
     """Return why addresses brought nothing, in the last session of each source."""
-    last = {mine[-1].session for mine in sessions_by_source.values()}
-    sessions = [session for number in last if (session := ledger.sessions.get(number))]
-    return [one for session in sessions for one in visits(ledger, session.span, phases).reasons]
+    last = {sessions[-1].session for sessions in sessions_by_source.values()}
+    rows = [row for number in last if (row := ledger.sessions.get(number))]
+    return [reason for row in rows for reason in count_session(ledger, row.span).reasons]
 
 
 def holder(ledger: Ledger) -> str:
@@ -164,14 +153,12 @@ def _sources(
     sessions_by_source: dict[str, list[SourceSession]],
     phases: Phases,
 ) -> tuple[SourceState, ...]:
-    offered = ledger.listings.count()
-    missed = ledger.captures.failed_by_source()
+    frontiers = count_frontiers(ledger)
+    failing, missed = ledger.listings.count_failing(), ledger.captures.failed_by_source()
     holding = capable(HoldsRecords, {source.collection for source in workspace.sources})
     held = {name: one.holdings(workspace) for name, one in holding.items()}
-    failing = ledger.listings.count_failing()
-    walked = frontiers(ledger)
     summaries: dict[int, SessionSummary] = {}
-    found = []
+    states = []
     for source in sources:
         sessions = sessions_by_source.get(source.name, [])
         count = None
@@ -181,23 +168,12 @@ def _sources(
                 number, summarise(ledger, number, phases, was_read=was_read(workspace, ledger), until_now=True)
             )
             count = next((one for one in summary.sources if one.source == source.name), None)
-        state = _listed_or_crawled(workspace, source, sessions, count or SourceCount(source.name))
-        if frontier := walked.get(source.name):
-            crawled = _crawled(state, frontier, count)
-            crawled = crawled._replace(failed=crawled.failed + missed.get(source.name, 0))
-            if source.collection in held:
-                items = held[source.collection].get(source.name, 0)
-                crawled = crawled._replace(items=items, same=max(0, items - state.new - state.changed))
-            found.append(crawled)
-            continue
-        items = offered.get(source.name, 0)
-        new, changed, refused = (count.new, count.changed, count.refused) if count else (0, 0, 0)
-        found.append(
-            state._replace(
-                items=items, same=max(0, items - new - changed - refused), failed=failing.get(source.name, 0)
-            )
-        )
-    return tuple(found)
+        records = held[source.collection].get(source.name, 0) if source.collection in held else None
+        frontier = frontiers.get(source.name, FrontierCount())
+        state = _source_state(workspace, source, sessions, (count or SourceCount(source.name), frontier, records))
+        failed = frontier.failing + failing.get(source.name, 0) + missed.get(source.name, 0)
+        states.append(state._replace(failed=failed))
+    return tuple(states)
 
 
 def _held(workspace: Workspace, ledger: Ledger) -> list[Source]:
@@ -211,44 +187,36 @@ def _held(workspace: Workspace, ledger: Ledger) -> list[Source]:
     ]
 
 
-def _asked(source: Source | None, session: SourceSession) -> bool:
+def _asked(frontier: Frontier | None, session: SourceSession) -> bool:
     """Tell whether a session asked a source: one that only reads again what is kept says no more, unless it fails."""
-    made = installed().get(source.collection) if source else None
-    if made is None or session.failed:
-        return True
-    return session.first_phase <= (made.listing.refused[0] if walked(made) is None else 1)
+    return frontier is None or bool(session.failed) or session.first_phase <= frontier.asked_at
 
 
-def _listed_or_crawled(
-    workspace: Workspace, source: Source, sessions: list[SourceSession], count: SourceCount
+def _source_state(
+    workspace: Workspace,
+    source: Source,
+    sessions: Sequence[SourceSession],
+    counts: tuple[SourceCount, FrontierCount, int | None],
 ) -> SourceState:
-    """Return what is alike for listed and crawled sources; the caller fills in items, same and failed."""
+    """Return how a source stands, by its last session, what is known of it, and how many records are held of it.
+
+    None where its collection does not say how many; what failed the caller fills in.
+    """
+    count, frontier, records = counts
+    state = _state(source)
+    items = frontier.known if state == HELD else frontier.had
+    same = items - count.new - count.changed - count.refused
+    due = _due(workspace, source, sessions)
+    if frontier.by_address:
+        same = count.same + count.same_text
+        due = (now() if frontier.due else frontier.next) if state == "available" else None
+    if records is not None:
+        items, same = records, records - count.new - count.changed
     good = next((session.ended for session in reversed(sessions) if not session.failed and session.ended), None)
     return SourceState(
-        source.name,
-        source.collection,
-        source.owner,
-        _state(source),
-        good,
-        count.new,
-        count.changed,
-        0,
-        count.gone,
-        0,
-        _due(workspace, source, sessions),
-        count.trouble,
-    )
-
-
-def _crawled(state: SourceState, frontier: Frontier, count: SourceCount | None) -> SourceState:
-    """Tell how the pages of a crawled source stand; its next one is due when its own interval says so."""
-    following = (now() if frontier.due else frontier.next) if state.state == "available" else None
-    return state._replace(
-        items=frontier.known if state.state == HELD else frontier.pages,
-        same=count.same + count.same_text if count else 0,
-        failed=frontier.failing,
-        next_due=following,
-    )
+        source.name, source.collection, source.owner, state, good, count.new, count.changed, max(0, same), count.gone,
+        0, due, count.trouble, items,
+    )  # fmt: skip
 
 
 def _state(source: Source) -> str:
@@ -256,7 +224,7 @@ def _state(source: Source) -> str:
     return "inactive" if said == "available" and not source.active else said
 
 
-def _due(workspace: Workspace, source: Source, sessions: list[SourceSession]) -> datetime | None:
+def _due(workspace: Workspace, source: Source, sessions: Sequence[SourceSession]) -> datetime | None:
     """Tell when a source is due: never without a schedule or while it is off, at once if it never ran."""
     if not workspace.run.every or not source.active:
         return None

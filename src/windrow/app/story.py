@@ -13,7 +13,7 @@ from windrow.app.summary import SessionSummary, phase_name, summarise
 from windrow.config import Workspace
 from windrow.contract.registry import capable, installed, phases
 from windrow.digest import short
-from windrow.engine.requests.origin_rules import walked
+from windrow.engine.frontier import frontier_of
 from windrow.errors import UsageError, WindrowError
 from windrow.ledger import Ledger
 from windrow.ledger.typed.attempts import AttemptRow
@@ -300,7 +300,7 @@ def _source(ledger: Ledger, name: str, kind: str, owner: str) -> Story:
     told = []
     for one in ledger.sessions.tasks_of_source(name):
         status = "running" if one.ended is None else "failed" if one.failed else "done"
-        said = f"{_doing(kind, one.phase)}: {status}" + (f": {one.comment}" if one.comment else "")
+        said = f"{_doing(ledger, kind, one.phase)}: {status}" + (f": {one.comment}" if one.comment else "")
         at = one.ended or one.began
         told.append(Event(at, one.seq, one.session, "task", said, name, status=status, reason=one.reason or ""))
     last = told[-1] if told else None
@@ -310,13 +310,8 @@ def _source(ledger: Ledger, name: str, kind: str, owner: str) -> Story:
     )  # fmt: skip
 
 
-def _doing(kind: str, phase: int) -> str:
-    """Say what a task of a phase does: of what is listed, it lists, fetches, or takes the step of that phase."""
+def _doing(ledger: Ledger, kind: str, phase: int) -> str:
+    """Say what a task of a phase does."""
     made = installed().get(kind)
-    if made is None:
-        return "listing"
-    if walked(made) is not None:
-        return phase_name(phases(), kind, phase)
-    if phase in {made.phase(step.phase) for step in made.steps}:
-        return phase_name(phases(), kind, phase)
-    return "fetching" if phase == made.listing.first[0] else "listing"
+    activity = "listing" if made is None else frontier_of(ledger, made).activity(phase)
+    return activity or phase_name(phases(), kind, phase)

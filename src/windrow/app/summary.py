@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import NamedTuple
 
 from windrow.adapters.adapter import CHANGED, GONE, NEW, SourceChange
-from windrow.app.crawled import OutcomeCount, Visits, attempts, frontiers, visits
+from windrow.engine.source_counts import FrontierCount, OutcomeCount, SessionCounts, count_frontiers, count_session
 from windrow.ledger import Ledger
 from windrow.ledger.sessions import RuleCount
 from windrow.ledger.typed.items import MoveCount
@@ -139,11 +139,11 @@ def summarise(
     tasks = ledger.sessions.tasks(span)
     moves = ledger.items.moved_between(span)
     refusals = ledger.listings.refused_between(span)
-    crawled = visits(ledger, span, phases)
-    read = crawled._replace(sources=_read(crawled, was_read.visited(span), was_read.written(telling)))
+    counts = count_session(ledger, span)
+    read = replace(counts, sources=_read(counts, was_read.visited(span), was_read.written(telling)))
     whys: list[tuple[str, int]] = [(one.reason, one.number) for one in moves if one.reason]
     whys += [(one.reason, one.number) for one in refusals]
-    whys += crawled.reasons
+    whys += counts.reasons
     return SessionSummary(
         session=row.number,
         command=row.command,
@@ -151,7 +151,7 @@ def summarise(
         began=row.began,
         ended=row.ended,
         exit_code=row.outcome,
-        sources=_sources(ledger, (span, telling), tasks, refusals, read),
+        sources=_sources(ledger, telling, tasks, refusals, read),
         phases=_phases(moves, phases),
         reasons=count_reasons(whys),
         findings=tuple(FindingCount(*one) for one in ledger.items.found_between(span)),
@@ -159,7 +159,7 @@ def summarise(
         notes=tuple(_note(one) for one in tasks if _is_note(one)),
         mended=mended,
         left_out=left_out(tasks),
-        outcomes=_outcomes(crawled.outcomes, span, was_read),
+        outcomes=_outcomes(counts.outcomes, span, was_read),
         archive=f"windrow-{row.seq:06}",
         warnings=sum(1 for one in tasks if _is_note(one) and one.reason),
     )
@@ -194,46 +194,39 @@ def count_reasons(rows: Iterable[tuple[str, int]]) -> tuple[ReasonCount, ...]:
 
 def _sources(
     ledger: Ledger,
-    facts: tuple[tuple[int, int], tuple[int, int]],
+    telling: tuple[int, int],
     tasks: Sequence[TaskRow],
     refusals: Sequence[RefusalCount],
-    crawled: Visits,
+    session: SessionCounts,
 ) -> tuple[SourceCount, ...]:
-    """Count at each source what the session did, and what it tells: both are between two facts."""
-    span, telling = facts
-    counts: dict[str, Counter[str]] = {one.source: Counter() for one in tasks if one.source}
+    """Count at each source what the session did, and what it tells: that is between two facts."""
+    counts: dict[str, Counter[str]] = {task.source: Counter() for task in tasks if task.source}
     for listed in ledger.listings.listed_between(telling):
         counts.setdefault(listed.source, Counter())[{"listed": "new"}.get(listed.event, listed.event)] += listed.number
-    for got in (one for one in attempts(ledger, *span) if one.listed):
-        mine = counts.setdefault(got.source, Counter())
-        mine["failed" if got.reason else "fetched"] += got.number
-        mine["received"] += got.received
-        mine["same"] += got.number if got.revisit else 0
     for refused in refusals:
         counts.setdefault(refused.source, Counter())["refused"] += refused.number
-    for source, became in crawled.sources.items():
+    for source, became in session.sources.items():
         counts.setdefault(source, Counter()).update(became)
-    offered = ledger.listings.count()
-    walked = frontiers(ledger) if crawled.sources or crawled.troubles else {}
-    for source, frontier in walked.items():
-        offered[source] = frontier.known
-        if source in counts:
-            counts[source]["left"] = frontier.due
-    trouble = dict(crawled.troubles)
+    frontiers = count_frontiers(ledger, {task.collection for task in tasks if task.source})
+    trouble = dict(session.troubles)
     for task in tasks:
         if task.source and task.failed:
             trouble.setdefault(task.source, task.comment or task.reason or "it failed")
+    nothing = FrontierCount()
     return tuple(
-        SourceCount(name, offered.get(name, 0), trouble=trouble.get(name, ""), **mine)
+        SourceCount(
+            name, frontiers.get(name, nothing).known, left=frontiers.get(name, nothing).due,
+            trouble=trouble.get(name, ""), **mine,
+        )
         for name, mine in sorted(counts.items())
-    )
+    )  # fmt: skip
 
 
 def _read(
-    crawled: Visits, visited: Mapping[str, Counter[str]], written: Mapping[str, Counter[str]]
+    session: SessionCounts, visited: Mapping[str, Counter[str]], written: Mapping[str, Counter[str]]
 ) -> dict[str, Counter[str]]:
     """Let what was read of pages say what came, changed and went, in place of their bytes."""
-    found = {source: Counter(became) for source, became in crawled.sources.items()}
+    found = {source: Counter(became) for source, became in session.sources.items()}
     for source, mine in found.items():
         if source in visited:
             told = visited[source]

@@ -16,13 +16,13 @@ if TYPE_CHECKING:
     from windrow.adapters.adapter import Compared, Part, Replayed, SearchAnswer, SourceChange, TakedownEstimate
     from windrow.app.begin import NewCollection, Prepared
     from windrow.app.check import Checkup
-    from windrow.app.schedule import Preview
     from windrow.app.status import WorkspaceState
     from windrow.app.story import StoryAnswer
     from windrow.app.summary import SessionSummary
     from windrow.config import Workspace
     from windrow.content import Extract
-    from windrow.engine.operator import Chosen
+    from windrow.engine.frontier import Chosen
+    from windrow.engine.preview import Preview
     from windrow.engine.progress import Progress
     from windrow.engine.session import SessionSettings
     from windrow.engine.takedown import TakedownResult
@@ -195,7 +195,8 @@ class Windrow:
     ) -> list[Preview]:
         """Return what `run` would ask and from whom; opens no connection and writes nothing."""
         from windrow.app.run import adopted, chosen_sources, named_warc_files
-        from windrow.app.schedule import FetchBounds, preview, span, taken
+        from windrow.app.schedule import preview, span, taken
+        from windrow.engine.preview import FetchBounds
 
         self.config, names, first = adopted(self.config, _listed(names), first)
         if files := named_warc_files(self.config, names, source):

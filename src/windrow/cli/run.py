@@ -15,8 +15,8 @@ from windrow.formats.text import apart, size, span, table
 
 if TYPE_CHECKING:
     from windrow.adapters.adapter import Replayed
-    from windrow.app.schedule import PlannedSource, Preview
     from windrow.app.summary import SessionSummary
+    from windrow.engine.preview import PlannedSource, Preview
     from windrow.settings.setting import Setting
 
 WHAT = "What to harvest"

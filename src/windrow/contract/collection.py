@@ -43,6 +43,11 @@ class Collection:
         return self.phases.index(name) + 1
 
     @property
+    def last_phase(self) -> int:
+        """Return the id of the phase of its last step; 0 where it has no steps."""
+        return self.phase(self.steps[-1].phase) if self.steps else 0
+
+    @property
     def listing(self) -> Listing:
         """Return how its sources are listed, of a collection that lists them."""
         assert isinstance(self.discovery, Listing)

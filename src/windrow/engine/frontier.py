@@ -1,0 +1,362 @@
+"""The frontier of a collection: what it has still to get, however that is found, and what is decided about it.
+
+Of the two classes one is for the files that sources list, the other for addresses that are asked one by one. Nobody
+above the engine asks which of them it has: both have the same methods, and what differs is what these return.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from datetime import datetime
+from itertools import chain
+from typing import NamedTuple
+
+from windrow.clock import now
+from windrow.contract import Collection, Crawl, ItemStep, State
+from windrow.digest import number
+from windrow.engine.listed import rest
+from windrow.engine.preview import FetchBounds, PlannedSource, Preview, Reads, Waiting, why_not_asked
+from windrow.engine.requests.origin_rules import walked
+from windrow.ledger import Ledger, LedgerWriter
+from windrow.ledger.rows import SourceRecord
+from windrow.ledger.sessions import RuleCount
+from windrow.ledger.typed.addresses import ChosenAddress
+from windrow.ledger.typed.listings import WaitingOffer
+from windrow.ledger.typed.unread import UnreadAddress
+from windrow.model import Finding, FoundUrl, Level, OfferingHost, Source, Status
+from windrow.reasons import Reason
+
+RETRY, CANCEL = "retry", "cancel"
+
+SHOWN = 50
+"""Addresses that a preview names one by one."""
+
+ROBOTS = ("robots.txt",)
+"""What is asked of a host before any of its addresses."""
+
+EVER = 2**62
+"""A time in UNIX seconds that comes after every time at which an address is due."""
+
+
+class Chosen(NamedTuple):
+    """An item as it stands, and the children of its latest fetch; or an address, by its number.
+
+    The children of an address are its visits that a step did not read, and not by their fault. One that was chosen only
+    for these stands at the phase of the first step, not at that of requests.
+    """
+
+    item: int
+    key: str
+    state: State
+    children: tuple[tuple[int, State], ...]
+
+
+class FileFrontier:
+    """The files that the sources of a collection list; `asked_at` is the phase of the tasks that list them."""
+
+    def __init__(self, ledger: Ledger, collection: Collection) -> None:
+        """Look at this collection's files on the ledger."""
+        self._ledger = ledger
+        self._collection = collection
+        self._listing = collection.listing
+        self.asked_at = self._listing.refused[0]
+
+    def spellings(self, name: str) -> tuple[str, ...]:
+        """Return the keys that a name may stand for: it may be whole, or the name alone (`NAME` of `add/NAME`)."""
+        return (name, *(f"{folder}/{name}" for folder in self._listing.folders))
+
+    def named(self, names: Iterable[str]) -> list[Chosen]:
+        """Find the files that are named; those that are not known are left out."""
+        keys = sorted({key for name in names for key in self.spellings(name)})
+        chosen = []
+        for row in self._ledger.items.listed(self._collection.name, self._listing.kind, keys) if keys else ():
+            members = self._ledger.items.children_of_fetch(row.item, row.fetch) if row.fetch else []
+            children = tuple((member.item, (member.phase, member.status)) for member in members)
+            chosen.append(Chosen(row.item, row.key, (row.phase, row.status), children))
+        return chosen
+
+    def narrowed(self, act: str, source: str, reason: str) -> list[Chosen]:
+        """Find what failed (for `retry`) or waits (for `cancel`), of a source and for a reason; empty means any."""
+        statuses = (Status.FAILED, Status.CANCELLED) if act == RETRY else (Status.PENDING, Status.RUNNING)
+        kind = self._listing.kind
+        return self.named(self._ledger.items.keys_by_status(self._collection.name, kind, statuses, source, reason))
+
+    def decide(self, writer: LedgerWriter, session: int, act: str, chosen: Sequence[Chosen]) -> None:
+        """Have files fetched again, or end them where they stand, with those documents of each that are not through."""
+        reason = Reason.RETRIED if act == RETRY else Reason.CANCELLED
+        message = "" if act == RETRY else reason.meaning
+        through = (self._collection.last_phase, Status.DONE)
+        for file in chosen:
+            for child, (phase, status) in file.children:
+                if status not in {Status.FAILED, Status.CANCELLED} and (phase, status) != through:
+                    writer.items.move(session, child, (phase, Status.CANCELLED), reason, message)
+                    if act == CANCEL:
+                        writer.items.find(session, child, phase, [Finding("Cancelled", message, Level.WARN)])
+            if act == RETRY:
+                asked = "an operator asked for another attempt"
+                writer.items.move(session, file.item, self._listing.first, reason, asked)
+            else:
+                writer.items.move(session, file.item, (file.state[0], Status.CANCELLED), reason, message)
+
+    def put_back(self, session: int, sources: Iterable[Source]) -> int:
+        """Have all that these sources offer, done or failed, fetched once more; return how many files that are."""
+        offers = chain.from_iterable(self._ledger.listings.of_source(source.name) for source in sources)
+        count = 0
+        with self._ledger.writing() as writer:
+            for item in sorted({offer.item for offer in offers if offer.present}):
+                standing = self._ledger.items.standing(item)
+                if standing and standing.state not in self._untouched():
+                    writer.items.move(session, item, self._listing.first, Reason.RETRIED)
+                    count += 1
+        return count
+
+    def preview(self, sources: Sequence[Source], bounds: FetchBounds, phases: AbstractSet[str] | None) -> Preview:
+        """Return what a run would ask of these sources, and the documents that are due for phases (None: for all)."""
+        waiting = self._waiting({source.name: source for source in sources if source.active}, bounds)
+        pace = self._ledger.attempts.by_source()
+        planned = []
+        for source in sources:
+            files = [file for file in waiting if file.source == source.name]
+            size = sum(file.bytes or 0 for file in files)
+            seconds = _seconds(source, pace.get(source.name), len(files), size)
+            planned.append(
+                PlannedSource(
+                    source.name, self._collection.name, source.site.address(), self._listing.folders, source.active,
+                    why_not_asked(source), len(files), size, seconds,
+                )
+            )  # fmt: skip
+        return Preview(tuple(planned), waiting, self._documents(phases))
+
+    def resting(self, at: datetime) -> list[rest.RestingItem]:
+        """Return the files that failed in session after session, and are left alone at a moment."""
+        return rest.resting(self._ledger, self._collection, at)
+
+    def left_out(self, source: str) -> list[RuleCount]:
+        """Return nothing: what a listing names and is not wanted is refused, by its name."""
+        del source
+        return []
+
+    def activity(self, phase: int) -> str:
+        """Say what a task of a phase does at a source, such as listing; empty where it takes the step of that phase."""
+        if phase in {self._collection.phase(step.phase) for step in self._collection.steps}:
+            return ""
+        return "fetching" if phase == self._listing.first[0] else "listing"
+
+    def _untouched(self) -> set[State]:
+        """Return the states of files that were never asked for."""
+        return {self._listing.first, self._listing.refused}
+
+    def _waiting(self, active: Mapping[str, Source], bounds: FetchBounds) -> tuple[Waiting, ...]:
+        """Return what is new, cut or failed for a passing reason, from its best host."""
+        if not active:
+            return ()
+        offers: dict[int, dict[str, WaitingOffer]] = {}
+        for offer in chain(self._due(), self._done(active) if bounds.again else ()):
+            if offer.source in active and not bounds.leaves_out(offer.modified):
+                offers.setdefault(offer.item, {}).setdefault(offer.source, offer)
+        pace = self._ledger.attempts.by_source()
+        waiting = []
+        for by_source in list(offers.values())[: bounds.limit]:
+            hosts = [_host(active[source], pace.get(source)) for source in by_source]
+            owner = next(iter(by_source.values())).owner
+            best = self._listing.prefer(owner, hosts)[0].source
+            offer = by_source[best]
+            waiting.append(Waiting(offer.key, best, active[best].site.address(offer.path), offer.size))
+        return tuple(waiting)
+
+    def _due(self) -> Iterator[WaitingOffer]:
+        """Yield who offers what is new, cut, or failed for a passing reason and does not rest."""
+        phase = self._listing.first[0]
+        resting = {item.item for item in self.resting(now())}
+        for state in (self._listing.first, (phase, Status.RUNNING), (phase, Status.FAILED)):
+            for offer in self._ledger.listings.waiting(self._collection.name, self._listing.kind, state):
+                if state[1] is not Status.FAILED or (offer.reason in rest.AGAIN and offer.item not in resting):
+                    yield offer
+
+    def _done(self, sources: Iterable[str]) -> Iterator[WaitingOffer]:
+        """Yield what `put_back` would: all that these sources offer and that is done or failed."""
+        for source in sources:
+            for row in self._ledger.listings.of_source(source):
+                item = self._ledger.items.get(row.item) if row.present else None
+                if item and (item.phase, item.status) not in self._untouched():
+                    yield WaitingOffer(row.item, row.key, item.owner, source, row.path, row.size, row.modified, None)
+
+    def _documents(self, phases: AbstractSet[str] | None) -> tuple[Reads, ...]:
+        """Count the documents that are due for steps."""
+        counts = {
+            (row.kind, row.phase, row.status): row.number
+            for row in self._ledger.items.by_state()
+            if row.collection == self._collection.name
+        }
+        reads = []
+        for step in (step for step in self._collection.steps if isinstance(step, ItemStep)):
+            if phases is None or step.phase in phases:
+                states = [(step.kind, self._collection.phase(name), status) for name, status in step.due]
+                if due := sum(counts.get(state, 0) for state in states):
+                    reads.append(Reads(step.phase, due))
+        return tuple(reads)
+
+
+class AddressFrontier:
+    """The addresses of a collection, each of them due at a time; `asked_at` is the phase of the tasks that ask them."""
+
+    def __init__(self, ledger: Ledger, collection: Collection, crawl: Crawl) -> None:
+        """Look at this collection's addresses on the ledger, which are asked as `crawl` says."""
+        self._ledger = ledger
+        self._collection = collection
+        self._crawl = crawl
+        self.asked_at = 1
+
+    def spellings(self, name: str) -> tuple[str, ...]:
+        """Return the address that a name stands for, as it is kept; nothing where it is none."""
+        url = self._crawl.normal(name)
+        return (url,) if url else ()
+
+    def named(self, names: Iterable[str]) -> list[Chosen]:
+        """Find the addresses that are named; those that are not known are left out, and those that were taken down."""
+        digests = [number(url) for name in names for url in self.spellings(name)]
+        known = self._ledger.addresses.chosen(self._collection.name, digests)
+        return self._chosen(known, self._ledger.unread.addresses(self._collection.name, among=digests))
+
+    def narrowed(self, act: str, source: str, reason: str) -> list[Chosen]:
+        """Find what fails (for `retry`) or waits (for `cancel`), of a source and for a reason; empty means any."""
+        rows = self._ledger.addresses.failing if act == RETRY else self._ledger.addresses.waiting
+        unread = self._ledger.unread.addresses(self._collection.name, source, reason)
+        return self._chosen(rows(self._collection.name, source, reason), unread)
+
+    def decide(self, writer: LedgerWriter, session: int, act: str, chosen: Sequence[Chosen]) -> None:
+        """Have addresses asked next, or never again, and those visits to them read that a step did not read."""
+        del session  # that an operator decided so is told by its session alone
+        asked = [address.item for address in chosen if address.state[0] == 1]
+        writer.addresses.due_at(self._collection.name, asked, 1 if act == RETRY else None)
+        visits = [(phase, visit) for address in chosen for visit, (phase, _) in address.children]
+        (writer.unread.ask if act == RETRY else writer.unread.remove)(visits)
+
+    def put_back(self, session: int, sources: Iterable[Source]) -> int:
+        """Have all addresses of these sources asked once more; return how many they are."""
+        del session
+        names = {source.name for source in sources}
+        with self._ledger.writing() as writer:
+            hosts = self._ledger.addresses.hosts(self._collection.name)
+            return writer.addresses.due_again(host.seq for host in hosts if host.source in names)
+
+    def preview(self, sources: Sequence[Source], bounds: FetchBounds, phases: AbstractSet[str] | None) -> Preview:
+        """Return what a run would ask of these sources: what is due of what is known, and beginnings that are new."""
+        del phases  # which documents its steps take is known to the version store alone
+        if not sources:
+            return Preview((), (), ())
+        at = EVER if bounds.again else int(now().timestamp())
+        due = self._due(at)
+        pace = self._ledger.attempts.seconds_by_origin(self._collection.name)
+        room = SHOWN if bounds.limit is None else min(bounds.limit, SHOWN)
+        planned, waiting = [], []
+        for source in sources:
+            by_origin = dict(due.get(source.name, {}))
+            fresh = [address for address in self._beginnings(source) if not self._is_known(source, address)]
+            for address in fresh:
+                by_origin[address.origin] = by_origin.get(address.origin, 0) + 1
+            bound = min(
+                most for most in (bounds.limit, source.most or None, sum(by_origin.values())) if most is not None
+            )
+            delay = float(source.options.get("delay", 0))
+            seconds = max((many * max(delay, pace.get(origin, 0.0)) for origin, many in by_origin.items()), default=0.0)
+            listed = ROBOTS if source.site.scheme else ()  # without a scheme it takes captures of others alone
+            planned.append(
+                PlannedSource(
+                    source.name, self._collection.name, source.site.address(), listed, source.active,
+                    why_not_asked(source), bound, 0, round(seconds, 1),
+                )
+            )  # fmt: skip
+            if source.active:
+                known = self._ledger.addresses.next_of_source(self._collection.name, source.name, at, room)
+                urls = [*known, *(address.url for address in fresh)]
+                waiting += [Waiting(url, source.name, url, None) for url in urls[:room]]
+        return Preview(tuple(planned), tuple(waiting[:room]), ())
+
+    def resting(self, at: datetime) -> list[rest.RestingItem]:
+        """Return nothing: an address that fails is due again at its own time."""
+        del at
+        return []
+
+    def left_out(self, source: str) -> list[RuleCount]:
+        """Return what rules left out of a source in the last session that met such links.
+
+        A session that reads no page anew meets no link.
+        """
+        rules = [
+            (task.session, rule)
+            for task in self._ledger.sessions.tasks_of_source(source)
+            if task.reason and task.comment and (rule := RuleCount.read(source, task.reason, task.comment))
+        ]
+        return [rule for session, rule in rules if session == rules[-1][0]]
+
+    def activity(self, phase: int) -> str:
+        """Return nothing: a task does what its phase is called."""
+        del phase
+        return ""
+
+    def _chosen(self, rows: Iterable[ChosenAddress], unread: Iterable[UnreadAddress]) -> list[Chosen]:
+        """Join addresses with their visits that were not read; those that have nothing but such visits come last."""
+        visits: dict[int, list[UnreadAddress]] = {}
+        for visit in unread:
+            visits.setdefault(visit.address, []).append(visit)
+        chosen = []
+        for row in rows:
+            status = Status.FAILED if row.failures else Status.PENDING if (row.due or 0) <= 1 else Status.DONE
+            state = (1, Status.CANCELLED if row.due is None else status)
+            chosen.append(Chosen(row.digest, row.url, state, _states(visits.pop(row.digest, ()))))
+        if visits:
+            state = (self._collection.phase(self._collection.steps[0].phase), Status.FAILED)
+            chosen += [Chosen(rest[0].address, rest[0].url, state, _states(rest)) for rest in visits.values()]
+        return chosen
+
+    def _due(self, at: int) -> dict[str, dict[str, int]]:
+        """Return how many addresses of each source are due at a time (UNIX seconds), by origin."""
+        counts: dict[str, dict[str, int]] = {}
+        for row in self._ledger.addresses.due_by_host(self._collection.name, at):
+            counts.setdefault(row.source, {})[row.origin] = row.number
+        return counts
+
+    def _beginnings(self, source: Source) -> Sequence[FoundUrl]:
+        """Return what a source begins with: its seeds, or its first requests."""
+        if self._collection.requests is None:
+            return self._crawl.seeds(source, {})
+        if not source.site.scheme:  # it takes captures of others alone
+            return ()
+        from windrow.engine.requests.answers import begin  # noqa: PLC0415 what only asks how things stand needs none
+
+        learned = self._ledger.requests.learned(self._collection.name, source.name)
+        return begin(self._collection.requests, source, learned)
+
+    def _is_known(self, source: Source, address: FoundUrl) -> bool:
+        """Tell whether an address is known: of a crawl to any source, since an origin belongs to one."""
+        rows = self._ledger.addresses.of_sources(source.collection, address.digest)
+        return any(address.request is None or row.source == source.name for row in rows)
+
+
+Frontier = FileFrontier | AddressFrontier
+
+
+def frontier_of(ledger: Ledger, collection: Collection) -> Frontier:
+    """Return what a collection has still to get."""
+    crawl = walked(collection)
+    return FileFrontier(ledger, collection) if crawl is None else AddressFrontier(ledger, collection, crawl)
+
+
+def _states(unread: Iterable[UnreadAddress]) -> tuple[tuple[int, State], ...]:
+    return tuple((visit.visit, (visit.phase, Status.FAILED)) for visit in unread)
+
+
+def _host(source: Source, pace: SourceRecord | None) -> OfferingHost:
+    if pace is None:
+        return OfferingHost(source.name, source.owner)
+    return OfferingHost(source.name, source.owner, pace.attempts, pace.failures, pace.received / (pace.seconds or 1))
+
+
+def _seconds(source: Source, pace: SourceRecord | None, count: int, size: int) -> float | None:
+    if not count:
+        return 0.0
+    if pace is None or not pace.received:
+        return None
+    return round(max(size * pace.seconds / pace.received, count * source.pace) / max(1, source.connections), 1)
