@@ -42,13 +42,12 @@ def finding(count: int = LINES, rounds: int = ROUNDS) -> Iterator[Comparison]:
     made = lines(count)
     source = Source("library", "papers", Site("", ""), options={})
     size = 5_000
-    jobs = [BlockJob(source, {}, b"\n".join(made[at : at + size]), None) for at in range(0, count, size)]
-
     captures = COLLECTION.captures
     assert captures is not None
+    jobs = [BlockJob(captures, source, {}, b"\n".join(made[at : at + size]), None) for at in range(0, count, size)]
 
     def judge() -> int:
-        return sum(len(choose_block(captures, job).wanted) for job in jobs)
+        return sum(len(choose_block(job).wanted) for job in jobs)
 
     assert judge() == sum(b" application/pdf 200 " in line for line in made)
     ours = count / _seconds(judge, rounds)

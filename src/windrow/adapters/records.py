@@ -75,10 +75,7 @@ class RecordAdapter:
 
     def __init__(self, collection: Collection) -> None:
         """Join this collection; its discovery is `Requests`, `Captures` or both, and it has one Settle step."""
-        assert collection.takes_answers
         self._collection = collection
-        self._requests = collection.requests
-        self._captures = collection.captures
         self._step = next(one for one in collection.steps if isinstance(one, Settle))
         name = collection.name
         self.EXPORTS: tuple[Export, ...] = (
@@ -104,9 +101,9 @@ class RecordAdapter:
         for one in workspace.of(self._collection.name):
             if not one.active:
                 continue
-            if self._requests and one.site.host:
+            if one.site.host and allowed_origins(self._collection, one):
                 refuse_without_contact(workspace, one.site.host)
-            for remote in self._captures.inputs(one).remote if self._captures else ():
+            for remote in self._collection.inputs(one).remote:
                 if remote.secret is None:  # with a key its owner is known
                     refuse_without_contact(workspace, remote.site.host)
 
@@ -186,7 +183,7 @@ class RecordAdapter:
                 content = body_of(view, answer.fields, limits).read()
         yield Got(url, url, len(content), digest(content), round(seconds, 3))
         asked = Answer(Request(url), answer.status or 0, answer.fields, io.BytesIO(content), now())
-        follow = self._requests.follow if self._requests else self._captures and self._captures.follow
+        follow = self._collection.follow
         result = follow(source, {}, asked) if follow else FollowResult()
         item = Item(0, self._collection.name, "visit", url)
         task = Task(item, io.BytesIO(content), limits, {}, self._spelled_options(workspace), fields=answer.fields,
@@ -283,9 +280,9 @@ class RecordAdapter:
     def _explain_not_taken(self, workspace: Workspace, ledger: Ledger, what: str) -> Explanation | None:
         """Tell of an address that others keep why no source took it."""
         url = normalise(what).url if what.startswith(("http://", "https://")) else ""
-        captures, lines, messages = self._captures, [], []
-        for source in workspace.of(self._collection.name) if captures and url else ():
-            for one in stories(ledger, captures, source, self._options(workspace), number(url)) if captures else ():
+        lines, messages = [], []
+        for source in workspace.of(self._collection.name) if url else ():
+            for one in stories(ledger, self._collection, source, self._options(workspace), number(url)):
                 line, told = record_story.describe_capture(source.name, one)
                 lines.append(line)
                 messages.append(Message("capture", told))
@@ -464,13 +461,13 @@ class RecordAdapter:
         del workspace
         return None
 
-    def _origins(self, source: Source) -> frozenset[str]:
-        """Return the origins at which a source is asked; none where it only takes captures."""
-        return allowed_origins(self._requests, source) if self._requests and source.site.scheme else frozenset()
-
     def _source_at(self, workspace: Workspace | None, url: str) -> Source:
         origin = parts(url).origin
-        mine = [one for one in workspace.of(self._collection.name) if origin in self._origins(one)] if workspace else []
+        mine = (
+            [one for one in workspace.of(self._collection.name) if origin in allowed_origins(self._collection, one)]
+            if workspace
+            else []
+        )
         if mine:  # of several at one origin the one whose address is nearest to this
             return max(mine, key=lambda one: len(one.site.base) if url.startswith(one.site.address("")) else 0)
         where, agent = parts(url), workspace.agent if workspace else "windrow"

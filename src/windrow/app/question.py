@@ -77,7 +77,7 @@ class Question:
         return [ItemKey(number, one.key) for number in numbers if (one := self._ledger.items.get(number))]
 
     def _keyed(self, what: str) -> list[ItemKey]:
-        spellings = (frontier_of(self._ledger, made).spellings(what) for made in installed().values())
+        spellings = (frontier_of(self._ledger, collection).spellings(what) for collection in installed().values())
         return self._ledger.items.named([*{what, *chain.from_iterable(spellings)}])
 
     def _placed(self, what: str) -> list[ItemKey]:
@@ -142,7 +142,7 @@ def decide(
         raise UsageError("nothing is named", hint=f"windrow {act} NAME, or --source NAME, or --reason WORD")
     if reason and reason not in set(Reason):
         raise UsageError(f"there is no reason {reason!r}", hint="see docs/reference/reasons.md")
-    frontiers = {kind: frontier_of(ledger, made) for kind, made in registry.installed().items()}
+    frontiers = {kind: frontier_of(ledger, collection) for kind, collection in installed().items()}
     chosen = {
         kind: frontier.named(names) if names else frontier.narrowed(act, source, reason)
         for kind, frontier in frontiers.items()

@@ -54,10 +54,10 @@ def in_order(collections: Mapping[str, Collection], sources: Iterable[Source]) -
     """Return the names of collections in the order of a run: each after those whose captures it takes."""
     takes: dict[str, set[str]] = {name: set() for name in collections}
     for one in sources:
-        captures = collections[one.collection].captures if one.collection in collections else None
-        takes.get(one.collection, set()).update(
-            name.partition(":")[0] for name in (captures.inputs(one).kept if captures else ())
-        )
+        if one.collection in collections:
+            takes[one.collection].update(
+                name.partition(":")[0] for name in collections[one.collection].inputs(one).kept
+            )
     found: list[str] = []
     while len(found) < len(takes):
         left = [name for name in takes if name not in found]

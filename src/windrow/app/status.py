@@ -81,7 +81,7 @@ class WorkspaceState:
 def current_state(workspace: Workspace, ledger: Ledger, phases: Phases) -> WorkspaceState:
     """Return how the workspace stands."""
     sources = (*workspace.sources, *_held(workspace, ledger))
-    frontiers = {name: frontier_of(ledger, made) for name, made in installed().items()}
+    frontiers = {name: frontier_of(ledger, collection) for name, collection in installed().items()}
     asking = {source.name: frontiers.get(source.collection) for source in sources}
     sessions_by_source: dict[str, list[SourceSession]] = {}
     for session in ledger.sessions.by_source():

@@ -312,6 +312,6 @@ def _source(ledger: Ledger, name: str, kind: str, owner: str) -> Story:
 
 def _doing(ledger: Ledger, kind: str, phase: int) -> str:
     """Say what a task of a phase does."""
-    made = installed().get(kind)
-    activity = "listing" if made is None else frontier_of(ledger, made).activity(phase)
+    collection = installed().get(kind)
+    activity = "listing" if collection is None else frontier_of(ledger, collection).activity(phase)
     return activity or phase_name(phases(), kind, phase)

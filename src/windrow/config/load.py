@@ -101,8 +101,7 @@ def refuse_unknown_origins(collections: Mapping[str, Collection], sources: Seque
     """Refuse a source that takes the captures of what is not there, or of its own collection."""
     there = {*collections, *(f"{one.collection}:{one.name}" for one in sources)}
     for one in sources:
-        captures = collections[one.collection].captures if one.collection in collections else None
-        for name in captures.inputs(one).kept if captures else ():
+        for name in collections[one.collection].inputs(one).kept if one.collection in collections else ():
             if name.partition(":")[0] == one.collection:
                 told = f"{name!r} is of {one.collection}, like the source: captures are taken of others"
             elif name not in there:

@@ -5,13 +5,15 @@ A command that only looks something up has every collection's value, and none of
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from importlib import import_module
 from typing import Any, TypeVar
 
-from windrow.contract.discoveries import Captures, Crawl, Discovery, Listing, Members, Requests
-from windrow.contract.steps import Step
+from windrow.contract.answers import Answer, FollowResult
+from windrow.contract.discoveries import Captures, Crawl, Discovery, Inputs, Listing, Members, Requests
+from windrow.contract.steps import Settle, Step
+from windrow.model import Source
 from windrow.settings.configuration import Configuration
 
 Kind = TypeVar("Kind", Crawl, Requests, Captures)
@@ -76,12 +78,27 @@ class Collection:
 
     @property
     def takes_answers(self) -> bool:
-        """Tell whether its steps take answers, to requests or in captures: their bodies are without codings."""
-        return self.requests is not None or self.captures is not None
+        """Tell whether one of its steps takes answers."""
+        return any(isinstance(step, Settle) and step.takes_answers for step in self.steps)
+
+    @property
+    def discoveries(self) -> tuple[Discovery, ...]:
+        """Return how it finds things, in the order of a run: what others keep is taken before anybody is asked."""
+        if isinstance(self.discovery, tuple):
+            return tuple(reversed(self.discovery))
+        return (self.discovery,)
+
+    @property
+    def follow(self) -> Callable[[Source, Mapping[str, Any], Answer], FollowResult] | None:
+        """Return what says where an answer leads: one to a request, else one in a capture; None where nothing does."""
+        return next((one.follow for one in (self.requests, self.captures) if one is not None), None)
+
+    def inputs(self, source: Source) -> Inputs:
+        """Return where the captures are that a source takes of others; it has nothing where it takes none."""
+        return self.captures.inputs(source) if self.captures is not None else Inputs()
 
     def _first(self, kind: type[Kind]) -> Kind | None:
-        several = self.discovery if isinstance(self.discovery, tuple) else (self.discovery,)
-        return next((one for one in several if isinstance(one, kind)), None)
+        return next((discovery for discovery in self.discoveries if isinstance(discovery, kind)), None)
 
 
 class Later:

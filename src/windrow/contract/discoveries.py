@@ -153,7 +153,8 @@ class Crawl:
     it due, `rest` seconds after the last visit at the earliest. `interval` gives those seconds for an address of a
     source once its content is known: from what each `Look` after the first one found, oldest first. `why_no_page` says
     why a seed gave nothing, and what mends that; empty where it gave something, or nobody was asked. `large` has the
-    bytes of an answer of those kinds that may be larger than a page.
+    bytes of an answer of those kinds that may be larger than a page. With `by_request` what is asked are requests: each
+    source has origins of its own, and its answers are followed once they are on the ledger.
     """
 
     seeds: Callable[[Source, Mapping[str, Any]], list[FoundUrl]]
@@ -168,6 +169,7 @@ class Crawl:
     beside: int | None = None  # the kind of a visit to what is kept beside a page; found as a page, it becomes one
     interval: Callable[[Source, Sequence[Look]], int] | None = None
     why_no_page: Callable[[Source, Visit], str] | None = None
+    by_request: bool = False
 
 
 def no_origins(source: Source) -> tuple[str, ...]:  # noqa: ARG001 the shape of `Requests.origins`

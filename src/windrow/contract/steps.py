@@ -194,6 +194,9 @@ class Settle:
     over which it was ended, by a limit or with its process: `Task.stopped` says so then, and it leaves out what is
     risky.
     Where it is ended each time, the first end counts. What it returns then should hold a Skip with the reason.
+    With `takes_answers` a visit is an answer to a request, or a capture of one: `run` is given its body without
+    codings, and what it offers and asked (`Task.offers`, `Task.request`), and returns observations, skips and asks.
+    Without it `run` is given the bytes as they were kept, and what it returns is for `tell` alone.
     """
 
     phase: str
@@ -206,6 +209,7 @@ class Settle:
     known_as: Callable[[Recorded], str] | None = None
     missing: Callable[[WholeListing], Iterable[Observation | Skip]] | None = None
     retakes: int = 0
+    takes_answers: bool = True
 
 
 @dataclass(frozen=True, slots=True)

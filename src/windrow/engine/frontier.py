@@ -320,14 +320,12 @@ class AddressFrontier:
 
     def _beginnings(self, source: Source) -> Sequence[FoundUrl]:
         """Return what a source begins with: its seeds, or its first requests."""
-        if self._collection.requests is None:
+        if not self._crawl.by_request:
             return self._crawl.seeds(source, {})
-        if not source.site.scheme:  # it takes captures of others alone
-            return ()
         from windrow.engine.requests.answers import begin  # noqa: PLC0415 what only asks how things stand needs none
 
         learned = self._ledger.requests.learned(self._collection.name, source.name)
-        return begin(self._collection.requests, source, learned)
+        return begin(self._collection, source, learned)
 
     def _is_known(self, source: Source, address: FoundUrl) -> bool:
         """Tell whether an address is known: of a crawl to any source, since an origin belongs to one."""

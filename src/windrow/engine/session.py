@@ -14,7 +14,22 @@ from typing import Any, Self
 
 from windrow.archive import alone, mark_ledger, mend, refuse_other_ledger, sweep
 from windrow.clock import now, spell
-from windrow.contract import Check, Collection, Derive, Judge, Listing, Load, Read, Settle, Step, Summarise
+from windrow.contract import (
+    Captures,
+    Check,
+    Collection,
+    Crawl,
+    Derive,
+    Discovery,
+    Judge,
+    Listing,
+    Load,
+    Read,
+    Requests,
+    Settle,
+    Step,
+    Summarise,
+)
 from windrow.digest import digest
 from windrow.engine.check import index_archive
 from windrow.engine.fetchers.crew import Crew
@@ -46,6 +61,45 @@ WORK: dict[type[Step], Callable[[HarvestRun, Any], None]] = {
     Derive: derive_step,
 }
 """What takes each kind of step."""
+
+
+def _list(run: HarvestRun, _discovery: Listing) -> None:
+    """List the folders of all sources, then fetch what is due of their files, then compare what several hosts have."""
+    from windrow.engine.listed import comparing, fetching, listing  # noqa: PLC0415 a run loads its own way alone
+
+    down = listing.list_all(run)
+    if not run.stopping():
+        fetching.Fetching(run, down).run()
+    if not run.stopping():
+        comparing.compare_hosts(run, down)
+
+
+def _ask(run: HarvestRun, _discovery: Crawl | Requests) -> None:
+    """Ask the addresses that are due, and those that they lead to; nobody where no source has an address."""
+    if not any(source.site.scheme for source in run.harvest.sources):
+        return
+    from windrow.engine.crawl.crawling import Crawling  # noqa: PLC0415 as in _list
+
+    crawl = walked(run.collection)
+    assert crawl is not None
+    with Crawling(run, crawl) as crawling:
+        crawling.run()
+
+
+def _look_through(run: HarvestRun, discovery: Captures) -> None:
+    """Take what others keep."""
+    from windrow.engine.captures.capturing import Capturing  # noqa: PLC0415 as in _list
+
+    Capturing(run, discovery).run()
+
+
+FETCH: dict[type[Discovery], Callable[[HarvestRun, Any], None]] = {
+    Listing: _list,
+    Crawl: _ask,
+    Requests: _ask,
+    Captures: _look_through,
+}
+"""What finds and fetches, by the kind of discovery."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,27 +207,10 @@ class Session:
         return digest(first.encode()) if first else ""
 
     def _fetch(self, run: HarvestRun) -> None:
-        """Ask the sources in the way of their collection: only the modules of that way are loaded."""
-        if captures := run.collection.captures:
-            from windrow.engine.captures.capturing import Capturing, is_asked  # noqa: PLC0415
-
-            Capturing(run, captures).run()
-            if self.stops or not any(is_asked(run, one) for one in run.harvest.sources):
-                return
-        if crawl := walked(run.collection):
-            from windrow.engine.crawl.crawling import Crawling  # noqa: PLC0415
-
-            with Crawling(run, crawl) as crawling:
-                crawling.run()
-        else:
-            from windrow.engine.listed import comparing, fetching, listing  # noqa: PLC0415
-
-            down = listing.list_all(run)
-            if self.stops:
-                return
-            fetching.Fetching(run, down).run()
+        """Find and fetch in the ways of the collection, one after the other."""
+        for discovery in run.collection.discoveries:
             if not self.stops:
-                comparing.compare_hosts(run, down)
+                FETCH[type(discovery)](run, discovery)
         sweep(self.setup.archive)
 
     def follow(self, books: Projection) -> None:
@@ -229,9 +266,13 @@ class Session:
 
 def _modules(collection: Collection) -> set[str]:
     """Return the modules of the functions that readers and fetchers run for a collection."""
-    modules = {one.run.__module__ for one in collection.steps if not isinstance(one, Summarise | Derive)}
-    if collection.requests:
-        modules.add(collection.requests.follow.__module__)
-    if collection.captures:
-        modules |= {collection.captures.select.__module__, "windrow.engine.captures.foreign_records"}
-    return modules | ({collection.crawl.rules.__module__} if collection.crawl else set())
+    modules = {step.run.__module__ for step in collection.steps if not isinstance(step, Summarise | Derive)}
+    for discovery in collection.discoveries:
+        match discovery:
+            case Crawl():
+                modules.add(discovery.rules.__module__)
+            case Requests():
+                modules.add(discovery.follow.__module__)
+            case Captures():
+                modules |= {discovery.select.__module__, "windrow.engine.captures.foreign_records"}
+    return modules

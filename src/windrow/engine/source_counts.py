@@ -76,7 +76,7 @@ def count_session(ledger: Ledger, span: tuple[int, int]) -> SessionCounts:
     sources: dict[str, Counter[str]] = {}
     ends: Counter[tuple[str, str]] = Counter()
     reasons: Counter[str] = Counter()
-    crawls = {name: crawl for name, made in installed().items() if (crawl := walked(made))}
+    crawls = {name: walked(collection) for name, collection in installed().items()}
     for row in _attempts(ledger, *span):
         counts = sources.setdefault(row.source, Counter())
         if not row.taken:
@@ -102,8 +102,8 @@ def count_session(ledger: Ledger, span: tuple[int, int]) -> SessionCounts:
 def _troubles(ledger: Ledger, span: tuple[int, int]) -> dict[str, str]:
     """Tell of each source the first host whose rules could not be had, and of how many that is true."""
     troubles: dict[str, list[str]] = {}
-    for name, made in installed().items():
-        if crawl := walked(made):
+    for name, collection in installed().items():
+        if crawl := walked(collection):
             for source, origin, status, reason, message in ledger.attempts.rules_failed_between(
                 span, name, crawl.robots
             ):
@@ -134,7 +134,7 @@ def count_frontiers(ledger: Ledger, among: AbstractSet[str] | None = None) -> di
     `among` are names of collections, None means any: to count the addresses of a large crawl takes seconds.
     """
     counts = {source: FrontierCount(files, files) for source, files in ledger.listings.count().items()}
-    crawls = {name: walked(made) for name, made in installed().items()}
+    crawls = {name: walked(collection) for name, collection in installed().items()}
     if among is not None and all(name in crawls and crawls[name] is None for name in among):
         return counts
     for row in ledger.addresses.by_source(int(now().timestamp())):

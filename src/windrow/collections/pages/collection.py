@@ -49,6 +49,7 @@ COLLECTION = Collection(
             refers=later(f"{_STEP}:refers"),
             expires=later(f"{_STEP}:expires"),
             known_as=later(f"{_STEP}:known_as"),
+            takes_answers=False,
         ),
         Derive("index"),
     ),

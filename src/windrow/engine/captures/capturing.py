@@ -14,6 +14,7 @@ from windrow.digest import number
 from windrow.engine.captures.capture_ledger import CaptureLedger, CaptureTally, LookedThrough, TakenCapture
 from windrow.engine.captures.foreign_captures import ForeignCapturing
 from windrow.engine.captures.rules import PARTS, Selection, SelectJob, added, kept_line, left_out_by_fault
+from windrow.engine.requests.answers import requests_of
 from windrow.engine.requests.following import AnswerFollower
 from windrow.engine.run import HarvestRun
 from windrow.ledger import LedgerWriter
@@ -68,7 +69,7 @@ class Capturing:
         run = self._run
         if self._captures.follow is None:
             return
-        following = AnswerFollower(run, [one for one in self._sources if not is_asked(run, one)])
+        following = AnswerFollower(run, [one for one in self._sources if requests_of(run.collection, one) is None])
         while not run.stopping() and following.step(_refuse_requests):
             run.tick()
 
@@ -105,7 +106,7 @@ class Capturing:
 
     def _select(self, source: Source, pages: Sequence[Sequence[CdxLine]]) -> list[Selection]:
         """Run the rules on some pages of lines, in the pool."""
-        jobs = [SelectJob(source, self._run.harvest.options, tuple(lines)) for lines in pages]
+        jobs = [SelectJob(self._captures, source, self._run.harvest.options, tuple(lines)) for lines in pages]
         results = [done.result for _, done in self._run.pool.run(jobs, batch=1, pulse=self._run.tick)]
         return [
             one if isinstance(one, Selection) else self._search_fault(source, lines, one)
@@ -143,11 +144,6 @@ class Capturing:
             capture_ledger.reach(
                 writer, index, LookedThrough(page.place, len(page.lines), page.selection.left_out), tally
             )
-
-
-def is_asked(run: HarvestRun, source: Source) -> bool:
-    """Tell whether requests are made to a source, beside what is taken for it."""
-    return run.collection.requests is not None and bool(source.site.scheme)
 
 
 def _refuse_requests(writer: LedgerWriter, source: Source, via: int, found: Sequence[FoundUrl]) -> None:

@@ -163,7 +163,10 @@ class ForeignCapturing:
                 if not some:
                     self._reach(index, THROUGH, ChosenLines((), (), 0))
                     return
-                jobs = [BlockJob(self._source, run.harvest.options, one.content, one.legend) for one in some]
+                jobs = [
+                    BlockJob(self._capture_ledger.captures, self._source, run.harvest.options, one.content, one.legend)
+                    for one in some
+                ]
                 for one, job, chosen in zip(some, jobs, self._chosen(jobs), strict=True):
                     lines = chosen if isinstance(chosen, ChosenLines) else self._search_fault(job, chosen)
                     last = one.first + one.content.count(b"\n")
@@ -202,7 +205,10 @@ class ForeignCapturing:
                     open_.append((path, index, index.place))
             if not open_:
                 return
-            jobs = [ScanJob(self._source, run.harvest.options, path, place) for path, _, place in open_]
+            jobs = [
+                ScanJob(self._capture_ledger.captures, self._source, run.harvest.options, path, place)
+                for path, _, place in open_
+            ]
             results = self._chosen(jobs)
             left = []
             for (path, index, _), chosen in zip(open_, results, strict=True):

@@ -169,28 +169,30 @@ REVISIT = "warc/revisit"
 class BlockJob(NamedTuple):
     """Lines of an index file, to be parsed and chosen from; `legend` is in force before the first."""
 
+    captures: Captures
     source: Source
     options: Mapping[str, Any]
     content: bytes
     legend: Layout | None
 
-    def run(self, captures: Captures, _limits: Limits) -> ChosenLines:
+    def run(self, _limits: Limits) -> ChosenLines:
         """Parse the lines, and run the rules on them."""
-        return choose_block(captures, self)
+        return choose_block(self)
 
 
 class ScanJob(NamedTuple):
     """Some records of a WARC file from a place on, to be chosen from; all of them become index lines."""
 
+    captures: Captures
     source: Source
     options: Mapping[str, Any]
     path: Path
     start: int
     most: int = SCAN
 
-    def run(self, captures: Captures, limits: Limits) -> ChosenLines:
+    def run(self, limits: Limits) -> ChosenLines:
         """Make index lines of the records, and run the rules on them."""
-        return scan(captures, self, limits)
+        return scan(self, limits)
 
 
 class ChosenLines(NamedTuple):
@@ -211,7 +213,7 @@ class RecordJob(NamedTuple):
     path: Path
     line: CdxLine
 
-    def run(self, _captures: Captures, limits: Limits) -> VerifiedRecord:
+    def run(self, limits: Limits) -> VerifiedRecord:
         """Read and verify the record."""
         return read_record(self, limits)
 
@@ -226,9 +228,9 @@ class VerifiedRecord(NamedTuple):
     arc: bool = False
 
 
-def choose_block(captures: Captures, job: BlockJob) -> ChosenLines:
+def choose_block(job: BlockJob) -> ChosenLines:
     """Parse lines and run the rules on them; what is no line of an index is counted by its fault."""
-    rules = IndexRules(captures, job.source, job.options)
+    rules = IndexRules(job.captures, job.source, job.options)
     wanted: list[CdxLine] = []
     count = 0
     for line in parse_lines(job.content.split(b"\n"), job.legend):
@@ -245,9 +247,9 @@ def choose_block(captures: Captures, job: BlockJob) -> ChosenLines:
     return ChosenLines(tuple(wanted), rules.left_out(), count)
 
 
-def scan(captures: Captures, job: ScanJob, limits: Limits) -> ChosenLines:
+def scan(job: ScanJob, limits: Limits) -> ChosenLines:
     """Make index lines of the records of a WARC file, and run the rules on them."""
-    rules = IndexRules(captures, job.source, job.options)
+    rules = IndexRules(job.captures, job.source, job.options)
     wanted: list[CdxLine] = []
     count, after = 0, job.start
     for one, method in with_methods(met(job.path, job.start, limits, _INDEXED)):

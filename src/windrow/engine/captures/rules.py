@@ -8,7 +8,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from windrow.clock import spell
-from windrow.contract import NOT_MODIFIED, OK, Captures, Skip
+from windrow.contract import NOT_MODIFIED, OK, Captures, Collection, Skip
 from windrow.formats.cdx import CaptureColumns
 from windrow.ledger.sessions import OTHER_RULES
 from windrow.model import CdxLine, Limits, Reading, Recorded, Source
@@ -32,13 +32,14 @@ _RULE = 200  # characters of a rule's name that are kept
 class SelectJob(NamedTuple):
     """Some lines of an index, to be chosen from for a source."""
 
+    captures: Captures
     source: Source
     options: Mapping[str, Any]
     lines: Sequence[CdxLine]
 
-    def run(self, captures: Captures, _limits: Limits) -> Selection:
+    def run(self, _limits: Limits) -> Selection:
         """Run the rules on each line."""
-        return select(captures, self)
+        return select(self)
 
 
 class LeftOutLines(NamedTuple):
@@ -127,9 +128,9 @@ class IndexRules:
         return tuple(added(_left_out(self._counts)))
 
 
-def select(captures: Captures, job: SelectJob) -> Selection:
+def select(job: SelectJob) -> Selection:
     """Run the rules on each line."""
-    rules = IndexRules(captures, job.source, job.options)
+    rules = IndexRules(job.captures, job.source, job.options)
     wanted = tuple(number for number, line in enumerate(job.lines) if rules.want(line))
     return Selection(wanted, rules.left_out())
 
@@ -166,15 +167,17 @@ class CaptureStory(NamedTuple):
 
 
 def stories(
-    ledger: Ledger, captures: Captures, source: Source, options: Mapping[str, Any], address: int
+    ledger: Ledger, collection: Collection, source: Source, options: Mapping[str, Any], address: int
 ) -> list[CaptureStory]:
     """Say of each capture of an address that a source could take whether it is wanted, by running the rules again."""
-    found = []
+    found: list[CaptureStory] = []
+    if (captures := collection.captures) is None:
+        return found
     for name in captures.inputs(source).kept:
-        collection, _, only = name.partition(":")
-        for one in ledger.captures.of_address(collection, address):
+        keeper, _, only = name.partition(":")
+        for one in ledger.captures.of_address(keeper, address):
             if only in {"", one.source}:
-                selection = select(captures, SelectJob(source, options, (kept_line(one),)))
+                selection = select(SelectJob(captures, source, options, (kept_line(one),)))
                 found.append(CaptureStory(one, name, next(iter(selection.left_out), None)))
     return found
 

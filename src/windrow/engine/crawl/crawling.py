@@ -103,7 +103,6 @@ class Crawling:
         phase = 1
         self._tallies = {name: _Tally(run.open_task(phase, name)) for name in self._sources}
         self._hosts: dict[int, _Host] = {}
-        self._apart = run.collection.crawl is None  # each source has origins of its own
         self._share = FEED  # addresses that a host gets at a time
         self._origins: dict[tuple[str, str], int] = {}  # by origin and, where each source has its own, by source
         for host in run.ledger.addresses.hosts_crawled(run.collection.name):
@@ -115,7 +114,7 @@ class Crawling:
         self._rests = run.ledger.addresses.rests(int(now().timestamp()))
         self._part()
         self._hungry = set(self._hosts)  # hosts to look at: they may be short of addresses
-        self._following = AnswerFollower(run, self._begun()) if run.collection.requests else None
+        self._following = AnswerFollower(run, self._begun()) if crawl.by_request else None
         self._began = int(now().timestamp())
         self._out = 0  # addresses in hand, of all hosts
         self._given = 0
@@ -450,7 +449,7 @@ class Crawling:
 
     def _key(self, source: str, origin: str) -> tuple[str, str]:
         """Return what an origin is known by: to a crawl by itself, to what asks by requests for each source."""
-        return origin, source if self._apart else ""
+        return origin, source if self._crawl.by_request else ""
 
     def _host(self, writer: LedgerWriter, source: Source, origin: str) -> int:
         """Put an origin on record; one that was only known from elsewhere is the source's from now on."""

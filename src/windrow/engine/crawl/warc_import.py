@@ -19,6 +19,7 @@ from windrow.archive.warc_reader import WarcRecord, met
 from windrow.clock import now
 from windrow.digest import NOTHING, digest
 from windrow.engine.captures.foreign_records import ImportedRecord, look, with_methods
+from windrow.engine.requests.origin_rules import walked
 from windrow.engine.run import HarvestRun, WarcFile
 from windrow.errors import ArchiveError, DiskFull
 from windrow.formats.text import counted
@@ -109,9 +110,10 @@ class WarcImporter:
 
     def __init__(self, run: HarvestRun) -> None:
         """Work within a run whose collection crawls."""
-        assert run.collection.crawl is not None
+        crawl = walked(run.collection)
+        assert crawl is not None
         self._run = run
-        self._page = run.collection.crawl.page
+        self._page = crawl.page
         self._phase = 1
         self._host = lru_cache(_ORIGINS)(self._host_of)
         self._tallies: dict[str, _Tally] = {}

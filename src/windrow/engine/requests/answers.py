@@ -237,8 +237,7 @@ def follow(
     found: list[FoundUrl] = []
     if_new: list[FoundUrl] = []
     when_named: list[FoundUrl] = []
-    asked = collection.requests if source.site.scheme else None  # one that has no address only takes captures
-    allowed = allowed_origins(asked, source) if asked else frozenset[str]()
+    allowed = allowed_origins(collection, source)
     for request in result.requests:
         try:
             one = found_of(without_secrets(request, source), kept.url)
@@ -258,7 +257,7 @@ def follow(
     return FollowedAnswer(made, tuple(found), tuple(if_new), tuple(when_named))
 
 
-def redirect(discovery: Requests, source: Source, kept: KeptAnswer, hops: int) -> FollowedAnswer:
+def redirect(collection: Collection, source: Source, kept: KeptAnswer, hops: int) -> FollowedAnswer:
     """Follow a redirect: the same is asked for where it leads, at the origins of the source alone."""
     request = kept.request
     if kept.status not in {307, 308}:
@@ -267,18 +266,24 @@ def redirect(discovery: Requests, source: Source, kept: KeptAnswer, hops: int) -
         found = found_of(without_secrets(request._replace(url=kept.location), source), kept.url, hops=hops + 1)
     except StepError as error:
         return FollowedAnswer(FollowResult(skip=Reason.REDIRECTED, findings=(Finding("BadRedirect", str(error)),)))
-    if found.origin not in allowed_origins(discovery, source) or hops >= HOPS:
+    if found.origin not in allowed_origins(collection, source) or hops >= HOPS:
         return FollowedAnswer(
             FollowResult(skip=Reason.REDIRECTED, findings=(Finding("Redirected", f"to {found.url}"),))
         )
     return FollowedAnswer(FollowResult(), (found,))
 
 
-def allowed_origins(discovery: Requests, source: Source) -> frozenset[str]:
+def requests_of(collection: Collection, source: Source) -> Requests | None:
+    """Return how a source is asked; None for one that has no address: it only takes captures of others."""
+    return collection.requests if source.site.scheme else None
+
+
+def allowed_origins(collection: Collection, source: Source) -> frozenset[str]:
     """Return the origins at which a source may be asked."""
-    return frozenset(
-        {source_address(source), *discovery.origins(source)} - {""} | {parts(source_address(source)).origin}
-    )
+    asked = requests_of(collection, source)
+    if asked is None:
+        return frozenset()
+    return frozenset({source_address(source), *asked.origins(source)} - {""} | {parts(source_address(source)).origin})
 
 
 def source_address(source: Source) -> str:
@@ -286,10 +291,12 @@ def source_address(source: Source) -> str:
     return normalise(source.site.address("")).url or normalise(source.site.address("/")).url
 
 
-def begin(discovery: Requests, source: Source, learned: Mapping[str, Any]) -> Sequence[FoundUrl]:
+def begin(collection: Collection, source: Source, learned: Mapping[str, Any]) -> Sequence[FoundUrl]:
     """Return what a source begins with."""
+    if (asked := requests_of(collection, source)) is None:
+        return ()
     base = source_address(source)
-    return [found_of(without_secrets(one, source), base) for one in discovery.begin(source, learned)]
+    return [found_of(without_secrets(request, source), base) for request in asked.begin(source, learned)]
 
 
 def without_secrets(request: Request, source: Source) -> Request:

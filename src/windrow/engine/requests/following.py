@@ -20,6 +20,7 @@ from windrow.engine.requests.answers import (
     context_of,
     redirect,
     request_of,
+    requests_of,
     source_address,
 )
 from windrow.engine.run import HarvestRun
@@ -60,9 +61,8 @@ class AnswerFollower:
     def __init__(self, run: HarvestRun, sources: Sequence[Source]) -> None:
         """Take up where each source got to."""
         self._run = run
-        self._requests = run.collection.requests
-        captures = run.collection.captures
-        self._kinds = [REQUEST] * (self._requests is not None) + [CAPTURED] * bool(captures and captures.follow)
+        asked, captures = run.collection.requests, run.collection.captures
+        self._kinds = [REQUEST] * (asked is not None) + [CAPTURED] * bool(captures and captures.follow)
         self._sources = {one.name: one for one in sources}
         queries = run.ledger.requests
         name = run.collection.name
@@ -86,13 +86,11 @@ class AnswerFollower:
 
     def begin(self, source: Source) -> Sequence[FoundUrl]:
         """Return what a source begins with."""
-        assert self._requests is not None
-        return begin(self._requests, source, self._learned[source.name])
+        return begin(self._run.collection, source, self._learned[source.name])
 
     def move(self, writer: LedgerWriter, source: Source, seeds: Sequence[FoundUrl]) -> None:
         """Where the address of a source was edited, ask what it begins with now, and its former beginnings no more."""
         run, name = self._run, self._run.collection.name
-        assert self._requests is not None
         address = source_address(source)
         before = run.ledger.requests.address(name, source.name)
         if before == address:
@@ -102,7 +100,7 @@ class AnswerFollower:
             return
         taken_down = run.ledger.takedowns.addresses()
         kept = [one.digest for one in seeds if not taken_down.hold(one.url)]
-        writer.addresses.begin_anew(name, source.name, REQUEST, kept, allowed_origins(self._requests, source))
+        writer.addresses.begin_anew(name, source.name, REQUEST, kept, allowed_origins(run.collection, source))
         writer.addresses.due_at(name, kept, 1)
 
     def step(self, put: Put) -> list[FollowOutcome]:
@@ -135,9 +133,9 @@ class AnswerFollower:
             if one.visit.kept is None or one.visit.status is None or one.visit.reason is not None:
                 continue
             kept = kept_answer(self._run, one)
-            if 300 <= kept.status < 400 and kept.location and self._requests is not None and source.site.scheme:
+            if 300 <= kept.status < 400 and kept.location and requests_of(self._run.collection, source):
                 asked = self._run.ledger.requests.asked(one.seq)
-                leads[place] = _Lead(redirect(self._requests, source, kept, context_of(asked).get("hops", 0)))
+                leads[place] = _Lead(redirect(self._run.collection, source, kept, context_of(asked).get("hops", 0)))
                 continue
             places.append(place)
             jobs.append(FollowJob(source, self._learned[one.source], kept, one.visit.kind == CAPTURED))

@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from windrow.contract import ASK, REQUEST, ROBOTS, Collection, Crawl
+from windrow.contract import ASK, REQUEST, ROBOTS, Collection, Crawl, Listing
 from windrow.formats.url import normalise
 from windrow.model import CrawlRequest, FoundUrl, LeftOut, Source, Visit
 from windrow.politeness import pace, robots_standing
@@ -219,7 +219,7 @@ def why_no_answer(source: Source, visit: Visit) -> str:
 
 ASKED_AS_CRAWL = Crawl(
     no_seeds, rules, retry_at, outcome, normal, page=REQUEST, robots=ROBOTS, large={ASK: 1 << 30},
-    why_no_page=why_no_answer,
+    why_no_page=why_no_answer, by_request=True,
 )  # fmt: skip
 """How walkers ask what is found by requests: as they ask the pages of a crawl."""
 
@@ -229,4 +229,4 @@ def walked(collection: Collection) -> Crawl | None:
 
     One that only takes captures of others counts as asked: it has addresses and visits, though nothing is ever due.
     """
-    return ASKED_AS_CRAWL if collection.takes_answers else collection.crawl
+    return None if isinstance(collection.discovery, Listing) else collection.crawl or ASKED_AS_CRAWL

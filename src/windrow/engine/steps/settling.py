@@ -23,6 +23,7 @@ from windrow.contract import (
 from windrow.engine.fetchers.message import Job
 from windrow.engine.requests.answers import KeptAnswer, request_of
 from windrow.engine.requests.following import place_of
+from windrow.engine.requests.origin_rules import walked
 from windrow.engine.requests.services import ServiceRequests
 from windrow.engine.requests.waiting import service_wait
 from windrow.engine.run import ContentStore, HarvestRun, VersionedStore, VersionStore, WaitingStore
@@ -178,7 +179,7 @@ class Settling:
             for one in visits:
                 if run.stopping():
                     return
-                if one.visit.kind != ASK or not run.collection.takes_answers:  # a service's answer is no document
+                if one.visit.kind != ASK or not self._step.takes_answers:  # a service's answer is no document
                     yield one
             last = visits[-1].seq
 
@@ -242,7 +243,7 @@ class Settling:
             digest=kept.digest if kept else "",
         )  # fmt: skip
         head = kept.place if kept and kept.revisit else None
-        queries = self._run.ledger.requests if self._run.collection.takes_answers else None
+        queries = self._run.ledger.requests if self._step.takes_answers else None
         offers = tuple(queries.offers(one.seq)) if queries else ()
         request = request_of(one.visit.url, queries.asked(one.seq)) if queries else None
         source = self._sources.get(one.source)
@@ -254,7 +255,7 @@ class Settling:
     def _settle_answered(self) -> None:
         """Have services asked, and take the step again for visits whose answers are there, as long as that helps."""
         store = self._version_store
-        if not self._run.collection.takes_answers or not isinstance(store, WaitingStore):
+        if not self._step.takes_answers or not isinstance(store, WaitingStore):
             return
         while not self._run.stopping():
             after, helped = 0, False
@@ -316,7 +317,7 @@ class Settling:
 
     def _entries(self, page: list[SettledVisit]) -> list[Any]:
         """Return what the version store takes; what steps ask of services is put on the ledger first."""
-        if not self._run.collection.takes_answers:
+        if not self._step.takes_answers:
             return [self._step.tell(one.recorded, one.result) for one in page]
         entries, wanted = [], []
         for number, one in enumerate(page):
@@ -388,7 +389,7 @@ class Settling:
 
         All that was ever seen of an address says it, so that settling a visit twice makes no difference.
         """
-        crawl = self._run.collection.crawl
+        crawl = walked(self._run.collection)
         if crawl is None or crawl.interval is None or self._run.harvest.reread:
             return
         visits = {one.recorded.visit.url: one.recorded for one in page if one.recorded.source in self._sources}
@@ -427,7 +428,7 @@ class Settling:
         """Return why nothing, or not all, was made of a document: a step that was ended, and taken again, tells it."""
         if isinstance(result, Reading):
             return result.reason
-        if not self._run.collection.takes_answers:
+        if not self._step.takes_answers:
             reason = getattr(result, "reason", None)
             return Reason(reason) if reason in OWN_FAULTS else None
         told = results_of(result)

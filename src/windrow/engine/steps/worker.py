@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple, Protocol, cast
 
 from windrow.archive import Capture, open_response
-from windrow.contract import NOT_MODIFIED, Answer, Captures, Collection, Derive, Settle, Step, Summarise, Task
+from windrow.contract import NOT_MODIFIED, Answer, Collection, Derive, Settle, Step, Summarise, Task
 from windrow.engine.fetchers.message import Done, Job
 from windrow.engine.requests.answers import FollowedAnswer, FollowJob, KeptAnswer, body_of, follow
 from windrow.engine.runtime import CONTEXT, end_with_parent, lower_limit
@@ -29,8 +29,8 @@ from windrow.reasons import Reason
 class CaptureJob(Protocol):
     """Work on captures: their modules are loaded by who has captures looked through, and by the job that comes."""
 
-    def run(self, captures: Captures, limits: Limits) -> Any:
-        """Do it by the rules of a collection."""
+    def run(self, limits: Limits) -> Any:
+        """Do it."""
 
 
 AnyJob = Job | FollowJob | CaptureJob
@@ -89,7 +89,6 @@ class JobRunner:
         """Serve one collection."""
         self._config = config
         self._reader = CaptureReader(config.folder)
-        self._takes_answers = config.collection.takes_answers
         self._resources = [_resources_of(step, config.resources) for step in config.collection.steps]
 
     def run(self, job: AnyJob) -> Any:
@@ -108,8 +107,7 @@ class JobRunner:
             return Reading(Reason.STEP_FAILED, (_finding(error),))
 
     def _look_at_captures(self, job: CaptureJob) -> Any:
-        assert self._config.collection.captures is not None
-        return job.run(self._config.collection.captures, self._config.limits)
+        return job.run(self._config.limits)
 
     def _follow(self, job: FollowJob) -> FollowedAnswer:
         kept = job.answer
@@ -128,7 +126,7 @@ class JobRunner:
             fields = self._reader.fields(job.head, fields)
         if job.item.member:
             view = collection.members.open(view, job.item.member, limits)
-        if self._takes_answers:
+        if isinstance(step, Settle) and step.takes_answers:
             view = body_of(view, fields, limits)
         assert not isinstance(step, Summarise | Derive)
         return step.run(
