@@ -153,6 +153,31 @@ def test_the_body_of_a_long_refusal_is_not_waited_for() -> None:
     assert lines == [[b"GET /a HTTP/1.1"], [b"GET /b HTTP/1.1"]]
 
 
+@pytest.mark.parametrize("linger", [False, True], ids=["cut", "silent"])
+def test_a_refusal_whose_body_does_not_come_is_a_refusal(linger: bool) -> None:
+    lost = b"HTTP/1.1 404 Not Found\r\nContent-Length: 500\r\n\r\nlost"
+    with listening(http(lost, linger=linger)) as port:
+        fails(lambda: got(site("http", port, timeout=0.5), "x"), TerminalFailure, Reason.NOT_FOUND)
+
+
+def test_a_refusal_whose_body_drips_is_not_waited_for() -> None:
+    def talk(line: object) -> None:
+        line.recv(65536)
+        line.sendall(b"HTTP/1.1 404 Not Found\r\nContent-Length: 60000\r\n\r\n")
+        while True:
+            time.sleep(0.1)
+            line.sendall(b"y")
+
+    with listening(talk) as port:
+        fails(lambda: got(site("http", port, timeout=0.5), "x"), TerminalFailure, Reason.NOT_FOUND)
+
+
+def test_a_server_that_closes_before_it_is_asked_is_not_waited_for() -> None:
+    with listening(lambda line: None) as port:
+        failure = fails(lambda: got(site("http", port, timeout=300.0), "x"), TransientFailure, Reason.INTERRUPTED)
+    assert "in time" not in str(failure)
+
+
 def test_a_connection_that_was_closed_while_it_rested_is_opened_anew() -> None:
     lines: list[list[bytes]] = []
     with listening(script(HELLO, b"", HELLO, lines=lines)) as port:

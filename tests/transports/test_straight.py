@@ -17,8 +17,7 @@ from windrow.formats.http import as_utf_8
 from windrow.model import Allowed, Secret, Site
 from windrow.politeness.guard import read_allowed
 from windrow.reasons import Reason
-from windrow.transports import http_client
-from windrow.transports.dial import connect_web
+from windrow.transports import dial
 from windrow.transports.http_client import HttpClient, Reply, ReplyLimits
 from windrow.transports.http_connection import HttpConnection
 
@@ -209,8 +208,10 @@ def test_what_comes_behind_an_answer_is_never_the_next_one() -> None:
 def test_a_server_that_speaks_first_is_not_believed(monkeypatch: pytest.MonkeyPatch) -> None:
     server = Server((b"",), greeting=b"HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nbad")
 
-    async def connect_and_hear(site: Site) -> HttpConnection:
-        connection = await connect_web(site)
+    connect = dial._connect
+
+    async def connect_and_hear(address: Any, seconds: float) -> HttpConnection:
+        connection = await connect(address, seconds)
         while connection.usable:  # noqa: ASYNC110 what it says is on its way
             await asyncio.sleep(0.01)
         return connection
@@ -218,7 +219,7 @@ def test_a_server_that_speaks_first_is_not_believed(monkeypatch: pytest.MonkeyPa
     async def work(line: HttpClient, origin: str) -> Any:
         return await ask(line, f"{origin}/a")
 
-    monkeypatch.setattr(http_client, "connect_web", connect_and_hear)
+    monkeypatch.setattr(dial, "_connect", connect_and_hear)
     with pytest.raises(TransportError) as caught:
         on(server, work)
     assert caught.value.reason is Reason.INTERRUPTED

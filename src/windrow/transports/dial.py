@@ -46,19 +46,27 @@ async def connect_web(site: Site) -> HttpConnection:
     port = site.port or _PORTS[site.scheme]
     tls = context(site) if site.scheme == "https" else None
     try:
-        if not site.proxy:
+        if site.proxy:
+            connection = await _connect_through_proxy(site, port, tls)
+        else:
             addresses = allowed_addresses(site, await _resolve(site.host, port, site.family))
-            return await _connect_any(addresses, site.timeout, tls, site.host)
-        refuse_behind_proxy(site)
-        proxy = HttpProxy.of(site)
-        proxy_addresses = await _resolve(proxy.host, proxy.port, site.family)
-        proxy_tls = context(site) if proxy.encrypted else None
-        connection = await _connect_any(proxy_addresses, site.timeout, proxy_tls, proxy.host)
-        if tls:
-            await _tunnel(connection, site, port, proxy)
-            await connection.start_tls(tls, site.host, site.timeout)
+            connection = await _connect_any(addresses, site.timeout, tls, site.host)
     except (*Foreign, UnicodeError) as error:
         raise network(error, at(site), open_line=False) from error
+    if not connection.usable:
+        raise TransientFailure(f"{at(site)}: the line ended before anything was asked", Reason.INTERRUPTED)
+    return connection
+
+
+async def _connect_through_proxy(site: Site, port: int, tls: ssl.SSLContext | None) -> HttpConnection:
+    refuse_behind_proxy(site)
+    proxy = HttpProxy.of(site)
+    addresses = await _resolve(proxy.host, proxy.port, site.family)
+    proxy_tls = context(site) if proxy.encrypted else None
+    connection = await _connect_any(addresses, site.timeout, proxy_tls, proxy.host)
+    if tls:
+        await _tunnel(connection, site, port, proxy)
+        await connection.start_tls(tls, site.host, site.timeout)
     return connection
 
 

@@ -139,8 +139,6 @@ class HttpClient:
                 self._line = None
                 async with asyncio.timeout(bounds.seconds):
                     line = self._line = await connect_web(self._site)
-                if not line.usable:
-                    raise TransientFailure(f"{where}: the line ended before anything was asked", Reason.INTERRUPTED)
             reader, silence = AnswerReader(where, taken.begin, taken.write), bounds.silence or self._site.timeout
             try:
                 await line.ask(told, reader, bounds.seconds, silence, body.blocks() if body else ())

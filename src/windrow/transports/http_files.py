@@ -9,6 +9,7 @@ import asyncio
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
+from functools import partial
 from typing import ClassVar
 from urllib.parse import quote
 
@@ -122,31 +123,48 @@ class HttpFiles(Connection):
     async def _ask(
         self, url: str, asked: Mapping[str, str], where: str, begin: Begin, write: Callable[[memoryview], object]
     ) -> None:
-        """Make one request over a connection that rests, or a new one, which has as long as the head has to come."""
+        """Make one request, and raise why its answer is refused."""
         target = f"{target_prefix(self._dialled)}{behind(self._site.origin, url)}"
         request = f"GET {target} HTTP/1.1\r\n{self._fields}{field_lines(asked)}\r\n".encode()
-        loop, timeout = asyncio.get_running_loop(), self._site.timeout
-        deadline = loop.time() + 2 * timeout
         refused: TransportError | None = None
 
-        def take_head(head: AnswerHead) -> None:
+        def take_head(connection: HttpConnection, head: AnswerHead) -> None:
             nonlocal refused
-            connection.lift_deadline()
             refused = begin(head, read_head(head.text).fields)
-            if refused and (head.size is None or head.size > SHORT):
-                raise refused
+            if not refused:
+                connection.lift_deadline()
+            elif head.size is None or head.size > SHORT:
+                raise EnoughRead
 
         def take_block(block: memoryview) -> None:
             if not refused:
                 write(block)
 
+        try:
+            await self._exchange(request, where, take_head, take_block)
+        except (EnoughRead, TransportError):
+            if not refused:  # the body of a refusal need not be whole
+                raise
+        if refused:
+            raise refused
+
+    async def _exchange(
+        self,
+        request: bytes,
+        where: str,
+        take_head: Callable[[HttpConnection, AnswerHead], None],
+        take_block: Callable[[memoryview], None],
+    ) -> None:
+        """Send a request over a connection that rests, or a new one; that and the answer have twice `timeout`."""
+        loop, timeout = asyncio.get_running_loop(), self._site.timeout
+        deadline = loop.time() + 2 * timeout
         while True:
             try:
                 async with asyncio.timeout_at(deadline):
                     connection = self._take_resting() or await connect_web(self._dialled)
                 self._busy.add(connection)
                 try:
-                    reader = AnswerReader(where, take_head, take_block)
+                    reader = AnswerReader(where, partial(take_head, connection), take_block)
                     await connection.ask(request, reader, deadline - loop.time(), timeout)
                 finally:
                     self._busy.discard(connection)
@@ -156,8 +174,6 @@ class HttpFiles(Connection):
                 raise network(error, where, open_line=True) from error
             if connection.usable:
                 self._resting.append(connection)
-            if refused:
-                raise refused
             return
 
     def _take_resting(self) -> HttpConnection | None:
