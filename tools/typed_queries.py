@@ -107,6 +107,18 @@ def typed_schema() -> sqlite3.Connection:
     return typed
 
 
+def write_widths(database: sqlite3.Connection) -> str:
+    """Write the package's own module: how many columns the tables have."""
+    tables = database.execute(
+        "SELECT t.name, count(*) FROM sqlite_schema t, pragma_table_info(t.name) WHERE t.name NOT LIKE '%?' GROUP BY 1"
+    )
+    return (
+        '"""What the ledger\'s .sql files say, in Python: written by `make queries`, and never by hand."""\n\n'
+        f"WIDTHS = {dict(tables.fetchall())}\n"
+        '"""How many columns each table has."""\n'
+    )
+
+
 def column_types(database: sqlite3.Connection, query: Any) -> Fields:
     """Return the columns of a query and their types: those of a view of it."""
     text = re.sub(r"LEFT JOIN (\w+)", r'LEFT JOIN "\1?"', re.sub(r"\?\d+", "NULL", query.text))
@@ -290,18 +302,17 @@ def main() -> None:
     read_blocks = runpy.run_path(str(LEDGER / "sql_file.py"))["read_blocks"]
     files = {path.stem: path.read_text() for path in sorted(LEDGER.glob("*.sql"))}
     blocks = read_blocks(files)
+    texts = {"__init__": write_widths(database)}
     for stem in files:
-        mine = [block for block in blocks if block.file == stem]
-        if not any(block.kind == "def" for block in mine):
-            continue
-        text = ModuleWriter(mine, hand, database).write(stem)
+        texts[stem] = ModuleWriter([block for block in blocks if block.file == stem], hand, database).write(stem)
+    for name, text in texts.items():
         command = [str(ruff), "format", "--stdin-filename", "typed.py", "-"]
         formatted = subprocess.run(command, input=text, text=True, capture_output=True, check=True).stdout
-        target = LEDGER / "typed" / f"{stem}.py"
+        target = LEDGER / "typed" / f"{name}.py"
         if "--check" not in sys.argv:
             target.write_text(formatted)
         elif not target.is_file() or target.read_text() != formatted:
-            sys.exit(f"{target} is not what {stem}.sql says: make queries")
+            sys.exit(f"{target} is not what the .sql files say: make queries")
 
 
 if __name__ == "__main__":

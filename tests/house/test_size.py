@@ -11,6 +11,9 @@ OURS = ("src", "tests", "tools", "benchmarks")
 FILE, FUNCTION = 500, 60
 """Alarms, not aims: whether a file holds one thought is for its reader to judge."""
 
+WRITTEN = "src/windrow/ledger/typed/"
+"""What `make queries` writes, which nobody reads or edits: its files may be long."""
+
 VAGUE = {"util", "utils", "helper", "helpers", "common", "manager", "base", "handler", "data", "process"}
 
 
@@ -32,7 +35,8 @@ def _lines(node: ast.stmt) -> int:
 
 
 def test_files_are_short() -> None:
-    long = {at(path): count for path in python(*OURS) if (count := len(path.read_text().splitlines())) > FILE}
+    lines = {at(path): len(path.read_text().splitlines()) for path in python(*OURS)}
+    long = {path: count for path, count in lines.items() if count > FILE and not path.startswith(WRITTEN)}
     assert long == {}
 
 

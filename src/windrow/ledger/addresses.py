@@ -49,7 +49,7 @@ class AddressWriter:
 
     def host_of(self, session: int, collection: str, source: str, origin: str) -> int:
         """Return the number of an origin as a source asks it; it is put on record the first time."""
-        known: int | None = self._batch.database.value("addresses.host", origin, collection, source)
+        known = TypedAddresses(self._batch.database).host(origin, collection, source)
         if known is None:
             known = self.add_host(session, collection, source, origin)
             self._batch.flush()

@@ -7,28 +7,34 @@ from typing import Any
 
 from windrow.clock import now, spell
 from windrow.ledger.database import LedgerDatabase, queries
+from windrow.ledger.typed import WIDTHS
 
-_WIDTH = {
-    "session": 5, "session_end": 4, "task": 6, "task_end": 6, "item": 14, "listing": 10, "refusal": 7,
-    "reading": 10, "move": 8, "finding": 10, "host": 6, "tombstone": 9, "tombstone_end": 8,
-}  # fmt: skip
-"""How many columns the tables of facts have."""
+_FACTS = (
+    "session", "session_end", "task", "task_end", "item", "listing", "refusal", "reading", "move", "finding", "host",
+    "tombstone", "tombstone_end",
+)  # fmt: skip
+
+
+def _insert(table: str, verb: str = "INSERT") -> str:
+    """Return the statement that writes all columns of a table."""
+    return f"{verb} INTO {table} VALUES ({','.join('?' * WIDTHS[table])})"
+
 
 # The order is that in which rows are written: what refers to something comes after it.
-_WRITE = {table: f"INSERT INTO {table} VALUES ({','.join('?' * width)})" for table, width in _WIDTH.items()}
+_WRITE = {table: _insert(table) for table in _FACTS}
 _WRITE["refusal"] += " ON CONFLICT DO NOTHING"
 _WRITE |= {
     "attempt": queries()["attempt_made"],
     "attempt_begun": queries()["attempt_begun"],
     "attempt_ended": queries()["attempt_ended"],
     "standing": (
-        "INSERT INTO standing VALUES (?,?,?,?,?,?,?,?,?,?) ON CONFLICT (item) DO UPDATE SET fetch = excluded.fetch,"
+        f"{_insert('standing')} ON CONFLICT (item) DO UPDATE SET fetch = excluded.fetch,"
         " phase = excluded.phase, status = excluded.status, reason = excluded.reason, since = excluded.since"
     ),
     "moved": "UPDATE standing SET phase = ?, status = ?, reason = ?, since = ? WHERE item = ?",
     "fetched": "UPDATE standing SET fetch = ? WHERE item = ?",
     "offering": (
-        "INSERT INTO offering VALUES (?,?,?,?,?,?,?) ON CONFLICT (source, item) DO UPDATE SET"
+        f"{_insert('offering')} ON CONFLICT (source, item) DO UPDATE SET"
         " path = excluded.path, present = excluded.present, size = excluded.size,"
         " modified = excluded.modified, sidecar = excluded.sidecar"
     ),
@@ -46,28 +52,27 @@ _WRITE |= {
     ),
     "intake": "INSERT INTO intake VALUES (?,?,?,?,0)",
     "intake_at": "UPDATE intake SET place_offset = ? WHERE item = ?",
-    "intake_named": "INSERT INTO intake_name VALUES (?,?) ON CONFLICT DO NOTHING",
-    "intake_waits": "INSERT INTO intake_waiting VALUES (?,?,?) ON CONFLICT DO NOTHING",
+    "intake_named": f"{_insert('intake_name')} ON CONFLICT DO NOTHING",
+    "intake_waits": f"{_insert('intake_waiting')} ON CONFLICT DO NOTHING",
     "intake_waited": "DELETE FROM intake_waiting WHERE item = ? AND place_offset = ?",
-    "payload": "INSERT INTO payload VALUES (?,?,?,?,?,?) ON CONFLICT DO NOTHING",
+    "payload": f"{_insert('payload')} ON CONFLICT DO NOTHING",
     "host_taken": "UPDATE host SET source = ? WHERE seq = ?",
     # what became a page while it was asked as what is kept beside pages is asked as a page next
     "visited": "UPDATE address SET due = CASE WHEN ?1 = ?2 AND kind <> ?1 THEN 0 ELSE ?3 END, pause = ?4,"
     " failures = ?5, capture = coalesce(?6, capture) WHERE digest = ?7 AND host = ?8",
     "hinted": queries()["address_hinted"],
-    "rest": "INSERT INTO rest VALUES (?, ?) ON CONFLICT (origin) DO UPDATE SET until = max(until, excluded.until)",
-    "request": "INSERT INTO request VALUES (?,?,?,?,?,?,?,?) ON CONFLICT DO NOTHING",
-    "asked": "INSERT INTO asked VALUES (?,?,?) ON CONFLICT DO NOTHING",
-    "followed": "INSERT OR REPLACE INTO followed VALUES (?,?,?,?,?,?,?,?,?,?)",
-    "learned": "INSERT INTO learned VALUES (?,?,?,?,?)"
-    " ON CONFLICT DO UPDATE SET value = excluded.value, visit = excluded.visit",
-    "whole_listing": "INSERT INTO whole_listing VALUES (?,?,?,?) ON CONFLICT DO NOTHING",
-    "offered": "INSERT INTO offered VALUES (?,?,?,?,?,?) ON CONFLICT DO NOTHING",
-    "offer_known": "INSERT INTO offer_known VALUES (?,?,?,?) ON CONFLICT DO NOTHING",
+    "rest": f"{_insert('rest')} ON CONFLICT (origin) DO UPDATE SET until = max(until, excluded.until)",
+    "request": f"{_insert('request')} ON CONFLICT DO NOTHING",
+    "asked": f"{_insert('asked')} ON CONFLICT DO NOTHING",
+    "followed": _insert("followed", "INSERT OR REPLACE"),
+    "learned": f"{_insert('learned')} ON CONFLICT DO UPDATE SET value = excluded.value, visit = excluded.visit",
+    "whole_listing": f"{_insert('whole_listing')} ON CONFLICT DO NOTHING",
+    "offered": f"{_insert('offered')} ON CONFLICT DO NOTHING",
+    "offer_known": f"{_insert('offer_known')} ON CONFLICT DO NOTHING",
     "asked_again": queries()["ask_again"],
     "asked_when_named": queries()["ask_when_named"],
-    "capture_failed": "INSERT OR REPLACE INTO capture_failed VALUES (?,?,?,?,?,?,?,?,?)",
-    "captured": "INSERT INTO captured VALUES (?,?,?,?,?,?,?,?)",
+    "capture_failed": _insert("capture_failed", "INSERT OR REPLACE"),
+    "captured": _insert("captured"),
 }
 
 
@@ -114,4 +119,4 @@ class LedgerBatch:
                 if rows:
                     self.database.connection.executemany(_WRITE[name], rows)
                     rows.clear()
-        self.database.execute("set_seq", self._seq)
+            self.database.connection.execute(queries()["set_seq"], (self._seq,))

@@ -1,22 +1,17 @@
-"""The ledger's file: opening and migrating it, transactions, and queries whose rows are typed."""
+"""The ledger's file: opening and migrating it, transactions, and running what the .sql files say."""
 
 from __future__ import annotations
 
 import sqlite3
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager
-from datetime import datetime
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
-from types import NoneType
-from typing import Any, TypeVar, cast, get_args, get_type_hints
+from typing import Any, TypeVar
 
-from windrow.clock import parse
 from windrow.errors import DiskFull, LedgerError
 from windrow.ledger.sql_file import read_blocks
-from windrow.model import Level, Status
-from windrow.reasons import Reason
 from windrow.stores.sqlite import close_on_failure, empty_wal
 
 
@@ -40,22 +35,7 @@ def migrations() -> list[tuple[int, str]]:
     return sorted((int(name[:4]), text) for name, text in texts if name.endswith(".sql"))
 
 
-CHUNK = 400
-"""Most values in one `IN (...)`."""
-
-Row = TypeVar("Row", bound=tuple[Any, ...])
-"""A NamedTuple whose fields are the columns of a query, in their order."""
-
 Value = TypeVar("Value")
-
-_MADE: dict[type, Callable[[Any], Any]] = {
-    datetime: parse,
-    bool: bool,
-    Status: Status,
-    Level: Level,
-    Reason: Reason,
-}
-"""How a column becomes the type that a row's field has; all others are as SQLite gives them."""
 
 
 class LedgerDatabase:
@@ -97,40 +77,21 @@ class LedgerDatabase:
                 script = f"BEGIN IMMEDIATE;\n{text}\nPRAGMA user_version = {number};\nCOMMIT;"
                 self.connection.executescript(script)
 
-    def rows(self, row: Callable[..., Value], name: str, *values: Any) -> list[Value]:
-        """Run a query and return all its rows."""
-        with self.guarded():
-            return [*map(_maker(row), self.connection.execute(queries()[name], values))]
-
-    def mapped(self, make: Callable[[tuple[Any, ...]], Value], name: str, *values: Any) -> list[Value]:
+    def rows(self, make: Callable[[tuple[Any, ...]], Value], name: str, *values: Any) -> list[Value]:
         """Run a query and return what a function makes of each of its rows."""
         with self.guarded():
             return [*map(make, self.connection.execute(queries()[name], values))]
 
-    def stream(self, row: Callable[..., Value], name: str, *values: Any) -> Iterator[Value]:
-        """Run a query and yield its rows as they are read."""
+    def stream(self, make: Callable[[tuple[Any, ...]], Value], name: str, *values: Any) -> Iterator[Value]:
+        """Run a query and yield what a function makes of its rows, as they are read."""
         with self.guarded():
-            yield from map(_maker(row), self.connection.execute(queries()[name], values))
+            yield from map(make, self.connection.execute(queries()[name], values))
 
-    def first(self, row: Callable[..., Value], name: str, *values: Any) -> Value | None:
-        """Run a query and return its first row, None where there is none."""
+    def first(self, make: Callable[[tuple[Any, ...]], Value], name: str, *values: Any) -> Value | None:
+        """Run a query and return what a function makes of its first row, None where there is none."""
         with self.guarded():
-            found = self.connection.execute(queries()[name], values).fetchone()
-        return None if found is None else _maker(row)(found)
-
-    def rows_of(self, row: type[Row], name: str, keys: Sequence[Any], *before: Any) -> Iterator[Row]:
-        """Run a query over many keys, some hundred at a time; `before` are the values that stand before them."""
-        return self.mapped_of(_maker(row), name, keys, *before)
-
-    def mapped_of(
-        self, make: Callable[[tuple[Any, ...]], Value], name: str, keys: Sequence[Any], *before: Any
-    ) -> Iterator[Value]:
-        """Run a query over many keys, and yield what a function makes of each of its rows."""
-        for start in range(0, len(keys), CHUNK):
-            part = keys[start : start + CHUNK]
-            text = queries()[name].replace("{marks}", ",".join("?" * len(part)))
-            with self.guarded():
-                yield from map(make, self.connection.execute(text, (*before, *part)).fetchall())
+            row = self.connection.execute(queries()[name], values).fetchone()
+        return None if row is None else make(row)
 
     def column(self, name: str, *values: Any) -> list[Any]:
         """Run a query and return the first column of its rows."""
@@ -220,30 +181,3 @@ def schema(path: Path) -> int | None:
 def newest_schema() -> int:
     """Return the number of the last migration that this version of windrow knows."""
     return migrations()[-1][0]
-
-
-@cache
-def _maker(row: type[Row]) -> Callable[[Sequence[Any]], Row]:
-    """Return what makes a query's columns a typed row."""
-    if not hasattr(row, "_make"):
-        return row  # a function, which makes a row itself
-    kinds = get_type_hints(row)
-    made = [(place, _MADE[kind]) for place, name in enumerate(kinds) if (kind := _bare(kinds[name])) in _MADE]
-    plain: Callable[[Iterable[Any]], Row] = cast("Any", row)._make
-    if not made:
-        return plain
-
-    def make(columns: Sequence[Any]) -> Row:
-        values = [*columns]
-        for place, kind in made:
-            if values[place] is not None:
-                values[place] = kind(values[place])
-        return plain(values)
-
-    return make
-
-
-def _bare(kind: Any) -> Any:
-    """Return a type without its `| None`."""
-    kinds = [one for one in get_args(kind) if one is not NoneType]
-    return kinds[0] if len(kinds) == 1 else kind
