@@ -2,8 +2,8 @@
 
 A query begins with `-- def NAME(VALUES) -> RETURN`, in Python; the comment below it is its docstring. What it returns
 says how it is run: `list[Row]`, `Iterator[Row]`, `Row | None`, `Row`, `int`, `set[str]`, `dict[str, Row]` (by the first
-column) or `dict[str, int]` (of two columns); None, or int for the number of changed rows, for a statement that writes.
-In the SQL a value is `:name`, `:name[0]` of a tuple or `:name.field` of a row; a sequence arrives as a JSON list.
+column) or `dict[str, int]` (of two columns). In the SQL a value is `:name`, `:name[0]` of a tuple or `:name.field` of a
+row; a sequence arrives as a JSON list. What writes begins with `-- name: NAME`, and is run by that name.
 
 The fields of a row are the columns. Where SQLite has no type for one, since it is an expression, its name says it:
 `count(*) AS "number: int"`. `-- row: NAME` begins the docstring of a row. What `rows.py` has or imports is not written:
@@ -178,12 +178,7 @@ def write_method(query: Any, head: ast.FunctionDef, maker: str) -> list[str]:
         else:
             given.append(f"spell({value})" if kind == "datetime" else value)
     returns = ast.unparse(head.returns or ast.Constant(None))
-    if maker:
-        body = read_rows(returns, maker, ", ".join(given))
-    elif re.match("SELECT|WITH", query.text):
-        body = read_values(returns, ", ".join(given))
-    else:
-        body = [f"{'' if returns == 'None' else 'return '}self._database.execute({', '.join(given)})"]
+    body = read_rows(returns, maker, ", ".join(given)) if maker else read_values(returns, ", ".join(given))
     parameters = ", ".join(["self", *([ast.unparse(head.args)] if arguments else [])])
     lines = [*write_docstring(query.comment, 8), *body]
     return [

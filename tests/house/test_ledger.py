@@ -107,3 +107,14 @@ def test_an_expression_says_its_own_type() -> None:
     assert types('SELECT count(*) AS "number: int" FROM item') == {"number": "int"}
     with pytest.raises(SystemExit, match=r"items\.tried: say name and type of the column number"):
         types("SELECT count(*) AS number FROM item")
+
+
+def test_a_row_has_the_same_fields_in_each_of_its_queries() -> None:
+    tool = runpy.run_path(str(TOOL))
+    queries = {"first": "SELECT seq, owner FROM item", "last": "SELECT seq, size FROM item"}
+    blocks = [
+        SqlBlock("items", "def", f"items.{name}", f"def {name}() -> list[Tried]", ["Return it."], text, [])
+        for name, text in queries.items()
+    ]
+    with pytest.raises(SystemExit, match=r"items\.last: Tried has .*'owner': 'str'.*, and not .*'size': 'int \| None'"):
+        tool["ModuleWriter"](blocks, tool["HandWritten"](), tool["typed_schema"]())
