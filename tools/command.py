@@ -46,8 +46,7 @@ from windrow.ledger.rows import CapturedRow, Followed
 from windrow.ledger.typed.attempts import AttemptRow
 from windrow.ledger.typed.takedowns import TombstoneRow
 from windrow.model import CdxLine, DiffLine, TextChange
-from windrow.stores.record_versions import RecordVersion
-from windrow.stores.records import Skipped
+from windrow.stores.record_versions import RecordVersion, Skipped
 
 Shape = type | dict[str, str]
 """A class whose fields are told, or the fields of a message by name with what they hold."""

@@ -9,11 +9,13 @@ from typing import Any
 
 import tantivy
 
-from windrow.collections.pages.adapter.search import BM25
-from windrow.collections.pages.search.condition import COLUMNS, scoped
 from windrow.query import parse
-from windrow.query.tree import Phrase, Word, wanted
+from windrow.query.tree import Phrase, Word, asks, wanted
+from windrow.query.word import pieces
 
+COLUMNS = ("title", "description", "text", "secondary_text", "big_headlines", "small_headlines")
+# Weights of the columns as the standard's own search has them (text_pile_id, any, title, description, ...).
+BM25 = "bm25(full_text_entity_index, 0, 0, 5.0, 1.5, 1.0, 0.75, 4.0, 2.1, 0.2, 0.0)"
 _PLAIN = f"""
 SELECT rowid, {BM25} AS score FROM full_text_entity_index WHERE full_text_entity_index MATCH ? ORDER BY score LIMIT 10
 """
@@ -27,7 +29,13 @@ WHERE g.confirmed_end_unix_utc IS NULL AND NOT g.marked_duplicate ORDER BY s.sco
 
 def _expression(text: str) -> str:
     """Return the words and phrases of a query, all of which must be found."""
-    return " AND ".join(f"({scoped(COLUMNS, one)})" for one in wanted(parse(text).root))
+    return " AND ".join(f"({_scoped(one)})" for one in wanted(parse(text).root))
+
+
+def _scoped(leaf: Word | Phrase) -> str:
+    """Return the expression of a leaf's words, in their order, in the columns that have words of a page."""
+    text, prefix = asks(leaf)
+    return f'{{{" ".join(COLUMNS)}}} : "{" ".join(pieces(text))}"{" *" if prefix else ""}'
 
 
 class Fts5:

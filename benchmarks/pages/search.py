@@ -27,7 +27,8 @@ from benchmarks.pages.labelled import HOSTS, Known, mixed
 from benchmarks.pages.peer import Fts5, Tantivy
 from benchmarks.shared import shared
 from windrow.collections.pages.adapter.indexing import SPELLING, index_pages
-from windrow.collections.pages.adapter.search import Search, open_index
+from windrow.collections.pages.adapter.search import Search
+from windrow.collections.pages.adapter.search_index import open_index
 from windrow.collections.pages.database.fulltext_table import fill
 from windrow.stores.databases import connect
 
@@ -47,24 +48,20 @@ def known(hosts: int = HOSTS) -> Iterator[Comparison]:
             filler.add(labelled.pages)
         engine = connect(f"sqlite:///{path}", durable=False)
         index_pages(engine, folder)
-        peer, ours, table = Fts5(path), Search(engine, folder), Search(engine)
+        peer, ours = Fts5(path), Search(engine, folder)
         ranks = {
             "ours": _ranks(labelled.queries, lambda text: [one.url for one in ours(text, now=NOW).results]),
-            "table": _ranks(labelled.queries, lambda text: [one.url for one in table(text, now=NOW).results]),
             "either": _ranks(labelled.queries, lambda text: peer.urls(text, either=True)),
             "plain": _ranks(labelled.queries, lambda text: peer.urls(text, either=False)),
         }
         for kind, numbers in ranks["ours"].items():
             for name, words in (("either", "FTS5 bm25, any word where none has all"), ("plain", "FTS5 bm25")):
                 theirs = statistics.mean(ranks[name][kind])
-                note = (
-                    f"{len(numbers)} queries; ours without the index beside {statistics.mean(ranks['table'][kind]):.3f}"
-                )
+                note = f"{len(numbers)} queries"
                 work = f"search, known page by {kind}"
                 mean = statistics.mean(numbers)
                 yield Comparison(work, "MRR@10 x 1000", mean * 1000, words, theirs * 1000, 1.0, note=note)
-        for one in (ours, table):
-            one.close()
+        ours.close()
         peer.link.close()
         engine.dispose()
 

@@ -13,6 +13,7 @@
     ├── StoreError              a store refused the rows
     │   ├── StoreUnreachable    a store's server does not answer                  transient
     │   └── StoreDamaged        a store's file is no database any more
+    │       └── IndexDamaged    a search index is torn: it is made anew
     ├── StepError               a step cannot read what it was given
     ├── ReaderFailed            a process that reads documents ends before its first one
     └── TransportError          a fetch did not succeed
@@ -126,6 +127,12 @@ class StoreDamaged(StoreError):
 
     reason = Reason.DISK_FAILED
     hint = "move that file elsewhere, and those that begin with its name; then: windrow run, which makes it anew"
+
+
+class IndexDamaged(StoreDamaged):
+    """A search index is torn: it is made anew."""
+
+    hint = "remove that folder; it is made again"
 
 
 class StepError(WindrowError):

@@ -23,7 +23,7 @@ from windrow.contract.registry import adapter
 from windrow.errors import StoreDamaged, WindrowError
 from windrow.ledger import Ledger
 from windrow.stores.documents import SqliteDocuments
-from windrow.stores.index.fulltext_index import IndexManifest
+from windrow.stores.index.manifest import IndexManifest
 from windrow.stores.late_visits import LateVisitStore
 from windrow.stores.records import RecordStore
 from windrow.stores.sqlite import open_database

@@ -15,7 +15,6 @@ from windrow.collections.pages.adapter.search import Search
 from windrow.collections.pages.database.near_duplicates import follow
 from windrow.collections.pages.database.writer import schema as made
 from windrow.stores.databases import connect
-from windrow.stores.index.fulltext_index import there
 
 NOW = 1_750_000_000
 TEXT = f"All about zebras. {prose(1, 90)}"
@@ -28,10 +27,8 @@ PAGES = [
 ]
 
 
-@pytest.fixture(params=["beside", "table"], scope="module")
-def search(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Search]:
-    if request.param == "beside" and not there():
-        pytest.skip("the extra 'search' is not installed")
+@pytest.fixture(scope="module")
+def search(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Search]:
     folder = tmp_path_factory.mktemp("group")
     with closing(sqlite3.connect(folder / "summary.sqlite")) as link, link:
         link.executescript(schema() + made("near", "representative"))
@@ -40,7 +37,7 @@ def search(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
         follow(link)
     engine = connect(f"sqlite:///{folder / 'summary.sqlite'}", durable=False)
     index_pages(engine, folder / "index")
-    with closing(Search(engine, folder / "index" if request.param == "beside" else None)) as opened:
+    with closing(Search(engine, folder / "index")) as opened:
         yield opened
     engine.dispose()
 

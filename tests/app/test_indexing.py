@@ -12,16 +12,17 @@ import pytest
 
 from tests import programs
 from tests.collections.pages.place import Page, fill, schema
-from windrow.collections.pages.adapter import indexing
+from tests.unwritable import unwritable
+from windrow.collections.pages.adapter import indexing, search_index
 from windrow.collections.pages.adapter.indexing import index_pages
-from windrow.collections.pages.adapter.search import Search, open_index, roll_path
+from windrow.collections.pages.adapter.search import UNKEPT, Search
+from windrow.collections.pages.adapter.search_index import open_index
 from windrow.collections.pages.database import fulltext_table
 from windrow.collections.pages.database.fulltext_table import recount
 from windrow.query.word import counted
 from windrow.stores.databases import connect
-from windrow.stores.index.fulltext_index import IndexManifest, there
+from windrow.stores.index.manifest import IndexManifest, roll_path
 
-pytestmark = pytest.mark.skipif(not there(), reason="the extra 'search' is not installed")
 PAGES = [
     Page("https://a.example/1", "red", "One"),
     Page("https://a.example/2", "green", "Two", links=(("https://a.example/1", "first page"),)),
@@ -77,8 +78,8 @@ def test_many_batches_are_as_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     link.close()
     engine = connect(f"sqlite:///{path}", durable=False)
     index_pages(engine, tmp_path / "one")
-    monkeypatch.setattr(indexing, "BATCH", 3)
-    monkeypatch.setattr(indexing, "COMMIT", 2)
+    monkeypatch.setattr(search_index, "BATCH", 3)
+    monkeypatch.setattr(search_index, "COMMIT", 2)
     assert index_pages(engine, tmp_path / "many").put == 23
     found = []
     for name in ("one", "many"):
@@ -90,30 +91,104 @@ def test_many_batches_are_as_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     engine.dispose()
 
 
-def test_an_index_of_another_version_is_not_asked_and_not_removed(tmp_path: Path) -> None:
-    path, folder = tmp_path / "summary.sqlite", tmp_path / "index"
+def place(folder: Path, pages: list[Page]) -> Path:
+    """Make a Summary Database of some pages."""
+    path = folder / "summary.sqlite"
     with closing(sqlite3.connect(path)) as link, link:
         link.executescript(schema())
-        fill(link, PAGES)
+        fill(link, pages)
     link.close()
+    return path
+
+
+def test_an_index_of_another_version_or_none_is_made_anew_by_a_search(tmp_path: Path) -> None:
+    path, folder = place(tmp_path, PAGES), tmp_path / "index"
+    for _ in range(2):
+        with closing(Search(path, folder)) as search:
+            assert urls(search, "red") == ["https://a.example/1"]
+            assert urls(search, '"first page"') == ["https://a.example/1"]
+            assert search("red", now=1).notes == ()
+        note = folder / "index.json"
+        note.write_text(note.read_text().replace('"version": "', '"version": "older-'))
+    assert "older-" in note.read_text()
+    engine = connect(f"sqlite:///{path}", durable=False)
+    assert index_pages(engine, folder).put == 3
+    assert "older-" not in note.read_text()
+    engine.dispose()
+
+
+@pytest.mark.parametrize("what", ["meta.json", "*.term", "*.pos", "other bytes", "entries.sqlite", "no roll"])
+def test_a_torn_index_is_made_anew_by_a_search_and_by_a_run(tmp_path: Path, what: str) -> None:
+    path, folder = place(tmp_path, PAGES), tmp_path / "index"
+
+    def tear() -> None:
+        if what == "entries.sqlite":
+            (folder / what).write_bytes(b"this is no database, but long enough to be taken for one" * 20)
+        elif what == "no roll":
+            (folder / "entries.sqlite").unlink()
+        elif what == "other bytes":
+            for file in (folder / "text").glob("*.pos"):
+                file.write_bytes(b"\x55" * 60 + file.read_bytes()[60:])
+        else:
+            for file in (folder / "text").glob(what):
+                file.unlink()
+
     engine = connect(f"sqlite:///{path}", durable=False)
     index_pages(engine, folder)
-    note = folder / "index.json"
-    note.write_text(note.read_text().replace('"version": "', '"version": "older-'))
-    search = Search(engine, folder)
-    assert urls(search, "red") == ["https://a.example/1"]  # from the full-text table
-    search.close()
-    assert "older-" in note.read_text()
-    assert index_pages(engine, folder).put == 3
+    tear()
+    with closing(Search(path, folder)) as search:
+        assert urls(search, '"first page"') == ["https://a.example/1"]
+        assert len(search("a.example", now=1).results) == 3
+    assert list(search_index.behind(path, folder)) == []
+    tear()
+    index_pages(engine, folder)
+    with closing(Search(path, folder)) as search:
+        assert urls(search, '"first page"') == ["https://a.example/1"]
+    assert list(search_index.behind(path, folder)) == []
     engine.dispose()
+
+
+UNWRITABLE = """
+import sys
+from contextlib import closing
+from pathlib import Path
+from tests.unwritable import become_ordinary
+from windrow.collections.pages.adapter.search import Search
+
+become_ordinary()
+with closing(Search(Path(sys.argv[1]), Path(sys.argv[2]))) as search:
+    answer = search(sys.argv[3], now=1)
+    print(*(one.url for one in answer.results))
+    print(*answer.notes, sep="\\n")
+"""
+
+
+@pytest.mark.parametrize("what", ["whole", "gone", "torn"])
+def test_pages_in_a_place_that_cannot_be_written_are_searched(tmp_path: Path, what: str) -> None:
+    path, folder = place(tmp_path, PAGES), tmp_path / "index"
+    engine = connect(f"sqlite:///{path}")
+    index_pages(engine, folder)
+    engine.dispose()
+    if what == "gone":
+        shutil.rmtree(folder)
+    if what == "torn":
+        next((folder / "text").glob("*.idx")).write_bytes(b"")
+    before = {str(one): one.stat() for one in tmp_path.rglob("*")}
+    with unwritable(tmp_path):
+        done = programs.run("-c", UNWRITABLE, path, folder, '"first page" links-to:a.example OR red')
+    assert done.returncode == 0, done.stderr
+    found, *notes = done.stdout.splitlines()
+    assert found == "https://a.example/1"
+    assert notes == ([""] if what == "whole" else [UNKEPT])
+    assert {str(one) for one in tmp_path.rglob("*")} == set(before)
 
 
 KILLED = """
 import os, signal, sys
 from pathlib import Path
-from windrow.collections.pages.adapter import indexing
+from windrow.collections.pages.adapter import indexing, search_index
 from windrow.collections.pages.database import fulltext_table
-fulltext_table.BATCH, indexing.BATCH, indexing.COMMIT, left = 4, 3, 2, int(sys.argv[3])
+fulltext_table.BATCH, search_index.BATCH, search_index.COMMIT, left = 4, 3, 2, int(sys.argv[3])
 def pulse():
     global left
     left -= 1
@@ -184,23 +259,3 @@ def test_work_stops_where_the_pulse_says_so(tmp_path: Path, monkeypatch: pytest.
         "texts: 2 added, 0 changed, 0 removed; pages: 3 put into the index, 0 removed"
     )
     assert indexing.follower(tmp_path / "none.sqlite", folder)(lambda: True) == ""
-
-
-def test_the_extra_may_come_and_go(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    path, folder = tmp_path / "summary.sqlite", tmp_path / "index"
-    with closing(sqlite3.connect(path)) as link, link:
-        link.executescript(schema())
-        fill(link, [Page("https://a.example/", "red", links=(("https://b.example/", "quiet"),))])
-        fill(link, [Page("https://b.example/", "blue")])
-    link.close()
-    engine = connect(f"sqlite:///{path}", durable=False)
-    with_it = indexing.there()
-    for here in (False, with_it, False, with_it):
-        monkeypatch.setattr(indexing, "there", lambda here=here: here)
-        index_pages(engine, folder)
-        assert index_pages(engine, folder)[1:] == (0, 0)
-        with closing(Search(engine, folder)) as search:
-            assert [one.url for one in search("quiet -red", now=1).results] == ["https://b.example/"]
-        if here:
-            assert len(open_index(folder)) == 2
-    engine.dispose()

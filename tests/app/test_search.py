@@ -1,4 +1,4 @@
-"""Searches of a Summary Database, with the index beside it and with its full-text table alone."""
+"""Searches of a Summary Database by its index."""
 
 from __future__ import annotations
 
@@ -16,7 +16,6 @@ from tests.query.test_parse import TYPED
 from windrow.collections.pages.adapter.indexing import index_pages
 from windrow.collections.pages.adapter.search import Search
 from windrow.stores.databases import connect
-from windrow.stores.index.fulltext_index import there
 
 NOW = 1_750_000_000
 DAY = 86_400
@@ -44,7 +43,6 @@ PAGES = [
     *(Page(f"https://big.example/{n}", f"walrus number {n} walrus", f"Walrus {n}") for n in range(30)),
     Page("https://small.example/", "one walrus, among many other animals that live in the sea", "Animals"),
 ]
-BACKENDS = ["beside", "table"]
 
 
 class Place:
@@ -58,13 +56,10 @@ class Place:
         link.close()
         self.engine: sa.Engine = connect(f"sqlite:///{self.path}", durable=False)
         self.indexed = index_pages(self.engine, folder / "index")
-        self.searches = {"table": Search(self.engine)}
-        if there():
-            self.searches["beside"] = Search(self.engine, folder / "index")
+        self.search = Search(self.engine, folder / "index")
 
     def close(self) -> None:
-        for one in self.searches.values():
-            one.close()
+        self.search.close()
         self.engine.dispose()
 
 
@@ -75,11 +70,9 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
     made.close()
 
 
-@pytest.fixture(params=BACKENDS)
-def search(request: pytest.FixtureRequest, place: Place) -> Search:
-    if request.param not in place.searches:
-        pytest.skip("the extra 'search' is not installed")
-    return place.searches[request.param]
+@pytest.fixture
+def search(place: Place) -> Search:
+    return place.search
 
 
 def urls(search: Search, text: str, **more: int) -> list[str]:
@@ -124,19 +117,15 @@ def test_found(search: Search, text: str, expected: list[str] | None) -> None:
         assert found == expected or (expected == [] and search(text, now=NOW).relaxed)
 
 
-def test_in_link_text_brings_the_page(place: Place) -> None:
-    if "beside" not in place.searches:
-        pytest.skip("the extra 'search' is not installed")
-    answer = place.searches["beside"]("quiet harbour", now=NOW)
+def test_in_link_text_brings_the_page(search: Search) -> None:
+    answer = search("quiet harbour", now=NOW)
     assert [one.url for one in answer.results] == ["https://hidden.example/x"]
     assert {part.name for part in answer.results[0].parts} >= {"text", "called", "linked"}
     assert answer.results[0].score == pytest.approx(sum(part.points for part in answer.results[0].parts), abs=1e-3)
 
 
-def test_a_letter_of_chinese_is_a_word(place: Place) -> None:
-    if "beside" not in place.searches:
-        pytest.skip("the extra 'search' is not installed")
-    answer = place.searches["beside"]("東京", now=NOW)
+def test_a_letter_of_chinese_is_a_word(search: Search) -> None:
+    answer = search("東京", now=NOW)
     assert [one.url for one in answer.results] == ["https://jp.example/"]
     assert [piece.text for piece in answer.results[0].snippet if piece.hit] == ["東京"]
 
@@ -194,8 +183,7 @@ def test_words_that_no_page_has_together_are_loosened_and_told(search: Search) -
 @settings(max_examples=150)
 @given(TYPED)
 def test_every_text_can_be_searched_for(place: Place, text: str) -> None:
-    for search in place.searches.values():
-        assert search(text, now=NOW).offset == 0
+    assert place.search(text, now=NOW).offset == 0
 
 
 def test_a_feed_and_a_listing_stand_below_the_page_whose_words_they_repeat(tmp_path: Path) -> None:
@@ -215,24 +203,9 @@ def test_a_feed_and_a_listing_stand_below_the_page_whose_words_they_repeat(tmp_p
     link.close()
     engine = connect(f"sqlite:///{path}", durable=False)
     index_pages(engine, tmp_path / "index")
-    for search in (Search(engine), Search(engine, tmp_path / "index")):
+    with closing(Search(engine, tmp_path / "index")) as search:
         for text in ("crossing strait", "ferry crossing winter"):
             found = search(text, now=NOW).results
             assert found[0].url == "https://a.example/ferry", (text, found)
             assert {"listing"} <= {part.name for part in found[-1].parts}
-        search.close()
     engine.dispose()
-
-
-def test_scores_of_the_tables_are_looked_up_and_not_read_for_each_page(place: Place) -> None:
-    asked: list[tuple[str, tuple[object, ...]]] = []
-    search = Search(place.engine)
-    ask = search._summary.ask
-    search._summary.ask = lambda sql, values: asked.append((sql, values)) or ask(sql, values)  # type: ignore[method-assign]
-    search("walrus", now=NOW)
-    (sql, values) = next(one for one in asked if "MATERIALIZED" in one[0])
-    with closing(sqlite3.connect(place.path)) as link, link:
-        plan = [row[3] for row in link.execute(f"EXPLAIN QUERY PLAN {sql}", values)]
-    link.close()
-    assert not [step for step in plan if step.startswith(("SCAN s ", "SCAN t "))], plan
-    search.close()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 import sqlite3
 from contextlib import closing
@@ -11,16 +12,20 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from tests import programs
 from tests.app.test_search import PAGES
 from tests.cli.test_start import HEAVY, loaded
 from tests.collections.pages.place import fill, schema
+from tests.unwritable import unwritable
 from windrow.app import Windrow
 from windrow.app.begin import prepare
 from windrow.cli.search import search_command
-from windrow.collections.pages.adapter import indexing, lookup
+from windrow.collections.pages.adapter import lookup
 from windrow.collections.pages.adapter.indexing import index_pages
+from windrow.collections.pages.adapter.search import UNKEPT
+from windrow.collections.pages.adapter.search_index import behind
+from windrow.ledger import Ledger
 from windrow.stores.databases import connect
-from windrow.stores.index.fulltext_index import there
 
 
 @pytest.fixture(scope="module")
@@ -147,46 +152,66 @@ def test_without_pages_it_says_what_makes_them(tmp_path: Path, windrow, monkeypa
     assert windrow("search", "tea", "--collection", "pages").err.endswith("try: windrow run pages\n")
 
 
-def test_without_the_index_the_table_answers_and_says_so(
+def test_without_the_index_a_search_makes_it_and_finds_the_same(
     root: Path, windrow, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    before = [windrow("search", *words).out for words in (["zebras"], ["tea", "--explain"], ["walrus", "--json"])]
     copy = tmp_path / "copy"
     shutil.copytree(root, copy, ignore=shutil.ignore_patterns("index"))
     monkeypatch.chdir(copy)
+    for _ in range(2):
+        for found, words in zip(before, (["zebras"], ["tea", "--explain"], ["walrus", "--json"]), strict=True):
+            assert windrow("search", *words).out == found
     said = windrow("search", "zebras")
     assert "https://copy.example/green" in said.out
-    assert said.err.splitlines()[0] == lookup.BEHIND or not there()
-    monkeypatch.setattr(lookup, "there", lambda: False)
-    assert "pip install" not in windrow("search", "zebras").err
+    assert said.err.splitlines() == ["1 to 1, and that is all"]
     assert windrow("search", "zebras", "--json").of("answer")[0]["notes"] == []
-    assert "pip install 'windrow[search]'" in windrow("search", "zebras", "--explain").err
+    assert (copy / "index" / "index.json").exists()
 
 
-def test_the_extra_is_told_of_once_when_pages_are_made_findable(
-    root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    shutil.copyfile(root / "summary.sqlite", tmp_path / "summary.sqlite")
-    monkeypatch.setattr(indexing, "there", lambda: False)
-    follow = indexing.follower(tmp_path / "summary.sqlite", tmp_path / "index")
-    assert ["pip install 'windrow[search]'" in follow(lambda: True) for _ in range(3)] == [True, False, False]
+SEARCHED = """
+from tests.unwritable import become_ordinary
+become_ordinary()
+import sys
+from windrow.cli import main
+sys.argv = ["windrow", "search", "zebras", "--json"]
+main()
+"""
+
+
+@pytest.mark.parametrize("index", ["there", "gone"])
+def test_a_workspace_that_cannot_be_written_is_searched(root: Path, windrow, tmp_path: Path, index: str) -> None:
+    """The ledger, the pages and the index are only read, and nothing is left there."""
+    expected = windrow("search", "zebras", "--json").of("result")
+    copy = tmp_path / "copy"
+    shutil.copytree(root, copy)
+    Ledger(copy / "ledger.sqlite").close()
+    if index == "gone":
+        shutil.rmtree(copy / "index")
+    before = sorted(copy.rglob("*"))
+    with unwritable(copy):
+        done = programs.run("-c", SEARCHED, cwd=copy)
+    assert done.returncode == 0, done.stderr
+    *found, end = [json.loads(line) for line in done.stdout.splitlines()]
+    assert found == expected
+    assert end["notes"] == ([] if index == "there" else [UNKEPT])
+    assert sorted(copy.rglob("*")) == before
 
 
 def test_check_misses_a_search_index_that_is_gone_or_behind(root: Path, tmp_path: Path) -> None:
     shutil.copytree(root, tmp_path / "copy")
     path, folder = tmp_path / "copy" / "summary.sqlite", tmp_path / "copy" / "index"
     engine = connect(f"sqlite:///{path}", durable=False)
-    assert list(indexing.behind(engine, folder)) == []
+    assert list(behind(path, folder)) == []
     with closing(sqlite3.connect(path)) as link, link:
         fill(link, [PAGES[1].__class__("https://late.example/", "late", "Late")])
-        link.execute("DELETE FROM windrow_page_text WHERE rowid = 1")
     link.close()
-    told = "; ".join(indexing.behind(engine, folder))
+    told = "; ".join(behind(path, folder))
     assert "1 pages are not in it as they are" in told
-    assert "windrow_page_text differs from the search index in 1 pages" in told
     index_pages(engine, folder)
-    assert list(indexing.behind(engine, folder)) == []
+    assert list(behind(path, folder)) == []
     shutil.rmtree(folder)
-    assert len(list(indexing.behind(engine, folder))) == 1
+    assert len(list(behind(path, folder))) == 1
     engine.dispose()
 
 

@@ -90,7 +90,8 @@ def test_a_replay_and_a_lost_store_that_is_made_anew_tell_nothing_again_but_what
     ledger.close()
     assert len(changes(shop, lambda _: Window(facts=first))) == 2
     for path in tmp_path.glob("workshop.db*"):
-        path.unlink()
+        if path.is_file():  # the search index beside it is of the lost store
+            path.unlink()
     shop.run()
     assert changes(shop) == []
     assert set(shop.records()) == {"a", "b"}

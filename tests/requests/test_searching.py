@@ -1,18 +1,25 @@
 """Records are searched by the language that pages are searched by, and their index is as a fresh one would be."""
 
 import random
+import shutil
+import signal
 import sqlite3
 from contextlib import closing
 from datetime import UTC, datetime
 
 import pytest
 
+from tests import programs
+from tests.unwritable import unwritable
 from windrow.contract import Observation, Observed
+from windrow.errors import ConfigError
 from windrow.query import parse
-from windrow.stores import record_index
+from windrow.stores.index.folder import held, index_folder
 from windrow.stores.records import RecordStore
+from windrow.stores.sqlite import close_into_file
 
 NEW, OLD = datetime(2026, 5, 1, tzinfo=UTC), datetime(2024, 5, 1, tzinfo=UTC)
+LATER = datetime(2026, 6, 1, tzinfo=UTC)
 RECORDS = (
     ("a", {"title": "Green tea"}, "Brewing green tea takes two minutes.", "https://www.tea.example/green", NEW),
     ("b", {"title": "Black tea"}, "Black tea wilts first, green does not.", "https://shop.example:8443/black", OLD),
@@ -63,18 +70,25 @@ def test_a_record_that_is_titled_so_comes_before_one_that_only_speaks_of_it(stor
     assert keys(store, "green")[0] == "a"
 
 
-def everything(path):
-    with closing(sqlite3.connect(path)) as link:
-        return [
-            link.execute("SELECT * FROM entry ORDER BY record").fetchall(),
-            link.execute("SELECT rowid, * FROM current_text ORDER BY rowid").fetchall(),
-        ]
+def answers(store):
+    """What searches of every kind answer, in the order in which they do where that is told by times."""
+    asked = (
+        "title",
+        "text",
+        "0",
+        "title:title",
+        "-text",
+        "after:2026",
+        "seen:2026-01",
+        "inurl:k1",
+        "k3 k4",
+        "host:.example",
+    )
+    found = [sorted(keys(store, text)) for text in asked]
+    return [*found, keys(store, "-zebra"), [*store.search(parse("type:things"), "things", offset=2, limit=3).entries]]
 
 
-def test_the_index_of_records_is_as_a_fresh_one_after_any_changes_and_takedowns(tmp_path):
-    chance = random.Random(7)
-    path = tmp_path / "records.db"
-    store = RecordStore(path)
+def changed_by_chance(store, chance):
     for visit in range(1, 120):
         key, at = f"k{chance.randrange(12)}", datetime(2026, 1, 1 + chance.randrange(28), tzinfo=UTC)
         value = None if chance.random() < 0.2 else {"title": f"Title {chance.randrange(4)}"}
@@ -82,51 +96,271 @@ def test_the_index_of_records_is_as_a_fresh_one_after_any_changes_and_takedowns(
         store.settle([seen(visit, key, value, text, f"https://a.example/{key}", at)], visit)
         if chance.random() < 0.1:
             store.forget(chance.sample(range(1, visit + 1), min(visit, 5)))
+        yield
+
+
+def test_the_index_of_records_is_as_a_fresh_one_after_any_changes_and_takedowns(tmp_path):
+    chance = random.Random(7)
+    path = tmp_path / "records.db"
+    store = RecordStore(path)
+    for _ in changed_by_chance(store, chance):
+        if chance.random() < 0.1:
+            store.update_index(lambda: True)
+            assert list(store.index_faults()) == []
     assert list(store.faults()) == []
-    before = everything(path)
+    before = answers(store)
     assert before[0]
-    with store._writing():
-        store._connection.execute("UPDATE meta SET value = 0 WHERE name = 'text_version'")
+    assert list(store.index_faults()) == []
+    store.make_index(lambda: True)
+    assert list(store.index_faults()) == []
+    assert answers(store) == before
+    shutil.rmtree(index_folder(path))  # the next search makes it
+    assert answers(store) == before
     store.close()
-    with closing(RecordStore(path)) as again:  # makes it anew
-        assert list(again.faults()) == []
-    assert everything(path) == before
 
 
 def test_the_check_of_records_tells_of_an_index_that_is_not_as_it_should_be(store):
-    store._connection.execute("UPDATE entry SET title = 'Other' WHERE record = 1")
-    store._connection.execute("DELETE FROM current_text WHERE rowid = 2")
-    assert list(store.faults()) == ["the full text of 2 records is not what they say now"]
+    assert list(store.index_faults()) == [], "none was made yet"
+    store.update_index(lambda: True)
+    assert list(store.index_faults()) == []
+    store._connection.execute("UPDATE indexed SET stamp = 1 WHERE record = 1")
+    store._connection.execute("DELETE FROM indexed WHERE record = 2")
+    assert list(store.index_faults()) == ["the search index of 3 records is not what they say now"]
+    shutil.rmtree(index_folder(store.path))
+    assert list(store.index_faults()) == ["the search index is not there, or not as this file wrote it"]
+    assert keys(store, "brewing") == ["a"]
+    assert list(store.index_faults()) == []
 
 
-def test_a_store_with_an_index_of_before_gets_one_when_it_is_opened(tmp_path):
-    path = tmp_path / "records.db"
-    with closing(RecordStore(path)) as store:
-        store.settle([seen(1, *RECORDS[0])], 1)
-        with store._writing():
-            store._connection.execute("DROP TABLE entry")
-            store._connection.execute("DROP TABLE current_text")
-            store._connection.execute("CREATE VIRTUAL TABLE current_text USING fts5(key, text)")
-            store._connection.execute("DELETE FROM meta WHERE name = 'text_version'")
-    with closing(RecordStore(path)) as store:
-        assert keys(store, "brewing") == ["a"]
+def test_an_index_that_is_behind_catches_up_with_its_store_when_it_is_searched(store):
+    assert keys(store, "brewing") == ["a"]
+    before = tree(index_folder(store.path))
+    assert keys(store, "brewing") == ["a"]
+    assert tree(index_folder(store.path)) == before, "nothing is written where nothing changed"
+    store.settle([seen(5, "a", {"title": "Tea"}, "Pouring", "https://www.tea.example/green", LATER)], 5)
+    assert keys(store, "brewing") == []
+    assert keys(store, "pouring") == ["a"]
+    store.settle([seen(6, "a", None, "", "https://www.tea.example/green", LATER.replace(month=7))], 6)
+    assert keys(store, "pouring") == []
+    store.settle([seen(7, "b", *RECORDS[1][1:])], 7)
+    commit = store._meta("index_commit")
+    store.update_index(lambda: True)
+    assert store._meta("index_commit") == commit, "what says the same as before is not written again"
 
 
-def test_what_is_taken_down_is_in_no_part_of_the_index(store, tmp_path):
+def tree(folder):
+    return {str(path.relative_to(folder)): path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file()}
+
+
+def test_the_index_of_another_file_is_not_asked(store, tmp_path):
+    """As after a replay, whose new store takes the place of the old one, and after a copy is put back."""
+    assert keys(store, "brewing") == ["a"]
+    other = RecordStore(tmp_path / "other.db")
+    other.settle([seen(1, "z", {"title": "Brewing"}, "beer", "https://z.example/", NEW)], 1)
+    other.close()
+    store.close()
+    close_into_file(tmp_path / "other.db")
+    close_into_file(store.path)
+    copy = tmp_path / "copy.db"
+    shutil.copyfile(store.path, copy)
+    (tmp_path / "other.db").replace(store.path)
+    with closing(RecordStore(store.path)) as swapped:
+        assert keys(swapped, "brewing") == ["z"]
+    copy.replace(store.path)
+    with closing(RecordStore(store.path)) as back:
+        assert keys(back, "brewing") == ["a"]
+
+
+def test_an_older_copy_of_a_store_is_searched_as_it_is_and_goes_on_from_there(store, tmp_path):
+    assert keys(store, "brewing") == ["a"]
+    with closing(sqlite3.connect(tmp_path / "copy.db")) as copy:
+        store._connection.backup(copy)
+    store.settle([seen(5, "e", {"title": "Brewing too"}, "beer", "https://z.example/", NEW)], 5)
+    assert sorted(keys(store, "brewing")) == ["a", "e"]
+    store.close()
+    (tmp_path / "copy.db").replace(store.path)
+    with closing(RecordStore(store.path)) as back:
+        back.settle([seen(5, "f", {"title": "Wilting"}, "beer", "https://z.example/", NEW)], 5)
+        assert keys(back, "brewing") == ["a"]
+        assert keys(back, "beer") == ["f"]
+        assert list(back.index_faults()) == []
+
+
+TORN = {
+    "no list of segments": lambda text: (text / "meta.json").unlink(),
+    "half a list": lambda text: (text / "meta.json").write_text('{"segments": ['),
+    "another list": lambda text: (text / "meta.json").write_text("[]"),
+    "no segment": lambda text: [path.unlink() for path in text.glob("*.term")],
+    "half a segment": lambda text: [path.write_bytes(path.read_bytes()[:9]) for path in text.glob("*.idx")],
+    "no positions": lambda text: [path.unlink() for path in text.glob("*.pos")],
+    "other bytes": lambda text: [path.write_bytes(bytes(60) + path.read_bytes()[60:]) for path in text.glob("*.pos")],
+    "other numbers": lambda text: [
+        path.write_bytes(b"\x55" * 60 + path.read_bytes()[60:]) for path in text.glob("*.fast")
+    ],
+}
+
+
+@pytest.mark.parametrize("how", TORN)
+def test_a_torn_index_is_made_anew_from_the_records(store, how):
+    assert keys(store, '"green tea"') == ["a"]
+    TORN[how](index_folder(store.path) / "text")
+    assert keys(store, '"green tea"') == ["a"]
+    assert sorted(keys(store, "tea")) == ["a", "b", "c", "d"]
+    assert list(store.index_faults()) == []
+
+
+def test_a_folder_of_somebody_else_beside_a_store_is_refused_and_left_alone(store):
+    folder = index_folder(store.path)
+    folder.mkdir()
+    (folder / "letters.txt").write_text("mine")
+    for act in (lambda: keys(store, "tea"), lambda: store.update_index(lambda: True)):
+        with pytest.raises(ConfigError, match="holds no index of windrow"):
+            act()
+    assert tree(folder) == {"letters.txt": b"mine"}
+
+
+def test_what_is_taken_down_is_in_no_part_of_store_and_index(store, tmp_path):
+    assert keys(store, "brewing") == ["a"]
     store.forget([1])
+    store.make_index(lambda: True)
     assert store.scour(lambda: None)
     assert keys(store, "brewing") == []
-    assert b"rewing" not in (tmp_path / "records.db").read_bytes()
+    held = (tmp_path / "records.db").read_bytes() + b"".join(tree(index_folder(store.path)).values())
+    assert b"rewing" not in held
 
 
-def test_the_index_of_records_belongs_to_the_transaction_that_changes_them(store, monkeypatch):
-    def fail(link, record):
+def test_what_was_touched_is_noted_in_the_transaction_that_changes_it(store, monkeypatch):
+    def fail(self, records):
         raise KeyboardInterrupt
 
-    before = everything(store.path)
+    assert keys(store, "brewing") == ["a"]
+    before = [*store._connection.execute("SELECT * FROM unindexed")]
     with monkeypatch.context() as patched:
-        patched.setattr(record_index, "put", fail)
+        patched.setattr(RecordStore, "_note_touched", fail)
         with pytest.raises(KeyboardInterrupt):
             store.settle([seen(9, "a", {"title": "Changed"}, "other", "https://tea.example/", NEW)], 9)
-    assert everything(store.path) == before
+    assert [*store._connection.execute("SELECT * FROM unindexed")] == before
+    assert keys(store, "brewing") == ["a"]
     assert store.checkpoint() == 4
+
+
+def test_while_another_process_writes_the_index_a_search_still_finds_what_is_new(store):
+    assert keys(store, "brewing") == ["a"]
+    before = tree(index_folder(store.path))
+    store.settle([seen(5, "e", {"title": "Brewing too"}, "beer", "https://z.example/", NEW)], 5)
+    with held(index_folder(store.path), lambda: False):
+        assert sorted(keys(store, "brewing")) == ["a", "e"]
+        assert tree(index_folder(store.path)) == before
+    assert sorted(keys(store, "brewing")) == ["a", "e"]
+    assert list(store.index_faults()) == []
+
+
+@pytest.mark.parametrize("text", ["a\0b tea", "half \ud800 tea", "z" * 3_000_000 + " tea", "tea " * 2_500_000],
+                         ids=["null", "surrogate", "long", "large"])  # fmt: skip
+def test_any_text_can_be_put_in_and_found(store, text):
+    store.settle(
+        [seen(5, "odd", {"title": text[:200_000]}, text, "https://odd.example/\0\ud800?" + "x" * 70_000, LATER)], 5
+    )
+    assert "odd" in keys(store, "tea")
+    assert keys(store, "host:odd.example")[:1] in (["odd"], [])
+    assert list(store.index_faults()) == []
+
+
+KILLED = """
+import os, signal, sys
+from pathlib import Path
+from windrow.stores import record_index
+from windrow.stores.index import fulltext_index
+from windrow.stores.records import RecordStore
+
+left = int(sys.argv[2])
+record_index.BATCH = 5
+
+def dies(function):
+    def call(*args, **more):
+        global left
+        for _ in range(2):  # before it, and after it
+            left -= 1
+            if left < 0:
+                os.kill(os.getpid(), signal.SIGKILL)
+            result = function(*args, **more) if not _ else result
+        return result
+    return call
+
+fulltext_index.FullTextIndex.write = dies(fulltext_index.FullTextIndex.write)
+fulltext_index.FullTextIndex.empty = dies(fulltext_index.FullTextIndex.empty)
+fulltext_index.begin = dies(fulltext_index.begin)
+fulltext_index.write_note = dies(fulltext_index.write_note)
+record_index.entry_of = dies(record_index.entry_of)
+RecordStore(Path(sys.argv[1])).update_index(lambda: True)
+"""
+
+
+@pytest.mark.parametrize("first", ["behind", "gone"])
+def test_after_a_kill_at_any_place_searches_answer_as_if_there_had_been_none(tmp_path, first):
+    path = tmp_path / "records.db"
+    store = RecordStore(path)
+    chance = random.Random(3)
+    for _ in changed_by_chance(store, chance):
+        pass
+    expected = answers(store)
+    if first == "gone":
+        shutil.rmtree(index_folder(path))
+    else:
+        for visit, (key, value, text, url, at) in enumerate(RECORDS, 200):
+            store.settle([seen(visit, key, value, text, url, at)], visit)
+        expected = None
+    killed = 0
+    for number in range(0, 80, 3):
+        done = programs.run("-c", KILLED, path, number)
+        if done.returncode == 0:
+            break
+        assert done.returncode == -signal.SIGKILL, done.stderr
+        killed += 1
+        copy = tmp_path / "copy"
+        shutil.rmtree(copy, ignore_errors=True)
+        copy.mkdir()
+        for one in tmp_path.glob("records.db*"):
+            (shutil.copytree if one.is_dir() else shutil.copyfile)(one, copy / one.name)
+        with closing(RecordStore(copy / "records.db")) as other:
+            found = answers(other)
+            expected = expected or found
+            assert found == expected, number
+            assert list(other.index_faults()) == []
+    assert killed > 5
+    assert answers(store) == expected
+    store.close()
+
+
+SEARCHED = """
+import sys
+from contextlib import closing
+from pathlib import Path
+from tests.unwritable import become_ordinary
+from windrow.query import parse
+from windrow.stores.records import RecordStore
+
+become_ordinary()
+with closing(RecordStore(Path(sys.argv[1]), read_only=True)) as store:
+    print(*sorted(one.key for one in store.search(parse("brewing"), "things", offset=0, limit=10).entries))
+    print(*store.index_faults())
+"""
+
+
+@pytest.mark.parametrize("index", ["current", "behind", "gone", "torn"])
+def test_records_in_a_place_that_cannot_be_written_are_searched(store, tmp_path, index):
+    keys(store, "brewing")
+    store.settle([seen(5, "e", {"title": "Brewing too"}, "beer", "https://z.example/", NEW)], 5)
+    if index != "behind":
+        keys(store, "brewing")
+    store.close()
+    if index == "gone":
+        shutil.rmtree(index_folder(store.path))
+    if index == "torn":
+        TORN["other bytes"](index_folder(store.path) / "text")
+    before = tree(tmp_path)
+    with unwritable(tmp_path):
+        done = programs.run("-c", SEARCHED, store.path)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines()[0] == "a e"
+    assert tree(tmp_path) == before

@@ -6,21 +6,22 @@ from pathlib import Path
 
 import pytest
 
-from windrow.errors import ConfigError, MissingExtra, StoreError
+from windrow.errors import ConfigError, IndexDamaged, StoreError, StoreUnreachable
 from windrow.query.clause import (
     Everything,
     IndexDocument,
     IndexField,
     IndexHit,
     MarkIn,
+    MarkLike,
     NumberIn,
     NumberRange,
     WordSequence,
 )
 from windrow.query.tree import And, Not, Or
-from windrow.stores.index import fulltext_index
 from windrow.stores.index.folder import remove
-from windrow.stores.index.fulltext_index import FullTextIndex, IndexManifest
+from windrow.stores.index.fulltext_index import FullTextIndex, searchable, writing
+from windrow.stores.index.manifest import IndexManifest
 
 FIELDS = (
     IndexField("main", "words"),
@@ -30,7 +31,6 @@ FIELDS = (
 )
 IN_MAIN = (("main", 1.0),)
 IN_BOTH = (("main", 1.0), ("head", 2.0))
-needs = pytest.mark.skipif(not fulltext_index.there(), reason="the extra 'search' is not installed")
 
 
 def entry(one: int, text: str, head: str = "", kinds: tuple[str, ...] = (), when: int = 0) -> IndexDocument:
@@ -41,16 +41,21 @@ def entry(one: int, text: str, head: str = "", kinds: tuple[str, ...] = (), when
 ENTRIES = [
     entry(1, "red green blue", "one", ("a", "b"), 10),
     entry(2, "green red", "Café two", ("a",), 20),
-    entry(3, "rediscovered things", "red", ("c",), 30),
+    entry(3, "rediscovered things", "red", ("c", "a.b-c["), 30),
     entry(-4, "", "", (), -5),
 ]
+
+
+def made(folder: Path, version: str = "1") -> FullTextIndex:
+    """Return the index in a folder as a run opens it: as it is, or made anew."""
+    with writing(folder, FIELDS, version) as index:
+        return index
 
 
 def ids(index: FullTextIndex, clause: object, **more: object) -> set[int]:
     return {one.id for one in index.search(clause, 10, **more)}  # type: ignore[arg-type]
 
 
-@needs
 @pytest.mark.parametrize(
     ("clause", "found"),
     [
@@ -65,6 +70,11 @@ def ids(index: FullTextIndex, clause: object, **more: object) -> set[int]:
         (WordSequence("zz", IN_MAIN, prefix=True), set()),
         (WordSequence("...", IN_MAIN), set()),
         (MarkIn("kind", ("b", "c")), {1, 3}),
+        (MarkLike("kind", "", before=True, after=True), {1, 2, 3}),
+        (MarkLike("kind", ".b-", before=True, after=True), {3}),
+        (MarkLike("kind", ".b", before=False, after=True), set()),
+        (MarkLike("kind", "a", before=False, after=False), {1, 2}),
+        (MarkLike("kind", "-c[", before=True, after=False), {3}),
         (NumberRange("when", low=20), {2, 3}),
         (NumberRange("when", high=9), {-4}),
         (NumberRange("when", 10, 20), {1, 2}),
@@ -78,25 +88,23 @@ def ids(index: FullTextIndex, clause: object, **more: object) -> set[int]:
     ],
 )
 def test_clauses(tmp_path: Path, clause: object, found: set[int]) -> None:
-    index = FullTextIndex(tmp_path / "index", FIELDS, "1")
+    index = made(tmp_path / "index")
     assert index.write(ENTRIES) == 4
     assert ids(index, clause) == found
 
 
-@needs
 def test_what_is_put_again_takes_the_place(tmp_path: Path) -> None:
-    index = FullTextIndex(tmp_path, FIELDS, "1")
+    index = made(tmp_path)
     index.write(ENTRIES)
     index.write([entry(1, "other")], gone=[2])
     assert len(index) == 3
     assert ids(index, WordSequence("red", IN_MAIN)) == set()
-    assert ids(FullTextIndex(tmp_path, FIELDS, "1"), WordSequence("other", IN_MAIN)) == {1}
+    assert ids(made(tmp_path), WordSequence("other", IN_MAIN)) == {1}
     assert index.size() > 0
 
 
-@needs
 def test_order_and_pages(tmp_path: Path) -> None:
-    index = FullTextIndex(tmp_path, FIELDS, "1")
+    index = made(tmp_path)
     index.write([entry(one, "red " * one, when=-one) for one in range(1, 30)])
     assert [one.id for one in index.search(Everything(), 3, newest="when")] == [1, 2, 3]
     whole = index.search(WordSequence("red", IN_MAIN), 29)
@@ -108,36 +116,127 @@ def test_order_and_pages(tmp_path: Path) -> None:
     assert index.search(NumberRange("when", -1, -1), 5) == [IndexHit(1, 0.0)]
 
 
-@needs
 def test_another_version_begins_anew(tmp_path: Path) -> None:
-    FullTextIndex(tmp_path, FIELDS, "1").write(ENTRIES)
-    assert not FullTextIndex(tmp_path, FIELDS, "1").fresh
-    anew = FullTextIndex(tmp_path, FIELDS, "2")
+    made(tmp_path).write(ENTRIES)
+    assert not made(tmp_path).fresh
+    anew = made(tmp_path, "2")
     assert anew.fresh
     assert len(anew) == 0
 
 
-@needs
 def test_frequency(tmp_path: Path) -> None:
-    index = FullTextIndex(tmp_path, FIELDS, "1")
+    index = made(tmp_path)
     index.write(ENTRIES)
     assert [index.frequency(word, "main") for word in ("red", "Blue", "zz", "...")] == [2, 1, 0, 0]
 
 
-@needs
-def test_a_broken_index_is_our_error(tmp_path: Path) -> None:
-    FullTextIndex(tmp_path, FIELDS, "1").write(ENTRIES)
-    (tmp_path / "text" / "meta.json").write_text("{")
+TORN = {
+    "half a list": lambda text: (text / "meta.json").write_text("{"),
+    "no list": lambda text: (text / "meta.json").unlink(),
+    "no segment": lambda text: [path.unlink() for path in text.glob("*.idx")],
+    "half a segment": lambda text: [path.write_bytes(path.read_bytes()[:20]) for path in text.glob("*.fast")],
+    "another end": lambda text: [
+        path.write_bytes(path.read_bytes()[:-9] + b"123456789") for path in text.glob("*.term")
+    ],
+}
+
+
+@pytest.mark.parametrize("how", TORN)
+def test_a_torn_index_is_our_error_for_who_reads_and_made_anew_for_who_writes(tmp_path: Path, how: str) -> None:
+    made(tmp_path).write(ENTRIES)
+    TORN[how](tmp_path / "text")
     with pytest.raises(StoreError) as caught:
         FullTextIndex(tmp_path, FIELDS, "1")
     assert "made again" in caught.value.hint
+    anew = made(tmp_path)
+    assert anew.fresh
+    assert len(anew) == 0
+    assert anew.write(ENTRIES) == 4
+    assert ids(FullTextIndex(tmp_path, FIELDS, "1"), WordSequence("red", IN_MAIN)) == {1, 2}
 
 
-def test_without_the_extra_it_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(fulltext_index, "tantivy", None)
-    assert not fulltext_index.there()
-    with pytest.raises(MissingExtra):
-        FullTextIndex(tmp_path, FIELDS, "1")
+def test_bytes_that_make_no_sense_are_our_error_where_they_are_met(tmp_path: Path) -> None:
+    made(tmp_path).write(entry(number, f"red green{number}", when=number) for number in range(2_000))
+    for path in (tmp_path / "text").glob("*.fast"):
+        path.write_bytes(b"\x55" * 60 + path.read_bytes()[60:])
+    with pytest.raises(IndexDamaged, match="is torn"):
+        FullTextIndex(tmp_path, FIELDS, "1").search(WordSequence("red", IN_MAIN), 5)
+
+
+def test_one_process_writes_at_a_time_and_others_are_told(tmp_path: Path) -> None:
+    with writing(tmp_path, FIELDS, "1") as index:
+        index.write(ENTRIES)
+        with pytest.raises(StoreUnreachable, match="another process writes"), writing(tmp_path, FIELDS, "1"):
+            pytest.fail("two at once")
+        assert ids(FullTextIndex(tmp_path, FIELDS, "1"), WordSequence("red", IN_MAIN)) == {1, 2}
+    waits = iter([True, True, False])
+    with (
+        writing(tmp_path, FIELDS, "1"),
+        pytest.raises(StoreUnreachable),
+        writing(tmp_path, FIELDS, "1", wait=lambda: next(waits)),
+    ):
+        pytest.fail("two at once")
+    assert next(waits, None) is None
+    assert not made(tmp_path).fresh
+
+
+def lock_that_cannot_be_taken(folder: Path) -> None:
+    """Let Tantivy fail where it reads and where it writes, whoever this is."""
+    for name in (".tantivy-meta.lock", ".tantivy-writer.lock"):
+        (folder / "text" / name).unlink(missing_ok=True)
+        (folder / "text" / name).mkdir()
+
+
+def test_an_index_that_cannot_be_locked_is_read_and_brought_up_to_date_beside_it(tmp_path: Path) -> None:
+    made(tmp_path).write(ENTRIES)
+    lock_that_cannot_be_taken(tmp_path)
+    before = tree(tmp_path)
+    with pytest.raises(StoreError), writing(tmp_path, FIELDS, "1"):
+        pytest.fail("it cannot be written")
+    assert tree(tmp_path) == before, "it is sound: nothing of it is removed"
+    same = searchable(tmp_path, FIELDS, "1", lambda index: False, lambda index: pytest.fail("it is not behind"))
+    assert same.is_scratch
+    assert ids(same, WordSequence("green red", IN_MAIN)) == {2}
+    more = searchable(
+        tmp_path, FIELDS, "1", lambda index: len(index) == 4, lambda index: index.write([entry(9, "red")], [1])
+    )
+    assert ids(more, WordSequence("red", IN_MAIN)) == {2, 9}
+    assert ids(same, WordSequence("red", IN_MAIN)) == {1, 2}
+    scratch = more.folder
+    assert tree(tmp_path) == before
+    for one in (same, more):
+        one.close()
+    assert not scratch.exists()
+
+
+def test_an_index_that_is_gone_is_made_in_its_folder_where_that_can_be_written(tmp_path: Path) -> None:
+    def searched() -> FullTextIndex:
+        return searchable(tmp_path / "index", FIELDS, "1", lambda index: not len(index), lambda one: one.write(ENTRIES))
+
+    assert not searched().is_scratch
+    assert ids(FullTextIndex(tmp_path / "index", FIELDS, "1"), WordSequence("red", IN_MAIN)) == {1, 2}
+    remove(tmp_path / "index")
+    (tmp_path / "index").mkdir()
+    with writing(tmp_path / "index", FIELDS, "1"):
+        other = searched()
+    assert other.is_scratch
+    assert ids(other, WordSequence("red", IN_MAIN)) == {1, 2}
+    other.close()
+
+
+def test_the_order_is_that_of_scores_then_numbers_then_ids_however_an_index_grew(tmp_path: Path) -> None:
+    entries = [entry(number, "red" if number % 3 else "red red", when=number % 5) for number in range(1, 60)]
+    one, other = made(tmp_path / "one"), made(tmp_path / "other")
+    one.write(entries)
+    for start in range(59, 0, -7):
+        other.write(entries[max(0, start - 7) : start])
+    for clause, scored in ((WordSequence("red", IN_MAIN), True), (Everything(), False)):
+        whole = [hit.id for hit in one.ordered(clause, 100, "when", scored=scored)]
+        assert whole == [hit.id for hit in other.ordered(clause, 100, "when", scored=scored)]
+        assert whole == sorted(whole, key=lambda number: (scored and number % 3 > 0, -(number % 5), number))
+        for most in (1, 2, 7, 30, 59):
+            assert [hit.id for hit in other.ordered(clause, most, "when", scored=scored)] == whole[:most]
+    assert one.ordered(WordSequence("blue", IN_MAIN), 5, "when", scored=True) == []
 
 
 def unknown_names(folder: Path) -> Path:
@@ -149,47 +248,44 @@ def unknown_names(folder: Path) -> Path:
     return folder
 
 
-def tree(folder: Path) -> dict[str, str]:
-    return {str(path.relative_to(folder)): path.read_text() for path in sorted(folder.rglob("*")) if path.is_file()}
+def tree(folder: Path) -> dict[str, bytes]:
+    return {str(path.relative_to(folder)): path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file()}
 
 
-@needs
 @pytest.mark.parametrize("note", [None, "", "{}", '{"version": 1}', "[]", '{"name": "an index of another program"}'])
 def test_an_index_never_deletes_the_folder_of_somebody_else(tmp_path: Path, note: str | None) -> None:
     unknown_names(tmp_path)
     if note is not None:
         (tmp_path / "index.json").write_text(note)
     before = tree(tmp_path)
-    for act in (lambda: FullTextIndex(tmp_path, FIELDS, "1"), lambda: remove(tmp_path)):
+    searched = (tmp_path, FIELDS, "1", lambda index: False, lambda index: None)
+    for act in (lambda: made(tmp_path), lambda: remove(tmp_path), lambda: searchable(*searched)):
         with pytest.raises(ConfigError, match="not empty and holds no index of windrow"):
             act()
     assert tree(tmp_path) == before
 
 
-@needs
 def test_an_index_is_removed_by_name_and_what_lies_beside_it_stays(tmp_path: Path) -> None:
-    FullTextIndex(tmp_path, FIELDS, "1").write(ENTRIES)
+    made(tmp_path).write(ENTRIES)
     IndexManifest(tmp_path / "entries.sqlite").__exit__()
     (tmp_path / "notes.txt").write_text("mine")
     (tmp_path / "text" / "notes.txt").write_text("mine too")
-    assert FullTextIndex(tmp_path, FIELDS, "2").fresh
+    assert made(tmp_path, "2").fresh
     remove(tmp_path)
-    assert tree(tmp_path) == {"notes.txt": "mine", "text/notes.txt": "mine too"}
+    assert tree(tmp_path) == {"notes.txt": b"mine", "text/notes.txt": b"mine too"}
 
 
-@needs
 def test_an_index_without_strangers_is_removed_with_its_folder(tmp_path: Path) -> None:
     folder = tmp_path / "index"
-    FullTextIndex(folder, FIELDS, "1").write(ENTRIES)
+    made(folder).write(ENTRIES)
     remove(folder)
     assert not folder.exists()
     remove(folder)
 
 
-@needs
 def test_a_link_in_an_index_is_not_followed_when_it_is_removed(tmp_path: Path) -> None:
     letters, folder = unknown_names(tmp_path / "letters"), tmp_path / "index"
-    FullTextIndex(folder, FIELDS, "1").write(ENTRIES)
+    made(folder).write(ENTRIES)
     remove(folder)
     folder.mkdir()
     (folder / "index.json").write_text('{"version": "0", "fields": []}')
@@ -197,18 +293,17 @@ def test_a_link_in_an_index_is_not_followed_when_it_is_removed(tmp_path: Path) -
     (folder / "text").symlink_to(letters / "text")
     before = tree(letters)
     with pytest.raises(ConfigError):
-        FullTextIndex(folder, FIELDS, "1")
+        made(folder)
     (folder / "text").unlink()
-    FullTextIndex(folder, FIELDS, "1").write(ENTRIES)
+    made(folder).write(ENTRIES)
     assert tree(letters) == before
 
 
-@needs
 @pytest.mark.parametrize("kill", range(12))
 def test_an_index_whose_removal_was_killed_is_made_again(tmp_path: Path, kill: int, monkeypatch) -> None:
     """Every removal of a file is a place where a kill may come; nothing but the index is lost, and the next run heals."""
     folder = tmp_path / "index"
-    FullTextIndex(folder, FIELDS, "1").write(ENTRIES)
+    made(folder).write(ENTRIES)
     (folder / "notes.txt").write_text("mine")
     done, unlink = [], Path.unlink
 
@@ -221,8 +316,8 @@ def test_an_index_whose_removal_was_killed_is_made_again(tmp_path: Path, kill: i
     with monkeypatch.context() as patch:
         patch.setattr(Path, "unlink", dying)
         with pytest.raises(KeyboardInterrupt):
-            FullTextIndex(folder, FIELDS, "2")
-    anew = FullTextIndex(folder, FIELDS, "1")
+            made(folder, "2")
+    anew = made(folder)
     assert anew.write(ENTRIES) == 4
     assert ids(anew, WordSequence("red", IN_MAIN)) == {1, 2}
     assert (folder / "notes.txt").read_text() == "mine"

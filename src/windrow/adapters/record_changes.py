@@ -13,7 +13,7 @@ from typing import Any
 
 from windrow.adapters.adapter import CHANGED, GONE, SourceChange, Window
 from windrow.ledger import Ledger
-from windrow.stores.record_index import title_of
+from windrow.stores.record_entries import title_of
 from windrow.stores.records import RecordStore
 
 _SHOWN = 60

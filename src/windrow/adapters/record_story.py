@@ -8,16 +8,19 @@ from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime
 from typing import Any, NamedTuple, TextIO
 
-from windrow.adapters.adapter import Note, SearchResult, SnippetMark, snippet_marks
+from windrow.adapters.adapter import Note, SearchAnswer, SearchResult, SnippetMark, snippet_marks
 from windrow.contract import FollowResult
 from windrow.engine.captures.rules import CaptureStory
 from windrow.formats.text import json_text, show
 from windrow.ledger.typed.addresses import AddressRow
 from windrow.ledger.typed.takedowns import TombstoneRow
 from windrow.model import Level
-from windrow.query.snippet import marked, snippet
-from windrow.stores.record_index import Entry
+from windrow.query import parse
+from windrow.query.snippet import marked, pattern, snippet
+from windrow.query.tree import wanted
+from windrow.stores.record_entries import Entry
 from windrow.stores.record_versions import RecordVersion
+from windrow.stores.records import RecordStore
 
 
 class RecordAddress(NamedTuple):
@@ -109,7 +112,19 @@ class RecordHit(NamedTuple):
     value: Any
 
 
-def result_of(one: Entry, name: str, find: re.Pattern[str] | None, *, explain: bool) -> SearchResult:
+def search(store: RecordStore, name: str, text: str, *, offset: int, limit: int, explain: bool) -> SearchAnswer:
+    """Search the records of the collection of this name as they are now; any text is a query."""
+    query = parse(text)
+    found = store.search(query, name, offset=offset, limit=limit + 1)
+    find = pattern(wanted(query.root))
+    results = tuple(_result(one, name, find, explain=explain) for one in found.entries[:limit])
+    past = (f"{name} is searched as it is now, so as-of: finds nothing of it",) if query.as_of is not None else ()
+    notes = (*query.notes, *past)
+    further = len(found.entries) > limit
+    return SearchAnswer(text, offset, results, notes, further, found.relaxed, found.frequency, found.documents)
+
+
+def _result(one: Entry, name: str, find: re.Pattern[str] | None, *, explain: bool) -> SearchResult:
     """Put an entry of the collection of this name as every collection's results are put."""
     shown, title = snippet(one.text, find), marked(one.title, find)
     score = round(one.score, 4)

@@ -35,7 +35,6 @@ from windrow.adapters.adapter import (
     Window,
     refuse_without_contact,
 )
-from windrow.adapters.record_story import result_of
 from windrow.archive import open_response
 from windrow.clock import now
 from windrow.config import Workspace
@@ -53,16 +52,14 @@ from windrow.engine.run import Harvest
 from windrow.engine.sample import sample, sample_answer
 from windrow.engine.session import Session, SessionSettings
 from windrow.engine.takedown import TakedownTarget, kept_by_reader
-from windrow.errors import UsageError, WindrowError
+from windrow.errors import DiskFull, StoreError, UsageError, WindrowError
 from windrow.formats.text import counted, show
 from windrow.formats.url import normalise, parts
 from windrow.ledger import ELSEWHERE, Ledger
 from windrow.ledger.typed.addresses import AddressRow
 from windrow.model import Item, Level, Limits, Site, Source
 from windrow.politeness.guard import read_allowed
-from windrow.query import parse
-from windrow.query.snippet import pattern
-from windrow.query.tree import wanted
+from windrow.stores.index.folder import index_folder
 from windrow.stores.records import RecordStore
 from windrow.stores.sqlite import remove_scratch
 
@@ -130,6 +127,8 @@ class RecordAdapter:
                 yield Fault(path.name, f"tells of visit {reached}; the ledger ends with visit {last}", again)
             for line in store.faults():
                 yield Fault(path.name, line, again)
+            for line in store.index_faults():
+                yield Fault(index_folder(path).name, line, f"windrow search --collection {self._collection.name} WORD")
 
     def replay(self, workspace: Workspace, setup: SessionSettings, progress: Progress) -> Replayed | None:
         """Rebuild the store from the captures beside the old one, compare, and swap; None where there is none yet."""
@@ -158,6 +157,8 @@ class RecordAdapter:
                     settle_unread(session.ledger, self._collection, made.unread, lost, old)
 
             told = rebuild(session, old, new, build, lambda: record_changes.count_versions(old, new))
+            with closing(self._open_store(old)) as store:
+                store.update_index(lambda: not session.stops)
         return Replayed(session.ordinal, versions=RereadCount(session.ordinal, *told))
 
     def _sources_read_again(self, workspace: Workspace, ledger: Ledger) -> tuple[Source, ...]:
@@ -367,17 +368,11 @@ class RecordAdapter:
 
     def search(self, workspace: Workspace, text: str, *, offset: int, limit: int, explain: bool) -> SearchAnswer:
         """Search the records as they are now, by the texts that the collection gave them."""
-        name, query = self._collection.name, parse(text)
-        with self._store(workspace) as store:
-            if store is None:
-                raise WindrowError(f"there are no records of {name} yet", hint=f"windrow run {name}")
-            found = store.search(query, name, offset=offset, limit=limit + 1)
-        further = len(found.entries) > limit
-        find = pattern(wanted(query.root))
-        results = tuple(result_of(one, name, find, explain=explain) for one in found.entries[:limit])
-        past = (f"{name} is searched as it is now, so as-of: finds nothing of it",) if query.as_of is not None else ()
-        notes = (*query.notes, *past)
-        return SearchAnswer(text, offset, results, notes, further, found.relaxed, found.frequency, found.documents)
+        name, path = self._collection.name, self._path(workspace)
+        if not path.is_file():
+            raise WindrowError(f"there are no records of {name} yet", hint=f"windrow run {name}")
+        with closing(self._open_to_search(path)) as store:
+            return record_story.search(store, name, text, offset=offset, limit=limit, explain=explain)
 
     def _export(self, workspace: Workspace, form: str, out: TextIO) -> int:
         """Write a line of JSON for each version of each record."""
@@ -431,8 +426,10 @@ class RecordAdapter:
         path = self._path(workspace)
         remove_scratch(replay_folder(path), [path.name])
         with self._store(workspace) as store:
-            if store is not None and not store.scour(pulse):
-                return (kept_by_reader(path),)
+            if store is not None:
+                store.make_index(pulse)
+                if not store.scour(pulse):
+                    return (kept_by_reader(path),)
         return ()
 
     # Its settings.
@@ -478,6 +475,13 @@ class RecordAdapter:
     def _open_store(self, path: Path) -> RecordStore:
         """Open the store; one that keeps more beside its records opens a store of its own kind."""
         return RecordStore(path)
+
+    def _open_to_search(self, path: Path) -> RecordStore:
+        """Open the store; where it cannot be written, it is searched as it is."""
+        try:
+            return self._open_store(path)
+        except (StoreError, DiskFull):
+            return RecordStore(path, read_only=True)
 
     @contextmanager
     def _store(self, workspace: Workspace) -> Iterator[RecordStore | None]:

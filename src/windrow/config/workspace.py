@@ -14,6 +14,7 @@ from windrow.errors import ConfigError, NotAWorkspace
 from windrow.model import Limits, Secret, Source
 from windrow.settings.configuration import Section
 from windrow.settings.setting import Value
+from windrow.stores.index.folder import index_folder
 
 
 @dataclass(frozen=True, slots=True)
@@ -204,6 +205,7 @@ def refuse_overlaps(root: Path, names: AbstractSet[str], values: Mapping[str, Va
         *(_at(f"the file {name} of the workspace", root / name) for name in (MAIN, KEYS)),
         _at("the folder in which windrow replay works", root / REPLAY),
         *(_at("the folder in which windrow replay works", replay_folder(Path(one.path))) for one in written),
+        *(_at("the folder of a search index", index_folder(Path(one.path))) for one in written),
     ]
     read = [place for one in (*values.values(), *others) if one.name not in names and (place := _place(one))]
     whole = _real(root)

@@ -114,6 +114,15 @@ class WaitingStore(VersionStore, Protocol):
 
 
 @runtime_checkable
+class SearchedStore(VersionStore, Protocol):
+    """A version store with a search index of its own; others have a phase that makes theirs."""
+
+    def update_index(self, pulse: Callable[[], bool]) -> None:
+        """Bring the search index up to date; `pulse` is called between, and may end it: the next search goes on."""
+        ...
+
+
+@runtime_checkable
 class ValueStore(VersionStore, Protocol):
     """A version store that says what is known of a record."""
 

@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 
 from windrow.errors import DiskFull, LedgerError
 from windrow.ledger.sql_file import read_blocks
-from windrow.stores.sqlite import close_on_failure, empty_wal
+from windrow.stores.sqlite import close_on_failure, empty_wal, is_unwritable, open_database
 
 
 @cache
@@ -47,12 +47,28 @@ class LedgerDatabase:
         path.parent.mkdir(parents=True, exist_ok=True)
         with self.guarded():
             self.connection = sqlite3.connect(path, isolation_level=None, timeout=30)
+            if not self._is_writable():
+                return
             with close_on_failure(self.connection.close):
-                self.connection.execute("PRAGMA journal_mode = WAL")
                 self.connection.execute("PRAGMA synchronous = FULL")
                 self.connection.execute("PRAGMA wal_autocheckpoint = 10000")
                 self.connection.execute("PRAGMA cache_size = -8192")  # the keys of addresses lie everywhere
                 self._migrate()
+
+    def _is_writable(self) -> bool:
+        """Say whether the ledger is written here; one of this schema in a place that cannot be written is read."""
+        try:
+            self.connection.execute("PRAGMA journal_mode = WAL")
+        except sqlite3.Error as error:
+            self.connection.close()
+            if not is_unwritable(error) or not self.path.is_file():
+                raise
+            self.connection = open_database(self.path, read_only=True)
+            with close_on_failure(self.connection.close):
+                if self.connection.execute("PRAGMA user_version").fetchone()[0] != newest_schema():
+                    raise
+            return False
+        return True
 
     def _migrate(self) -> None:
         steps = migrations()

@@ -1,11 +1,28 @@
-"""What an index is asked, as values: no index is opened here."""
+"""What an index is asked, as values, and how a query becomes them: no index is opened here."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple, TypeAlias
 
-from windrow.query.tree import Tree
+from windrow.query.parse import Query
+from windrow.query.tree import (
+    And,
+    Filter,
+    HostFilter,
+    LinkFilter,
+    Node,
+    Not,
+    Or,
+    Phrase,
+    TimeSpan,
+    Tree,
+    Word,
+    asks,
+    wanted,
+)
+from windrow.query.word import pieces
 
 
 class IndexField(NamedTuple):
@@ -41,6 +58,16 @@ class MarkIn:
 
 
 @dataclass(frozen=True, slots=True)
+class MarkLike:
+    """A field of marks has one that contains a text: with anything `before` it, with anything `after` it."""
+
+    field: str
+    text: str
+    before: bool
+    after: bool
+
+
+@dataclass(frozen=True, slots=True)
 class NumberRange:
     """A number between two others, both included; None: no end."""
 
@@ -57,7 +84,85 @@ class NumberIn:
     values: tuple[int, ...]
 
 
-Clause: TypeAlias = Tree[Everything | WordSequence | MarkIn | NumberRange | NumberIn]
+Clause: TypeAlias = Tree[Everything | WordSequence | MarkIn | MarkLike | NumberRange | NumberIn]
+
+
+NOTHING = NumberIn("id", ())
+"""No document."""
+
+Leaf: TypeAlias = Word | Phrase | Filter
+
+
+def question(node: Node, leaf: Callable[[Leaf], Clause]) -> Clause:
+    """Return the clause of a query's tree; `leaf` makes those of its leaves."""
+    match node:
+        case Not(part):
+            return Not(question(part, leaf))
+        case And(parts):
+            return And(tuple(question(part, leaf) for part in parts))
+        case Or(parts):
+            return Or(tuple(question(part, leaf) for part in parts))
+        case _:
+            return leaf(node)
+
+
+def question_for_some(query: Query, count: int, leaf: Callable[[Leaf], Clause]) -> Clause:
+    """Return the clause of so many of the words of a query, and of everything else in it."""
+    either = tuple(question(one, leaf) for one in wanted(query.root))
+    parts = query.root.parts if isinstance(query.root, And) else (query.root,)
+    kept = tuple(question(part, leaf) for part in parts if part is not None and not list(wanted(part)))
+    return And((Or(either, count), *kept))
+
+
+def sequence(leaf: Leaf, fields: tuple[tuple[str, float], ...]) -> WordSequence:
+    """Return the clause of a leaf's words, in their order, in some fields."""
+    text, prefix = asks(leaf)
+    return WordSequence(" ".join(pieces(text)), fields, prefix)
+
+
+def filter_clause(leaf: Filter, scopes: Mapping[str, str]) -> Clause | None:
+    """Return the clause of a filter that means the same whatever is searched; None for others.
+
+    `scopes` are the fields by the keys of filters whose words are looked for in one field. The others are called
+    `published`, `updated`, `site`, `host`, `port` and `url`.
+    """
+    match leaf:
+        case Filter(key="before" | "after" | "updated-before" | "updated-after" as key, value=TimeSpan() as span):
+            field = "updated" if key.startswith("updated") else "published"
+            before = key.endswith("before")
+            return NumberRange(field, high=span.start - 1) if before else NumberRange(field, low=span.start)
+        case Filter(key=key) if key in scopes:
+            return sequence(leaf, ((scopes[key], 1.0),))
+        case Filter(key=key, value=HostFilter() as host):
+            like = host.before or host.after
+            name = MarkLike("host", host.name, host.before, host.after) if like else MarkIn(key, (host.name,))
+            return And((name, *([] if host.port is None else [MarkIn("port", (str(host.port),))])))
+        case Filter(key="url", value=LinkFilter() as target):
+            return MarkIn("url", (bare(target),))
+    return None
+
+
+def bare(target: LinkFilter) -> str:
+    """Return the address that `url:` means, without its scheme."""
+    port = f":{target.port}" if target.port is not None else ""
+    return target.url if target.url is not None else f"{target.host}{port}/"
+
+
+_PORTS = {"http": "80", "https": "443"}
+_ASKED_URL = 2_100  # characters; no query is so long, and a part of an address must not be taken for another one
+
+
+def address_marks(url: str, host: str) -> list[tuple[str, str]]:
+    """Return the marks by which `filter_clause` finds a normal address.
+
+    >>> address_marks("http://www.a.example/b", "www.a.example")[:3]
+    [('host', 'www.a.example'), ('port', '80'), ('url', 'www.a.example/b')]
+    """
+    labels = host.split(".")
+    scheme, _, rest = url.partition("://")
+    port = rest.partition("/")[0].rpartition("]")[2].rpartition("@")[2].partition(":")[2] or _PORTS.get(scheme, "")
+    marks = [("host", host), ("port", port)] + [("url", rest)] * (len(url) <= _ASKED_URL)
+    return marks + [("site", ".".join(labels[start:])) for start in range(len(labels))]
 
 
 class IndexHit(NamedTuple):

@@ -260,7 +260,7 @@ class Or(Generic[Leaf]):
 
 
 Tree: TypeAlias = Leaf | Not[Leaf] | And[Leaf] | Or[Leaf]
-"""Leaves joined by Not, And and Or: those of a query here, those that an index is asked in `stores.index.clause`."""
+"""Leaves joined by Not, And and Or: those of a query here, those that an index is asked in `query.clause`."""
 
 Node: TypeAlias = Tree[Word | Phrase | Filter]
 

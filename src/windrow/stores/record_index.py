@@ -1,251 +1,178 @@
-"""The full text of JSON records, in the file in which they are: written in the transaction that changes a record.
+"""The search index of a store of records, in a folder beside its file.
 
-So it is never behind, whatever is killed, and a store that is rebuilt or taken from has its index with it.
+The store notes which records were touched, in the transaction in which they were, and what the index has of them once
+that is committed. So an index that is behind catches up, and one that is gone, torn or of another file is made anew.
 """
 
 from __future__ import annotations
 
-import json
 import sqlite3
-from collections.abc import Iterator
-from datetime import datetime
-from typing import Any, NamedTuple
+from collections.abc import Callable, Iterable, Iterator
+from itertools import chain
+from pathlib import Path
 
-from windrow.formats.url import normalise, parts
-from windrow.query.likeness import attempts, least
+from windrow.errors import IndexDamaged, StoreError
+from windrow.query.clause import IndexDocument
+from windrow.query.likeness import attempts
 from windrow.query.parse import Query
-from windrow.query.tree import And, Filter, HostFilter, LinkFilter, Node, Not, Or, Phrase, TimeSpan, Word, asks, wanted
-from windrow.query.word import address_text, pieces, readable, words
+from windrow.query.tree import wanted
+from windrow.query.word import pieces, words
+from windrow.stores.index.folder import index_folder, remove
+from windrow.stores.index.fulltext_index import FullTextIndex, searchable, update
+from windrow.stores.record_entries import FIELDS, VERSION, FoundEntries, ask, document, entry_of, stamp
+from windrow.stores.sqlite import transaction
 
-VERSION = 1
-"""Rises when texts are put in another way; the index of a store is then made anew when it is opened."""
-
-_MADE = (
-    "DROP TABLE IF EXISTS current_text",
-    "DROP TABLE IF EXISTS entry",
-    """CREATE TABLE entry (
-        record INTEGER PRIMARY KEY, title TEXT NOT NULL, url TEXT NOT NULL, host TEXT NOT NULL, port INTEGER,
-        published INTEGER NOT NULL, updated INTEGER NOT NULL)""",
-    """CREATE VIRTUAL TABLE current_text USING fts5(
-        key, title, address, text, tokenize = 'unicode61 remove_diacritics 2')""",
+BATCH = 2_000
+"""Records that are committed together."""
+_ALL = (
+    "DELETE FROM indexed",
+    "DELETE FROM unindexed",
+    "INSERT INTO unindexed (record) SELECT id FROM record",
 )
-_PORTS = {"http": 80, "https": 443}
-_NOW = """
-SELECT r.key, v.json, v.text, o.url, min(f.at), coalesce((
-    SELECT min(u.at) FROM observation u WHERE u.record = r.id AND u.at > coalesce((
-        SELECT max(b.at) FROM observation b WHERE b.record = r.id AND b.value IS NOT v.id), '')), o.at)
-FROM record r JOIN observation f ON f.record = r.id
-JOIN observation o ON (o.record, o.at, o.visit) = (
-    SELECT record, at, visit FROM observation WHERE record = r.id ORDER BY at DESC, visit DESC LIMIT 1)
-JOIN value v ON v.id = o.value WHERE r.id = ? GROUP BY r.id
-"""
-# Weights of key, title, address and text.
-_FOUND = """
-WITH s AS MATERIALIZED (
-  SELECT rowid AS record, -bm25(current_text, 2.0, 5.0, 1.0, 1.0) AS score FROM current_text WHERE current_text MATCH ?)
-SELECT e.record, coalesce(s.score, 0) FROM entry e LEFT JOIN (
-  SELECT record, max(score) AS score FROM s GROUP BY record) s ON s.record = e.record
-WHERE {where} ORDER BY 2 DESC, e.updated DESC, e.record LIMIT ? OFFSET ?
-"""
-_LISTED = "SELECT e.record, 0.0 FROM entry e WHERE {where} ORDER BY e.updated DESC, e.record LIMIT ? OFFSET ?"
-_SHOWN = """
-SELECT r.key, e.title, e.url, e.published, e.updated, v.text, v.json FROM entry e JOIN record r ON r.id = e.record
-JOIN value v ON v.id = (SELECT value FROM observation WHERE record = r.id ORDER BY at DESC, visit DESC LIMIT 1)
-WHERE e.record = ?
-"""
-_TITLES = ("title", "headline", "name", "summary")
-"""What a record may call its title; one without is known by its key."""
-_SCOPES = {"title": "title", "headline": "title", "inurl": "address"}
+_NOTE = "INSERT OR REPLACE INTO meta VALUES ('index_commit', ?)"
 
 
-class Entry(NamedTuple):
-    """A record that was found: what it says now; times are UNIX seconds."""
+class RecordIndex:
+    """The search index of one store; `connection` is to its file, in autocommit mode."""
 
-    key: str
-    title: str
-    url: str
-    published: int
-    updated: int
-    text: str
-    json: str
-    score: float
+    def __init__(self, store: Path, connection: sqlite3.Connection, *, read_only: bool) -> None:
+        """Take the store; nothing is opened yet."""
+        self.folder = index_folder(store)
+        self._in_place = not read_only
+        self._run = connection.execute
+        self._connection = connection
+        # An index belongs to one file: what replaced that file, or was copied over it, has another identity.
+        self._version = f"{VERSION} {self._meta('identity')}"
 
+    def _meta(self, name: str) -> int:
+        row = self._run("SELECT value FROM meta WHERE name = ?", (name,)).fetchone()
+        return int(row[0]) if row else 0
 
-class FoundEntries(NamedTuple):
-    """The entries found; `relaxed` where none has all words, and `words` in how many entries each word stands."""
+    def update(self, pulse: Callable[[], bool]) -> None:
+        """Put in what is not there yet; another process that does so is waited for. `pulse` may end it in between."""
+        if self._run("SELECT 1 FROM record UNION ALL SELECT 1 FROM unindexed LIMIT 1").fetchone() is not None:
+            update(self.folder, FIELDS, self._version, lambda index: self._fill(index, pulse), pulse)
 
-    entries: tuple[Entry, ...]
-    relaxed: bool
-    frequency: dict[str, int]
-    documents: int
+    def begin_anew(self, pulse: Callable[[], object]) -> None:
+        """Make the index anew: what is removed from one stays in its files for a while."""
 
+        def go_on() -> bool:
+            pulse()
+            return True
 
-class _Condition(NamedTuple):
-    sql: str
-    values: tuple[object, ...] = ()
+        remove(self.folder)
+        self.update(go_on)
 
+    def find(self, query: Query, kind: str, *, offset: int, limit: int) -> FoundEntries:
+        """Return entries as a query wants them, the best first; `kind` is the type that `type:` knows them by."""
+        try:
+            return self._find(query, kind, offset, limit, anew=False)
+        except IndexDamaged:  # its files were sound when it was opened
+            return self._find(query, kind, offset, limit, anew=True)
 
-def make(link: sqlite3.Connection) -> None:
-    """Make the tables anew, empty; within a transaction of the caller's."""
-    for text in _MADE:
-        link.execute(text)
-
-
-def put(link: sqlite3.Connection, record: int) -> None:
-    """Let the index say of a record what it says now: nothing where it is gone."""
-    link.execute("DELETE FROM current_text WHERE rowid = ?", (record,))
-    link.execute("DELETE FROM entry WHERE record = ?", (record,))
-    if (row := _row(link, record)) is not None:
-        entry, texts = row
-        link.execute("INSERT INTO entry VALUES (?,?,?,?,?,?,?)", (record, *entry))
-        link.execute("INSERT INTO current_text (rowid, key, title, address, text) VALUES (?,?,?,?,?)", (record, *texts))
-
-
-def faults(link: sqlite3.Connection) -> Iterator[str]:
-    """Yield in a sentence each where the index is not what a fresh one would be."""
-    wrong = 0
-    for (record,) in link.execute("SELECT id FROM record UNION SELECT record FROM entry UNION SELECT id FROM"
-                                  " current_text_docsize ORDER BY 1"):  # fmt: skip
-        entry = link.execute("SELECT * FROM entry WHERE record = ?", (record,)).fetchone()
-        texts = link.execute("SELECT key, title, address, text FROM current_text WHERE rowid = ?", (record,)).fetchone()
-        row = _row(link, record)
-        wrong += ((entry and entry[1:]), texts) != (row or (None, None))
-    if wrong:
-        yield f"the full text of {wrong} records is not what they say now"
-
-
-def _row(link: sqlite3.Connection, record: int) -> tuple[tuple[Any, ...], tuple[str, ...]] | None:
-    """Return what stands of a record in the two tables; None where it is gone."""
-    row = link.execute(_NOW, (record,)).fetchone()
-    if row is None:
-        return None
-    key, spelled, text, url, first, changed = row
-    title, resolved = title_of(json.loads(spelled), key), normalise(url).url
-    where = parts(resolved) if resolved else None  # a document may spell an address in any way
-    place = (where.host, where.port or _PORTS.get(where.scheme)) if where else ("", None)
-    entry = (title, url, *place, _seconds(first), _seconds(changed))
-    return entry, (readable(key), readable(title), readable(address_text(url)), readable(text))
-
-
-def title_of(value: Any, key: str) -> str:
-    """Return what a record calls its title, else its key."""
-    told = (value.get(name) for name in _TITLES) if isinstance(value, dict) else ()
-    return next((" ".join(one.split()) for one in told if isinstance(one, str) and one.strip()), key)
-
-
-def _seconds(at: str) -> int:
-    return int(datetime.fromisoformat(at).timestamp())
-
-
-def find(link: sqlite3.Connection, query: Query, kind: str, *, offset: int, limit: int) -> FoundEntries:
-    """Return entries as a query wants them, the best first; `kind` is the type that `type:` knows them by."""
-    frequency = {}
-    for word in dict.fromkeys(word for one in wanted(query.root) for word in words(one.text)):
-        asked = f'"{" ".join(pieces(word))}"'
-        frequency[word] = int(link.execute("SELECT count(*) FROM current_text WHERE current_text MATCH ?", (asked,))
-                              .fetchone()[0])  # fmt: skip
-    documents = int(link.execute("SELECT count(*) FROM entry").fetchone()[0])
-    if query.nothing or query.as_of is not None:
-        return FoundEntries((), relaxed=False, frequency=frequency, documents=documents)
-    rows: list[tuple[int, float]] = []
-    relaxed = False
-    for attempt, share in attempts(query):
-        where = (
-            _all([_condition(attempt.root, kind)] if attempt.root else [])
-            if share == 1
-            else _some(attempt, share, kind)
+    def _find(self, query: Query, kind: str, offset: int, limit: int, *, anew: bool) -> FoundEntries:
+        index = searchable(
+            self.folder, FIELDS, self._version, self._is_behind, self._fill, anew=anew, in_place=self._in_place
         )
-        spoken = " OR ".join(f"({_match(one)})" for one in wanted(attempt.root))
-        sql, first = (_FOUND, (spoken,)) if spoken else (_LISTED, ())
-        values = (*first, *where.values)
-        if link.execute(sql.format(where=where.sql), (*values, 1, 0)).fetchone() is not None:
-            rows = link.execute(sql.format(where=where.sql), (*values, limit, offset)).fetchall()
-            relaxed = share < 1
-            break
-    entries = tuple(_entry(link, record, score) for record, score in rows)
-    return FoundEntries(entries, relaxed, frequency, documents)
+        try:
+            return self._found(index, query, kind, offset, limit)
+        finally:
+            index.close()
 
+    def _found(self, index: FullTextIndex, query: Query, kind: str, offset: int, limit: int) -> FoundEntries:
+        asked = dict.fromkeys(word for one in wanted(query.root) for word in words(one.text))
+        frequency = {word: index.frequency(" ".join(pieces(word)), "main") for word in asked}
+        if query.nothing or query.as_of is not None:
+            return FoundEntries((), relaxed=False, frequency=frequency, documents=len(index))
+        for attempt, share in attempts(query):
+            clause = ask(self._connection, attempt, kind, share)
+            scored = any(True for _ in wanted(attempt.root))
+            hits = index.ordered(clause, offset + limit, "updated", scored=scored)
+            if hits:
+                break
+        entries = (entry_of(self._connection, hit.id, hit.score) for hit in hits[offset:])
+        there = tuple(entry for entry in entries if entry is not None)
+        return FoundEntries(there, bool(hits) and share < 1, frequency, len(index))
 
-def _entry(link: sqlite3.Connection, record: int, score: float) -> Entry:
-    key, title, url, published, updated, text, spelled = link.execute(_SHOWN, (record,)).fetchone()
-    return Entry(key, title, url, published, updated, text, spelled, score)
+    def _is_behind(self, index: FullTextIndex) -> bool:
+        unindexed = self._run("SELECT 1 FROM unindexed LIMIT 1").fetchone()
+        return index.commit != self._meta("index_commit") or unindexed is not None
 
+    def _fill(self, index: FullTextIndex, pulse: Callable[[], bool] = lambda: True) -> None:
+        """Put into an index what it has not: all, where the store did not note that it was committed as it is."""
+        whole = index.fresh or index.commit != self._meta("index_commit")
+        if whole:
+            index.empty()
+        if index.is_scratch:  # the store is not told of it
+            known = {} if whole else dict(self._run("SELECT record, stamp FROM indexed"))
+            records = "SELECT id FROM record" if whole else "SELECT DISTINCT record FROM unindexed"
+            self._put(index, [record for (record,) in self._run(records)], known)
+            return
+        if whole:
+            with transaction(self._connection):
+                for statement in _ALL:
+                    self._run(statement)
+                self._run(_NOTE, (-1,))
+        while rows := self._run("SELECT number, record FROM unindexed ORDER BY number LIMIT ?", (BATCH,)).fetchall():
+            numbers = [*dict.fromkeys(record for _, record in rows)]
+            marks = ",".join("?" * len(numbers))
+            known = dict(self._run(f"SELECT record, stamp FROM indexed WHERE record IN ({marks})", numbers))
+            changed, gone = self._put(index, numbers, known)
+            with transaction(self._connection):
+                self._connection.executemany("DELETE FROM indexed WHERE record = ?", [(record,) for record in gone])
+                self._connection.executemany("INSERT OR REPLACE INTO indexed VALUES (?, ?)", changed.items())
+                self._run("DELETE FROM unindexed WHERE number <= ?", (rows[-1][0],))
+                self._run(_NOTE, (index.commit,))
+            if not pulse():
+                return
 
-def _some(query: Query, share: float, kind: str) -> _Condition:
-    """Return the condition that a share of the words is found, and all else."""
-    each = [_condition(one, kind) for one in wanted(query.root)]
-    count = _Condition(
-        f"({' + '.join(f'({part.sql})' for part in each)}) >= {least(query, share)}",
-        tuple(value for part in each for value in part.values),
-    )
-    leaves = query.root.parts if isinstance(query.root, And) else ()
-    return _all([count, *(_condition(part, kind) for part in leaves if not list(wanted(part)))])
+    def _put(
+        self, index: FullTextIndex, records: Iterable[int], known: dict[int, int]
+    ) -> tuple[dict[int, int], list[int]]:
+        """Write the records that are other than `known` by their stamps; return new stamps, and which are gone."""
+        stamps: dict[int, int] = {}
+        gone: list[int] = []
+        changed = self._changed(records, known, stamps, gone)
+        first = next(changed, None)  # where nothing changed, nothing is committed
+        if first is not None or gone:
+            index.write(chain(() if first is None else (first,), changed), gone)
+        return stamps, gone
 
+    def _changed(
+        self, records: Iterable[int], known: dict[int, int], stamps: dict[int, int], gone: list[int]
+    ) -> Iterator[IndexDocument]:
+        for record in records:
+            made = self._document(record)
+            if made is None:
+                gone += [record] if record in known else []
+            elif (number := stamp(made)) != known.get(record):
+                stamps[record] = number
+                yield made
 
-def _condition(node: Node, kind: str) -> _Condition:
-    match node:
-        case Not(part):
-            inner = _condition(part, kind)
-            return _Condition(f"NOT ({inner.sql})", inner.values)
-        case And(several):
-            return _all([_condition(part, kind) for part in several])
-        case Or(several):
-            made = [_condition(part, kind) for part in several]
-            return _Condition(
-                f"({' OR '.join(part.sql for part in made)})", tuple(value for part in made for value in part.values)
-            )
-        case Filter(key=key) if key not in _SCOPES:
-            return _filter(node, kind)
-        case _:
-            return _Condition(
-                "e.record IN (SELECT rowid FROM current_text WHERE current_text MATCH ?)", (_match(node),)
-            )
+    def _document(self, record: int) -> IndexDocument | None:
+        entry = entry_of(self._connection, record)
+        return None if entry is None else document(record, entry)
 
-
-def _match(leaf: Word | Phrase | Filter) -> str:
-    """Return the expression of a leaf's words, in their order, where they are asked for."""
-    text, prefix = asks(leaf)
-    scope = f"{{{_SCOPES[leaf.key]}}} : " if isinstance(leaf, Filter) else ""
-    return f'{scope}"{" ".join(pieces(text))}"{" *" if prefix else ""}'
-
-
-def _filter(leaf: Filter, kind: str) -> _Condition:
-    """Return the condition of a filter; one that no record can answer finds none."""
-    never = _Condition("0")
-    match leaf.value:
-        case TimeSpan(start, end) if leaf.key == "seen":
-            last = "(SELECT max(at) FROM observation o WHERE o.record = e.record)"
-            return _Condition(f"(e.published < ? AND unixepoch({last}) >= ?)", (end, start))
-        case TimeSpan(start, _):
-            column = "updated" if leaf.key.startswith("updated") else "published"
-            return _Condition(f"e.{column} {'<' if leaf.key.endswith('before') else '>='} ?", (start,))
-        case HostFilter() as host:
-            return _host(host, below=leaf.key == "site")
-        case LinkFilter(host, url, port) if leaf.key == "url":
-            bare = url if url is not None else f"{host}{'' if port is None else f':{port}'}/"
-            return _Condition("e.url IN (?, ?)", (f"https://{bare}", f"http://{bare}"))
-        case str(text) if leaf.key == "type":
-            return _Condition("1" if text == kind else "0")
-    return never
-
-
-def _host(host: HostFilter, *, below: bool) -> _Condition:
-    name = host.name
-    made = _Condition("e.host = ?", (name,))
-    if below:
-        made = _Condition("(e.host = ? OR substr(e.host, -?) = ?)", (name, len(name) + 1, f".{name}"))
-    elif host.before and host.after:
-        made = _Condition("instr(e.host, ?) > 0", (name,))
-    elif host.before:
-        made = _Condition("substr(e.host, -?) = ?", (len(name), name))
-    elif host.after:
-        made = _Condition("substr(e.host, 1, ?) = ?", (len(name), name))
-    return made if host.port is None else _all([made, _Condition("e.port = ?", (host.port,))])
-
-
-def _all(made: list[_Condition]) -> _Condition:
-    if not made:
-        return _Condition("1")
-    return _Condition(
-        f"({' AND '.join(part.sql for part in made)})", tuple(value for part in made for value in part.values)
-    )
+    def faults(self) -> Iterator[str]:
+        """Yield in a sentence each where the index is not as a fresh one would be, but for what it has yet to take."""
+        if not self._meta("index_commit"):
+            return
+        try:
+            index = FullTextIndex.in_scratch(self.folder, FIELDS, self._version)
+            count, commit, fresh = len(index), index.commit, index.fresh
+            index.close()
+        except StoreError as error:
+            yield str(error)
+            return
+        if fresh or commit != self._meta("index_commit"):
+            yield "the search index is not there, or not as this file wrote it"
+            return
+        wrong = abs(count - self._run("SELECT count(*) FROM indexed").fetchone()[0])
+        known = dict(self._run("SELECT record, stamp FROM indexed"))
+        for (record,) in self._run(
+            "SELECT id FROM record UNION SELECT record FROM indexed EXCEPT SELECT record FROM unindexed ORDER BY 1"
+        ):
+            made = self._document(record)
+            wrong += (None if made is None else stamp(made)) != known.get(record)
+        if wrong:
+            yield f"the search index of {wrong} records is not what they say now"

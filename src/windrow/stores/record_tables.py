@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
 from typing import Any
 
 from windrow.contract import Observation
@@ -43,6 +44,10 @@ CREATE TABLE IF NOT EXISTS completed (
     PRIMARY KEY (visit, record, session)
 ) WITHOUT ROWID;
 CREATE INDEX IF NOT EXISTS completed_by_session ON completed (session);
+-- Records that visits touched since they were put into the search index, in the order of that.
+CREATE TABLE IF NOT EXISTS unindexed (number INTEGER PRIMARY KEY, record INTEGER NOT NULL);
+-- What the search index has: a number that changes with what it has of a record.
+CREATE TABLE IF NOT EXISTS indexed (record INTEGER PRIMARY KEY, stamp INTEGER NOT NULL);
 -- Visits that were taken down, and of which records they told: numbers of their keys, which may tell of their content.
 CREATE TABLE IF NOT EXISTS taken_down (
     key INTEGER NOT NULL, visit INTEGER NOT NULL, PRIMARY KEY (key, visit)
@@ -118,3 +123,14 @@ def keyed(value: Mapping[str, Any], own: str, key: str) -> Mapping[str, Any]:
     {'url': 'https://a.example/', 'n': 1}
     """
     return value if own == key else {name: key if told == own else told for name, told in value.items()}
+
+
+def spell_time(at: datetime) -> str:
+    """Spell a time in UTC, so that texts sort as times do; one without a zone is taken for UTC."""
+    aware = at if at.tzinfo else at.replace(tzinfo=UTC)
+    return aware.astimezone(UTC).isoformat(timespec="microseconds")
+
+
+def replace_surrogates(text: str) -> str:
+    """Return a text with a question mark for each half of a character (surrogate), which no database takes."""
+    return text if text.isascii() else text.encode("utf-8", "replace").decode()

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any, NamedTuple
 
+from windrow.reasons import Reason
 from windrow.stores.settled import visits_of_sessions
 
 _TOUCHED = """
@@ -40,6 +41,16 @@ SELECT key, json FROM (
     WHERE r.key IN (SELECT value FROM json_each(?1)) AND (?2 = 0 OR o.visit < ?2)
 ) WHERE number = 1
 """
+
+
+class Skipped(NamedTuple):
+    """Why nothing was made of a document (`key` empty), or of a thing in it."""
+
+    visit: int
+    key: str
+    url: str
+    reason: Reason
+    message: str
 
 
 class RecordVersion(NamedTuple):

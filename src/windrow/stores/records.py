@@ -8,23 +8,34 @@ no difference, nor does it when one comes twice.
 from __future__ import annotations
 
 import json
+import secrets
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from datetime import UTC, datetime
+from datetime import datetime
 from itertools import groupby, islice
 from operator import itemgetter
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from windrow.contract import Observation, Observed, Skip, Waits
 from windrow.digest import digest, number
 from windrow.query.parse import Query
 from windrow.reasons import OWN_FAULTS, Reason
-from windrow.stores import record_index
-from windrow.stores.record_index import FoundEntries
-from windrow.stores.record_tables import SCHEMA, forget_names, key_of, key_of_alias, keyed, record_of, rename
+from windrow.stores.record_entries import FoundEntries
+from windrow.stores.record_tables import (
+    SCHEMA,
+    forget_names,
+    key_of,
+    key_of_alias,
+    keyed,
+    record_of,
+    rename,
+    replace_surrogates,
+    spell_time,
+)
 from windrow.stores.record_versions import (
     Change,
     RecordVersion,
+    Skipped,
     adopt_completed,
     changed_versions,
     latest_values,
@@ -36,22 +47,15 @@ from windrow.stores.record_versions import (
 from windrow.stores.settled import adopt_sessions, note_earlier_sessions, note_sessions
 from windrow.stores.sqlite import SqliteStore, close_on_failure
 
+if TYPE_CHECKING:
+    from windrow.stores.record_index import RecordIndex
+
 _LATEST = """
 SELECT o.value FROM observation o WHERE o.record = ? ORDER BY o.at DESC, o.visit DESC LIMIT 1
 """
 
 _ORPHANS = "DELETE FROM value WHERE NOT EXISTS (SELECT 1 FROM observation o WHERE o.value = value.id)"
 _CHUNK = 400
-
-
-class Skipped(NamedTuple):
-    """Why nothing was made of a document (`key` empty), or of a thing in it."""
-
-    visit: int
-    key: str
-    url: str
-    reason: Reason
-    message: str
 
 
 class VisitStatement(NamedTuple):
@@ -73,20 +77,13 @@ class RecordStore(SqliteStore):
     def __init__(self, path: Path, *, read_only: bool = False) -> None:
         """Open the file, making its tables."""
         super().__init__(path, SCHEMA, read_only=read_only)
+        self._read_only = read_only
         self._writer = 0, 0  # a session, and up to which visit others had written before it
         if not read_only:
-            with close_on_failure(self.close):
-                self._index_anew()
-
-    def _index_anew(self) -> None:
-        """Make the full text anew where another version of windrow made it."""
-        if self._meta("text_version") == record_index.VERSION:
-            return
-        with self._writing():
-            record_index.make(self._connection)
-            for (record,) in self._connection.execute("SELECT id FROM record").fetchall():
-                record_index.put(self._connection, record)
-            self._connection.execute("INSERT OR REPLACE INTO meta VALUES ('text_version', ?)", (record_index.VERSION,))
+            with close_on_failure(self.close), self._guarded():
+                if not self._meta("identity"):
+                    row = ("identity", secrets.randbits(62) + 1)
+                    self._connection.execute("INSERT OR IGNORE INTO meta VALUES (?, ?)", row)
 
     def _meta(self, name: str) -> int:
         found = self._connection.execute("SELECT value FROM meta WHERE name = ?", (name,)).fetchone()
@@ -130,8 +127,7 @@ class RecordStore(SqliteStore):
                 if is_earlier:
                     note_completed(self._connection, entry.visit, session, before)
             note_sessions(self._connection, {session: checkpoint})
-            for record in touched:
-                self._update_full_text(record)
+            self._note_touched(touched)
             self._connection.execute(
                 "INSERT INTO meta VALUES ('checkpoint', ?)"
                 " ON CONFLICT DO UPDATE SET value = max(value, excluded.value)",
@@ -147,7 +143,7 @@ class RecordStore(SqliteStore):
             if run("SELECT 1 FROM observation WHERE visit = ?", (entry.visit,)).fetchone():
                 return set()  # what the visit told before holds until the answers are there
             beside = [one for one in entry.results if isinstance(one, Observation) and one.value is not None]
-            whole = [one._replace(key=_replace_surrogates(one.key)) for one in beside]
+            whole = [one._replace(key=replace_surrogates(one.key)) for one in beside]
             return set[int]().union(*(self._observe(entry, one) for one in whole))
         touched = {one for (one,) in run("SELECT record FROM observation WHERE visit = ?", (entry.visit,))}
         unread = any(isinstance(one, Skip) and one.reason in OWN_FAULTS for one in entry.results)
@@ -157,10 +153,10 @@ class RecordStore(SqliteStore):
             if isinstance(one, Observation):
                 key = key_of(self._connection, one) if one.value is None and one.names else one.key
                 if key:
-                    touched |= self._observe(entry, one._replace(key=_replace_surrogates(key)))
+                    touched |= self._observe(entry, one._replace(key=replace_surrogates(key)))
             elif isinstance(one, Skip):
-                reason, message = str(one.reason), _replace_surrogates(one.message[:2000])
-                told = (entry.visit, _replace_surrogates(one.key), entry.url, reason, message)
+                reason, message = str(one.reason), replace_surrogates(one.message[:2000])
+                told = (entry.visit, replace_surrogates(one.key), entry.url, reason, message)
                 run("INSERT INTO skipped VALUES (?,?,?,?,?) ON CONFLICT DO NOTHING", told)
         return touched
 
@@ -171,16 +167,16 @@ class RecordStore(SqliteStore):
         value = None
         if one.value is not None:
             told = keyed(one.value, one.key, key)
-            spelled = _replace_surrogates(json.dumps(told, ensure_ascii=False, sort_keys=True, separators=(",", ":")))
-            text = _replace_surrogates(one.text)
+            spelled = replace_surrogates(json.dumps(told, ensure_ascii=False, sort_keys=True, separators=(",", ":")))
+            text = replace_surrogates(one.text)
             name = digest(f"{spelled}\n{text}".encode())
-            aside = _replace_surrogates(json.dumps(one.aside, ensure_ascii=False, sort_keys=True)) if one.aside else ""
+            aside = replace_surrogates(json.dumps(one.aside, ensure_ascii=False, sort_keys=True)) if one.aside else ""
             run(
                 "INSERT INTO value (digest, json, text, aside) VALUES (?,?,?,?) ON CONFLICT DO NOTHING",
                 (name, spelled, text, aside),
             )
             value = run("SELECT id FROM value WHERE digest = ?", (name,)).fetchone()[0]
-        at, url = _spell(one.at or entry.at), one.url or entry.url
+        at, url = spell_time(one.at or entry.at), replace_surrogates(one.url or entry.url)
         moved = rename(self._connection, one.names, record) if value is not None and one.names else set()
         rows = [(old, at, entry.visit, entry.source, url) for old in moved]
         self._connection.executemany("INSERT INTO observation VALUES (?,?,?,NULL,?,?) ON CONFLICT DO NOTHING", rows)
@@ -188,11 +184,12 @@ class RecordStore(SqliteStore):
         run("INSERT INTO observation VALUES (?,?,?,?,?,?) ON CONFLICT DO UPDATE SET value = excluded.value", row)
         return {record} | moved
 
-    def _update_full_text(self, record: int) -> None:
-        """Let the full text say what a record says now."""
-        if self._connection.execute(_LATEST, (record,)).fetchone() is None:
-            forget_names(self._connection, record)
-        record_index.put(self._connection, record)
+    def _note_touched(self, records: Iterable[int]) -> None:
+        """Have the search index say what these records say now."""
+        for record in records:
+            if self._connection.execute(_LATEST, (record,)).fetchone() is None:
+                forget_names(self._connection, record)
+            self._connection.execute("INSERT INTO unindexed (record) VALUES (?)", (record,))
 
     def waiting(self, after: int) -> Mapping[int, Sequence[Waits]]:
         """Return some visits after a given one whose step asked services, and was not taken with their answers yet."""
@@ -219,12 +216,27 @@ class RecordStore(SqliteStore):
         with self._writing():
             return self._connection.execute(_ORPHANS).rowcount
 
+    def update_index(self, pulse: Callable[[], bool]) -> None:
+        """Bring the search index up to date; `pulse` is called between, and may end it: the next search goes on."""
+        with self._guarded():
+            self._index().update(pulse)
+
+    def make_index(self, pulse: Callable[[], object]) -> None:
+        """Make the search index anew, so that nothing of what was removed stays in its files."""
+        with self._guarded():
+            self._index().begin_anew(pulse)
+
+    def _index(self) -> RecordIndex:
+        from windrow.stores.record_index import RecordIndex  # noqa: PLC0415 Tantivy, which most commands do without
+
+        return RecordIndex(self.path, self._connection, read_only=self._read_only)
+
     # What people ask.
 
     def count(self) -> tuple[int, int]:
         """Count the records that are there now, and the versions of all."""
         with self._guarded():
-            now = self._connection.execute("SELECT count(*) FROM current_text").fetchone()[0]
+            now = sum(self.count_by_source().values())
             versions = self._connection.execute("SELECT count(*) FROM history WHERE change <> 'same'").fetchone()[0]
         return int(now), int(versions)
 
@@ -333,7 +345,7 @@ class RecordStore(SqliteStore):
     def search(self, query: Query, kind: str, *, offset: int, limit: int) -> FoundEntries:
         """Return the records that a query finds as they are now, the best first."""
         with self._guarded():
-            return record_index.find(self._connection, query, kind, offset=offset, limit=limit)
+            return self._index().find(query, kind, offset=offset, limit=limit)
 
     def known(self, key: str) -> bool:
         """Tell whether there was a record of this key."""
@@ -408,7 +420,11 @@ class RecordStore(SqliteStore):
             for name, spelled, text in self._connection.execute("SELECT digest, json, text FROM value"):
                 if digest(f"{spelled}\n{text}".encode("utf-8", "replace")) != name:
                     yield f"a value is not what its digest {name[:19]} says"
-            yield from record_index.faults(self._connection)
+
+    def index_faults(self) -> Iterator[str]:
+        """Yield in a sentence each where the search index is not what a fresh one would be."""
+        with self._guarded():
+            yield from self._index().faults()
 
     def forget(self, visits: Iterable[int]) -> int:
         """Remove what visits said; return how many observations that were. Nothing of it stays in free pages."""
@@ -429,11 +445,8 @@ class RecordStore(SqliteStore):
                 for table in ("observation", "skipped", "waiting", "completed"):
                     gone = self._connection.execute(f"DELETE FROM {table} WHERE visit IN ({marks})", part)
                     count += gone.rowcount if table == "observation" else 0
-            for record in touched:
-                self._update_full_text(record)
+            self._note_touched(touched)
             self._connection.execute(_ORPHANS)
-            # What is deleted from the full text stays in its segments until they are merged.
-            self._connection.execute("INSERT INTO current_text (current_text) VALUES ('optimize')")
         return count
 
     def taken_down(self, key: str) -> list[int]:
@@ -441,14 +454,3 @@ class RecordStore(SqliteStore):
         text = "SELECT visit FROM taken_down WHERE key = ? ORDER BY visit"
         with self._guarded():
             return [visit for (visit,) in self._connection.execute(text, (number(key),))]
-
-
-def _spell(at: datetime) -> str:
-    """Spell a time in UTC, so that texts sort as times do; one without a zone is taken for UTC."""
-    aware = at if at.tzinfo else at.replace(tzinfo=UTC)
-    return aware.astimezone(UTC).isoformat(timespec="microseconds")
-
-
-def _replace_surrogates(text: str) -> str:
-    """Return a text with a question mark for each half of a character (surrogate), which no database takes."""
-    return text if text.isascii() else text.encode("utf-8", "replace").decode()

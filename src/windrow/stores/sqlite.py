@@ -53,13 +53,48 @@ def open_database(path: Path, *, read_only: bool = False) -> sqlite3.Connection:
     It is made where it is not there. One that is `read_only` is left as it is, and must be there.
     """
     if read_only:
-        return sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", isolation_level=None, timeout=30, uri=True)
+        return open_to_read(path, "mode=ro")
     path.parent.mkdir(parents=True, exist_ok=True)
     connection = sqlite3.connect(path, isolation_level=None, timeout=30)
     with close_on_failure(connection.close):
         connection.execute("PRAGMA journal_mode = WAL").fetchall()
         connection.execute("PRAGMA synchronous = FULL")
     return connection
+
+
+_UNWRITABLE = ("SQLITE_READONLY", "SQLITE_CANTOPEN")
+"""How SQLite says that the files beside a database, without which no log is read, can be neither made nor written."""
+
+
+def is_unwritable(error: BaseException) -> bool:
+    """Tell whether SQLite says that a file, or one beside it, cannot be written here."""
+    return str(getattr(error, "sqlite_errorname", None) or "").startswith(_UNWRITABLE)
+
+
+def open_to_read(path: Path, *ways: str) -> sqlite3.Connection:
+    """Open a file in autocommit mode by the first of some ways (`mode=rw`, `mode=ro`) in which it can be read here.
+
+    Where none will do, since nothing can be written beside it, and there is no log of a crash, it is read as it is
+    without one: who may not write there cannot see that others do meanwhile.
+    """
+    for way in (*ways, "immutable=1"):
+        connection = sqlite3.connect(
+            f"{path.absolute().as_uri()}?{way}", isolation_level=None, timeout=30, uri=True, check_same_thread=False
+        )
+        try:
+            connection.execute("SELECT 1 FROM sqlite_master").fetchone()
+        except sqlite3.Error as error:
+            connection.close()
+            if not is_unwritable(error) or way == "immutable=1" or (way == ways[-1] and _has_log(path)):
+                raise
+        else:
+            return connection
+    raise AssertionError(path)
+
+
+def _has_log(path: Path) -> bool:
+    log = Path(f"{path}-wal")
+    return log.exists() and log.stat().st_size > 0
 
 
 @contextmanager
@@ -215,8 +250,7 @@ class SqliteReader:
     def _link(self) -> sqlite3.Connection:
         link = getattr(self._here, "link", None)
         if link is None:
-            where = f"{self.path.absolute().as_uri()}?mode=rw"  # a reader too may have to mend the log of a crash
-            link = sqlite3.connect(where, isolation_level=None, uri=True, check_same_thread=False)
+            link = open_to_read(self.path, "mode=rw", "mode=ro")  # a reader too may have to mend the log of a crash
             self._links.append(link)
             for pragma in _PRAGMAS:
                 link.execute(f"PRAGMA {pragma}").close()

@@ -26,7 +26,7 @@ from windrow.engine.requests.following import place_of
 from windrow.engine.requests.origin_rules import walked
 from windrow.engine.requests.services import ServiceRequests
 from windrow.engine.requests.waiting import service_wait
-from windrow.engine.run import ContentStore, HarvestRun, VersionedStore, VersionStore, WaitingStore
+from windrow.engine.run import ContentStore, HarvestRun, SearchedStore, VersionedStore, VersionStore, WaitingStore
 from windrow.engine.runtime import rare_gc
 from windrow.engine.steps.settled_pages import PAGE, SettledVisit, pages
 from windrow.engine.steps.stepping import PhaseTasks, first_finding
@@ -92,6 +92,8 @@ class Settling:
         store, run = self._version_store, self._run
         before = store.count_waiting()[0] if isinstance(store, WaitingStore) else 0
         store.finish(int(run.clock().timestamp()), self._pulse)
+        if isinstance(store, SearchedStore) and not run.harvest.reread:  # a replay's takes the old one's place first
+            store.update_index(self._pulse)
         if not isinstance(store, WaitingStore):
             return
         services = [one.name for one in run.harvest.services]

@@ -1,4 +1,4 @@
-"""The folder of the index beside the database: what in it was written here, and may be removed again.
+"""The folder of an index: what in it was written here, and may be removed again; who may write, and links to its files.
 
 Whoever configures the folder may name the wrong one. So nothing is removed by where it lies, only by its
 name: the note that makes the folder ours, the roll, and the files that Tantivy writes below `text`. A folder
@@ -7,27 +7,45 @@ that holds anything and has no such note is refused, and what else lies in a fol
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 import re
+import shutil
+import sqlite3
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
 from pathlib import Path
+from time import sleep
 
-from windrow.errors import ConfigError
+from windrow.errors import ConfigError, StoreUnreachable
+from windrow.stores.sqlite import open_database
 
 NOTE = "index.json"
 ROLL = "entries.sqlite"
 TEXT = "text"
+META = "meta.json"
+"""The file below `text` that names the segments of which the index is; Tantivy replaces it at each commit."""
 _PART = f"{NOTE}.part"
 _FILES = (_PART, ROLL, f"{ROLL}-wal", f"{ROLL}-shm", f"{ROLL}-journal")
 _UNDONE = "-"
 """The version in the note of an index that is being made or removed; no index is of that version."""
-_ROLL_ALONE = "-roll"
-"""The version in the note of a folder that has only the roll."""
 _SEGMENT = re.compile(
     r"(?:meta|\.managed)\.json|\.tantivy-(?:meta|writer)\.lock|\.tmp[0-9A-Za-z]{6}"
     r"|[0-9a-f]{32}(?:\.[0-9]{1,20})?\.(?:idx|pos|term|store|fast|fieldnorm|del)(?:\.temp)?"
 )
 """The names of Tantivy's files."""
+_PAUSE = 0.1
+"""Seconds after which a folder that another process writes is looked at again."""
+
+
+def index_folder(store: Path) -> Path:
+    """Return where the index of a store's file is: beside it.
+
+    >>> index_folder(Path("w/events.db"))
+    PosixPath('w/events.db.index')
+    """
+    return store.with_name(f"{store.name}.index")
 
 
 def note(version: str, fields: list[list[str]]) -> str:
@@ -63,7 +81,7 @@ def refuse_strange(folder: Path) -> None:
     )
 
 
-_ELSEWHERE = "name a folder of its own in pages.index, or empty that one"
+_ELSEWHERE = "name another place for the index (pages.index) or for the store beside which it is, or empty that folder"
 
 
 def _is_ours(folder: Path, names: list[str]) -> bool:
@@ -101,16 +119,6 @@ def begin(folder: Path) -> Path:
     return text
 
 
-def begin_roll(folder: Path) -> None:
-    """Make the folder ready for a roll alone, where the extra `search` is not installed."""
-    text = note(_ROLL_ALONE, [])
-    if (folder / NOTE).is_file() and (folder / NOTE).read_text() == text:
-        return
-    clear(folder)
-    folder.mkdir(parents=True, exist_ok=True)
-    write_note(folder, text)
-
-
 def clear(folder: Path) -> None:
     """Remove the index from the folder, and nothing else; the note goes last, so that a killed removal goes on."""
     refuse_strange(folder)
@@ -134,3 +142,49 @@ def remove(folder: Path) -> None:
     clear(folder)
     if folder.is_dir() and not folder.is_symlink() and not any(folder.iterdir()):
         folder.rmdir()
+
+
+@contextmanager
+def held(folder: Path, wait: Callable[[], bool]) -> Iterator[None]:
+    """Hold a folder, so that no other process writes the index in it; a process that ends holds nothing any more.
+
+    Raises StoreUnreachable where another process holds it, and `wait`, which is called often, does not say True.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        while not _locked(handle):
+            if not wait():
+                raise StoreUnreachable(f"another process writes the search index in {folder}", hint="try again later")
+            sleep(_PAUSE)
+        yield
+    finally:
+        os.close(handle)
+
+
+def _locked(handle: int) -> bool:
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
+
+
+def link_files(folder: Path, into: Path) -> None:
+    """Make an index of links to the files of another, so that it can be read and written where that one cannot.
+
+    Tantivy never changes a file of a segment; the rest is small and copied.
+    """
+    text = into / TEXT
+    text.mkdir()
+    shutil.copyfile(folder / TEXT / META, text / META)
+    for path in (folder / TEXT).iterdir():
+        if _SEGMENT.fullmatch(path.name) and path.suffix not in {".json", ".lock"}:
+            (text / path.name).symlink_to(path.absolute())
+    if (folder / ROLL).exists():
+        with (
+            closing(open_database(folder / ROLL, read_only=True)) as before,
+            closing(sqlite3.connect(into / ROLL)) as copy,
+        ):
+            before.backup(copy)
+    shutil.copyfile(folder / NOTE, into / NOTE)

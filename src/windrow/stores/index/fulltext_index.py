@@ -1,207 +1,187 @@
-"""A full-text index of documents in a folder, by whole-number ids, and the manifest of what is in it."""
+"""A full-text index of documents in a folder, by whole-number ids.
+
+An index can always be made anew from the store whose documents it has. So one that is gone, torn or of another version
+is made anew, and one that cannot be read or written where it is, is read and written through links in a scratch folder.
+"""
 
 from __future__ import annotations
 
+import errno
+import json
 import sqlite3
-from collections.abc import Iterable, Iterator, Sequence
+import tempfile
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any, NamedTuple, Self
+from typing import Any, Self, TypeVar
 
-from windrow.errors import MissingExtra, StoreError
+import tantivy
+
+from windrow.errors import DiskFull, IndexDamaged, StoreError, WindrowError
 from windrow.query.clause import Clause, IndexDocument, IndexField, IndexHit
 from windrow.reasons import Reason
-from windrow.stores.index.folder import NOTE, TEXT, begin, note, write_note
+from windrow.stores.index.folder import (
+    META,
+    NOTE,
+    TEXT,
+    begin,
+    held,
+    link_files,
+    note,
+    refuse_strange,
+    write_note,
+)
 from windrow.stores.index.translate import Translator
 from windrow.stores.sqlite import close_on_failure
 
-_TABLE = """
-CREATE TABLE IF NOT EXISTS entry (
-  id INTEGER PRIMARY KEY,
-  own INTEGER NOT NULL,      -- stamp of what the document says of itself
-  whole INTEGER NOT NULL,    -- the same with what others say of it
-  links INTEGER NOT NULL,    -- how many pages link to it
-  anchors TEXT NOT NULL      -- what they call it, a line each, most frequent first
-)
-"""
-_DUE = "CREATE TEMP TABLE IF NOT EXISTS due (id INTEGER PRIMARY KEY)"
-_MANY = 500  # ids in one question
-
-
-class ManifestEntry(NamedTuple):
-    """A document of the index; stamps are whole numbers of 63 bits."""
-
-    id: int
-    own: int
-    whole: int
-    links: int
-    anchors: str
-
-
-class IndexManifest:
-    """The rows of `entries.sqlite` in an index's folder."""
-
-    def __init__(self, path: Path) -> None:
-        """Open or make the file. Raises StoreError."""
-        try:
-            self._connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
-            with close_on_failure(self._connection.close):
-                self._connection.execute("PRAGMA journal_mode = WAL").close()
-                self._connection.execute(_TABLE)
-                self._connection.execute(_DUE)
-        except sqlite3.Error as error:
-            raise StoreError(f"{path}: {error}", reason=Reason.DISK_FAILED) from error
-
-    def __enter__(self) -> Self:
-        """Give the open roll."""
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        """Close the file."""
-        self._connection.close()
-
-    def distrust(self, ids: Iterable[int]) -> None:
-        """Take documents for changed: they are put in again."""
-        self._connection.execute("BEGIN IMMEDIATE")
-        with self._connection:
-            self._connection.executemany("UPDATE entry SET own = -1, whole = -1 WHERE id = ?", [(one,) for one in ids])
-
-    def stamps(self) -> Iterator[tuple[int, int]]:
-        """Yield id and own stamp of all documents, in the order of ids."""
-        yield from self._connection.execute("SELECT id, own FROM entry ORDER BY id")
-
-    def need(self, ids: Iterable[int]) -> None:
-        """Note documents that may have to be written again; as long as the roll is open, and no longer."""
-        self._connection.execute("BEGIN")
-        with self._connection:
-            self._connection.executemany("INSERT OR IGNORE INTO due VALUES (?)", [(one,) for one in ids])
-
-    def due(self, most: int) -> list[int]:
-        """Return the first of those that were noted."""
-        return [row[0] for row in self._connection.execute("SELECT id FROM due ORDER BY id LIMIT ?", (most,))]
-
-    def done(self, ids: Sequence[int]) -> None:
-        """Forget the first of those that were noted, up to the last of these."""
-        self._connection.execute("DELETE FROM due WHERE id <= ?", (ids[-1],))
-
-    def named(self, ids: Sequence[int]) -> dict[int, ManifestEntry]:
-        """Return the documents of these ids."""
-        found: dict[int, ManifestEntry] = {}
-        for start in range(0, len(ids), _MANY):
-            some = ids[start : start + _MANY]
-            marks = ",".join("?" * len(some))
-            rows = self._connection.execute(
-                f"SELECT id, own, whole, links, anchors FROM entry WHERE id IN ({marks})", some
-            )
-            found |= {row[0]: ManifestEntry(*row) for row in rows}
-        return found
-
-    def write(self, rows: Iterable[ManifestEntry], gone: Iterable[int] = ()) -> None:
-        """Note documents that were put in and those that were removed, in one transaction."""
-        self._connection.execute("BEGIN IMMEDIATE")
-        with self._connection:
-            self._connection.executemany("DELETE FROM entry WHERE id = ?", [(one,) for one in gone])
-            self._connection.executemany("INSERT OR REPLACE INTO entry VALUES (?, ?, ?, ?, ?)", rows)
-
-
-try:
-    import tantivy
-except ImportError:  # the extra is not installed; FTS5 answers then
-    tantivy = None  # type: ignore[assignment]
-
 MEMORY = 128_000_000  # bytes that a writer gathers before it writes a segment
 _ANALYSER = "folded"
-
-
-def there() -> bool:
-    """Say whether the extra `search` is installed."""
-    return tantivy is not None
-
-
-def current(folder: Path, fields: Sequence[IndexField], version: str) -> bool:
-    """Say whether an index of this version is in the folder; opening another one would make it anew."""
-    path = folder / NOTE
-    try:
-        return path.exists() and path.read_text() == _written(fields, version)
-    except OSError as error:
-        raise _mapped(error, folder) from error
-
-
-def _written(fields: Sequence[IndexField], version: str) -> str:
-    return note(version, [list(field) for field in fields])
+_TRIES = 3  # links to files of an index that another process writes: one may be gone before it is opened
 
 
 class FullTextIndex:
-    """An index of documents in a folder, by whole-number ids."""
+    """An index of documents in a folder, by whole-number ids; `fresh` until something was written into a new one."""
 
-    def __init__(self, folder: Path, fields: Sequence[IndexField], version: str) -> None:
-        """Open the index, or make it anew where it is of another version or cannot be read.
+    def __init__(self, folder: Path, fields: Sequence[IndexField], version: str, *, fresh: bool = False) -> None:
+        """Open the index, or begin a `fresh` one in the place of any other.
 
-        `version` names what was put in and how. Raises MissingExtra without the extra, StoreError where
-        the folder cannot be written, ConfigError where it holds something else than an index.
+        `version` names what was put in and how. Raises IndexDamaged where there is none of this version, StoreError
+        where it cannot be read here, ConfigError where the folder holds something else than an index.
         """
-        if tantivy is None:
-            raise MissingExtra("the fast search index", "search")
+        self.fresh = fresh
+        self.folder = folder
         self._fields = {"id": "number"} | {field.name: field.kind for field in fields}
-        self._folder = folder
-        try:
-            self.fresh = not current(folder, fields, version)
-            if self.fresh:
+        self._scratch: tempfile.TemporaryDirectory[str] | None = None
+        written = note(version, [list(field) for field in fields])
+        with _guarded(folder):
+            if fresh:
                 begin(folder)
+            elif not _is_noted(folder, written):
+                raise IndexDamaged(f"no search index of this version is in {folder}")
+            self.commit = 0 if fresh else int(json.loads((folder / TEXT / META).read_text())["opstamp"])
             self._index = self._open()
-            if self.fresh:
-                write_note(folder, _written(fields, version))
-        except (OSError, ValueError) as error:
-            raise _mapped(error, folder) from error
+            self._index.searcher()
+            if fresh:
+                write_note(folder, written)
         self._translate = Translator(self._index.schema, self._analyser(), self._fields)
+
+    @classmethod
+    def in_scratch(cls, folder: Path, fields: Sequence[IndexField], version: str, *, anew: bool = False) -> Self:
+        """Open an index through links in a scratch folder, which goes with it.
+
+        It is `fresh` where there is none to link to, and with `anew`.
+        """
+        for _ in range(0 if anew else _TRIES):
+            with suppress(OSError, sqlite3.Error, WindrowError):
+                return cls.linked(fields, version, folder)
+        return cls.linked(fields, version)
+
+    @classmethod
+    def linked(cls, fields: Sequence[IndexField], version: str, folder: Path | None = None) -> Self:
+        """Open an index of links to the files in a folder, or a `fresh` one without any; both in a scratch folder."""
+        scratch = tempfile.TemporaryDirectory(prefix="windrow-index-")
+        with close_on_failure(scratch.cleanup):
+            if folder is not None:
+                link_files(folder, Path(scratch.name))
+            index = cls(Path(scratch.name), fields, version, fresh=folder is None)
+        index._scratch = scratch
+        return index
+
+    @property
+    def is_scratch(self) -> bool:
+        """Whether what is written goes with this process, and the index in its own folder stays as it is."""
+        return self._scratch is not None
 
     def __len__(self) -> int:
         """Count the documents."""
         return int(self._index.searcher().num_docs)
 
     def write(self, entries: Iterable[IndexDocument], gone: Iterable[int] = ()) -> int:
-        """Put documents in the place of those with the same ids, remove others, and return how many were put."""
+        """Put documents in the place of those with the same ids, remove others, and return how many were put.
+
+        All of it is there after that, or after a crash nothing; `commit` is another number then. `gone` is asked for
+        after all entries.
+        """
         count = 0
-        try:
+        with _guarded(self.folder):
             writer = self._index.writer(MEMORY, 1)
-            for one in gone:
-                writer.delete_documents_by_term("id", one)
             for entry in entries:
                 if not self.fresh:
                     writer.delete_documents_by_term("id", entry.id)
                 writer.add_document(self._document(entry))
                 count += 1
-            writer.commit()
-            writer.wait_merging_threads()
-            self._index.reload()
-        except (OSError, ValueError) as error:
-            raise _mapped(error, self._folder) from error
+            for one in gone:
+                writer.delete_documents_by_term("id", one)
+            self._commit(writer)
         self.fresh = False
         return count
+
+    def empty(self) -> None:
+        """Remove all documents."""
+        if not self.fresh:
+            with _guarded(self.folder):
+                writer = self._index.writer(MEMORY, 1)
+                writer.delete_all_documents()
+                self._commit(writer)
+            self.fresh = True
+
+    def _commit(self, writer: Any) -> None:
+        self.commit = int(writer.commit())
+        writer.wait_merging_threads()
+        self._index.reload()
 
     def search(self, clause: Clause, limit: int, *, offset: int = 0, newest: str = "") -> list[IndexHit]:
         """Return the best documents, or with `newest` those with the largest number in that field.
 
         Equal scores keep the order of the index, so pages do not overlap while it does not change.
         """
-        try:
+        with _guarded(self.folder):
             searcher = self._index.searcher()
             query = self._translate.query(clause, searcher)
             more: dict[str, Any] = {"order_by_field": newest} if newest else {}
             hits = searcher.search(query, limit, count=False, offset=offset, **more).hits
             ids = searcher.fast_field_values("id", [address for _, address in hits])
-        except ValueError as error:
-            raise _mapped(error, self._folder) from error
         return [IndexHit(int(one or 0), 0.0 if newest else float(hit[0])) for one, hit in zip(ids, hits, strict=True)]
+
+    def ordered(self, clause: Clause, most: int, field: str, *, scored: bool) -> list[IndexHit]:
+        """Return the best documents: by score where they are `scored`, then the largest number in a field, then the id.
+
+        So it makes no difference in which order they came into the index.
+        """
+        with _guarded(self.folder):
+            searcher = self._index.searcher()
+            query = self._translate.query(clause, searcher)
+            more: dict[str, Any] = {} if scored else {"order_by_field": field}
+            asked = most
+            while True:  # until all that are as good as the last one are there
+                hits = [
+                    (round(at, 4), address) for at, address in searcher.search(query, asked, count=False, **more).hits
+                ]
+                if len(hits) < asked or hits[-1][0] != hits[most - 1][0]:
+                    break
+                asked = 4 * asked + 1
+            addresses = [address for _, address in hits]
+            ids, numbers = (searcher.fast_field_values(name, addresses) for name in ("id", field))
+        rows = sorted(
+            (-at, -int(number or 0), int(one or 0)) for (at, _), number, one in zip(hits, numbers, ids, strict=True)
+        )
+        return [IndexHit(one, -at if scored else 0.0) for at, _, one in rows[:most]]
 
     def frequency(self, word: str, field: str) -> int:
         """Return in how many documents a word stands in a field."""
-        searcher = self._index.searcher()
-        found = self._translate.tokens(word)
-        return min((int(searcher.doc_freq(field, token)) for token in found), default=0)
+        with _guarded(self.folder):
+            searcher = self._index.searcher()
+            found = self._translate.tokens(word)
+            return min((int(searcher.doc_freq(field, token)) for token in found), default=0)
 
     def size(self) -> int:
         """Return the bytes on disk."""
-        return sum(path.stat().st_size for path in self._folder.rglob("*") if path.is_file())
+        return sum(path.stat().st_size for path in self.folder.rglob("*") if path.is_file())
+
+    def close(self) -> None:
+        """Remove the scratch folder, where there is one."""
+        if self._scratch is not None:
+            self._scratch.cleanup()
 
     def _document(self, entry: IndexDocument) -> Any:
         document = tantivy.Document()
@@ -221,8 +201,9 @@ class FullTextIndex:
                 builder.add_text_field(name, tokenizer_name="raw", index_option="basic")
             else:
                 builder.add_integer_field(name, fast=True, indexed=name == "id")
-        index = tantivy.Index(builder.build(), str(self._folder / TEXT))
+        index = tantivy.Index(builder.build(), str(self.folder / TEXT))
         index.register_tokenizer(_ANALYSER, self._analyser())
+        index.config_reader("manual")  # what is open answers from the index as it was, and nothing watches its folder
         return index
 
     @staticmethod
@@ -231,8 +212,108 @@ class FullTextIndex:
         return steps.filter(tantivy.Filter.lowercase()).build()
 
 
-def _mapped(error: Exception, folder: Path) -> StoreError:
-    reason = Reason.DISK_FAILED if isinstance(error, OSError) else Reason.STORE_FAILED
-    return StoreError(
-        f"the search index in {folder}: {error}", hint="remove that folder; it is made again", reason=reason
-    )
+@contextmanager
+def writing(
+    folder: Path,
+    fields: Sequence[IndexField],
+    version: str,
+    *,
+    wait: Callable[[], bool] = lambda: False,
+    anew: bool = False,
+) -> Iterator[FullTextIndex]:
+    """Hold the index in a folder alone: a `fresh` one where there is none of this version, where it is torn, or `anew`.
+
+    Raises StoreUnreachable where another process holds it, and `wait` does not say True; StoreError where it cannot be
+    written, ConfigError where the folder holds something else than an index.
+    """
+    refuse_strange(folder)
+    with _guarded(folder), held(folder, wait):
+        yield FullTextIndex(folder, fields, version, fresh=True) if anew else _whole(folder, fields, version)
+
+
+def _whole(folder: Path, fields: Sequence[IndexField], version: str) -> FullTextIndex:
+    """Open the index in a folder; begin it anew unless its files are sound, and only the place is at fault."""
+    try:
+        return FullTextIndex(folder, fields, version)
+    except StoreError:
+        if _is_sound(folder, fields, version):
+            raise
+    return FullTextIndex(folder, fields, version, fresh=True)
+
+
+def _is_sound(folder: Path, fields: Sequence[IndexField], version: str) -> bool:
+    try:
+        FullTextIndex.linked(fields, version, folder).close()
+    except (OSError, sqlite3.Error, WindrowError):
+        return False
+    return True
+
+
+Done = TypeVar("Done")
+
+
+def update(
+    folder: Path, fields: Sequence[IndexField], version: str, fill: Callable[[FullTextIndex], Done],
+    wait: Callable[[], bool],
+) -> Done:  # fmt: skip
+    """Have `fill` bring the index in a folder up to date: a `fresh` one where it turns out that its files are torn."""
+    try:
+        with writing(folder, fields, version, wait=wait) as index:
+            return fill(index)
+    except IndexDamaged:
+        with writing(folder, fields, version, wait=wait, anew=True) as index:
+            return fill(index)
+
+
+def searchable(
+    folder: Path, fields: Sequence[IndexField], version: str,
+    is_behind: Callable[[FullTextIndex], bool], fill: Callable[[FullTextIndex], object],
+    *, anew: bool = False, in_place: bool = True,
+) -> FullTextIndex:  # fmt: skip
+    """Open an index for searches, once `fill` brought it up to date where that `is_behind` its store, or not there.
+
+    What cannot be written now `in_place`, since that is forbidden or another process does, is in a scratch folder. With
+    `anew` nothing of the index that is there is used: its files are torn.
+    """
+    refuse_strange(folder)
+    if not anew:
+        with suppress(StoreError):
+            index = FullTextIndex(folder, fields, version)
+            if not is_behind(index):
+                return index
+    if in_place:
+        with suppress(StoreError, DiskFull), writing(folder, fields, version, anew=anew) as index:
+            if index.fresh or is_behind(index):
+                fill(index)
+            return index
+    index = FullTextIndex.in_scratch(folder, fields, version, anew=anew)
+    with close_on_failure(index.close):
+        if index.fresh or is_behind(index):
+            fill(index)
+    return index
+
+
+def _is_noted(folder: Path, written: str) -> bool:
+    """Say whether the note of a folder is this one, and Tantivy's list of files is there."""
+    path = folder / NOTE
+    return path.exists() and path.read_text() == written and (folder / TEXT / META).exists()
+
+
+@contextmanager
+def _guarded(folder: Path) -> Iterator[None]:
+    """Raise our errors where Tantivy or the disk raise theirs."""
+    try:
+        yield
+    except WindrowError:
+        raise
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        told = f"the search index in {folder}: {error}"
+        if getattr(error, "errno", None) == errno.ENOSPC or "No space left" in str(error):
+            raise DiskFull(f"no room for the search index in {folder}") from error
+        if isinstance(error, OSError):
+            raise StoreError(told, hint=IndexDamaged.hint, reason=Reason.DISK_FAILED) from error
+        raise IndexDamaged(told) from error
+    except BaseException as error:
+        if type(error).__name__ != "PanicException":  # what Rust raises where bytes make no sense
+            raise
+        raise IndexDamaged(f"the search index in {folder} is torn: {error}") from None

@@ -5,17 +5,21 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from windrow.query.clause import Clause, MarkIn, NumberIn, NumberRange, WordSequence
-from windrow.query.tree import And, Not, Or
+from tantivy import FieldType, Occur, Query
 
-try:
-    import tantivy
-    from tantivy import FieldType, Occur, Query
-except ImportError:
-    tantivy = None  # type: ignore[assignment]
+from windrow.query.clause import Clause, MarkIn, MarkLike, NumberIn, NumberRange, WordSequence
+from windrow.query.tree import And, Not, Or
 
 COMPLETIONS = 64  # words a prefix is completed to, the most frequent ones; the rest is found but not scored
 _LEAST, _MOST = -(2**63), 2**63 - 1
+
+
+_QUOTED = str.maketrans({sign: f"\\{sign}" for sign in "\\.+*?()|[]{}^$"})
+
+
+def _quoted(text: str) -> str:
+    """Return a regular expression for a text, in Tantivy's spelling of them."""
+    return text.translate(_QUOTED)
 
 
 class Translator:
@@ -50,6 +54,9 @@ class Translator:
             case MarkIn(field, values):
                 terms = [(Occur.Should, Query.term_query(self._schema, field, one, "basic")) for one in values]
                 return Query.boolean_query(terms)
+            case MarkLike(field, text, before, after):
+                expression = f"{'.*' * before}{_quoted(text)}{'.*' * after}"
+                return Query.regex_query(self._schema, field, expression)
             case NumberRange(field, low, high):
                 ends = (_LEAST if low is None else low, _MOST if high is None else high)
                 return Query.range_query(self._schema, field, FieldType.Integer, *ends)

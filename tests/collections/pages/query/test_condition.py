@@ -1,55 +1,49 @@
-"""What the conditions find in a real Summary Database."""
+"""What words and filters find in a Summary Database: those of the index, and those of the database alone."""
 
 from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterator
+from contextlib import closing
 
 import pytest
 from hypothesis import given, settings
 
 from tests.collections.pages.place import Page, fill, schema
 from tests.query.test_parse import TYPED
-from windrow.collections.pages.database.version_sql import PLAIN
-from windrow.collections.pages.search.condition import FROM, whole
+from windrow.collections.pages.adapter.search import Search
+from windrow.collections.pages.search.ask import ask, unindexed
+from windrow.collections.pages.search.condition import dated
 from windrow.query import parse
-from windrow.query.word import address_text, says
 
 JUNE, JULY = 1717200000, 1719792000  # 2024
 PAGES = [
     Page("https://a.example/one", "red green any", "First Page", language="de-AT", created=JUNE, indexiness=5),
     Page("https://b.a.example/two?x=1", "red blue", 'Say "any"', code="red()", kind=("application", "pdf", None)),
-    Page(
-        "http://other.example/", "green tea and Café", headline="Big Day", quote="to be", updated=JULY, duplicate=True
-    ),
+    Page("http://other.example/", "green tea and Café", headline="Big Day", quote="to be", updated=JULY),
     Page("https://a.example/gone", "red old", end=3_000),
     Page(
         "https://a.example/links", "x", links=(("https://other.example/", "Tea House"), ("https://a.example/one", None))
     ),
+    Page("https://copy.example/", "another copy", duplicate=True),
 ]
 
 
 @pytest.fixture(scope="module")
-def link() -> Iterator[sqlite3.Connection]:
-    made = sqlite3.connect(":memory:")
-    made.executescript(schema())
-    made.create_function("windrow_says", 2, says)
-    made.create_function("windrow_address", 1, address_text)
-    fill(made, PAGES)
-    made.execute(
-        'INSERT INTO full_text_entity_index (rowid, text_pile_id, "any", title, description, text, secondary_text,'
-        " big_headlines, small_headlines, code_text, quote_text) SELECT p.text_pile_id, p.text_pile_id, 'any', d.title,"
-        " d.description, text, secondary_text, big_headlines, small_headlines, code_text, quote_text FROM text_pile p"
-        " JOIN entity_generation USING (text_pile_id) JOIN document_description d USING (entity_generation_id)"
-    )
-    yield made
-    made.close()
+def search(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Search]:
+    folder = tmp_path_factory.mktemp("found")
+    with closing(sqlite3.connect(folder / "summary.sqlite")) as link, link:
+        link.executescript(schema())
+        fill(link, PAGES)
+    link.close()
+    with closing(Search(folder / "summary.sqlite", folder / "index")) as made:
+        yield made
 
 
-def found(link: sqlite3.Connection, text: str) -> list[int]:
-    made = whole(parse(text), own=False)
-    sql = f"SELECT g.entity_generation_id FROM {FROM.format(versions=PLAIN)} WHERE {made.sql}"
-    return sorted(row[0] for row in link.execute(sql, made.values))
+def found(search: Search, text: str) -> list[int]:
+    query = dated(parse(text))
+    among = {one: search._ids(one) for one in unindexed(query)}
+    return sorted(one.id for one in search._index.search(ask(query, among), 50))
 
 
 @pytest.mark.parametrize(
@@ -74,7 +68,7 @@ def found(link: sqlite3.Connection, text: str) -> list[int]:
         ("host:a.example", [1, 5]),
         ("host:.a.example", [2]),
         ("host:other.", [3]),
-        ("-site:a.example", [3]),
+        ("-site:a.example", [3, 6]),
         ("url:a.example/one", [1]),
         ("url:http://other.example", [3]),
         ("inurl:TWO", [2]),
@@ -96,7 +90,9 @@ def found(link: sqlite3.Connection, text: str) -> list[int]:
         ("link-text:tea", [5]),
         ("code:red", [2]),
         ("quote:be", [3]),
-        ("is:duplicate", [3]),
+        ("is:duplicate", [6]),
+        ("copy", []),
+        ("copy site:copy.example", [6]),
         ("is:index", [1]),
         ("red seen:1970", [1, 2, 4]),
         ("red as-of:1970-01-01T00:30", [1, 2, 4]),
@@ -104,11 +100,11 @@ def found(link: sqlite3.Connection, text: str) -> list[int]:
         ("+++", [1, 2, 3, 5]),
     ],
 )
-def test_found(link: sqlite3.Connection, text: str, ids: list[int]) -> None:
-    assert found(link, text) == ids
+def test_found(search: Search, text: str, ids: list[int]) -> None:
+    assert found(search, text) == ids
 
 
 @settings(max_examples=300)
 @given(TYPED)
-def test_no_text_is_an_error_in_sql(link: sqlite3.Connection, text: str) -> None:
-    assert all(1 <= one <= len(PAGES) for one in found(link, text))
+def test_no_text_is_an_error(search: Search, text: str) -> None:
+    assert all(1 <= one <= len(PAGES) for one in found(search, text))

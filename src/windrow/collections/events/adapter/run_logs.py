@@ -22,7 +22,8 @@ from windrow.ledger import Ledger
 from windrow.ledger.typed.sessions import TaskRow
 from windrow.model import KeptResponse, Limits, Recorded, Source, Visit
 from windrow.reasons import Reason
-from windrow.stores.records import RecordStore, Skipped
+from windrow.stores.record_versions import Skipped
+from windrow.stores.records import RecordStore
 
 COLLECTION = "events"
 PAGE = 256

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
-from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
@@ -12,14 +11,13 @@ from uuid import UUID
 
 from windrow.adapters.adapter import SearchAnswer, SearchResult, SnippetMark, snippet_marks
 from windrow.clock import now
-from windrow.collections.pages.adapter.search import Search, is_current
+from windrow.collections.pages.adapter.search import Search
 from windrow.collections.pages.search.rank import Result, ResultPage, ScorePart
 from windrow.collections.pages.settings import Pages
 from windrow.config import Workspace
 from windrow.errors import WindrowError
 from windrow.query.snippet import Piece
 from windrow.reasons import Reason
-from windrow.stores.index.fulltext_index import there
 from windrow.stores.sqlite import SqliteReader
 
 if TYPE_CHECKING:
@@ -74,10 +72,6 @@ def summaries(workspace: Workspace) -> Iterator[sa.Engine]:
         yield engine
 
 
-BARE = "ranked by the full-text tables; the extra is faster and ranks better: pip install 'windrow[search]'"
-BEHIND = "the index beside the database is not there or of another version; windrow run --from index pages makes it"
-
-
 class PageHit(NamedTuple):
     """A page found.
 
@@ -110,19 +104,10 @@ class PageHit(NamedTuple):
 def look(workspace: Workspace, text: str, *, offset: int = 0, limit: int = 10) -> ResultPage:
     """Search the pages of a workspace; any text is a query.
 
-    Raises WindrowError where there are none yet. Without the extra `search`, or before its index is
-    made, the full-text tables answer; a note says so where an index should be there.
+    Raises WindrowError where there are none yet.
     """
-    folder = workspace.section(Pages).index
-    with closing(Search(summary_file(workspace), folder)) as search:
-        answer = search(text, now=int(now().timestamp()), offset=offset, limit=limit)
-    notes = (BEHIND,) if there() and not is_current(folder) else ()
-    return replace(answer, notes=(*answer.notes, *notes))
-
-
-def bare() -> bool:
-    """Say whether searches go without the extra `search`."""
-    return not there()
+    with closing(Search(summary_file(workspace), workspace.section(Pages).index)) as search:
+        return search(text, now=int(now().timestamp()), offset=offset, limit=limit)
 
 
 def _hit(one: Result, *, explain: bool) -> PageHit:
@@ -187,9 +172,8 @@ def search(workspace: Workspace, text: str, *, offset: int = 0, limit: int = 10,
         )
         for one in answer.results
     )
-    notes = (*answer.notes, BARE) if explain and bare() else answer.notes
     return SearchAnswer(
-        text, answer.offset, results, notes, answer.further, answer.relaxed, answer.frequency, answer.documents
+        text, answer.offset, results, answer.notes, answer.further, answer.relaxed, answer.frequency, answer.documents
     )
 
 

@@ -14,8 +14,9 @@ from windrow.adapters.adapter import Export, Replayed, RereadCount, TakedownEsti
 from windrow.clock import now
 from windrow.collections.pages.adapter.crawler_books import check_crawler
 from windrow.collections.pages.adapter.harvest import harvest
-from windrow.collections.pages.adapter.indexing import SPELLING, behind, follower
+from windrow.collections.pages.adapter.indexing import SPELLING, follower
 from windrow.collections.pages.adapter.lookup import summaries, summary_if_there, when
+from windrow.collections.pages.adapter.search_index import behind
 from windrow.collections.pages.collection import COLLECTION
 from windrow.collections.pages.database.forget import forget as remove
 from windrow.collections.pages.database.forget import forget_crawls, scour
@@ -207,7 +208,7 @@ def check(workspace: Workspace, ledger: Ledger) -> Iterator[Fault]:
                 yield Fault(told.summary.name, found, AGAIN)
             for line in _few(recount(engine, counted, SPELLING)):
                 yield Fault(told.summary.name, line, INDEX)
-            for line in behind(engine, told.index):
+            for line in behind(told.summary, told.index):
                 yield Fault(str(told.index), line, INDEX)
     yield from check_crawler(told.crawler, ledger)
 

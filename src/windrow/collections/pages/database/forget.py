@@ -18,7 +18,6 @@ _GENERATIONS = (
     "CREATE TEMP TABLE buried AS SELECT entity_generation_id AS id, text_pile_id AS pile FROM entity_generation"
 )
 _OURS = "(SELECT id FROM temp.buried)"
-_PAST_OF_OURS = f"SELECT -version_id FROM windrow_past WHERE entity_generation_id IN {_OURS}"
 # Before the generation itself, what refers to it. Tables of followers need not be there.
 _HANGING = (
     (
@@ -34,7 +33,6 @@ _HANGING = (
     ("windrow_owed", f"entity_generation_id IN {_OURS}"),
     ("windrow_reading", f"entity_generation_id IN {_OURS}"),
     ("windrow_past", f"entity_generation_id IN {_OURS}"),
-    ("windrow_page_text", f"rowid IN {_OURS}"),
 )
 _ORIGINALS = f"""
 UPDATE entity_generation SET marked_duplicate = 0 WHERE entity_generation_id IN (
@@ -101,8 +99,6 @@ def forget(link: sqlite3.Connection, *, urls: Iterable[str] = (), origins: Itera
         run(f"INSERT INTO temp.linked SELECT link_to_url FROM windrow_past_link WHERE url_id {_AMONG}", asked)
         run(f"DELETE FROM windrow_past_link WHERE url_id {_AMONG}", asked)
     run(_ORIGINALS)
-    if {"windrow_page_text", "windrow_past"} <= known:
-        run(f"DELETE FROM windrow_page_text WHERE rowid IN ({_PAST_OF_OURS})")
     for table, which in _HANGING:
         if table in known:
             run(f"DELETE FROM {table} WHERE {which}")
@@ -159,8 +155,7 @@ def scour(link: sqlite3.Connection, pulse: Callable[[], object] = lambda: None) 
     Returns False where another process reads it so long that old pages stay in the log beside it. Takes the time
     and, for a while, the room of a copy. No transaction may be open on `link`; `pulse` is called while it waits.
     """
-    for table in ("full_text_entity_index", "windrow_page_text"):
-        if link.execute("SELECT 1 FROM sqlite_master WHERE name = ?", (table,)).fetchone():
-            link.execute(f"INSERT INTO {table} ({table}) VALUES ('optimize')")
+    if link.execute("SELECT 1 FROM sqlite_master WHERE name = 'full_text_entity_index'").fetchone():
+        link.execute("INSERT INTO full_text_entity_index (full_text_entity_index) VALUES ('optimize')")
     link.execute("VACUUM")
     return empty_wal(link, pulse)

@@ -12,9 +12,6 @@ from typing import NamedTuple
 from windrow.collections.pages.database.version_sql import LATEST, PAST, PLAIN
 from windrow.stores.sqlite import SqliteReader
 
-PAGE_TEXTS = "windrow_page_text"
-"""The table of what one page can be found by beside its text: `windrow.collections.pages.database.fulltext_table`."""
-
 
 class IndexedGeneration(NamedTuple):
     """Times are UNIX seconds; `kind` is `type/subtype`; texts are empty where there are none."""
@@ -52,17 +49,6 @@ class IncomingLinks(NamedTuple):
 
     pages: int
     texts: tuple[tuple[str, int], ...]
-
-
-class PageText(NamedTuple):
-    """What one page can be found by besides its text pile: a row of `windrow_page_text`, before it is folded."""
-
-    id: int
-    title: str
-    description: str
-    headline: str
-    address: str
-    called: tuple[str, ...]
 
 
 NO_LINKS = IncomingLinks(0, ())
@@ -133,13 +119,6 @@ WHERE r.representative_id IN (SELECT value FROM json_each(?)) AND g.confirmed_en
 def findable(page: IndexedGeneration) -> bool:
     """Say whether there is anything by which a generation can be found."""
     return page.pile is not None or page.title is not None
-
-
-class FoundRows(NamedTuple):
-    """Rows that a search's own SQL found: text piles or generations, with FTS5's score where there is one."""
-
-    id: int
-    score: float
 
 
 class SummaryReader:
@@ -229,11 +208,6 @@ class SummaryReader:
                 return set()
             return {row[0] for row in link.execute(_ABSENT, (str(list(urls)), at))}
 
-    def has_page_texts(self) -> bool:
-        """Say whether pages' own texts are in a table of ours: a database of another maker has none."""
-        with self._read() as link:
-            return self._has(link, PAGE_TEXTS)
-
     def keeps_links(self) -> bool:
         """Say whether links of pages are kept as they were: a database of another maker has those of now."""
         with self._read() as link:
@@ -251,7 +225,7 @@ class SummaryReader:
             self._tables.add(table)
         return table in self._tables
 
-    def ask(self, sql: str, values: tuple[object, ...]) -> list[FoundRows]:
-        """Run a search's SQL, which selects an id and a score."""
+    def numbers(self, sql: str, values: tuple[object, ...]) -> tuple[int, ...]:
+        """Run a search's SQL, which selects ids of versions."""
         with self._read() as link:
-            return [FoundRows(*row) for row in link.execute(sql, values)]
+            return tuple(row[0] for row in link.execute(sql, values))

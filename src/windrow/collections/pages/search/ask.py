@@ -7,53 +7,53 @@ scores field by field, in which a word that stands in many fields would count to
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from hashlib import blake2b
 from itertools import chain
-from typing import NamedTuple
 
-from windrow.collections.pages.database.search_view import IncomingLinks, IndexedGeneration, PageText
-from windrow.collections.pages.search.condition import KINDS, bare
+from windrow.collections.pages.database.search_view import IncomingLinks, IndexedGeneration
 from windrow.query.clause import (
     Clause,
     Everything,
     IndexDocument,
     IndexField,
+    Leaf,
     MarkIn,
     NumberIn,
     NumberRange,
-    WordSequence,
+    address_marks,
+    filter_clause,
+    question,
+    question_for_some,
+    sequence,
 )
 from windrow.query.likeness import least
 from windrow.query.parse import Query
-from windrow.query.tree import (
-    And,
-    Filter,
-    HostFilter,
-    LinkFilter,
-    Node,
-    Not,
-    Or,
-    Phrase,
-    TimeSpan,
-    Word,
-    asks,
-    filters,
-    wanted,
-)
-from windrow.query.word import address_text, indexed, pieces
+from windrow.query.tree import And, Filter, Node, Phrase, Word, filters
+from windrow.query.word import address_text, indexed
 
 WORDS = (("main", 1.0), ("rest", 0.4))
 """Where words are looked for, with weights: the rest of a page (menus, footers) says less of it."""
 PAST = (("past", 1.0), ("past_rest", 0.4))
 """The same for pages that are gone or changed, and for duplicates."""
 SCOPES = {"title": "title", "headline": "headline", "code": "code", "quote": "quote", "inurl": "address"}
+KINDS = {
+    "html": ("text/html", "application/xhtml"),
+    "pdf": ("application/pdf",),
+    "text": ("text/plain",),
+    "markdown": ("text/markdown",),
+    "feed": ("application/rss", "application/atom", "application/feed"),
+    "xml": ("text/xml", "application/xml"),
+    "json": ("application/json",),
+}
+"""Short names of media types, each with `type/subtype` of those it means."""
+_UNINDEXED = {"links-to", "link-text", "seen", "duplicate-at"}
 _TELLING = {"duplicate-at", "host", "site", "url", "inurl", "title", "headline", "is", "links-to", "link-text"}
 
 
 def unindexed(query: Query) -> tuple[Filter, ...]:
     """Return the filters that only the database can answer; `ask` wants the generations each one finds."""
-    return tuple(dict.fromkeys(one for one in filters(query.root) if not _indexed(one)))
+    return tuple(dict.fromkeys(one for one in filters(query.root) if one.key in _UNINDEXED))
 
 
 def ask(query: Query, found: Mapping[Filter, tuple[int, ...]], *, share: float = 1.0) -> Clause:
@@ -64,8 +64,9 @@ def ask(query: Query, found: Mapping[Filter, tuple[int, ...]], *, share: float =
     """
     parts: list[Clause] = []
     if query.root is not None:
-        asking = _Asking(found, WORDS + PAST if copies(query) else WORDS)
-        parts.append(asking.some(query, least(query, share)) if share < 1 else asking.clause(query.root))
+        leaf = _leaves(found, WORDS + PAST if copies(query) else WORDS)
+        some = share < 1
+        parts.append(question_for_some(query, least(query, share), leaf) if some else question(query.root, leaf))
     if query.as_of is not None:
         parts += [NumberRange("first", high=query.as_of), NumberRange("end", low=query.as_of + 1)]
     elif not query.history and (copies(query) or not _now(query.root)):
@@ -84,62 +85,17 @@ def _now(root: Node | None) -> bool:
     return any(isinstance(part, Word | Phrase) for part in parts)
 
 
-class _Asking(NamedTuple):
-    """What clauses are made with: what the database found, and where words are looked for."""
+def _leaves(found: Mapping[Filter, tuple[int, ...]], fields: tuple[tuple[str, float], ...]) -> Callable[[Leaf], Clause]:
+    """Return what makes clauses of leaves: `found` is what the database found, and words are looked for in `fields`."""
 
-    found: Mapping[Filter, tuple[int, ...]]
-    fields: tuple[tuple[str, float], ...]
+    def clause(leaf: Leaf) -> Clause:
+        if not isinstance(leaf, Filter):
+            return sequence(leaf, fields)
+        if leaf.key in _UNINDEXED:
+            return NumberIn("id", found[leaf])
+        return filter_clause(leaf, SCOPES) or _mark(leaf.key, str(leaf.value))
 
-    def some(self, query: Query, count: int) -> Clause:
-        """Return the clause of so many of the words, and of everything else."""
-        either = tuple(self.clause(one) for one in wanted(query.root))
-        parts = query.root.parts if isinstance(query.root, And) else (query.root,)
-        kept = tuple(self.clause(part) for part in parts if part is not None and not list(wanted(part)))
-        return And((Or(either, count), *kept))
-
-    def clause(self, node: Node) -> Clause:
-        match node:
-            case Word() | Phrase():
-                return _words(node, self.fields)
-            case Not(part):
-                return Not(self.clause(part))
-            case And(parts):
-                return And(tuple(self.clause(part) for part in parts))
-            case Or(parts):
-                return Or(tuple(self.clause(part) for part in parts))
-            case Filter():
-                return _filter(node) if _indexed(node) else NumberIn("id", self.found[node])
-
-
-def _indexed(leaf: Filter) -> bool:
-    if leaf.key in {"links-to", "link-text", "seen", "duplicate-at"}:
-        return False
-    return not (isinstance(leaf.value, HostFilter) and (leaf.value.before or leaf.value.after))
-
-
-def _filter(leaf: Filter) -> Clause:
-    match leaf:
-        case Filter(value=TimeSpan() as span, key=key):
-            field = "updated" if key.startswith("updated") else "published"
-            return (
-                NumberRange(field, high=span.start - 1)
-                if key.endswith("before")
-                else NumberRange(field, low=span.start)
-            )
-        case Filter(key=key) if key in SCOPES:
-            return _words(leaf, ((SCOPES[key], 1.0),))
-        case Filter(value=HostFilter() as host, key=key):
-            port = () if host.port is None else (MarkIn("port", (str(host.port),)),)
-            return And((MarkIn(key, (host.name,)), *port))
-        case Filter(value=LinkFilter() as target):
-            return MarkIn("url", (bare(target),))
-        case _:
-            return _mark(leaf.key, str(leaf.value))
-
-
-def _words(leaf: Word | Phrase | Filter, fields: tuple[tuple[str, float], ...]) -> WordSequence:
-    text, prefix = asks(leaf)
-    return WordSequence(" ".join(pieces(text)), fields, prefix)
+    return clause
 
 
 def _mark(key: str, text: str) -> MarkIn:
@@ -178,18 +134,15 @@ OPEN = 2**62
 
 TITLE, HEADLINE, CALLED, BIG, SMALL, DESCRIPTION, ADDRESS = 4, 3, 3, 3, 1, 1, 1
 """How often each text comes in `main`, besides where it stands in the text itself."""
-_ASKED_URL = 2_100  # characters; no query is so long, and a part of an address must not be taken for another one
-_PORTS = {"http": "80", "https": "443"}
 
 
 def entry(page: IndexedGeneration, links: IncomingLinks) -> IndexDocument:
     """Return a generation as the index takes it."""
-    own = page_text(page, links)
-    address, title, headline = indexed(own.address), indexed(own.title), indexed(own.headline)
+    address, title, headline = indexed(address_text(page.url)), indexed(page.title or ""), indexed(page.headline or "")
     text, big, small = indexed(page.text), indexed(page.big), indexed(page.small)
-    main = [(text, 1), (title, TITLE), (headline, HEADLINE), (indexed(own.description), DESCRIPTION)]
+    main = [(text, 1), (title, TITLE), (headline, HEADLINE), (indexed(page.description or ""), DESCRIPTION)]
     main += [(big, BIG), (small, SMALL), (address, ADDRESS)]
-    main += [(indexed(called), CALLED) for called in own.called]
+    main += [(indexed(called), CALLED) for called, _ in links.texts]
     now = page.end is None and not page.duplicate
     texts = [("main" if now else "past", one) for one, times in main if one for _ in range(times)]
     more = [("rest" if now else "past_rest", indexed(page.secondary)), ("title", title), ("address", address)]
@@ -197,14 +150,6 @@ def entry(page: IndexedGeneration, links: IncomingLinks) -> IndexDocument:
     more += [("code", indexed(page.code)), ("quote", indexed(page.quote))]
     texts += [(name, one) for name, one in more if one.strip()]
     return IndexDocument(page.id, tuple(chain(texts, _marks(page))), _numbers(page))
-
-
-def page_text(page: IndexedGeneration, links: IncomingLinks) -> PageText:
-    """Return what can be found of a page besides the text that it may share with others."""
-    called = tuple(text for text, _ in links.texts)
-    return PageText(
-        page.id, page.title or "", page.description or "", page.headline or "", address_text(page.url), called
-    )
 
 
 def stamp(page: IndexedGeneration, links: IncomingLinks | None = None) -> int:
@@ -217,11 +162,7 @@ def stamp(page: IndexedGeneration, links: IncomingLinks | None = None) -> int:
 
 
 def _marks(page: IndexedGeneration) -> list[tuple[str, str]]:
-    labels = page.host.split(".")
-    scheme, _, rest = page.url.partition("://")
-    port = rest.partition("/")[0].rpartition("]")[2].rpartition("@")[2].partition(":")[2] or _PORTS.get(scheme, "")
-    found = [("host", page.host), ("port", port)] + [("url", rest)] * (len(page.url) <= _ASKED_URL)
-    found += [("site", ".".join(labels[start:])) for start in range(len(labels))]
+    found = address_marks(page.url, page.host)
     tags = (page.language or "").lower().split("-")
     found += [("lang", "-".join(tags[: end + 1])) for end in range(len(tags)) if tags[0]]
     if page.kind:

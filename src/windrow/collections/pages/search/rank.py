@@ -1,6 +1,6 @@
 """How good a page is for a query, by named parts with weights; and what a search answers, as values.
 
-The index (or FTS5) says which pages have the words and how much the texts speak of them. That score is
+The index says which pages have the words and how much the texts speak of them. That score is
 one part of several; the others look at the page as a person would: is it called so, do others call it so,
 do the words stand together, is it the address that was meant.
 
@@ -162,7 +162,7 @@ def folded(
 ) -> list[Ranked]:
     """Keep the last version of each URL and the best page of each text; `seen` remembers them over several calls.
 
-    Which version that is must not depend on scores: two indexes, each with scores of its own, show the same pages.
+    Which version that is does not depend on scores: an index that grew has a little other ones than one made at once.
 
     `standing` has for pages of a group, whose texts are the same or nearly, the one that stands for it. That
     one is the best of its group, where it has been found with nearly as many points; else the first that is

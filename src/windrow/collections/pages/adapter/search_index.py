@@ -1,0 +1,168 @@
+"""The search index of pages, brought up to date with their Summary Database; loaded by searches, too."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import NamedTuple
+
+from windrow.collections.pages.database.search_view import (
+    NO_LINKS,
+    IncomingLinks,
+    IndexedGeneration,
+    SummaryReader,
+    findable,
+)
+from windrow.collections.pages.search.ask import FIELDS, VERSION, entry, stamp
+from windrow.stores.index.fulltext_index import FullTextIndex, searchable, update
+from windrow.stores.index.manifest import IndexManifest, ManifestEntry, roll_path
+
+BATCH = 1_000
+"""Pages that are read at once."""
+COMMIT = 20
+"""Batches that are committed together; the next ones are begun when work goes on."""
+
+
+def open_index(folder: Path) -> FullTextIndex:
+    """Open the index of pages."""
+    return FullTextIndex(folder, FIELDS, VERSION)
+
+
+def open_to_search(summary: SummaryReader, folder: Path, *, anew: bool = False) -> tuple[FullTextIndex, bool]:
+    """Open the index of pages for searches; where there is none that can be asked, it is made first.
+
+    Return it, and whether it was made in a scratch folder, so that the next search will make it again.
+    """
+    made_in: list[FullTextIndex] = []
+
+    def fill(index: FullTextIndex) -> None:
+        made_in.append(index)
+        bring_up_to_date(index, summary, lambda: True)
+
+    index = searchable(folder, FIELDS, VERSION, _has_no_roll, fill, anew=anew)
+    return index, index in made_in and index.is_scratch
+
+
+def update_index(summary: SummaryReader, folder: Path, pulse: Callable[[], bool]) -> tuple[int, int]:
+    """Bring the index in a folder up to date; return how many pages were put in, and how many removed."""
+    return update(folder, FIELDS, VERSION, lambda index: bring_up_to_date(index, summary, pulse), pulse)
+
+
+def bring_up_to_date(index: FullTextIndex, summary: SummaryReader, pulse: Callable[[], bool]) -> tuple[int, int]:
+    """Put into an index what it has not, and remove what is gone; return how many pages were put in and removed."""
+    if _has_no_roll(index):
+        index.empty()
+    with IndexManifest(roll_path(index.folder)) as roll:
+        return _Renewal(summary, index, roll, pulse).run()
+
+
+def _has_no_roll(index: FullTextIndex) -> bool:
+    return not roll_path(index.folder).exists()
+
+
+def links_of(rolled: ManifestEntry) -> IncomingLinks:
+    """Read the links that the roll remembers of a page."""
+    if rolled.anchors == "[]":
+        return NO_LINKS
+    return IncomingLinks(rolled.links, tuple((text, count) for text, count in json.loads(rolled.anchors)))
+
+
+def behind(file: Path, folder: Path) -> Iterator[str]:
+    """Say what of the index is not as the Summary Database wants it, a line each; an empty list is good.
+
+    Nothing is changed, and no index is made. Raises StoreError where one of the two cannot be read.
+    """
+    with closing(SummaryReader(file)) as summary, closing(FullTextIndex.in_scratch(folder, FIELDS, VERSION)) as index:
+        if index.fresh or _has_no_roll(index):
+            if next(summary.states(), None) is not None:
+                yield "the search index is not there, or of another version"
+            return
+        with IndexManifest(roll_path(index.folder)) as roll:
+            noted = sum(1 for _ in roll.stamps())
+            gone = changed = 0
+            for _, is_there in _differences(summary, roll):
+                changed += is_there
+                gone += not is_there
+        if changed:
+            yield f"the search index is behind: {changed:,} pages are not in it as they are"
+        if gone:
+            yield f"the search index is behind: {gone:,} pages are in it that are not there"
+        if len(index) != noted:
+            yield f"the search index has {len(index):,} pages, and should have {noted:,}"
+
+
+def _differences(summary: SummaryReader, roll: IndexManifest) -> Iterator[tuple[int, bool]]:
+    """Yield the id of what has another stamp in the roll, or none, and of what is not there any more (False)."""
+    rolled = roll.stamps()
+    head = next(rolled, None)
+    for page in summary.states():
+        while head is not None and head[0] < page.id:
+            yield head[0], False
+            head = next(rolled, None)
+        if head is None or head[0] != page.id or head[1] != stamp(page):
+            yield page.id, True
+        if head is not None and head[0] == page.id:
+            head = next(rolled, None)
+    while head is not None:
+        yield head[0], False
+        head = next(rolled, None)
+
+
+def _compare(summary: SummaryReader, roll: IndexManifest) -> list[int]:
+    """Note in the roll what has another stamp than there, and return what is not there any more."""
+    gone: list[int] = []
+    changed: list[int] = []
+    for number, is_there in _differences(summary, roll):
+        (changed if is_there else gone).append(number)
+        if len(changed) == BATCH:
+            _note(summary, roll, changed)
+            changed = []
+    _note(summary, roll, changed)
+    return gone
+
+
+def _note(summary: SummaryReader, roll: IndexManifest, changed: list[int]) -> None:
+    roll.need(changed)
+    roll.need(summary.targets(changed))
+
+
+class _Renewal(NamedTuple):
+    """One pass over what changed, and over what those pages link to: they may call it by another name now."""
+
+    summary: SummaryReader
+    beside: FullTextIndex
+    roll: IndexManifest
+    pulse: Callable[[], bool]
+
+    def run(self) -> tuple[int, int]:
+        """Return how many pages were put in, and how many removed."""
+        gone = _compare(self.summary, self.roll)
+        if gone:
+            self.beside.write((), gone)
+            self.roll.write((), gone)
+        put = 0
+        while self.pulse() and (due := self.roll.due(BATCH * COMMIT)):
+            rows: list[ManifestEntry] = []
+            entries = (entry(page, called) for page, called in self._changed(due, rows))
+            put += self.beside.write(entries)
+            self.roll.write(rows)
+            self.roll.done(due)
+        return put, len(gone)
+
+    def _changed(self, due: list[int], rows: list[ManifestEntry]) -> Iterator[tuple[IndexedGeneration, IncomingLinks]]:
+        """Yield what must be written again, and note it in `rows`."""
+        for start in range(0, len(due), BATCH):
+            some = due[start : start + BATCH]
+            before = self.roll.named(some)
+            pages = [page for page in self.summary.generations(some) if findable(page)]
+            links = self.summary.links({page.url_id for page in pages})
+            for page in pages:
+                called, own = links[page.url_id], stamp(page)
+                whole = stamp(page, called)
+                if page.id in before and before[page.id][1:3] == (own, whole):
+                    continue
+                rows.append(ManifestEntry(page.id, own, whole, called.pages, json.dumps(called.texts)))
+                yield page, called
+            self.pulse()
