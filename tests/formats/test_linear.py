@@ -25,7 +25,7 @@ from windrow.formats.answer import AnswerReader, read_head
 from windrow.formats.http import read_head as read_kept
 from windrow.formats.url_hints import read as read_hint
 from windrow.model import Limits
-from windrow.transports import ftp_session, head
+from windrow.transports import ftp_session, http_head
 
 TIMES = 8
 """How much longer the longest row is than the shortest."""
@@ -102,7 +102,7 @@ CASES = {
     "robots-tag": (lambda n: robots.header(["a" * n, "a:" * n, " " * n, "a " * n], "x"), 500),
     "robots-tag-times": (lambda n: robots.header(["unavailable_after: 1," * n], "x"), 25),
     "robots-meta": (lambda n: robots.meta([("robots", "unavailable_after: 1," * n)], "x"), 25),
-    "retry-after": (lambda n: head.pause("9" * n, None) or moment.moment("Sat, " * n), 4_000),
+    "retry-after": (lambda n: http_head.pause("9" * n, None) or moment.moment("Sat, " * n), 4_000),
     # robots.txt
     "robots-spaces": (lambda n: robots.parse(b"Disallow" + b" " * n + b"x", "x"), 60_000),
     "robots-spaces-behind": (lambda n: robots.parse(b"Disallow: a" + b" " * n + b"x" + b" " * n, "x"), 30_000),
