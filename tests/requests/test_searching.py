@@ -262,7 +262,7 @@ def test_any_text_can_be_put_in_and_found(store, text):
         [seen(5, "odd", {"title": text[:200_000]}, text, "https://odd.example/\0\ud800?" + "x" * 70_000, LATER)], 5
     )
     assert "odd" in keys(store, "tea")
-    assert keys(store, "host:odd.example")[:1] in (["odd"], [])
+    assert keys(store, "host:odd.example") == []  # the address is longer than any that is read
     assert list(store.index_faults()) == []
 
 
