@@ -82,6 +82,34 @@ def test_the_glossary_is_in_order_and_short() -> None:
     assert len(words) <= 36
 
 
+def rows_between(text: str, name: str) -> list[list[str]]:
+    """Return the cells of a table's rows that stands between two marks."""
+    table = text.partition(f"<!-- {name}: begin -->")[2].partition(f"<!-- {name}: end -->")[0]
+    lines = [line for line in table.splitlines() if line.startswith("|")]
+    return [[cell.strip() for cell in line.strip("|").split(" | ")] for line in lines[2:]]
+
+
+def test_every_library_is_told_with_the_extras_that_bring_it() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    declared: dict[str, set[str]] = {}
+    for extra, requirements in {"base": project["dependencies"], **project["optional-dependencies"]}.items():
+        for requirement in requirements:
+            library = re.split(r"[\[>=<]", requirement)[0]
+            declared.setdefault(library, set()).add(extra)
+    told = {}
+    for names, extras, licence, *_ in rows_between(page("explanation/dependencies.md"), "libraries"):
+        assert not re.search(r"\bA?GPL", licence) or licence.startswith("EPL-2.0 or ")
+        told.update({library.lower(): set(re.findall(r"\w+", extras)) for library in names.split(", ")})
+    assert told == declared
+
+
+def test_modules_beside_which_libraries_were_weighed_are_there() -> None:
+    rows = rows_between(page("explanation/dependencies.md"), "readers")
+    assert len(rows) > 30
+    paths = [path for modules, *_ in rows for path in re.findall(r"`([^`]+)`", modules)]
+    assert [path for path in paths if not list((ROOT / "src/windrow").glob(path))] == []
+
+
 def test_layers_in_the_architecture_are_those_that_are_checked() -> None:
     contracts = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"]["contracts"]
     checked = [line.replace("windrow.", "") for line in contracts[0]["layers"]]
