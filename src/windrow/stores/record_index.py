@@ -155,8 +155,9 @@ class RecordIndex:
 
     def faults(self) -> Iterator[str]:
         """Yield in a sentence each where the index is not as a fresh one would be, but for what it has yet to take."""
-        if not self._meta("index_commit"):
-            return
+        commit_noted = self._meta("index_commit")
+        if commit_noted == 0 or (commit_noted < 0 and self._run("SELECT 1 FROM record LIMIT 1").fetchone() is None):
+            return  # nothing was ever put into it, or nothing is left to put into a new one
         try:
             index = FullTextIndex.in_scratch(self.folder, FIELDS, self._version)
             count, commit, fresh = len(index), index.commit, index.fresh
@@ -164,7 +165,7 @@ class RecordIndex:
         except StoreError as error:
             yield str(error)
             return
-        if fresh or commit != self._meta("index_commit"):
+        if fresh or commit != commit_noted:
             yield "the search index is not there, or not as this file wrote it"
             return
         wrong = abs(count - self._run("SELECT count(*) FROM indexed").fetchone()[0])

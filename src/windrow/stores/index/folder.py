@@ -45,7 +45,7 @@ def index_folder(store: Path) -> Path:
     >>> index_folder(Path("w/events.db"))
     PosixPath('w/events.db.index')
     """
-    return store.with_name(f"{store.name}.index")
+    return store.parent / f"{store.name}.index"
 
 
 def note(version: str, fields: list[list[str]]) -> str:

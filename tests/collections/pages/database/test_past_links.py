@@ -65,7 +65,7 @@ def told(folder: Path, crawls: Sequence[SummaryEntry], size: int) -> SummaryStor
     return store
 
 
-def linked(store: SummaryStore, folder: Path | None, query: str) -> dict[int, set[str]]:
+def linked(store: SummaryStore, folder: Path, query: str) -> dict[int, set[str]]:
     """Return of each day which links the page is found by."""
     found: dict[int, set[str]] = {}
     with closing(Search(store.engine, folder)) as search:
@@ -84,12 +84,12 @@ ROWS = "SELECT str_url, text, hex(linked) FROM windrow_past_link JOIN url ON url
 def test_links_to_as_of_a_day_asks_for_the_links_of_then(tmp_path: Path, order: list[int], size: int) -> None:
     store = told(tmp_path, [CRAWLS[one] for one in order], size)
     store.finish(NOW)
-    assert linked(store, None, "links-to:{to}.example") == LINKED
+    assert linked(store, tmp_path / "index", "links-to:{to}.example") == LINKED
     if size == len(order):
         index_pages(store.engine, tmp_path / "index")
         assert linked(store, tmp_path / "index", "links-to:{to}.example") == LINKED
-    assert linked(store, None, 'link-text:"to {to}"') == LINKED
-    with closing(Search(store.engine)) as search:
+    assert linked(store, tmp_path / "index", 'link-text:"to {to}"') == LINKED
+    with closing(Search(store.engine, tmp_path / "index")) as search:
         assert len(search("links-to:one.example", now=NOW + 9 * DAY).results) == 1
         assert search("links-to:two.example", now=NOW + 9 * DAY).results == ()
         spans = [NOW, NOW + DAY, NOW + 2 * DAY, NOW + 4 * DAY]

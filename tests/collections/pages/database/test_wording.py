@@ -98,15 +98,14 @@ def test_a_search_shows_titles_as_they_were(tmp_path: Path) -> None:
     store.close()
 
 
-@pytest.mark.parametrize("index", ["index", None], ids=["index", "full-text table"])
-def test_as_of_matches_the_title_language_and_date_of_then(tmp_path: Path, index: str | None) -> None:
+def test_as_of_matches_the_title_language_and_date_of_then(tmp_path: Path) -> None:
     store = open_store(tmp_path)
     store.settle(CRAWLS, 9)
     store.finish(NOW)
     index_pages(store.engine, tmp_path / "index")
     begin = NOW - NOW % DAY
     found = {}
-    with closing(Search(store.engine, tmp_path / index if index else None)) as search:
+    with closing(Search(store.engine, tmp_path / "index")) as search:
         for day in (0, 2, 3, 4):
             date = datetime.fromtimestamp(begin + day * DAY, UTC).date()
             for word in ("first", "second", "last"):
@@ -117,8 +116,7 @@ def test_as_of_matches_the_title_language_and_date_of_then(tmp_path: Path, index
     assert [key for key, count in found.items() if count] == [(0, "first"), (2, "second"), (3, "first"), (4, "last")]
 
 
-@pytest.mark.parametrize("index", ["index", None], ids=["index", "full-text table"])
-def test_is_duplicate_in_the_past_asks_who_was_one_then(tmp_path: Path, index: str | None) -> None:
+def test_is_duplicate_in_the_past_asks_who_was_one_then(tmp_path: Path) -> None:
     store = open_store(tmp_path)
     store.settle([crawl(NOW, "A", url=OTHER), crawl(NOW, "A")], 2)
     store.finish(NOW)  # URL is a copy of OTHER, which comes first
@@ -126,7 +124,7 @@ def test_is_duplicate_in_the_past_asks_who_was_one_then(tmp_path: Path, index: s
     store.finish(NOW + 2 * DAY)  # and is one no more
     index_pages(store.engine, tmp_path / "index")
     begin = NOW - NOW % DAY
-    with closing(Search(store.engine, tmp_path / index if index else None)) as search:
+    with closing(Search(store.engine, tmp_path / "index")) as search:
 
         def urls(query: str) -> list[str]:
             return [one.url for one in search(query, now=NOW + 9 * DAY).results]
@@ -138,8 +136,7 @@ def test_is_duplicate_in_the_past_asks_who_was_one_then(tmp_path: Path, index: s
     store.close()
 
 
-@pytest.mark.parametrize("index", ["index", None], ids=["index", "full-text table"])
-def test_as_of_after_an_absence_is_uncertain_and_within_a_gap_finds_nothing(tmp_path: Path, index: str | None) -> None:
+def test_as_of_after_an_absence_is_uncertain_and_within_a_gap_finds_nothing(tmp_path: Path) -> None:
     def absence(day: int, sight: Sighted) -> SummaryEntry:
         there = crawl(NOW + day * DAY, "Page")
         return SummaryEntry(there.crawl._replace(sight=sight, payload="", status=404, visit=100 + day))
@@ -151,7 +148,7 @@ def test_as_of_after_an_absence_is_uncertain_and_within_a_gap_finds_nothing(tmp_
     store.finish(NOW)
     index_pages(store.engine, tmp_path / "index")
     begin = NOW - NOW % DAY
-    with closing(Search(store.engine, tmp_path / index if index else None)) as search:
+    with closing(Search(store.engine, tmp_path / "index")) as search:
 
         def sure(day: int) -> list[str]:
             date = datetime.fromtimestamp(begin + day * DAY, UTC).date()
