@@ -100,7 +100,7 @@ class Site:
     host_keys: tuple[str, ...] = ()
     manifest: str = ""
     agent: str = "windrow"
-    allowed: Allowed = NOTHING  # what `windrow.politeness.guard` lets pass beside public numbers
+    allowed: Allowed = NOTHING  # what `windrow.fetch.politeness.guard` lets pass beside public numbers
 
     def address(self, path: str = "") -> str:
         """Return the public spelling of a path here: a URL without the user's secret; empty for nowhere."""

@@ -13,8 +13,8 @@ from windrow.contract.registry import collection
 from windrow.engine.captures.shared_answers import alike
 from windrow.engine.requests.services import service_sources
 from windrow.errors import ConfigError
+from windrow.fetch.politeness.guard import read_allowed, refusal
 from windrow.model import NOTHING, Allowed, Site, Source
-from windrow.politeness.guard import read_allowed, refusal
 from windrow.reasons import Reason
 
 ALL = Allowed(everything=True)

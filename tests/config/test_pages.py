@@ -8,8 +8,8 @@ import pytest
 
 from windrow.config import load
 from windrow.errors import ConfigError
+from windrow.fetch.politeness.guard import read_allowed
 from windrow.model import NOTHING
-from windrow.politeness.guard import read_allowed
 
 WEEK = 7 * 86_400
 

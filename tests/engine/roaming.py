@@ -14,9 +14,9 @@ from windrow.contract import Collection
 from windrow.engine.check import check_archive, check_index, check_standing
 from windrow.engine.run import Harvest
 from windrow.engine.session import Session, SessionSettings
+from windrow.fetch.politeness.guard import read_allowed
 from windrow.ledger import Ledger
 from windrow.model import Limits, Site, Source
-from windrow.politeness.guard import read_allowed
 
 ROAM = Collection(name="roam", phases=("get",), discovery=CRAWL, steps=())
 AGENT = "sites-crawler (for https://example.org/)"

@@ -13,8 +13,8 @@ from windrow.archive.capture_sink import SMALL
 from windrow.engine.fetchers.message import Event, TransferBatch
 from windrow.engine.listed.connection_pool import ConnectionPool
 from windrow.engine.listed.transfer import run_batch
+from windrow.fetch.transport import Connection, Sink, TransferEnd
 from windrow.model import Fetched, FetchRequest, Limits, ListingEntry, Site
-from windrow.transports.contract import Connection, Sink, TransferEnd
 
 
 class Told(Connection):

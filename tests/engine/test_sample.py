@@ -9,8 +9,8 @@ import pytest
 from tests.servers.script import listening
 from windrow.engine.sample import sample, sample_answer
 from windrow.errors import TerminalFailure
+from windrow.fetch.politeness.guard import read_allowed
 from windrow.model import Limits, Site, Source
-from windrow.politeness.guard import read_allowed
 from windrow.reasons import Reason
 
 

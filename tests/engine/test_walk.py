@@ -19,11 +19,11 @@ from windrow.engine.crawl.asking import Asker
 from windrow.engine.crawl.walk import RecentUrls, Walker
 from windrow.engine.fetchers.message import Visited, WalkEnded, WalkOrigin
 from windrow.engine.listed.connection_pool import HostQueue
+from windrow.fetch.http_client import HttpClient
+from windrow.fetch.politeness import robots_standing
+from windrow.fetch.politeness.guard import read_allowed
 from windrow.model import CrawlRequest
-from windrow.politeness import robots_standing
-from windrow.politeness.guard import read_allowed
 from windrow.reasons import Reason
-from windrow.transports.http_client import HttpClient
 
 
 def unlimited(_address):

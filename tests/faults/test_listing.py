@@ -9,10 +9,10 @@ from tests.faults.server import rogue
 from tests.servers.script import http, listening
 from windrow.collections.drops.collection import plan
 from windrow.demo.partner import drop
+from windrow.fetch.sftp_client import Attributes
+from windrow.fetch.sftp_session import _entry
 from windrow.model import Offer, Site, Source
 from windrow.reasons import Reason
-from windrow.transports.sftp_client import Attributes
-from windrow.transports.sftp_session import _entry
 
 NAME, CONTENT = drop("H", DAY, 5)
 KEY = f"add/{NAME}"

@@ -7,8 +7,8 @@ from collections.abc import Awaitable, Callable
 from datetime import datetime
 from typing import Any
 
+from windrow.fetch.registry import transport_for
 from windrow.model import ListingEntry, Site
-from windrow.transports.registry import transport_for
 
 
 class Bag:

@@ -7,11 +7,11 @@ from datetime import timedelta
 
 import pytest
 
+from tests.fetch.bag import Bag, entries, got, on
 from tests.servers.tree import LARGE, MANY, MODIFIED, ODD, SMALL, Served
-from tests.transports.bag import Bag, entries, got, on
 from windrow.errors import TerminalFailure
+from windrow.fetch.registry import transport_for
 from windrow.reasons import Reason
-from windrow.transports.registry import transport_for
 
 SERVERS = [
     "vsftpd_plain",

@@ -13,13 +13,13 @@ from typing import Any
 
 import pytest
 
+from tests.fetch.bag import Bag
 from tests.servers.tls import Papers
-from tests.transports.bag import Bag
 from windrow.errors import TerminalFailure, TransientFailure, TransportError
+from windrow.fetch.dial import ATTEMPT_DELAY, connect_web
+from windrow.fetch.http_client import HttpClient, Reply, ReplyLimits
 from windrow.model import NOTHING, Allowed, HttpRequest, Secret, Site
 from windrow.reasons import Reason
-from windrow.transports.dial import ATTEMPT_DELAY, connect_web
-from windrow.transports.http_client import HttpClient, Reply, ReplyLimits
 
 ANYWHERE = Allowed(everything=True)
 BOUNDS = ReplyLimits(1 << 20, 30.0)

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
+from tests.fetch.bag import Bag, on
 from tests.servers.script import ftp, listening, site
 from tests.servers.tree import LARGE, SMALL, Served
-from tests.transports.bag import Bag, on
 from windrow.errors import TransportError
 from windrow.reasons import Reason
 

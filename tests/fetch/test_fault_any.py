@@ -13,14 +13,14 @@ from typing import Any
 import pytest
 from benchmarks.daemon import free_port
 
+from tests.fetch.bag import Bag, entries, got, on
 from tests.servers.script import listening, silence, site
 from tests.servers.tls import Papers
 from tests.servers.tree import LARGE, SMALL, Served
-from tests.transports.bag import Bag, entries, got, on
 from windrow.errors import TerminalFailure, TransientFailure, TransportError
+from windrow.fetch.politeness.guard import read_allowed
 from windrow.formats.http import read_head, validator
 from windrow.model import Secret, Site
-from windrow.politeness.guard import read_allowed
 from windrow.reasons import Reason
 
 SCHEMES = ["ftp", "ftps", "sftp", "http", "https"]

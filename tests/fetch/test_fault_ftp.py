@@ -6,10 +6,10 @@ from dataclasses import replace
 
 import pytest
 
+from tests.fetch.bag import Bag, entries, got
+from tests.fetch.test_fault_any import fails
 from tests.servers.script import env, ftp, listening, site
 from tests.servers.tree import LARGE, SMALL, Served
-from tests.transports.bag import Bag, entries, got
-from tests.transports.test_fault_any import fails
 from windrow.errors import TerminalFailure, TransientFailure
 from windrow.reasons import Reason
 

@@ -12,15 +12,15 @@ from typing import Any
 
 import pytest
 
+from tests.fetch.bag import Bag, entries, got, on
+from tests.fetch.test_fault_any import fails
 from tests.servers.daemon import driver
 from tests.servers.sftp import asyncssh_server
 from tests.servers.tree import SMALL, Served
-from tests.transports.bag import Bag, entries, got, on
-from tests.transports.test_fault_any import fails
 from windrow.errors import MissingExtra, TerminalFailure, TransientFailure
+from windrow.fetch.sftp import Sftp
 from windrow.model import Secret
 from windrow.reasons import Reason
-from windrow.transports.sftp import Sftp
 
 STRANGE = "SHA256:AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA"
 
@@ -158,7 +158,7 @@ def test_many_failures_at_once_leave_nothing_behind(sshd: Served) -> None:
 
 def test_without_the_extra(monkeypatch: pytest.MonkeyPatch, sshd: Served) -> None:
     monkeypatch.setitem(sys.modules, "asyncssh", None)
-    monkeypatch.delitem(sys.modules, "windrow.transports.sftp_session", raising=False)
+    monkeypatch.delitem(sys.modules, "windrow.fetch.sftp_session", raising=False)
     with pytest.raises(MissingExtra) as failure:
         asyncio.run(Sftp().connect(sshd.site))
     assert "windrow[sftp]" in failure.value.hint

@@ -10,11 +10,11 @@ from datetime import UTC, datetime
 
 import pytest
 
+from tests.fetch.bag import Bag, entries, got, on
+from tests.fetch.test_fault_any import fails
 from tests.servers.script import env, http, listening, site
 from tests.servers.tree import LARGE, SMALL, Served
 from tests.servers.web import Web
-from tests.transports.bag import Bag, entries, got, on
-from tests.transports.test_fault_any import fails
 from windrow.errors import TerminalFailure, TransientFailure
 from windrow.model import Site
 from windrow.reasons import Reason

@@ -10,7 +10,7 @@ BLOCKED = """
 import sys
 sys.modules["asyncssh"] = None
 import windrow.engine.fetchers.fetcher, windrow.engine.sample, windrow.adapters.records, windrow.cli.run
-from windrow.transports.registry import TRANSPORTS
+from windrow.fetch.registry import TRANSPORTS
 print(sorted(name for one in TRANSPORTS for name in one.schemes))
 """
 

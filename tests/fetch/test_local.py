@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.transports.bag import Bag, entries, got
-from tests.transports.test_fault_any import fails
+from tests.fetch.bag import Bag, entries, got
+from tests.fetch.test_fault_any import fails
 from windrow.errors import TerminalFailure
 from windrow.model import Site
 from windrow.reasons import Reason

@@ -12,9 +12,9 @@ import pytest
 
 from tests.servers.daemon import driver
 from windrow.errors import TerminalFailure, TransientFailure, TransportError
+from windrow.fetch import ftp, local
+from windrow.fetch.trouble import Foreign, network
 from windrow.reasons import Reason
-from windrow.transports import ftp, local
-from windrow.transports.trouble import Foreign, network
 
 WHERE = "ftp://h/x"
 
@@ -129,7 +129,7 @@ def test_what_is_mapped_already_stays_as_it_is() -> None:
 
 def test_every_asyncssh_error() -> None:
     asyncssh = driver("asyncssh")
-    shell = driver("windrow.transports.sftp_session")
+    shell = driver("windrow.fetch.sftp_session")
     kinds = set(tree(asyncssh.Error)) | {asyncssh.KeyImportError, asyncssh.KeyEncryptionError}
     assert len(kinds) > 40
     for kind in kinds:
@@ -140,7 +140,7 @@ def test_every_asyncssh_error() -> None:
 
 def test_asyncssh() -> None:
     asyncssh = driver("asyncssh")
-    shell = driver("windrow.transports.sftp_session")
+    shell = driver("windrow.fetch.sftp_session")
     for kind, mapped, reason in (
         (asyncssh.PermissionDenied, TerminalFailure, Reason.WRONG_PASSWORD),
         (asyncssh.HostKeyNotVerifiable, TerminalFailure, Reason.HOST_KEY_CHANGED),

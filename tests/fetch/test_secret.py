@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from windrow.errors import TerminalFailure
+from windrow.fetch.secret import reveal
 from windrow.model import Secret
 from windrow.reasons import Reason
-from windrow.transports.secret import reveal
 
 
 @pytest.mark.parametrize(

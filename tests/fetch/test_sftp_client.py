@@ -60,7 +60,7 @@ class Channel:
 
 def talk(channel: Channel, work: Callable[[Any], Awaitable[Any]]) -> Any:
     """Begin a session, and do some work in it; what does not end in time fails."""
-    client_of = driver("windrow.transports.sftp_client").SftpClient
+    client_of = driver("windrow.fetch.sftp_client").SftpClient
 
     async def all_of_it() -> Any:
         async with asyncio.timeout(20):

@@ -10,16 +10,16 @@ from typing import Any
 
 import pytest
 
+from tests.fetch.bag import Bag
 from tests.servers.tls import Papers
-from tests.transports.bag import Bag
 from windrow.errors import TransportError
+from windrow.fetch import dial
+from windrow.fetch.http_client import HttpClient, Reply, ReplyLimits
+from windrow.fetch.http_connection import HttpConnection
+from windrow.fetch.politeness.guard import read_allowed
 from windrow.formats.http import as_utf_8
 from windrow.model import Allowed, Secret, Site
-from windrow.politeness.guard import read_allowed
 from windrow.reasons import Reason
-from windrow.transports import dial
-from windrow.transports.http_client import HttpClient, Reply, ReplyLimits
-from windrow.transports.http_connection import HttpConnection
 
 HOST = "127.0.0.9"
 HERE = Site("http", HOST, timeout=60.0, allowed=Allowed(everything=True))

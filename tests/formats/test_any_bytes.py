@@ -15,13 +15,13 @@ from windrow.collections.pages.reading.read import read
 from windrow.collections.pages.redirect import linked
 from windrow.collections.pages.references import References
 from windrow.errors import WindrowError
+from windrow.fetch.http_head import pause
 from windrow.formats import feed, http, robots, xml
 from windrow.formats.answer import AnswerReader
 from windrow.formats.http import read_head, validator
 from windrow.formats.moment import moment
 from windrow.formats.url_hints import read as read_hint
 from windrow.model import Limits
-from windrow.transports.http_head import pause
 
 HERE = "https://example.org/a"
 WORDS = st.sampled_from([

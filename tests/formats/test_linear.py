@@ -20,12 +20,12 @@ from windrow.collections.pages.redirect import linked
 from windrow.collections.pages.references import LinkMemo, References
 from windrow.content.markdown import markdown
 from windrow.errors import WindrowError
+from windrow.fetch import ftp_session, http_head
 from windrow.formats import feed, http, listing, moment, robots, sniff, url, xml
 from windrow.formats.answer import AnswerReader, read_head
 from windrow.formats.http import read_head as read_kept
 from windrow.formats.url_hints import read as read_hint
 from windrow.model import Limits
-from windrow.transports import ftp_session, http_head
 
 TIMES = 8
 """How much longer the longest row is than the shortest."""

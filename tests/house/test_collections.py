@@ -10,7 +10,7 @@ from windrow.contract.registry import names
 FIELDS = {("src/windrow/cli/why.py", "events"), ("src/windrow/formats/tei.py", "pages")}
 """Fields of values, which have the name of a collection by chance."""
 
-ROOMS = ("app", "cli", "config", "engine", "settings", "stores", "transports", "formats")
+ROOMS = ("app", "cli", "config", "engine", "settings", "stores", "fetch", "formats")
 
 
 def rooms():

@@ -10,9 +10,9 @@ import pytest
 
 from tests.requests.workshop import SERVICE, Workshop, collection, send_parts
 from windrow.errors import ConfigError, TerminalFailure
+from windrow.fetch.secret_sending import HidingSink, SentSecrets
 from windrow.model import Credential, Secret, Site
 from windrow.settings.configuration import credentials_of
-from windrow.transports.secret_sending import HidingSink, SentSecrets
 
 KEY, TOKEN = "k-3y/with+signs=&", "t0ken-of-the-service"
 

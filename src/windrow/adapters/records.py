@@ -53,12 +53,12 @@ from windrow.engine.sample import sample, sample_answer
 from windrow.engine.session import Session, SessionSettings
 from windrow.engine.takedown import TakedownTarget, kept_by_reader
 from windrow.errors import DiskFull, StoreError, UsageError, WindrowError
+from windrow.fetch.politeness.guard import read_allowed
 from windrow.formats.text import counted, show
 from windrow.formats.url import normalise, parts
 from windrow.ledger import ELSEWHERE, Ledger
 from windrow.ledger.typed.addresses import AddressRow
 from windrow.model import Item, Level, Limits, Site, Source
-from windrow.politeness.guard import read_allowed
 from windrow.stores.index.folder import index_folder
 from windrow.stores.records import RecordStore
 from windrow.stores.sqlite import remove_scratch

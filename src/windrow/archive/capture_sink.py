@@ -141,7 +141,7 @@ def _dense(body: bytes) -> bool:
 
 
 class CaptureSink:
-    """One transfer's sink (`windrow.transports.Sink`), and then one record of the archive."""
+    """One transfer's sink (`windrow.fetch.Sink`), and then one record of the archive."""
 
     def __init__(self, archive: ArchiveWriter, order: FetchRequest, address: str, at: datetime) -> None:
         """Take up the part that an earlier transfer left, if there is one."""

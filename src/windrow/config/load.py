@@ -16,8 +16,8 @@ from windrow.contract import Collection, registry
 from windrow.contract.registry import names as installed
 from windrow.contract.registry import trouble
 from windrow.errors import ConfigError
+from windrow.fetch.politeness.guard import read_allowed
 from windrow.model import Allowed, Limits, Site, Source
-from windrow.politeness.guard import read_allowed
 from windrow.settings.configuration import (
     Given,
     Layers,

@@ -15,7 +15,7 @@ from windrow.settings.configuration import DatabaseAddress
 
 def password(database: DatabaseAddress) -> str | None:
     """Fetch a database's password from its place."""
-    from windrow.transports.secret import reveal  # noqa: PLC0415 every command loads this module
+    from windrow.fetch.secret import reveal  # noqa: PLC0415 every command loads this module
 
     return reveal(database.secret) if database.secret else None
 

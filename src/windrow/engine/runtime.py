@@ -80,7 +80,7 @@ def end_with_parent() -> None:
 CONTEXT = multiprocessing.get_context("forkserver")
 
 PRELOADED = ("windrow.engine.fetchers.fetcher", "windrow.engine.steps.worker")
-TRANSPORT_MODULES = {"sftp": "windrow.transports.sftp_session"}
+TRANSPORT_MODULES = {"sftp": "windrow.fetch.sftp_session"}
 """What a scheme needs beside: imported once, in the server, and not in every fetcher."""
 
 CONTEXT.set_forkserver_preload([*PRELOADED])

@@ -13,11 +13,11 @@ from windrow.engine.crawl.asking import Asker, CrawlResult, secrets_of
 from windrow.engine.fetchers.message import TransferBatch
 from windrow.engine.listed.transfer import fetch
 from windrow.errors import TerminalFailure
+from windrow.fetch.http_client import HttpClient
+from windrow.fetch.registry import transport_for
 from windrow.formats.url import parts
 from windrow.model import CrawlRequest, Fetched, FetchRequest, KeptResponse, Limits, Site, Source
 from windrow.reasons import Reason
-from windrow.transports.http_client import HttpClient
-from windrow.transports.registry import transport_for
 
 ROTATE = 1 << 40
 """Bytes after which a WARC file is closed: never, for one capture."""

@@ -1,5 +1,1 @@
-"""Ways to reach a source: address scheme -> bytes."""
-
-from windrow.transports.contract import Connection, Sink, TransferEnd, Transport
-
-__all__ = ["Connection", "Sink", "TransferEnd", "Transport"]
+"""Ways to reach a source: an address in, bytes out. Import from its modules; the package itself loads nothing."""

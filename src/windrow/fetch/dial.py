@@ -1,6 +1,7 @@
 """Open connections as a site wants them: over TCP, and for the web also through a proxy and encrypted.
 
-Every number is judged by `windrow.politeness.guard` before it is dialled, but for those of a proxy: its owner named it.
+Every number is judged by `windrow.fetch.politeness.guard` before it is dialled, but for those of a proxy: its owner
+named it.
 """
 
 from __future__ import annotations
@@ -18,13 +19,13 @@ from typing import Any, NamedTuple, Self
 from urllib.parse import unquote, urlsplit
 
 from windrow.errors import TerminalFailure, TransientFailure
+from windrow.fetch.http_connection import HttpConnection
+from windrow.fetch.path import at
+from windrow.fetch.politeness.guard import describe_refusal, refusal, refusal_behind_proxy
+from windrow.fetch.trouble import Foreign, network
 from windrow.formats.answer import AnswerHead, AnswerReader
 from windrow.model import Site
-from windrow.politeness.guard import describe_refusal, refusal, refusal_behind_proxy
 from windrow.reasons import Reason
-from windrow.transports.http_connection import HttpConnection
-from windrow.transports.path import at
-from windrow.transports.trouble import Foreign, network
 
 ATTEMPT_DELAY = 0.25
 """Seconds after which the next address is tried beside one that is silent (RFC 8305, section 5)."""

@@ -12,15 +12,15 @@ from datetime import datetime
 from typing import ClassVar, NamedTuple
 
 from windrow.errors import TerminalFailure, TransientFailure, TransportError
+from windrow.fetch.dial import context, direct
+from windrow.fetch.ftp_session import Delayed, FtpSession, Refused
+from windrow.fetch.path import at, shown, wire
+from windrow.fetch.secret import reveal
+from windrow.fetch.transport import Connection, Sink, TransferEnd, replaced
+from windrow.fetch.trouble import Foreign, network
 from windrow.formats.listing import Entries, read_list, read_mlsd, read_nlst, read_time
 from windrow.model import ListingEntry, Site
 from windrow.reasons import Reason
-from windrow.transports.contract import Connection, Sink, TransferEnd, replaced
-from windrow.transports.dial import context, direct
-from windrow.transports.ftp_session import Delayed, FtpSession, Refused
-from windrow.transports.path import at, shown, wire
-from windrow.transports.secret import reveal
-from windrow.transports.trouble import Foreign, network
 
 DATED = 10_000
 """The most files of one LIST whose times are asked for one by one."""

@@ -11,9 +11,9 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 
+from windrow.fetch.dial import dial
 from windrow.formats.listing import LineSplitter
 from windrow.model import Site
-from windrow.transports.dial import dial
 
 Broken, Refused, Delayed = ftplib.error_proto, ftplib.error_perm, ftplib.error_temp
 """ftplib's words for: against the protocol, refused for good (5yz), refused for now (4yz)."""

@@ -9,17 +9,17 @@ from types import TracebackType
 from typing import NamedTuple, Protocol, Self
 
 from windrow.errors import TerminalFailure, TransientFailure
+from windrow.fetch.dial import connect_web
+from windrow.fetch.http_connection import EnoughRead, HttpConnection, StaleConnection
+from windrow.fetch.http_head import field_lines, fields_of, kept_head, pause, public_fields, target_prefix
+from windrow.fetch.path import behind, shown
+from windrow.fetch.secret_sending import HidingSink, SentSecrets
+from windrow.fetch.transport import Sink
+from windrow.fetch.trouble import Foreign, network
 from windrow.formats.answer import AnswerHead, AnswerReader
 from windrow.formats.http import ASKED, read_head
 from windrow.model import HttpRequest, Site
 from windrow.reasons import Reason
-from windrow.transports.contract import Sink
-from windrow.transports.dial import connect_web
-from windrow.transports.http_connection import EnoughRead, HttpConnection, StaleConnection
-from windrow.transports.http_head import field_lines, fields_of, kept_head, pause, public_fields, target_prefix
-from windrow.transports.path import behind, shown
-from windrow.transports.secret_sending import HidingSink, SentSecrets
-from windrow.transports.trouble import Foreign, network
 
 _ASKED = f"Accept-Encoding: {ASKED}\r\n"
 

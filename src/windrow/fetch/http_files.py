@@ -14,17 +14,10 @@ from typing import ClassVar
 from urllib.parse import quote
 
 from windrow.errors import TerminalFailure, TransientFailure, TransportError
-from windrow.formats.answer import AnswerHead, AnswerReader
-from windrow.formats.http import read_head, same
-from windrow.formats.listing import WHOLE, Entries, read_index_page, read_manifest
-from windrow.formats.url import normalise, parts
-from windrow.model import Site
-from windrow.reasons import Reason
-from windrow.transports.contract import Connection, Sink, TransferEnd
-from windrow.transports.dial import connect_web
-from windrow.transports.http_client import BARE
-from windrow.transports.http_connection import EnoughRead, HttpConnection, StaleConnection
-from windrow.transports.http_head import (
+from windrow.fetch.dial import connect_web
+from windrow.fetch.http_client import BARE
+from windrow.fetch.http_connection import EnoughRead, HttpConnection, StaleConnection
+from windrow.fetch.http_head import (
     field_lines,
     fields_of,
     kept_head,
@@ -34,8 +27,15 @@ from windrow.transports.http_head import (
     target_prefix,
     total,
 )
-from windrow.transports.path import at, behind, shown, wire
-from windrow.transports.trouble import Foreign, network
+from windrow.fetch.path import at, behind, shown, wire
+from windrow.fetch.transport import Connection, Sink, TransferEnd
+from windrow.fetch.trouble import Foreign, network
+from windrow.formats.answer import AnswerHead, AnswerReader
+from windrow.formats.http import read_head, same
+from windrow.formats.listing import WHOLE, Entries, read_index_page, read_manifest
+from windrow.formats.url import normalise, parts
+from windrow.model import Site
+from windrow.reasons import Reason
 
 Begin = Callable[[AnswerHead, Mapping[str, str]], TransportError | None]
 """Takes a head and its fields; returns why its body is not wanted."""

@@ -8,13 +8,13 @@ from collections.abc import Mapping
 from datetime import datetime
 
 from windrow.errors import TerminalFailure, TransientFailure, TransportError
+from windrow.fetch.dial import HttpProxy, loopback
+from windrow.fetch.path import at, shown
+from windrow.fetch.secret import reveal
 from windrow.formats.answer import AnswerHead
 from windrow.formats.moment import moment
 from windrow.model import Site
 from windrow.reasons import Reason
-from windrow.transports.dial import HttpProxy, loopback
-from windrow.transports.path import at, shown
-from windrow.transports.secret import reveal
 
 _RANGE = re.compile(r"bytes (\d{1,18})-(\d{1,18})/(?:(\d{1,18})|\*)", re.ASCII)
 _LONGEST = 86_400.0  # seconds that a server may ask us to stay away

@@ -9,11 +9,11 @@ from itertools import islice
 from typing import ClassVar
 
 from windrow.errors import TerminalFailure, TransientFailure, TransportError
+from windrow.fetch.path import at, shown, wire
+from windrow.fetch.transport import Connection, Sink, TransferEnd, moment, replaced
 from windrow.formats.listing import ENTRIES, Entries, refuse_too_many
 from windrow.model import ListingEntry, Site
 from windrow.reasons import Reason
-from windrow.transports.contract import Connection, Sink, TransferEnd, moment, replaced
-from windrow.transports.path import at, shown, wire
 
 BLOCK = 256 * 2**10
 _STEP = os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from windrow.errors import TerminalFailure
+from windrow.fetch.ftp import Ftp
+from windrow.fetch.http_files import Web
+from windrow.fetch.local import Local
+from windrow.fetch.path import shown
+from windrow.fetch.sftp import Sftp
+from windrow.fetch.transport import Transport
 from windrow.reasons import Reason
-from windrow.transports.contract import Transport
-from windrow.transports.ftp import Ftp
-from windrow.transports.http_files import Web
-from windrow.transports.local import Local
-from windrow.transports.path import shown
-from windrow.transports.sftp import Sftp
 
 TRANSPORTS: tuple[Transport, ...] = (
     Ftp(),

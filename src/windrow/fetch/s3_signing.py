@@ -5,9 +5,9 @@ from __future__ import annotations
 from importlib.util import find_spec
 
 from windrow.errors import MissingExtra, TerminalFailure
+from windrow.fetch.secret import reveal
 from windrow.model import Secret
 from windrow.reasons import Reason
-from windrow.transports.secret import reveal
 
 
 class S3Signer:

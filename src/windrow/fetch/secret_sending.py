@@ -10,12 +10,12 @@ from datetime import datetime
 from urllib.parse import quote
 
 from windrow.errors import TerminalFailure
+from windrow.fetch.dial import loopback
+from windrow.fetch.path import at
+from windrow.fetch.secret import reveal
+from windrow.fetch.transport import Sink
 from windrow.model import Credential, Site
 from windrow.reasons import Reason
-from windrow.transports.contract import Sink
-from windrow.transports.dial import loopback
-from windrow.transports.path import at
-from windrow.transports.secret import reveal
 
 SHORTEST = 6
 """Characters of a secret that is looked for in answers: a shorter one may be any word."""

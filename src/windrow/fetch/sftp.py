@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import ClassVar
 
 from windrow.errors import MissingExtra
+from windrow.fetch.dial import direct
+from windrow.fetch.transport import Connection
 from windrow.model import Site
-from windrow.transports.contract import Connection
-from windrow.transports.dial import direct
 
 
 class Sftp:
@@ -21,7 +21,7 @@ class Sftp:
         """Open a session, logged in, to a server whose host key is pinned."""
         direct(site)
         try:
-            from windrow.transports.sftp_session import SftpConnection  # noqa: PLC0415 - the extra may be absent
+            from windrow.fetch.sftp_session import SftpConnection  # noqa: PLC0415 - the extra may be absent
         except ModuleNotFoundError as error:
             if error.name and error.name.startswith("windrow"):
                 raise

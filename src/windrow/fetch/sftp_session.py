@@ -14,15 +14,15 @@ from typing import cast
 import asyncssh
 
 from windrow.errors import TerminalFailure, TransientFailure, TransportError
+from windrow.fetch.dial import dial
+from windrow.fetch.path import at, shown, wire
+from windrow.fetch.secret import reveal
+from windrow.fetch.sftp_client import Attributes, SftpClient
+from windrow.fetch.transport import Connection, Sink, TransferEnd, moment, replaced
+from windrow.fetch.trouble import Foreign, network
 from windrow.formats.listing import ENTRIES, Entries, refuse_too_many
 from windrow.model import ListingEntry, Site
 from windrow.reasons import Reason
-from windrow.transports.contract import Connection, Sink, TransferEnd, moment, replaced
-from windrow.transports.dial import dial
-from windrow.transports.path import at, shown, wire
-from windrow.transports.secret import reveal
-from windrow.transports.sftp_client import Attributes, SftpClient
-from windrow.transports.trouble import Foreign, network
 
 # The fastest ciphers first (AES with hardware, which authenticate in the same pass).
 _CIPHERS = "^aes128-gcm@openssh.com,aes256-gcm@openssh.com"

@@ -6,8 +6,8 @@ import socket
 import ssl
 
 from windrow.errors import TerminalFailure, TransientFailure, TransportError
+from windrow.fetch.path import shown
 from windrow.reasons import Reason
-from windrow.transports.path import shown
 
 Foreign = (OSError, EOFError)
 """What sockets, resolvers and TLS raise: all of these `network` knows."""

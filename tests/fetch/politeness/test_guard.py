@@ -7,9 +7,9 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from windrow.errors import ConfigError
+from windrow.fetch.politeness.guard import describe_refusal, read_allowed, refusal, refusal_behind_proxy
 from windrow.formats.url import normalise, parts
 from windrow.model import Allowed
-from windrow.politeness.guard import describe_refusal, read_allowed, refusal, refusal_behind_proxy
 from windrow.reasons import Reason
 
 CLOSED = [

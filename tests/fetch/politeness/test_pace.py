@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from windrow.politeness.pace import (
+from windrow.fetch.politeness.pace import (
     FAILED,
     LIMITED,
     LONGEST,

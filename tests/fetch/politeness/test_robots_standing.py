@@ -1,8 +1,8 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
+from windrow.fetch.politeness.robots_standing import AGE, HOPS, NEW, STALE, follow, updated
 from windrow.formats.robots import ALLOW_ALL
-from windrow.politeness.robots_standing import AGE, HOPS, NEW, STALE, follow, updated
 from windrow.reasons import Reason
 
 FILE = b"User-agent: *\nDisallow: /x\nCrawl-delay: 3"

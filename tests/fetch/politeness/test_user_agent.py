@@ -1,8 +1,8 @@
 import pytest
 
 from windrow.errors import ConfigError
+from windrow.fetch.politeness.user_agent import user_agent
 from windrow.formats.robots import token
-from windrow.politeness.user_agent import user_agent
 
 
 def test_the_pattern():

@@ -11,10 +11,10 @@ from typing import NamedTuple
 from windrow.collections.pages import scope
 from windrow.collections.pages.code import SKIPPED, promises
 from windrow.collections.pages.scope import AllowedParameters, Scope, names, path_pattern, target
+from windrow.fetch.politeness.guard import describe_refusal
+from windrow.fetch.politeness.host import host_fits, host_pattern
 from windrow.formats.robots import Pattern, Robots
 from windrow.formats.url import Parts, parts
-from windrow.politeness.guard import describe_refusal
-from windrow.politeness.host import host_fits, host_pattern
 from windrow.reasons import Reason
 
 _PATH = re.compile(r"/(?:(\d{4})/(?:0?[1-9]|1[0-2])|(\d{4})-(?:0?[1-9]|1[0-2])(?:-\d{1,2})?)(?=/|\Z)", re.ASCII)

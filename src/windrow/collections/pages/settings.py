@@ -11,10 +11,10 @@ from typing import Any
 from windrow.collections.pages.policy import policy
 from windrow.collections.pages.scope import path_pattern, rule, scope
 from windrow.errors import ConfigError
+from windrow.fetch.politeness.guard import read_allowed
+from windrow.fetch.politeness.host import host_pattern
 from windrow.formats.url import normalise, parts
 from windrow.model import Limits, Site, Source
-from windrow.politeness.guard import read_allowed
-from windrow.politeness.host import host_pattern
 from windrow.settings.configuration import Configuration, Given, SourceTable, Surroundings, filled
 from windrow.settings.kinds import DURATION, MAYBE, PATH, SIZE, SWITCH, TEXT, TEXTS, ValueKind, count
 from windrow.settings.setting import Setting, Value

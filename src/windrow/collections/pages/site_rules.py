@@ -15,11 +15,11 @@ from windrow.collections.pages.redirect import sent_on
 from windrow.collections.pages.references import LinkMemo, Read, assets
 from windrow.contract.discoveries import BEHIND
 from windrow.digest import number
+from windrow.fetch.politeness import pace, robots_standing
 from windrow.formats.robots import header
 from windrow.formats.url import Resolver, normalise, parts
 from windrow.formats.url_hints import HintKind, read
 from windrow.model import CrawlRequest, FoundUrl, LeftOut, Visit
-from windrow.politeness import pace, robots_standing
 from windrow.reasons import Reason
 
 SITEMAP = CrawlType.METADATA_CRAWL

@@ -21,12 +21,12 @@ from urllib.parse import quote
 
 from windrow.contract import RemoteFolder
 from windrow.errors import TerminalFailure, TransportError, WindrowError
+from windrow.fetch.http_files import HttpFiles
+from windrow.fetch.path import wire
+from windrow.fetch.s3_signing import S3Signer
+from windrow.fetch.secret import reveal
 from windrow.model import CdxLine, Finding, Reading
 from windrow.reasons import Reason
-from windrow.transports.http_files import HttpFiles
-from windrow.transports.path import wire
-from windrow.transports.s3_signing import S3Signer
-from windrow.transports.secret import reveal
 
 HEAD = 64 * 2**10
 """Bytes in which the header of a record that is not packed must end."""

@@ -17,13 +17,13 @@ from windrow.contract import NOT_MODIFIED
 from windrow.engine.fetchers.message import Visited
 from windrow.engine.requests.answers import body_of
 from windrow.errors import ArchiveError, StepError, TransportError
+from windrow.fetch.http_client import GET, HttpClient, Reply, ReplyLimits
+from windrow.fetch.secret_sending import SentSecrets
 from windrow.formats.http import location, plain
 from windrow.formats.url import parts
 from windrow.model import CrawlRequest, FetchRequest, HeldAnswer, HttpRequest, LeftOut, Limits, Source, Visit
 from windrow.reasons import Reason
 from windrow.settings.configuration import Service
-from windrow.transports.http_client import GET, HttpClient, Reply, ReplyLimits
-from windrow.transports.secret_sending import SentSecrets
 
 BLOCK = 1 << 18
 """Bytes that are read at a time."""

@@ -13,11 +13,11 @@ from windrow.engine.crawl.asking import Asker, CrawlResult
 from windrow.engine.fetchers.message import BatchBroken, Event, Visited, WalkEnded, WalkOrigin
 from windrow.engine.listed.connection_pool import LONGEST, HostQueue
 from windrow.errors import TransportError, WindrowError
+from windrow.fetch.http_client import HttpClient
+from windrow.fetch.politeness.pace import SHORTEST
 from windrow.formats.url import parts
 from windrow.model import CrawlRequest, FoundUrl, Site, Visit
-from windrow.politeness.pace import SHORTEST
 from windrow.reasons import Reason
-from windrow.transports.http_client import HttpClient
 
 SLOTS = 1 << 20
 """Addresses remembered; one more takes another's place, and is then offered to the ledger once again."""

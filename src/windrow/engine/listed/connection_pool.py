@@ -9,9 +9,8 @@ from collections import deque
 from collections.abc import Iterable
 
 from windrow.engine.fetchers.message import TransferBatch
+from windrow.fetch.transport import Connection, Sink, TransferEnd
 from windrow.model import FetchRequest, ListingEntry, Site, Source
-from windrow.transports import Connection
-from windrow.transports.contract import Sink, TransferEnd
 
 LONGEST = 900.0
 """Seconds of a pause that a walk sits out; a host that wants a longer one is left for this run."""

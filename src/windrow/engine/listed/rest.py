@@ -11,10 +11,10 @@ from typing import NamedTuple
 from windrow.clock import now
 from windrow.contract import Collection
 from windrow.engine.steps.due import Due, due
+from windrow.fetch.politeness.pace import SHORTEST
 from windrow.formats.url import normalise, parts
 from windrow.ledger import Ledger, LedgerWriter
 from windrow.model import Finding, Level, Site, Status
-from windrow.politeness.pace import SHORTEST
 from windrow.reasons import Reason
 
 AGAIN = frozenset({

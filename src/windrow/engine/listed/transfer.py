@@ -25,10 +25,10 @@ from windrow.engine.fetchers.message import (
 )
 from windrow.engine.listed.connection_pool import ConnectionPool
 from windrow.errors import TerminalFailure, TransientFailure, TransportError, WindrowError
+from windrow.fetch.transport import Connection, Transport
 from windrow.formats.checksum import read_checksum
 from windrow.model import TAIL, Fetched, FetchRequest, ListingEntry, Site
 from windrow.reasons import Reason
-from windrow.transports import Connection, Transport
 
 LONG = 0.5
 """Seconds after which a transfer is put on record as begun, and between two tellings of its size."""

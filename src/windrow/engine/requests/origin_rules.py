@@ -7,9 +7,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from windrow.contract import ASK, REQUEST, ROBOTS, Collection, Crawl, Listing
+from windrow.fetch.politeness import pace, robots_standing
 from windrow.formats.url import normalise
 from windrow.model import CrawlRequest, FoundUrl, LeftOut, Source, Visit
-from windrow.politeness import pace, robots_standing
 from windrow.reasons import OVERSIZE, Reason
 from windrow.settings.configuration import Service
 

@@ -13,9 +13,9 @@ from collections.abc import Iterable
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network
 
 from windrow.errors import ConfigError
+from windrow.fetch.politeness.host import host_fits, host_pattern
 from windrow.formats.url import normalise, parts
 from windrow.model import NOTHING, Allowed
-from windrow.politeness.host import host_fits, host_pattern
 from windrow.reasons import Reason
 
 _CLOSED_IPV4 = tuple(map(IPv4Network, (

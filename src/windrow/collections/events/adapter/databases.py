@@ -13,11 +13,11 @@ from windrow.collections.events.parser import EventParser, ParserRules
 from windrow.collections.events.settings import ADDRESS, PARSER
 from windrow.config import Workspace
 from windrow.errors import ConfigError
+from windrow.fetch.secret import reveal
 from windrow.ledger import Ledger
 from windrow.model import Site, Source
 from windrow.stores.couchdb import CouchDocuments
 from windrow.stores.documents import DocumentDatabase, DocumentStore, DocumentView, SqliteDocuments
-from windrow.transports.secret import reveal
 
 EVENT_VIEWS = (
     DocumentView("all", ("datetime",)),

@@ -18,13 +18,13 @@ from windrow.collections.pages.settings import Pages
 from windrow.config import Value, Workspace
 from windrow.engine.run import Harvest
 from windrow.errors import ConfigError, UsageError, WindrowError
+from windrow.fetch.politeness import robots_standing
+from windrow.fetch.politeness.user_agent import user_agent
 from windrow.formats.http import plain
 from windrow.formats.robots import CAP
 from windrow.formats.url import parts
 from windrow.ledger import Ledger
 from windrow.model import ArchivePlace, Source
-from windrow.politeness import robots_standing
-from windrow.politeness.user_agent import user_agent
 from windrow.reasons import Reason
 from windrow.stores.index.folder import refuse_strange
 from windrow.stores.sqlite import close_on_failure

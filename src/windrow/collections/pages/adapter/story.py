@@ -17,11 +17,11 @@ from windrow.collections.pages.database.page_versions import Counted, Near, Vers
 from windrow.collections.pages.discover import address
 from windrow.config import Workspace
 from windrow.digest import number, short
+from windrow.fetch.politeness.robots_standing import RobotsState
 from windrow.ledger import ELSEWHERE, Ledger
 from windrow.ledger.typed.addresses import AddressRow, HostState
 from windrow.ledger.typed.attempts import AttemptRow
 from windrow.model import Source
-from windrow.politeness.robots_standing import RobotsState
 from windrow.reasons import Reason
 
 BAD_REQUEST = 400
