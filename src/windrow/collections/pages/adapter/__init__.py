@@ -19,12 +19,12 @@ ADAPTER = LazyAdapter(
         "outcomes": "changes",
         "project": "harvest",
         "ready": "harvest",
+        "refuse_takedown": "verbs",
         "remove_taken_down": "verbs",
         "replay": "verbs",
         "search": "lookup",
         "takedown_targets": "verbs",
         "vet": "harvest",
-        "estimate": "verbs",
     },
     IMPORTS_WARC=True,
 )

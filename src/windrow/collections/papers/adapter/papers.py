@@ -126,8 +126,9 @@ class PaperAdapter(RecordAdapter):
             elif not isinstance(one, Ask):
                 yield Note(address, "extract", Level.WARN, str(one.reason), one.message)
 
-    def _targets_of(self, workspace: Workspace, ledger: Ledger, name: str) -> Iterator[TakedownTarget]:
-        return super()._targets_of(workspace, ledger, _key(name))
+    def takedown_targets(self, workspace: Workspace, ledger: Ledger, name: str) -> Iterator[TakedownTarget]:
+        """Yield what is meant by a paper's digest too, however that is spelled."""
+        return super().takedown_targets(workspace, ledger, _key(name))
 
     def clean_stores(self, workspace: Workspace, pulse: Callable[[], None]) -> tuple[str, ...]:
         """Leave nothing of what was removed in the rows, nor in the records' file."""
