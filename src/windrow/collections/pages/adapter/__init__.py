@@ -22,7 +22,7 @@ ADAPTER = LazyAdapter(
         "refuse_takedown": "verbs",
         "remove_taken_down": "verbs",
         "replay": "verbs",
-        "search": "lookup",
+        "search": "search",
         "takedown_targets": "verbs",
         "vet": "harvest",
     },
