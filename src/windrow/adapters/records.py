@@ -9,7 +9,6 @@ from __future__ import annotations
 import io
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from collections.abc import Set as AbstractSet
 from contextlib import closing, contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -57,6 +56,7 @@ from windrow.formats.url import normalise, parts
 from windrow.ledger import ELSEWHERE, Ledger
 from windrow.ledger.typed.addresses import AddressRow
 from windrow.model import Item, Level, Limits, Site, Source
+from windrow.reasons import Reason
 from windrow.stores.index.folder import index_folder
 from windrow.stores.records import RecordStore
 from windrow.stores.sqlite import remove_scratch
@@ -86,7 +86,7 @@ class RecordAdapter:
             workspace.of(self._collection.name),
             options=self._options(workspace),
             services=self._services(workspace),
-            extracted=self._extracted(workspace),
+            unasked=self._unasked(workspace),
             version_store=self._open_store(self._path(workspace)),  # last: what fails before leaves nothing open
         )
 
@@ -135,7 +135,7 @@ class RecordAdapter:
                 self._collection, sources, options=self._options(workspace),
                 version_store=RecordStore(new),
                 services=self._services(workspace),
-                extracted=self._extracted(workspace),
+                unasked=self._unasked(workspace),
                 reread=True,
             )  # fmt: skip
             # Asks were answered already: nobody is asked again but for answers that are not archived.
@@ -426,8 +426,8 @@ class RecordAdapter:
     def _services(self, workspace: Workspace) -> tuple[Source, ...]:
         return service_sources(self._collection, self._values(workspace), workspace.root, workspace.agent)
 
-    def _extracted(self, workspace: Workspace) -> Callable[[Sequence[str]], AbstractSet[str]] | None:
-        """Return what tells of which records, by their keys, others stored what services would be asked for."""
+    def _unasked(self, workspace: Workspace) -> Callable[[Sequence[str]], Mapping[str, Reason]] | None:
+        """Return what says for which records, by their keys, no service is to be asked, and why."""
         del workspace
         return None
 
