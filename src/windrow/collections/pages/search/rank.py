@@ -193,14 +193,14 @@ def folded(
     return ordered(chosen)
 
 
-def spread(found: Sequence[Ranked], counts: dict[str, int], most: int = PER_HOST) -> list[Ranked]:
-    """Put what goes beyond `most` of one host behind the others, keeping the order otherwise."""
+def spread(found: Sequence[Ranked], counts: dict[str, int]) -> list[Ranked]:
+    """Put what goes beyond `PER_HOST` of one host behind the others, keeping the order otherwise."""
     first: list[Ranked] = []
     later: list[Ranked] = []
     for one in found:
         host = one.candidate.page.host
         counts[host] = counts.get(host, 0) + 1
-        (first if counts[host] <= most else later).append(one)
+        (first if counts[host] <= PER_HOST else later).append(one)
     return first + later
 
 
