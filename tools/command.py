@@ -31,7 +31,7 @@ from windrow.app.story import Event, Story
 from windrow.app.summary import FindingCount, PhaseCount, ReasonCount, SessionSummary, SourceCount
 from windrow.cli.root import root
 from windrow.collections.pages.adapter.changes import Edition
-from windrow.collections.pages.adapter.lookup import PageHit
+from windrow.collections.pages.adapter.search import PageHit
 from windrow.collections.pages.adapter.story import OutcomeTally, PageState, SiteOrigin, SiteState, Tombstone
 from windrow.collections.pages.adapter.story import PageVisit as PageAsked
 from windrow.collections.pages.database.page_versions import Counted, Near

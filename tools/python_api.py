@@ -15,7 +15,7 @@ from windrow.adapters import adapter
 from windrow.adapters.record_story import RecordHit
 from windrow.app import begin, question, status, story, summary
 from windrow.app.check import Checkup
-from windrow.collections.pages.adapter.lookup import PageHit
+from windrow.collections.pages.adapter.search import PageHit
 from windrow.config import Workspace
 from windrow.engine import check, frontier, preview, replay, source_counts, takedown
 from windrow.engine.listed import rest

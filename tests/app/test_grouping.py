@@ -43,7 +43,8 @@ def search(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Search]:
 
 
 def told(search: Search, text: str) -> list[tuple[str, int, int, str | None]]:
-    return [(one.url, one.more, one.near, one.standing) for one in search(text, now=NOW).results]
+    hits = [result.details for result in search(text, now=NOW).results]
+    return [(hit.url, hit.more, hit.near, hit.standing) for hit in hits]
 
 
 def test_one_result_for_all_that_say_the_same(search: Search) -> None:
@@ -71,4 +72,4 @@ def test_a_filter_is_kept_to(search: Search) -> None:
 
 def test_the_past_is_folded_by_its_texts_alone(search: Search) -> None:
     found = search("zebras as-of:1970-01-01", now=NOW).results
-    assert all(one.standing is None for one in found)
+    assert all(result.details.standing is None for result in found)

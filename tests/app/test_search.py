@@ -5,6 +5,7 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Iterator
 from contextlib import closing
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -118,27 +119,30 @@ def test_found(search: Search, text: str, expected: list[str] | None) -> None:
 
 
 def test_in_link_text_brings_the_page(search: Search) -> None:
-    answer = search("quiet harbour", now=NOW)
+    answer = search("quiet harbour", now=NOW, explain=True)
     assert [one.url for one in answer.results] == ["https://hidden.example/x"]
-    assert {part.name for part in answer.results[0].parts} >= {"text", "called", "linked"}
-    assert answer.results[0].score == pytest.approx(sum(part.points for part in answer.results[0].parts), abs=1e-3)
+    hit = answer.results[0].details
+    assert {part.name for part in hit.parts} >= {"text", "called", "linked"}
+    assert hit.score == pytest.approx(sum(part.points for part in hit.parts), abs=1e-3)
 
 
 def test_a_letter_of_chinese_is_a_word(search: Search) -> None:
     answer = search("東京", now=NOW)
     assert [one.url for one in answer.results] == ["https://jp.example/"]
-    assert [piece.text for piece in answer.results[0].snippet if piece.hit] == ["東京"]
+    assert [text for text, hit in answer.results[0].snippet if hit] == ["東京"]
 
 
 def test_equal_texts_are_folded(search: Search) -> None:
     (only,) = search("zebras", now=NOW).results
-    assert only.more == 2
+    assert only.details.more == 2
     assert only.url != "https://mirror.example/again"
 
 
 def test_new_pages_come_first_where_that_is_wanted(search: Search) -> None:
     assert urls(search, "latest storm report", limit=1) == ["news.example/new"]
-    assert "fresh" not in {part.name for part in search("storm report", now=NOW).results[0].parts}
+    hit = search("storm report", now=NOW, explain=True).results[0].details
+    assert {"text"} <= {part.name for part in hit.parts}
+    assert "fresh" not in {part.name for part in hit.parts}
 
 
 def test_the_home_of_a_site_comes_first_for_its_name(search: Search) -> None:
@@ -147,17 +151,18 @@ def test_the_home_of_a_site_comes_first_for_its_name(search: Search) -> None:
 
 def test_hits_are_marked(search: Search) -> None:
     answer = search("cafe patience", now=NOW)
-    assert [piece.text for piece in answer.results[0].snippet if piece.hit] == ["café", "patience"]
-    assert [piece.text for piece in search("tea black", now=NOW).results[0].title if piece.hit] == ["Black", "tea"]
+    assert [text for text, hit in answer.results[0].snippet if hit] == ["café", "patience"]
+    assert [text for text, hit in search("tea black", now=NOW).results[0].title if hit] == ["Black", "tea"]
 
 
 def test_what_was_known_then_is_told_with_its_doubt(search: Search) -> None:
-    sure = search("mayor as-of:1970-01-01T00:30", now=NOW).results[0]
-    doubtful = search("mayor as-of:1970-01-01T01:00", now=NOW).results[0]
+    sure = search("mayor as-of:1970-01-01T00:30", now=NOW).results[0].details
+    doubtful = search("mayor as-of:1970-01-01T01:00", now=NOW).results[0].details
     assert (sure.uncertain, doubtful.uncertain) == (False, True)
-    assert [one.end for one in (sure, doubtful)] == [5_000, 5_000]
-    assert not search("mayor", now=NOW).results[0].uncertain
-    standing = [one for one in search("tea as-of:2020", now=NOW).results if one.end is None]
+    assert [one.end for one in (sure, doubtful)] == [datetime.fromtimestamp(5_000, UTC)] * 2
+    assert not search("mayor", now=NOW).results[0].details.uncertain
+    hits = [result.details for result in search("tea as-of:2020", now=NOW).results]
+    standing = [one for one in hits if one.end is None]
     assert standing
     assert not [one for one in standing if one.uncertain], "nobody found it changed or gone"
 
@@ -205,7 +210,7 @@ def test_a_feed_and_a_listing_stand_below_the_page_whose_words_they_repeat(tmp_p
     index_pages(engine, tmp_path / "index")
     with closing(Search(engine, tmp_path / "index")) as search:
         for text in ("crossing strait", "ferry crossing winter"):
-            found = search(text, now=NOW).results
+            found = search(text, now=NOW, explain=True).results
             assert found[0].url == "https://a.example/ferry", (text, found)
-            assert {"listing"} <= {part.name for part in found[-1].parts}
+            assert {"listing"} <= {part.name for part in found[-1].details.parts}
     engine.dispose()

@@ -1,12 +1,14 @@
 """Takedowns over collections: what others took of a capture goes with it, and nothing of its bytes stays in a file."""
 
 import zlib
+from contextlib import closing
 
 import pytest
 
 from tests.captures import test_foreign as foreign
 from tests.captures.quotes import ADAPTER, configured, run, run_quotes, setup_of
 from tests.toy_collection.site import Site, page
+from windrow.app import check
 from windrow.app.check import take_down
 from windrow.collections.pages.adapter import ADAPTER as PAGES
 from windrow.engine.check import Fault, check_archive, check_index, check_standing
@@ -81,6 +83,16 @@ def test_forgetting_a_capture_takes_with_it_the_records_that_another_collection_
     run(workspace)  # nothing of it is asked, nor taken, again
     assert quotes(workspace) == (["that is the question"] if what == "address" else [])
     assert holding(tmp_path) == set()
+
+
+def test_an_address_that_several_collections_know_is_counted_once(tmp_path, site, monkeypatch):
+    workspace = configured(tmp_path, site)
+    run(workspace)
+    monkeypatch.setattr(check, "capable", lambda _capability, _among: {"pages": PAGES, "quotes": ADAPTER})
+    with closing(Ledger(workspace.ledger)) as ledger:
+        url = f"{site.url}article1.html"
+        (counted,) = check.estimate(workspace, ledger, [url])
+        assert (counted.target, counted.addresses) == (url, 1)
 
 
 def test_forgetting_a_record_takes_with_it_the_page_that_it_was_made_of(tmp_path, site):

@@ -382,15 +382,12 @@ class ChecksTree(Protocol):
 class Forgets(Protocol):
     """Can take down what it holds, so that nothing stays but a tombstone."""
 
-    def estimate(self, workspace: Workspace, ledger: Ledger, names: Sequence[str]) -> list[TakedownEstimate]:
-        """Count what would be taken down; UsageError names what is not known."""
+    def refuse_takedown(self, workspace: Workspace) -> None:
+        """Raise ConfigError where a store lies in a place that is not windrow's: nothing is taken down then."""
         ...
 
-    def takedown_targets(self, workspace: Workspace, ledger: Ledger, names: Sequence[str]) -> list[TakedownTarget]:
-        """Return what names mean; UsageError names what is not known.
-
-        Without names too, a store in a place that is not windrow's is refused with ConfigError.
-        """
+    def takedown_targets(self, workspace: Workspace, ledger: Ledger, name: str) -> Iterable[TakedownTarget]:
+        """Return what a name means; nothing where it is not known."""
         ...
 
     def remove_taken_down(self, workspace: Workspace, target: TakedownTarget, visits: Sequence[int]) -> int:

@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 from typing import Any, NamedTuple, TextIO
 
 from windrow.adapters.adapter import Note, SearchAnswer, SearchResult, SnippetMark, snippet_marks
+from windrow.adapters.takedown import takedown_line, unfinished_line
 from windrow.contract import FollowResult
 from windrow.engine.captures.rules import CaptureStory
 from windrow.formats.text import json_text, show
@@ -89,12 +90,11 @@ def made_lines(keys: Sequence[str], most: int) -> Iterator[str]:
 
 def takedown_lines(one: TombstoneRow) -> Iterator[str]:
     """Tell of a takedown of an address, or of all of its origin."""
-    why = f": {one.reason}" if one.reason else ""
-    yield f"  {show(one.at)}  {one.target} taken down by {one.holder}{why}"
+    yield f"  {show(one.at)}  {takedown_line(one.target, one.holder, one.reason)}"
     if one.lifted is not None:
         yield f"  {show(one.lifted)}  lifted: it may be asked for again"
     elif one.done is None:
-        yield f"  taking {one.target} down was cut short: windrow forget finishes it"
+        yield f"  {unfinished_line(one.target)}"
 
 
 class RecordHit(NamedTuple):

@@ -7,10 +7,8 @@ declares it (`windrow.settings.setting.store_of`), else `NAME.db` in the workspa
 from __future__ import annotations
 
 import io
-import tempfile
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from collections.abc import Set as AbstractSet
 from contextlib import closing, contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -28,14 +26,13 @@ from windrow.adapters.adapter import (
     Part,
     Record,
     Replayed,
-    RereadCount,
     SearchAnswer,
     SourceChange,
-    TakedownEstimate,
     Window,
     refuse_without_contact,
 )
-from windrow.archive import open_response
+from windrow.adapters.replay import VersionFile, replay_versions
+from windrow.adapters.takedown import named_origins
 from windrow.clock import now
 from windrow.config import Workspace
 from windrow.config.workspace import replay_folder
@@ -44,12 +41,12 @@ from windrow.digest import digest, number
 from windrow.engine.captures.rules import stories
 from windrow.engine.check import Fault
 from windrow.engine.progress import Progress
-from windrow.engine.replay import rebuild, settle_unread
+from windrow.engine.replay import settle_unread
 from windrow.engine.requests.answers import allowed_origins, body_of
 from windrow.engine.requests.services import is_archived, service_sources
 from windrow.engine.requests.waiting import ServiceWait, service_wait, waits_told
 from windrow.engine.run import Harvest
-from windrow.engine.sample import sample, sample_answer
+from windrow.engine.sample import sample_address
 from windrow.engine.session import Session, SessionSettings
 from windrow.engine.takedown import TakedownTarget, kept_by_reader
 from windrow.errors import DiskFull, StoreError, UsageError, WindrowError
@@ -59,6 +56,7 @@ from windrow.formats.url import normalise, parts
 from windrow.ledger import ELSEWHERE, Ledger
 from windrow.ledger.typed.addresses import AddressRow
 from windrow.model import Item, Level, Limits, Site, Source
+from windrow.reasons import Reason
 from windrow.stores.index.folder import index_folder
 from windrow.stores.records import RecordStore
 from windrow.stores.sqlite import remove_scratch
@@ -88,7 +86,7 @@ class RecordAdapter:
             workspace.of(self._collection.name),
             options=self._options(workspace),
             services=self._services(workspace),
-            extracted=self._extracted(workspace),
+            unasked=self._unasked(workspace),
             version_store=self._open_store(self._path(workspace)),  # last: what fails before leaves nothing open
         )
 
@@ -116,9 +114,6 @@ class RecordAdapter:
         """Look through the store, and compare how far it got with the ledger."""
         path = self._path(workspace)
         again = f"remove {path}; the next windrow run makes it anew"
-        for one in ledger.takedowns.open():
-            if one.collection == self._collection.name:
-                yield Fault(one.target, "is being taken down, and that was cut short", "windrow forget finishes it")
         with self._store(workspace) as store:
             if store is None:
                 return
@@ -133,33 +128,31 @@ class RecordAdapter:
     def replay(self, workspace: Workspace, setup: SessionSettings, progress: Progress) -> Replayed | None:
         """Rebuild the store from the captures beside the old one, compare, and swap; None where there is none yet."""
         old = self._path(workspace)
-        if not old.is_file():
-            return None
-        new = replay_folder(old) / old.name
-        with Session(setup, f"replay {self._collection.name}", progress) as session:
 
-            def build() -> None:
-                sources = self._sources_read_again(workspace, session.ledger)
-                made = Harvest(
-                    self._collection, sources, options=self._options(workspace),
-                    version_store=RecordStore(new),
-                    services=self._services(workspace),
-                    extracted=self._extracted(workspace),
-                    reread=True,
-                )  # fmt: skip
-                # Asks were answered already: nobody is asked again but for answers that are not archived.
-                services = tuple(replace(one, active=not is_archived(one)) for one in made.services)
-                session.harvest(replace(made, services=services), fetch=False)
-                if not session.stops:
-                    with closing(self._open_store(old)) as before, closing(RecordStore(new)) as after:
-                        after.carry_over(before, {one.name for one in sources})
-                        lost = record_changes.visits_saying_less(before, after, made.unread)
-                    settle_unread(session.ledger, self._collection, made.unread, lost, old)
+        def build(session: Session, new: Path) -> None:
+            sources = self._sources_read_again(workspace, session.ledger)
+            made = Harvest(
+                self._collection, sources, options=self._options(workspace),
+                version_store=RecordStore(new),
+                services=self._services(workspace),
+                unasked=self._unasked(workspace),
+                reread=True,
+            )  # fmt: skip
+            # Asks were answered already: nobody is asked again but for answers that are not archived.
+            services = tuple(replace(one, active=not is_archived(one)) for one in made.services)
+            session.harvest(replace(made, services=services), fetch=False)
+            if not session.stops:
+                with closing(self._open_store(old)) as before, closing(RecordStore(new)) as after:
+                    after.carry_over(before, {one.name for one in sources})
+                    lost = record_changes.visits_saying_less(before, after, made.unread)
+                settle_unread(session.ledger, self._collection, made.unread, lost, old)
 
-            told = rebuild(session, old, new, build, lambda: record_changes.count_versions(old, new))
+        def finish(session: Session) -> None:
             with closing(self._open_store(old)) as store:
                 store.update_index(lambda: not session.stops)
-        return Replayed(session.ordinal, versions=RereadCount(session.ordinal, *told))
+
+        file = VersionFile(self._collection.name, old, build, record_changes.count_versions, finish)
+        return replay_versions(file, setup, progress)
 
     def _sources_read_again(self, workspace: Workspace, ledger: Ledger) -> tuple[Source, ...]:
         """Return the sources whose captures a replay reads; a collection may remember those that were taken out."""
@@ -174,16 +167,10 @@ class RecordAdapter:
         source = self._source_at(workspace, url)
         refuse_without_contact(workspace, parts(url).host)
         limits = replace(workspace.limits if workspace else Limits(), transfer=1 << 28)
-        with tempfile.TemporaryDirectory(prefix="windrow-try-") as folder:
-            if source.credentials:
-                kept, seconds = sample_answer(Path(folder), source, url, limits)
-            else:
-                kept, seconds = sample(Path(folder), source.site, url, url, limits)
-            answer = open_response(Path(folder), kept.place)
-            with answer.view as view:
-                content = body_of(view, answer.fields, limits).read()
-        yield Got(url, url, len(content), digest(content), round(seconds, 3))
-        asked = Answer(Request(url), answer.status or 0, answer.fields, io.BytesIO(content), now())
+        answer = sample_address(source, url, limits)
+        content = body_of(io.BytesIO(answer.body), answer.fields, limits).read()
+        yield Got(url, url, len(content), digest(content), round(answer.seconds, 3))
+        asked = Answer(Request(url), answer.status, answer.fields, io.BytesIO(content), now())
         follow = self._collection.follow
         result = follow(source, {}, asked) if follow else FollowResult()
         item = Item(0, self._collection.name, "visit", url)
@@ -380,22 +367,12 @@ class RecordAdapter:
         with self._store(workspace) as store:
             return record_story.write_versions(store.versions(), out) if store else 0
 
-    def estimate(self, workspace: Workspace, ledger: Ledger, names: Sequence[str]) -> list[TakedownEstimate]:
-        """Count what would be taken down."""
-        targets = self.takedown_targets(workspace, ledger, names)
-        return [TakedownEstimate(one.name, *ledger.takedowns.count(one.address, one.host)) for one in targets]
+    def refuse_takedown(self, workspace: Workspace) -> None:
+        """Refuse none: the store is a file of its own."""
+        del workspace
 
-    def takedown_targets(self, workspace: Workspace, ledger: Ledger, names: Sequence[str]) -> list[TakedownTarget]:
-        """Return what is meant by addresses, hosts, sources, and records: the addresses that told of them."""
-        found: list[TakedownTarget] = []
-        for name in names:
-            mine = list(self._targets_of(workspace, ledger, name))
-            if not mine:
-                raise UsageError(f"nothing is known of {name!r} that could be taken down", hint=f"windrow why {name}")
-            found += mine
-        return list(dict.fromkeys(found))
-
-    def _targets_of(self, workspace: Workspace, ledger: Ledger, name: str) -> Iterator[TakedownTarget]:
+    def takedown_targets(self, workspace: Workspace, ledger: Ledger, name: str) -> Iterator[TakedownTarget]:
+        """Yield what is meant by an address, a host, a source, or a record: the addresses that told of it."""
         with self._store(workspace) as store:
             visits = store.visits_of(name) if store else []
             if store and not visits and self._address(ledger, name) is None:
@@ -407,13 +384,9 @@ class RecordAdapter:
         if row := self._address(ledger, name):
             yield TakedownTarget(row.url, row.digest, 0, self._collection.name)
             return
-        source = workspace.source(name)
-        ours = name if source and source.collection == self._collection.name else ""
-        host = "" if ours else name.lower()
-        for state in ledger.addresses.host_states(ours, host, 0) if ours or (host and "/" not in host) else ():
-            if state.collection == self._collection.name:
-                what = f"what {ours} asked of {state.origin}" if ours else state.origin
-                yield TakedownTarget(what, 0, state.seq, self._collection.name)
+        for origin, source in named_origins(workspace, ledger, self._collection.name, name, name):
+            what = f"what {source} asked of {origin.origin}" if source else origin.origin
+            yield TakedownTarget(what, 0, origin.seq, self._collection.name)
 
     def remove_taken_down(self, workspace: Workspace, target: TakedownTarget, visits: Sequence[int]) -> int:
         """Remove what visits told; return how many observations that were."""
@@ -453,8 +426,8 @@ class RecordAdapter:
     def _services(self, workspace: Workspace) -> tuple[Source, ...]:
         return service_sources(self._collection, self._values(workspace), workspace.root, workspace.agent)
 
-    def _extracted(self, workspace: Workspace) -> Callable[[Sequence[str]], AbstractSet[str]] | None:
-        """Return what tells of which records, by their keys, others stored what services would be asked for."""
+    def _unasked(self, workspace: Workspace) -> Callable[[Sequence[str]], Mapping[str, Reason]] | None:
+        """Return what says for which records, by their keys, no service is to be asked, and why."""
         del workspace
         return None
 

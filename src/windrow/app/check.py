@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import TypeVar
 
 from windrow.adapters.adapter import ChecksTree, Forgets, TakedownEstimate, harvested_collections
 from windrow.app.status import holder
@@ -45,7 +44,9 @@ def check(workspace: Workspace, ledger: Ledger) -> Checkup:
     done.faults += check_standing(ledger)
     used = harvested_collections(workspace, ledger)
     mine = [registry.adapter(name) for name in registry.installed() if name in used]
-    behind = [fault for one in mine for fault in one.check(workspace, ledger)]
+    cut_short = "is being taken down, and that was cut short"
+    behind = [Fault(one.target, cut_short, "windrow forget finishes it") for one in ledger.takedowns.open()]
+    behind += [fault for one in mine for fault in one.check(workspace, ledger)]
     if behind and (who := holder(ledger)):
         raise Locked(
             f"{who} runs here now, and its books are being written", hint="windrow status, then: windrow check"
@@ -71,12 +72,10 @@ def check_tree(what: Sequence[str]) -> Iterator[Fault | int]:
     yield from able[name or next(iter(able))].check_tree(path)
 
 
-T = TypeVar("T")
-
-
 def estimate(workspace: Workspace, ledger: Ledger, names: Sequence[str]) -> list[TakedownEstimate]:
     """Count what would be taken down."""
-    return _each(_able(workspace, ledger), names, lambda one, some: one.estimate(workspace, ledger, some))
+    targets = _targets(workspace, ledger, names, _able(workspace, ledger))
+    return [TakedownEstimate(one.name, *ledger.takedowns.count(one.address, one.host)) for one in targets]
 
 
 def take_down(
@@ -98,8 +97,6 @@ def take_down(
             name: CollectionStores(partial(one.remove_taken_down, workspace), partial(one.clean_stores, workspace))
             for name, one in made.items()
         }
-        for one in made.values():
-            one.takedown_targets(workspace, session.ledger, ())  # a store in a place that is not ours is refused first
         return take_down_targets(session, _targets(workspace, session.ledger, names, made), reason, stores)
 
 
@@ -120,25 +117,16 @@ def _able(workspace: Workspace, ledger: Ledger) -> Mapping[str, Forgets]:
 def _targets(
     workspace: Workspace, ledger: Ledger, names: Sequence[str], adapters: Mapping[str, Forgets]
 ) -> list[TakedownTarget]:
-    """Return what names mean to the collections; an address that several know is one target."""
-    found = _each(adapters, names, lambda one, some: one.takedown_targets(workspace, ledger, some))
-    return [*{one[1:3]: one for one in reversed(found)}.values()][::-1]
+    """Return what names mean to the collections; an address that several know is one target.
 
-
-def _each(
-    adapters: Mapping[str, Forgets], names: Sequence[str], act: Callable[[Forgets, Sequence[str]], list[T]]
-) -> list[T]:
-    """Have every collection act on the names that it knows; UsageError for a name that none knows."""
-    done: list[T] = []
+    Raises UsageError for a name that none knows, and first ConfigError for a store in a place that is not ours.
+    """
+    for adapter in adapters.values():
+        adapter.refuse_takedown(workspace)
+    targets: list[TakedownTarget] = []
     for name in names:
-        known = []
-        last = UsageError(f"nothing is known of {name!r} that could be taken down", hint=f"windrow why {name}")
-        for one in adapters.values():
-            try:
-                known.append(act(one, [name]))
-            except UsageError as error:
-                last = error
+        known = [one for adapter in adapters.values() for one in adapter.takedown_targets(workspace, ledger, name)]
         if not known:
-            raise last
-        done += [one for part in known for one in part]
-    return done
+            raise UsageError(f"nothing is known of {name!r} that could be taken down", hint=f"windrow why {name}")
+        targets += known
+    return [*{one[1:3]: one for one in reversed(targets)}.values()][::-1]

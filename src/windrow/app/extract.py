@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tempfile
 from dataclasses import replace
 from pathlib import Path
 
@@ -12,7 +11,7 @@ from windrow.content import Extract, extract
 from windrow.errors import UsageError
 from windrow.formats.http import plain
 from windrow.formats.url import normalise, parts
-from windrow.model import Limits, Site
+from windrow.model import Limits, Site, Source
 
 LARGEST = 64 << 20
 """Bytes of a page that are read; more is refused."""
@@ -45,8 +44,7 @@ def _extract_address(workspace: Workspace | None, address: str) -> Extract:
 
     An address at the site of a source is reached with that source's own access. Any other must have a public number.
     """
-    from windrow.archive import open_response  # noqa: PLC0415 a file is read without
-    from windrow.engine.sample import sample  # noqa: PLC0415
+    from windrow.engine.sample import sample_address  # noqa: PLC0415 a file is read without
 
     url = normalise(address).url
     if not url:
@@ -58,9 +56,6 @@ def _extract_address(workspace: Workspace | None, address: str) -> Extract:
     site = next((one for one in sites if (one.scheme, one.host, one.port) == (where.scheme, host, where.port)), None)
     agent = workspace.agent if workspace else "windrow"
     site = replace(site or Site(where.scheme), host=host, port=where.port, base="/", agent=agent)
-    with tempfile.TemporaryDirectory(prefix="windrow-extract-") as folder:
-        kept, _seconds = sample(Path(folder), site, url, url, replace(Limits(), transfer=LARGEST))
-        answer = open_response(Path(folder), kept.place)
-        with answer.view as view:
-            body = plain(view.read(), answer.fields, most=LARGEST, ratio=Limits().ratio)
+    answer = sample_address(Source("try", "", site), url, replace(Limits(), transfer=LARGEST))
+    body = plain(answer.body, answer.fields, most=LARGEST, ratio=Limits().ratio)
     return extract(body, url=url, content_type=answer.fields.get("content-type", ""))

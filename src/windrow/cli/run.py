@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
-from datetime import datetime
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -24,29 +22,15 @@ HOW = "How"
 PACE = "Pace"
 
 
-@dataclass
-class RunOptions:
-    """What the person asked for, gathered."""
+_OPTIONS = {"as": "source", "from": "first", "to": "last", "limit": "limit", "since": "since"}
 
-    names: tuple[str, ...]
-    first: str
-    last: str
-    limit: int | None
-    since: datetime | None
-    again: bool
-    source: str = ""
-    flags: Mapping[str, Any] = field(default_factory=dict)
 
-    @property
-    def command(self) -> str:
-        """Spell the wish for the ledger."""
-        words = ["run", *self.names]
-        for name, value in (
-            ("as", self.source), ("from", self.first), ("to", self.last), ("limit", self.limit), ("since", self.since)
-        ):  # fmt: skip
-            words += [f"--{name} {value}"] if value else []
-        told = " ".join([*words, *(["--again"] if self.again else [])])
-        return told.encode("utf-8", "backslashreplace").decode()  # names of files may be of any bytes
+def _spell(arguments: Mapping[str, Any]) -> str:
+    """Spell what a run was asked for, as the ledger keeps it."""
+    words = ["run", *arguments["names"]]
+    words += [f"--{option} {arguments[name]}" for option, name in _OPTIONS.items() if arguments[name]]
+    words += ["--again"] if arguments["again"] else []
+    return " ".join(words).encode("utf-8", "backslashreplace").decode()  # names of files may be of any bytes
 
 
 class RunCommand(DeclaredOptions):
@@ -95,7 +79,7 @@ class RunCommand(DeclaredOptions):
 @option("--dry-run", is_flag=True, section=HOW, help="Only tell what would be asked, from whom; connects to nobody.")
 @option("--every", type=Duration(), metavar="TIME", section=HOW, help="Run again after this time (6h), until stopped.")
 @option("--quiet", is_flag=True, section=HOW, help="No progress and no summary; errors are still told.")
-def run_command(voice: Voice, *, dry_run: bool, quiet: bool, every: str | None, **asked: Any) -> int:
+def run_command(voice: Voice, *, dry_run: bool, quiet: bool, every: str | None, **arguments: Any) -> int:
     """Harvest: all sources, or the collections and sources named.
 
     NAME may also be WARC files of other makers, folders of them, or lists that name one on each line. They
@@ -106,34 +90,31 @@ def run_command(voice: Voice, *, dry_run: bool, quiet: bool, every: str | None, 
     the second stops at once; the next run goes on from there. The summary goes to standard error.
     """
     voice.quiet = quiet
-    flags = {name.replace("__", "."): asked.pop(name) for name in list(asked) if "__" in name}
-    wish = RunOptions(flags={**flags, "run.every": every}, **asked)
+    flags = {name.replace("__", "."): arguments.pop(name) for name in list(arguments) if "__" in name}
+    flags["run.every"] = every
     if dry_run:
-        return _preview(voice, wish)
+        return _preview(voice, voice.open(flags).preview(**arguments))
     from windrow.app.schedule import turns  # noqa: PLC0415
 
-    seconds = voice.open(wish.flags).config.run.every
+    seconds = voice.open(flags).config.run.every
     code = 0
-    for code in turns(seconds, lambda: _once(voice, wish), voice.talk):
+    for code in turns(seconds, lambda: _once(voice, flags, arguments), voice.talk):
         if seconds and code != 130:
             voice.talk(f"the next run is due in {span(seconds)} from the begin of this one; Ctrl-C ends")
     return code
 
 
-def _once(voice: Voice, wish: RunOptions) -> int:
+def _once(voice: Voice, flags: Mapping[str, Any], arguments: Mapping[str, Any]) -> int:
     """Run one session and tell its summary."""
     from windrow.cli.live import ProgressLines  # noqa: PLC0415
     from windrow.contract.registry import names  # noqa: PLC0415
     from windrow.engine.progress import Progress  # noqa: PLC0415
 
     progress = ProgressLines(voice.message) if voice.json else Progress(quiet=voice.quiet)
-    opened = voice.open(wish.flags)
-    if not opened.config.sources and all(name in names() for name in wish.names):
+    opened = voice.open(flags)
+    if not opened.config.sources and all(name in names() for name in arguments["names"]):
         voice.talk("there are no sources, so nobody is asked; try: windrow new source NAME URL --collection KIND")
-    summary = opened.run(
-        wish.names, progress=progress, first=wish.first, last=wish.last, limit=wish.limit, since=wish.since,
-        again=wish.again, command=wish.command, source=wish.source,
-    )  # fmt: skip
+    summary = opened.run(progress=progress, command=_spell(arguments), **arguments)
     tell(voice, summary)
     return summary.exit_code or 0
 
@@ -148,11 +129,7 @@ def tell(voice: Voice, summary: SessionSummary) -> None:
         voice.talk(summary_lines(summary))
 
 
-def _preview(voice: Voice, wish: RunOptions) -> int:
-    plans = voice.open(wish.flags).preview(
-        wish.names, first=wish.first, last=wish.last, limit=wish.limit, since=wish.since, again=wish.again,
-        source=wish.source,
-    )  # fmt: skip
+def _preview(voice: Voice, plans: Sequence[Preview]) -> int:
     asked = any(source.asked for plan in plans for source in plan.sources)
     for number, plan in enumerate(plans):
         if voice.json:

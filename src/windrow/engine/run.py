@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from collections.abc import Set as AbstractSet
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -204,7 +203,7 @@ class Harvest:
     reread: bool = False  # what is kept is read anew: when addresses are due, and what is unread, stays as it is
     unread: dict[int, Reason] = field(default_factory=dict)  # the visits that were then not read, and why
     services: tuple[Source, ...] = ()  # what steps may ask, each as a source that has its option `service`
-    extracted: Callable[[Sequence[str]], AbstractSet[str]] | None = None  # of which records others stored the answers
+    unasked: Callable[[Sequence[str]], Mapping[str, Reason]] | None = None  # for which records no service is asked: why
     warc_files: tuple[WarcFile, ...] = ()  # WARC files of other makers, to be taken in
 
 

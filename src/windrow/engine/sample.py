@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+import tempfile
+from collections.abc import Mapping
 from contextlib import nullcontext
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from typing import NamedTuple
 
-from windrow.archive import ArchiveWriter
+from windrow.archive import ArchiveWriter, open_response
 from windrow.engine.crawl.asking import Asker, CrawlResult, secrets_of
 from windrow.engine.fetchers.message import TransferBatch
 from windrow.engine.listed.transfer import fetch
@@ -66,3 +69,25 @@ def sample_answer(folder: Path, source: Source, url: str, limits: Limits) -> tup
         told = came.visit.message or f"{url}: status {came.visit.status}"
         raise TerminalFailure(told, came.visit.reason or Reason.PROTOCOL_ERROR)
     return came.visit.kept, came.visit.seconds
+
+
+class SampledAnswer(NamedTuple):
+    """What came of asking for an address once: a body, in its codings still, and the seconds that it took."""
+
+    body: bytes
+    status: int
+    fields: Mapping[str, str]
+    seconds: float
+
+
+def sample_address(source: Source, url: str, limits: Limits) -> SampledAnswer:
+    """Ask for an address with the access of a source, its secrets too where it has some; nothing of it is kept."""
+    with tempfile.TemporaryDirectory(prefix="windrow-try-") as name:
+        folder = Path(name)
+        if source.credentials:
+            kept, seconds = sample_answer(folder, source, url, limits)
+        else:
+            kept, seconds = sample(folder, source.site, url, url, limits)
+        answer = open_response(folder, kept.place)
+        with answer.view as view:
+            return SampledAnswer(view.read(), answer.status or 0, answer.fields, seconds)

@@ -7,7 +7,7 @@ import re
 import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol, runtime_checkable
+from typing import Any, NamedTuple, Protocol
 
 from windrow.digest import digest
 from windrow.errors import ConfigError
@@ -96,15 +96,6 @@ class DocumentStore(Protocol):
 
     def close(self) -> None:
         """Close the connections."""
-        ...
-
-
-@runtime_checkable
-class SearchedDocuments(Protocol):
-    """A store that finds documents by their words; CouchDB alone does not."""
-
-    def search(self, database: str, text: str, view: str = "", span: Span = EVERYTHING) -> Iterator[Stored]:
-        """Yield documents that have all the words of a text and are in a span of a view; any text will do."""
         ...
 
 

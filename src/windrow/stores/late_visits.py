@@ -42,12 +42,11 @@ class LateVisitStore(RecordStore):
     An earlier run could not read them, or read them otherwise.
     """
 
-    def __init__(self, path: Path, *, read_only: bool = False) -> None:
+    def __init__(self, path: Path) -> None:
         """Open the file, making its tables."""
-        super().__init__(path, read_only=read_only)
-        if not read_only:
-            with close_on_failure(self._connection.close), self._guarded():
-                self._connection.executescript(f"BEGIN; {_SCHEMA} COMMIT;")
+        super().__init__(path)
+        with close_on_failure(self._connection.close), self._guarded():
+            self._connection.executescript(f"BEGIN; {_SCHEMA} COMMIT;")
 
     def late_visits(self, limit: int = -1) -> list[int]:
         """Return the first visits that are not written out yet, or all, in their order."""

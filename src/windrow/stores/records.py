@@ -240,10 +240,8 @@ class RecordStore(SqliteStore):
             versions = self._connection.execute("SELECT count(*) FROM history WHERE change <> 'same'").fetchone()[0]
         return int(now), int(versions)
 
-    def history(self, key: str = "", visit: int = 0) -> list[RecordVersion]:
-        """Return what was said of a record, oldest first; or what one visit said."""
-        if not key:
-            return list(self._versions("WHERE visit = ? ORDER BY key, at, visit", visit))
+    def history(self, key: str) -> list[RecordVersion]:
+        """Return what was said of a record, oldest first."""
         # The number is looked up first: with a subquery in its place SQLite numbers all observations for each record.
         row = self._connection.execute("SELECT id FROM record WHERE key = ?", (key,)).fetchone()
         return list(self._versions("WHERE record = ? ORDER BY at, visit", row[0])) if row else []

@@ -40,7 +40,7 @@ def harvest(site, workspace, *told):
 def read_as_empty(workspace, visit):
     """Let a visit of an earlier run say nothing any more, and bring the documents up to date."""
     with ADAPTER._store(workspace) as records:
-        before = next(one for one in records.history(visit=visit))
+        before = next(one for one in records.versions() if one.visit == visit)
         records.settle([Observed(visit, before.at, before.url, before.source, ())], records.checkpoint())
     ADAPTER._derive(workspace, lambda: True)
     with ADAPTER._store(workspace) as records:

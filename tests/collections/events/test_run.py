@@ -11,7 +11,7 @@ import pytest
 from tests.clock import pass_time
 from tests.collections.events.place import ADAPTER, calendar, configured, event, events, logs, run, serving, setup_of
 from tests.engine.unsteady import unread
-from windrow.app.check import take_down
+from windrow.app.check import estimate, take_down
 from windrow.app.status import current_state
 from windrow.collections.events.adapter.databases import opened
 from windrow.collections.events.adapter.run_logs import RunLogs
@@ -289,7 +289,7 @@ def test_forget_of_a_source_takes_down_what_it_asked_and_leaves_the_other_source
     workspace = load(tmp_path, environ={}, collections={"events": COLLECTION})
     run(workspace)
     with closing(Ledger(workspace.ledger)) as ledger:
-        (told,) = ADAPTER.estimate(workspace, ledger, ["council"])
+        (told,) = estimate(workspace, ledger, ["council"])
     assert told.target == f"what council asked of {site.url}"
     take_down(workspace, setup_of(workspace), ["council"], "asked", {"events": ADAPTER})
     assert [one["title"] for one in events(workspace)] == ["B"]

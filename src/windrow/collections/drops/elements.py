@@ -93,8 +93,8 @@ class Element(NamedTuple):
     entity: str = ""
 
 
-def _field(place: str, name: str, kind: ColumnKind = ColumnKind.TEXT, *, indexed: bool = False) -> ElementField:
-    return ElementField(place, Column(name, kind, indexed))
+def _field(place: str, name: str, kind: ColumnKind = ColumnKind.TEXT) -> ElementField:
+    return ElementField(place, Column(name, kind))
 
 
 def _name(place: str, name: str, *, indexed: bool = True) -> ElementField:

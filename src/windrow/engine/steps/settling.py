@@ -300,16 +300,16 @@ class Settling:
             yield SettledVisit(one, result)
 
     def _stored_answers(self, page: list[SettledVisit]) -> StoredAnswers:
-        """Return the answers of visits that ask for what others stored: each says so."""
-        extracted = self._run.harvest.extracted
-        asking = {one.recorded.seq: one.result for one in page if extracted and _asks(one.result)}
+        """Return the answers of visits about whose records no service is asked: each says why."""
+        unasked = self._run.harvest.unasked
+        asking = {one.recorded.seq: one.result for one in page if unasked and _asks(one.result)}
         keys = {seq: {one.key for one in results_of(result) if isinstance(one, Observation)}
                 for seq, result in asking.items()}  # fmt: skip
-        there = extracted(sorted(set().union(*keys.values()))) if extracted and asking else set()
-        said = KeptAnswer(Request(""), "", 0, self._run.clock(), None, reason=Reason.ALREADY_EXTRACTED)
+        reasons = unasked(sorted(set().union(*keys.values()))) if unasked and asking else {}
+        no_answer = KeptAnswer(Request(""), "", 0, self._run.clock(), None)
         return {
-            seq: {ask.name: said for ask in _asks(result)}
-            for seq, result in asking.items() if keys[seq] and keys[seq] <= there
+            seq: {ask.name: no_answer._replace(reason=reasons[min(keys[seq])]) for ask in _asks(result)}
+            for seq, result in asking.items() if keys[seq] and keys[seq] <= reasons.keys()
         }  # fmt: skip
 
     def _take_again(self, page: list[SettledVisit], answers: StoredAnswers) -> list[SettledVisit]:

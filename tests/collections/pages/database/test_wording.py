@@ -87,7 +87,7 @@ def test_a_search_shows_titles_as_they_were(tmp_path: Path) -> None:
     with closing(Search(store.engine, tmp_path / "index")) as search:
 
         def title(text: str) -> str:
-            return "".join(piece.text for piece in search(text, now=NOW + 9 * DAY).results[0].title)
+            return "".join(piece for piece, _ in search(text, now=NOW + 9 * DAY).results[0].title)
 
         days = {0: "First", 1: "First", 2: "Second", 3: "First", 4: "Last", 5: "Other text"}
         begin = NOW - NOW % DAY  # `as-of` means the end of a day
@@ -153,7 +153,7 @@ def test_as_of_after_an_absence_is_uncertain_and_within_a_gap_finds_nothing(tmp_
         def sure(day: int) -> list[str]:
             date = datetime.fromtimestamp(begin + day * DAY, UTC).date()
             found = search(f"harbour as-of:{date}", now=NOW + 9 * DAY).results
-            return ["uncertain" if one.uncertain else "sure" for one in found]
+            return ["uncertain" if one.details.uncertain else "sure" for one in found]
 
         assert [sure(day) for day in range(10)] == [
             ["sure"], *[["uncertain"]] * 4, [], [], [], ["sure"], ["sure"],

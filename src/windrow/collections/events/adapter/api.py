@@ -18,7 +18,7 @@ from windrow.collections.events.adapter.databases import EventDatabases, databas
 from windrow.collections.events.exports import FORMS, EventForm
 from windrow.config import Workspace, find, load
 from windrow.errors import WindrowError
-from windrow.stores.documents import SearchedDocuments, Span
+from windrow.stores.documents import Span, SqliteDocuments
 
 MOST = 10_000
 """Events of one answer at most; a further page is `offset` away."""
@@ -84,7 +84,7 @@ class EventApi:
             store, name = self._held.store, self._held.events
             if not words:
                 events = store.view(name, view, span)
-            elif isinstance(store, SearchedDocuments):
+            elif isinstance(store, SqliteDocuments):
                 events = store.search(name, words, view, span)
             else:
                 return _said(501, "a CouchDB is not searched by words")

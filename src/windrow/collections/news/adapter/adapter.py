@@ -106,12 +106,12 @@ class NewsAdapter(RecordAdapter):
         urls = self._articles_at(workspace, what) if found is None else ()
         return super().explain(workspace, ledger, urls[0]) if urls else found
 
-    def _targets_of(self, workspace: Workspace, ledger: Ledger, name: str) -> Iterator[TakedownTarget]:
+    def takedown_targets(self, workspace: Workspace, ledger: Ledger, name: str) -> Iterator[TakedownTarget]:
         """Take down an article at all its addresses, and what came of lists that told of it: those have others too."""
         urls = self._articles_at(workspace, name)
         own = {number(normalise(one).url): one for one in (*(urls or (name,)), *self._addresses_of(workspace, urls))}
         for url in urls or (name,):
-            for one in super()._targets_of(workspace, ledger, url):
+            for one in super().takedown_targets(workspace, ledger, url):
                 yield one._replace(shared=True) if one.address not in own else one
         for address, url in own.items():
             if urls or ledger.takedowns.of(address, -1):  # one that was taken down has no record any more

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from datetime import datetime
 
 from windrow.adapters.adapter import Explanation, Message
+from windrow.adapters.takedown import takedown_line, unfinished_line
 from windrow.collections.pages.adapter.changes import Edition
 from windrow.collections.pages.adapter.story import (
     PageState,
@@ -120,19 +121,13 @@ def _events(page: PageState) -> Iterator[tuple[datetime, int, str]]:
         if one.end is not None and (number == len(page.versions) or page.versions[number].first_seen != one.end):
             yield one.end, 3, f"gone     version {number} ended; last seen {show(one.last_seen)}"
     for grave in page.tombstones:
-        yield grave.at, 4, f"forgotten {_grave(grave)}"
+        yield grave.at, 4, f"forgotten {takedown_line(*grave[1:4])}"
         if grave.lifted:
             yield grave.lifted, 5, "lifted   it may be asked for again"
 
 
 def _graves(graves: tuple[Tombstone, ...]) -> Iterator[str]:
-    for one in graves:
-        if one.done is None:
-            yield f"  taking {one.target} down was cut short: windrow forget finishes it"
-
-
-def _grave(one: Tombstone) -> str:
-    return f"{one.target} taken down by {one.by}" + (f": {one.reason}" if one.reason else "")
+    yield from (f"  {unfinished_line(one.target)}" for one in graves if one.done is None)
 
 
 def _long(seconds: int) -> str:
@@ -174,7 +169,7 @@ def _origin(one: SiteOrigin) -> Iterator[str]:
     yield f"{one.origin} (of {one.source})"
     for grave in one.tombstones:
         lifted = f", lifted {show(grave.lifted)}" if grave.lifted else ""
-        yield f"  {show(grave.at)} {_grave(grave)}{lifted}"
+        yield f"  {show(grave.at)} {takedown_line(*grave[1:4])}{lifted}"
     yield from _graves(one.tombstones)
     told = f"{one.pages:,} gave something at some time, {one.failing:,} failed when last asked, {one.due:,} are due"
     yield f"  {counted(one.addresses, 'address')}: {told}"

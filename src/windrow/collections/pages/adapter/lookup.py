@@ -1,22 +1,16 @@
-"""One search of a workspace's pages: its Summary Database opened, asked, and closed again."""
+"""The Summary Database of a workspace, where there is one, and times as it has them."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
-from uuid import UUID
+from typing import TYPE_CHECKING
 
-from windrow.adapters.adapter import SearchAnswer, SearchResult, SnippetMark, snippet_marks
-from windrow.clock import now
-from windrow.collections.pages.adapter.search import Search
-from windrow.collections.pages.search.rank import Result, ResultPage, ScorePart
 from windrow.collections.pages.settings import Pages
 from windrow.config import Workspace
 from windrow.errors import WindrowError
-from windrow.query.snippet import Piece
 from windrow.reasons import Reason
 from windrow.stores.sqlite import SqliteReader
 
@@ -72,72 +66,6 @@ def summaries(workspace: Workspace) -> Iterator[sa.Engine]:
         yield engine
 
 
-class PageHit(NamedTuple):
-    """A page found.
-
-    `more` counts other addresses with the same text, `near` those among them whose text is only nearly the same, and
-    `standing` is the address that stands for all of them, where that is another one. `uncertain` is true where the
-    time asked for lies after the page was seen last and before it was known to be gone or changed.
-    """
-
-    url: str
-    title: str
-    snippet: str
-    marks: tuple[SnippetMark, ...]
-    description: str | None
-    language: str | None
-    published: datetime | None
-    updated: datetime | None
-    first_seen: datetime
-    last_seen: datetime
-    end: datetime | None
-    more: int
-    near: int
-    standing: str | None
-    uncertain: bool
-    score: float
-    generation: str
-    parts: tuple[ScorePart, ...] = ()
-    collection: str = "pages"
-
-
-def look(workspace: Workspace, text: str, *, offset: int = 0, limit: int = 10) -> ResultPage:
-    """Search the pages of a workspace; any text is a query.
-
-    Raises WindrowError where there are none yet.
-    """
-    with closing(Search(summary_file(workspace), workspace.section(Pages).index)) as search:
-        return search(text, now=int(now().timestamp()), offset=offset, limit=limit)
-
-
-def _hit(one: Result, *, explain: bool) -> PageHit:
-    return PageHit(
-        one.url,
-        plain(one.title),
-        plain(one.snippet),
-        snippet_marks(one.snippet),
-        one.description,
-        one.language,
-        when(one.published),
-        when(one.updated),
-        datetime.fromtimestamp(one.first_seen, UTC),
-        datetime.fromtimestamp(one.last_seen, UTC),
-        when(one.end),
-        one.more,
-        one.near,
-        one.standing,
-        one.uncertain,
-        one.score,
-        str(UUID(bytes=one.uuid)),
-        one.parts if explain else (),
-    )
-
-
-def plain(pieces: Sequence[Piece]) -> str:
-    """Return a text without its marks."""
-    return "".join(piece.text for piece in pieces)
-
-
 def when(seconds: int | None) -> datetime | None:
     """Return a time of the Summary Database, None where there is none or no calendar has it.
 
@@ -148,50 +76,3 @@ def when(seconds: int | None) -> datetime | None:
         return None if seconds is None else datetime.fromtimestamp(seconds, UTC)
     except (OverflowError, ValueError, OSError):
         return None
-
-
-def search(workspace: Workspace, text: str, *, offset: int = 0, limit: int = 10, explain: bool = False) -> SearchAnswer:
-    """Search the pages, and put what is found as every collection's results are put."""
-    answer = look(workspace, text, offset=offset, limit=limit)
-    results = tuple(
-        SearchResult(
-            one.title,
-            one.url,
-            " ".join(filter(None, [_date(one), one.language or ""])),
-            one.snippet,
-            _remarks(one, explain=explain),
-            "result",
-            _hit(one, explain=explain),
-            when(
-                one.updated
-                if one.updated is not None
-                else one.published
-                if one.published is not None
-                else one.first_seen
-            ),
-        )
-        for one in answer.results
-    )
-    return SearchAnswer(
-        text, answer.offset, results, answer.notes, answer.further, answer.relaxed, answer.frequency, answer.documents
-    )
-
-
-def _remarks(one: Result, *, explain: bool) -> tuple[str, ...]:
-    said = ["not sure: it was seen before that time, and found changed or gone after it"] if one.uncertain else []
-    if one.more:
-        near = " or nearly" if 0 < one.near < one.more else ", nearly" if one.near else ""
-        foremost = f", foremost {one.standing}" if one.standing else ""
-        said.append(f"and {one.more:,} more with the same text{near}{foremost}")
-    if explain:
-        parts = "  ".join(f"{part.name} {part.value:.2f} x {part.weight:g}" for part in one.parts)
-        said.append(f"score {one.score:.3f} = {parts}")
-    return tuple(said)
-
-
-def _date(one: Result) -> str:
-    said = next((name for name in ("updated", "published") if getattr(one, name) is not None), "")
-    at = when(getattr(one, said) if said else one.first_seen)
-    shown = f"{said or 'seen'} {at:%Y-%m-%d}" if at else ""
-    end = when(one.end)
-    return f"{shown}, until {end:%Y-%m-%d}" if end else shown

@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
+from contextlib import closing
+from datetime import UTC, datetime
 from pathlib import Path
 from threading import Lock
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+from uuid import UUID
 
+from windrow.adapters.adapter import SearchAnswer, SearchResult, SnippetMark, snippet_marks
+from windrow.clock import now
+from windrow.collections.pages.adapter.lookup import summary_file, when
 from windrow.collections.pages.adapter.search_index import links_of, open_to_search
 from windrow.collections.pages.database.search_view import NO_LINKS, SummaryReader
 from windrow.collections.pages.search.ask import ask, unindexed
@@ -14,22 +21,23 @@ from windrow.collections.pages.search.condition import FROM, condition, dated, k
 from windrow.collections.pages.search.rank import (
     Candidate,
     Ranked,
-    Result,
-    ResultPage,
+    ScorePart,
     Shown,
     folded,
     grouped,
     nearer,
     ordered,
     parts,
-    shown,
     spread,
+    stretch,
 )
+from windrow.collections.pages.settings import Pages
+from windrow.config import Workspace
 from windrow.errors import IndexDamaged
 from windrow.query import Query, parse
 from windrow.query.clause import IndexHit
 from windrow.query.likeness import LOOKED_AT, Sought, attempts, sought
-from windrow.query.snippet import pattern
+from windrow.query.snippet import marked, pattern
 from windrow.query.tree import Filter, filters, wanted
 from windrow.query.word import pieces, says, words
 from windrow.stores.index.manifest import IndexManifest, roll_path
@@ -54,6 +62,35 @@ UNKEPT = (
 """Told where the folder of the index cannot be written."""
 Among: TypeAlias = dict[Filter, tuple[int, ...]]
 """The generations that filters find which only the database can answer."""
+
+
+class PageHit(NamedTuple):
+    """A page found.
+
+    `more` counts other addresses with the same text, `near` those among them whose text is only nearly the same, and
+    `standing` is the address that stands for all of them, where that is another one. `uncertain` is true where the
+    time asked for lies after the page was seen last and before it was known to be gone or changed.
+    """
+
+    url: str
+    title: str
+    snippet: str
+    marks: tuple[SnippetMark, ...]
+    description: str | None
+    language: str | None
+    published: datetime | None
+    updated: datetime | None
+    first_seen: datetime
+    last_seen: datetime
+    end: datetime | None
+    more: int
+    near: int
+    standing: str | None
+    uncertain: bool
+    score: float
+    generation: str
+    parts: tuple[ScorePart, ...] = ()
+    collection: str = "pages"
 
 
 class Search:
@@ -83,26 +120,27 @@ class Search:
                 self._index.close()
                 self._open(anew=True)
 
-    def __call__(self, text: str, *, now: int, offset: int = 0, limit: int = 10) -> ResultPage:
+    def __call__(self, text: str, *, now: int, offset: int = 0, limit: int = 10, explain: bool = False) -> SearchAnswer:
         """Answer a query; `now` is the present in UNIX seconds, for what wants new pages.
 
-        Any text is a query. Raises StoreError where the database or the index cannot be read.
+        Any text is a query. The details of a result are a `PageHit`, which has its parts where the score is to be
+        explained. Raises StoreError where the database or the index cannot be read.
         """
         query = dated(parse(text), links=self._summary.keeps_links())
         if query.nothing:
-            return ResultPage((), offset, further=False, relaxed=False, notes=query.notes)
+            return SearchAnswer(text, offset, (), query.notes, further=False, relaxed=False)
         index = self._index
         try:
             with self._summary.held():
-                return self._answer(query, now, offset, limit)
+                return self._answer(text, query, now, offset, limit, explain=explain)
         except IndexDamaged:  # its files were sound when it was opened
             with self._mending:
                 if self._index is index:
                     self._open(anew=True)
         with self._summary.held():
-            return self._answer(query, now, offset, limit)
+            return self._answer(text, query, now, offset, limit, explain=explain)
 
-    def _answer(self, query: Query, now: int, offset: int, limit: int) -> ResultPage:
+    def _answer(self, text: str, query: Query, now: int, offset: int, limit: int, *, explain: bool) -> SearchAnswer:
         frequency, documents = self._frequencies(query)
         prepared = sought(query, frequency, documents, now)
         among = {one: self._ids(one) for one in unindexed(query)}
@@ -121,7 +159,9 @@ class Search:
         page = found[offset : offset + limit]
         further, relaxed = len(found) > offset + limit, bool(found) and share < 1
         notes = (*query.notes, *cut, *self._notes)
-        return ResultPage(self._shown(query, page), offset, further, relaxed, notes, frequency, documents)
+        find = pattern(wanted(query.root))
+        results = tuple(_result(shown, find, explain=explain) for shown in self._shown(query, page))
+        return SearchAnswer(text, offset, results, notes, further, relaxed, frequency, documents)
 
     def close(self) -> None:
         """Close the database and the index."""
@@ -190,28 +230,76 @@ class Search:
         found = {word for one in wanted(query.root) for word in words(one.text)}
         return {word: self._index.frequency(" ".join(pieces(word)), "main") for word in found}, len(self._index)
 
-    def _shown(self, query: Query, page: list[Ranked]) -> tuple[Result, ...]:
+    def _shown(self, query: Query, page: list[Ranked]) -> Iterator[Shown]:
+        """Yield what is to be shown of each, in their order."""
         alive = known(query.as_of) if query.as_of is not None else None
         sql, values = (alive.sql, alive.values) if alive else ("g.confirmed_end_unix_utc IS NULL", ())
         piles = [one.candidate.page.pile for one in page if one.candidate.page.pile is not None]
         alike = self._summary.alike(piles, sql, values) if piles else {}
-        find = pattern(wanted(query.root))
         if query.as_of is not None:
             absent = self._summary.absent({one.candidate.page.url_id for one in page}, query.as_of)
-            return tuple(
-                shown(Shown(one, alike, query.as_of, absent=one.candidate.page.url_id in absent), find) for one in page
-            )
+            yield from (Shown(one, alike, query.as_of, absent=one.candidate.page.url_id in absent) for one in page)
+            return
         if query.history:
-            return tuple(shown(Shown(one, alike, None), find) for one in page)
+            yield from (Shown(one, alike, None) for one in page)
+            return
         standing = self._summary.standing([one.candidate.page.id for one in page])
         sizes = self._summary.sizes(standing.values())
         others = {one.id: one for one in self._summary.generations(sorted(set(standing.values())), texts=False)}
         free = not any(True for _ in filters(query.root))
-        results = []
         for one in page:
             other = others.get(standing.get(one.candidate.page.id, 0))
-            told = Shown(one, alike, None)
-            results.append(
-                shown(told if other is None else grouped(told, other, sizes.get(other.id, 1), free=free), find)
-            )
-        return tuple(results)
+            shown = Shown(one, alike, None)
+            yield shown if other is None else grouped(shown, other, sizes.get(other.id, 1), free=free)
+
+
+def search(workspace: Workspace, text: str, *, offset: int = 0, limit: int = 10, explain: bool = False) -> SearchAnswer:
+    """Search the pages of a workspace; any text is a query. Raises WindrowError where there are none yet."""
+    with closing(Search(summary_file(workspace), workspace.section(Pages).index)) as searched:
+        return searched(text, now=int(now().timestamp()), offset=offset, limit=limit, explain=explain)
+
+
+def _result(shown: Shown, find: re.Pattern[str] | None, *, explain: bool) -> SearchResult:
+    """Put a page as every collection's results are put; one without a title is called by its headline, or address."""
+    page = shown.ranked.candidate.page
+    title = marked(page.title or page.headline or page.url, find)
+    snippet = stretch(page.text, page.description or "", find)
+    same = max(0, shown.alike.get(page.pile, 1) - 1) if page.pile is not None else 0
+    more = max(same, shown.group - 1)
+    hit = PageHit(
+        url=page.url,
+        title="".join(piece.text for piece in title),
+        snippet="".join(piece.text for piece in snippet),
+        marks=snippet_marks(snippet),
+        description=page.description,
+        language=page.language,
+        published=when(page.created),
+        updated=when(page.updated),
+        first_seen=datetime.fromtimestamp(page.first, UTC),
+        last_seen=datetime.fromtimestamp(page.last, UTC),
+        end=when(page.end),
+        more=more,
+        near=more - same,
+        standing=shown.standing if shown.standing != page.url else None,
+        uncertain=shown.absent or (shown.as_of is not None and page.end is not None and page.last < shown.as_of),
+        score=round(shown.ranked.score, 4),
+        generation=str(UUID(bytes=page.uuid)),
+        parts=shown.ranked.parts if explain else (),
+    )
+    dates = (("updated", page.updated), ("published", page.created), ("seen", page.first))
+    kind, at = next((kind, when(seconds)) for kind, seconds in dates if seconds is not None)
+    dated = (f"{kind} {at:%Y-%m-%d}" if at else "") + (f", until {hit.end:%Y-%m-%d}" if hit.end else "")
+    about = " ".join(filter(None, [dated, page.language or ""]))
+    return SearchResult(title, page.url, about, snippet, tuple(_remarks(hit, explain=explain)), "result", hit, at)
+
+
+def _remarks(hit: PageHit, *, explain: bool) -> Iterator[str]:
+    if hit.uncertain:
+        yield "not sure: it was seen before that time, and found changed or gone after it"
+    if hit.more:
+        near = " or nearly" if 0 < hit.near < hit.more else ", nearly" if hit.near else ""
+        foremost = f", foremost {hit.standing}" if hit.standing else ""
+        yield f"and {hit.more:,} more with the same text{near}{foremost}"
+    if explain:
+        parts = "  ".join(f"{part.name} {part.value:.2f} x {part.weight:g}" for part in hit.parts)
+        yield f"score {hit.score:.3f} = {parts}"

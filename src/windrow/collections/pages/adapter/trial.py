@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -10,7 +9,6 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from windrow.adapters.adapter import Document, Got, Note, Part, Record, refuse_without_contact
-from windrow.archive import open_response
 from windrow.collections.pages.adapter.harvest import agent_known, agent_of
 from windrow.collections.pages.adapter.lookup import when
 from windrow.collections.pages.code import Destination, Locality
@@ -21,13 +19,13 @@ from windrow.collections.pages.settings import LIMITS, Pages
 from windrow.collections.pages.steps import answered, asks
 from windrow.config import Workspace
 from windrow.digest import digest
-from windrow.engine.sample import sample
+from windrow.engine.sample import sample_address
 from windrow.errors import UsageError
 from windrow.fetch.dial import loopback
 from windrow.fetch.politeness.guard import read_allowed
 from windrow.formats.http import plain
 from windrow.formats.url import normalise, parts
-from windrow.model import Level, Limits, Site
+from windrow.model import Level, Limits, Site, Source
 
 HERE = "http://localhost/"
 """Where a file of this machine seems to lie, so that its relative links can be told."""
@@ -82,11 +80,8 @@ def _fetched(workspace: Workspace | None, address: str, limits: Limits) -> _Byte
         raise UsageError(f"{address[:200]!r} is not an address of the web", hint="windrow try --help")
     agent = _agent(workspace, parts(url).host)
     site = replace(_site_at(workspace, url), agent=agent, timeout=limits.seconds)
-    with tempfile.TemporaryDirectory(prefix="windrow-try-") as folder:
-        kept, seconds = sample(Path(folder), site, url, url, limits)
-        answer = open_response(Path(folder), kept.place)
-        with answer.view as view:
-            return _Bytes(url, url, view.read(), answer.fields, seconds)
+    answer = sample_address(Source("try", "pages", site), url, limits)
+    return _Bytes(url, url, answer.body, answer.fields, answer.seconds)
 
 
 def _site_at(workspace: Workspace | None, url: str) -> Site:

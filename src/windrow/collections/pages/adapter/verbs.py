@@ -10,14 +10,15 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TextIO
 
-from windrow.adapters.adapter import Export, Replayed, RereadCount, TakedownEstimate
+from windrow.adapters.adapter import Export, Replayed
+from windrow.adapters.replay import VersionFile, replay_versions
+from windrow.adapters.takedown import named_origins
 from windrow.clock import now
 from windrow.collections.pages.adapter.crawler_books import check_crawler
 from windrow.collections.pages.adapter.harvest import harvest
 from windrow.collections.pages.adapter.indexing import SPELLING, follower
 from windrow.collections.pages.adapter.lookup import summaries, summary_if_there, when
 from windrow.collections.pages.adapter.search_index import behind
-from windrow.collections.pages.collection import COLLECTION
 from windrow.collections.pages.database.forget import forget as remove
 from windrow.collections.pages.database.forget import forget_crawls, scour
 from windrow.collections.pages.database.fulltext_table import go_on, recount
@@ -32,14 +33,13 @@ from windrow.config.workspace import REPLAY, replay_folder
 from windrow.digest import number
 from windrow.engine.check import Fault
 from windrow.engine.progress import Progress
-from windrow.engine.replay import SCRATCH, rebuild, settle_unread
+from windrow.engine.replay import SCRATCH, settle_unread
 from windrow.engine.run import released
 from windrow.engine.session import Session, SessionSettings
 from windrow.engine.takedown import TakedownTarget, kept_by_reader
-from windrow.errors import StoreError, UsageError
+from windrow.errors import StoreError
 from windrow.formats.text import json_text, plain
 from windrow.ledger import Ledger
-from windrow.ledger.typed.takedowns import TargetCount
 from windrow.query.word import counted
 from windrow.reasons import Reason
 from windrow.stores.databases import connect
@@ -50,39 +50,19 @@ from windrow.stores.sqlite import remove_scratch
 KIND = "pages"
 
 
-def takedown_targets(workspace: Workspace, ledger: Ledger, names: Sequence[str]) -> list[TakedownTarget]:
-    """Return what is meant by addresses, hosts and names of sites; a UsageError names what is not known."""
+def refuse_takedown(workspace: Workspace) -> None:
+    """Refuse an index in a folder that holds anything else."""
     refuse_strange(workspace.section(Pages).index)
-    found: list[TakedownTarget] = []
-    for name in names:
-        mine = list(_meant(workspace, ledger, name))
-        if not mine:
-            raise UsageError(f"nothing is known of {name!r} that could be taken down", hint=f"windrow why {name}")
-        found += mine
-    return list(dict.fromkeys(found))
 
 
-def _meant(workspace: Workspace, ledger: Ledger, name: str) -> Iterator[TakedownTarget]:
+def takedown_targets(workspace: Workspace, ledger: Ledger, name: str) -> Iterator[TakedownTarget]:
+    """Yield what is meant by an address, a host, or the name of a site."""
     if (url := address(name)) and ledger.addresses.is_known(KIND, number(url)):
         yield TakedownTarget(url, number(url), 0, KIND)
         return
-    source = workspace.source(name)
-    ours = source.name if source and source.collection == KIND else ""
-    host = "" if ours else name.removeprefix("http://").removeprefix("https://").rstrip("/").lower()
-    if ours or (host and "/" not in host):
-        for one in ledger.addresses.host_states(ours, host, 0):
-            if one.collection == KIND:
-                yield TakedownTarget(one.origin, 0, one.seq, KIND)
-
-
-def estimate(workspace: Workspace, ledger: Ledger, names: Sequence[str]) -> list[TakedownEstimate]:
-    """Count what would be taken down."""
-    found = takedown_targets(workspace, ledger, names)
-    return [_estimate(one, ledger.takedowns.count(one.address, one.host)) for one in found]
-
-
-def _estimate(one: TakedownTarget, there: TargetCount) -> TakedownEstimate:
-    return TakedownEstimate(one.name, there.addresses, there.visits, there.captures, there.bytes)
+    host = name.removeprefix("http://").removeprefix("https://").rstrip("/")
+    for origin, _ in named_origins(workspace, ledger, KIND, name, host):
+        yield TakedownTarget(origin.origin, 0, origin.seq, KIND)
 
 
 def remove_taken_down(workspace: Workspace, target: TakedownTarget, visits: Sequence[int]) -> int:
@@ -156,37 +136,32 @@ def _opened(path: Path, *, writing: bool = True) -> Iterator[sqlite3.Connection 
 
 
 def replay(workspace: Workspace, setup: SessionSettings, progress: Progress) -> Replayed | None:
-    """Rebuild the Summary Database from the captures, and the index from that; None where there is none yet.
+    """Rebuild the Summary Database from the captures, and the index from that; None where there is none yet."""
+    old, index = workspace.section(Pages).summary, workspace.section(Pages).index
+    if old.is_file():
+        refuse_strange(index)
 
-    The old one is in place until all is read; a stop leaves it as it is.
-    """
-    old = workspace.section(Pages).summary
-    if not old.is_file():
-        return None
-    refuse_strange(workspace.section(Pages).index)
-    new = replay_folder(old) / old.name
-    with Session(setup, "replay pages", progress) as session:
+    def build(session: Session, new: Path) -> None:
+        made = harvest(workspace.told("pages", replace(workspace.section(Pages), summary=new)))
+        if made.books:
+            made.books.close()
+        session.harvest(replace(made, books=None, reread=True), phases=frozenset({"summarise"}), fetch=False)
+        with closing(SummaryStore(f"sqlite:///{new}")) as after:
+            after.adopt_sessions(old)
+        if not session.stops:
+            phase = made.collection.phase("summarise")
+            known = {one.number for one in session.ledger.unread.visits("pages", phase)}
+            engine = connect(f"sqlite:///{old}")
+            with released(engine.dispose):
+                settled_upto = reached(engine)
+            lost = [visit for visit in made.unread if visit <= settled_upto and visit not in known]
+            settle_unread(session.ledger, made.collection, made.unread, lost, old)
 
-        def build() -> None:
-            made = harvest(workspace.told("pages", replace(workspace.section(Pages), summary=new)))
-            if made.books:
-                made.books.close()
-            session.harvest(replace(made, books=None, reread=True), phases=frozenset({"summarise"}), fetch=False)
-            with closing(SummaryStore(f"sqlite:///{new}")) as after:
-                after.adopt_sessions(old)
-            if not session.stops:
-                phase = made.collection.phase("summarise")
-                known = {one.number for one in session.ledger.unread.visits("pages", phase)}
-                engine = connect(f"sqlite:///{old}")
-                with released(engine.dispose):
-                    settled_upto = reached(engine)
-                lost = [visit for visit in made.unread if visit <= settled_upto and visit not in known]
-                settle_unread(session.ledger, made.collection, made.unread, lost, old)
+    def finish(_session: Session) -> None:
+        remove_index(index)
+        follower(old, index)(go_on)
 
-        told = rebuild(session, old, new, build, lambda: compare(old, new))
-        remove_index(workspace.section(Pages).index)
-        follower(old, workspace.section(Pages).index)(go_on)
-    return Replayed(session.ordinal, versions=RereadCount(session.ordinal, *told))
+    return replay_versions(VersionFile("pages", old, build, compare, finish), setup, progress)
 
 
 AGAIN = "remove the Summary Database and its index; then: windrow run --from summarise"
@@ -196,9 +171,6 @@ INDEX = "windrow run pages --from index"
 def check(workspace: Workspace, ledger: Ledger) -> Iterator[Fault]:
     """Look through the Summary Database, count its words again, and compare the crawler's books with the ledger."""
     told = workspace.section(Pages)
-    for one in ledger.takedowns.open():
-        if one.collection == COLLECTION.name:
-            yield Fault(one.target, "is being taken down, and that was cut short", "windrow forget finishes it")
     with summary_if_there(workspace) as engine:
         if engine is not None:
             told_of, last = reached(engine), ledger.attempts.last_visit()

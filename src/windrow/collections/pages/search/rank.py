@@ -1,4 +1,4 @@
-"""How good a page is for a query, by named parts with weights; and what a search answers, as values.
+"""How good a page is for a query, by named parts with weights.
 
 The index says which pages have the words and how much the texts speak of them. That score is
 one part of several; the others look at the page as a person would: is it called so, do others call it so,
@@ -12,12 +12,11 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from windrow.collections.pages.database.search_view import IncomingLinks, IndexedGeneration
 from windrow.query.likeness import Sought, alike, cut, together
-from windrow.query.snippet import Piece, marked, snippet
+from windrow.query.snippet import Piece, snippet
 from windrow.query.word import address_text
 
 WEIGHTS: Mapping[str, float] = {
@@ -194,14 +193,14 @@ def folded(
     return ordered(chosen)
 
 
-def spread(found: Sequence[Ranked], counts: dict[str, int], most: int = PER_HOST) -> list[Ranked]:
-    """Put what goes beyond `most` of one host behind the others, keeping the order otherwise."""
+def spread(found: Sequence[Ranked], counts: dict[str, int]) -> list[Ranked]:
+    """Put what goes beyond `PER_HOST` of one host behind the others, keeping the order otherwise."""
     first: list[Ranked] = []
     later: list[Ranked] = []
     for one in found:
         host = one.candidate.page.host
         counts[host] = counts.get(host, 0) + 1
-        (first if counts[host] <= most else later).append(one)
+        (first if counts[host] <= PER_HOST else later).append(one)
     return first + later
 
 
@@ -218,52 +217,6 @@ def _better(one: Ranked, other: Ranked, standing: Mapping[int, int]) -> bool:
     if standing.get(page.id) == page.id:
         return page.pile == before.pile or one.score >= NEARLY * other.score
     return before.duplicate and not page.duplicate
-
-
-@dataclass(frozen=True, slots=True)
-class Result:
-    """One page found. Times are UNIX seconds.
-
-    `more` counts other pages with the same text, which are folded into this one, `near` those among them whose
-    text is only nearly the same. `standing` is the URL of the page that stands for all of them, where that is
-    another one. `uncertain` is true where the time asked for lies after the page was seen last and before it
-    was known to be gone or changed, or after it was asked for in vain.
-    """
-
-    generation: int
-    uuid: bytes
-    url: str
-    title: tuple[Piece, ...]
-    snippet: tuple[Piece, ...]
-    description: str | None
-    language: str | None
-    published: int | None
-    updated: int | None
-    first_seen: int
-    last_seen: int
-    end: int | None
-    more: int
-    near: int
-    standing: str | None
-    uncertain: bool
-    score: float
-    parts: tuple[ScorePart, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class ResultPage:
-    """One page of results, from `offset`; `further` says whether there are more behind them.
-
-    `relaxed` is true where no page has all the words, and those with most of them are shown.
-    """
-
-    results: tuple[Result, ...]
-    offset: int
-    further: bool
-    relaxed: bool
-    notes: tuple[str, ...]
-    frequency: Mapping[str, int] = field(default_factory=dict)  # in how many pages each word stands
-    documents: int = 0
 
 
 class Shown(NamedTuple):
@@ -295,34 +248,7 @@ def grouped(what: Shown, other: IndexedGeneration, size: int, *, free: bool) -> 
     ))  # fmt: skip
 
 
-def shown(what: Shown, find: re.Pattern[str] | None) -> Result:
-    """Return the result. A page without a title is called by its headline, or its address."""
-    page = what.ranked.candidate.page
-    same = max(0, what.alike.get(page.pile, 1) - 1) if page.pile is not None else 0
-    more = max(same, what.group - 1)
-    return Result(
-        generation=page.id,
-        uuid=page.uuid,
-        url=page.url,
-        title=marked(page.title or page.headline or page.url, find),
-        snippet=_stretch(page.text, page.description or "", find),
-        description=page.description,
-        language=page.language,
-        published=page.created,
-        updated=page.updated,
-        first_seen=page.first,
-        last_seen=page.last,
-        end=page.end,
-        more=more,
-        near=more - same,
-        standing=what.standing if what.standing != page.url else None,
-        uncertain=what.absent or (what.as_of is not None and page.end is not None and page.last < what.as_of),
-        score=round(what.ranked.score, 4),
-        parts=what.ranked.parts,
-    )
-
-
-def _stretch(text: str, description: str, find: re.Pattern[str] | None) -> tuple[Piece, ...]:
+def stretch(text: str, description: str, find: re.Pattern[str] | None) -> tuple[Piece, ...]:
     """Return the best stretch of the text; where nothing hits in it, of the description."""
     made = snippet(text, find)
     if description and not any(piece.hit for piece in made):

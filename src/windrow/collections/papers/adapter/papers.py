@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import io
 import json
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from collections.abc import Set as AbstractSet
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing
 from dataclasses import replace
 from pathlib import Path
@@ -31,6 +30,7 @@ from windrow.engine.takedown import TakedownTarget
 from windrow.errors import StepError
 from windrow.ledger import Ledger
 from windrow.model import CdxLine, Item, Level, Limits
+from windrow.reasons import Reason
 from windrow.stores.records import RecordStore
 
 _CLAIMS = 20
@@ -62,9 +62,11 @@ class PaperAdapter(RecordAdapter):
         where = self._places(workspace)
         return replace(super().harvest(workspace), derivations={"match": lambda pulse: bring_up_to_date(where, pulse)})
 
-    def _extracted(self, workspace: Workspace) -> Callable[[Sequence[str]], AbstractSet[str]] | None:
+    def _unasked(self, workspace: Workspace) -> Callable[[Sequence[str]], Mapping[str, Reason]] | None:
         where = self._places(workspace)
-        return None if where.force else lambda keys: rows.extracted_by_others(where, keys)
+        if where.force:
+            return None
+        return lambda keys: dict.fromkeys(rows.extracted_by_others(where, keys), Reason.ALREADY_EXTRACTED)
 
     def replay(self, workspace: Workspace, setup: SessionSettings, progress: Progress) -> Replayed | None:
         """Rebuild the records, then the rows."""
@@ -126,8 +128,9 @@ class PaperAdapter(RecordAdapter):
             elif not isinstance(one, Ask):
                 yield Note(address, "extract", Level.WARN, str(one.reason), one.message)
 
-    def _targets_of(self, workspace: Workspace, ledger: Ledger, name: str) -> Iterator[TakedownTarget]:
-        return super()._targets_of(workspace, ledger, _key(name))
+    def takedown_targets(self, workspace: Workspace, ledger: Ledger, name: str) -> Iterator[TakedownTarget]:
+        """Yield what is meant by a paper's digest too, however that is spelled."""
+        return super().takedown_targets(workspace, ledger, _key(name))
 
     def clean_stores(self, workspace: Workspace, pulse: Callable[[], None]) -> tuple[str, ...]:
         """Leave nothing of what was removed in the rows, nor in the records' file."""

@@ -44,9 +44,9 @@ class Imported(NamedTuple):
 class CatalogueIndex(SqliteStore):
     """The works of a catalogue."""
 
-    def __init__(self, path: Path, *, stubs: frozenset[str], read_only: bool = False) -> None:
+    def __init__(self, path: Path, *, stubs: frozenset[str]) -> None:
         """Open the file, making it."""
-        super().__init__(path, _SCHEMA, read_only=read_only)
+        super().__init__(path, _SCHEMA)
         self._stubs = stubs
         with close_on_failure(self.close), self._guarded():
             self._connection.execute("PRAGMA cache_size = -131072")

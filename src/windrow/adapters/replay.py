@@ -1,0 +1,43 @@
+"""A replay of a collection that keeps versions in one file: built beside the old file, compared, and swapped."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import NamedTuple
+
+from windrow.adapters.adapter import Replayed, RereadCount
+from windrow.config.workspace import replay_folder
+from windrow.engine.progress import Progress
+from windrow.engine.replay import rebuild
+from windrow.engine.session import Session, SessionSettings
+
+
+class VersionFile(NamedTuple):
+    """A collection's file of versions.
+
+    `build` makes it anew at a path, `compare` counts the versions of the old file and the new one, and those that the
+    old one lacks, and `finish` makes what is derived from the new one once it is in place.
+    """
+
+    collection: str
+    path: Path
+    build: Callable[[Session, Path], None]
+    compare: Callable[[Path, Path], tuple[int, int, int]]
+    finish: Callable[[Session], None]
+
+
+def replay_versions(file: VersionFile, setup: SessionSettings, progress: Progress) -> Replayed | None:
+    """Rebuild a file of versions from the captures; None where there is none yet.
+
+    The old file is in place until all is read; a stop leaves it as it is.
+    """
+    old = file.path
+    if not old.is_file():
+        return None
+    new = replay_folder(old) / old.name
+    with Session(setup, f"replay {file.collection}", progress) as session:
+        counts = rebuild(session, old, new, partial(file.build, session, new), partial(file.compare, old, new))
+        file.finish(session)
+    return Replayed(session.ordinal, versions=RereadCount(session.ordinal, *counts))

@@ -1,0 +1,31 @@
+"""Takedowns as all collections name and tell them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from windrow.config import Workspace
+from windrow.ledger import Ledger
+from windrow.ledger.typed.addresses import HostState
+
+
+def named_origins(
+    workspace: Workspace, ledger: Ledger, collection: str, name: str, host: str
+) -> Iterator[tuple[HostState, str]]:
+    """Yield a collection's origins: those that its source of this name asks, with that name, or those of a host."""
+    source = workspace.source(name)
+    mine = name if source and source.collection == collection else ""
+    at = "" if mine else host.lower()
+    for origin in ledger.addresses.host_states(mine, at, 0) if mine or (at and "/" not in at) else ():
+        if origin.collection == collection:
+            yield origin, mine
+
+
+def takedown_line(target: str, holder: str, reason: str) -> str:
+    """Say what was taken down by whom, and why where that is known."""
+    return f"{target} taken down by {holder}" + (f": {reason}" if reason else "")
+
+
+def unfinished_line(target: str) -> str:
+    """Say that a takedown is not done, and what finishes it."""
+    return f"taking {target} down was cut short: windrow forget finishes it"
