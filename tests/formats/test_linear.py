@@ -20,7 +20,7 @@ from windrow.collections.pages.redirect import linked
 from windrow.collections.pages.references import LinkMemo, References
 from windrow.content.markdown import markdown
 from windrow.errors import WindrowError
-from windrow.fetch import ftp_session, http_head
+from windrow.fetch import ftp_session, http_client
 from windrow.formats import feed, http, listing, moment, robots, sniff, url, xml
 from windrow.formats.answer import AnswerReader, read_head
 from windrow.formats.http import read_head as read_kept
@@ -102,7 +102,7 @@ CASES = {
     "robots-tag": (lambda n: robots.header(["a" * n, "a:" * n, " " * n, "a " * n], "x"), 500),
     "robots-tag-times": (lambda n: robots.header(["unavailable_after: 1," * n], "x"), 25),
     "robots-meta": (lambda n: robots.meta([("robots", "unavailable_after: 1," * n)], "x"), 25),
-    "retry-after": (lambda n: http_head.pause("9" * n, None) or moment.moment("Sat, " * n), 4_000),
+    "retry-after": (lambda n: http_client.pause("9" * n, None) or moment.moment("Sat, " * n), 4_000),
     # robots.txt
     "robots-spaces": (lambda n: robots.parse(b"Disallow" + b" " * n + b"x", "x"), 60_000),
     "robots-spaces-behind": (lambda n: robots.parse(b"Disallow: a" + b" " * n + b"x" + b" " * n, "x"), 30_000),

@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 from windrow.errors import TerminalFailure
-from windrow.fetch.ftp import Ftp
-from windrow.fetch.http_files import Web
-from windrow.fetch.local import Local
-from windrow.fetch.path import shown
-from windrow.fetch.sftp import Sftp
-from windrow.fetch.transport import Transport
+from windrow.fetch.transport import Transport, shown
 from windrow.reasons import Reason
 
-TRANSPORTS: tuple[Transport, ...] = (
-    Ftp(),
-    Sftp(),
-    Web(),
-    Local(),
-)
+_FTP = Transport("windrow.fetch.ftp", blocking=True)
+_HTTP = Transport("windrow.fetch.http_files", parallel=32)
+
+# The modules are named as text, so that a process imports only those of the sites it talks to.
+TRANSPORTS = {
+    "file": Transport("windrow.fetch.local", blocking=True),
+    "ftp": _FTP,
+    "ftps": _FTP,
+    "http": _HTTP,
+    "https": _HTTP,
+    "sftp": Transport("windrow.fetch.sftp", parallel=16, extra="sftp"),  # its speed is in many files at once
+}
 
 
 def transport_for(scheme: str) -> Transport:
@@ -29,8 +30,6 @@ def transport_for(scheme: str) -> Transport:
     ...
     windrow.errors.TerminalFailure: no transport for gopher: there are file, ftp, ftps, http, https, sftp
     """
-    for transport in TRANSPORTS:
-        if scheme in transport.schemes:
-            return transport
-    known = ", ".join(sorted(name for transport in TRANSPORTS for name in transport.schemes))
-    raise TerminalFailure(f"no transport for {shown(scheme)}: there are {known}", Reason.NO_TRANSPORT)
+    if transport := TRANSPORTS.get(scheme):
+        return transport
+    raise TerminalFailure(f"no transport for {shown(scheme)}: there are {', '.join(TRANSPORTS)}", Reason.NO_TRANSPORT)

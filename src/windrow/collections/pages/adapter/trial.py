@@ -23,8 +23,7 @@ from windrow.config import Workspace
 from windrow.digest import digest
 from windrow.engine.sample import sample
 from windrow.errors import UsageError
-from windrow.fetch.dial import loopback
-from windrow.fetch.politeness.guard import read_allowed
+from windrow.fetch.politeness.guard import loopback, read_allowed
 from windrow.formats.http import plain
 from windrow.formats.url import normalise, parts
 from windrow.model import Level, Limits, Site
