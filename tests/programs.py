@@ -27,7 +27,7 @@ from typing import IO, Any
 
 from windrow.contract.registry import installed
 from windrow.engine import runtime, session
-from windrow.fetch.registry import TRANSPORTS
+from windrow.fetch.transport import TRANSPORTS
 
 ROOT = Path(__file__).parent.parent
 

@@ -18,7 +18,7 @@ from tests.servers.daemon import driver
 from tests.servers.sftp import asyncssh_server
 from tests.servers.tree import SMALL, Served
 from windrow.errors import MissingExtra, TerminalFailure, TransientFailure
-from windrow.fetch.registry import transport_for
+from windrow.fetch.transport import transport_for
 from windrow.model import Secret
 from windrow.reasons import Reason
 

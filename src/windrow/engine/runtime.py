@@ -18,7 +18,7 @@ from multiprocessing.process import BaseProcess
 from types import FrameType
 from typing import Any
 
-from windrow.fetch.registry import TRANSPORTS
+from windrow.fetch.transport import TRANSPORTS
 
 
 @contextmanager

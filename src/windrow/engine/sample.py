@@ -14,7 +14,7 @@ from windrow.engine.fetchers.message import TransferBatch
 from windrow.engine.listed.transfer import fetch
 from windrow.errors import TerminalFailure
 from windrow.fetch.http_client import HttpClient
-from windrow.fetch.registry import transport_for
+from windrow.fetch.transport import transport_for
 from windrow.formats.url import parts
 from windrow.model import CrawlRequest, Fetched, FetchRequest, KeptResponse, Limits, Site, Source
 from windrow.reasons import Reason

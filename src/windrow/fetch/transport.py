@@ -1,4 +1,4 @@
-"""What every transport offers: one face for FTP, SFTP, HTTPS and folders, and paths as they go to a server.
+"""What every transport offers, one face for FTP, SFTP, HTTPS and folders; their table; paths as they go to a server.
 
 A `Transport` opens a `Connection` to a `Site`; a connection lists folders and gets files into a
 `Sink`. All methods are coroutines. A transport over a blocking library says `blocking = True` and
@@ -130,6 +130,35 @@ class Transport:
             raise MissingExtra(site.scheme.upper(), self.extra) from error
         connection: Connection = await module.connect(site)
         return connection
+
+
+_FTP = Transport("windrow.fetch.ftp", blocking=True)
+_HTTP = Transport("windrow.fetch.http_files", parallel=32)
+
+# The modules are named as text, so that a process imports only those of the sites it talks to.
+TRANSPORTS = {
+    "file": Transport("windrow.fetch.local", blocking=True),
+    "ftp": _FTP,
+    "ftps": _FTP,
+    "http": _HTTP,
+    "https": _HTTP,
+    "sftp": Transport("windrow.fetch.sftp", parallel=16, extra="sftp"),  # its speed is in many files at once
+}
+
+
+def transport_for(scheme: str) -> Transport:
+    """Return the transport for `ftp`, `ftps`, `sftp`, `http`, `https` or `file`.
+
+    >>> transport_for("ftps").blocking
+    True
+    >>> transport_for("gopher")
+    Traceback (most recent call last):
+    ...
+    windrow.errors.TerminalFailure: no transport for gopher: there are file, ftp, ftps, http, https, sftp
+    """
+    if transport := TRANSPORTS.get(scheme):
+        return transport
+    raise TerminalFailure(f"no transport for {shown(scheme)}: there are {', '.join(TRANSPORTS)}", Reason.NO_TRANSPORT)
 
 
 def shown(text: str, most: int = 200) -> str:
