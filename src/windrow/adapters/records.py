@@ -49,7 +49,7 @@ from windrow.engine.requests.answers import allowed_origins, body_of
 from windrow.engine.requests.services import is_archived, service_sources
 from windrow.engine.requests.waiting import ServiceWait, service_wait, waits_told
 from windrow.engine.run import Harvest
-from windrow.engine.sample import sample, sample_answer
+from windrow.engine.sample import follow_redirects, sample, sample_answer
 from windrow.engine.session import Session, SessionSettings
 from windrow.engine.takedown import TakedownTarget, kept_by_reader
 from windrow.errors import DiskFull, StoreError, UsageError, WindrowError
@@ -58,7 +58,7 @@ from windrow.formats.text import counted, show
 from windrow.formats.url import normalise, parts
 from windrow.ledger import ELSEWHERE, Ledger
 from windrow.ledger.typed.addresses import AddressRow
-from windrow.model import Item, Level, Limits, Site, Source
+from windrow.model import Item, KeptResponse, Level, Limits, Site, Source
 from windrow.stores.index.folder import index_folder
 from windrow.stores.records import RecordStore
 from windrow.stores.sqlite import remove_scratch
@@ -167,22 +167,26 @@ class RecordAdapter:
         return workspace.of(self._collection.name)
 
     def attempt(self, workspace: Workspace | None, address: str) -> Iterator[Part]:
-        """Ask for one address by GET, follow it and take the step on it; services are not asked."""
-        url = normalise(address).url
-        if not url:
+        """Ask for one address by GET, follow it and take the step on what comes; services are not asked."""
+        first = normalise(address).url
+        if not first:
             raise UsageError(f"{address[:200]!r} is not an address of the web", hint="windrow try --help")
-        source = self._source_at(workspace, url)
-        refuse_without_contact(workspace, parts(url).host)
         limits = replace(workspace.limits if workspace else Limits(), transfer=1 << 28)
         with tempfile.TemporaryDirectory(prefix="windrow-try-") as folder:
-            if source.credentials:
-                kept, seconds = sample_answer(Path(folder), source, url, limits)
-            else:
-                kept, seconds = sample(Path(folder), source.site, url, url, limits)
+
+            def ask(hop: str) -> tuple[KeptResponse, float]:
+                source = self._source_at(workspace, hop, first)
+                refuse_without_contact(workspace, parts(hop).host)
+                if source.credentials:
+                    return sample_answer(Path(folder), source, hop, limits)
+                return sample(Path(folder), source.site, hop, hop, limits)
+
+            url, kept, seconds = follow_redirects(first, ask)
             answer = open_response(Path(folder), kept.place)
             with answer.view as view:
                 content = body_of(view, answer.fields, limits).read()
         yield Got(url, url, len(content), digest(content), round(seconds, 3))
+        source = self._source_at(workspace, url, first)
         asked = Answer(Request(url), answer.status or 0, answer.fields, io.BytesIO(content), now())
         follow = self._collection.follow
         result = follow(source, {}, asked) if follow else FollowResult()
@@ -458,17 +462,15 @@ class RecordAdapter:
         del workspace
         return None
 
-    def _source_at(self, workspace: Workspace | None, url: str) -> Source:
+    def _source_at(self, workspace: Workspace | None, url: str, named: str) -> Source:
+        """Return the source that has an address, else one that reaches no private number but that of `named`."""
         origin = parts(url).origin
-        mine = (
-            [one for one in workspace.of(self._collection.name) if origin in allowed_origins(self._collection, one)]
-            if workspace
-            else []
-        )
+        sources = workspace.of(self._collection.name) if workspace else ()
+        mine = [source for source in sources if origin in allowed_origins(self._collection, source)]
         if mine:  # of several at one origin the one whose address is nearest to this
             return max(mine, key=lambda one: len(one.site.base) if url.startswith(one.site.address("")) else 0)
         where, agent = parts(url), workspace.agent if workspace else "windrow"
-        allowed = read_allowed((), where.host)
+        allowed = read_allowed((), parts(named).host)
         site = Site(where.scheme, where.host.strip("[]"), where.port, agent=agent, allowed=allowed)
         return Source("try", self._collection.name, site)
 

@@ -12,7 +12,7 @@ from windrow.content import Extract, extract
 from windrow.errors import UsageError
 from windrow.formats.http import plain
 from windrow.formats.url import normalise, parts
-from windrow.model import Limits, Site
+from windrow.model import KeptResponse, Limits, Site
 
 LARGEST = 64 << 20
 """Bytes of a page that are read; more is refused."""
@@ -41,26 +41,36 @@ def extract_page(workspace: Workspace | None, what: bytes | Path | str, url: str
 
 
 def _extract_address(workspace: Workspace | None, address: str) -> Extract:
-    """Ask for one address, as the workspace's contact, and extract what comes; what redirects is told, not followed.
-
-    An address at the site of a source is reached with that source's own access. Any other must have a public number.
-    """
+    """Ask for one address, as the workspace's contact, follow its redirects, and extract what comes."""
     from windrow.archive import open_response  # noqa: PLC0415 a file is read without
-    from windrow.engine.sample import sample  # noqa: PLC0415
+    from windrow.engine.sample import follow_redirects, sample  # noqa: PLC0415
 
     url = normalise(address).url
     if not url:
         raise UsageError(f"{address[:200]!r} is not an address of the web", hint="windrow extract --help")
-    where = parts(url)
-    host = where.host.strip("[]")
-    refuse_without_contact(workspace, where.host)
-    sites = (source.site for source in workspace.sources) if workspace else iter(())
-    site = next((one for one in sites if (one.scheme, one.host, one.port) == (where.scheme, host, where.port)), None)
-    agent = workspace.agent if workspace else "windrow"
-    site = replace(site or Site(where.scheme), host=host, port=where.port, base="/", agent=agent)
     with tempfile.TemporaryDirectory(prefix="windrow-extract-") as folder:
-        kept, _seconds = sample(Path(folder), site, url, url, replace(Limits(), transfer=LARGEST))
+
+        def ask(url: str) -> tuple[KeptResponse, float]:
+            return sample(Path(folder), _site_at(workspace, url), url, url, replace(Limits(), transfer=LARGEST))
+
+        url, kept, _seconds = follow_redirects(url, ask)
         answer = open_response(Path(folder), kept.place)
         with answer.view as view:
             body = plain(view.read(), answer.fields, most=LARGEST, ratio=Limits().ratio)
     return extract(body, url=url, content_type=answer.fields.get("content-type", ""))
+
+
+def _site_at(workspace: Workspace | None, url: str) -> Site:
+    """Return how an address is reached: one at the site of a source with that source's own access.
+
+    Any other must have a public number. ConfigError where another machine is to be asked and nothing says by whom.
+    """
+    where = parts(url)
+    host = where.host.strip("[]")
+    refuse_without_contact(workspace, where.host)
+    sites = (source.site for source in workspace.sources) if workspace else iter(())
+    site = next(
+        (site for site in sites if (site.scheme, site.host, site.port) == (where.scheme, host, where.port)), None
+    )
+    agent = workspace.agent if workspace else "windrow"
+    return replace(site or Site(where.scheme), host=host, port=where.port, base="/", agent=agent)

@@ -3,37 +3,81 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
 from windrow.archive import ArchiveWriter
-from windrow.engine.crawl.asking import Asker, CrawlResult, secrets_of
+from windrow.engine.crawl.asking import HOPS, Asker, CrawlResult, secrets_of
 from windrow.engine.fetchers.message import TransferBatch
 from windrow.engine.listed.transfer import fetch
-from windrow.errors import TerminalFailure
+from windrow.errors import TerminalFailure, TransportError
 from windrow.fetch.http_client import HttpClient
-from windrow.fetch.transport import transport_for
-from windrow.formats.url import parts
-from windrow.model import CrawlRequest, Fetched, FetchRequest, KeptResponse, Limits, Site, Source
+from windrow.fetch.transport import Connection, Sink, TransferEnd, transport_for
+from windrow.formats.url import normalise, parts
+from windrow.model import CrawlRequest, Fetched, FetchRequest, KeptResponse, Limits, ListingEntry, Site, Source
 from windrow.reasons import Reason
 
 ROTATE = 1 << 40
 """Bytes after which a WARC file is closed: never, for one capture."""
 
 
+class _RedirectWatch(Connection):
+    """A connection that remembers where the server redirected to: what became of a transfer does not tell."""
+
+    def __init__(self, inner: Connection) -> None:
+        self._inner = inner
+        self.target = ""
+
+    async def list(self, folder: str) -> list[ListingEntry] | None:
+        return await self._inner.list(folder)
+
+    async def close(self) -> None:
+        await self._inner.close()
+
+    async def get(self, path: str, sink: Sink) -> TransferEnd:
+        try:
+            return await self._inner.get(path, sink)
+        except TransportError as error:
+            self.target = error.target
+            raise
+
+
+def follow_redirects(url: str, ask: Callable[[str], tuple[KeptResponse, float]]) -> tuple[str, KeptResponse, float]:
+    """Ask for an address and follow its redirects, as browsers do, `HOPS` at most and none of them twice.
+
+    `ask` does what `sample` does, for each address anew: by the access and the guard that hold there. The address that
+    answered comes first; a redirect that leads nowhere is raised as `ask` told it, with the reason REDIRECTED.
+    """
+    asked: set[str] = set()
+    while True:
+        asked.add(url)
+        try:
+            return url, *ask(url)
+        except TransportError as error:
+            target = normalise(error.target, url).url if error.target else ""
+            if error.reason is not Reason.REDIRECTED or not target or target in asked or len(asked) > HOPS:
+                raise
+            url = target
+
+
 def sample(folder: Path, site: Site, path: str, where: str, limits: Limits) -> tuple[KeptResponse, float]:
     """Fetch what lies at a path of a site; return its capture and the seconds that it took.
 
-    What cannot be had is a TerminalFailure with its reason; `where` names it there.
+    What cannot be had is a TerminalFailure with its reason; `where` names it there. A redirect is one too.
     """
+    target = ""
     archive = ArchiveWriter(folder, "try", limits, ROTATE, site.agent)
 
     async def go() -> Fetched:
+        nonlocal target
         async with await transport_for(site.scheme).connect(site) as connection:
-            order = FetchRequest(1, path, part="try")
-            return await fetch(order, TransferBatch(1, site, (order,)), connection, archive, lambda _event: None)
+            order, watch = FetchRequest(1, path, part="try"), _RedirectWatch(connection)
+            fetched = await fetch(order, TransferBatch(1, site, (order,)), watch, archive, lambda _event: None)
+            target = watch.target
+            return fetched
 
     try:
         got = asyncio.run(go())
@@ -41,7 +85,7 @@ def sample(folder: Path, site: Site, path: str, where: str, limits: Limits) -> t
         archive.close()
     if got.kept is None:
         told = got.message if got.message.startswith(where) else f"{where}: {got.message}"
-        raise TerminalFailure(told, got.reason or Reason.PROTOCOL_ERROR)
+        raise TerminalFailure(told, got.reason or Reason.PROTOCOL_ERROR, target=target)
     return got.kept, got.seconds
 
 
@@ -63,6 +107,8 @@ def sample_answer(folder: Path, source: Source, url: str, limits: Limits) -> tup
     finally:
         archive.close()
     if came.visit.kept is None or not 200 <= (came.visit.status or 0) < 300:
-        told = came.visit.message or f"{url}: status {came.visit.status}"
-        raise TerminalFailure(told, came.visit.reason or Reason.PROTOCOL_ERROR)
+        target = came.visit.location
+        told = came.visit.message or f"{url}: status {came.visit.status}" + (f": points to {target}" if target else "")
+        reason = came.visit.reason or (Reason.REDIRECTED if target else Reason.PROTOCOL_ERROR)
+        raise TerminalFailure(told, reason, target=target)
     return came.visit.kept, came.visit.seconds

@@ -260,7 +260,7 @@ def refusal(status: int, reason: str, where: str, *, target: str, after: str, no
     """
     text = f"{where}: {status} {shown(reason)}".rstrip()
     if 300 <= status < 400 and target:
-        return TerminalFailure(f"{text}: points to {shown(target, 1000)}", Reason.REDIRECTED)
+        return TerminalFailure(f"{text}: points to {shown(target, 1000)}", Reason.REDIRECTED, target=target)
     wait = pause(after, now)
     if known := _STATUS.get(status):
         kind, why = known

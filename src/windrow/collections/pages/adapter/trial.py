@@ -21,12 +21,12 @@ from windrow.collections.pages.settings import LIMITS, Pages
 from windrow.collections.pages.steps import answered, asks
 from windrow.config import Workspace
 from windrow.digest import digest
-from windrow.engine.sample import sample
+from windrow.engine.sample import follow_redirects, sample
 from windrow.errors import UsageError
 from windrow.fetch.politeness.guard import loopback, read_allowed
 from windrow.formats.http import plain
 from windrow.formats.url import normalise, parts
-from windrow.model import Level, Limits, Site
+from windrow.model import KeptResponse, Level, Limits, Site
 
 HERE = "http://localhost/"
 """Where a file of this machine seems to lie, so that its relative links can be told."""
@@ -40,6 +40,7 @@ class _Bytes(NamedTuple):
     raw: bytes
     fields: Mapping[str, str]
     seconds: float
+    redirected: bool = False
 
 
 def attempt(workspace: Workspace | None, address: str) -> Iterator[Part]:
@@ -47,6 +48,8 @@ def attempt(workspace: Workspace | None, address: str) -> Iterator[Part]:
     limits = workspace.section(Pages).limits if workspace else LIMITS
     found = _fetched(workspace, address, limits) if "://" in address else _file(address, limits)
     yield Got(found.address, found.url, len(found.raw), digest(found.raw), round(found.seconds, 3))
+    if found.redirected:
+        yield Note(found.address, PHASE, Level.NOTE, "Redirected", f"to {found.url}")
     body = plain(found.raw, found.fields, most=limits.member, ratio=limits.ratio)
     page = read(body, found.url, found.fields)
     records = list(_records(found.url, page))
@@ -75,17 +78,21 @@ def _file(address: str, limits: Limits) -> _Bytes:
 
 
 def _fetched(workspace: Workspace | None, address: str, limits: Limits) -> _Bytes:
-    """Ask for one address, which a person named; what redirects is told and not followed."""
+    """Ask for one address, which a person named, and follow its redirects."""
     url = normalise(address).url
     if not url:
         raise UsageError(f"{address[:200]!r} is not an address of the web", hint="windrow try --help")
-    agent = _agent(workspace, parts(url).host)
-    site = replace(_site_at(workspace, url), agent=agent, timeout=limits.seconds)
     with tempfile.TemporaryDirectory(prefix="windrow-try-") as folder:
-        kept, seconds = sample(Path(folder), site, url, url, limits)
+
+        def ask(hop: str) -> tuple[KeptResponse, float]:
+            agent = _agent(workspace, parts(hop).host)
+            site = replace(_site_at(workspace, hop), agent=agent, timeout=limits.seconds)
+            return sample(Path(folder), site, hop, hop, limits)
+
+        last, kept, seconds = follow_redirects(url, ask)
         answer = open_response(Path(folder), kept.place)
         with answer.view as view:
-            return _Bytes(url, url, view.read(), answer.fields, seconds)
+            return _Bytes(url, last, view.read(), answer.fields, seconds, redirected=last != url)
 
 
 def _site_at(workspace: Workspace | None, url: str) -> Site:
