@@ -27,6 +27,7 @@ from typing import IO, Any
 
 from windrow.contract.registry import installed
 from windrow.engine import runtime, session
+from windrow.fetch.transport import TRANSPORTS
 
 ROOT = Path(__file__).parent.parent
 
@@ -152,7 +153,7 @@ def preload_all() -> None:
 
     def add_all(module_names: list[str]) -> None:
         all_modules = {module for each in installed().values() for module in session._modules(each)}
-        all_modules |= {*runtime.TRANSPORT_MODULES.values(), "tests.preloaded"}
+        all_modules |= {*(transport.module for transport in TRANSPORTS.values()), "tests.preloaded"}
         preload([*module_names, *sorted(all_modules - {*module_names})])
 
     runtime.CONTEXT.set_forkserver_preload = add_all  # type: ignore[method-assign]

@@ -162,11 +162,14 @@ class ReaderFailed(WindrowError):
 class TransportError(WindrowError):
     """A fetch did not succeed; always has a reason."""
 
-    def __init__(self, message: str, reason: Reason, *, hint: str = "", wait: float | None = None) -> None:
-        """Keep the reason and the seconds after which the server wants to be asked again."""
+    def __init__(
+        self, message: str, reason: Reason, *, hint: str = "", wait: float | None = None, target: str = ""
+    ) -> None:
+        """Keep the reason, the seconds after which the server wants to be asked again, and where a redirect leads."""
         super().__init__(message, hint=hint, reason=reason)
         self.reason: Reason = reason
         self.wait = wait
+        self.target = target
 
 
 class TransientFailure(TransportError):

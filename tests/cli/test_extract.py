@@ -98,6 +98,20 @@ def test_an_address_is_asked_for_once_as_the_contact_of_the_workspace(root, smal
     assert tree(root) == before
 
 
+def test_a_redirect_is_followed(root, small, windrow) -> None:
+    main_file = root / "windrow.toml"
+    main_file.write_text(f'contact = "https://example.org/us"\n{main_file.read_text()}')
+    mark = small.mark()
+    (page,) = windrow("extract", f"{small.origin(0)}/old.html", "--json").messages
+    assert (page["title"], page["url"]) == ("new", f"{small.origin(0)}/new.html")
+    assert [request.path for request in small.asked(mark)] == ["/old.html", "/new.html"]
+    said = windrow("try", f"{small.origin(0)}/old.html", "--as", "pages", "--json")
+    assert said.of("got")[0]["key"] == f"{small.origin(0)}/new.html"
+    assert [note["message"] for note in said.of("note") if note["kind"] == "Redirected"] == [
+        f"to {small.origin(0)}/new.html"
+    ]
+
+
 def test_what_an_address_answers_instead_is_said(root, small, windrow) -> None:
     said = windrow("extract", f"{small.origin(0)}/missing.html", "--json")
     assert said.code == 1

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from windrow.content import Article, article
-from windrow.content import read as page
+from windrow.content.article import Article, article
+from windrow.content.page import read as page
 
 TEXT = "This is a sentence of the article, and it goes on for a while, as sentences of articles do. " * 4
 PAGE = f"""<html lang=de-AT><title>Tea is hot - The Site</title><link rel=canonical href=/tea>

@@ -9,8 +9,8 @@ from pathlib import Path
 
 from benchmarks.pages.quality import score
 
-from windrow.content import main_content, read
 from windrow.content.forest import DIGEST, written
+from windrow.content.page import main_content, read
 
 TEXT = "This is a sentence of the article, and it goes on for a while, as sentences of articles do. " * 4
 ARTICLE = f"""<title>Tea - The Site</title><header><nav><ul><li><a href=/>Home</a><li><a href=/b>Shop</a></ul></nav></header>

@@ -10,7 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.content.test_article import PAGE, TEXT
-from windrow.content import BlockFate, article, extract, main_content, read
+from windrow import content
+from windrow.content import BlockFate, extract
+from windrow.content.article import article
+from windrow.content.page import main_content, read
 
 URL = "https://site.example/tea/page"
 
@@ -112,3 +115,15 @@ def test_whoever_imports_the_room_loads_no_other() -> None:
     loaded = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout.split()
     rooms = {name.split(".")[1] for name in loaded}
     assert rooms == {"content", "errors", "formats", "reasons"}
+
+
+def test_whoever_imports_windrow_loads_no_room() -> None:
+    script = "import sys, windrow; print(*(m for m in sys.modules if m.startswith('windrow')))"
+    assert (
+        subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout == "windrow\n"
+    )
+
+
+def test_the_room_has_few_names() -> None:
+    assert content.__all__ == ["BlockFate", "ContentImage", "ContentLink", "Extract", "JudgedBlock", "extract"]
+    assert [name for name in content.__all__ if not hasattr(content, name)] == []

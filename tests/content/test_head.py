@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from windrow.content import FeedLink, PageHead, Translation, read
+from windrow.content.head import FeedLink, PageHead, Translation
+from windrow.content.page import read
 
 PAGE = """<!doctype html><html lang=" de-AT "><head>
 <title> The

@@ -9,7 +9,7 @@ from markdown_it import MarkdownIt
 from selectolax.lexbor import LexborHTMLParser
 
 from tests.cpu import cpu_seconds
-from windrow.content import article
+from windrow.content.article import article
 from windrow.content.markdown import markdown
 
 BASE = "https://news.example/2025/11/"

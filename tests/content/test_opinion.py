@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from windrow.content import read
 from windrow.content.hints import PageHint
 from windrow.content.opinion import OF_OPINION, Likelihoods
+from windrow.content.page import read
 from windrow.content.traits import Traits
 from windrow.content.view import view
 

@@ -6,10 +6,10 @@ from importlib import import_module
 
 import pytest
 
-from windrow.content import article, read
+from windrow.content.article import article
 from windrow.content.hints import PageHint
 from windrow.content.outline import Outline
-from windrow.content.page import BlockFate, Choice
+from windrow.content.page import BlockFate, Choice, read
 from windrow.content.tail import without_captions, without_tail
 
 PROSE = "This is a sentence of the article, and it goes on for a while, as sentences of articles do. "

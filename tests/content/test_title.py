@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from windrow.content import headline, read
-from windrow.content.article_parts import title
+from windrow.content.article_parts import headline, title
+from windrow.content.page import read
 
 
 def called(html: str, *, main: str = "") -> str:

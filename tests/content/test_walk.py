@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from windrow.content import Outline, PageLocation, read
-from windrow.content.outline import hides
+from windrow.content.outline import Outline, PageLocation, hides
+from windrow.content.page import read
 from windrow.content.tree import unseen
 from windrow.content.walk import meaning
 

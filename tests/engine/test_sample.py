@@ -7,9 +7,10 @@ import socket
 import pytest
 
 from tests.servers.script import listening
-from windrow.engine.sample import sample, sample_answer
+from windrow.engine.sample import HOPS, follow_redirects, sample, sample_answer
 from windrow.errors import TerminalFailure
 from windrow.fetch.politeness.guard import read_allowed
+from windrow.formats.url import parts
 from windrow.model import Limits, Site, Source
 from windrow.reasons import Reason
 
@@ -36,3 +37,53 @@ def test_an_answer_or_a_file_of_a_private_number_needs_the_line_that_allows_it(t
                 with pytest.raises(TerminalFailure) as failure:
                     attempt()
                 assert failure.value.reason is Reason.PRIVATE_ADDRESS
+
+
+def redirect_to(target: str):
+    """Serve nothing but a redirect."""
+
+    def answer(line: socket.socket) -> None:
+        line.recv(65536)
+        line.sendall(f"HTTP/1.1 302 Found\r\nLocation: {target}\r\nContent-Length: 0\r\n\r\n".encode())
+
+    return answer
+
+
+@pytest.mark.parametrize("way", ["file", "answer"])
+def test_each_address_that_a_redirect_leads_to_is_judged_by_the_guard(tmp_path, way) -> None:
+    def ask(url: str):
+        site = Site("http", parts(url).host, parts(url).port, timeout=60.0, allowed=read_allowed(["127.0.0.1"]))
+        if way == "answer":
+            return sample_answer(tmp_path, Source("s", "any", site), url, Limits())
+        return sample(tmp_path, site, url, url, Limits())
+
+    with listening(greet) as inner, listening(redirect_to(f"http://127.0.0.1:{inner}/b")) as outer:
+        url, kept, _ = follow_redirects(f"http://127.0.0.1:{outer}/a", ask)
+        assert (url, kept.size) == (f"http://127.0.0.1:{inner}/b", 5)
+    with listening(redirect_to(f"http://127.0.0.2:{inner}/b")) as outer:
+        with pytest.raises(TerminalFailure) as failure:
+            follow_redirects(f"http://127.0.0.1:{outer}/a", ask)
+        assert failure.value.reason is Reason.PRIVATE_ADDRESS
+        assert "127.0.0.2" in str(failure.value)
+
+
+@pytest.mark.parametrize(
+    ("target_of", "asked"),
+    [
+        (lambda _number: "/0", 1),  # where it was asked already
+        (lambda number: f"/{number + 1}", HOPS + 1),  # for ever
+        (lambda _number: "gopher://a.example/", 1),
+        (lambda _number: "", 1),
+    ],
+)
+def test_redirects_that_lead_nowhere_are_told(target_of, asked) -> None:
+    urls = []
+
+    def ask(url: str):
+        urls.append(url)
+        raise TerminalFailure(url, Reason.REDIRECTED, target=target_of(len(urls) - 1))
+
+    with pytest.raises(TerminalFailure) as failure:
+        follow_redirects("http://a.example/0", ask)
+    assert failure.value.reason is Reason.REDIRECTED
+    assert len(urls) == asked

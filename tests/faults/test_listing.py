@@ -9,8 +9,8 @@ from tests.faults.server import rogue
 from tests.servers.script import http, listening
 from windrow.collections.drops.collection import plan
 from windrow.demo.partner import drop
+from windrow.fetch.sftp import _entry
 from windrow.fetch.sftp_client import Attributes
-from windrow.fetch.sftp_session import _entry
 from windrow.model import Offer, Site, Source
 from windrow.reasons import Reason
 

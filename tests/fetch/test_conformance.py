@@ -10,7 +10,7 @@ import pytest
 from tests.fetch.bag import Bag, entries, got, on
 from tests.servers.tree import LARGE, MANY, MODIFIED, ODD, SMALL, Served
 from windrow.errors import TerminalFailure
-from windrow.fetch.registry import transport_for
+from windrow.fetch.transport import transport_for
 from windrow.reasons import Reason
 
 SERVERS = [

@@ -18,7 +18,7 @@ from tests.servers.daemon import driver
 from tests.servers.sftp import asyncssh_server
 from tests.servers.tree import SMALL, Served
 from windrow.errors import MissingExtra, TerminalFailure, TransientFailure
-from windrow.fetch.sftp import Sftp
+from windrow.fetch.transport import transport_for
 from windrow.model import Secret
 from windrow.reasons import Reason
 
@@ -158,7 +158,7 @@ def test_many_failures_at_once_leave_nothing_behind(sshd: Served) -> None:
 
 def test_without_the_extra(monkeypatch: pytest.MonkeyPatch, sshd: Served) -> None:
     monkeypatch.setitem(sys.modules, "asyncssh", None)
-    monkeypatch.delitem(sys.modules, "windrow.fetch.sftp_session", raising=False)
+    monkeypatch.delitem(sys.modules, "windrow.fetch.sftp", raising=False)
     with pytest.raises(MissingExtra) as failure:
-        asyncio.run(Sftp().connect(sshd.site))
+        asyncio.run(transport_for("sftp").connect(sshd.site))
     assert "windrow[sftp]" in failure.value.hint

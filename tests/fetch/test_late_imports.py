@@ -4,19 +4,23 @@ import subprocess
 import sys
 from importlib.util import find_spec
 
-from windrow.engine.runtime import PRELOADED, TRANSPORT_MODULES
+from windrow.engine.runtime import PRELOADED
+from windrow.fetch.transport import TRANSPORTS
 
 BLOCKED = """
 import sys
 sys.modules["asyncssh"] = None
 import windrow.engine.fetchers.fetcher, windrow.engine.sample, windrow.adapters.records, windrow.cli.run
-from windrow.fetch.registry import TRANSPORTS
-print(sorted(name for one in TRANSPORTS for name in one.schemes))
+from windrow.fetch.transport import TRANSPORTS
+for transport in set(TRANSPORTS.values()):
+    if not transport.extra:
+        __import__(transport.module)
+print(sorted(TRANSPORTS))
 """
 
 
 def test_modules_that_are_imported_before_processes_are_forked_exist() -> None:
-    for name in {*PRELOADED, *TRANSPORT_MODULES.values()}:
+    for name in {*PRELOADED, *(transport.module for transport in TRANSPORTS.values())}:
         assert find_spec(name) is not None, name
 
 

@@ -13,7 +13,7 @@ import pytest
 from tests.servers.daemon import driver
 from windrow.errors import TerminalFailure, TransientFailure, TransportError
 from windrow.fetch import ftp, local
-from windrow.fetch.trouble import Foreign, network
+from windrow.fetch.dial import Foreign, network
 from windrow.reasons import Reason
 
 WHERE = "ftp://h/x"
@@ -129,7 +129,7 @@ def test_what_is_mapped_already_stays_as_it_is() -> None:
 
 def test_every_asyncssh_error() -> None:
     asyncssh = driver("asyncssh")
-    shell = driver("windrow.fetch.sftp_session")
+    shell = driver("windrow.fetch.sftp")
     kinds = set(tree(asyncssh.Error)) | {asyncssh.KeyImportError, asyncssh.KeyEncryptionError}
     assert len(kinds) > 40
     for kind in kinds:
@@ -140,7 +140,7 @@ def test_every_asyncssh_error() -> None:
 
 def test_asyncssh() -> None:
     asyncssh = driver("asyncssh")
-    shell = driver("windrow.fetch.sftp_session")
+    shell = driver("windrow.fetch.sftp")
     for kind, mapped, reason in (
         (asyncssh.PermissionDenied, TerminalFailure, Reason.WRONG_PASSWORD),
         (asyncssh.HostKeyNotVerifiable, TerminalFailure, Reason.HOST_KEY_CHANGED),

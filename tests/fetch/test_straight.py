@@ -13,7 +13,7 @@ import pytest
 from tests.fetch.bag import Bag
 from tests.servers.tls import Papers
 from windrow.errors import TransportError
-from windrow.fetch import dial
+from windrow.fetch import http_connection
 from windrow.fetch.http_client import HttpClient, Reply, ReplyLimits
 from windrow.fetch.http_connection import HttpConnection
 from windrow.fetch.politeness.guard import read_allowed
@@ -208,7 +208,7 @@ def test_what_comes_behind_an_answer_is_never_the_next_one() -> None:
 def test_a_server_that_speaks_first_is_not_believed(monkeypatch: pytest.MonkeyPatch) -> None:
     server = Server((b"",), greeting=b"HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nbad")
 
-    connect = dial._connect
+    connect = http_connection._connect
 
     async def connect_and_hear(address: Any, seconds: float) -> HttpConnection:
         connection = await connect(address, seconds)
@@ -219,7 +219,7 @@ def test_a_server_that_speaks_first_is_not_believed(monkeypatch: pytest.MonkeyPa
     async def work(line: HttpClient, origin: str) -> Any:
         return await ask(line, f"{origin}/a")
 
-    monkeypatch.setattr(dial, "_connect", connect_and_hear)
+    monkeypatch.setattr(http_connection, "_connect", connect_and_hear)
     with pytest.raises(TransportError) as caught:
         on(server, work)
     assert caught.value.reason is Reason.INTERRUPTED

@@ -15,7 +15,7 @@ from windrow.collections.pages.reading.read import read
 from windrow.collections.pages.redirect import linked
 from windrow.collections.pages.references import References
 from windrow.errors import WindrowError
-from windrow.fetch.http_head import pause
+from windrow.fetch.http_client import pause
 from windrow.formats import feed, http, robots, xml
 from windrow.formats.answer import AnswerReader
 from windrow.formats.http import read_head, validator

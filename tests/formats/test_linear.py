@@ -9,7 +9,6 @@ import pytest
 
 from tests.collections.events.reader import read as read_events
 from tests.cpu import cpu_seconds
-from windrow import content
 from windrow.collections.news import discover
 from windrow.collections.news import feed as section
 from windrow.collections.news.article import FoundArticle, article_observation
@@ -18,9 +17,11 @@ from windrow.collections.pages.code import mime
 from windrow.collections.pages.reading.read import read as read_document
 from windrow.collections.pages.redirect import linked
 from windrow.collections.pages.references import LinkMemo, References
+from windrow.content.article import article as read_article
+from windrow.content.charset import decode
 from windrow.content.markdown import markdown
 from windrow.errors import WindrowError
-from windrow.fetch import ftp_session, http_head
+from windrow.fetch import ftp_session, http_client
 from windrow.formats import feed, http, listing, moment, robots, sniff, url, xml
 from windrow.formats.answer import AnswerReader, read_head
 from windrow.formats.http import read_head as read_kept
@@ -95,14 +96,14 @@ CASES = {
     "link-parameters": (lambda n: linked("<a>" + '; a="b"' * n + "!", "canonical"), 140),
     "link-spaces": (lambda n: linked("<a>; a" + " " * n + "!", "canonical"), 1_000),
     "link-escapes": (lambda n: linked('<a>; a="' + "\\" * n, "canonical"), 1_000),
-    "charset-spaces": (lambda n: content.decode(b"x", "charset=" + " " * n), 7_500),
-    "charset-words": (lambda n: content.decode(b"x", "charset = " * n), 7_500),
+    "charset-spaces": (lambda n: decode(b"x", "charset=" + " " * n), 7_500),
+    "charset-words": (lambda n: decode(b"x", "charset = " * n), 7_500),
     "media-type": (lambda n: mime("a/b;" + " " * n), 7_500),
     "media-parameters": (lambda n: mime("a/b" + "; a" * n), 7_500),
     "robots-tag": (lambda n: robots.header(["a" * n, "a:" * n, " " * n, "a " * n], "x"), 500),
     "robots-tag-times": (lambda n: robots.header(["unavailable_after: 1," * n], "x"), 25),
     "robots-meta": (lambda n: robots.meta([("robots", "unavailable_after: 1," * n)], "x"), 25),
-    "retry-after": (lambda n: http_head.pause("9" * n, None) or moment.moment("Sat, " * n), 4_000),
+    "retry-after": (lambda n: http_client.pause("9" * n, None) or moment.moment("Sat, " * n), 4_000),
     # robots.txt
     "robots-spaces": (lambda n: robots.parse(b"Disallow" + b" " * n + b"x", "x"), 60_000),
     "robots-spaces-behind": (lambda n: robots.parse(b"Disallow: a" + b" " * n + b"x" + b" " * n, "x"), 30_000),
@@ -176,16 +177,16 @@ CASES = {
     # articles
     "article-open-links": (lambda n: discover._offered(b"<link " * n, {}, HERE), 3_000),
     "article-api-header": (lambda n: discover._offered(b"", {"link": "<a>;" * n + " " * n}, HERE), 3_000),
-    "article-metas": (lambda n: content.article(b"<meta name=" * n, "text/html", HERE), 2_000),
-    "article-types": (lambda n: content.article(b"<script type=application/ld+json>" + b'{"@type":"' * n, "text/html", HERE), 2_000),
-    "article-byline": (lambda n: content.article(b"<p class=byline>By" + b" a and" * n, "text/html", HERE), 1_000),
-    "article-byline-spaces": (lambda n: content.article(b"<meta name=author content='" + b" &nbsp;" * n + b"'>", "text/html", HERE), 2_000),
+    "article-metas": (lambda n: read_article(b"<meta name=" * n, "text/html", HERE), 2_000),
+    "article-types": (lambda n: read_article(b"<script type=application/ld+json>" + b'{"@type":"' * n, "text/html", HERE), 2_000),
+    "article-byline": (lambda n: read_article(b"<p class=byline>By" + b" a and" * n, "text/html", HERE), 1_000),
+    "article-byline-spaces": (lambda n: read_article(b"<meta name=author content='" + b" &nbsp;" * n + b"'>", "text/html", HERE), 2_000),
     "article-scripts-in-titles": (lambda n: titled("<script>" * n), 3_000),
     "article-ends-in-titles": (lambda n: titled("<style></style " * n), 3_000),
     "article-plain": (lambda n: (plain("<script>" * n), plain("<!--" * n), plain("<script></script " * n)), 3_000),
     "article-paths": (lambda n: feed_links(b"/" + b"a-" * n + b"!", b"/" + b"a" * n, b"/" + b"1-" * n), 3_000),
-    "article-open-tags": (lambda n: content.article(b"<p>" + b"<a" * n, "text/html", HERE), 3_000),
-    "article-tails": (lambda n: content.article(b"<p>" + b"1" * n + b"<p>about the author" * (n // 100), "text/html", HERE), 3_000),
+    "article-open-tags": (lambda n: read_article(b"<p>" + b"<a" * n, "text/html", HERE), 3_000),
+    "article-tails": (lambda n: read_article(b"<p>" + b"1" * n + b"<p>about the author" * (n // 100), "text/html", HERE), 3_000),
     "markdown-dashes": (lambda n: worded(f"<p>{'-' * n}<p>{'1' * n}<p>{'#' * n}<p>{'=' * n}"), 3_000),
     "markdown-spaces": (lambda n: worded(f"<p>a<b>{'&nbsp; ' * n}b</b> c<code>{' ' * n}b</code>"), 1_000),
     "markdown-preformatted": (lambda n: worded("<pre>" + "`" * n + " \n" * n + "</pre>"), 2_000),

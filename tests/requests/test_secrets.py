@@ -10,7 +10,7 @@ import pytest
 
 from tests.requests.workshop import SERVICE, Workshop, collection, send_parts
 from windrow.errors import ConfigError, TerminalFailure
-from windrow.fetch.secret_sending import HidingSink, SentSecrets
+from windrow.fetch.secret import HidingSink, SentSecrets
 from windrow.model import Credential, Secret, Site
 from windrow.settings.configuration import credentials_of
 

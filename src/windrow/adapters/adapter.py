@@ -49,7 +49,7 @@ def harvested_collections(workspace: Workspace, ledger: Ledger | None = None) ->
 
 def refuse_without_contact(workspace: Workspace | None, host: str) -> None:
     """Raise ConfigError where another machine is to be asked and nothing says by whom; `try` needs no workspace."""
-    from windrow.fetch.dial import loopback  # noqa: PLC0415 see above
+    from windrow.fetch.politeness.guard import loopback  # noqa: PLC0415 see above
     from windrow.fetch.politeness.user_agent import names_contact  # noqa: PLC0415 see above
 
     if loopback(host) or (workspace is not None and names_contact(workspace.agent)):

@@ -160,16 +160,21 @@ class RecordAdapter:
         return workspace.of(self._collection.name)
 
     def attempt(self, workspace: Workspace | None, address: str) -> Iterator[Part]:
-        """Ask for one address by GET, follow it and take the step on it; services are not asked."""
-        url = normalise(address).url
-        if not url:
+        """Ask for one address by GET, follow it and take the step on what comes; services are not asked."""
+        first = normalise(address).url
+        if not first:
             raise UsageError(f"{address[:200]!r} is not an address of the web", hint="windrow try --help")
-        source = self._source_at(workspace, url)
-        refuse_without_contact(workspace, parts(url).host)
         limits = replace(workspace.limits if workspace else Limits(), transfer=1 << 28)
-        answer = sample_address(source, url, limits)
+
+        def access(hop: str) -> Source:
+            refuse_without_contact(workspace, parts(hop).host)
+            return self._source_at(workspace, hop, first)
+
+        answer = sample_address(access, first, limits)
+        url = answer.url
         content = body_of(io.BytesIO(answer.body), answer.fields, limits).read()
         yield Got(url, url, len(content), digest(content), round(answer.seconds, 3))
+        source = self._source_at(workspace, url, first)
         asked = Answer(Request(url), answer.status, answer.fields, io.BytesIO(content), now())
         follow = self._collection.follow
         result = follow(source, {}, asked) if follow else FollowResult()
@@ -431,17 +436,15 @@ class RecordAdapter:
         del workspace
         return None
 
-    def _source_at(self, workspace: Workspace | None, url: str) -> Source:
+    def _source_at(self, workspace: Workspace | None, url: str, named: str) -> Source:
+        """Return the source that has an address, else one that reaches no private number but that of `named`."""
         origin = parts(url).origin
-        mine = (
-            [one for one in workspace.of(self._collection.name) if origin in allowed_origins(self._collection, one)]
-            if workspace
-            else []
-        )
+        sources = workspace.of(self._collection.name) if workspace else ()
+        mine = [source for source in sources if origin in allowed_origins(self._collection, source)]
         if mine:  # of several at one origin the one whose address is nearest to this
             return max(mine, key=lambda one: len(one.site.base) if url.startswith(one.site.address("")) else 0)
         where, agent = parts(url), workspace.agent if workspace else "windrow"
-        allowed = read_allowed((), where.host)
+        allowed = read_allowed((), parts(named).host)
         site = Site(where.scheme, where.host.strip("[]"), where.port, agent=agent, allowed=allowed)
         return Source("try", self._collection.name, site)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 from windrow.adapters.adapter import refuse_without_contact
@@ -40,22 +41,29 @@ def extract_page(workspace: Workspace | None, what: bytes | Path | str, url: str
 
 
 def _extract_address(workspace: Workspace | None, address: str) -> Extract:
-    """Ask for one address, as the workspace's contact, and extract what comes; what redirects is told, not followed.
-
-    An address at the site of a source is reached with that source's own access. Any other must have a public number.
-    """
+    """Request one address as the workspace's contact, follow its redirects, and extract what comes."""
     from windrow.engine.sample import sample_address  # noqa: PLC0415 a file is read without
 
     url = normalise(address).url
     if not url:
         raise UsageError(f"{address[:200]!r} is not an address of the web", hint="windrow extract --help")
+    access = partial(_access, workspace)
+    answer = sample_address(access, url, replace(Limits(), transfer=LARGEST))
+    body = plain(answer.body, answer.fields, most=LARGEST, ratio=Limits().ratio)
+    return extract(body, url=answer.url, content_type=answer.fields.get("content-type", ""))
+
+
+def _access(workspace: Workspace | None, url: str) -> Source:
+    """Return the source as which an address is requested: one at the site of a source with that source's own access.
+
+    Any other must have a public number. ConfigError where another machine is to be asked and nothing says by whom.
+    """
     where = parts(url)
     host = where.host.strip("[]")
     refuse_without_contact(workspace, where.host)
     sites = (source.site for source in workspace.sources) if workspace else iter(())
-    site = next((one for one in sites if (one.scheme, one.host, one.port) == (where.scheme, host, where.port)), None)
+    site = next(
+        (site for site in sites if (site.scheme, site.host, site.port) == (where.scheme, host, where.port)), None
+    )
     agent = workspace.agent if workspace else "windrow"
-    site = replace(site or Site(where.scheme), host=host, port=where.port, base="/", agent=agent)
-    answer = sample_address(Source("try", "", site), url, replace(Limits(), transfer=LARGEST))
-    body = plain(answer.body, answer.fields, most=LARGEST, ratio=Limits().ratio)
-    return extract(body, url=url, content_type=answer.fields.get("content-type", ""))
+    return Source("try", "", replace(site or Site(where.scheme), host=host, port=where.port, base="/", agent=agent))

@@ -29,8 +29,8 @@ if TYPE_CHECKING:
 def extract_command(voice: Voice, what: str, form: str, url: str) -> int:
     """Print the main content of a page: without menus, teasers, comments and advertisements.
 
-    FILE is HTML in any encoding, - is standard input; URL is asked for once, as the workspace's contact. Nothing is
-    kept, and a FILE needs no workspace.
+    FILE is HTML in any encoding, - is standard input; URL is asked for as the workspace's contact, and
+    redirects are followed. Nothing is kept, and a FILE needs no workspace.
     """
     found = _found(voice, what, url)
     if voice.json or form == "json":

@@ -18,6 +18,8 @@ from multiprocessing.process import BaseProcess
 from types import FrameType
 from typing import Any
 
+from windrow.fetch.transport import TRANSPORTS
+
 
 @contextmanager
 def signals_to(handler: Callable[[int, FrameType | None], None]) -> Iterator[None]:
@@ -80,9 +82,6 @@ def end_with_parent() -> None:
 CONTEXT = multiprocessing.get_context("forkserver")
 
 PRELOADED = ("windrow.engine.fetchers.fetcher", "windrow.engine.steps.worker")
-TRANSPORT_MODULES = {"sftp": "windrow.fetch.sftp_session"}
-"""What a scheme needs beside: imported once, in the server, and not in every fetcher."""
-
 CONTEXT.set_forkserver_preload([*PRELOADED])
 
 
@@ -139,10 +138,11 @@ def start(process: BaseProcess) -> None:
 def warm_up(schemes: Iterable[str] = (), modules: Iterable[str] = ()) -> None:
     """Start the server, so that it imports while we do something else; nothing happens where it runs.
 
-    `modules` are those of a collection's functions, which readers and fetchers need.
+    The transports of `schemes` are imported once, in the server, and not in every fetcher. `modules` are those of a
+    collection's functions, which readers and fetchers need.
     """
     _needed.update(modules := set(modules))
-    needed = {TRANSPORT_MODULES[one] for one in schemes if one in TRANSPORT_MODULES} | modules
+    needed = {TRANSPORTS[scheme].module for scheme in schemes if scheme in TRANSPORTS} | modules
     CONTEXT.set_forkserver_preload([*PRELOADED, *sorted(needed - {"__main__"})])
     # Ctrl-C goes to all processes of a terminal, and the one that began the run decides what it means. The server and
     # what is forked from it inherit the mask, so that none is ended while it still imports.

@@ -9,15 +9,13 @@ import ssl
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from datetime import datetime
-from typing import ClassVar, NamedTuple
+from typing import NamedTuple
 
 from windrow.errors import TerminalFailure, TransientFailure, TransportError
-from windrow.fetch.dial import context, direct
+from windrow.fetch.dial import Foreign, context, direct, network
 from windrow.fetch.ftp_session import Delayed, FtpSession, Refused
-from windrow.fetch.path import at, shown, wire
 from windrow.fetch.secret import reveal
-from windrow.fetch.transport import Connection, Sink, TransferEnd, replaced
-from windrow.fetch.trouble import Foreign, network
+from windrow.fetch.transport import Connection, Sink, TransferEnd, at, replaced, shown, wire
 from windrow.formats.listing import Entries, read_list, read_mlsd, read_nlst, read_time
 from windrow.model import ListingEntry, Site
 from windrow.reasons import Reason
@@ -276,16 +274,9 @@ def _time(session: FtpSession, path: str) -> datetime | None:
     return read_time(reply[4:].strip()) if reply.startswith("213") else None
 
 
-class Ftp:
-    """FTP, plain or over TLS (`ftps`: AUTH TLS on the ordinary port)."""
-
-    schemes: ClassVar[frozenset[str]] = frozenset({"ftp", "ftps"})
-    blocking: ClassVar[bool] = True
-    parallel: ClassVar[int] = 1
-
-    async def connect(self, site: Site) -> FtpConnection:
-        """Open a session, logged in and in binary mode."""
-        direct(site)
-        connection = FtpConnection(site)
-        connection.open()
-        return connection
+async def connect(site: Site) -> FtpConnection:
+    """Open a session, logged in and in binary mode; `ftps` is FTP over TLS by AUTH TLS on the ordinary port."""
+    direct(site)
+    connection = FtpConnection(site)
+    connection.open()
+    return connection

@@ -10,14 +10,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
-from typing import ClassVar
 from urllib.parse import quote
 
 from windrow.errors import TerminalFailure, TransientFailure, TransportError
-from windrow.fetch.dial import connect_web
-from windrow.fetch.http_client import BARE
-from windrow.fetch.http_connection import EnoughRead, HttpConnection, StaleConnection
-from windrow.fetch.http_head import (
+from windrow.fetch.dial import Foreign, network
+from windrow.fetch.http_client import (
+    BARE,
     field_lines,
     fields_of,
     kept_head,
@@ -27,9 +25,8 @@ from windrow.fetch.http_head import (
     target_prefix,
     total,
 )
-from windrow.fetch.path import at, behind, shown, wire
-from windrow.fetch.transport import Connection, Sink, TransferEnd
-from windrow.fetch.trouble import Foreign, network
+from windrow.fetch.http_connection import EnoughRead, HttpConnection, StaleConnection, connect_web
+from windrow.fetch.transport import Connection, Sink, TransferEnd, at, behind, shown, wire
 from windrow.formats.answer import AnswerHead, AnswerReader
 from windrow.formats.http import read_head, same
 from windrow.formats.listing import WHOLE, Entries, read_index_page, read_manifest
@@ -46,16 +43,9 @@ SHORT = 1 << 16
 _PATH = "/:@!$&'()*+,;=~-._"  # what a path keeps as it is (RFC 3986, section 3.3)
 
 
-class Web:
-    """HTTP and HTTPS."""
-
-    schemes: ClassVar[frozenset[str]] = frozenset({"http", "https"})
-    blocking: ClassVar[bool] = False
-    parallel: ClassVar[int] = 32
-
-    async def connect(self, site: Site) -> Connection:
-        """Return a session; the first request opens a connection."""
-        return HttpFiles(site)
+async def connect(site: Site) -> Connection:
+    """Return a session; the first request opens a connection."""
+    return HttpFiles(site)
 
 
 class HttpFiles(Connection):

@@ -6,11 +6,9 @@ import errno
 import os
 import stat
 from itertools import islice
-from typing import ClassVar
 
 from windrow.errors import TerminalFailure, TransientFailure, TransportError
-from windrow.fetch.path import at, shown, wire
-from windrow.fetch.transport import Connection, Sink, TransferEnd, moment, replaced
+from windrow.fetch.transport import Connection, Sink, TransferEnd, at, moment, replaced, shown, wire
 from windrow.formats.listing import ENTRIES, Entries, refuse_too_many
 from windrow.model import ListingEntry, Site
 from windrow.reasons import Reason
@@ -122,13 +120,6 @@ class LocalConnection(Connection):
             os.close(base)
 
 
-class Local:
-    """A folder of this machine, `file`."""
-
-    schemes: ClassVar[frozenset[str]] = frozenset({"file"})
-    blocking: ClassVar[bool] = True
-    parallel: ClassVar[int] = 1
-
-    async def connect(self, site: Site) -> LocalConnection:
-        """Open the folder `site.base`."""
-        return LocalConnection(site)
+async def connect(site: Site) -> LocalConnection:
+    """Open the folder `site.base`."""
+    return LocalConnection(site)

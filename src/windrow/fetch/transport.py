@@ -1,4 +1,4 @@
-"""What every transport offers: one face for FTP, SFTP, HTTPS and folders.
+"""What every transport offers, one face for FTP, SFTP, HTTPS and folders; their table; paths as they go to a server.
 
 A `Transport` opens a `Connection` to a `Site`; a connection lists folders and gets files into a
 `Sink`. All methods are coroutines. A transport over a blocking library says `blocking = True` and
@@ -8,12 +8,19 @@ Every foreign exception leaves as a `TransportError` with a reason.
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from importlib import import_module
 from types import TracebackType
-from typing import ClassVar, Protocol, Self
+from typing import Protocol, Self
 
-from windrow.model import ListingEntry, Site
+from windrow.errors import MissingExtra, TerminalFailure
+from windrow.model import ListingEntry, Site, join
+from windrow.reasons import Reason
+
+_CONTROL = re.compile(r"[\x00-\x1f\x7f]")
+_TARGET = re.compile(r"/[!-\"$-~]*")  # what a request line may ask for (RFC 9112, section 3.2.1), and what is seen
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,13 +111,108 @@ class Connection(Protocol):
         await self.close()
 
 
-class Transport(Protocol):
-    """One way to reach sites."""
+@dataclass(frozen=True, slots=True)
+class Transport:
+    """One way to reach sites: a module whose `connect` opens a connection, imported when the first one is wanted."""
 
-    schemes: ClassVar[frozenset[str]]
-    blocking: ClassVar[bool]
-    parallel: ClassVar[int]  # how many `get` may run at once on one connection; 1: one after the other
+    module: str
+    blocking: bool = False
+    parallel: int = 1  # how many `get` may run at once on one connection; 1: one after the other
+    extra: str = ""  # the extra that installs what the module imports
 
     async def connect(self, site: Site) -> Connection:
-        """Open a connection, logged in and ready."""
-        ...
+        """Open a connection, logged in and ready; MissingExtra where the transport's library is not installed."""
+        try:
+            module = import_module(self.module)
+        except ModuleNotFoundError as error:
+            if not self.extra or (error.name or "").startswith("windrow"):
+                raise
+            raise MissingExtra(site.scheme.upper(), self.extra) from error
+        connection: Connection = await module.connect(site)
+        return connection
+
+
+_FTP = Transport("windrow.fetch.ftp", blocking=True)
+_HTTP = Transport("windrow.fetch.http_files", parallel=32)
+
+# The modules are named as text, so that a process imports only those of the sites it talks to.
+TRANSPORTS = {
+    "file": Transport("windrow.fetch.local", blocking=True),
+    "ftp": _FTP,
+    "ftps": _FTP,
+    "http": _HTTP,
+    "https": _HTTP,
+    "sftp": Transport("windrow.fetch.sftp", parallel=16, extra="sftp"),  # its speed is in many files at once
+}
+
+
+def transport_for(scheme: str) -> Transport:
+    """Return the transport for `ftp`, `ftps`, `sftp`, `http`, `https` or `file`.
+
+    >>> transport_for("ftps").blocking
+    True
+    >>> transport_for("gopher")
+    Traceback (most recent call last):
+    ...
+    windrow.errors.TerminalFailure: no transport for gopher: there are file, ftp, ftps, http, https, sftp
+    """
+    if transport := TRANSPORTS.get(scheme):
+        return transport
+    raise TerminalFailure(f"no transport for {shown(scheme)}: there are {', '.join(TRANSPORTS)}", Reason.NO_TRANSPORT)
+
+
+def shown(text: str, most: int = 200) -> str:
+    r"""Make foreign text fit for a message: one line, printable, not endless.
+
+    >>> shown("no\r\nway")
+    'no\\x0d\\x0away'
+    """
+    if text.isascii() and text.isprintable() and len(text) <= most:
+        return text
+    visible = _CONTROL.sub(lambda found: f"\\x{ord(found[0]):02x}", text[: most + 1])
+    visible = visible.encode("utf-8", "backslashreplace").decode()
+    return visible if len(visible) <= most else visible[:most] + "..."
+
+
+def wire(site: Site, path: str) -> str:
+    r"""Return the whole path of `path` below the site's base, safe to be put in a command.
+
+    A control character would end the command and begin another one, and `..` would leave the
+    base: both are refused as UNSAFE_NAME. Quotes, spaces and non-ASCII letters pass.
+
+    >>> wire(Site("ftp", base="/data/"), "add/x y.zip")
+    '/data/add/x y.zip'
+    >>> wire(Site("ftp"), "add/x\r\nDELE y")
+    Traceback (most recent call last):
+    ...
+    windrow.errors.TerminalFailure: unsafe path: ftp:///add/x\x0d\x0aDELE y
+    """
+    full = join(site.base, path)
+    if _CONTROL.search(full) or ".." in path.split("/"):
+        raise TerminalFailure(f"unsafe path: {at(site, path)}", Reason.UNSAFE_NAME)
+    return full
+
+
+def behind(origin: str, url: str) -> str:
+    r"""Return what a request line asks for: the URL behind its origin.
+
+    A URL of another origin is refused with POLICY_DENIED; one with a fragment, a space, a control
+    character or a letter beyond ASCII, which could end the line and begin another, with BAD_ADDRESS.
+
+    >>> behind("http://h", "http://h/a?b=c")
+    '/a?b=c'
+    >>> behind("http://h", "http://h/ HTTP/1.1\r\nX: y")
+    Traceback (most recent call last):
+    ...
+    windrow.errors.TerminalFailure: not an address as a request has it: http://h/ HTTP/1.1\x0d\x0aX: y
+    """
+    if not url.startswith(f"{origin}/"):
+        raise TerminalFailure(f"{shown(url, 1000)} is not at {origin}", Reason.POLICY_DENIED)
+    if not _TARGET.fullmatch(url, len(origin)):
+        raise TerminalFailure(f"not an address as a request has it: {shown(url, 1000)}", Reason.BAD_ADDRESS)
+    return url[len(origin) :]
+
+
+def at(site: Site, path: str = "") -> str:
+    """Return the public address of a path, fit for a message."""
+    return shown(site.address(path), 1000)

@@ -15,12 +15,12 @@ from tests.collections.news.paper import PROSE, article
 from tests.collections.news.press import Press
 from tests.collections.news.workspace import articles, configured, run, summaries
 from tests.house.tree import ROOT
-from windrow import content
 from windrow.app.check import check_tree
 from windrow.collections.news import standard
 from windrow.collections.news.adapter import ADAPTER
 from windrow.collections.news.article import seconds
 from windrow.collections.news.feed import RefusedReply, reply
+from windrow.content.article import article as read_article
 from windrow.content.markdown import markdown
 from windrow.engine.check import Fault
 from windrow.reasons import Reason
@@ -308,7 +308,7 @@ def test_a_caption_stands_by_its_picture_in_the_text_of_an_article():
         "<figure><img src='/p.jpg' alt='A quay'><figcaption>The quay at dawn, from the bridge.</figcaption></figure>"
     )
     body = article("https://a.example", 1, text=PROSE + figure + PROSE).encode()
-    found = content.article(body, "text/html", "https://a.example/news/the-quay-story-1.html", ())
+    found = read_article(body, "text/html", "https://a.example/news/the-quay-story-1.html", ())
     text = markdown(found.markup, "https://a.example/")
     assert "![A quay](https://a.example/p.jpg)" in text
     assert "*The quay at dawn, from the bridge.*" in text

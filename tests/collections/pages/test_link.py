@@ -11,7 +11,8 @@ from windrow.collections.pages.reading import Link
 from windrow.collections.pages.reading import read as read_any
 from windrow.collections.pages.reading.link import Count, LinkClassifier, count, indexiness, links
 from windrow.collections.pages.references import References
-from windrow.content import PageLocation, read
+from windrow.content.outline import PageLocation
+from windrow.content.page import read
 
 HERE = "http://a.example/dir/page?q=1"
 

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from windrow.collections.pages.reading import document
 from windrow.collections.pages.reading.document import Pile, pile
-from windrow.content import read
+from windrow.content.page import read
 
 EMPTY = (
     "fa68d024060ee4ea36546196df250fc7cce7aad173f1963f093c02de375c4df1"

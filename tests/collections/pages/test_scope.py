@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 from windrow.collections.pages.code import Locality
 from windrow.collections.pages.scope import locality, scope
 from windrow.errors import ConfigError
-from windrow.fetch.politeness.host import host_fits, host_pattern
+from windrow.fetch.politeness.guard import host_fits, host_pattern
 from windrow.formats.url import normalise, parts
 
 

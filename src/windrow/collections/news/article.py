@@ -11,8 +11,8 @@ from typing import Any
 from urllib.parse import unquote, urlsplit
 from zoneinfo import ZoneInfo
 
-from windrow import content
 from windrow.collections.news import standard
+from windrow.content.article import article as read_article
 from windrow.content.markdown import markdown
 from windrow.contract import Observation, Skip, Task
 from windrow.errors import StepError
@@ -169,7 +169,7 @@ def read_page(task: Task, kind: str, said: Mapping[str, str]) -> Observation | S
         return Skip(Reason.NOINDEX, url)
     options = task.source.options if task.source else {}
     try:
-        found = content.article(body, task.fields.get("content-type", ""), url, options.get("drop", ()))
+        found = read_article(body, task.fields.get("content-type", ""), url, options.get("drop", ()))
     except StepError as error:
         return Skip(error.reason or Reason.STEP_FAILED, url, str(error))
     if not (said or found.published or _ARTICLE.search(body[:_HEAD])):

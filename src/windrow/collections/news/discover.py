@@ -8,8 +8,8 @@ from dataclasses import replace
 from functools import partial
 from typing import Any, NamedTuple
 
-from windrow import content
 from windrow.collections.news import feed, townnews, wordpress
+from windrow.content.page import read as read_page
 from windrow.contract import (
     CAPTURED,
     REQUEST,
@@ -159,7 +159,7 @@ def _offered(body: bytes, fields: Mapping[str, str], url: str) -> dict[str, Any]
         return {"kind": "townnews"}
     if url_hints.read(body, url).kind is not HintKind.NONE:
         return {"kind": "feed", "addresses": [url]}
-    feeds = content.read(body, url, fields.get("content-type", "")).head.feeds
+    feeds = read_page(body, url, fields.get("content-type", "")).head.feeds
     addresses = [one for one in (normalise(each.href, url).url for each in feeds) if one and "comments" not in one]
     if addresses:
         return {"kind": "feed", "addresses": addresses[:10]}

@@ -10,8 +10,8 @@ from math import isfinite
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
-from windrow import content
 from windrow.collections.news import article
+from windrow.content.page import read as read_page
 from windrow.contract import Answer, FollowResult, Observation, Offering, Request, Skip, Task
 from windrow.digest import number
 from windrow.errors import StepError
@@ -193,7 +193,7 @@ def _is_html(body: bytes) -> bool:
 
 def _links(body: bytes, answer: Answer, url: str) -> Sequence[str]:
     """Return the addresses of a section page that look like articles of its site, in their order."""
-    read_ = content.read(body, url, answer.fields.get("content-type", ""))
+    read_ = read_page(body, url, answer.fields.get("content-type", ""))
     base = normalise(read_.head.base, url).url if read_.head.base else url
     here = urlsplit(url).hostname or ""
     found: dict[str, None] = {}

@@ -11,8 +11,7 @@ from typing import NamedTuple
 from windrow.collections.pages import scope
 from windrow.collections.pages.code import SKIPPED, promises
 from windrow.collections.pages.scope import AllowedParameters, Scope, names, path_pattern, target
-from windrow.fetch.politeness.guard import describe_refusal
-from windrow.fetch.politeness.host import host_fits, host_pattern
+from windrow.fetch.politeness.guard import describe_refusal, host_fits, host_pattern
 from windrow.formats.robots import Pattern, Robots
 from windrow.formats.url import Parts, parts
 from windrow.reasons import Reason

@@ -8,7 +8,7 @@ from itertools import islice
 from weakref import WeakSet
 
 from windrow.collections.pages.code import mime
-from windrow.content import decode
+from windrow.content.charset import decode
 from windrow.content.head import RELATIONS, refresh
 from windrow.content.tree import parse
 from windrow.formats import robots

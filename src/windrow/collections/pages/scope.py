@@ -9,7 +9,7 @@ from urllib.parse import unquote_plus
 
 from windrow.collections.pages.code import Locality
 from windrow.errors import ConfigError
-from windrow.fetch.politeness.host import host_fits, host_pattern
+from windrow.fetch.politeness.guard import host_fits, host_pattern
 from windrow.formats.robots import Pattern, canonical, pattern
 from windrow.formats.url import Parts, normalise, parts
 

@@ -11,8 +11,7 @@ from typing import Any
 from windrow.collections.pages.policy import policy
 from windrow.collections.pages.scope import path_pattern, rule, scope
 from windrow.errors import ConfigError
-from windrow.fetch.politeness.guard import read_allowed
-from windrow.fetch.politeness.host import host_pattern
+from windrow.fetch.politeness.guard import host_pattern, read_allowed
 from windrow.formats.url import normalise, parts
 from windrow.model import Limits, Site, Source
 from windrow.settings.configuration import Configuration, Given, SourceTable, Surroundings, filled

@@ -22,9 +22,8 @@ from urllib.parse import quote
 from windrow.contract import RemoteFolder
 from windrow.errors import TerminalFailure, TransportError, WindrowError
 from windrow.fetch.http_files import HttpFiles
-from windrow.fetch.path import wire
-from windrow.fetch.s3_signing import S3Signer
-from windrow.fetch.secret import reveal
+from windrow.fetch.secret import S3Signer, reveal
+from windrow.fetch.transport import wire
 from windrow.model import CdxLine, Finding, Reading
 from windrow.reasons import Reason
 

@@ -18,7 +18,7 @@ from windrow.engine.fetchers.message import Visited
 from windrow.engine.requests.answers import body_of
 from windrow.errors import ArchiveError, StepError, TransportError
 from windrow.fetch.http_client import GET, HttpClient, Reply, ReplyLimits
-from windrow.fetch.secret_sending import SentSecrets
+from windrow.fetch.secret import SentSecrets
 from windrow.formats.http import location, plain
 from windrow.formats.url import parts
 from windrow.model import CrawlRequest, FetchRequest, HeldAnswer, HttpRequest, LeftOut, Limits, Source, Visit

@@ -33,7 +33,7 @@ from windrow.engine.listed.connection_pool import REST, ConnectionPool, HostQueu
 from windrow.engine.listed.transfer import run_batch
 from windrow.engine.requests.origin_rules import service_of
 from windrow.engine.runtime import end_with_parent
-from windrow.fetch.registry import transport_for
+from windrow.fetch.transport import transport_for
 from windrow.formats.url import parts
 
 PARTING = 2.0

@@ -9,11 +9,11 @@ look into the IPv6 numbers that stand for an IPv4 one.
 from __future__ import annotations
 
 import ipaddress
+import re
 from collections.abc import Iterable
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network
 
 from windrow.errors import ConfigError
-from windrow.fetch.politeness.host import host_fits, host_pattern
 from windrow.formats.url import normalise, parts
 from windrow.model import NOTHING, Allowed
 from windrow.reasons import Reason
@@ -80,6 +80,16 @@ def refusal_behind_proxy(host: str, allowed: Allowed = NOTHING) -> Reason | None
         return None if allowed.everything else Reason.BAD_ADDRESS
     number = _number_of(name)
     return refusal(host, number, allowed) if number else None
+
+
+def loopback(host: str) -> bool:
+    """Tell whether a host name means this machine, so that nothing leaves it in the clear."""
+    if host == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
 
 
 def read_allowed(written: Iterable[str], own_host: str = "") -> Allowed:
@@ -149,3 +159,26 @@ def _number_of(name: str) -> str:
         return str(ipaddress.ip_address(name))
     except ValueError:
         return ""
+
+
+_HOST = re.compile(r"(?:\*|\.?[^\s/:*?#@\[\]]+|\[[0-9a-fA-F:.]+\])")
+
+
+def host_pattern(text: str, setting: str) -> str:
+    """Read a host's name: `example.org` is this host, `.example.org` it and all below, `*` any.
+
+    >>> host_pattern(".B\u00fccher.Example", "hosts")
+    '.xn--bcher-kva.example'
+    """
+    if text == "*":
+        return text
+    if _HOST.fullmatch(text) and (url := normalise(f"http://{text.removeprefix('.')}/").url):
+        return ("." if text.startswith(".") else "") + parts(url).host
+    raise ConfigError(f"{setting}: {text[:200]!r} is not a host: example.org, .example.org or *")
+
+
+def host_fits(name: str, host: str) -> bool:
+    """Tell whether a host's normal name fits a pattern that `host_pattern` read."""
+    if name.startswith("."):
+        return host.endswith(name) or host == name[1:]
+    return name in {host, "*"}

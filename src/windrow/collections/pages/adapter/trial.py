@@ -21,8 +21,7 @@ from windrow.config import Workspace
 from windrow.digest import digest
 from windrow.engine.sample import sample_address
 from windrow.errors import UsageError
-from windrow.fetch.dial import loopback
-from windrow.fetch.politeness.guard import read_allowed
+from windrow.fetch.politeness.guard import loopback, read_allowed
 from windrow.formats.http import plain
 from windrow.formats.url import normalise, parts
 from windrow.model import Level, Limits, Site, Source
@@ -39,6 +38,7 @@ class _Bytes(NamedTuple):
     raw: bytes
     fields: Mapping[str, str]
     seconds: float
+    redirected: bool = False
 
 
 def attempt(workspace: Workspace | None, address: str) -> Iterator[Part]:
@@ -46,6 +46,8 @@ def attempt(workspace: Workspace | None, address: str) -> Iterator[Part]:
     limits = workspace.section(Pages).limits if workspace else LIMITS
     found = _fetched(workspace, address, limits) if "://" in address else _file(address, limits)
     yield Got(found.address, found.url, len(found.raw), digest(found.raw), round(found.seconds, 3))
+    if found.redirected:
+        yield Note(found.address, PHASE, Level.NOTE, "Redirected", f"to {found.url}")
     body = plain(found.raw, found.fields, most=limits.member, ratio=limits.ratio)
     page = read(body, found.url, found.fields)
     records = list(_records(found.url, page))
@@ -74,14 +76,17 @@ def _file(address: str, limits: Limits) -> _Bytes:
 
 
 def _fetched(workspace: Workspace | None, address: str, limits: Limits) -> _Bytes:
-    """Ask for one address, which a person named; what redirects is told and not followed."""
+    """Ask for one address, which a person named, and follow its redirects."""
     url = normalise(address).url
     if not url:
         raise UsageError(f"{address[:200]!r} is not an address of the web", hint="windrow try --help")
-    agent = _agent(workspace, parts(url).host)
-    site = replace(_site_at(workspace, url), agent=agent, timeout=limits.seconds)
-    answer = sample_address(Source("try", "pages", site), url, limits)
-    return _Bytes(url, url, answer.body, answer.fields, answer.seconds)
+
+    def access(hop: str) -> Source:
+        agent = _agent(workspace, parts(hop).host)
+        return Source("try", "pages", replace(_site_at(workspace, hop), agent=agent, timeout=limits.seconds))
+
+    answer = sample_address(access, url, limits)
+    return _Bytes(url, answer.url, answer.body, answer.fields, answer.seconds, redirected=answer.url != url)
 
 
 def _site_at(workspace: Workspace | None, url: str) -> Site:

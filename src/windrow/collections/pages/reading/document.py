@@ -9,8 +9,11 @@ from datetime import UTC
 
 from windrow.collections.pages.code import Mime
 from windrow.collections.pages.reading.link import Link, LinkClassifier, LinkTarget, count, indexiness, links
-from windrow.content import Outline, PageHead, PageLocation, headline, main_content, read, table_row, unseen
-from windrow.content.outline import LEVELS
+from windrow.content.article_parts import headline
+from windrow.content.head import PageHead
+from windrow.content.outline import LEVELS, Outline, PageLocation, table_row
+from windrow.content.page import main_content, read
+from windrow.content.tree import unseen
 from windrow.formats.moment import written
 from windrow.formats.sniff import normal
 from windrow.model import Finding

@@ -8,7 +8,8 @@ from typing import NamedTuple
 
 from windrow.collections.pages.code import Destination, Locality
 from windrow.collections.pages.scope import Scope, locality
-from windrow.content import Outline, PageHead, PageLocation
+from windrow.content.head import PageHead
+from windrow.content.outline import Outline, PageLocation
 from windrow.formats.url import Resolved, Resolver, normalise, other, parts
 from windrow.reasons import Reason
 

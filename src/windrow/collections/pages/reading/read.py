@@ -8,7 +8,6 @@ from dataclasses import replace
 from html import escape
 from typing import TYPE_CHECKING
 
-from windrow import content
 from windrow.collections.pages.code import Mime, mime
 from windrow.collections.pages.reading.document import (
     ContentHeaders,
@@ -22,8 +21,9 @@ from windrow.collections.pages.reading.document import (
 )
 from windrow.collections.pages.reading.link import Link, LinkClassifier, bare, count, indexiness, links, placed
 from windrow.collections.pages.scope import Scope
-from windrow.content import PageHead
 from windrow.content.charset import decode
+from windrow.content.head import PageHead
+from windrow.content.page import read as read_html
 from windrow.errors import MissingExtra, StepError
 from windrow.formats import feed as news
 from windrow.formats import markdown as marked
@@ -100,7 +100,7 @@ def markdown(raw: bytes, url: str, said: ContentHeaders) -> PageDocument:
     if len(text.text) > marked.LONGEST:
         return plain(raw, url, said)
     found = marked.read("\n".join(map(clean, text.text.splitlines())))
-    page = content.read(f"<main>{found.html}</main>".encode(), url, UTF8)
+    page = read_html(f"<main>{found.html}</main>".encode(), url, UTF8)
     outline = page.outline
     chosen = [True] * len(outline.blocks.text)
     front = found.front
@@ -198,7 +198,7 @@ def _entry(entry: news.FeedEntry, url: str) -> tuple[Pile, list[Link]]:
     if entry.url:
         title = f'<a href="{escape(entry.url)}">{title}</a>'
     text = f"<main><article><h1>{title}</h1>{entry.html}</article></main>"
-    outline = content.read(text.encode("utf-8", "replace"), url, UTF8).outline
+    outline = read_html(text.encode("utf-8", "replace"), url, UTF8).outline
     heap = pile(outline, [True] * len(outline.blocks.text))
     big = "\n".join(
         filter(None, (entry.title, heap.big_headlines))

@@ -16,8 +16,8 @@ import pytest
 from tests.fetch.bag import Bag
 from tests.servers.tls import Papers
 from windrow.errors import TerminalFailure, TransientFailure, TransportError
-from windrow.fetch.dial import ATTEMPT_DELAY, connect_web
 from windrow.fetch.http_client import HttpClient, Reply, ReplyLimits
+from windrow.fetch.http_connection import ATTEMPT_DELAY, connect_web
 from windrow.model import NOTHING, Allowed, HttpRequest, Secret, Site
 from windrow.reasons import Reason
 

@@ -1,0 +1,59 @@
+"""The page about the way of the data names files and functions that are there, and are entered on that way."""
+
+from __future__ import annotations
+
+import ast
+import re
+from pathlib import Path
+
+import pytest
+from tools import data_flow
+
+from tests.house.tree import ROOT, Function, parsed
+
+PAGE = (ROOT / "docs" / "explanation" / "data-flow.md").read_text()
+WAYS = {"page": "## From an address to a search result", "zip": "## From a zip to a row of the tracker"}
+STEP = re.compile(r"^\| (\d+) \| .+ \| `([\w/]+\.py)` \| `([\w.]+)` \|$", re.MULTILINE)
+
+
+def steps(way: str) -> list[tuple[str, str]]:
+    """Return the files and functions of a way; its steps are numbered without a gap."""
+    rows = STEP.findall(PAGE.partition(WAYS[way])[2].partition("\n## ")[0])
+    assert [int(number) for number, _, _ in rows] == list(range(1, len(rows) + 1))
+    return [(file, function) for _, file, function in rows]
+
+
+def qualified_names(path: Path) -> set[str]:
+    """Return the functions of a file, and the methods of its classes as `Class.method`."""
+    names = set()
+    for node in parsed(path).body:
+        if isinstance(node, Function):
+            names.add(node.name)
+        elif isinstance(node, ast.ClassDef):
+            names |= {f"{node.name}.{method.name}" for method in node.body if isinstance(method, Function)}
+    return names
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_each_step_is_a_function_that_is_there(way: str) -> None:
+    named = steps(way)
+    assert len(named) > 20
+    source = ROOT / "src" / "windrow"
+    lost = [(file, name) for file, name in named if name not in qualified_names(source / file)]
+    assert lost == []
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_each_step_is_entered_and_no_more_modules_run_than_the_page_says(way: str, tmp_path: Path) -> None:
+    entered: dict[str, set[str]] = {}
+    for modules in data_flow.FLOWS[way](tmp_path).values():
+        for module, functions in modules.items():
+            entered.setdefault(module, set()).update(functions)
+    assert [(file, name) for file, name in steps(way) if name not in entered.get(file.removesuffix(".py"), ())] == []
+    files = re.search(r"Who follows the first way opens (\d+) files, the second (\d+)\.", PAGE)
+    modules = re.search(r"(\d+) modules run for a page, (\d+) for a zip", PAGE)
+    assert files
+    assert modules
+    number = list(WAYS).index(way) + 1
+    assert len({file for file, _ in steps(way)}) == int(files[number])
+    assert len(entered) <= int(modules[number]), sorted(entered)
