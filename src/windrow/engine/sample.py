@@ -16,7 +16,7 @@ from windrow.errors import TerminalFailure
 from windrow.fetch.http_client import HttpClient
 from windrow.fetch.registry import transport_for
 from windrow.formats.url import parts
-from windrow.model import CrawlRequest, Fetched, FetchRequest, KeptResponse, Limits, Site, Source
+from windrow.model import Attempt, FetchJob, KeptResponse, Limits, ListedFile, Site, Source
 from windrow.reasons import Reason
 
 ROTATE = 1 << 40
@@ -30,19 +30,19 @@ def sample(folder: Path, site: Site, path: str, where: str, limits: Limits) -> t
     """
     archive = ArchiveWriter(folder, "try", limits, ROTATE, site.agent)
 
-    async def go() -> Fetched:
+    async def go() -> Attempt:
         async with await transport_for(site.scheme).connect(site) as connection:
-            order = FetchRequest(1, path, part="try")
-            return await fetch(order, TransferBatch(1, site, (order,)), connection, archive, lambda _event: None)
+            job = FetchJob(1, site.address(path), file=ListedFile(path, part="try"))
+            return await fetch(job, TransferBatch(1, site, (job,)), connection, archive, lambda _event: None)
 
     try:
-        got = asyncio.run(go())
+        attempt = asyncio.run(go())
     finally:
         archive.close()
-    if got.kept is None:
-        told = got.message if got.message.startswith(where) else f"{where}: {got.message}"
-        raise TerminalFailure(told, got.reason or Reason.PROTOCOL_ERROR)
-    return got.kept, got.seconds
+    if attempt.kept is None:
+        told = attempt.message if attempt.message.startswith(where) else f"{where}: {attempt.message}"
+        raise TerminalFailure(told, attempt.reason or Reason.PROTOCOL_ERROR)
+    return attempt.kept, attempt.seconds
 
 
 def sample_answer(folder: Path, source: Source, url: str, limits: Limits) -> tuple[KeptResponse, float]:
@@ -56,13 +56,13 @@ def sample_answer(folder: Path, source: Source, url: str, limits: Limits) -> tup
         secrets = partial(secrets_of, source, origin)
         asker = Asker(archive, 0, {1: limits.transfer}, lambda _: nullcontext(), secrets=secrets)
         async with HttpClient(site) as client:
-            return await asker.ask(client, CrawlRequest(1, url, kind=1))
+            return await asker.ask(client, FetchJob(1, url, kind=1))
 
     try:
         came = asyncio.run(go())
     finally:
         archive.close()
-    if came.visit.kept is None or not 200 <= (came.visit.status or 0) < 300:
-        told = came.visit.message or f"{url}: status {came.visit.status}"
-        raise TerminalFailure(told, came.visit.reason or Reason.PROTOCOL_ERROR)
-    return came.visit.kept, came.visit.seconds
+    if came.attempt.kept is None or not 200 <= (came.attempt.status or 0) < 300:
+        told = came.attempt.message or f"{url}: status {came.attempt.status}"
+        raise TerminalFailure(told, came.attempt.reason or Reason.PROTOCOL_ERROR)
+    return came.attempt.kept, came.attempt.seconds

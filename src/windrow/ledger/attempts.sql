@@ -28,10 +28,10 @@ LEFT JOIN address a ON a.digest = v.address AND a.host = v.host
 v.address <> 0 AND coalesce(a.url, '') <> ''
 
 -- name: attempt_made
--- An attempt at an address, with what came of it.
-INSERT INTO attempt (seq, at, session, host, address, url, kind, allowed, started, end_seq, seconds, status, reason,
-    message, digest, size, warc, place_offset, place_length, revisit, etag, modified, location, mime, checksum)
-VALUES (?1,?2,?3,?4,?5,?6,?7,?8,?9,?1,?10,?11,?12,?13,?14,?15,?16,?17,?18,?19,?20,?21,?22,?23,'');
+-- An attempt whose begin and end are one fact. What its end says has the same order as in `attempt_ended`.
+INSERT INTO attempt (seq, at, session, host, address, url, kind, allowed, started, end_seq, seconds, status, received,
+    reason, message, digest, size, warc, place_offset, place_length, revisit, etag, modified, location, mime, checksum)
+VALUES (?1,?2,?3,?4,?5,?6,?7,?8,?9,?1,?10,?11,?12,?13,?14,?15,?16,?17,?18,?19,?20,?21,?22,?23,?24,?25);
 
 -- name: attempt_begun
 -- An attempt to get a listed item, which goes on.
@@ -41,7 +41,7 @@ INSERT INTO attempt (seq, at, session, host, item, url, started, kind, allowed, 
 -- name: attempt_ended
 UPDATE attempt SET end_seq = ?, ended = ?, started = coalesce(?, started), seconds = ?, status = ?, received = ?,
     reason = ?, message = ?, digest = ?, size = ?, warc = ?, place_offset = ?, place_length = ?, revisit = ?, etag = ?,
-    modified = ?, checksum = ?, mime = ? WHERE seq = ?;
+    modified = ?, location = ?, mime = ?, checksum = ? WHERE seq = ?;
 
 -- row: AttemptRow
 -- An attempt to get an address, or an item that a source lists.
