@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from windrow.contract import Collection, Listing, State
-from windrow.model import Fetched, ListingEntry, Offer, OfferingHost, Source, Status
+from windrow.model import Attempt, ListingEntry, Offer, OfferingHost, Source, Status
 from windrow.reasons import Reason
 
 
@@ -20,7 +20,7 @@ def prefer(owner: str, hosts: Sequence[OfferingHost]) -> list[OfferingHost]:
     return list(hosts)
 
 
-def arrived(got: Fetched) -> tuple[State, ...]:
+def arrived(got: Attempt) -> tuple[State, ...]:
     """Be done."""
     return ((1, Status.DONE),)
 

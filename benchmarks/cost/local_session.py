@@ -10,7 +10,7 @@ import asyncio
 import math
 import socket
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from datetime import timedelta
 from functools import partial
@@ -23,10 +23,9 @@ from windrow.engine.crawl.asking import Asker
 from windrow.engine.crawl.walk import RecentUrls, Walker
 from windrow.engine.fetchers.message import (
     ArchiveSettings,
+    AttemptEnded,
     Done,
     Event,
-    MoreAddresses,
-    Visited,
     WalkOrigin,
 )
 from windrow.engine.heartbeat import Heartbeat, board
@@ -34,6 +33,7 @@ from windrow.engine.listed.connection_pool import HostQueue
 from windrow.engine.steps import settled_pages
 from windrow.engine.steps.worker import AnyJob, JobRunner, WorkerConfig
 from windrow.ledger import sessions
+from windrow.model import FetchJob
 
 Serve = Callable[[str], bytes]
 """Returns the answer, head and body, to who asks for a path."""
@@ -108,19 +108,19 @@ class _LocalCrew:
         self._given = 0
         self._changed = asyncio.Event()
 
-    def walk(self, walk: WalkOrigin) -> None:
-        reading = partial(self._heartbeat.reading, walk.host)
+    def start_walk(self, walk: WalkOrigin) -> None:
+        reading = partial(self._heartbeat.reading, walk.number)
         asker = Asker(self._archive, walk.crawl.robots, walk.crawl.large, reading)
-        walker = self._walkers[walk.host] = Walker(walk, asker, self._sightings, self._report, HostQueue())
+        walker = self._walkers[walk.number] = Walker(walk, asker, self._sightings, self._report, HostQueue())
         self._walks.append(self._loop.create_task(walker.run()))
 
-    def feed(self, more: MoreAddresses) -> None:
-        self._given += len(more.known)
-        self._walkers[more.host].feed(more.known)
+    def submit(self, batch: int, jobs: Sequence[FetchJob]) -> None:
+        self._given += len(jobs)
+        self._walkers[batch].submit(tuple(jobs))
 
     def _report(self, event: Event) -> None:
         self._events.append(event)
-        self._given -= isinstance(event, Visited) and bool(event.visit.digest)
+        self._given -= isinstance(event, AttemptEnded) and bool(event.attempt.target)
         if not self._given:
             self._changed.set()
 

@@ -29,7 +29,7 @@ from benchmarks.comparison import Comparison
 from benchmarks.memory import Watch
 from windrow.digest import number
 from windrow.ledger import Ledger
-from windrow.model import ArchivePlace, FoundUrl, KeptResponse, Visit
+from windrow.model import ArchivePlace, Attempt, FoundUrl, KeptResponse
 
 ADDRESSES = int(os.environ.get("WINDROW_FRONTIER", "10000000"))
 HOSTS = 4_000
@@ -58,11 +58,11 @@ def page(batch: int, at: int) -> tuple[int, list[FoundUrl]]:
     return host, [FoundUrl(number(url), where, url, 2) for url in urls]
 
 
-def visit(found: FoundUrl) -> Visit:
+def attempt(found: FoundUrl) -> Attempt:
     """Say that a page was asked and kept."""
     name = f"sha256:{found.digest & (1 << 63) - 1:064x}"
     kept = KeptResponse(name, 30_000, ArchivePlace("windrow-000001-1-00001.warc.gz", 1, 9_000))
-    return Visit(found.digest, found.url, 0, True, AT, 0.01, 200, kept, validators=('"1-2"', ""))
+    return Attempt(found.digest, found.url, 0, True, AT, 0.01, 200, kept, validators=('"1-2"', ""))
 
 
 def hosts_of(ledger: Ledger, session: int) -> dict[str, int]:
@@ -85,7 +85,8 @@ def put(ledger: Ledger, session: int, hosts: dict[str, int], batch: int) -> None
             writer.addresses.add(seq, 0, found)
             if at < VISITED:
                 writer.flush()
-                writer.attempts.visited(session, seq, visit(found[0]), (int(time.time()) + 86_400, 86_400, 0))
+                again = (int(time.time()) + 86_400, 86_400, 0)
+                writer.attempts.record_attempt(session, seq, attempt(found[0]), again=again)
 
 
 def child(folder: Path, count: int, last: int) -> int:

@@ -24,7 +24,7 @@ from windrow.digest import number
 from windrow.engine.run import Harvest
 from windrow.engine.session import Session, SessionSettings
 from windrow.formats.url import normalise, parts
-from windrow.model import FetchRequest, FoundUrl, Limits, Visit
+from windrow.model import Attempt, FetchJob, FoundUrl, Limits
 from windrow.query.word import counted
 from windrow.stores.databases import connect
 
@@ -61,12 +61,12 @@ def keep(root: Path, pages: Iterable[Sample]) -> int:
             if origin not in hosts:
                 hosts[origin] = writer.addresses.add_host(session.number, "pages", "sample", origin)
             writer.addresses.add(hosts[origin], 0, [FoundUrl(digest, origin, url)])
-            deposit = CaptureSink(keeper, FetchRequest(0, url), url, at)
+            deposit = CaptureSink(keeper, FetchJob(0, url), at)
             deposit.open(len(page.raw), HEAD, ASKED)
             deposit.write(page.raw)
             kept = deposit.finish()
-            writer.attempts.visited(
-                session.number, hosts[origin], Visit(digest, url, 0, True, at, 0.1, 200, kept), None
+            writer.attempts.record_attempt(
+                session.number, hosts[origin], Attempt(digest, url, 0, True, at, 0.1, 200, kept)
             )
     keeper.close()
     session.close()

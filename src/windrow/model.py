@@ -198,19 +198,6 @@ TAIL = 1 << 16
 """Bytes at the end of a file by which two hosts of it are compared: a zip has its table of contents there."""
 
 
-class FetchRequest(NamedTuple):
-    """One thing for a fetcher to get. `number` is the engine's own mark for it."""
-
-    number: int
-    path: str
-    size: int | None = None
-    part: str = ""  # name under which a broken transfer is kept and resumed
-    sidecar: str = ""
-    last: KnownCapture = KnownCapture()  # the last capture: unchanged -> revisit
-    modified: datetime | None = None  # as the listing told: a part of another version is not gone on with
-    compared: bool = False  # nothing is kept: the digest of its last `TAIL` bytes is told as its checksum
-
-
 class ArchivePlace(NamedTuple):
     """Where kept bytes lie: the WARC file, and offset and length in it of the whole record."""
 
@@ -228,23 +215,6 @@ class KeptResponse(NamedTuple):
     revisit: bool = False
     at: datetime | None = None
     mime: str = ""
-
-
-class Fetched(NamedTuple):
-    """What became of one order. Times are UTC, durations seconds."""
-
-    number: int
-    started: datetime
-    seconds: float
-    status: int | None  # the protocol's own number: 200, 226; None where it has none
-    received: int  # bytes that came over the line in this attempt
-    kept: KeptResponse | None
-    reason: Reason | None = None
-    message: str = ""
-    retry: bool = False
-    wait: float | None = None
-    validators: tuple[str, str] = ("", "")  # ETag, Last-Modified
-    checksum: str = ""  # the side-car's word, `md5:...` or `sha256:...`, when it was checked
 
 
 class Attachment(NamedTuple):
@@ -296,41 +266,52 @@ class HeldAnswer(NamedTuple):
     """An answer that is kept already, since another collection asked: its visit's number, and where its bytes lie."""
 
     seq: int
-    visit: Visit
+    attempt: Attempt
     place: ArchivePlace
 
 
-class CrawlRequest(NamedTuple):
-    """An address to ask, and what its last body was and said of itself."""
+class ListedFile(NamedTuple):
+    """A file as its source lists it, and how it is transferred: `size` in bytes, None where the listing has none."""
 
-    digest: int
+    path: str
+    size: int | None = None
+    modified: datetime | None = None  # a part of another version is not gone on with
+    sidecar: str = ""  # path of a checksum file beside it
+    part: str = ""  # name under which a broken transfer is kept and resumed
+    compared: bool = False  # nothing is kept: the digest of its last `TAIL` bytes is told as its checksum
+
+
+class FetchJob(NamedTuple):
+    """What a fetcher is to ask for: an address, or a `file` that its source lists.
+
+    `target` is the mark by which its attempts are known again: of an address 64 bits of the hash of what is asked, of a
+    file a number that the engine gave it.
+    """
+
+    target: int
     url: str
-    etag: str = ""
-    modified: str = ""
-    last: KnownCapture = KnownCapture()
-    kind: int = 0
+    kind: int = 0  # the collection's number for what lies there
+    last: KnownCapture = KnownCapture()  # the last capture: unchanged -> revisit
+    validators: tuple[str, str] = ("", "")  # ETag and Last-Modified that it came with
     place: int = 0
     request: HttpRequest | None = None
     held: HeldAnswer | None = None
+    file: ListedFile | None = None
+
+    def attempt(self, started: datetime, seconds: float = 0.0) -> Attempt:
+        """Return an attempt at it, without what came of it."""
+        return Attempt(self.target, self.url, self.kind, True, started, seconds)
 
 
-class LeftOut(NamedTuple):
-    """An address that a rule keeps out of a crawl: `rule` says which, as a person reads it."""
+class Attempt(NamedTuple):
+    """One try to get an address or a listed file, and what came of it. Times are UTC, durations seconds.
 
-    digest: int
-    url: str
-    reason: Reason
-    rule: str
-
-
-class Visit(NamedTuple):
-    """One question of a crawl and its answer. Times are UTC, durations seconds.
-
-    `kind` is the collection's number for what was asked, `allowed` what the host's robots.txt says;
-    without a `status` there was no answer, for `reason`; with both, one that could not be taken whole or read.
+    `target` and `kind` are those of its job, `allowed` is what the host's robots.txt says, `status` the protocol's own
+    number (200, 226), None where no answer came or the protocol has none. With a `reason` it failed: nothing came, or
+    something that could not be taken whole or read.
     """
 
-    digest: int
+    target: int
     url: str
     kind: int
     allowed: bool
@@ -342,6 +323,19 @@ class Visit(NamedTuple):
     message: str = ""
     validators: tuple[str, str] = ("", "")  # ETag, Last-Modified
     location: str = ""
+    received: int | None = None  # bytes over the line, where that is not the size of what was kept
+    checksum: str = ""  # the side-car's word, `md5:...` or `sha256:...`, when it was checked
+    retry: bool = False  # its failure may pass: no whole answer came
+    wait: float | None = None  # for how long the host is to be left alone after it
+
+
+class LeftOut(NamedTuple):
+    """An address that a rule keeps out of a crawl: `rule` says which, as a person reads it."""
+
+    digest: int
+    url: str
+    reason: Reason
+    rule: str
 
 
 class CdxLine(NamedTuple):
@@ -371,7 +365,7 @@ class Recorded(NamedTuple):
     session: int
     opened: datetime
     source: str
-    visit: Visit
+    attempt: Attempt
 
 
 @dataclass(frozen=True, slots=True)

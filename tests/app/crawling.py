@@ -12,7 +12,7 @@ from windrow.collections.pages.adapter.crawler_books import CrawlerBooks
 from windrow.digest import number
 from windrow.formats.url import parts
 from windrow.ledger import Ledger
-from windrow.model import ArchivePlace, FoundUrl, KeptResponse, Visit
+from windrow.model import ArchivePlace, Attempt, FoundUrl, KeptResponse
 from windrow.reasons import Reason
 
 BEGIN = datetime(2026, 3, 1, 12, tzinfo=UTC)
@@ -66,13 +66,13 @@ class Crawl:
                 url = f"{origin}/p/{self._chance.randrange(pages)}"
                 writer.addresses.add(self._hosts[origin], 0, [FoundUrl(number(url), parts(url).origin, url)])
                 if self._chance.random() < 0.8:
-                    writer.attempts.visited(self.session, self._hosts[origin], self._visit(origin, url), None)
+                    writer.attempts.record_attempt(self.session, self._hosts[origin], self._visit(origin, url))
 
-    def _visit(self, origin: str, url: str) -> Visit:
+    def _visit(self, origin: str, url: str) -> Attempt:
         self._at += timedelta(milliseconds=self._chance.choice([0, 0, 7, 900]))
         if self._chance.random() < 0.1:
             kept = KeptResponse("sha256:r", 20, ArchivePlace("w.warc.gz", 1, 2), mime="text/plain")
-            return Visit(0, f"{origin}/robots.txt", 1, True, self._at, 0.02, 200, kept)
+            return Attempt(0, f"{origin}/robots.txt", 1, True, self._at, 0.02, 200, kept)
         status, location, reason, message = self._chance.choice(ENDS)
         page: KeptResponse | None = None
         if status == 200:
@@ -81,7 +81,7 @@ class Crawl:
         seconds = 0.0 if reason in {Reason.ROBOTS_DENIED, Reason.UNSUPPORTED} else 0.125
         told = ('"e1"', "Sun, 06 Nov 1994 08:49:37 GMT") if status == 200 else ("", "")
         allowed = reason is not Reason.ROBOTS_DENIED
-        return Visit(
+        return Attempt(
             number(url), url, 0, allowed, self._at, seconds, status, page, reason, message, told, location
         )  # fmt: skip
 

@@ -22,7 +22,7 @@ from windrow.archive import (
 from windrow.digest import digest, warc
 from windrow.errors import ConfigError, DiskFull, TerminalFailure, TransientFailure
 from windrow.formats.warc import END, header, stamp
-from windrow.model import ArchivePlace, FetchRequest, KnownCapture, Limits
+from windrow.model import ArchivePlace, FetchJob, KnownCapture, Limits, ListedFile
 from windrow.reasons import Reason
 
 NOW = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
@@ -43,8 +43,8 @@ def keeper(folder, rotate=1 << 30, **limits):
     return ArchiveWriter(folder, "windrow-000001-1", Limits(**limits), rotate, "windrow-test")
 
 
-def put(keep, body, address="ftp://h/add/x.xml", *, web=False, block=100_000, **order):
-    deposit = CaptureSink(keep, FetchRequest(1, "x", **order), address, NOW)
+def put(keep, body, address="ftp://h/add/x.xml", *, web=False, block=100_000, last=None, **file):
+    deposit = CaptureSink(keep, FetchJob(1, address, last=last or KnownCapture(), file=ListedFile("x", **file)), NOW)
     deposit.open(len(body), *((HEAD % len(body), ASKED) if web else ()))
     for start in range(deposit.start, len(body), block):
         deposit.write(memoryview(body)[start : start + block])
@@ -138,8 +138,8 @@ def test_a_second_fetcher_of_one_name_overwrites_nothing(folder):
 
 def test_a_broken_transfer_goes_on_where_it_broke(folder):
     keep = keeper(folder)
-    order = FetchRequest(1, "x", size=len(LARGE_ZIP), part="resumed")
-    deposit = CaptureSink(keep, order, "ftp://h/z.zip", NOW)
+    job = FetchJob(1, "ftp://h/z.zip", file=ListedFile("x", size=len(LARGE_ZIP), part="resumed"))
+    deposit = CaptureSink(keep, job, NOW)
     deposit.open(len(LARGE_ZIP))
     deposit.write(LARGE_ZIP[:1_500_000])
     with pytest.raises(TransientFailure) as found:
@@ -154,13 +154,13 @@ def test_a_broken_transfer_goes_on_where_it_broke(folder):
 
 @pytest.mark.parametrize("body", [LARGE_XML, LARGE_ZIP])
 def test_a_resumed_answer_is_kept_with_its_first_head(folder, body):
-    keep, order = keeper(folder), FetchRequest(1, "x", size=len(body), part="resumed")
+    keep, job = keeper(folder), FetchJob(1, "https://h/z", file=ListedFile("x", size=len(body), part="resumed"))
     tagged = b'HTTP/1.1 200 OK\r\nETag: "v1"\r\nContent-Type: text/x\r\nContent-Length: %d\r\n\r\n' % len(body)
-    first = CaptureSink(keep, order, "https://h/z", NOW)
+    first = CaptureSink(keep, job, NOW)
     first.open(len(body), tagged, ASKED)
     first.write(body[:1_500_000])
     first.leave()
-    second = CaptureSink(keep, order, "https://h/z", NOW + timedelta(hours=1))
+    second = CaptureSink(keep, job, NOW + timedelta(hours=1))
     assert (second.start, second.validator) == (1_500_000, '"v1"')
     second.open(len(body), b"HTTP/1.1 206 Partial Content\r\nContent-Length: 1\r\n\r\n", b"GET /z\r\nRange: x\r\n\r\n")
     second.write(body[1_500_000:])
@@ -196,7 +196,7 @@ def test_sizes_and_checksums_must_be_as_announced(folder):
         put(keep, XML, size=5)
     assert found.value.reason is Reason.SIZE_MISMATCH
     for body in (XML, LARGE_ZIP):
-        deposit = CaptureSink(keep, FetchRequest(1, "x"), "ftp://h/x", NOW)
+        deposit = CaptureSink(keep, FetchJob(1, "ftp://h/x"), NOW)
         deposit.open(None)
         deposit.write(body)
         with pytest.raises(TransientFailure) as found:
@@ -255,7 +255,8 @@ class TestMend:
         keep.close()
         mend(folder, {})
         assert not list(folder.glob("*.warc*"))
-        deposit = CaptureSink(keeper(folder), FetchRequest(1, "x", part="large", size=len(LARGE_ZIP)), "ftp://h/x", NOW)
+        file = ListedFile("x", size=len(LARGE_ZIP), part="large")
+        deposit = CaptureSink(keeper(folder), FetchJob(1, "ftp://h/x", file=file), NOW)
         assert deposit.whole
         kept = deposit.finish()
         assert kept.digest == digest(LARGE_ZIP)

@@ -16,7 +16,7 @@ from windrow.archive import ArchiveWriter, CaptureSink, open_capture
 from windrow.archive.erase import ErasedSpan, _member, _record, erase, related
 from windrow.errors import ArchiveError
 from windrow.formats.warc import END, read_header
-from windrow.model import ArchivePlace, FetchRequest, Limits
+from windrow.model import ArchivePlace, FetchJob, Limits
 
 AT = datetime(2026, 1, 2, tzinfo=UTC)
 BODIES = [b"one " * 50, b"the secret of two " * 400, bytes(range(256)) * 3_000, b"x", b"five " * 200_000]
@@ -27,7 +27,7 @@ def keep(folder: Path) -> list[ArchivePlace]:
     keeper = ArchiveWriter(folder, "windrow-000001-1", Limits(), 1 << 30, "test")
     places = []
     for number, body in enumerate([*BODIES, *(b"PK\x03\x04" + body for body in BODIES)]):
-        deposit = CaptureSink(keeper, FetchRequest(number, "x"), f"https://secret.example/{number}", AT)
+        deposit = CaptureSink(keeper, FetchJob(number, f"https://secret.example/{number}"), AT)
         deposit.open(None, b"HTTP/1.1 200 OK\r\nServer: x\r\n\r\n", f"GET /secret/{number} HTTP/1.1\r\n\r\n".encode())
         deposit.write(body)
         places.append(deposit.finish().place)

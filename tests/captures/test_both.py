@@ -129,7 +129,7 @@ def test_records_of_a_source_of_two_discoveries_are_the_same_after_replay(tmp_pa
 
 
 def told_gone(recorded, result):
-    visit = recorded.visit
+    visit = recorded.attempt
     return observed(recorded, Observation(visit.url, None, names=(visit.url,)) if visit.status == 404 else result)
 
 

@@ -173,7 +173,7 @@ def taken_lines(workspace):
     ledger = Ledger(workspace.ledger)
     try:
         visits = ledger.attempts.visits_after("quotes", 0, 99)
-        found = {one.visit.url.removeprefix(ORIGIN): ledger.captures.captured(one.seq) for one in visits}
+        found = {one.attempt.url.removeprefix(ORIGIN): ledger.captures.captured(one.seq) for one in visits}
         return {url: one and one.line for url, one in found.items()}
     finally:
         ledger.close()

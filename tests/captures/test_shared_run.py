@@ -73,7 +73,7 @@ def test_captures_of_one_run_serve_both_collections_and_the_delay_holds_over_the
     assert titles(workspace) == ["home", "one", "two"]
     assert summarised(workspace) == 4
     ledger = Ledger(workspace.ledger)
-    last = [one for one in ledger.attempts.visits_after(order[1], 0, 99) if one.visit.url.endswith("article1.html")]
+    last = [one for one in ledger.attempts.visits_after(order[1], 0, 99) if one.attempt.url.endswith("article1.html")]
     taken = ledger.captures.captured(last[0].seq)
     assert taken is not None
     assert taken.collection == order[0]

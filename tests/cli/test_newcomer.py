@@ -18,7 +18,7 @@ from windrow.collections.pages.policy import policy
 from windrow.collections.pages.scope import scope
 from windrow.contract.registry import names
 from windrow.formats.url import parts
-from windrow.model import Site, Source, Visit
+from windrow.model import Attempt, Site, Source
 from windrow.reasons import Reason
 
 
@@ -153,7 +153,7 @@ def test_the_only_seed_without_a_readable_answer_is_told_and_one_that_rules_keep
     options = {"seeds": ("https://example.org/",), "hosts": (), "paths": (), "do_not_crawl": (),
                "url_query_parameters": ()}  # fmt: skip
     source = Source("blog", "pages", Site("https", "example.org"), options=options)
-    visit = Visit(1, "https://example.org/", 0, True, datetime.now(UTC), 0.1)
+    visit = Attempt(1, "https://example.org/", 0, True, datetime.now(UTC), 0.1)
     for reason in (Reason.TIMEOUT, Reason.PROTOCOL_ERROR, Reason.CONNECT_FAILED, Reason.INTERRUPTED, Reason.TLS_FAILED):
         told = why_no_page(source, visit._replace(reason=reason))
         assert told == f"the seed https://example.org/ gave no page: {reason.meaning}"
@@ -166,7 +166,7 @@ def test_a_seed_of_another_host_is_mended_by_naming_it() -> None:
     options = {"seeds": ("https://example.org/",), "hosts": (), "paths": (), "do_not_crawl": (),
                "url_query_parameters": ()}  # fmt: skip
     source = Source("blog", "pages", Site("https", "example.org"), options=options)
-    moved = Visit(1, "https://example.org/", 0, True, datetime.now(UTC), 0.1, 301, location="https://example.net/")
+    moved = Attempt(1, "https://example.org/", 0, True, datetime.now(UTC), 0.1, 301, location="https://example.net/")
     assert why_no_page(source, moved).endswith('if it is the same site: hosts = ["example.net"]')
     for inside in ("https://www.example.org/", "http://example.org/", "/start"):
         assert why_no_page(source, moved._replace(location=inside)) == ""

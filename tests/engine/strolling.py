@@ -18,7 +18,7 @@ from windrow.digest import number
 from windrow.engine.run import Harvest
 from windrow.engine.session import Session, SessionSettings
 from windrow.formats.url import parts
-from windrow.model import Allowed, FoundUrl, Limits, Site, Source, Visit
+from windrow.model import Allowed, Attempt, FoundUrl, Limits, Site, Source
 from windrow.reasons import Reason
 
 HREF = re.compile(rb'href="([^"]*)"')
@@ -41,7 +41,7 @@ def rules(source: Source, origin: str, options: Mapping[str, Any]) -> SiteRules:
     return SiteRules(manner, origin, references)
 
 
-def again(source: Source, visit: Visit, pause: int, failures: int) -> tuple[int, int]:
+def again(source: Source, visit: Attempt, pause: int, failures: int) -> tuple[int, int]:
     due, rest = later(visit, float(pause), failures, WEEK)
     return int(due), int(rest)
 

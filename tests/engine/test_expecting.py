@@ -10,11 +10,11 @@ import pytest
 
 from windrow.archive import ArchiveWriter
 from windrow.archive.capture_sink import SMALL
-from windrow.engine.fetchers.message import Event, TransferBatch
+from windrow.engine.fetchers.message import AttemptEnded, Event, TransferBatch
 from windrow.engine.listed.connection_pool import ConnectionPool
 from windrow.engine.listed.transfer import run_batch
 from windrow.fetch.transport import Connection, Sink, TransferEnd
-from windrow.model import Fetched, FetchRequest, Limits, ListingEntry, Site
+from windrow.model import FetchJob, Limits, ListedFile, ListingEntry, Site
 
 
 class Told(Connection):
@@ -57,37 +57,41 @@ class Toy:
         return self.connection
 
 
-def calls(folder: Path, *requests: FetchRequest, pace: float = 0.0) -> list[str]:
+def listed(target: int, path: str, size: int | None, *, compared: bool = False) -> FetchJob:
+    return FetchJob(target, f"toy://host/{path}", file=ListedFile(path, size, compared=compared))
+
+
+def calls(folder: Path, *jobs: FetchJob, pace: float = 0.0) -> list[str]:
     """Return what a connection is told in a batch."""
     pool, events = ConnectionPool(), list[Event]()
     toy = Toy(Told(pool))
     archive = ArchiveWriter(folder, "toy", Limits(), 1 << 30, "toy")
-    batch = TransferBatch(1, Site("toy", "host"), requests, pace=pace)
+    batch = TransferBatch(1, Site("toy", "host"), jobs, pace=pace)
     asyncio.run(run_batch(batch, toy, archive, pool, events.append))
     archive.close()
-    assert not [event for event in events if isinstance(event, Fetched) and event.reason]
+    assert not [event for event in events if isinstance(event, AttemptEnded) and event.attempt.reason]
     return toy.connection.calls
 
 
 def test_the_next_small_file_is_expected_before_the_last_is_kept(tmp_path: Path) -> None:
-    made = [FetchRequest(number, f"{number}", size) for number, size in enumerate((5, SMALL, 0))]
+    made = [listed(number, f"{number}", size) for number, size in enumerate((5, SMALL, 0))]
     assert calls(tmp_path, *made) == ["get 0", "expect 1", "get 1", "expect 2", "get 2"]
 
 
-@pytest.mark.parametrize("second", [FetchRequest(2, "b", None), FetchRequest(2, "b", SMALL + 1)])
-def test_what_may_be_large_is_not_expected(second: FetchRequest, tmp_path: Path) -> None:
-    assert calls(tmp_path, FetchRequest(1, "a", 5), second) == ["get a", "get b"]
+@pytest.mark.parametrize("second", [listed(2, "b", None), listed(2, "b", SMALL + 1)])
+def test_what_may_be_large_is_not_expected(second: FetchJob, tmp_path: Path) -> None:
+    assert calls(tmp_path, listed(1, "a", 5), second) == ["get a", "get b"]
 
 
 def test_what_is_only_compared_is_not_expected(tmp_path: Path) -> None:
-    compared = FetchRequest(2, "b", 5, compared=True)
-    assert calls(tmp_path, FetchRequest(1, "a", 5), compared) == ["get a", "get b"]
+    compared = listed(2, "b", 5, compared=True)
+    assert calls(tmp_path, listed(1, "a", 5), compared) == ["get a", "get b"]
 
 
 def test_nothing_is_expected_over_a_connection_with_a_pace(tmp_path: Path) -> None:
-    made = [FetchRequest(number, f"{number}", 5) for number in range(2)]
+    made = [listed(number, f"{number}", 5) for number in range(2)]
     assert calls(tmp_path, *made, pace=0.001) == ["get 0", "get 1"]
 
 
 def test_nothing_is_expected_once_the_batch_is_halted(tmp_path: Path) -> None:
-    assert calls(tmp_path, FetchRequest(1, "halt", 5), FetchRequest(2, "b", 5)) == ["get halt"]
+    assert calls(tmp_path, listed(1, "halt", 5), listed(2, "b", 5)) == ["get halt"]

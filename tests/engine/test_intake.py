@@ -19,7 +19,7 @@ from tests.engine.taking import ask, take
 from windrow.archive import ArchiveWriter, CaptureSink, open_capture
 from windrow.digest import digest
 from windrow.formats.warc import stamp
-from windrow.model import ArchivePlace, FetchRequest, KnownCapture, Limits
+from windrow.model import ArchivePlace, FetchJob, KnownCapture, Limits
 
 HERE = Path(__file__).parents[2]
 MOVED = b"HTTP/1.1 301 Moved Permanently\r\nLocation: /new\r\n\r\n"
@@ -210,7 +210,7 @@ def test_our_own_archive_comes_in_with_its_revisits_and_answers_304(tmp_path):
     head = b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\n\r\n"
     at, last = datetime(2026, 1, 1, tzinfo=UTC), KnownCapture()
     for unchanged in (False, False, True):
-        deposit = CaptureSink(keeper, FetchRequest(1, "x", last=last), "http://a.example/", at)
+        deposit = CaptureSink(keeper, FetchJob(1, "http://a.example/", last=last), at)
         deposit.open(None, b"HTTP/1.1 304 Not Modified\r\n\r\n" if unchanged else head, b"GET / HTTP/1.1\r\n\r\n")
         kept = deposit.finish(unchanged=unchanged)
         last, at = KnownCapture(kept.digest, stamp(at), "http://a.example/"), at + timedelta(days=1)

@@ -11,7 +11,7 @@ from windrow.ledger import Lease, Ledger, database
 from windrow.ledger.database import migrations, queries
 from windrow.ledger.facts import batches, facts
 from windrow.ledger_facts import FetchBegun, FetchEnded, ItemMade, Moved, SessionOpened
-from windrow.model import ArchivePlace, Fetched, FoundUrl, KeptResponse, Status, Visit
+from windrow.model import ArchivePlace, Attempt, FoundUrl, KeptResponse, Status
 
 
 @pytest.fixture
@@ -28,7 +28,8 @@ def write_some(ledger, number=3):
             host = writer.addresses.host_of(session, "drops", "h", "ftp://h")
             fetch = writer.attempts.begin(session, host, item, f"ftp://h/{index}.zip", writer.at)
             kept = KeptResponse(f"sha256:{index:064}", 10, ArchivePlace("w.warc", index * 10, 10))
-            writer.attempts.end(fetch, Fetched(item, writer.at, 0.1, 226, 10, kept))
+            end = Attempt(item, "", 0, True, writer.at, 0.1, 226, kept, received=10)
+            writer.attempts.record_attempt(session, host, end, begun=fetch)
             writer.items.move(session, item, (1, Status.DONE))
         writer.sessions.close(session, 0)
 
@@ -138,6 +139,10 @@ def test_a_ledger_from_before_the_first_release_is_refused_and_left_alone(tmp_pa
 AT = datetime(2026, 1, 1, tzinfo=UTC)
 
 
+def transferred(kept, received, **more):
+    return Attempt(1, "http://h/a.zip", 0, True, AT, 0.1, 226, kept, received=received, **more)
+
+
 def attempt_both(ledger):
     """Get one listed file and one page of the same server, each for its own collection; return what they are."""
     kept = KeptResponse("sha256:aa", 10, ArchivePlace("w.warc", 0, 10), at=AT, mime="text/html")
@@ -149,8 +154,8 @@ def attempt_both(ledger):
         attempt = writer.attempts.begin(session, listed, item, "http://h/a.zip", AT)
         crawled = writer.addresses.host_of(session, "pages", "site", "http://h")
         writer.addresses.add(crawled, 0, [found])
-        visit = Visit(7, found.url, 0, True, AT, 0.5, 200, kept, validators=('"1"', ""))
-        writer.attempts.visited(session, crawled, visit, (99, 60, 0))
+        visit = Attempt(7, found.url, 0, True, AT, 0.5, 200, kept, validators=('"1"', ""))
+        writer.attempts.record_attempt(session, crawled, visit, again=(99, 60, 0))
     return item, attempt, crawled
 
 
@@ -158,7 +163,7 @@ def test_attempts_at_listed_items_and_at_addresses_are_rows_of_one_kind(ledger):
     item, attempt, host = attempt_both(ledger)
     kept = KeptResponse("sha256:bb", 12, ArchivePlace("w.warc", 10, 12), at=AT, mime="application/zip")
     with ledger.writing() as writer:
-        end = writer.attempts.end(attempt, Fetched(1, AT, 0.1, 226, 9, kept, checksum="md5:00"))
+        end = writer.attempts.record_attempt(1, host, transferred(kept, 9, checksum="md5:00"), begun=attempt)
     (fetched,), (visited,) = ledger.attempts.of_item(item), ledger.attempts.of_address(host, 7)
     assert fetched == ledger.attempts.get(attempt)
     assert (fetched.source, fetched.url, fetched.end, fetched.received) == ("centre", "http://h/a.zip", end, 9)
@@ -177,7 +182,7 @@ def test_attempts_at_listed_items_and_at_addresses_are_rows_of_one_kind(ledger):
 
 
 def test_an_attempt_that_was_cut_is_seen_until_it_ends_in_a_later_session(ledger):
-    item, attempt, _ = attempt_both(ledger)
+    item, attempt, host = attempt_both(ledger)
     assert ledger.attempts.open() == [(attempt, item, "centre")]
     (row,) = ledger.attempts.of_item(item)
     assert (row.end, row.ended, row.reason, row.warc, row.digest) == (None, None, None, "", "")
@@ -186,7 +191,7 @@ def test_an_attempt_that_was_cut_is_seen_until_it_ends_in_a_later_session(ledger
     kept = KeptResponse("sha256:bb", 12, ArchivePlace("v.warc", 0, 12), at=AT)
     with ledger.writing() as writer:
         later = writer.sessions.open("me", "run")
-        end = writer.attempts.end(attempt, Fetched(1, AT, 0.1, 226, 12, kept))
+        end = writer.attempts.record_attempt(later, host, transferred(kept, 12), begun=attempt)
     assert ledger.attempts.open() == []
     assert [one.warc for one in ledger.captures.of_session(later)] == ["v.warc"], "its session made the record"
     told = [one for one in facts(ledger) if isinstance(one, FetchBegun | FetchEnded)]

@@ -19,7 +19,7 @@ from windrow.engine.heartbeat import ASLEEP
 from windrow.engine.runtime import CONTEXT
 from windrow.engine.steps.pool import Pool
 from windrow.engine.steps.worker import Outbox, WorkerConfig, received
-from windrow.model import FetchRequest, Finding, Item, Limits, Reading
+from windrow.model import FetchJob, Finding, Item, Limits, Reading
 from windrow.reasons import Reason
 
 HERE = Path(__file__).parents[2]
@@ -30,7 +30,7 @@ def kept(folder, words, *, retakes=0, **options):
     keeper = ArchiveWriter(folder, "test", Limits(), 1 << 30, "test")
     jobs = []
     for number, word in enumerate(words):
-        deposit = CaptureSink(keeper, FetchRequest(number, "x"), f"file:///{number}", datetime.now(UTC))
+        deposit = CaptureSink(keeper, FetchJob(number, f"file:///{number}"), datetime.now(UTC))
         deposit.write(word.encode())
         jobs.append(Job(0, Item(number, "toy", "thing", word), deposit.finish().place, options, retakes=retakes))
     keeper.close()

@@ -10,7 +10,7 @@ import pytest
 from tests.engine.summarising import ask, gather
 from tests.waiting import until
 from windrow.engine.steps.settled_pages import HELD, PAGE, SECONDS, SettledVisit, pages
-from windrow.model import ArchivePlace, KeptResponse, Recorded, Visit
+from windrow.model import ArchivePlace, Attempt, KeptResponse, Recorded
 
 STATES = """
 SELECT u.path, p.text, g.confirmed_end_unix_utc IS NULL, d.title FROM entity_generation g JOIN url u USING (url_id)
@@ -147,7 +147,7 @@ def test_the_same_bytes_with_another_last_modified_are_described_anew(site, ngin
 @pytest.mark.parametrize(("size", "counts"), [(1000, [PAGE, 44]), (HELD // 2, [2] * 150), (HELD, [1] * 300)])
 def test_what_is_told_at_once_is_bounded_in_visits_and_in_bytes(size, counts):
     at = datetime(2026, 1, 1, tzinfo=UTC)
-    visit = Visit(
+    visit = Attempt(
         1, "https://example.org/", 0, True, at, 0.1, 200, KeptResponse("sha256:0", size, ArchivePlace("a", 0, 9))
     )
     told = [SettledVisit(Recorded(number, 1, at, "site", visit), "read") for number in range(300)]
@@ -160,7 +160,7 @@ def test_what_is_told_at_once_is_bounded_in_visits_and_in_bytes(size, counts):
 
 def test_what_takes_long_is_told_by_time_so_that_a_kill_loses_little():
     at = datetime(2026, 1, 1, tzinfo=UTC)
-    visit = Visit(1, "https://example.org/", 0, True, at, 0.1, 404)
+    visit = Attempt(1, "https://example.org/", 0, True, at, 0.1, 404)
     told = [SettledVisit(Recorded(number, 1, at, "site", visit), None) for number in range(100)]
     ticks = iter(range(10_000))
     found = list(pages(iter(told), clock=lambda: float(next(ticks))))

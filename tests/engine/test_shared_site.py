@@ -9,7 +9,7 @@ import pytest
 
 from windrow.digest import number
 from windrow.ledger import Ledger
-from windrow.model import ArchivePlace, FoundUrl, HttpRequest, KeptResponse, Visit
+from windrow.model import ArchivePlace, Attempt, FoundUrl, HttpRequest, KeptResponse
 
 ORIGIN = "https://example.org"
 URL = f"{ORIGIN}/a.html"
@@ -20,11 +20,11 @@ def found(url: str = URL, **more: object) -> FoundUrl:
     return FoundUrl(number(url), ORIGIN, url, **more)
 
 
-def visit(url: str = URL, mime: str = "text/html", offset: int = 0) -> Visit:
+def visit(url: str = URL, mime: str = "text/html", offset: int = 0) -> Attempt:
     kept = KeptResponse(
         f"sha256:{offset:064x}", 5, ArchivePlace("windrow-000001-1-00001.warc.gz", offset, 100), mime=mime
     )
-    return Visit(number(url), url, 0, True, AT, 0.1, 200, kept)
+    return Attempt(number(url), url, 0, True, AT, 0.1, 200, kept)
 
 
 @pytest.fixture
@@ -47,7 +47,7 @@ def hosts(ledger: Ledger) -> dict[str, int]:
 def test_both_collections_get_the_page_and_each_its_own_state(ledger: Ledger, hosts: dict[str, int]) -> None:
     assert [[one.url for one in ledger.addresses.due(host, 9, 9)] for host in hosts.values()] == [[URL], [URL]]
     with ledger.writing() as writer:
-        writer.attempts.visited(1, hosts["pages"], visit(), (2_000_000_000, 60, 0))
+        writer.attempts.record_attempt(1, hosts["pages"], visit(), again=(2_000_000_000, 60, 0))
     assert ledger.addresses.due(hosts["pages"], 9, 9) == []
     assert [one.url for one in ledger.addresses.due(hosts["news"], 9, 9)] == [URL]
     assert len(ledger.attempts.of_address(hosts["pages"], number(URL))) == 1
@@ -92,13 +92,13 @@ def test_captures_serve_every_collection(ledger: Ledger, hosts: dict[str, int]) 
     pdf, start = f"{ORIGIN}/b.pdf", 1
     with ledger.writing() as writer:
         writer.addresses.add(hosts["pages"], 0, [found(pdf)])
-        writer.attempts.visited(1, hosts["pages"], visit(), None)
-        writer.attempts.visited(1, hosts["pages"], visit(pdf, "application/pdf", 100), None)
-        last = writer.attempts.visited(1, hosts["news"], visit(offset=200), None)
+        writer.attempts.record_attempt(1, hosts["pages"], visit())
+        writer.attempts.record_attempt(1, hosts["pages"], visit(pdf, "application/pdf", 100))
+        last = writer.attempts.record_attempt(1, hosts["news"], visit(offset=200))
     captures, both = ledger.captures, [("pages", ""), ("news", "")]
-    assert [one.visit.url for one in captures.after(0, 9, both)] == [URL, pdf, URL]
+    assert [one.attempt.url for one in captures.after(0, 9, both)] == [URL, pdf, URL]
     assert [one.source for one in captures.after(0, 9, [("news", "")])] == ["news-source"]
-    assert [one.visit.url for one in captures.after(0, 9, [("pages", "pages-source")])] == [URL, pdf]
+    assert [one.attempt.url for one in captures.after(0, 9, [("pages", "pages-source")])] == [URL, pdf]
     assert captures.after(0, 9, [("pages", "other")]) == []
     assert captures.after(last, 9, both) == []
     newest = captures.newest(number(URL), start, "pages")

@@ -17,12 +17,12 @@ from windrow.archive import ArchiveWriter
 from windrow.digest import number
 from windrow.engine.crawl.asking import Asker
 from windrow.engine.crawl.walk import RecentUrls, Walker
-from windrow.engine.fetchers.message import Visited, WalkEnded, WalkOrigin
+from windrow.engine.fetchers.message import AttemptEnded, BatchEnded, WalkOrigin
 from windrow.engine.listed.connection_pool import HostQueue
 from windrow.fetch.http_client import HttpClient
 from windrow.fetch.politeness import robots_standing
 from windrow.fetch.politeness.guard import read_allowed
-from windrow.model import CrawlRequest
+from windrow.model import FetchJob
 from windrow.reasons import Reason
 
 
@@ -85,7 +85,7 @@ def walk(
             walker = Walker(
                 told, Asker(keeper, crawl.robots, crawl.large, unlimited), RecentUrls(), events.append, HostQueue()
             )
-            walker.feed(tuple(CrawlRequest(number(origin + path), origin + path) for path in paths))
+            walker.submit(tuple(FetchJob(number(origin + path), origin + path) for path in paths))
             work = asyncio.create_task(walker.run())
             end = time.monotonic() + PATIENCE
             while not work.done() and pages(events) < len(paths) and time.monotonic() < end:  # noqa: ASYNC110
@@ -100,13 +100,13 @@ def walk(
 
 
 def pages(events):
-    return sum(isinstance(one, Visited) and one.visit.kind == 0 for one in events)
+    return sum(isinstance(one, AttemptEnded) and one.attempt.kind == 0 for one in events)
 
 
 def ended(events):
     """Return how the walk ended: the last event."""
     last = events[-1]
-    assert isinstance(last, WalkEnded)
+    assert isinstance(last, BatchEnded)
     return last.broken.reason, len(last.untouched)
 
 
@@ -118,7 +118,7 @@ def test_a_host_whose_rules_fail_pauses_and_is_then_walked_by_them(tmp_path, mon
     times = [at for at, _ in asked]
     assert times[1] - times[0] >= 0.3
     assert times[2] - times[1] >= 0.6, "twice as long after the second failure"
-    last = [one.visit for one in events if isinstance(one, Visited)][-1]
+    last = [one.attempt for one in events if isinstance(one, AttemptEnded)][-1]
     assert (last.reason, last.allowed, last.status) == (Reason.ROBOTS_DENIED, False, None)
     assert ended(events)[0] is Reason.STOPPED
 
@@ -149,7 +149,7 @@ def test_of_endless_rules_the_beginning_counts(tmp_path):
     rules = answer(b"User-agent: *\nDisallow: /no\n" + b"# more\n" * 400_000)
     events, asked = walk(tmp_path, {"/robots.txt": [rules]}, ("/a", "/no"))
     assert [path for _, path in asked] == ["/robots.txt", "/a"]
-    said = events[0].visit
+    said = events[0].attempt
     assert (said.status, said.reason) == (200, Reason.TOO_LARGE)
     assert said.kept.size == 1 << 20
     records = b"".join(gzip.decompress(path.read_bytes()) for path in (tmp_path / "archive").glob("*.gz"))
@@ -161,7 +161,7 @@ def test_rules_that_moved_somewhere_private_allow_nothing(tmp_path):
     events, asked = walk(tmp_path, {"/robots.txt": [moved]})
     assert [path for _, path in asked] == ["/robots.txt"]
     assert ended(events) == (Reason.PRIVATE_ADDRESS, 1)
-    assert [one.visit.reason for one in events[:-1]] == [None, Reason.PRIVATE_ADDRESS]
+    assert [one.attempt.reason for one in events[:-1]] == [None, Reason.PRIVATE_ADDRESS]
 
 
 @pytest.mark.parametrize("host", ["localhost", "127.0.0.77", "[::ffff:127.0.0.9]", "[::1]", "0.0.0.0"])
@@ -180,7 +180,7 @@ def test_a_private_number_is_not_asked_through_a_proxy(tmp_path):
             for host in ("127.0.0.77", "127.0.0.8"):
                 site = replace(source(["http://a.example/"]).site, host=host, proxy=f"http://127.0.0.9:{port}")
                 async with HttpClient(site) as line:
-                    found.append((await asker.ask(line, CrawlRequest(1, f"http://{host}/a"))).visit)
+                    found.append((await asker.ask(line, FetchJob(1, f"http://{host}/a"))).attempt)
             keeper.close()
             return found, asked
 
@@ -194,8 +194,8 @@ def test_a_long_rest_that_a_host_asks_for_is_given_to_it(tmp_path):
     events, asked = walk(tmp_path, {"/a": [busy]}, ("/a", "/b"))
     assert [path for _, path in asked] == ["/robots.txt", "/a"]
     assert ended(events)[0] is Reason.RATE_LIMITED
-    said = next(one for one in events if isinstance(one, Visited) and one.visit.kind == 0)
-    assert (said.visit.status, said.wait) == (429, 5000)
+    said = next(one for one in events if isinstance(one, AttemptEnded) and one.attempt.kind == 0)
+    assert (said.attempt.status, said.attempt.wait) == (429, 5000)
 
 
 def test_a_halt_ends_a_pause(tmp_path):
@@ -229,7 +229,7 @@ def test_a_server_that_falls_silent_is_told_from_one_that_is_slow(tmp_path):
             there = replace(source([origin], timeout=1.0).site, port=int(origin.rpartition(":")[2]), host="127.0.0.9")
             async with HttpClient(there) as line:
                 found = [
-                    (await asker.ask(line, CrawlRequest(1, f"{origin}/{path}"))).visit for path in ("silent", "slow")
+                    (await asker.ask(line, FetchJob(1, f"{origin}/{path}"))).attempt for path in ("silent", "slow")
                 ]
             keeper.close()
             await asyncio.sleep(0.1)
@@ -249,7 +249,7 @@ def test_a_page_that_its_reader_fails_at_is_one_page(tmp_path):
         return made
 
     events, _ = walk(tmp_path, {}, ("/a", "/b"), crawl=replace(CRAWL, rules=guide))
-    said = [one.visit for one in events if isinstance(one, Visited) and one.visit.kind == 0]
+    said = [one.attempt for one in events if isinstance(one, AttemptEnded) and one.attempt.kind == 0]
     assert [(one.status, one.reason) for one in said] == [(200, Reason.STEP_FAILED)] * 2
     assert "ZeroDivisionError" in said[0].message
     assert said[0].kept is not None
@@ -272,7 +272,7 @@ def test_http_and_https_of_one_host_wait_in_one_line_and_each_reads_its_own_rule
                 told = WalkOrigin(seq, source([f"{origin}/"], delay=0.2), origin, CRAWL, {})
                 asker = Asker(keeper, CRAWL.robots, CRAWL.large, unlimited)
                 walker = Walker(told, asker, RecentUrls(), events.append, turn)
-                walker.feed(tuple(CrawlRequest(number(f"{origin}/{at}"), f"{origin}/{at}") for at in range(4)))
+                walker.submit(tuple(FetchJob(number(f"{origin}/{at}"), f"{origin}/{at}") for at in range(4)))
                 work.append((walker, asyncio.create_task(walker.run())))
             while pages(events) < 8:  # noqa: ASYNC110
                 await asyncio.sleep(0.01)

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, BinaryIO
 
 from windrow.contract import Collection, Listing, Members, Read, State, Task
-from windrow.model import Fetched, Finding, Limits, ListingEntry, Member, Offer, OfferingHost, Reading, Source, Status
+from windrow.model import Attempt, Finding, Limits, ListingEntry, Member, Offer, OfferingHost, Reading, Source, Status
 from windrow.reasons import Reason
 
 
@@ -60,7 +60,7 @@ def parent(children: Mapping[State, int]) -> State:
     return min(children)
 
 
-def arrived(got: Fetched) -> tuple[State, ...]:
+def arrived(got: Attempt) -> tuple[State, ...]:
     return ((1, Status.DONE),)
 
 

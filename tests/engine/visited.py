@@ -16,7 +16,7 @@ from windrow.engine.run import Harvest
 from windrow.engine.session import Session, SessionSettings
 from windrow.formats.url import parts
 from windrow.ledger import LedgerWriter
-from windrow.model import FetchRequest, FoundUrl, KeptResponse, KnownCapture, Limits, Visit
+from windrow.model import Attempt, FetchJob, FoundUrl, KeptResponse, KnownCapture, Limits
 from windrow.reasons import Reason
 
 BEGAN = datetime(2026, 1, 1, tzinfo=UTC)
@@ -35,7 +35,7 @@ class Visits:
         )
         rows = self._session.ledger.addresses.hosts("pages")
         self._hosts = {row.origin: row.seq for row in rows}
-        self._rows: list[Visit] = []
+        self._rows: list[Attempt] = []
         self._last: dict[str, KnownCapture] = {}
 
     def __enter__(self) -> Self:
@@ -45,18 +45,18 @@ class Visits:
     def __exit__(self, *_: object) -> None:
         """Write the rows, and end the session."""
         with self._session.ledger.writing() as writer:
-            for visit in self._rows:
-                self._put(writer, visit)
+            for attempt in self._rows:
+                self._put(writer, attempt)
         self._keeper.close()
         self._session.close()
         self._session.ledger.close()
 
-    def _put(self, writer: LedgerWriter, visit: Visit) -> None:
-        origin = parts(visit.url).origin
+    def _put(self, writer: LedgerWriter, attempt: Attempt) -> None:
+        origin = parts(attempt.url).origin
         if origin not in self._hosts:
             self._hosts[origin] = writer.addresses.add_host(self._session.number, "pages", "site", origin)
-        writer.addresses.add(self._hosts[origin], 0, [FoundUrl(visit.digest, origin, visit.url)])
-        writer.attempts.visited(self._session.number, self._hosts[origin], visit, None)
+        writer.addresses.add(self._hosts[origin], 0, [FoundUrl(attempt.target, origin, attempt.url)])
+        writer.attempts.record_attempt(self._session.number, self._hosts[origin], attempt)
 
     def answer(
         self, url: str, body: bytes = b"", *, at: int, status: int = 200, fields: Mapping[str, str] = HTML,
@@ -66,23 +66,21 @@ class Visits:
         started = BEGAN + timedelta(seconds=at)
         kept: KeptResponse | None = None
         if status != 304:
-            deposit = CaptureSink(
-                self._keeper, FetchRequest(0, url, last=self._last.get(url, KnownCapture())), url, started
-            )
+            deposit = CaptureSink(self._keeper, FetchJob(0, url, last=self._last.get(url, KnownCapture())), started)
             lines = "".join(f"{name}: {value}\r\n" for name, value in fields.items())
             deposit.open(len(body), f"HTTP/1.1 {status} X\r\n{lines}\r\n".encode("latin-1"), b"GET / HTTP/1.1\r\n\r\n")
             deposit.write(body)
             kept = deposit.finish()
         if status == 200:
             self._last[url] = KnownCapture(digest(body), "2026-01-01T00:00:00Z", url)
-        self._rows.append(Visit(
+        self._rows.append(Attempt(
             number(url), url, 0, True, started, 0.25, status, kept, validators=(etag, ""), location=place,
         ))  # fmt: skip
 
     def failure(self, url: str, reason: Reason, *, at: int, status: int | None = None) -> None:
         """Put an attempt without an answer on record."""
         started = BEGAN + timedelta(seconds=at)
-        self._rows.append(Visit(number(url), url, 0, True, started, 0.25, status, None, reason))
+        self._rows.append(Attempt(number(url), url, 0, True, started, 0.25, status, None, reason))
 
 
 def summarise(

@@ -39,7 +39,7 @@ def changes(
     @lru_cache(maxsize=1_000)  # one answer may tell of many records
     def seen(visit: int) -> datetime | None:
         found = ledger.attempts.visits_named([visit])
-        return max(found[0].opened, found[0].visit.started) if found else None
+        return max(found[0].opened, found[0].attempt.started) if found else None
 
     first, last = window.facts or (1, 2**62)
     for sessions in ((first, last), *([] if window.since is None else [(first - 1, first - 1)])):

@@ -73,7 +73,7 @@ def follow_notes(url: str, phase: str, result: FollowResult) -> Iterator[Note]:
 
 def describe_capture(source: str, one: CaptureStory) -> tuple[str, dict[str, Any]]:
     """Tell in a line, and to programs, why a source took a capture that others kept or did not."""
-    left_out, at = one.left_out, show(one.recorded.visit.started)
+    left_out, at = one.left_out, show(one.recorded.attempt.started)
     why = f"{left_out.reason}: {left_out.rule}" if left_out else "wanted; the next run takes it"
     told = {"source": source, "from": one.found_in, "visit": one.recorded.seq}
     rule = {"reason": left_out.reason, "rule": left_out.rule} if left_out else {}

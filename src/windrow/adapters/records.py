@@ -263,7 +263,7 @@ class RecordAdapter:
         """Tell of a record that is gone since the addresses that told of it were taken down."""
         lines, messages = [f"{key}: a record of {self._collection.name}, taken down"], []
         found = ledger.attempts.visits_named(store.taken_down(key))
-        for url in dict.fromkeys(one.visit.url for one in found):
+        for url in dict.fromkeys(one.attempt.url for one in found):
             row = ledger.addresses.get(self._collection.name, number(url))
             for grave in ledger.takedowns.of(number(url), row.host if row else -1):
                 lines += record_story.takedown_lines(grave)
@@ -293,7 +293,7 @@ class RecordAdapter:
         for one in [one for one in history if one.change != "same"][-_SHOWN:]:
             lines.append(f"  {show(one.at)}  {one.change}  {one.url}")
             found = ledger.attempts.visits_named([one.visit])
-            if found and (kept := found[0].visit.kept):
+            if found and (kept := found[0].attempt.kept):
                 lines.append(
                     f"      from visit {one.visit}: {kept.place.warc} at {kept.place.offset}, {kept.digest[:19]}"
                 )
@@ -383,7 +383,7 @@ class RecordAdapter:
             if store and not visits and self._address(ledger, name) is None:
                 visits = store.taken_down(name)
         for one in ledger.attempts.visits_named(visits):
-            yield TakedownTarget(one.visit.url, one.visit.digest, 0, self._collection.name)
+            yield TakedownTarget(one.attempt.url, one.attempt.target, 0, self._collection.name)
         if visits:
             return
         if row := self._address(ledger, name):

@@ -32,7 +32,7 @@ from windrow.formats.warc import (
     target,
     warcinfo,
 )
-from windrow.model import ArchivePlace, FetchRequest, KeptResponse, Limits
+from windrow.model import ArchivePlace, FetchJob, KeptResponse, Limits, ListedFile
 from windrow.reasons import Reason
 
 PARTS = "parts"
@@ -140,14 +140,18 @@ def _dense(body: bytes) -> bool:
     return len(piece) == 1 << 12 and len(igzip.compress(piece, 0)) > len(piece) * 0.95
 
 
+_UNLISTED = ListedFile("")
+
+
 class CaptureSink:
     """One transfer's sink (`windrow.fetch.Sink`), and then one record of the archive."""
 
-    def __init__(self, archive: ArchiveWriter, order: FetchRequest, address: str, at: datetime) -> None:
+    def __init__(self, archive: ArchiveWriter, job: FetchJob, at: datetime) -> None:
         """Take up the part that an earlier transfer left, if there is one."""
         self._archive = archive
-        self._order = order
-        self._address = target(address)
+        file = job.file or _UNLISTED
+        self._part_name, self._last = file.part, job.last
+        self._address = target(job.url)
         self._at = self._now = at
         self._id = record_id()
         self._head = b""
@@ -159,11 +163,11 @@ class CaptureSink:
         self._part: PartFile | None = None
         self.cut = False  # what is kept is the beginning of a longer body: true of one in memory only
         self.request_cut = False  # the request had a body that is not kept with its head
-        self.modified = order.modified
-        self.listed = order.size
+        self.modified = file.modified
+        self.listed = file.size
         self.validator = ""
-        if order.part and (order.size is None or order.size > SMALL):
-            path = archive.part_path(order.part)
+        if file.part and (file.size is None or file.size > SMALL):
+            path = archive.part_path(file.part)
             self._part = PartFile(path) if path.exists() else None
         self.start = self._part.held if self._part else 0
         if self._part and self.start:
@@ -187,14 +191,14 @@ class CaptureSink:
     @property
     def whole(self) -> bool:
         """Tell whether an earlier transfer brought everything that the listing announced."""
-        return bool(self.start) and self.start == self._order.size
+        return bool(self.start) and self.start == self.listed
 
     def open(self, size: int | None, head: bytes = b"", request: bytes = b"") -> None:
         """Begin the body: `size` is the whole document's, heads as they went over the line."""
         self._announced = size
         if not self.start:
             self._head, self._request = head, request
-        expected = size if size is not None else self._order.size
+        expected = size if size is not None else self.listed
         self._refuse_above(expected or 0)
         self._archive.need_room((expected or 0) - self.start)
         if self._part is None and expected is not None and expected > SMALL:
@@ -241,7 +245,7 @@ class CaptureSink:
 
     def _spill(self) -> None:
         """Move from memory to a part file."""
-        name = self._order.part or record_id()[10:-1]
+        name = self._part_name or record_id()[10:-1]
         self._part = PartFile(self._archive.part_path(name))
         self._begin(self._part)
         if self._memory:
@@ -279,7 +283,7 @@ class CaptureSink:
         size = self.size
         if self._announced is not None and size < self._announced:
             raise TransientFailure(f"{self._address} ended after {size} of {self._announced} bytes", Reason.INTERRUPTED)
-        for said, who in ((self._announced, "the server announced"), (self._order.size, "the listing says")):
+        for said, who in ((self._announced, "the server announced"), (self.listed, "the listing says")):
             if said is not None and size != said:
                 self.drop()
                 raise TransientFailure(f"{self._address} has {size} bytes, {who} {said}", Reason.SIZE_MISMATCH)
@@ -294,17 +298,17 @@ class CaptureSink:
             # Tools that index an archive would take metadata under the page's own address for a version of it.
             fields = self._fields(NOT_MODIFIED + self._address)
             told = header("metadata", fields, len(self._head)) + self._head + END
-            return self._kept(self._order.last.digest, 0, self._write(told, plain=False), revisit=True)
+            return self._kept(self._last.digest, 0, self._write(told, plain=False), revisit=True)
         self.check()
         return self._finish_part(self._part) if self._part else self._finish_memory(self._all())
 
     def _finish_memory(self, body: bytes) -> KeptResponse:
         name = digest(body)
-        return self._kept(name, len(body), self._append(body, name), revisit=name == self._order.last.digest)
+        return self._kept(name, len(body), self._append(body, name), revisit=name == self._last.digest)
 
     def _finish_part(self, part: PartFile) -> KeptResponse:
         name, size = part.digest(), part.held
-        if name == self._order.last.digest:
+        if name == self._last.digest:
             part.drop()
             return self._kept(name, size, self._append(b"", name), revisit=True)
         if size <= PLAIN and not packed(part.read(16)):
@@ -325,7 +329,7 @@ class CaptureSink:
 
     def _append(self, body: bytes, name: str) -> ArchivePlace:
         fields = [*self._fields(), ("WARC-Payload-Digest", warc(name))]
-        last = self._order.last
+        last = self._last
         revisit = name == last.digest
         kind = "revisit" if revisit else "response" if self._head else "resource"
         block = b"" if revisit else body
@@ -358,7 +362,7 @@ class CaptureSink:
     def leave(self) -> None:
         """End a broken transfer: a part file stays for the next one."""
         if self._part:
-            if self._order.part:
+            if self._part_name:
                 self._part.close()
             else:
                 self._part.drop()

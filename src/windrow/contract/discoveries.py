@@ -13,9 +13,9 @@ from windrow.contract.steps import State
 from windrow.errors import ConfigError
 from windrow.model import (
     Allowed,
+    Attempt,
     CdxLine,
-    CrawlRequest,
-    Fetched,
+    FetchJob,
     FoundUrl,
     LeftOut,
     Limits,
@@ -26,7 +26,6 @@ from windrow.model import (
     Secret,
     Site,
     Source,
-    Visit,
 )
 from windrow.reasons import Reason
 
@@ -77,7 +76,7 @@ class CrawlRules(Protocol):
         `seconds` is how long the answer took, `wait` what the host asked for.
         """
 
-    def endless(self, call: CrawlRequest, body: bytes) -> bool:
+    def endless(self, job: FetchJob, body: bytes) -> bool:
         """Take what a new address brought, before its links; tell whether, for long, none brought anything new.
 
         From then on the run asks the origin's new addresses below `BEHIND` alone, and those that were asked before.
@@ -92,13 +91,13 @@ class CrawlRules(Protocol):
     def follow(self, base: str, reference: str, kind: int = 0) -> FoundUrl | None:
         """Resolve a reference of a document, or where an answer of a kind redirects to; None where it is left out."""
 
-    def needs(self, call: CrawlRequest, fields: Mapping[str, str], body: bytes) -> list[FoundUrl]:
+    def needs(self, job: FetchJob, fields: Mapping[str, str], body: bytes) -> list[FoundUrl]:
         """Return what is to be kept beside a document, such as its images; they are no documents themselves."""
 
     def left_out(self) -> list[LeftOut]:
         """Return the addresses that rules kept out since this was asked last; those of other sites are none."""
 
-    def hints(self, call: CrawlRequest, fields: Mapping[str, str], body: bytes) -> list[FoundUrl] | None:
+    def hints(self, job: FetchJob, fields: Mapping[str, str], body: bytes) -> list[FoundUrl] | None:
         """Return what a document of hints names, such as a sitemap; None where it is a document to be read."""
 
 
@@ -126,7 +125,7 @@ class Listing:
     refused: State
     plan: Planner
     prefer: Callable[[str, Sequence[OfferingHost]], list[OfferingHost]]  # owner, hosts -> hosts, best first
-    arrived: Callable[[Fetched], tuple[State, ...]]
+    arrived: Callable[[Attempt], tuple[State, ...]]
     failed: Callable[[Reason], State]
     members: Members | None = None
 
@@ -159,7 +158,7 @@ class Crawl:
 
     seeds: Callable[[Source, Mapping[str, Any]], list[FoundUrl]]
     rules: Callable[[Source, str, Mapping[str, Any]], CrawlRules]
-    again: Callable[[Source, Visit, int, int], tuple[int | None, int]]
+    again: Callable[[Source, Attempt, int, int], tuple[int | None, int]]
     outcome: Callable[[int | None, Reason | None, str], str]
     normal: Callable[[str], str]  # an address as it is kept; empty for what is none
     page: int  # the kind of a visit to a page
@@ -168,7 +167,7 @@ class Crawl:
     large: Mapping[int, int] = field(default_factory=dict)
     beside: int | None = None  # the kind of a visit to what is kept beside a page; found as a page, it becomes one
     interval: Callable[[Source, Sequence[Look]], int] | None = None
-    why_no_page: Callable[[Source, Visit], str] | None = None
+    why_no_page: Callable[[Source, Attempt], str] | None = None
     by_request: bool = False
 
 

@@ -159,7 +159,7 @@ class Observed(NamedTuple):
 
 def has_document(recorded: Recorded) -> bool:
     """Tell whether a visit brought a document, or that the one known did not change."""
-    return recorded.visit.kind in {REQUEST, CAPTURED} and recorded.visit.status in {OK, NOT_MODIFIED}
+    return recorded.attempt.kind in {REQUEST, CAPTURED} and recorded.attempt.status in {OK, NOT_MODIFIED}
 
 
 def results_of(result: Any) -> tuple[Observation | Skip | Ask, ...]:
@@ -173,8 +173,8 @@ def observed(recorded: Recorded, result: Any) -> Observed | None:
     """Join a visit with what its step made of it: one result, or several."""
     if result is None or isinstance(result, Reading):
         return None
-    visit = recorded.visit
-    return Observed(recorded.seq, visit.started, visit.url, recorded.source, results_of(result))
+    attempt = recorded.attempt
+    return Observed(recorded.seq, attempt.started, attempt.url, recorded.source, results_of(result))
 
 
 @dataclass(frozen=True, slots=True)

@@ -77,11 +77,11 @@ SILENT = 60.0
 
 _CPU = 4.0  # seconds of CPU time after which a reading is ended from within
 _TICK = 0.5  # seconds of CPU time between two looks at it
-_BEATS, _HOST, _ADDRESS = range(3)
+_BEATS, _BATCH, _TARGET = range(3)
 
 
 def board() -> Any:
-    """Make what a fetcher and the engine share: the number of beats, and host and address that are read, or 0."""
+    """Make what a fetcher and the engine share: the number of beats, and batch and target of what is read, or 0."""
     return CONTEXT.RawArray(c_longlong, 3)
 
 
@@ -111,11 +111,11 @@ class Heartbeat:
         """Show that the loop goes round."""
         self._shown[_BEATS] += 1
 
-    def reading(self, host: int, address: int) -> Self:
+    def reading(self, batch: int, target: int) -> Self:
         """Name what the block reads: the bytes of an address, 0 being the host's rules."""
         shown = self._shown
         shown[_BEATS] += 1
-        shown[_HOST], shown[_ADDRESS] = host, address
+        shown[_BATCH], shown[_TARGET] = batch, target
         return self
 
     def __enter__(self) -> None:
@@ -128,7 +128,7 @@ class Heartbeat:
     ) -> None:
         """End it."""
         self._reading = False
-        self._shown[_HOST] = 0
+        self._shown[_BATCH] = 0
 
     def _tick(self, _number: int, _frame: FrameType | None) -> None:
         """End what takes too long; again and again, since the code that is ended may pass over errors."""
@@ -149,15 +149,15 @@ class Watch:
     def overdue(self, pid: int, *, stopping: bool) -> bool:
         """Tell whether the process is to be ended; called often."""
         self._clock.look(pid, self.board[_BEATS])
-        if not self.board[_HOST]:
+        if not self.board[_BATCH]:
             return self._clock.wall_seconds > SILENT
         if stopping and self._clock.wall_seconds > STOPPING:
             return True
         return self._clock.cpu_seconds > READING or self._clock.asleep_seconds > READING * ASLEEP
 
     def reading(self) -> tuple[int, int] | None:
-        """Return host and address of what it reads, None where it reads nothing."""
-        return (self.board[_HOST], self.board[_ADDRESS]) if self.board[_HOST] else None
+        """Return batch and target of what it reads, None where it reads nothing."""
+        return (self.board[_BATCH], self.board[_TARGET]) if self.board[_BATCH] else None
 
 
 def limit_memory(most: int) -> None:

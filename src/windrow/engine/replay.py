@@ -30,7 +30,7 @@ from windrow.errors import ReaderFailed, Stopped, StoreError
 from windrow.formats.text import counted
 from windrow.ledger import Ledger
 from windrow.ledger.typed.attempts import SessionCapture
-from windrow.model import Fetched, Finding, Item, Member, Reading, Status
+from windrow.model import Attempt, Finding, Item, Member, Reading, Status
 from windrow.reasons import Reason
 from windrow.stores.sqlite import close_into_file, empty_wal, make_scratch, remove_scratch
 
@@ -103,9 +103,9 @@ def replay(run: HarvestRun, real: Ledger) -> Iterator[ReplayChange]:
         run.clock = lambda at=at: at  # type: ignore[misc]
         with run.ledger.writing() as writer:
             for one in captures:
-                got = Fetched(one.item, at, 0.0, None, 0, None, checksum=one.checksum)
+                attempt = Attempt(one.item, "", 0, True, at, 0.0, checksum=one.checksum)
                 writer.items.stands_for(one.item, one.fetch)
-                writer.items.move(run.session, one.item, run.collection.listing.arrived(got)[-1])
+                writer.items.move(run.session, one.item, run.collection.listing.arrived(attempt)[-1])
         for step in run.collection.steps:
             if isinstance(step, Read):
                 take_step(run, step)

@@ -17,34 +17,13 @@ from windrow.engine.fetchers.message import TransferBatch
 from windrow.engine.listed.transfer import fetch
 from windrow.errors import TerminalFailure, TransportError
 from windrow.fetch.http_client import HttpClient
-from windrow.fetch.transport import Connection, Sink, TransferEnd, transport_for
+from windrow.fetch.transport import transport_for
 from windrow.formats.url import normalise, parts
-from windrow.model import CrawlRequest, Fetched, FetchRequest, KeptResponse, Limits, ListingEntry, Site, Source
+from windrow.model import Attempt, FetchJob, KeptResponse, Limits, ListedFile, Site, Source
 from windrow.reasons import Reason
 
 ROTATE = 1 << 40
 """Bytes after which a WARC file is closed: never, for one capture."""
-
-
-class _RedirectWatch(Connection):
-    """A connection that remembers where the server redirected to: what became of a transfer does not tell."""
-
-    def __init__(self, inner: Connection) -> None:
-        self._inner = inner
-        self.target = ""
-
-    async def list(self, folder: str) -> list[ListingEntry] | None:
-        return await self._inner.list(folder)
-
-    async def close(self) -> None:
-        await self._inner.close()
-
-    async def get(self, path: str, sink: Sink) -> TransferEnd:
-        try:
-            return await self._inner.get(path, sink)
-        except TransportError as error:
-            self.target = error.target
-            raise
 
 
 def sample(folder: Path, site: Site, path: str, where: str, limits: Limits) -> tuple[KeptResponse, float]:
@@ -52,25 +31,21 @@ def sample(folder: Path, site: Site, path: str, where: str, limits: Limits) -> t
 
     What cannot be had is a TerminalFailure with its reason; `where` names it there. A redirect is one too.
     """
-    target = ""
     archive = ArchiveWriter(folder, "try", limits, ROTATE, site.agent)
 
-    async def go() -> Fetched:
-        nonlocal target
+    async def go() -> Attempt:
         async with await transport_for(site.scheme).connect(site) as connection:
-            order, watch = FetchRequest(1, path, part="try"), _RedirectWatch(connection)
-            fetched = await fetch(order, TransferBatch(1, site, (order,)), watch, archive, lambda _event: None)
-            target = watch.target
-            return fetched
+            job = FetchJob(1, site.address(path), file=ListedFile(path, part="try"))
+            return await fetch(job, TransferBatch(1, site, (job,)), connection, archive, lambda _event: None)
 
     try:
-        got = asyncio.run(go())
+        attempt = asyncio.run(go())
     finally:
         archive.close()
-    if got.kept is None:
-        told = got.message if got.message.startswith(where) else f"{where}: {got.message}"
-        raise TerminalFailure(told, got.reason or Reason.PROTOCOL_ERROR, target=target)
-    return got.kept, got.seconds
+    if attempt.kept is None:
+        message = attempt.message if attempt.message.startswith(where) else f"{where}: {attempt.message}"
+        raise TerminalFailure(message, attempt.reason or Reason.PROTOCOL_ERROR, target=attempt.location)
+    return attempt.kept, attempt.seconds
 
 
 def sample_answer(folder: Path, source: Source, url: str, limits: Limits) -> tuple[KeptResponse, float]:
@@ -84,18 +59,18 @@ def sample_answer(folder: Path, source: Source, url: str, limits: Limits) -> tup
         secrets = partial(secrets_of, source, origin)
         asker = Asker(archive, 0, {1: limits.transfer}, lambda _: nullcontext(), secrets=secrets)
         async with HttpClient(site) as client:
-            return await asker.ask(client, CrawlRequest(1, url, kind=1))
+            return await asker.ask(client, FetchJob(1, url, kind=1))
 
     try:
-        came = asyncio.run(go())
+        attempt = asyncio.run(go()).attempt
     finally:
         archive.close()
-    if came.visit.kept is None or not 200 <= (came.visit.status or 0) < 300:
-        target = came.visit.location
-        told = came.visit.message or f"{url}: status {came.visit.status}" + (f": points to {target}" if target else "")
-        reason = came.visit.reason or (Reason.REDIRECTED if target else Reason.PROTOCOL_ERROR)
-        raise TerminalFailure(told, reason, target=target)
-    return came.visit.kept, came.visit.seconds
+    if attempt.kept is None or not 200 <= (attempt.status or 0) < 300:
+        target = attempt.location
+        message = attempt.message or f"{url}: status {attempt.status}" + (f": points to {target}" if target else "")
+        reason = attempt.reason or (Reason.REDIRECTED if target else Reason.PROTOCOL_ERROR)
+        raise TerminalFailure(message, reason, target=target)
+    return attempt.kept, attempt.seconds
 
 
 class SampledAnswer(NamedTuple):

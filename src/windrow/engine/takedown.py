@@ -241,7 +241,7 @@ def _beside(session: Session, warc: str, mine: list[ErasedSpan], taken: _Takedow
     shared = {one.offset for one in known} - {span.offset for span in mine}
     target, urls = taken.target, {taken.target.name, *taken.asked}
     if target.host and not target.name.startswith(("http://", "https://")):  # what one source asked of an origin
-        asked = {one.visit.url for one in ledger.attempts.visits_named(taken.visits)}
+        asked = {one.attempt.url for one in ledger.attempts.visits_named(taken.visits)}
         urls |= asked | {f"{parts(one).origin}/robots.txt" for one in asked}
 
     def ours(uri: str) -> bool:

@@ -108,7 +108,7 @@ class AddressWriter:
     def pace(self, visit: Recorded, pause: int) -> None:
         """Put the interval of an address on record, in seconds, if this visit to it is its last."""
         self._batch.flush()
-        self._batch.database.execute("address_paced", int(visit.visit.started.timestamp()), pause, visit.seq)
+        self._batch.database.execute("address_paced", int(visit.attempt.started.timestamp()), pause, visit.seq)
 
     def due_by(self, visit: Recorded, until: int) -> None:
         """Have an address asked at a time (seconds since 1970) at the latest, if this visit to it is its last."""

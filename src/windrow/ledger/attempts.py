@@ -7,7 +7,7 @@ from typing import Any
 
 from windrow.clock import spell
 from windrow.ledger.batch import LedgerBatch
-from windrow.model import Fetched, KeptResponse, Visit
+from windrow.model import Attempt, KeptResponse
 
 
 class AttemptWriter:
@@ -23,31 +23,28 @@ class AttemptWriter:
         self._batch.row("fetched", attempt, item)
         return attempt
 
-    def end(self, attempt: int, got: Fetched) -> int:
-        """End it, with the capture where there is one."""
-        kept = got.kept
-        dated = spell(kept.at or self._batch.at) if kept else None
-        line = (dated, round(got.seconds, 6), got.status, got.received, got.reason, got.message)
-        said = (*got.validators, got.checksum, kept.mime if kept else "")
-        return self._batch.fact("attempt_ended", *line, *_place_of(kept), *said, attempt)
-
-    def visited(
-        self, session: int, host: int, visit: Visit, again: tuple[int | None, int, int] | None,
-        beside: int | None = None,
+    def record_attempt(
+        self, session: int, host: int, attempt: Attempt, *, begun: int = 0,
+        again: tuple[int | None, int, int] | None = None, beside: int | None = None,
     ) -> int:  # fmt: skip
-        """Put a visit on record; `again` is when its address is due, its pause and its failures in a row.
+        """Put the end of an attempt on record, with its begin as one fact; alone where that is on record as `begun`.
 
-        Where it was asked as what is kept `beside` pages, and became a page meanwhile, it is due at once.
+        `again` is when its address is due, its pause and its failures in a row. Where the address was asked as what is
+        kept `beside` pages, and became a page meanwhile, it is due at once.
         """
-        kept = visit.kept
-        came = (spell(visit.started), round(visit.seconds, 6), visit.status, visit.reason, visit.message)
-        url = "" if visit.digest else visit.url
-        asked = (host, visit.digest, url, visit.kind, int(visit.allowed))
-        said = (*visit.validators, visit.location, kept.mime if kept else "")
-        seq = self._batch.fact("attempt", session, *asked, *came, *_place_of(kept), *said)
+        kept, target = attempt.kept, attempt.target
+        came = (round(attempt.seconds, 6), attempt.status, attempt.received, attempt.reason, attempt.message)
+        about = (*attempt.validators, attempt.location, kept.mime if kept else "", attempt.checksum)
+        end = (*came, *_place_of(kept), *about)
+        if begun:
+            # What went on with an earlier transfer has the date of its record, which began with that one.
+            dated = spell(kept.at or self._batch.at) if kept else None
+            return self._batch.fact("attempt_ended", dated, *end, begun)
+        asked = (host, target, "" if target else attempt.url, attempt.kind, int(attempt.allowed))
+        seq = self._batch.fact("attempt", session, *asked, spell(attempt.started), *end)
         if again is not None:
-            contentful = seq if kept and visit.status == 200 else None
-            self._batch.row("visited", visit.kind, beside, *again, contentful, visit.digest, host)
+            contentful = seq if kept and attempt.status == 200 else None
+            self._batch.row("visited", attempt.kind, beside, *again, contentful, target, host)
         return seq
 
 

@@ -28,10 +28,10 @@ LEFT JOIN address a ON a.digest = v.address AND a.host = v.host
 v.address <> 0 AND coalesce(a.url, '') <> ''
 
 -- name: attempt_made
--- An attempt at an address, with what came of it.
-INSERT INTO attempt (seq, at, session, host, address, url, kind, allowed, started, end_seq, seconds, status, reason,
-    message, digest, size, warc, place_offset, place_length, revisit, etag, modified, location, mime, checksum)
-VALUES (?1,?2,?3,?4,?5,?6,?7,?8,?9,?1,?10,?11,?12,?13,?14,?15,?16,?17,?18,?19,?20,?21,?22,?23,'');
+-- An attempt whose begin and end are one fact. What its end says has the same order as in `attempt_ended`.
+INSERT INTO attempt (seq, at, session, host, address, url, kind, allowed, started, end_seq, seconds, status, received,
+    reason, message, digest, size, warc, place_offset, place_length, revisit, etag, modified, location, mime, checksum)
+VALUES (?1,?2,?3,?4,?5,?6,?7,?8,?9,?1,?10,?11,?12,?13,?14,?15,?16,?17,?18,?19,?20,?21,?22,?23,?24,?25);
 
 -- name: attempt_begun
 -- An attempt to get a listed item, which goes on.
@@ -41,7 +41,7 @@ INSERT INTO attempt (seq, at, session, host, item, url, started, kind, allowed, 
 -- name: attempt_ended
 UPDATE attempt SET end_seq = ?, ended = ?, started = coalesce(?, started), seconds = ?, status = ?, received = ?,
     reason = ?, message = ?, digest = ?, size = ?, warc = ?, place_offset = ?, place_length = ?, revisit = ?, etag = ?,
-    modified = ?, checksum = ?, mime = ? WHERE seq = ?;
+    modified = ?, location = ?, mime = ?, checksum = ? WHERE seq = ?;
 
 -- row: AttemptRow
 -- An attempt to get an address, or an item that a source lists.
@@ -63,7 +63,7 @@ UPDATE attempt SET end_seq = ?, ended = ?, started = coalesce(?, started), secon
 -- def open() -> list[OpenAttempt]
 -- Return attempts that were cut before their end, and after which none was made.
 SELECT v.seq, v.item AS "item: int", h.source FROM attempt v JOIN host h ON h.seq = v.host
-WHERE v.item IS NOT NULL AND v.end_seq IS NULL
+WHERE v.end_seq IS NOT v.seq AND v.end_seq IS NULL
 AND NOT EXISTS (SELECT 1 FROM attempt k WHERE k.item = v.item AND k.seq > v.seq) ORDER BY v.seq;
 
 -- row: AttemptCount
@@ -78,8 +78,8 @@ SELECT h.collection, h.source, v.item IS NOT NULL AS "listed: bool", v.kind, v.s
            AND p.status = 200 AND p.digest <> '') AS "earlier: bool",
        EXISTS (SELECT 1 FROM captured c WHERE c.visit = v.seq) AS "taken: bool", count(*) AS "number: int",
        sum(coalesce(v.received, CASE WHEN v.revisit THEN 0 ELSE v.size END, 0)) AS "received: int"
-FROM (SELECT seq FROM attempt WHERE seq BETWEEN :span[0] AND :span[1] AND item IS NULL AND address <> 0
-    UNION ALL SELECT seq FROM attempt WHERE end_seq BETWEEN :span[0] AND :span[1] AND item IS NOT NULL) k
+FROM (SELECT seq FROM attempt WHERE seq BETWEEN :span[0] AND :span[1] AND end_seq = seq AND address <> 0
+    UNION ALL SELECT seq FROM attempt WHERE end_seq BETWEEN :span[0] AND :span[1] AND end_seq IS NOT seq) k
 CROSS JOIN attempt v ON v.seq = k.seq CROSS JOIN host h ON h.seq = v.host
 GROUP BY 1, 2, 3, 4, 5, 6, 7, 8, 9, 10;
 

@@ -25,9 +25,9 @@ SELECT warc, max(place) FROM (
 
 -- def sessions() -> list[int]
 -- Return the sessions in which captures were put on record, whichever began their attempts.
-SELECT s.seq FROM session s WHERE EXISTS (SELECT 1 FROM attempt v WHERE v.item IS NULL AND v.warc <> ''
+SELECT s.seq FROM session s WHERE EXISTS (SELECT 1 FROM attempt v WHERE v.end_seq = v.seq AND v.warc <> ''
     AND v.seq > s.seq AND v.seq < coalesce((SELECT min(n.seq) FROM session n WHERE n.seq > s.seq), v.seq + 1))
-OR EXISTS (SELECT 1 FROM attempt v WHERE v.item IS NOT NULL AND v.warc <> '' AND v.end_seq > s.seq
+OR EXISTS (SELECT 1 FROM attempt v WHERE v.end_seq IS NOT v.seq AND v.warc <> '' AND v.end_seq > s.seq
     AND v.end_seq < coalesce((SELECT min(n.seq) FROM session n WHERE n.seq > s.seq), v.end_seq + 1)) ORDER BY s.seq;
 
 -- row: CaptureRow
@@ -37,9 +37,9 @@ OR EXISTS (SELECT 1 FROM attempt v WHERE v.item IS NOT NULL AND v.warc <> '' AND
 -- Yield the captures put on record from one session's begin to the next one's.
 SELECT coalesce(a.url, v.url) AS "address: str", v.started AS "at: str", v.digest, v.status, v.warc,
        v.place_offset AS "offset: int", v.place_length AS "length: int", v.revisit, v.mime
-FROM (SELECT seq FROM attempt WHERE item IS NULL AND seq > :session
+FROM (SELECT seq FROM attempt WHERE end_seq = seq AND seq > :session
         AND seq < coalesce((SELECT min(s.seq) FROM session s WHERE s.seq > :session), seq + 1)
-    UNION ALL SELECT seq FROM attempt WHERE item IS NOT NULL AND end_seq > :session
+    UNION ALL SELECT seq FROM attempt WHERE end_seq IS NOT seq AND end_seq > :session
         AND end_seq < coalesce((SELECT min(s.seq) FROM session s WHERE s.seq > :session), end_seq + 1)) k
 CROSS JOIN attempt v ON v.seq = k.seq LEFT JOIN address a ON a.digest = v.address AND a.host = v.host
 WHERE v.warc <> '' AND v.warc NOT GLOB 'unarchived-*' AND (v.item IS NOT NULL OR v.status IS NOT 304)

@@ -132,7 +132,7 @@ def _of_kind(ledger: Ledger, kind: str, after: int, end: int) -> list[ledger_fac
     columns, make = _KINDS[kind]
     table, seq, at = ("attempt", "t.end_seq", "t.ended") if kind == "attempt_end" else (kind, "t.seq", "t.at")
     about, join = (_ABOUT, " CROSS JOIN item i ON i.seq = t.item") if kind in _OF_ITEMS else ("", "")
-    listed = "t.item IS NOT NULL AND " if table == "attempt" else ""
-    chosen = f"{listed}{seq} > ? AND {seq} <= ? ORDER BY {seq}"
+    apart = "t.end_seq IS NOT t.seq AND " if table == "attempt" else ""
+    chosen = f"{apart}{seq} > ? AND {seq} <= ? ORDER BY {seq}"
     text = f"SELECT {seq}, {at}, {columns}{about.format(seq=seq)} FROM {table} t{join} WHERE {chosen}"
     return [*map(make, ledger.database.connection.execute(text, (after, end)))]

@@ -161,7 +161,7 @@ WHERE o.source = :source AND o.path = :path;
 -- def of_attempt(attempt: int) -> list[int]
 -- Return the numbers of items by the number of an attempt to get them, or of its end.
 SELECT item FROM attempt WHERE item IS NOT NULL AND seq = :attempt
-UNION SELECT item FROM attempt WHERE item IS NOT NULL AND end_seq = :attempt;
+UNION SELECT item FROM attempt WHERE end_seq IS NOT seq AND end_seq = :attempt;
 
 -- def leaving_out(name: str, limit: int) -> list[ItemKey]
 -- Return items in which a member was left out by rule; `name` is how the finding's message begins.

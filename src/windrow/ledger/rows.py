@@ -11,6 +11,7 @@ from windrow.contract import Offering
 from windrow.model import (
     ArchivePlace,
     Attachment,
+    Attempt,
     CdxLine,
     Finding,
     HttpRequest,
@@ -18,7 +19,6 @@ from windrow.model import (
     Level,
     Recorded,
     Status,
-    Visit,
 )
 from windrow.reasons import Reason
 
@@ -89,11 +89,11 @@ def recorded(row: tuple[Any, ...]) -> Recorded:
     seq, session, opened, source, address, url, kind, allowed, started, seconds, status, reason, message = row[:13]
     digest, size, warc, offset, length, revisit, mime, etag, modified, location = row[13:23]
     kept = KeptResponse(digest, size, ArchivePlace(warc, offset, length), bool(revisit), mime=mime) if warc else None
-    visit = Visit(
+    attempt = Attempt(
         address, url, kind, bool(allowed), parse(started), seconds, status, kept,
         Reason(reason) if reason else None, message, (etag, modified), location,
     )  # fmt: skip
-    return Recorded(seq, session, parse(opened), source, visit)
+    return Recorded(seq, session, parse(opened), source, attempt)
 
 
 class CapturedRow(NamedTuple):

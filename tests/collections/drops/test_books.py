@@ -19,7 +19,7 @@ from windrow.collections.drops.phase import phase
 from windrow.collections.drops.settings import Centre
 from windrow.ledger import Ledger
 from windrow.ledger.facts import facts
-from windrow.model import Fetched, Finding, Level, Member, Offer, Reading, Secret, Site, Source, Status
+from windrow.model import Attempt, Finding, Level, Member, Offer, Reading, Secret, Site, Source, Status
 from windrow.reasons import Reason
 
 AT = datetime(2024, 5, 6, 7, 8, 9, tzinfo=UTC)
@@ -71,9 +71,10 @@ class Story:
         self.move(item, "download", RUNNING)
         if cut:
             return fetch
-        got = Fetched(1, AT, 1.5, 226, 12, None, reason, "slow" if reason else "")
+        message = "slow" if reason else ""
+        end = Attempt(1, f"ftp://{source}/x", 0, True, AT, 1.5, 226, None, reason, message, received=12)
         self.writer.at += timedelta(seconds=5)
-        self.writer.attempts.end(fetch, got)
+        self.writer.attempts.record_attempt(self.session, host, end, begun=fetch)
         if reason:
             self.move(item, "download", FAILED, reason, "slow")
         else:
@@ -266,7 +267,8 @@ def test_other_collections_and_unknown_sources(ledger, books):
         writer.items.find(session, page, 1, [Finding("X", "y")])
         host = writer.addresses.host_of(session, "pages", "web", "http://x")
         attempt = writer.attempts.begin(session, host, page, "http://x/", AT)
-        writer.attempts.end(attempt, Fetched(1, AT, 1.0, 200, 5, None))
+        end = Attempt(1, "http://x/", 0, True, AT, 1.0, 200, received=5)
+        writer.attempts.record_attempt(session, host, end, begun=attempt)
         task = writer.sessions.open_task(session, "pages", "web", 1)
         writer.sessions.close_task(task, None, "fine", failed=True)
         writer.sessions.close(session, 3)

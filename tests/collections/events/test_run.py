@@ -220,7 +220,7 @@ def test_the_runtime_of_a_parser_has_the_reading_of_its_answers_and_no_pause_bet
         (visit,) = ledger.attempts.visits_named([log["visit"]])
         read = ledger.requests.followed(log["visit"]).seconds
     assert read > 0
-    assert log["parser_runtime"] == round(visit.visit.seconds + read, 3)
+    assert log["parser_runtime"] == round(visit.attempt.seconds + read, 3)
 
 
 def test_a_broken_event_costs_no_other_and_its_reason_is_known(tmp_path, site):

@@ -40,8 +40,8 @@ def followed(workspace):
     with closing(Ledger(workspace.ledger)) as ledger:
         for one in ledger.attempts.visits_after("news", 0, 999):
             told = ledger.requests.followed(one.seq)
-            if reason := one.visit.reason or (told.reason if told else None):
-                found.setdefault(one.visit.url.split("/")[3], set()).add(str(reason))
+            if reason := one.attempt.reason or (told.reason if told else None):
+                found.setdefault(one.attempt.url.split("/")[3], set()).add(str(reason))
     return found
 
 

@@ -7,7 +7,7 @@ from windrow.collections.pages.policy import policy
 from windrow.collections.pages.scope import scope
 from windrow.collections.pages.site_rules import CrawlOptions, SiteRules, again
 from windrow.digest import number
-from windrow.model import ArchivePlace, CrawlRequest, KeptResponse, Visit
+from windrow.model import ArchivePlace, Attempt, FetchJob, KeptResponse
 from windrow.reasons import Reason
 
 HOME = "https://example.org/"
@@ -117,7 +117,7 @@ def test_a_site_is_given_up_after_three_503():
 
 def visit(status=None, reason=None, *, same=False):
     kept = KeptResponse("sha256:0", 1, ArchivePlace("w", 0, 1), same) if status == 200 else None
-    return Visit(1, HOME, 0, True, NOON, 0.1, status, kept, reason)
+    return Attempt(1, HOME, 0, True, NOON, 0.1, status, kept, reason)
 
 
 @pytest.mark.parametrize(
@@ -177,14 +177,14 @@ def sitemap(*urls, kind="urlset", entry="url"):
 
 def test_what_sitemaps_and_feeds_name():
     guide = make(b"User-agent: *\nDisallow: /x")
-    call = CrawlRequest(1, HOME + "map.xml", kind=2)
+    call = FetchJob(1, HOME + "map.xml", kind=2)
     found = guide.hints(call, {}, sitemap(HOME + "a?utm_source=x", HOME + "x/1", HOME + "no/1", "https://h.example/"))
     assert [(one.url, one.kind, one.hinted) for one in found] == [(HOME + "a", 0, datetime(2026, 11, 20, tzinfo=UTC))]
     index = sitemap(HOME + "b.xml", kind="sitemapindex", entry="sitemap")
     assert [(one.url, one.kind, one.place) for one in guide.hints(call, {}, index)] == [(HOME + "b.xml", 2, 1)]
     assert guide.hints(call._replace(place=2), {}, index) == [], "three lie within each other, and no more"
     page, feed = (
-        CrawlRequest(1, HOME + "feed"),
+        FetchJob(1, HOME + "feed"),
         b"<rss><channel><item><link>https://example.org/f</link></item></channel></rss>",
     )
     assert [one.url for one in guide.hints(page, {"content-type": "application/rss+xml"}, feed)] == [HOME + "f"]
@@ -198,14 +198,14 @@ def test_sitemaps_in_sitemaps_have_an_end():
     for number_ in range(30):
         urls = [f"{HOME}{number_}-{page}.xml" for page in range(1000)]
         index = sitemap(*urls, kind="sitemapindex", entry="sitemap")
-        count += len(guide.hints(CrawlRequest(1, HOME + "map.xml", kind=2), {}, index))
+        count += len(guide.hints(FetchJob(1, HOME + "map.xml", kind=2), {}, index))
     assert count == 10_000
 
 
 def test_the_entries_of_an_index_beyond_the_sitemaps_of_a_walk_are_not_even_judged(monkeypatch):
     """A host that names thousands of sitemaps in each of thousands must not hold up the others of its process."""
     monkeypatch.setattr("windrow.collections.pages.site_rules.SITEMAPS", 3)
-    guide, judged, call = make(), [], CrawlRequest(1, HOME + "map.xml", kind=2)
+    guide, judged, call = make(), [], FetchJob(1, HOME + "map.xml", kind=2)
     judge = guide._sitemap
     monkeypatch.setattr(SiteRules, "_sitemap", lambda _, *given: judged.append(given) or judge(*given))
     index = sitemap(*(f"{HOME}{at}.xml" for at in range(9)), kind="sitemapindex", entry="sitemap")
@@ -231,5 +231,5 @@ def test_flukes_are_tried_once_more():
 
 
 def test_a_sitemap_is_looked_at_every_day():
-    visit = Visit(1, HOME + "map.xml", 2, True, NOON, 0.1, 404)
+    visit = Attempt(1, HOME + "map.xml", 2, True, NOON, 0.1, 404)
     assert again(visit, 0, 3, START) == (AT + DAY, DAY)

@@ -11,7 +11,7 @@ from windrow.collections.pages.redirect import YEAR, adapt
 from windrow.collections.pages.site_rules import SITEMAP
 from windrow.contract import Look
 from windrow.formats.http import joined
-from windrow.model import ArchivePlace, CrawlRequest, KeptResponse, Site, Source, Visit
+from windrow.model import ArchivePlace, Attempt, FetchJob, KeptResponse, Site, Source
 from windrow.reasons import Reason
 
 START = 28 * DAY
@@ -67,7 +67,7 @@ def weekly(every: float | None = WEEK) -> Source:
 
 def visit(status, *, same=False, kind=0, reason=None):
     kept = KeptResponse("sha256:0", 9, ArchivePlace("a", 0, 9), same) if status == 200 else None
-    return Visit(1, URL, kind, True, AT, 0.1, status, kept, reason)
+    return Attempt(1, URL, kind, True, AT, 0.1, status, kept, reason)
 
 
 @pytest.mark.parametrize("seen", [[], [Look(True)] * 9, [Look(False, 10**8)] * 9, [Look(None), Look(True)]])
@@ -95,5 +95,5 @@ def test_a_sitemap_is_looked_at_daily_and_makes_no_page_due_before_every():
     for every, hinted in ((WEEK, None), (None, datetime(2026, 11, 20, tzinfo=UTC))):
         rules = discover.rules(weekly(every), "https://example.org", {})
         rules.take_robots(0.0, 404, b"")
-        found = rules.hints(CrawlRequest(1, "https://example.org/map.xml", kind=SITEMAP), joined([]), body)
+        found = rules.hints(FetchJob(1, "https://example.org/map.xml", kind=SITEMAP), joined([]), body)
         assert [(one.url, one.hinted) for one in found] == [(URL, hinted)]

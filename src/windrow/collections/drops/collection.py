@@ -13,7 +13,7 @@ from windrow.collections.drops import name as names
 from windrow.collections.drops.phase import PHASES, parent, phase
 from windrow.collections.drops.settings import CONFIGURATION
 from windrow.contract import Check, Collection, Judge, Listing, Load, Members, Read, State, Summarise, later
-from windrow.model import LARGEST, Fetched, ListingEntry, Member, Offer, OfferingHost, Source, Status, join
+from windrow.model import LARGEST, Attempt, ListingEntry, Member, Offer, OfferingHost, Source, Status, join
 from windrow.reasons import Reason
 
 FOLDERS = ("add", "edit", "delete")
@@ -141,7 +141,7 @@ ZIP = "zip"
 XML = "xml"
 
 
-def arrived(got: Fetched) -> tuple[State, ...]:
+def arrived(got: Attempt) -> tuple[State, ...]:
     """Return the states that a good transfer takes a zip through: its name was good when it was listed."""
     states = [(phase("download"), Status.DONE), (phase("zip_name"), Status.DONE)]
     if got.checksum:

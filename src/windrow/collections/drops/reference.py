@@ -49,7 +49,7 @@ Procedure = Mapping[str, Parameter]
 Pipeline = Mapping[str, Procedure]
 
 
-class Attempt(NamedTuple):
+class Colony(NamedTuple):
     """A colony as iMITS knows it."""
 
     centre: str
@@ -64,7 +64,7 @@ class Lists(NamedTuple):
     projects: frozenset[str] | None = None
     pipelines: Mapping[str, Pipeline] | None = None
     strains: frozenset[str] | None = None
-    colonies: Mapping[str, Attempt] | None = None
+    colonies: Mapping[str, Colony] | None = None
     parent_colonies: Mapping[str, str] | None = None
 
 
@@ -154,12 +154,12 @@ def _parameter(element: Node) -> Parameter:
     )
 
 
-def _attempts(content: bytes) -> dict[str, Attempt]:
+def _attempts(content: bytes) -> dict[str, Colony]:
     made = {}
     for one in _document(content).iter("{*}phenotypeAttempt"):
         known = one.find("{*}genotypicInformation")
         parent = "" if known is None else known.get("microInjectionAttemptColonyName", "")
-        made[_key(one, "phenotypeColonyName")] = Attempt(
+        made[_key(one, "phenotypeColonyName")] = Colony(
             one.get("productionCentre", ""), one.get("phenotypeStatus", ""), parent
         )
     return made

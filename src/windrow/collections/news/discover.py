@@ -177,9 +177,9 @@ def tell(recorded: Recorded, result: Any) -> Observed | None:
 
     An address that is no article's says nothing: there is no record that goes by its name.
     """
-    visit = recorded.visit
-    if visit.kind in {REQUEST, CAPTURED} and visit.status in GONE:
-        result = Observation(visit.url, None, names=(visit.url,))
+    attempt = recorded.attempt
+    if attempt.kind in {REQUEST, CAPTURED} and attempt.status in GONE:
+        result = Observation(attempt.url, None, names=(attempt.url,))
     return observed(recorded, result)
 
 

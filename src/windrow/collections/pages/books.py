@@ -24,7 +24,7 @@ from windrow.collections.pages.database.entries import (
 from windrow.collections.pages.redirect import move
 from windrow.digest import number
 from windrow.formats.moment import moment
-from windrow.model import Recorded, Visit
+from windrow.model import Attempt, Recorded
 from windrow.reasons import Reason
 
 CONTENTFUL = frozenset({ExitCode.FILE_INGESTED, ExitCode.PERMANENT_REDIRECT, ExitCode.REDIRECT})
@@ -97,9 +97,9 @@ def outcome(status: int | None, reason: Reason | None) -> ExitCode:
     return _REASON.get(reason, ExitCode.DID_NOT_UNDERSTAND_ANSWER)
 
 
-def became(visit: Visit) -> ExitCode:
+def became(attempt: Attempt) -> ExitCode:
     """Return the exit code of a visit."""
-    return ended(visit.status, visit.reason, visit.kept.mime if visit.kept else "")
+    return ended(attempt.status, attempt.reason, attempt.kept.mime if attempt.kept else "")
 
 
 def ended(status: int | None, reason: Reason | None, media: str) -> ExitCode:
@@ -176,19 +176,19 @@ LONGEST = 2_000
 
 def log(one: Recorded, holder: str) -> LoggedCrawl:
     """Return the rows of a visit; `holder` is who made it."""
-    visit = one.visit
-    code = became(visit)
-    modified = moment(visit.validators[1])
+    attempt = one.attempt
+    code = became(attempt)
+    modified = moment(attempt.validators[1])
     changed = max(0, int(modified.timestamp())) if modified else None
     request = None
-    if _asked(visit, code):
-        request = LoggedRequest(visit.allowed, visit.status, visit.validators[0] or None, changed)
+    if _asked(attempt, code):
+        request = LoggedRequest(attempt.allowed, attempt.status, attempt.validators[0] or None, changed)
     return LoggedCrawl(
         one.seq, Agent(one.session, int(one.opened.timestamp()), agent_uuid(one.opened, one.session), holder),
-        visit.url, _kind(visit.kind),
-        crawl_uuid(visit.started, one.session, visit.digest or number(visit.url), visit.kind),
-        int(visit.started.timestamp()), _took(visit), int(code), visit.message[:LONGEST] or None,
-        request, _file(visit, changed), _redirect(visit, changed), bool(visit.digest), code in CONTENTFUL,
+        attempt.url, _kind(attempt.kind),
+        crawl_uuid(attempt.started, one.session, attempt.target or number(attempt.url), attempt.kind),
+        int(attempt.started.timestamp()), _took(attempt), int(code), attempt.message[:LONGEST] or None,
+        request, _file(attempt, changed), _redirect(attempt, changed), bool(attempt.target), code in CONTENTFUL,
     )  # fmt: skip
 
 
@@ -207,26 +207,26 @@ def _kind(kind: int) -> int:
     return int(CrawlType.ROBOTSTXT_FETCH if kind == CrawlType.ROBOTSTXT_FETCH else CrawlType.FILE_CRAWL)
 
 
-def _took(visit: Visit) -> int | None:
+def _took(attempt: Attempt) -> int | None:
     """Return the milliseconds that a visit took; None where nobody measured it, as in files of other makers."""
-    return round(visit.seconds * 1000) if visit.seconds or visit.status is None else None
+    return round(attempt.seconds * 1000) if attempt.seconds or attempt.status is None else None
 
 
-def _asked(visit: Visit, code: ExitCode) -> bool:
+def _asked(attempt: Attempt, code: ExitCode) -> bool:
     """Tell whether the server was asked: what was refused before has no duration."""
-    return visit.status is not None or (visit.seconds > 0 and code not in UNASKED)
+    return attempt.status is not None or (attempt.seconds > 0 and code not in UNASKED)
 
 
-def _file(visit: Visit, modified: int | None) -> LoggedFile | None:
-    kept = visit.kept
-    if kept is None or visit.status is None or not 200 <= visit.status < 300:
+def _file(attempt: Attempt, modified: int | None) -> LoggedFile | None:
+    kept = attempt.kept
+    if kept is None or attempt.status is None or not 200 <= attempt.status < 300:
         return None
     kind = mime(kept.mime)
     return LoggedFile(kept.size, MimeEntry(*kind) if kind else None, modified)
 
 
-def _redirect(visit: Visit, modified: int | None) -> LoggedRedirect | None:
-    to = move(visit.url, visit.status, visit.location) if visit.status is not None else None
+def _redirect(attempt: Attempt, modified: int | None) -> LoggedRedirect | None:
+    to = move(attempt.url, attempt.status, attempt.location) if attempt.status is not None else None
     if to is None or not to.url:
         return None
     return LoggedRedirect(to.url, to.fragment, int(to.source), to.permanent, modified)

@@ -20,7 +20,7 @@ from windrow.collections.pages.site_rules import SITEMAP, CrawlOptions, SiteRule
 from windrow.contract import Look
 from windrow.digest import number
 from windrow.formats.url import normalise, parts
-from windrow.model import FoundUrl, Source, Visit
+from windrow.model import Attempt, FoundUrl, Source
 from windrow.reasons import Reason
 
 NOT_MODIFIED = 304
@@ -66,12 +66,12 @@ def rules(source: Source, origin: str, options: Mapping[str, Any]) -> SiteRules:
     return SiteRules(manner, origin, References(agent, feeds=source.options["read_feeds"]))
 
 
-def again(source: Source, visit: Visit, interval: int, failures: int) -> tuple[int | None, int]:
+def again(source: Source, attempt: Attempt, interval: int, failures: int) -> tuple[int | None, int]:
     """Return when an address is due again and its next interval, in whole seconds."""
     every = source.options.get("every")
-    due, after = site_rules.again(visit, float(every or interval), failures, source.options["recrawl_interval"])
-    if every and visit.kind != SITEMAP:
-        due, after = min(due, visit.started.timestamp() + every), every
+    due, after = site_rules.again(attempt, float(every or interval), failures, source.options["recrawl_interval"])
+    if every and attempt.kind != SITEMAP:
+        due, after = min(due, attempt.started.timestamp() + every), every
     return int(due), max(1, int(after))
 
 
@@ -81,25 +81,25 @@ def interval(source: Source, looks: Sequence[Look]) -> int:
     return max(1, int(every or redirect.interval(looks, start)))
 
 
-def why_no_page(source: Source, visit: Visit) -> str:
+def why_no_page(source: Source, attempt: Attempt) -> str:
     """Say why a seed gave no page, with the line that mends it; empty where it gave one, or was not asked for."""
-    if visit.status is None and not (visit.digest and outcome(None, visit.reason) in _NO_ANSWER):
+    if attempt.status is None and not (attempt.target and outcome(None, attempt.reason) in _NO_ANSWER):
         return ""
-    if visit.status == NOT_MODIFIED or ((visit.status or 0) < 300 and not visit.reason):
+    if attempt.status == NOT_MODIFIED or ((attempt.status or 0) < 300 and not attempt.reason):
         return ""
-    if visit.location and visit.status is not None:
-        found = move(visit.url, visit.status, visit.location)
+    if attempt.location and attempt.status is not None:
+        found = move(attempt.url, attempt.status, attempt.location)
         where = parts(found.url) if found and found.url else None
         if where is None:
-            return f"the seed {visit.url} leads nowhere: {visit.location[:200]!r}"
+            return f"the seed {attempt.url} leads nowhere: {attempt.location[:200]!r}"
         if site(source).scope.owns(where):
             return ""
-        told = f"the seed {visit.url} leads to {where.origin}, which is no host of this source"
+        told = f"the seed {attempt.url} leads to {where.origin}, which is no host of this source"
         line = f'hosts = ["{where.host}"]' if where.port is None else f'seeds = ["{where.origin}/"]'
         return f"{told}; if it is the same site: {line}"
-    why = visit.message or (visit.reason.meaning if visit.reason else f"the server answers {visit.status}")
-    mend = "; if it has moved, mend seeds" if visit.status is not None else ""
-    return f"the seed {visit.url} gave no page: {why}{mend}"
+    why = attempt.message or (attempt.reason.meaning if attempt.reason else f"the server answers {attempt.status}")
+    mend = "; if it has moved, mend seeds" if attempt.status is not None else ""
+    return f"the seed {attempt.url} gave no page: {why}{mend}"
 
 
 def word(status: int | None, reason: Reason | None, media: str) -> str:

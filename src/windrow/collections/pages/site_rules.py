@@ -19,7 +19,7 @@ from windrow.fetch.politeness import pace, robots_standing
 from windrow.formats.robots import header
 from windrow.formats.url import Resolver, normalise, parts
 from windrow.formats.url_hints import HintKind, read
-from windrow.model import CrawlRequest, FoundUrl, LeftOut, Visit
+from windrow.model import Attempt, FetchJob, FoundUrl, LeftOut
 from windrow.reasons import Reason
 
 SITEMAP = CrawlType.METADATA_CRAWL
@@ -158,12 +158,12 @@ class SiteRules:
         self._pace = self._pace.step(pace.AnswerTiming(status, took, wait), delay)
         return None if self._pace.given_up else self._pace.wait(delay)
 
-    def endless(self, call: CrawlRequest, body: bytes) -> bool:
+    def endless(self, job: FetchJob, body: bytes) -> bool:
         """Take what a new address brought; tell whether the origin gives nothing but what is known already.
 
         What a page links to that brought nothing new stands behind all that other pages link to.
         """
-        if call.kind != CrawlType.FILE_CRAWL:
+        if job.kind != CrawlType.FILE_CRAWL:
             return False
         endless = self._novelty.endless(body)
         behind = BEHIND if self._novelty.known else 0
@@ -184,34 +184,34 @@ class SiteRules:
         onward = sent_on(fields.get("refresh", ""), url)
         return base, [*references, onward.url] if onward is not None else references
 
-    def hints(self, call: CrawlRequest, fields: Mapping[str, str], body: bytes) -> list[FoundUrl] | None:
+    def hints(self, job: FetchJob, fields: Mapping[str, str], body: bytes) -> list[FoundUrl] | None:
         """Return what a sitemap or a feed names; None where the answer is a page, or only looks like a hint."""
-        if call.kind == ASSET:
-            return self._named(call, fields, body)
+        if job.kind == ASSET:
+            return self._named(job, fields, body)
         kind = mime(fields.get("content-type", ""))
-        if call.kind != SITEMAP and (kind is None or kind.essence not in FEEDS):
+        if job.kind != SITEMAP and (kind is None or kind.essence not in FEEDS):
             return None
-        found = read(body, call.url)
+        found = read(body, job.url)
         if found.kind is HintKind.INDEX:
-            deeper = call.place + 1
+            deeper = job.place + 1
             maps = (self._sitemap(one.url, deeper, one.modified) for one in found.entries if deeper < DEEP)
-            return self._some(maps) if call.kind == SITEMAP else []
-        if call.kind != SITEMAP and found.kind is not HintKind.FEED:
+            return self._some(maps) if job.kind == SITEMAP else []
+        if job.kind != SITEMAP and found.kind is not HintKind.FEED:
             return None
         pages = ((one, self._judge(scope.clean(one.url))) for one in found.entries)
         hints = self._manner.hints
         return [page._replace(hinted=one.modified if hints else None) for one, page in pages if page]
 
-    def needs(self, call: CrawlRequest, fields: Mapping[str, str], body: bytes) -> list[FoundUrl]:
+    def needs(self, job: FetchJob, fields: Mapping[str, str], body: bytes) -> list[FoundUrl]:
         """Return the images, styles, scripts and fonts of a page, where they are to be kept."""
-        return self._named(call, fields, body) if self._assets and call.kind == CrawlType.FILE_CRAWL else []
+        return self._named(job, fields, body) if self._assets and job.kind == CrawlType.FILE_CRAWL else []
 
-    def _named(self, call: CrawlRequest, fields: Mapping[str, str], body: bytes) -> list[FoundUrl]:
+    def _named(self, job: FetchJob, fields: Mapping[str, str], body: bytes) -> list[FoundUrl]:
         """Return the assets that a page or a style sheet names; styles may name others, not without end."""
-        deeper = call.place + 1 if call.kind == ASSET else 0
+        deeper = job.place + 1 if job.kind == ASSET else 0
         if deeper > DEEP:
             return []
-        named = (self._asset(url, deeper) for url in assets(call.url, fields, body))
+        named = (self._asset(url, deeper) for url in assets(job.url, fields, body))
         found = [one for one in named if one][: self._assets]
         self._assets -= len(found)
         return found
@@ -289,7 +289,7 @@ class SiteRules:
         return FoundUrl(number(url), address.origin, url, redirect.segments(url) + self._behind)
 
 
-def again(visit: Visit, interval: float, failures: int, start: float) -> tuple[float, float]:
+def again(attempt: Attempt, interval: float, failures: int, start: float) -> tuple[float, float]:
     """Return when an address is due again (seconds since 1970), and its next interval in seconds.
 
     `interval` is the one it had (0: none yet), `failures` counts those in a row, this one included, and
@@ -299,9 +299,9 @@ def again(visit: Visit, interval: float, failures: int, start: float) -> tuple[f
     every day.
     """
     before = interval or start
-    if visit.kind == SITEMAP:
-        return visit.started.timestamp() + DAY, DAY
-    at = visit.started.timestamp()
-    if visit.reason in _LATER or (visit.status or 0) >= 500 or visit.status == 429:
+    if attempt.kind == SITEMAP:
+        return attempt.started.timestamp() + DAY, DAY
+    at = attempt.started.timestamp()
+    if attempt.reason in _LATER or (attempt.status or 0) >= 500 or attempt.status == 429:
         return at + min(before, _HOUR * 2 ** min(max(failures - 1, 0), 20)), before
     return at + before, before

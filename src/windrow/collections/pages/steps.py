@@ -32,7 +32,7 @@ from windrow.formats import robots
 from windrow.formats.http import plain
 from windrow.formats.moment import moment
 from windrow.formats.robots import Directives
-from windrow.model import Reading, Recorded, Source, Visit
+from windrow.model import Attempt, Reading, Recorded, Source
 from windrow.reasons import Reason
 
 MOST = 32 << 20
@@ -51,11 +51,11 @@ _REASONS = frozenset(one.value for one in Reason)
 
 def wants(one: Recorded) -> bool:
     """Tell whether the bytes of a visit are to be read: those of a page that answered with a document."""
-    return one.visit.kind == CrawlType.FILE_CRAWL and _there(one.visit)
+    return one.attempt.kind == CrawlType.FILE_CRAWL and _there(one.attempt)
 
 
-def _there(visit: Visit) -> bool:
-    return visit.status is not None and 200 <= visit.status < 300 and visit.status != _PARTIAL
+def _there(attempt: Attempt) -> bool:
+    return attempt.status is not None and 200 <= attempt.status < 300 and attempt.status != _PARTIAL
 
 
 def summarise(task: Task) -> TextSummary:
@@ -78,7 +78,7 @@ def known_as(one: Recorded) -> str:
 
     The same bytes with another media type or date are described anew.
     """
-    kept, modified = one.visit.kept, one.visit.validators[1]
+    kept, modified = one.attempt.kept, one.attempt.validators[1]
     if kept is None or not (kept.mime or modified):
         return kept.digest if kept else ""
     return f"{kept.digest} {blake2b(f'{kept.mime} {modified}'.encode(), digest_size=8).hexdigest()}"
@@ -104,8 +104,8 @@ def _scope(seeds: tuple[str, ...], hosts: tuple[str, ...], paths: tuple[str, ...
 
 def refers(one: Recorded, fields: Mapping[str, str]) -> bool:
     """Tell whether an answer that brought a page's known bytes, or none, asks in its head that it be not found."""
-    visit = one.visit
-    return visit.kind == CrawlType.FILE_CRAWL and (_there(visit) or visit.status == _SAME) and _hides(fields)
+    attempt = one.attempt
+    return attempt.kind == CrawlType.FILE_CRAWL and (_there(attempt) or attempt.status == _SAME) and _hides(fields)
 
 
 def _hides(fields: Mapping[str, str]) -> bool:
@@ -211,53 +211,53 @@ def tell(one: Recorded, result: TextSummary | Reading | None) -> SummaryEntry | 
 
     None of a visit to something else than a page, or without an answer: it says nothing of the address.
     """
-    visit = one.visit
-    if visit.kind != CrawlType.FILE_CRAWL:
+    attempt = one.attempt
+    if attempt.kind != CrawlType.FILE_CRAWL:
         return None
-    if visit.status is None and visit.reason is not Reason.TOO_LARGE:
+    if attempt.status is None and attempt.reason is not Reason.TOO_LARGE:
         return None
-    sight, summary = _saw(visit, result)
+    sight, summary = _saw(attempt, result)
     payload = known_as(one)
-    if summary and summary.headed and visit.kept:
-        payload = f"{visit.kept.digest} {HEADED}"
+    if summary and summary.headed and attempt.kept:
+        payload = f"{attempt.kept.digest} {HEADED}"
     crawl = CrawlEntry(
-        one.seq, visit.url, int(visit.started.timestamp()),
-        books.crawl_uuid(visit.started, one.session, visit.digest, visit.kind), sight,
-        books.agent_uuid(one.opened, one.session), visit.kind, visit.allowed, int(_became(visit, summary)),
-        round(visit.seconds * 1000) if visit.seconds else None, visit.status, visit.validators[0] or None,
+        one.seq, attempt.url, int(attempt.started.timestamp()),
+        books.crawl_uuid(attempt.started, one.session, attempt.target, attempt.kind), sight,
+        books.agent_uuid(one.opened, one.session), attempt.kind, attempt.allowed, int(_became(attempt, summary)),
+        round(attempt.seconds * 1000) if attempt.seconds else None, attempt.status, attempt.validators[0] or None,
         payload,
     )  # fmt: skip
     return SummaryEntry(crawl, summary)
 
 
-def _became(visit: Visit, summary: TextSummary | None) -> ExitCode:
+def _became(attempt: Attempt, summary: TextSummary | None) -> ExitCode:
     """Return the exit code of a visit: a file whose text was read was ingested, whatever its server calls it."""
-    code = became(visit)
+    code = became(attempt)
     read_all_the_same = code is ExitCode.FILE_OF_UNKNOWN_TYPE and summary is not None and summary.pile is not None
     return ExitCode.FILE_INGESTED if read_all_the_same else code
 
 
-def _saw(visit: Visit, result: TextSummary | Reading | None) -> tuple[Sighted, TextSummary | None]:
+def _saw(attempt: Attempt, result: TextSummary | Reading | None) -> tuple[Sighted, TextSummary | None]:
     """Say what a visit saw of its address, and what it was."""
-    status = visit.status
-    if visit.reason is Reason.TOO_LARGE and (status is None or _there(visit)):
-        return Sighted.CONTENT, _file(None, None, visit.validators[0], Reason.TOO_LARGE)
+    status = attempt.status
+    if attempt.reason is Reason.TOO_LARGE and (status is None or _there(attempt)):
+        return Sighted.CONTENT, _file(None, None, attempt.validators[0], Reason.TOO_LARGE)
     if status in MOVED:
-        return _moved(visit, status)
+        return _moved(attempt, status)
     if status == _SAME and isinstance(result, TextSummary):
         return Sighted.CONTENT, result
-    if not _there(visit):
+    if not _there(attempt):
         return _SIGHTS.get(status or 0, Sighted.UNKNOWN), None
-    if visit.kept is None:
+    if attempt.kept is None:
         return Sighted.UNKNOWN, None
     if isinstance(result, Reading):
-        result = _file(None, visit.kept.size, visit.kept.digest, result.reason or Reason.STEP_FAILED)
+        result = _file(None, attempt.kept.size, attempt.kept.digest, result.reason or Reason.STEP_FAILED)
     return Sighted.CONTENT, result
 
 
-def _moved(visit: Visit, status: int) -> tuple[Sighted, TextSummary | None]:
+def _moved(attempt: Attempt, status: int) -> tuple[Sighted, TextSummary | None]:
     """Read a redirect; one to nowhere says nothing of what is at its address."""
-    to = move(visit.url, status, visit.location)
+    to = move(attempt.url, status, attempt.location)
     if to is None or to.reason:
         return Sighted.UNKNOWN, None
     led = RedirectEntry(to.url, to.fragment, int(to.source))

@@ -116,12 +116,12 @@ def beside_others(
 
 def captured_at(recorded: Recorded) -> Mapping[str, Any]:
     """Return where a capture lies, as `file:cdx` names it; its numbers are numbers here."""
-    visit = recorded.visit
-    kept = visit.kept
+    attempt = recorded.attempt
+    kept = attempt.kept
     return {
-        "surt": surt(visit.url),
-        "url": visit.url,
-        "dt": f"{visit.started:%Y%m%d%H%M%S}",
+        "surt": surt(attempt.url),
+        "url": attempt.url,
+        "dt": f"{attempt.started:%Y%m%d%H%M%S}",
         "warc": kept.place.warc if kept else "",
         "offset": kept.place.offset if kept else 0,
         "c_size": kept.place.length if kept else 0,

@@ -17,7 +17,7 @@ from windrow.ledger import LedgerWriter
 from windrow.ledger.rows import CapturedRow
 from windrow.ledger.sessions import OTHER_RULES
 from windrow.ledger.typed.captures import IndexRow, RuleRow
-from windrow.model import ArchivePlace, CdxLine, FoundUrl, Source, Visit
+from windrow.model import ArchivePlace, Attempt, CdxLine, FoundUrl, Source
 from windrow.reasons import Reason
 
 THROUGH = -1
@@ -40,7 +40,7 @@ class TakenCapture(NamedTuple):
     `original` is the visit of the collection that keeps it, `line` the index line of another maker's capture.
     """
 
-    visit: Visit
+    attempt: Attempt
     found_at: ArchivePlace
     found_by: int
     original: int = 0
@@ -112,20 +112,20 @@ class CaptureLedger:
 
     def take(self, writer: LedgerWriter, taken: TakenCapture, tally: CaptureTally) -> None:
         """Make a visit of a capture, which asked nobody."""
-        seq = self.visited(writer, tally.source, taken.visit)
+        seq = self.record_attempt(writer, tally.source, taken.attempt)
         row = CapturedRow(seq, taken.original, "", "", "", taken.found_at.warc, taken.found_at.offset, taken.line)
         writer.captures.take(seq, self.run.collection.name, tally.source.name, row, taken.found_by)
         writer.captures.count(taken.found_by, 1)
         self.taken += 1
         tally.taken += 1
 
-    def visited(self, writer: LedgerWriter, source: Source, visit: Visit) -> int:
+    def record_attempt(self, writer: LedgerWriter, source: Source, attempt: Attempt) -> int:
         """Put a visit on record that asked nobody."""
         run = self.run
-        host = self._host(writer, source, parts(visit.url).origin)
-        writer.addresses.add_known(host, FoundUrl(visit.digest, "", visit.url, kind=CAPTURED))
-        taken = visit._replace(kind=CAPTURED, allowed=True, seconds=0.0)
-        return writer.attempts.visited(run.session, host, taken, None)
+        host = self._host(writer, source, parts(attempt.url).origin)
+        writer.addresses.add_known(host, FoundUrl(attempt.target, "", attempt.url, kind=CAPTURED))
+        taken = attempt._replace(kind=CAPTURED, allowed=True, seconds=0.0)
+        return writer.attempts.record_attempt(run.session, host, taken)
 
     def _host(self, writer: LedgerWriter, source: Source, origin: str) -> int:
         run = self.run

@@ -99,9 +99,9 @@ class Capturing:
 
     def _is_document(self, one: Recorded) -> bool:
         """Tell whether an answer is that to a plain GET, and one with bytes of its own where only these are wanted."""
-        visit = one.visit
-        return number(visit.url) == visit.digest and (
-            self._captures.unchanged or (visit.kept is not None and not visit.kept.revisit)
+        attempt = one.attempt
+        return number(attempt.url) == attempt.target and (
+            self._captures.unchanged or (attempt.kept is not None and not attempt.kept.revisit)
         )
 
     def _select(self, source: Source, pages: Sequence[Sequence[CdxLine]]) -> list[Selection]:
@@ -133,14 +133,14 @@ class Capturing:
         with run.ledger.writing() as writer:
             for place in page.selection.wanted:
                 one = page.lines[place]
-                kept = one.visit.kept
+                kept = one.attempt.kept
                 assert kept is not None
                 if kept.place in taken or run.ledger.captures.taken(name, kept.place):
                     tally.known += 1
                     continue
                 taken.add(kept.place)
-                visit = one.visit._replace(message="")
-                capture_ledger.take(writer, TakenCapture(visit, kept.place, index.id, one.seq), tally)
+                attempt = one.attempt._replace(message="")
+                capture_ledger.take(writer, TakenCapture(attempt, kept.place, index.id, one.seq), tally)
             capture_ledger.reach(
                 writer, index, LookedThrough(page.place, len(page.lines), page.selection.left_out), tally
             )

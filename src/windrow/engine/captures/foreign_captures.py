@@ -28,7 +28,7 @@ from windrow.errors import ArchiveError
 from windrow.formats.url import normalise
 from windrow.ledger import LedgerWriter
 from windrow.ledger.typed.captures import FailedRow, IndexRow
-from windrow.model import ArchivePlace, CdxLine, Finding, KeptResponse, Reading, Visit
+from windrow.model import ArchivePlace, Attempt, CdxLine, Finding, KeptResponse, Reading
 from windrow.reasons import PASSING, Reason
 
 CDX_NAMES = (".cdx", ".cdx.gz", ".cdxj", ".cdxj.gz")
@@ -283,18 +283,18 @@ class ForeignCapturing:
             self._archive.sync()
         taken: set[ArchivePlace] = set()
         with ledger.writing() as writer:
-            for one, visit in visits:
-                if visit is None:
+            for one, attempt in visits:
+                if attempt is None:
                     continue
                 if one.key in taken:
                     self._tally.known += 1
                     continue
-                if visit.kept is None:
-                    self._fail(writer, index, one, visit)
+                if attempt.kept is None:
+                    self._fail(writer, index, one, attempt)
                     continue
                 taken.add(one.key)
                 line = one.line._replace(length=results[one].length)
-                self._capture_ledger.take(writer, TakenCapture(visit, one.key, index, line=line), self._tally)
+                self._capture_ledger.take(writer, TakenCapture(attempt, one.key, index, line=line), self._tally)
                 writer.captures.mend(name, one.before or (one.key.warc, one.key.offset))
             for spelled, kept in payloads.items():
                 writer.imports.payload(spelled, kept)
@@ -324,18 +324,18 @@ class ForeignCapturing:
                 failed[one] = held
         return failed
 
-    def _copied(self, one: _Wanted, result: Any, payloads: dict[str, KeptResponse]) -> Visit | None:
+    def _copied(self, one: _Wanted, result: Any, payloads: dict[str, KeptResponse]) -> Attempt | None:
         """Copy a record that is as its index says, and return its visit; one without bytes says why there are none."""
         if not isinstance(result, VerifiedRecord):
             return self._failed(one, result)
         told = result.told
-        visit = told.visit
-        if visit is None or visit.reason is not None:
-            reason = told.wrong or (visit.reason if visit else None)
+        attempt = told.attempt
+        if attempt is None or attempt.reason is not None:
+            reason = told.wrong or (attempt.reason if attempt else None)
             if reason is None:
                 self._tally.left_out[Reason.NOT_WANTED] += 1
                 return None
-            message = told.finding.message if told.finding else visit.message if visit else ""
+            message = told.finding.message if told.finding else attempt.message if attempt else ""
             return self._failed(one, Reading(reason, (Finding("Record", message),)))
         repeated: KeptResponse | None = None
         if told.refers:
@@ -345,12 +345,12 @@ class ForeignCapturing:
         assert one.held is not None
         place = self._opened().copy(one.held, result.offset, result.length, packed=result.packed, arc=result.arc)
         if repeated is not None:
-            return visit._replace(kept=repeated._replace(place=place, revisit=True))
-        assert visit.kept is not None
-        kept = visit.kept._replace(place=place)
+            return attempt._replace(kept=repeated._replace(place=place, revisit=True))
+        assert attempt.kept is not None
+        kept = attempt.kept._replace(place=place)
         if told.payload and kept.size:
             payloads.setdefault(told.payload, kept)
-        return visit._replace(kept=kept)
+        return attempt._replace(kept=kept)
 
     def _payload(self, spelled: str) -> KeptResponse | None:
         if spelled in NOTHING:
@@ -365,7 +365,7 @@ class ForeignCapturing:
             self._archive = ArchiveWriter(keep.folder, prefix, keep.limits, keep.rotate, keep.agent)
         return self._archive
 
-    def _failed(self, one: _Wanted, result: Reading | None) -> Visit | None:
+    def _failed(self, one: _Wanted, result: Reading | None) -> Attempt | None:
         """Return a visit that says why a record could not be had; None where its line names no address."""
         url = normalise(one.line.url).url
         if not url:
@@ -378,18 +378,18 @@ class ForeignCapturing:
             reason = result.reason or Reason.STEP_FAILED
             message = result.findings[0].message if result.findings else reason.meaning
         at = datetime.strptime(one.line.timestamp, "%Y%m%d%H%M%S").replace(tzinfo=UTC)
-        return Visit(number(url), url, CAPTURED, True, at, 0.0, reason=reason, message=message[:1000])
+        return Attempt(number(url), url, CAPTURED, True, at, 0.0, reason=reason, message=message[:1000])
 
-    def _fail(self, writer: LedgerWriter, index: int, one: _Wanted, visit: Visit) -> None:
+    def _fail(self, writer: LedgerWriter, index: int, one: _Wanted, attempt: Attempt) -> None:
         """Put on record that a wanted record could not be had; once for each reason."""
-        name, reason = self._run.collection.name, visit.reason or Reason.STEP_FAILED
+        name, reason = self._run.collection.name, attempt.reason or Reason.STEP_FAILED
         self._tally.failed[reason] += 1
         if one.before is not None:
             if self._run.ledger.captures.failure(name, one.before) == reason:
                 return
             writer.captures.mend(name, one.before)
-        seq = self._capture_ledger.visited(writer, self._source, visit)
-        row = FailedRow(index, one.key.warc, one.key.offset, json.dumps([*one.line]), reason, visit.digest)
+        seq = self._capture_ledger.record_attempt(writer, self._source, attempt)
+        row = FailedRow(index, one.key.warc, one.key.offset, json.dumps([*one.line]), reason, attempt.target)
         writer.captures.fail(seq, name, self._source.name, row)
 
 

@@ -17,7 +17,7 @@ from windrow.engine.captures.rules import IndexRules, LeftOutLines
 from windrow.formats.cdx import CaptureColumns, CdxFault, Layout, parse_lines
 from windrow.formats.http import location, media_type, read_head
 from windrow.formats.url import normalise, parts
-from windrow.model import ArchivePlace, CdxLine, Finding, KeptResponse, Level, Limits, Source, Visit
+from windrow.model import ArchivePlace, Attempt, CdxLine, Finding, KeptResponse, Level, Limits, Source
 from windrow.reasons import Reason
 
 _TOLD = frozenset({"response", "resource", "revisit"})
@@ -35,7 +35,7 @@ class ImportedRecord(NamedTuple):
     elsewhere.
     """
 
-    visit: Visit | None = None
+    attempt: Attempt | None = None
     skipped: str = ""
     finding: Finding | None = None
     wrong: Reason | None = None
@@ -125,11 +125,13 @@ def _visit(one: WarcRecord, warc: str, url: str, at: datetime, kind: int) -> Imp
     if one.kind in {"response", "resource"} and one.reason is None:
         kind_ = media_type(fields if one.head else one.fields)
         kept = KeptResponse(one.digest, one.size, ArchivePlace(warc, one.offset, one.length), at=at, mime=kind_)
-    visit = Visit(
+    attempt = Attempt(
         number(url), url, kind, True, at, 0.0, status, kept, one.reason, one.message,
         (fields.get("etag", "")[:256], fields.get("last-modified", "")[:64]), location(fields),
     )  # fmt: skip
-    return ImportedRecord(visit, payload=spelled_alike(one.fields.get("warc-payload-digest", "")[:160]), refers=refers)
+    return ImportedRecord(
+        attempt, payload=spelled_alike(one.fields.get("warc-payload-digest", "")[:160]), refers=refers
+    )
 
 
 def _moment(written: str) -> datetime | None:
@@ -255,11 +257,11 @@ def scan(job: ScanJob, limits: Limits) -> ChosenLines:
     for one, method in with_methods(met(job.path, job.start, limits, _INDEXED)):
         count, after = count + 1, one.next
         told = look(one, job.path.name, CAPTURED, method)
-        if told.visit is None:
+        if told.attempt is None:
             reason = told.wrong or Reason.NOT_WANTED
             rules.count(Skip(reason, "", reason.meaning if told.wrong else f"it is {told.skipped}"), "")
-        elif told.visit.reason is not None:
-            rules.count(Skip(told.visit.reason, "", told.visit.reason.meaning), told.visit.url)
+        elif told.attempt.reason is not None:
+            rules.count(Skip(told.attempt.reason, "", told.attempt.reason.meaning), told.attempt.url)
         else:
             line = _line(one, told, job.path)
             if rules.want(line):
@@ -271,12 +273,12 @@ def scan(job: ScanJob, limits: Limits) -> ChosenLines:
 
 def _line(one: WarcRecord, told: ImportedRecord, path: Path) -> CdxLine:
     """Return the index line of a record; where it names no digest of its payload, as in ARC, with that of its bytes."""
-    visit = told.visit
-    assert visit is not None
-    mime = REVISIT if told.refers else visit.kept.mime if visit.kept else ""
-    stamp = visit.started.strftime("%Y%m%d%H%M%S")
+    attempt = told.attempt
+    assert attempt is not None
+    mime = REVISIT if told.refers else attempt.kept.mime if attempt.kept else ""
+    stamp = attempt.started.strftime("%Y%m%d%H%M%S")
     digest = told.payload or ("" if told.refers else warc(f"{_INDEXED}:{one.digests[_INDEXED]}"))
-    return CdxLine("", stamp, told.url, mime, visit.status, digest, one.length, one.offset, path.name)
+    return CdxLine("", stamp, told.url, mime, attempt.status, digest, one.length, one.offset, path.name)
 
 
 def read_record(job: RecordJob, limits: Limits) -> VerifiedRecord:
@@ -285,6 +287,6 @@ def read_record(job: RecordJob, limits: Limits) -> VerifiedRecord:
     digest = "" if line.mime == REVISIT else line.digest
     one = verify_record(job.path, line.offset or 0, limits, digest=digest)
     told = look(one, job.path.name, CAPTURED)
-    if told.visit is not None and not told.payload and digest:
+    if told.attempt is not None and not told.payload and digest:
         told = told._replace(payload=spelled_alike(digest if ":" in digest else f"sha1:{digest}"))
     return VerifiedRecord(one.offset, one.length, one.packed, told, one.arc)

@@ -184,10 +184,10 @@ def stories(
 
 def kept_line(recorded: Recorded) -> CdxLine:
     """Return what the ledger says of a kept answer as an index line."""
-    visit, kept = recorded.visit, recorded.visit.kept
+    attempt, kept = recorded.attempt, recorded.attempt.kept
     assert kept is not None
-    at = spell(visit.started)
+    at = spell(attempt.started)
     stamp = at[:4] + at[5:7] + at[8:10] + at[11:13] + at[14:16] + at[17:19]
-    status = OK if visit.status == NOT_MODIFIED else visit.status
-    return CdxLine("", stamp, visit.url, kept.mime, status, kept.digest, kept.place.length, kept.place.offset,
+    status = OK if attempt.status == NOT_MODIFIED else attempt.status
+    return CdxLine("", stamp, attempt.url, kept.mime, status, kept.digest, kept.place.length, kept.place.offset,
                    kept.place.warc)  # fmt: skip

@@ -13,7 +13,7 @@ from windrow.clock import now
 from windrow.engine.requests.following import place_of
 from windrow.engine.run import HarvestRun
 from windrow.ledger.typed.addresses import DueAddress
-from windrow.model import HeldAnswer, HttpRequest, Recorded, Source, Visit
+from windrow.model import Attempt, HeldAnswer, HttpRequest, Recorded, Source
 
 
 class SharedAnswers:
@@ -26,9 +26,9 @@ class SharedAnswers:
         self._before = dict(run.shared.asked) if self._lenders else {}
         self._asked: dict[str, float] = {}
 
-    def note(self, origin: str, visit: Visit) -> None:
+    def note(self, origin: str, attempt: Attempt) -> None:
         """Note when an origin was asked last."""
-        self._asked[origin] = visit.started.timestamp() + visit.seconds
+        self._asked[origin] = attempt.started.timestamp() + attempt.seconds
 
     def close(self, sources: Iterable[Source]) -> None:
         """Leave to later harvests what this one asked."""
@@ -51,7 +51,7 @@ class SharedAnswers:
             return None
         run = self._run
         found = run.ledger.captures.newest_rules(origin, run.session, run.collection.name)
-        return self._held(source, found) if found and found.visit.url == f"{origin}/robots.txt" else None
+        return self._held(source, found) if found and found.attempt.url == f"{origin}/robots.txt" else None
 
     def of(
         self, source: Source, origin: str, rows: Iterable[DueAddress], requests: Mapping[int, HttpRequest]
@@ -72,10 +72,10 @@ class SharedAnswers:
 
     def _held(self, source: Source, one: Recorded) -> HeldAnswer | None:
         lender = self._lenders.get(one.source)
-        if lender is None or one.visit.kept is None or not alike(source, lender):
+        if lender is None or one.attempt.kept is None or not alike(source, lender):
             return None
-        place = place_of(self._run, one.visit)
-        return HeldAnswer(one.seq, one.visit, place) if place else None
+        place = place_of(self._run, one.attempt)
+        return HeldAnswer(one.seq, one.attempt, place) if place else None
 
 
 def alike(one: Source, other: Source) -> bool:

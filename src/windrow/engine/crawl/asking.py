@@ -7,21 +7,20 @@ import io
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager
-from datetime import datetime
 from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
 from windrow.archive import ArchiveWriter, CaptureSink, open_response
 from windrow.clock import now
 from windrow.contract import NOT_MODIFIED
-from windrow.engine.fetchers.message import Visited
+from windrow.engine.fetchers.message import AttemptEnded
 from windrow.engine.requests.answers import body_of
 from windrow.errors import ArchiveError, StepError, TransportError
 from windrow.fetch.http_client import GET, HttpClient, Reply, ReplyLimits
 from windrow.fetch.secret import SentSecrets
 from windrow.formats.http import location, plain
 from windrow.formats.url import parts
-from windrow.model import CrawlRequest, FetchRequest, HeldAnswer, HttpRequest, LeftOut, Limits, Source, Visit
+from windrow.model import Attempt, FetchJob, HeldAnswer, HttpRequest, LeftOut, Limits, Source
 from windrow.reasons import Reason
 from windrow.settings.configuration import Service
 
@@ -97,16 +96,19 @@ def secrets_of(source: Source, origin: str) -> SentSecrets | None:
 
 
 class CrawlResult(NamedTuple):
-    """What came of a question: the visit as the ledger has it, and what only its reader and the pace need.
+    """What came of a question: the attempt, and what only its reader needs.
 
-    `body` is plain, and empty where it could not be made so. `status` is None where no whole answer came.
+    `body` is plain, and empty where it could not be made so.
     """
 
-    visit: Visit
-    fields: Mapping[str, str]
-    body: bytes
-    status: int | None
-    wait: float | None
+    attempt: Attempt
+    fields: Mapping[str, str] = {}
+    body: bytes = b""
+
+    @property
+    def status(self) -> int | None:
+        """The status of a whole answer, None where none came."""
+        return None if self.attempt.retry else self.attempt.status
 
 
 class Asker:
@@ -142,31 +144,30 @@ class Asker:
             known = self._known_bounds[kind] = ReplyLimits(most, limits.answer, part=part)
         return known
 
-    async def ask(self, client: HttpClient, call: CrawlRequest) -> CrawlResult:
+    async def ask(self, client: HttpClient, job: FetchJob) -> CrawlResult:
         """Make one request, and keep whatever comes."""
-        request = call.request or GET
-        if self._secrets is None and call.kind != self._rules:
+        request = job.request or GET
+        if self._secrets is None and job.kind != self._rules:
             self._secrets = self._reveal()
         if not request.attachments:
-            return await self._ask(client, call, request, None)
+            return await self._ask(client, job, request, None)
         try:
             upload = await asyncio.to_thread(Upload, self._archive.folder, request, self._archive.limits)
         except (StepError, ArchiveError) as error:
-            visit = Visit(call.digest, call.url, call.kind, True, now(), 0.0)
-            return CrawlResult(visit._replace(reason=error.reason, message=str(error)[:1000]), {}, b"", None, None)
+            return CrawlResult(job.attempt(now())._replace(reason=error.reason, message=str(error)[:1000]))
         try:
-            return await self._ask(client, call, request, upload)
+            return await self._ask(client, job, request, upload)
         finally:
             upload.close()
 
-    def held(self, call: CrawlRequest, held: HeldAnswer) -> CrawlResult | None:
+    def held(self, job: FetchJob, held: HeldAnswer) -> CrawlResult | None:
         """Return an answer that another collection got; None where it cannot be had, or is too large for this one."""
-        visit, limits = held.visit, self._archive.limits
-        kept, most = visit.kept, self._bounds(call.kind, 0.0).most
+        attempt, limits = held.attempt, self._archive.limits
+        kept, most = attempt.kept, self._bounds(job.kind, 0.0).most
         if kept is None or kept.size > most:
             return None
         try:
-            with self.reading(call.digest):
+            with self.reading(job.target):
                 answer = open_response(self._archive.folder, held.place)
                 with answer.view as view:
                     raw = view.read()
@@ -178,37 +179,37 @@ class Asker:
                 body = plain(raw, _codings(fields), most=max(most, limits.member), ratio=limits.ratio)
         except (ArchiveError, StepError, MemoryError):
             return None
-        status = visit.status
-        if status == NOT_MODIFIED and call.last.digest != kept.digest:
+        status = attempt.status
+        if status == NOT_MODIFIED and job.last.digest != kept.digest:
             status = 200  # it is known to the other collection alone
-        told = Visit(call.digest, call.url, call.kind, True, visit.started, 0.0, status, kept)
-        told = told._replace(validators=visit.validators, location=visit.location)
-        return CrawlResult(told, fields, body if status == 200 else b"", status, None)
+        same = job.attempt(attempt.started)._replace(
+            status=status, kept=kept, validators=attempt.validators, location=attempt.location
+        )
+        return CrawlResult(same, fields, body if status == 200 else b"")
 
-    async def _ask(
-        self, client: HttpClient, call: CrawlRequest, request: HttpRequest, upload: Upload | None
-    ) -> CrawlResult:
+    async def _ask(self, client: HttpClient, job: FetchJob, request: HttpRequest, upload: Upload | None) -> CrawlResult:
         started, clock = now(), time.monotonic()
-        asked = {"If-None-Match": call.etag} if call.etag else {}
-        if call.modified:
-            asked["If-Modified-Since"] = call.modified
+        etag, modified = job.validators
+        asked = {"If-None-Match": etag} if etag else {}
+        if modified:
+            asked["If-Modified-Since"] = modified
         if request is not GET:
             asked = {**(asked if request.method == "GET" else {}), **dict(request.headers)}
-        deposit = CaptureSink(self._archive, FetchRequest(0, call.url, last=call.last), call.url, started)
+        deposit = CaptureSink(self._archive, job, started)
         deposit.request_cut = upload is not None
-        bounds = self._bounds(call.kind, request.seconds)
-        secrets = None if call.kind == self._rules else self._secrets
+        bounds = self._bounds(job.kind, request.seconds)
+        secrets = None if job.kind == self._rules else self._secrets
         try:
-            reply = await client.visit(call.url, asked, deposit, bounds, request, body=upload, secrets=secrets)
+            reply = await client.visit(job.url, asked, deposit, bounds, request, body=upload, secrets=secrets)
         except TransportError as error:
-            return _failed(_visit(call, started, clock), deposit, error)
+            return _failed(job.attempt(started, time.monotonic() - clock), deposit, error)
         except BaseException:
             deposit.leave()  # a fault of the archive, or the end: it says nothing of the address
             raise
-        return self._came(_visit(call, started, clock), deposit, reply, bounds, call)
+        return self._came(job.attempt(started, time.monotonic() - clock), deposit, reply, bounds, job)
 
     def _came(
-        self, visit: Visit, deposit: CaptureSink, reply: Reply, bounds: ReplyLimits, call: CrawlRequest
+        self, attempt: Attempt, deposit: CaptureSink, reply: Reply, bounds: ReplyLimits, job: FetchJob
     ) -> CrawlResult:
         """Keep an answer, and make it plain where it is to be read."""
         fields, body, reason, message = reply.fields, b"", None, ""
@@ -217,13 +218,13 @@ class Asker:
                 body = deposit.content(bounds.most)
                 if codings := _codings(fields):
                     limits = self._archive.limits
-                    with self.reading(call.digest):
+                    with self.reading(job.target):
                         body = plain(body, codings, most=max(bounds.most, limits.member), ratio=limits.ratio)
             except StepError as error:
                 body, reason, message = b"", error.reason, str(error)
             except MemoryError:
                 body, reason, message = b"", Reason.MEMORY_LIMIT, Reason.MEMORY_LIMIT.meaning
-        ranged = call.request is not None and any(name.lower() == "range" for name, _ in call.request.headers)
+        ranged = job.request is not None and any(name.lower() == "range" for name, _ in job.request.headers)
         if not reason and (strange := _strange(reply.status, fields, ranged=ranged)):
             (reason, message), body = strange, b""
         if reply.cut:
@@ -231,16 +232,17 @@ class Asker:
         if self._secrets and "content-encoding" in fields and self._repeats(deposit, bounds, fields):
             deposit.leave()
             message = "the answer has the secret in it, compressed though that was not asked for: it is not kept"
-            visit = visit._replace(status=reply.status, reason=Reason.UNSUPPORTED, message=message)
-            return CrawlResult(visit, {}, b"", reply.status, reply.wait)
+            attempt = attempt._replace(status=reply.status, reason=Reason.UNSUPPORTED, message=message, wait=reply.wait)
+            return CrawlResult(attempt)
         try:
-            kept = deposit.finish(unchanged=reply.status == NOT_MODIFIED and bool(call.last.digest))
+            kept = deposit.finish(unchanged=reply.status == NOT_MODIFIED and bool(job.last.digest))
         except TransportError as error:
-            return _failed(visit, deposit, error)
+            return _failed(attempt, deposit, error)
         validators = (fields.get("etag", "")[:256], fields.get("last-modified", "")[:64])
-        told = (reply.status, kept, reason, message, validators, location(fields))
-        visit = Visit(*visit[:6], *told)
-        return CrawlResult(visit, fields, body, reply.status, reply.wait)
+        attempt = Attempt(
+            *attempt[:6], reply.status, kept, reason, message, validators, location(fields), wait=reply.wait
+        )
+        return CrawlResult(attempt, fields, body)
 
     def _repeats(self, deposit: CaptureSink, bounds: ReplyLimits, fields: Mapping[str, str]) -> bool:
         """Tell whether a compressed answer repeats a secret; one that cannot be looked through may."""
@@ -251,11 +253,6 @@ class Asker:
             return self._secrets.repeated(plain(raw, _codings(fields), most=limits.member, ratio=limits.ratio))
         except (StepError, MemoryError):
             return True
-
-
-def _visit(call: CrawlRequest, started: datetime, clock: float) -> Visit:
-    """Return a question that is over, though nothing is said yet of its answer."""
-    return Visit(call.digest, call.url, call.kind, True, started, time.monotonic() - clock)
 
 
 def _strange(status: int, fields: Mapping[str, str], *, ranged: bool) -> tuple[Reason, str] | None:
@@ -274,12 +271,15 @@ def _codings(fields: Mapping[str, str]) -> dict[str, str]:
     return {"content-encoding": fields["content-encoding"]} if "content-encoding" in fields else {}
 
 
-def _failed(visit: Visit, deposit: CaptureSink, error: TransportError) -> CrawlResult:
+def _failed(attempt: Attempt, deposit: CaptureSink, error: TransportError) -> CrawlResult:
     """Return what is known of an answer that was not taken whole."""
     deposit.leave()
-    status = deposit.answered.status
-    visit = visit._replace(status=status, reason=error.reason, message=str(error)[:1000])
-    return CrawlResult(visit, {}, b"", None if error.retry else status, error.wait)
+    return CrawlResult(
+        attempt._replace(
+            status=deposit.answered.status, reason=error.reason, message=str(error)[:1000], retry=error.retry,
+            wait=error.wait,
+        )
+    )  # fmt: skip
 
 
 HOPS = 20
@@ -298,10 +298,10 @@ class RedirectChains:
         """Begin without any."""
         self._hops: dict[int, int] = {}
 
-    def within(self, event: Visited) -> Visited:
+    def within(self, event: AttemptEnded) -> AttemptEnded:
         """Leave out what a redirect leads to where too many led there, each to an address of its own."""
-        hops = self._hops.pop(event.visit.digest, 0) + 1
-        if not event.visit.location or not event.found:
+        hops = self._hops.pop(event.attempt.target, 0) + 1
+        if not event.attempt.location or not event.found:
             return event
         if hops > HOPS:
             left = [LeftOut(one.digest, one.url, Reason.TRAP, ENDLESS_REDIRECTS) for one in event.found]

@@ -14,7 +14,7 @@ from windrow.contract import NOT_MODIFIED, Crawl
 from windrow.contract.discoveries import BEHIND
 from windrow.engine.captures.shared_answers import SharedAnswers
 from windrow.engine.crawl.asking import RedirectChains
-from windrow.engine.fetchers.message import Event, MoreAddresses, Visited, WalkEnded, WalkOrigin
+from windrow.engine.fetchers.message import AttemptEnded, BatchBroken, BatchEnded, Event, WalkOrigin
 from windrow.engine.listed.connection_pool import LONGEST
 from windrow.engine.requests.answers import context_of
 from windrow.engine.requests.following import AnswerFollower, place_of
@@ -27,7 +27,7 @@ from windrow.ledger.addresses import EVERY
 from windrow.ledger.rows import CapturedRow
 from windrow.ledger.sessions import OTHER_RULES, RuleCount
 from windrow.ledger.typed.addresses import DueAddress
-from windrow.model import CrawlRequest, FoundUrl, HeldAnswer, HttpRequest, KnownCapture, Source, Visit
+from windrow.model import Attempt, FetchJob, FoundUrl, HeldAnswer, HttpRequest, KnownCapture, Source
 from windrow.reasons import Reason
 
 FEED = 128
@@ -62,7 +62,7 @@ class _Host:
     source: Source
     origin: str
     handed_out: dict[int, tuple[int, int, int]] = field(default_factory=dict)
-    walked: bool = False
+    walk: int = 0  # the number of its walk, 0 while nobody walks it
     given_up: bool = False  # for this run
     endless: bool = False  # for long none of its new addresses brought anything new
     exhausted: bool = False  # nothing more of it is due
@@ -100,9 +100,9 @@ class Crawling:
         self._crawl = crawl
         asked = [one for one in run.harvest.sources if one.site.scheme] if sources is None else sources
         self._sources = {source.name: source for source in asked if source.active}
-        phase = 1
-        self._tallies = {name: _Tally(run.open_task(phase, name)) for name in self._sources}
+        self._tallies = {name: _Tally(run.open_task(1, name)) for name in self._sources}
         self._hosts: dict[int, _Host] = {}
+        self._walks: dict[int, _Host] = {}
         self._share = FEED  # addresses that a host gets at a time
         self._origins: dict[tuple[str, str], int] = {}  # by origin and, where each source has its own, by source
         for host in run.ledger.addresses.hosts_crawled(run.collection.name):
@@ -244,9 +244,9 @@ class Crawling:
             if known is None or not last:
                 return []
             one = last[0]
-            visit = Visit(digest, known.url, one.kind, one.allowed, one.started, one.seconds, one.status)
-            visit = visit._replace(reason=one.reason, message=one.message or "", location=one.location or "")
-            told = why_no_page(self._sources[name], visit) if why_no_page else ""
+            attempt = Attempt(digest, known.url, one.kind, one.allowed, one.started, one.seconds, one.status)
+            attempt = attempt._replace(reason=one.reason, message=one.message or "", location=one.location or "")
+            told = why_no_page(self._sources[name], attempt) if why_no_page else ""
             if not told:
                 return []
             found.append(told)
@@ -301,7 +301,7 @@ class Crawling:
         rows = run.ledger.addresses.due(host.seq, at, room + len(host.handed_out), below) if room > 0 else []
         fresh = [row for row in rows if row.digest not in host.handed_out][:room]
         host.exhausted = len(fresh) < room
-        if not fresh or (not host.walked and not self._begin(host)):
+        if not fresh or (not host.walk and not self._begin(host)):
             return
         asked = self._requests(host, fresh)
         held = {} if service_of(host.source) else self._shared.of(host.source, host.origin, fresh, asked)
@@ -309,8 +309,8 @@ class Crawling:
             told = asked.get(row.digest)
             pause = context_of(told).get("every") or 0 if told else row.pause
             host.handed_out[row.digest] = (pause, row.failures, row.kind)
-        calls = (_call(row, asked.get(row.digest), held.get(row.digest)) for row in fresh)
-        run.crew.feed(MoreAddresses(host.seq, tuple(calls)))
+        jobs = [_job(row, asked.get(row.digest), held.get(row.digest)) for row in fresh]
+        run.crew.submit(host.walk, jobs)
         self._out += len(fresh)
         self._given += len(fresh)
         tally.given += len(fresh)
@@ -324,7 +324,7 @@ class Crawling:
         wanted = {part.visit for one in asked.values() for part in one.attachments}
         if not wanted:
             return asked
-        places = {one.seq: place_of(run, one.visit) for one in run.ledger.attempts.visits_named([*wanted])}
+        places = {one.seq: place_of(run, one.attempt) for one in run.ledger.attempts.visits_named([*wanted])}
         return {
             digest: one._replace(
                 attachments=tuple(part._replace(place=places.get(part.visit)) for part in one.attachments)
@@ -334,17 +334,19 @@ class Crawling:
 
     def _begin(self, host: _Host) -> bool:
         """Have a host walked, or leave it where it asked to be left alone for longer than a run waits."""
+        run = self._run
         wait = max(0.0, self._rests.get(host.origin, 0) - now().timestamp())
         if wait > LONGEST:
             host.given_up = True
             told = f"{host.origin} asked to be left alone for {wait:.0f} seconds more"
             self._broken(host, Reason.RATE_LIMITED, told)
             return False
-        host.walked = True
-        shared, options = self._shared, self._run.harvest.options
+        host.walk = run.next_batch()
+        self._walks[host.walk] = host
+        shared, options = self._shared, run.harvest.options
         wait = max(wait, shared.wait(host.source, host.origin))
         rules, last = shared.rules(host.source, host.origin), shared.last(host.origin)
-        self._run.crew.walk(WalkOrigin(host.seq, host.source, host.origin, self._crawl, options, wait, rules, last))
+        run.crew.start_walk(WalkOrigin(host.walk, host.source, host.origin, self._crawl, options, wait, rules, last))
         return True
 
     def _broken(self, host: _Host, reason: Reason, told: str) -> None:
@@ -355,39 +357,39 @@ class Crawling:
 
     def _note(self, writer: LedgerWriter, event: Event) -> None:
         """Put an event on record."""
-        if isinstance(event, Visited):
-            self._visited(writer, self._hosts[event.host], event)
-        elif isinstance(event, WalkEnded):
-            self._ended(writer, self._hosts[event.host], event)
+        if isinstance(event, AttemptEnded):
+            self._record_attempt(writer, self._walks[event.batch], event)
+        elif isinstance(event, BatchEnded) and event.batch in self._walks:  # else that of a listing left behind
+            self._end_walk(writer, self._walks.pop(event.batch), event)
 
-    def _visited(self, writer: LedgerWriter, host: _Host, event: Visited) -> None:
+    def _record_attempt(self, writer: LedgerWriter, host: _Host, event: AttemptEnded) -> None:
         event = self._redirects.within(event)
-        run, visit, tally = self._run, event.visit, self._tallies[host.source.name]
-        again, failed = None, _failed(visit)
-        if visit.kind == self._crawl.beside:  # it may have become a page meanwhile, to be asked once more
+        run, attempt, tally = self._run, event.attempt, self._tallies[host.source.name]
+        again, failed = None, _failed(attempt)
+        if attempt.kind == self._crawl.beside:  # it may have become a page meanwhile, to be asked once more
             host.exhausted = False
-        if visit.digest in host.handed_out:
-            pause, failures, _ = host.handed_out.pop(visit.digest)
+        if attempt.target in host.handed_out:
+            pause, failures, _ = host.handed_out.pop(attempt.target)
             self._out -= 1
             if self._is_short(host):
                 self._hungry.add(host.seq)
             failures = failures + 1 if failed else 0
-            tries = (self._tries(writer, host.source, visit) if failed else 0) or failures
-            due, rest = self._crawl.again(host.source, visit, pause, tries)
+            tries = (self._tries(writer, host.source, attempt) if failed else 0) or failures
+            due, rest = self._crawl.again(host.source, attempt, pause, tries)
             again = (self._after_this_run(due) if event.held else due, rest, failures)
-        seq = writer.attempts.visited(run.session, host.seq, visit, again, self._crawl.beside)
-        if event.held and visit.kept:
-            row = CapturedRow(seq, event.held, "", "", "", visit.kept.place.warc, visit.kept.place.offset)
+        seq = writer.attempts.record_attempt(run.session, host.seq, attempt, again=again, beside=self._crawl.beside)
+        if event.held and attempt.kept:
+            row = CapturedRow(seq, event.held, "", "", "", attempt.kept.place.warc, attempt.kept.place.offset)
             writer.captures.take(seq, run.collection.name, host.source.name, row, 0)
             tally.shared += 1
         else:
-            self._shared.note(host.origin, visit)
-        if event.wait:
-            until = self._rests[host.origin] = math.ceil(visit.started.timestamp() + visit.seconds + event.wait)
+            self._shared.note(host.origin, attempt)
+        if attempt.wait:
+            until = self._rests[host.origin] = math.ceil(attempt.started.timestamp() + attempt.seconds + attempt.wait)
             writer.addresses.rest(host.origin, until)
-        tally.visits += visit.status is not None and not event.held
-        if visit.reason:
-            tally.reasons[visit.reason] += 1
+        tally.visits += attempt.status is not None and not event.held
+        if attempt.reason:
+            tally.reasons[attempt.reason] += 1
         tally.found += len(event.found)
         if self._following is not None:
             self._following.note_answers(host.source.name)
@@ -398,33 +400,33 @@ class Crawling:
             tally.left[rule] = (count + 1, first)
         host.endless = host.endless or event.endless
         if event.found:
-            self._put(writer, host.source, visit.digest, event.found)
+            self._put(writer, host.source, attempt.target, event.found)
         run.progress.step(1, failed)
 
     def _after_this_run(self, due: int | None) -> int | None:
         """Put off when an answer is due again that is older than this harvest: it is taken once, not until it ends."""
         return None if due is None else max(due, self._began + 1)
 
-    def _tries(self, writer: LedgerWriter, source: Source, visit: Visit) -> int:
+    def _tries(self, writer: LedgerWriter, source: Source, attempt: Attempt) -> int:
         """Count how often in a row a request failed for a reason that the service declares as final; 0 for another."""
         service = service_of(source)
-        if service is None or visit.reason not in service.final:
+        if service is None or attempt.reason not in service.final:
             return 0
         writer.flush()
-        earlier = self._run.ledger.requests.attempts(self._run.collection.name, visit.digest, LAST_ATTEMPTS)
-        return failures_in_row(service, [visit.reason, *(one.reason for one in earlier)])
+        earlier = self._run.ledger.requests.attempts(self._run.collection.name, attempt.target, LAST_ATTEMPTS)
+        return failures_in_row(service, [attempt.reason, *(one.reason for one in earlier)])
 
-    def _weigh_seed(self, source: Source, tally: _Tally, event: Visited) -> None:
+    def _weigh_seed(self, source: Source, tally: _Tally, event: AttemptEnded) -> None:
         """Note whether a visit gave a page, and of a seed, why it gave none."""
-        visit, why_no_page = event.visit, self._crawl.why_no_page
-        if visit.kind != self._crawl.page or visit.status is None:
+        attempt, why_no_page = event.attempt, self._crawl.why_no_page
+        if attempt.kind != self._crawl.page or attempt.status is None:
             return
-        tally.pages += visit.status == NOT_MODIFIED or (visit.status < REDIRECT and not visit.reason)
-        if why_no_page is None or visit.digest not in tally.seeds:
+        tally.pages += attempt.status == NOT_MODIFIED or (attempt.status < REDIRECT and not attempt.reason)
+        if why_no_page is None or attempt.target not in tally.seeds:
             return
-        if told := why_no_page(source, visit):
+        if told := why_no_page(source, attempt):
             tally.empty_seeds.append(told)
-        elif visit.location:
+        elif attempt.location:
             tally.seeds.update(one.digest for one in event.found)
 
     def _put(self, writer: LedgerWriter, source: Source, via: int, found: Sequence[FoundUrl]) -> None:
@@ -460,38 +462,39 @@ class Crawling:
         writer.addresses.give_host(seq, source.name)
         return seq
 
-    def _ended(self, writer: LedgerWriter, host: _Host, event: WalkEnded) -> None:
+    def _end_walk(self, writer: LedgerWriter, host: _Host, event: BatchEnded) -> None:
         """Leave a host, or walk it once more where a process died under it."""
+        why = event.broken
+        assert why is not None
         if event.culprit in host.handed_out:
-            self._blame(writer, host, event)
+            self._blame(writer, host, why, event.culprit or 0)
         self._out -= len(host.handed_out)
         host.handed_out.clear()  # some may have been on their way to it
         self._hungry.add(host.seq)
-        host.walked = False
+        host.walk = 0
         host.deaths += not event.spared
-        why = event.broken
         again = why.reason is Reason.INTERRUPTED or (why.reason is Reason.TIME_LIMIT and event.culprit)
         host.given_up, host.exhausted = not (again and host.deaths < host.source.attempts), False
         if host.given_up and why.reason is not Reason.STOPPED:
             self._broken(host, why.reason, why.told(host.source.name))
         writer.flush()
 
-    def _blame(self, writer: LedgerWriter, host: _Host, event: WalkEnded) -> None:
+    def _blame(self, writer: LedgerWriter, host: _Host, why: BatchBroken, culprit: int) -> None:
         """Put on record that bytes of an address ended a process: at once where the engine ended it, else twice."""
-        culprit, reason = event.culprit or 0, Reason.TIME_LIMIT
-        if event.broken.reason is not Reason.TIME_LIMIT:
+        reason = Reason.TIME_LIMIT
+        if why.reason is not Reason.TIME_LIMIT:
             if host.suspect != culprit:
                 host.suspect = culprit
                 return
             reason = Reason.WORKER_DIED
-        kind = host.handed_out[culprit][2]
-        self._visited(writer, host, Visited(host.seq, Visit(culprit, "", kind, True, now(), 0.0, reason=reason)))
+        attempt = Attempt(culprit, "", host.handed_out[culprit][2], True, now(), 0.0, reason=reason)
+        self._record_attempt(writer, host, AttemptEnded(0, attempt))
 
 
-def _failed(visit: Visit) -> bool:
-    return visit.reason is not None or visit.status is None or visit.status >= 400
+def _failed(attempt: Attempt) -> bool:
+    return attempt.reason is not None or attempt.status is None or attempt.status >= 400
 
 
-def _call(row: DueAddress, request: HttpRequest | None, held: HeldAnswer | None) -> CrawlRequest:
-    known = KnownCapture(row.last, stamp(row.at), row.url) if row.last and row.at else _UNKNOWN
-    return CrawlRequest(row.digest, row.url, row.etag, row.modified, known, row.kind, row.place, request, held)
+def _job(row: DueAddress, request: HttpRequest | None, held: HeldAnswer | None) -> FetchJob:
+    last = KnownCapture(row.last, stamp(row.at), row.url) if row.last and row.at else _UNKNOWN
+    return FetchJob(row.digest, row.url, row.kind, last, (row.etag, row.modified), row.place, request, held)

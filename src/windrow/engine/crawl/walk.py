@@ -10,13 +10,13 @@ from dataclasses import replace
 
 from windrow.clock import now
 from windrow.engine.crawl.asking import Asker, CrawlResult
-from windrow.engine.fetchers.message import BatchBroken, Event, Visited, WalkEnded, WalkOrigin
+from windrow.engine.fetchers.message import AttemptEnded, BatchBroken, BatchEnded, Event, WalkOrigin
 from windrow.engine.listed.connection_pool import LONGEST, HostQueue
 from windrow.errors import TransportError, WindrowError
 from windrow.fetch.http_client import HttpClient
 from windrow.fetch.politeness.pace import SHORTEST
 from windrow.formats.url import parts
-from windrow.model import CrawlRequest, FoundUrl, Site, Visit
+from windrow.model import Attempt, FetchJob, FoundUrl, Site
 from windrow.reasons import Reason
 
 SLOTS = 1 << 20
@@ -70,15 +70,15 @@ class Walker:
         self._asker = asker
         self._sightings = sightings
         self._report = report
-        self._waiting: asyncio.Queue[CrawlRequest | None] = asyncio.Queue()
+        self._waiting: asyncio.Queue[FetchJob | None] = asyncio.Queue()
         self._halted = asyncio.Event()
         self._held_rules = walk.rules
         self._harmful = 0  # answers that could not be read within the limits
 
-    def feed(self, known: tuple[CrawlRequest, ...]) -> None:
+    def submit(self, jobs: tuple[FetchJob, ...]) -> None:
         """Take addresses to ask."""
-        for one in known:
-            self._waiting.put_nowait(one)
+        for job in jobs:
+            self._waiting.put_nowait(job)
 
     def halt(self) -> None:
         """Finish what is in hand, and give the rest back."""
@@ -95,15 +95,15 @@ class Walker:
         assert self._over is not None
         self._end(self._over, [one for one in left if one])
 
-    async def _work(self) -> CrawlRequest | None:
+    async def _work(self) -> FetchJob | None:
         """Ask over one connection until the walk is over; return the address that was asked last."""
-        known: CrawlRequest | None = None
+        job: FetchJob | None = None
         try:
             async with HttpClient(_site(self._walk, self._walk.origin)) as client:
                 why = await self._pause(self._walk.wait)
                 while not why:
-                    known = await self._waiting.get()
-                    why = self._stopped() if known is None else await self._turn(client, known)
+                    job = await self._waiting.get()
+                    why = self._stopped() if job is None else await self._turn(client, job)
         except WindrowError as error:
             wait = error.wait if isinstance(error, TransportError) else None
             why = BatchBroken(error.reason or Reason.PROTOCOL_ERROR, str(error), error.hint, error.retry, wait)
@@ -112,15 +112,15 @@ class Walker:
             why = BatchBroken(Reason.STEP_FAILED, fault, "", retry=False, wait=None)
         self._over = self._over or why
         self._wake()
-        return known
+        return job
 
-    def _end(self, why: BatchBroken, asked: list[CrawlRequest]) -> None:
+    def _end(self, why: BatchBroken, asked: list[FetchJob]) -> None:
         """Give back what was not asked; what was is known to have been."""
-        left = [one.digest for one in asked]
+        left = [job.target for job in asked]
         while not self._waiting.empty():
-            one = self._waiting.get_nowait()
-            left += [one.digest] if one else []
-        self._report(WalkEnded(self._walk.host, tuple(left), why))
+            job = self._waiting.get_nowait()
+            left += [job.target] if job else []
+        self._report(BatchEnded(self._walk.number, tuple(left), why))
 
     def _left(self, reason: Reason, why: str, wait: float | None = None) -> BatchBroken:
         return BatchBroken(reason, f"{self._walk.origin} is left alone: {why}", "", retry=True, wait=wait)
@@ -130,72 +130,70 @@ class Walker:
             return self._over
         return self._left(Reason.STOPPED, Reason.STOPPED.meaning) if self._halted.is_set() else None
 
-    async def _turn(self, client: HttpClient, known: CrawlRequest) -> BatchBroken | None:
+    async def _turn(self, client: HttpClient, job: FetchJob) -> BatchBroken | None:
         """Ask one address, if that is allowed; tell why the host may not be asked again."""
         at = now().timestamp()
         due = self._guide.robots(at) or self._guide.robots_wait(at)
         if why := self._stopped() or (await self._rules(client) if due else None):
             return why
-        if refused := self._guide.refusal(known.url, known.kind):
-            allowed = refused not in REFUSED_BY_RULES
-            visit = Visit(known.digest, known.url, known.kind, allowed, now(), 0.0, reason=refused)
-            self._report(Visited(self._walk.host, visit))
+        if refused := self._guide.refusal(job.url, job.kind):
+            attempt = job.attempt(now())._replace(allowed=refused not in REFUSED_BY_RULES, reason=refused)
+            self._report(AttemptEnded(self._walk.number, attempt))
             return None
-        return self._stopped() if known.held and self._take(known) else await self._get(client, known)
+        return self._stopped() if job.held and self._take(job) else await self._get(client, job)
 
-    def _take(self, known: CrawlRequest) -> bool:
+    def _take(self, job: FetchJob) -> bool:
         """Take the answer that another collection got in this run; tell whether that went."""
-        held = known.held
-        came = self._asker.held(known, held) if held else None
+        held = job.held
+        came = self._asker.held(job, held) if held else None
         if came is None or held is None:
             return False
-        self._report(self._read(known, came, None)._replace(held=held.seq))
+        self._report(self._read(job, came)._replace(held=held.seq))
         return True
 
-    async def _get(self, client: HttpClient, known: CrawlRequest) -> BatchBroken | None:
+    async def _get(self, client: HttpClient, job: FetchJob) -> BatchBroken | None:
         """Ask one address; tell why the host may not be asked again."""
-        came = await self._ask(client, known)
+        came = await self._ask(client, job)
         if isinstance(came, BatchBroken):
             return came
-        pause = self._guide.pause(came.visit.seconds, came.status, came.wait)
-        new = not known.last.digest and came.visit.status == OK
-        endless = new and self._guide.endless(known, came.body)
-        visited = self._read(known, came, _long(pause, came))
-        if endless:
-            visited = visited._replace(endless=True)
-        self._report(visited)
-        if visited.visit.reason and (why := self._harmed(visited.visit)):
+        pause = self._guide.pause(came.attempt.seconds, came.status, came.attempt.wait)
+        came = came._replace(attempt=_with_wait(came.attempt, pause))
+        new = not job.last.digest and came.attempt.status == OK
+        endless = new and self._guide.endless(job, came.body)
+        ended = self._read(job, came)
+        self._report(ended._replace(endless=True) if endless else ended)
+        if ended.attempt.reason and (why := self._harmed(ended.attempt)):
             return why
         return await self._rest(pause) if pause != 0 else self._stopped()
 
-    def _harmed(self, visit: Visit) -> BatchBroken | None:
+    def _harmed(self, attempt: Attempt) -> BatchBroken | None:
         """Count answers that only do harm; tell when there were enough of them."""
-        if visit.reason not in {Reason.TIME_LIMIT, Reason.MEMORY_LIMIT}:
+        if attempt.reason not in {Reason.TIME_LIMIT, Reason.MEMORY_LIMIT}:
             return None
         self._harmful += 1
         told = f"{self._harmful} answers could not be read within the limits of time and memory"
         return self._left(Reason.SITE_GIVEN_UP, told) if self._harmful >= HARMFUL else None
 
-    async def _ask(self, client: HttpClient, known: CrawlRequest) -> CrawlResult | BatchBroken:
+    async def _ask(self, client: HttpClient, job: FetchJob) -> CrawlResult | BatchBroken:
         """Make one request when it is the origin's turn, and once more where its failure may pass."""
         async with self._line.lock:
             left = self._line.left()
             if left and (why := await self._pause(left)):
                 return why
             if self._abreast == 1:
-                return await self._request(client, known)
-        return await self._request(client, known)
+                return await self._request(client, job)
+        return await self._request(client, job)
 
-    async def _request(self, client: HttpClient, known: CrawlRequest) -> CrawlResult:
+    async def _request(self, client: HttpClient, job: FetchJob) -> CrawlResult:
         tries = 1
-        came = await self._asker.ask(client, known)
+        came = await self._asker.ask(client, job)
         for _ in range(client.stale):
-            self._report(Visited(self._walk.host, _unanswered(came.visit)))
-        while self._guide.again(came.visit.reason, tries):
-            # Without its digest it says nothing of the address: another visit follows at once.
-            self._report(Visited(self._walk.host, came.visit._replace(digest=0)))
+            self._report(AttemptEnded(self._walk.number, _unanswered(came.attempt)))
+        while self._guide.again(came.attempt.reason, tries):
+            # Without its target it says nothing of the address: another attempt follows at once.
+            self._report(AttemptEnded(self._walk.number, came.attempt._replace(target=0, wait=None)))
             tries += 1
-            came = await self._asker.ask(client, known)
+            came = await self._asker.ask(client, job)
         return came
 
     async def _rules(self, client: HttpClient) -> BatchBroken | None:
@@ -210,11 +208,11 @@ class Walker:
                 if isinstance(came, BatchBroken):
                     return came
                 answered = came.status is not None
-                visit, named = self._taken_rules(came)
-                pause = guide.pause(visit.seconds, came.status, came.wait)
-                self._report(Visited(self._walk.host, visit, named, _long(pause, came)))
-                if came.visit.reason is Reason.PRIVATE_ADDRESS:
-                    return self._left(Reason.PRIVATE_ADDRESS, came.visit.message)
+                attempt, named = self._taken_rules(came)
+                pause = guide.pause(attempt.seconds, came.status, attempt.wait)
+                self._report(AttemptEnded(self._walk.number, _with_wait(attempt, pause), named))
+                if came.attempt.reason is Reason.PRIVATE_ADDRESS:
+                    return self._left(Reason.PRIVATE_ADDRESS, came.attempt.message)
                 if why := await self._rest(pause):
                     return why
             wait = guide.robots_wait(now().timestamp())
@@ -228,46 +226,46 @@ class Walker:
     def _take_rules(self, rules: str) -> bool:
         """Take the host's rules as another collection got them; tell whether that went."""
         held, self._held_rules = self._held_rules, None
-        call = CrawlRequest(0, rules, kind=self._walk.crawl.robots)
-        came = self._asker.held(call, held) if held else None
+        job = FetchJob(0, rules, kind=self._walk.crawl.robots)
+        came = self._asker.held(job, held) if held else None
         if came is None or held is None:
             return False
-        visit, named = self._taken_rules(came)
-        pause = self._guide.pause(held.visit.seconds, came.status, None) or 0.0
+        attempt, named = self._taken_rules(came)
+        pause = self._guide.pause(held.attempt.seconds, came.status, None) or 0.0
         self._line.rest(max(0.0, self._walk.last + pause - now().timestamp()))
-        self._report(Visited(self._walk.host, visit, named, held=held.seq))
+        self._report(AttemptEnded(self._walk.number, attempt, named, held=held.seq))
         return True
 
-    def _taken_rules(self, came: CrawlResult) -> tuple[Visit, tuple[FoundUrl, ...]]:
+    def _taken_rules(self, came: CrawlResult) -> tuple[Attempt, tuple[FoundUrl, ...]]:
         """Take the rules; those that cannot be read within limits count as not had."""
-        visit, guide = came.visit, self._guide
-        if visit.reason in {None, Reason.TOO_LARGE}:
+        attempt, guide = came.attempt, self._guide
+        if attempt.reason in {None, Reason.TOO_LARGE}:
             try:
                 with self._asker.reading(0):
-                    return visit, self._fresh(guide.take_robots(now().timestamp(), came.status, came.body))
+                    return attempt, self._fresh(guide.take_robots(now().timestamp(), came.status, came.body))
             except Exception as error:  # noqa: BLE001 a fault of ours must not let the host be asked without rules
-                visit = _unread(visit, error)
-        return visit, self._fresh(guide.take_robots(now().timestamp(), None, b""))
+                attempt = _unread(attempt, error)
+        return attempt, self._fresh(guide.take_robots(now().timestamp(), None, b""))
 
     async def _moved(self, client: HttpClient, rules: str) -> CrawlResult | BatchBroken:
-        """Ask for the host's rules, wherever they have moved to; each question is a visit of its own."""
-        call = CrawlRequest(0, rules, kind=self._walk.crawl.robots)
-        came = await self._ask(client, call)
+        """Ask for the host's rules, wherever they have moved to; each question is an attempt of its own."""
+        job = FetchJob(0, rules, kind=self._walk.crawl.robots)
+        came = await self._ask(client, job)
         hops = 0
         while not isinstance(came, BatchBroken) and (
-            target := self._guide.moved(came.visit.status or 0, came.visit.location, came.visit.url, hops)
+            target := self._guide.moved(came.attempt.status or 0, came.attempt.location, came.attempt.url, hops)
         ):
-            pause = self._guide.pause(came.visit.seconds, came.status, came.wait)
-            self._report(Visited(self._walk.host, came.visit, wait=_long(pause, came)))
+            pause = self._guide.pause(came.attempt.seconds, came.status, came.attempt.wait)
+            self._report(AttemptEnded(self._walk.number, _with_wait(came.attempt, pause)))
             if why := await self._rest(pause):
                 return why
             hops += 1
             origin = parts(target).origin
             if origin == self._walk.origin:
-                came = await self._ask(client, call._replace(url=target))
+                came = await self._ask(client, job._replace(url=target))
                 continue
             async with HttpClient(_site(self._walk, origin)) as other:
-                came = await self._ask(other, call._replace(url=target))
+                came = await self._ask(other, job._replace(url=target))
         return came
 
     async def _rest(self, pause: float | None) -> BatchBroken | None:
@@ -287,34 +285,34 @@ class Walker:
                     await self._halted.wait()
         return self._stopped()
 
-    def _read(self, known: CrawlRequest, came: CrawlResult, wait: float | None) -> Visited:
-        """Return the visit with what it offers; a page that its reader fails at must not end the walk, run for run."""
+    def _read(self, job: FetchJob, came: CrawlResult) -> AttemptEnded:
+        """Return the attempt with what it offers; a page at which its reader fails must not end the walk each time."""
         try:
-            with self._asker.reading(known.digest):
-                found = self._found(known, came)
+            with self._asker.reading(job.target):
+                found = self._found(job, came)
                 left = self._guide.left_out()
                 fresh = tuple(one for one in left if self._sightings.fresh(one.digest)) if left else ()
-                return Visited(self._walk.host, came.visit, found, wait, fresh)
+                return AttemptEnded(self._walk.number, came.attempt, found, fresh)
         except Exception as error:  # noqa: BLE001 as above: a fault of ours
-            return Visited(self._walk.host, _unread(came.visit, error), wait=wait)
+            return AttemptEnded(self._walk.number, _unread(came.attempt, error))
 
-    def _found(self, known: CrawlRequest, came: CrawlResult) -> tuple[FoundUrl, ...]:
+    def _found(self, job: FetchJob, came: CrawlResult) -> tuple[FoundUrl, ...]:
         """Return the addresses that an answer offers and that were not offered lately."""
-        visit, guide, sightings = came.visit, self._guide, self._sightings
-        if visit.location:
-            found = guide.follow(visit.url, visit.location, visit.kind)
+        attempt, guide, sightings = came.attempt, self._guide, self._sightings
+        if attempt.location:
+            found = guide.follow(attempt.url, attempt.location, attempt.kind)
             return self._fresh([found] if found else [])
-        if visit.status != OK or not came.body:
+        if attempt.status != OK or not came.body:
             return ()
-        if (hinted := guide.hints(known, came.fields, came.body)) is not None:
+        if (hinted := guide.hints(job, came.fields, came.body)) is not None:
             return self._fresh(hinted)
-        base, references = guide.links(visit.url, came.fields, came.body)
+        base, references = guide.links(attempt.url, came.fields, came.body)
         fresh = []
         for reference in references:
             found = guide.follow(base, reference)
             if found and sightings.fresh(found.digest, found.kind):
                 fresh.append(found)
-        if beside := guide.needs(known, came.fields, came.body):
+        if beside := guide.needs(job, came.fields, came.body):
             fresh += self._fresh(beside)
         return tuple(fresh)
 
@@ -323,24 +321,25 @@ class Walker:
         return tuple(one for one in found if self._sightings.fresh(one.digest, one.kind) or one.hinted)
 
 
-def _unanswered(visit: Visit) -> Visit:
-    """Return the attempt before a visit, over a line that was closed at the other end meanwhile."""
-    about = Visit(0, visit.url, visit.kind, visit.allowed, visit.started, 0.0, reason=Reason.INTERRUPTED)
-    return about._replace(message="the line was closed without an answer, and the question asked again over a new one")
+def _unanswered(attempt: Attempt) -> Attempt:
+    """Return the attempt before another one, over a connection that was closed at the other end meanwhile."""
+    message = "the line was closed without an answer, and the question asked again over a new one"
+    return Attempt(*attempt._replace(target=0, seconds=0.0)[:6], reason=Reason.INTERRUPTED, message=message)
 
 
-def _unread(visit: Visit, error: Exception) -> Visit:
-    """Return a visit whose answer could not be read, with the reason."""
+def _unread(attempt: Attempt, error: Exception) -> Attempt:
+    """Return an attempt whose answer could not be read, with the reason."""
     if isinstance(error, WindrowError):
-        return visit._replace(reason=error.reason or Reason.STEP_FAILED, message=str(error)[:1000])
+        return attempt._replace(reason=error.reason or Reason.STEP_FAILED, message=str(error)[:1000])
     if isinstance(error, MemoryError):
-        return visit._replace(reason=Reason.MEMORY_LIMIT, message=Reason.MEMORY_LIMIT.meaning)
-    return visit._replace(reason=Reason.STEP_FAILED, message=f"{type(error).__name__}: {error}"[:1000])
+        return attempt._replace(reason=Reason.MEMORY_LIMIT, message=Reason.MEMORY_LIMIT.meaning)
+    return attempt._replace(reason=Reason.STEP_FAILED, message=f"{type(error).__name__}: {error}"[:1000])
 
 
-def _long(pause: float | None, came: CrawlResult) -> float | None:
-    """Return a pause that is long enough for another run to begin in it."""
-    return came.wait if pause is None else pause if pause >= SHORTEST else None
+def _with_wait(attempt: Attempt, pause: float | None) -> Attempt:
+    """Return an attempt whose `wait` is put on record: a pause in which another run may begin."""
+    wait = attempt.wait if pause is None else pause if pause >= SHORTEST else None
+    return attempt if wait == attempt.wait else attempt._replace(wait=wait)
 
 
 def _site(walk: WalkOrigin, origin: str) -> Site:

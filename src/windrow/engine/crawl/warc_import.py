@@ -25,7 +25,7 @@ from windrow.errors import ArchiveError, DiskFull
 from windrow.formats.text import counted
 from windrow.formats.url import parts
 from windrow.ledger import LedgerWriter
-from windrow.model import ArchivePlace, Finding, FoundUrl, KeptResponse, Level, Status, Visit
+from windrow.model import ArchivePlace, Attempt, Finding, FoundUrl, KeptResponse, Level, Status
 from windrow.reasons import Reason
 
 BATCH = 256
@@ -221,7 +221,7 @@ class WarcImporter:
             if sight.finding:
                 found.append(sight.finding)
                 tally.wrong[str(sight.wrong)] += 1
-            elif sight.visit is None:
+            elif sight.attempt is None:
                 tally.skipped[sight.skipped] += 1
             elif self._see(writer, file, one, sight, fresh):
                 tally.visits += 1
@@ -233,18 +233,18 @@ class WarcImporter:
         self, writer: LedgerWriter, file: _File, one: WarcRecord, sight: ImportedRecord, fresh: dict[str, KeptResponse]
     ) -> bool:
         """Put one visit on record; False where it has to wait for its bytes."""
-        visit, spelled = sight.visit, sight.payload
-        assert visit is not None
+        attempt, spelled = sight.attempt, sight.payload
+        assert attempt is not None
         if sight.refers:
             repeated = fresh.get(spelled) or self._payload(spelled)
             if repeated is None:
                 writer.imports.wait(file.item, one.offset, spelled)
                 return False
-            visit = visit._replace(kept=_repeat(repeated, file.warc, one))
-        elif visit.kept and spelled and visit.kept.size and spelled not in fresh:
-            fresh[spelled] = visit.kept
-            writer.imports.payload(spelled, visit.kept)
-        self._put(writer, file.source, visit)
+            attempt = attempt._replace(kept=_repeat(repeated, file.warc, one))
+        elif attempt.kept and spelled and attempt.kept.size and spelled not in fresh:
+            fresh[spelled] = attempt.kept
+            writer.imports.payload(spelled, attempt.kept)
+        self._put(writer, file.source, attempt)
         return True
 
     def _payload(self, spelled: str) -> KeptResponse | None:
@@ -252,15 +252,15 @@ class WarcImporter:
             return KeptResponse(digest(b""), 0, ArchivePlace("", 0, 0))  # the place is the revisit's own
         return self._run.ledger.imports.payload(spelled) if spelled else None
 
-    def _put(self, writer: LedgerWriter, source: str, visit: Visit) -> None:
-        origin = parts(visit.url).origin
+    def _put(self, writer: LedgerWriter, source: str, attempt: Attempt) -> None:
+        origin = parts(attempt.url).origin
         host = self._host(origin)
         if host is None:
             host = writer.addresses.add_host(self._run.session, self._run.collection.name, source, origin)
             writer.flush()
             self._host.cache_clear()
-        writer.addresses.add_known(host, FoundUrl(visit.digest, origin, visit.url))
-        writer.attempts.visited(self._run.session, host, visit, None)
+        writer.addresses.add_known(host, FoundUrl(attempt.target, origin, attempt.url))
+        writer.attempts.record_attempt(self._run.session, host, attempt)
 
     def _host_of(self, origin: str) -> int | None:
         return self._run.ledger.addresses.host(origin, self._run.collection.name)
@@ -279,11 +279,11 @@ class WarcImporter:
         one = _one(self._run, warc, offset)
         sight = look(one, warc, self._page)
         repeated = self._payload(sight.payload)
-        if sight.visit is None or repeated is None:
+        if sight.attempt is None or repeated is None:
             gone = Finding("Corrupt", f"at byte {offset}: the record cannot be read any more", Level.WARN)
             writer.items.find(self._run.session, item, self._phase, [sight.finding or gone])
         else:
-            self._put(writer, source, sight.visit._replace(kept=_repeat(repeated, warc, one)))
+            self._put(writer, source, sight.attempt._replace(kept=_repeat(repeated, warc, one)))
         writer.imports.resolve(item, offset)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections import Counter
+from collections.abc import Sequence
 from contextlib import suppress
 from multiprocessing.connection import Connection as Pipe
 from multiprocessing.connection import wait
@@ -14,25 +15,24 @@ from typing import Any
 
 from windrow.engine.fetchers.message import (
     ArchiveSettings,
+    AttemptEnded,
     BatchBroken,
     BatchEnded,
     CloseConnection,
     Event,
     Halt,
-    MoreAddresses,
+    MoreJobs,
     TransferBatch,
-    Visited,
-    WalkEnded,
     WalkOrigin,
 )
 from windrow.engine.heartbeat import Watch
 from windrow.engine.listed.connection_pool import host
 from windrow.engine.runtime import CONTEXT, start
 from windrow.formats.url import parts
-from windrow.model import Fetched, Site
+from windrow.model import FetchJob, Site
 from windrow.reasons import Reason
 
-FetcherMessage = TransferBatch | CloseConnection | Halt | WalkOrigin | MoreAddresses | None
+FetcherMessage = TransferBatch | CloseConnection | Halt | WalkOrigin | MoreJobs | None
 """What is sent to a fetcher process; None ends it."""
 
 _ENDED = "a fetcher process was ended: to read what came from the host took too long"
@@ -60,15 +60,19 @@ class _Member:
         theirs.close()
         self._outbox: SimpleQueue[FetcherMessage] = SimpleQueue()
         threading.Thread(target=self._post, daemon=True).start()
-        self.batches: dict[int, set[int]] = {}
-        self.sites: dict[int, Site] = {}  # by batch
+        self.batches: dict[int, set[int]] = {}  # targets of the jobs in hand, by batch; an origin that is walked is one
+        self.sites: dict[int, Site] = {}  # of those batches that go over one connection
         self.resting: Counter[Site] = Counter()  # connections that wait for the next batch there
-        self.walks: dict[int, set[int]] = {}  # addresses in hand, by host
 
     @property
     def load(self) -> int:
         """Batches that run here or may soon."""
-        return len(self.batches) + self.resting.total() + len(self.walks)
+        return len(self.batches) + self.resting.total()
+
+    def begin(self, batch: TransferBatch | WalkOrigin, jobs: Sequence[FetchJob] = ()) -> None:
+        """Give it a batch."""
+        self.batches[batch.number] = {job.target for job in jobs}
+        self.send(batch)
 
     def send(self, told: FetcherMessage) -> None:
         """Tell it something, without waiting: it may itself be waiting for us to hear it."""
@@ -96,7 +100,7 @@ class Crew:
         self._owners: dict[str, Pipe] = {}  # of hosts that have a pace
         self._halted = False
 
-    def hand(self, batch: TransferBatch) -> None:
+    def submit_batch(self, batch: TransferBatch) -> None:
         """Give a batch to the process that has a connection at rest there, else to the one with the least to do.
 
         A site never sees more connections than it was given batches at one time: where the process with
@@ -114,9 +118,8 @@ class Crew:
             if len(member.batches) > len(idle.batches) + 1:
                 member.send(CloseConnection(batch.site))
                 member = idle
-        member.batches[batch.number] = {request.number for request in batch.requests}
         member.sites[batch.number] = batch.site
-        member.send(batch)
+        member.begin(batch, batch.jobs)
 
     def _owner(self, name: str, idle: _Member) -> _Member:
         """Return the process that alone asks a host, so that its pace holds over all connections."""
@@ -137,18 +140,17 @@ class Crew:
             member = _Member(self._keep, self._started)
             self._members[member.pipe] = member
 
-    def walk(self, walk: WalkOrigin) -> None:
+    def start_walk(self, walk: WalkOrigin) -> None:
         """Give an origin to the process that has others of its host, else to the one with the least to do."""
         self._fill()
         member = self._owner(parts(f"{walk.origin}/").host, min(self._members.values(), key=lambda one: one.load))
-        member.walks[walk.host] = set()
-        member.send(walk)
+        member.begin(walk)
 
-    def feed(self, feed: MoreAddresses) -> None:
-        """Give addresses to the process that walks their host."""
-        member = next(one for one in self._members.values() if feed.host in one.walks)
-        member.walks[feed.host].update(known.digest for known in feed.known)
-        member.send(feed)
+    def submit(self, batch: int, jobs: Sequence[FetchJob]) -> None:
+        """Give more jobs to the process that walks their origin."""
+        member = next(member for member in self._members.values() if batch in member.batches)
+        member.batches[batch].update(job.target for job in jobs)
+        member.send(MoreJobs(batch, tuple(jobs)))
 
     def events(self, timeout: float) -> list[Event]:
         """Return what happened, after at most `timeout` seconds; a process that does not report is ended."""
@@ -170,16 +172,11 @@ class Crew:
         """Keep the account of what a process still has in hand."""
         for event in events:
             if isinstance(event, BatchEnded):
-                member.batches.pop(event.batch, None)
-                site = member.sites.pop(event.batch)
-                member.resting[site] += event.broken is None
-            elif isinstance(event, Visited):
-                member.walks[event.host].discard(event.visit.digest)
-            elif isinstance(event, WalkEnded):
-                del member.walks[event.host]
-            elif isinstance(event, Fetched):
-                for requests in member.batches.values():
-                    requests.discard(event.number)
+                del member.batches[event.batch]
+                if site := member.sites.pop(event.batch, None):
+                    member.resting[site] += event.broken is None
+            elif isinstance(event, AttemptEnded):
+                member.batches[event.batch].discard(event.attempt.target)
         return events
 
     def _remove_dead(self, member: _Member) -> list[Event]:
@@ -189,17 +186,15 @@ class Crew:
         member.send(None)
         member.process.join()
         why = BatchBroken(Reason.INTERRUPTED, f"a fetcher process ended with {member.process.exitcode}", "", True, None)
-        found: list[Event] = [
-            BatchEnded(batch, tuple(sorted(requests)), why) for batch, requests in member.batches.items()
-        ]
+        found: list[Event] = []
         guilty, culprit = member.watch.reading() or (0, 0)
-        for seq, known in member.walks.items():
-            left = tuple(sorted(known - {culprit} if seq == guilty and member.overdue else known))
-            if seq != guilty:
-                found.append(WalkEnded(seq, left, why, spared=guilty in member.walks))
+        for batch, targets in member.batches.items():
+            left = tuple(sorted(targets - {culprit} if batch == guilty and member.overdue else targets))
+            if batch != guilty:
+                found.append(BatchEnded(batch, left, why, spared=guilty in member.batches))
                 continue
             mine = why._replace(reason=Reason.TIME_LIMIT, message=_ENDED) if member.overdue else why
-            found.append(WalkEnded(seq, left, mine, culprit))
+            found.append(BatchEnded(batch, left, mine, culprit))
         return found
 
     def close(self, *, at_once: bool = False) -> None:

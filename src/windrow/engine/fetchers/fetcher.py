@@ -24,7 +24,7 @@ from windrow.engine.fetchers.message import (
     CloseConnection,
     Event,
     Halt,
-    MoreAddresses,
+    MoreJobs,
     TransferBatch,
     WalkOrigin,
 )
@@ -118,10 +118,10 @@ class Fetcher:
                     self._lines.halt()
                     for walker in self._walkers.values():
                         walker.halt()
-                elif isinstance(told, MoreAddresses):
-                    self._walkers[told.host].feed(told.known)
+                elif isinstance(told, MoreJobs):
+                    self._walkers[told.batch].submit(told.jobs)
                 elif isinstance(told, WalkOrigin):
-                    reading = partial(self._heartbeat.reading, told.host)
+                    reading = partial(self._heartbeat.reading, told.number)
                     service = service_of(told.source)
                     archive = self._archive if service is None or service.archived else self._unarchived
                     asker = Asker(
@@ -130,7 +130,7 @@ class Fetcher:
                     )  # fmt: skip
                     turn = HostQueue() if service else self._turn(told.origin)
                     abreast = int(service.connections) if service else 1
-                    walker = self._walkers[told.host] = Walker(
+                    walker = self._walkers[told.number] = Walker(
                         told, asker, self._sightings, self.report, turn, abreast=abreast
                     )
                     self._do(walker.run())

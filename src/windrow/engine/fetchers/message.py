@@ -11,9 +11,8 @@ from windrow.contract import Crawl, Offering, Request
 from windrow.engine.requests.answers import KeptAnswer
 from windrow.model import (
     ArchivePlace,
-    CrawlRequest,
-    Fetched,
-    FetchRequest,
+    Attempt,
+    FetchJob,
     FoundUrl,
     HeldAnswer,
     Item,
@@ -23,7 +22,6 @@ from windrow.model import (
     Reading,
     Site,
     Source,
-    Visit,
 )
 from windrow.reasons import Reason
 
@@ -39,11 +37,11 @@ class ArchiveSettings(NamedTuple):
 
 
 class TransferBatch(NamedTuple):
-    """A row of requests for one connection to one site, to be got one after another."""
+    """Listed files for one connection to one site, to be got one after another."""
 
     number: int
     site: Site
-    requests: tuple[FetchRequest, ...] = ()
+    jobs: tuple[FetchJob, ...] = ()
     folders: tuple[str, ...] = ()  # or folders to list
     pace: float = 0.0  # least seconds between two requests to this host, over all batches
     abreast: int = 1  # requests in flight on the connection at a time
@@ -62,14 +60,14 @@ class Halt(NamedTuple):
 class TransferBegun(NamedTuple):
     """A transfer that takes its time has begun."""
 
-    number: int
+    target: int
     at: datetime
 
 
 class TransferProgress(NamedTuple):
     """So many bytes of it are here."""
 
-    number: int
+    target: int
     size: int
 
 
@@ -95,17 +93,23 @@ class BatchBroken(NamedTuple):
 
 
 class BatchEnded(NamedTuple):
-    """A batch is through; `untouched` requests were not tried."""
+    """A batch is through, or an origin is left alone for this run; jobs that are `untouched` were not tried.
+
+    Where its process ended over bytes of an origin, `culprit` is their address, 0 for the rules of its host; `spared`
+    are the other origins that this process walked.
+    """
 
     batch: int
     untouched: tuple[int, ...] = ()
     broken: BatchBroken | None = None
+    culprit: int | None = None
+    spared: bool = False
 
 
 class WalkOrigin(NamedTuple):
-    """An origin to walk: its addresses follow, some at a time. It wants to be left alone for `wait` seconds first."""
+    """An origin to walk: a batch whose jobs follow, some at a time. It is to be left alone for `wait` seconds first."""
 
-    host: int
+    number: int
     source: Source
     origin: str
     crawl: Crawl
@@ -115,44 +119,29 @@ class WalkOrigin(NamedTuple):
     last: float = 0.0  # when another one asked there last, in UNIX seconds
 
 
-class MoreAddresses(NamedTuple):
-    """Addresses to ask of a host that is walked."""
+class MoreJobs(NamedTuple):
+    """Addresses to ask of an origin that is walked."""
 
-    host: int
-    known: tuple[CrawlRequest, ...]
+    batch: int
+    jobs: tuple[FetchJob, ...]
 
 
-class Visited(NamedTuple):
-    """What came of one address, the addresses that it offers, and those that a rule leaves out.
+class AttemptEnded(NamedTuple):
+    """What came of one job of a batch, the addresses that it offers, and those that a rule leaves out.
 
-    `wait` is for how many seconds the host is to be left alone, where that is long enough to be put on record;
-    `endless`, that for long no new address of it brought anything new.
+    The attempt has a `wait` where that is to be put on record; `endless` says that for long no new address of its
+    origin brought anything new.
     """
 
-    host: int
-    visit: Visit
+    batch: int
+    attempt: Attempt
     found: tuple[FoundUrl, ...] = ()
-    wait: float | None = None
     left: tuple[LeftOut, ...] = ()
     endless: bool = False
-    held: int = 0  # the visit of another collection whose answer it is; 0 where the host was asked
+    held: int = 0  # the attempt of another collection whose answer it is; 0 where the host was asked
 
 
-class WalkEnded(NamedTuple):
-    """A host is left alone for this run; `untouched` addresses were not asked.
-
-    Where its process ended over bytes of the host, `culprit` is their address, 0 for the host's rules; `spared` are
-    the other hosts that this process walked.
-    """
-
-    host: int
-    untouched: tuple[int, ...]
-    broken: BatchBroken
-    culprit: int | None = None
-    spared: bool = False
-
-
-Event = TransferBegun | TransferProgress | ListedEntries | Fetched | BatchEnded | Visited | WalkEnded
+Event = TransferBegun | TransferProgress | ListedEntries | AttemptEnded | BatchEnded
 
 
 class Job(NamedTuple):

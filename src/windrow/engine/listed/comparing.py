@@ -13,7 +13,7 @@ from os import SEEK_END
 
 from windrow.archive import open_response
 from windrow.digest import digest
-from windrow.engine.fetchers.message import BatchEnded, Event, TransferBatch
+from windrow.engine.fetchers.message import AttemptEnded, BatchEnded, Event, TransferBatch
 from windrow.engine.listed.connection_pool import host, paces
 from windrow.engine.listed.queue import take_from
 from windrow.engine.listed.rest import OriginPauses
@@ -21,7 +21,7 @@ from windrow.engine.run import HarvestRun
 from windrow.errors import WindrowError
 from windrow.ledger import LedgerWriter
 from windrow.ledger.typed.listings import UncomparedOffer
-from windrow.model import TAIL, Fetched, FetchRequest, Finding, Level, Offer, Source
+from windrow.model import TAIL, Attempt, FetchJob, Finding, Level, ListedFile, Offer, Source
 
 MOST = 2_000
 """Offers that one run compares; the next one goes on."""
@@ -68,13 +68,13 @@ def compare_hosts(run: HarvestRun, down: set[str]) -> None:
 
 
 class _Comparing:
-    """The requests that fetchers have in hand, by numbers of their own: one item may be compared with several hosts."""
+    """The jobs that fetchers have in hand, by numbers of their own: one item may be compared with several hosts."""
 
     def __init__(self, run: HarvestRun) -> None:
         self._run = run
         self._pace = paces(run.harvest.sources)
         self._batches: dict[int, _Host] = {}
-        self._orders: dict[int, tuple[_Host, UncomparedOffer]] = {}
+        self._offers: dict[int, tuple[_Host, UncomparedOffer]] = {}
         self._number = 0
 
     def run(self, hosts: list[_Host]) -> None:
@@ -93,43 +93,44 @@ class _Comparing:
 
     def _hand(self, one: _Host) -> None:
         """Give a fetcher the next offers of a source."""
-        requests: list[FetchRequest] = []
-        while one.waiting and len(requests) < BATCH:
+        jobs: list[FetchJob] = []
+        while one.waiting and len(jobs) < BATCH:
             offer = one.waiting.popleft()
             self._number += 1
-            self._orders[self._number] = one, offer
-            requests.append(FetchRequest(self._number, offer.path, offer.size, modified=offer.modified, compared=True))
-        if requests:
+            self._offers[self._number] = one, offer
+            file = ListedFile(offer.path, offer.size, offer.modified, compared=True)
+            jobs.append(FetchJob(self._number, one.source.site.address(offer.path), file=file))
+        if jobs:
             batch = self._run.next_batch()
             self._batches[batch] = one
             pace = self._pace[host(one.source.site)]
-            self._run.crew.hand(TransferBatch(batch, one.source.site, tuple(requests), pace=pace))
+            self._run.crew.submit_batch(TransferBatch(batch, one.source.site, tuple(jobs), pace=pace))
 
     def _note(self, writer: LedgerWriter, event: Event) -> None:
         """Put the outcome of a comparison on record, and take a batch back."""
-        if isinstance(event, Fetched) and event.number in self._orders:
-            self._compared(writer, *self._orders.pop(event.number), event)
-            self._run.progress.step(1, event.reason is not None)
+        if isinstance(event, AttemptEnded) and event.batch in self._batches:
+            self._record(writer, *self._offers.pop(event.attempt.target), event.attempt)
+            self._run.progress.step(1, event.attempt.reason is not None)
         elif isinstance(event, BatchEnded) and event.batch in self._batches:
             one = self._batches.pop(event.batch)
             for number in event.untouched:
-                self._orders.pop(number, None)
+                self._offers.pop(number, None)
                 one.failed += 1
             if event.broken is None and not self._run.stopping():
                 self._hand(one)
 
-    def _compared(self, writer: LedgerWriter, one: _Host, offer: UncomparedOffer, got: Fetched) -> None:
+    def _record(self, writer: LedgerWriter, one: _Host, offer: UncomparedOffer, attempt: Attempt) -> None:
         """Say once what came of it; what failed for a while is compared by the next run."""
-        one.received += got.received
-        held = self._held(offer) if got.reason is None else ""
-        if got.retry or (got.reason is None and not held):
+        one.received += attempt.received or 0
+        held = self._held(offer) if attempt.reason is None else ""
+        if attempt.retry or (attempt.reason is None and not held):
             one.failed += 1
             return
         kind = message = ""
-        if got.reason is not None:
+        if attempt.reason is not None:
             one.failed += 1
-            kind, message = "NotCompared", f"{one.source.name} offers it too; not compared: {got.message}"
-        elif got.checksum != held:
+            kind, message = "NotCompared", f"{one.source.name} offers it too; not compared: {attempt.message}"
+        elif attempt.checksum != held:
             one.differing += 1
             size = "" if offer.size is None else f" in the same size, {offer.size} bytes"
             kind = "ContentDiffers"

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 
 from windrow.engine.fetchers.message import TransferBatch
 from windrow.fetch.transport import Connection, Sink, TransferEnd
-from windrow.model import FetchRequest, ListingEntry, Site, Source
+from windrow.model import FetchJob, ListingEntry, Site, Source
 
 LONGEST = 900.0
 """Seconds of a pause that a walk sits out; a host that wants a longer one is left for this run."""
@@ -80,7 +80,7 @@ REST = 10.0
 """Seconds that a connection may rest before it is closed: logging in anew is dear, holding a line is rude."""
 
 
-class RemainingRequests(deque[FetchRequest]):
+class RemainingJobs(deque[FetchJob]):
     """What is left of a batch; once halted it seems empty to who takes from it, and can still be counted."""
 
     halted = False
@@ -121,7 +121,7 @@ class ConnectionPool:
     def __init__(self) -> None:
         """Begin with none."""
         self._turns = HostQueues()
-        self._working: dict[int, RemainingRequests] = {}
+        self._working: dict[int, RemainingJobs] = {}
         self._halted = False
         self._resting: dict[Site, list[tuple[float, Connection]]] = {}
         self._lock = threading.Lock()
@@ -132,9 +132,9 @@ class ConnectionPool:
             resting = self._resting.get(site)
             return resting.pop()[1] if resting else None
 
-    def begin(self, batch: TransferBatch) -> RemainingRequests:
+    def begin(self, batch: TransferBatch) -> RemainingJobs:
         """Take up a batch, and return what is to be got over it."""
-        rest = RemainingRequests(batch.requests)
+        rest = RemainingJobs(batch.jobs)
         with self._lock:
             rest.halted = self._halted
             self._working[batch.number] = rest

@@ -6,9 +6,11 @@ import math
 import time
 from collections import Counter
 from dataclasses import dataclass, field
+from datetime import datetime
 
 from windrow.clock import now
 from windrow.engine.fetchers.message import (
+    AttemptEnded,
     BatchBroken,
     BatchEnded,
     Event,
@@ -22,7 +24,7 @@ from windrow.engine.listed.queue import FetchQueue, WantedItem
 from windrow.engine.listed.rest import OriginPauses, told_left_alone, told_pause, wait_before, worth_waiting
 from windrow.engine.run import HarvestRun
 from windrow.ledger import LedgerWriter
-from windrow.model import Fetched, Finding, Level, Source, Status
+from windrow.model import Attempt, Finding, Level, Source, Status
 from windrow.reasons import Reason
 
 GATHERED = 0.25
@@ -173,10 +175,10 @@ class Fetching:
                     self._in_hand[wanted.due.item.id] = wanted
                 self._batches[number] = (name, host.breaks)
                 host.batches += 1
-                requests = tuple(wanted.hosts[0][1] for wanted in row)
+                jobs = tuple(wanted.hosts[0][1] for wanted in row)
                 abreast = 16 if host.source.site.scheme == "sftp" else 1
                 pace = self._paces[site_host(host.source.site)]
-                run.crew.hand(TransferBatch(number, host.source.site, requests, pace=pace, abreast=abreast))
+                run.crew.submit_batch(TransferBatch(number, host.source.site, jobs, pace=pace, abreast=abreast))
 
     def _open(self, name: str) -> _Host:
         source = next(one for one in self._run.harvest.sources if one.name == name)
@@ -206,69 +208,69 @@ class Fetching:
     def _note(self, writer: LedgerWriter, event: Event) -> None:
         """Put an event on record."""
         run = self._run
-        if isinstance(event, Fetched):
-            wanted = self._in_hand.pop(event.number)
-            self._fetched(writer, wanted, event)
+        if isinstance(event, AttemptEnded):
+            wanted = self._in_hand.pop(event.attempt.target)
+            self._record_attempt(writer, wanted, event.attempt)
         elif isinstance(event, BatchEnded) and event.batch in self._batches:  # else that of a listing left behind
             name, breaks = self._batches.pop(event.batch)
             self._ended(writer, self._hosts[name], event, breaks)
-        elif isinstance(event, TransferBegun) and event.number in self._in_hand:
-            wanted = self._in_hand[event.number]
-            self._begin(writer, wanted, event)
+        elif isinstance(event, TransferBegun) and event.target in self._in_hand:
+            wanted = self._in_hand[event.target]
+            self._begin(writer, wanted, event.at)
             writer.items.move(run.session, wanted.due.item.id, (run.collection.listing.first[0], Status.RUNNING))
-        elif isinstance(event, TransferProgress) and event.number in self._in_hand:
-            run.grown[self._in_hand[event.number].fetch] = event.size
+        elif isinstance(event, TransferProgress) and event.target in self._in_hand:
+            run.grown[self._in_hand[event.target].fetch] = event.size
 
-    def _begin(self, writer: LedgerWriter, wanted: WantedItem, at: TransferBegun | Fetched) -> None:
+    def _begin(self, writer: LedgerWriter, wanted: WantedItem, at: datetime) -> None:
         if not wanted.fetch:
-            source, request = wanted.hosts[0]
-            began = at.at if isinstance(at, TransferBegun) else at.started
+            source, job = wanted.hosts[0]
             wanted.fetch = writer.attempts.begin(
-                self._run.session, self._hosts[source.name].number, wanted.due.item.id,
-                source.site.address(request.path), began,
-            )  # fmt: skip
+                self._run.session, self._hosts[source.name].number, wanted.due.item.id, job.url, at
+            )
             if wanted.conflict:
                 writer.items.find(
                     self._run.session, wanted.due.item.id, self._run.collection.listing.first[0], [wanted.conflict]
                 )
                 wanted.conflict = None
 
-    def _fetched(self, writer: LedgerWriter, wanted: WantedItem, got: Fetched) -> None:
+    def _record_attempt(self, writer: LedgerWriter, wanted: WantedItem, attempt: Attempt) -> None:
         """Put an attempt on record, and decide what becomes of the item."""
         run, source, item = self._run, wanted.source, wanted.due.item.id
         host = self._hosts[source.name]
-        self._begin(writer, wanted, got)
-        writer.attempts.end(wanted.fetch, got)
+        self._begin(writer, wanted, attempt.started)
+        writer.attempts.record_attempt(run.session, host.number, attempt, begun=wanted.fetch)
         run.grown.pop(wanted.fetch, None)
         wanted.fetch = 0
-        run.progress.step(1, got.reason is not None)
-        if got.reason is None:
+        run.progress.step(1, attempt.reason is not None)
+        if attempt.reason is None:
             host.done += 1
             host.broken = 0
             self._queue.held -= 1
-            if got.message and not got.checksum:
-                told = Finding("NotCompared", got.message, Level.WARN)
+            if attempt.message and not attempt.checksum:
+                told = Finding("NotCompared", attempt.message, Level.WARN)
                 writer.items.find(run.session, item, run.collection.listing.first[0], [told])
-            for state in run.collection.listing.arrived(got):
+            for state in run.collection.listing.arrived(attempt):
                 writer.items.move(run.session, item, state)
             return
-        writer.items.move(run.session, item, run.collection.listing.failed(got.reason), got.reason, got.message)
+        failed = run.collection.listing.failed(attempt.reason)
+        writer.items.move(run.session, item, failed, attempt.reason, attempt.message)
         wanted.attempts += 1
-        self._rest(writer, host, got)
-        if got.retry and self._more(wanted) and not run.stopping() and source.name not in self._queue.down:
-            self._queue.put_later(wanted, wait_before(wanted.attempts, got.wait))
+        self._rest(writer, host, attempt)
+        if attempt.retry and self._more(wanted) and not run.stopping() and source.name not in self._queue.down:
+            self._queue.put_later(wanted, wait_before(wanted.attempts, attempt.wait))
             return
-        host.failed[got.reason] += 1
+        host.failed[attempt.reason] += 1
         self._next_host(wanted)
         if not wanted.hosts:
-            self._ends[item] = (wanted.due.item.key, got.reason)
+            self._ends[item] = (wanted.due.item.key, attempt.reason)
 
     def _cut(self, writer: LedgerWriter, wanted: WantedItem, why: BatchBroken) -> None:
         """Put on record that an attempt which had begun has failed, since its batch broke."""
         run, item = self._run, wanted.due.item.id
+        job = wanted.hosts[0][1]
         received = run.grown.pop(wanted.fetch, 0)
-        cut = Fetched(item, now(), 0.0, None, received, None, why.reason, why.message)
-        writer.attempts.end(wanted.fetch, cut)
+        cut = job.attempt(now())._replace(received=received, reason=why.reason, message=why.message)
+        writer.attempts.record_attempt(run.session, self._hosts[wanted.source.name].number, cut, begun=wanted.fetch)
         writer.items.move(run.session, item, run.collection.listing.failed(why.reason), why.reason, why.message)
         wanted.fetch = 0
         wanted.attempts += 1
@@ -277,14 +279,15 @@ class Fetching:
         """Tell whether an item may be tried once more on its host."""
         return wanted.attempts < min(wanted.source.attempts, self._run.harvest.attempts)
 
-    def _rest(self, writer: LedgerWriter, host: _Host, got: Fetched) -> None:
+    def _rest(self, writer: LedgerWriter, host: _Host, attempt: Attempt) -> None:
         """Leave a source alone that asks for a pause, for everything; a long one lasts till the next run."""
-        if got.wait is None:
+        if attempt.wait is None:
             return
-        host.due = max(host.due, time.monotonic() + got.wait)
-        self._pauses.note(writer, host.source.site, got.wait)
-        if not worth_waiting(got.wait):
-            why = BatchBroken(got.reason or Reason.RATE_LIMITED, got.message, "", retry=False, wait=got.wait)
+        host.due = max(host.due, time.monotonic() + attempt.wait)
+        self._pauses.note(writer, host.source.site, attempt.wait)
+        if not worth_waiting(attempt.wait):
+            reason = attempt.reason or Reason.RATE_LIMITED
+            why = BatchBroken(reason, attempt.message, "", retry=False, wait=attempt.wait)
             self._leave_host(writer, host, why)
 
     def _leave_host(self, writer: LedgerWriter, host: _Host, why: BatchBroken) -> None:

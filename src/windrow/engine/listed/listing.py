@@ -95,8 +95,8 @@ def list_all(run: HarvestRun) -> set[str]:
             one.entries.clear()
             number = run.next_batch()
             going[number] = one
-            pace = slow[host(one.source.site)]
-            run.crew.hand(TransferBatch(number, one.source.site, folders=run.collection.listing.folders, pace=pace))
+            site, folders = one.source.site, run.collection.listing.folders
+            run.crew.submit_batch(TransferBatch(number, site, folders=folders, pace=slow[host(site)]))
         if not going:
             time.sleep(0.05)
         for event in run.crew.events(0.1):

@@ -19,7 +19,7 @@ from windrow.formats.warc import stamp
 from windrow.ledger.rows import SourceRecord
 from windrow.ledger.typed.attempts import LatestCapture, OpenAttempt
 from windrow.ledger.typed.listings import ItemOffer
-from windrow.model import FetchRequest, Finding, KnownCapture, Level, OfferingHost, Source, Status
+from windrow.model import FetchJob, Finding, KnownCapture, Level, ListedFile, OfferingHost, Source, Status
 
 WINDOW = 4096
 """Most items held in memory at a time."""
@@ -39,7 +39,7 @@ class WantedItem:
     """An item to fetch, and where it can be had: best host first."""
 
     due: Due
-    hosts: list[tuple[Source, FetchRequest]]
+    hosts: list[tuple[Source, FetchJob]]
     attempts: int = 0  # on the first host
     fetch: int = 0  # seq of the attempt that is open on the ledger
     conflict: Finding | None = None  # to be put on record with the next attempt
@@ -108,7 +108,7 @@ class FetchQueue:
         most = max(FEW, min(BATCH, len(waiting) // 4 + 1))
         while waiting and len(row) < most and size < BATCH_BYTES:
             row.append(waiting.popleft())
-            size += row[-1].hosts[0][1].size or 0
+            size += size_of(row[-1].hosts[0][1]) or 0
         return row
 
     def leave(self, source: str) -> list[WantedItem]:
@@ -162,7 +162,7 @@ def _hosted(run: HarvestRun, part: list[Due]) -> list[WantedItem]:
         pairs = [
             (
                 sources[host.source],
-                _request(one, sources[host.source], offered[host.source], before),
+                _job(one, sources[host.source], offered[host.source], before),
             )
             for host in best
             if not _older(run, offered[host.source])
@@ -177,7 +177,7 @@ def _host(source: Source, record: SourceRecord | None) -> OfferingHost:
     return OfferingHost(source.name, source.owner, record.attempts, record.failures, record.speed)
 
 
-def _request(one: Due, source: Source, offer: ItemOffer, last: LatestCapture | None) -> FetchRequest:
+def _job(one: Due, source: Source, offer: ItemOffer, last: LatestCapture | None) -> FetchJob:
     # A part belongs to one version of one file at one source: another size or time is another part, and so
     # is another attempt at what was kept before. Where nothing tells versions apart, none is gone on with.
     before = KnownCapture(last.digest, stamp(last.at), last.address) if last else KnownCapture()
@@ -187,7 +187,13 @@ def _request(one: Due, source: Source, offer: ItemOffer, last: LatestCapture | N
     if large and (offer.modified is not None or source.site.scheme in {"http", "https"}):
         dated = spell(offer.modified) if offer.modified else None
         part = short(combine([source.name, offer.path, str(offer.size), str(dated), before.digest]))
-    return FetchRequest(one.item.id, offer.path, offer.size, part, offer.sidecar, before, offer.modified)
+    file = ListedFile(offer.path, offer.size, offer.modified, offer.sidecar, part)
+    return FetchJob(one.item.id, source.site.address(offer.path), last=before, file=file)
+
+
+def size_of(job: FetchJob) -> int | None:
+    """Return the bytes that a file has by its listing."""
+    return job.file.size if job.file else None
 
 
 def _older(run: HarvestRun, offer: ItemOffer) -> bool:
@@ -195,12 +201,13 @@ def _older(run: HarvestRun, offer: ItemOffer) -> bool:
     return run.since is not None and offer.modified is not None and offer.modified < run.since
 
 
-def _conflict(key: str, hosts: list[tuple[Source, FetchRequest]]) -> Finding | None:
+def _conflict(key: str, hosts: list[tuple[Source, FetchJob]]) -> Finding | None:
     """Tell where sources offer different bytes under one name; the first host's bytes win."""
-    if len({request.size for _, request in hosts} - {None}) < 2:
+    offered = [(source.name, size_of(job)) for source, job in hosts]
+    if len({size for _, size in offered} - {None}) < 2:
         return None
-    sizes = ", ".join(f"{source.name} {request.size}" for source, request in hosts)
-    first, other = hosts[0][0].name, next(source.name for source, one in hosts if one.size != hosts[0][1].size)
+    sizes = ", ".join(f"{name} {size}" for name, size in offered)
+    first, other = offered[0][0], next(name for name, size in offered if size != offered[0][1])
     message = f"offered in different sizes: {sizes}; {first} is asked first; {take_from(key, other)}"
     return Finding("ContentDiffers", message, Level.WARN)
 

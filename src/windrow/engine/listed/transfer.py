@@ -1,4 +1,4 @@
-"""One batch of a fetcher: a connection, and the requests that go over it."""
+"""One batch of a fetcher: a connection, and the jobs that go over it."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from windrow.archive.capture_sink import SMALL
 from windrow.clock import now
 from windrow.digest import digest
 from windrow.engine.fetchers.message import (
+    AttemptEnded,
     BatchBroken,
     BatchEnded,
     Event,
@@ -27,7 +28,7 @@ from windrow.engine.listed.connection_pool import ConnectionPool
 from windrow.errors import TerminalFailure, TransientFailure, TransportError, WindrowError
 from windrow.fetch.transport import Connection, Transport
 from windrow.formats.checksum import read_checksum
-from windrow.model import TAIL, Fetched, FetchRequest, ListingEntry, Site
+from windrow.model import TAIL, Attempt, FetchJob, ListedFile, ListingEntry, Site
 from windrow.reasons import Reason
 
 LONG = 0.5
@@ -48,7 +49,7 @@ async def run_batch(
     pool: ConnectionPool,
     report: Report,
 ) -> None:
-    """Work through a batch; every request is reported once, as fetched or as untouched."""
+    """Work through a batch; every job is reported once, as an attempt or as untouched."""
     rest = pool.begin(batch)
     try:
         connection = pool.take(batch.site)
@@ -61,15 +62,15 @@ async def run_batch(
         if connection and end is _End.SOUND:
             pool.give(batch.site, connection)
     except WindrowError as error:
-        report(BatchEnded(batch.number, tuple(request.number for request in rest), _broken(error)))
+        report(BatchEnded(batch.number, tuple(job.target for job in rest), _broken(error)))
         return
     except Exception as error:  # noqa: BLE001 a fault of ours must not leave the engine waiting for ever
         fault = BatchBroken(Reason.STEP_FAILED, _fault(error), "", retry=False, wait=None)
-        report(BatchEnded(batch.number, tuple(request.number for request in rest), fault))
+        report(BatchEnded(batch.number, tuple(job.target for job in rest), fault))
         return
     finally:
         pool.end(batch)
-    report(BatchEnded(batch.number, tuple(request.number for request in rest)))
+    report(BatchEnded(batch.number, tuple(job.target for job in rest)))
 
 
 class _End(Enum):
@@ -81,7 +82,7 @@ class _End(Enum):
 
 
 async def _use(
-    rest: deque[FetchRequest], batch: TransferBatch, connection: Connection, archive: ArchiveWriter, report: Report,
+    rest: deque[FetchJob], batch: TransferBatch, connection: Connection, archive: ArchiveWriter, report: Report,
     *, rested: bool = False,
 ) -> _End:  # fmt: skip
     """Do the batch's work over a connection, and close it unless it is still good."""
@@ -95,7 +96,7 @@ async def _use(
 
 
 async def _work(
-    rest: deque[FetchRequest], batch: TransferBatch, connection: Connection, archive: ArchiveWriter, report: Report,
+    rest: deque[FetchJob], batch: TransferBatch, connection: Connection, archive: ArchiveWriter, report: Report,
     *, rested: bool,
 ) -> _End:  # fmt: skip
     """List what is to be listed and get what is ordered."""
@@ -145,19 +146,19 @@ def _fault(error: Exception) -> str:
 
 
 async def _runner(
-    rest: deque[FetchRequest], batch: TransferBatch, connection: Connection, archive: ArchiveWriter, report: Report,
+    rest: deque[FetchJob], batch: TransferBatch, connection: Connection, archive: ArchiveWriter, report: Report,
     *, rate: _Rate, rested: bool,
 ) -> _End:  # fmt: skip
-    """Take requests until none is left, or until the connection is of no more use; tell which of the two."""
+    """Take jobs until none is left, or until the connection is of no more use; tell which of the two."""
     while rest:
-        request = rest.popleft()
-        got = await fetch(request, batch, connection, archive, report, rate=rate, rest=rest)
-        if rested and got.reason in _STALE and not got.received:
-            rest.appendleft(request)
+        job = rest.popleft()
+        attempt = await fetch(job, batch, connection, archive, report, rate=rate, rest=rest)
+        if rested and attempt.reason in _STALE and not attempt.received:
+            rest.appendleft(job)
             return _End.STALE
         rested = False
-        report(got)
-        if got.reason in _BREAKING:
+        report(AttemptEnded(batch.number, attempt))
+        if attempt.reason in _BREAKING:
             return _End.BROKEN
     return _End.SOUND
 
@@ -171,24 +172,24 @@ _BREAKING |= {Reason.DISK_FULL, Reason.TOO_LARGE}
 
 
 async def fetch(
-    request: FetchRequest, batch: TransferBatch, connection: Connection, archive: ArchiveWriter, report: Report,
-    *, rate: _Rate | None = None, rest: Sequence[FetchRequest] = (),
-) -> Fetched:  # fmt: skip
-    """Make one attempt at one request; never raises, whatever a server or disk may do. `rest` comes after it."""
+    job: FetchJob, batch: TransferBatch, connection: Connection, archive: ArchiveWriter, report: Report,
+    *, rate: _Rate | None = None, rest: Sequence[FetchJob] = (),
+) -> Attempt:  # fmt: skip
+    """Make one attempt at one job; never raises, whatever a server or disk may do. `rest` comes after it."""
     started, clock = now(), time.monotonic()
+    file = _file(job)
     sink: CaptureSink | None = None
     try:
-        if request.compared:
-            grown = _teller(request, started, _quiet, rate or _Rate(batch.site))
-            tail = _Tail(request, batch.site.address(request.path), grown)
-            answer = await connection.get(request.path, tail)
-            seconds = time.monotonic() - clock
-            return Fetched(request.number, started, seconds, answer.status, tail.received, None, checksum=tail.digest)
-        sink = CaptureSink(archive, request, batch.site.address(request.path), started)
-        sink.on_grown = _teller(request, started, report, rate or _Rate(batch.site))
+        if file.compared:
+            tail = _Tail(file, job.url, _teller(job, started, _quiet, rate or _Rate(batch.site)))
+            answer = await connection.get(file.path, tail)
+            attempt = job.attempt(started, time.monotonic() - clock)
+            return attempt._replace(status=answer.status, received=tail.received, checksum=tail.digest)
+        sink = CaptureSink(archive, job, started)
+        sink.on_grown = _teller(job, started, report, rate or _Rate(batch.site))
         status, validators = None, ("", "")
         if not sink.whole:
-            answer = await connection.get(request.path, sink)
+            answer = await connection.get(file.path, sink)
             status, validators = answer.status, (answer.etag, answer.modified)
         if sink.start:
             # A transfer that went on with an earlier one: what is kept is what the server answered first.
@@ -197,34 +198,44 @@ async def fetch(
             validators = (first.fields.get("etag", ""), first.fields.get("last-modified", ""))
         sink.check()
         checksum = message = ""
-        if request.sidecar:
-            checksum, message = await _sidecar(request.sidecar, connection, batch.site)
+        if file.sidecar:
+            checksum, message = await _sidecar(file.sidecar, connection, batch.site)
         if checksum:
             sink.verify(checksum)
-        if rest and _is_small(rest[0]):
-            connection.expect(rest[0].path)
+        if rest and _is_small(_file(rest[0])):
+            connection.expect(_file(rest[0]).path)
         kept = sink.finish()
-        seconds = time.monotonic() - clock
-        return Fetched(
-            request.number, started, seconds, status, sink.received, kept,
-            message=message, validators=validators, checksum=checksum,
+        attempt = job.attempt(started, time.monotonic() - clock)
+        return Attempt(
+            *attempt[:6], status, kept, message=message, validators=validators, received=sink.received,
+            checksum=checksum,
         )  # fmt: skip
     except WindrowError as error:
-        wait = error.wait if isinstance(error, TransportError) else None
-        why = (error.reason or Reason.PROTOCOL_ERROR, str(error), error.retry, wait)
+        wait, location = (error.wait, error.target) if isinstance(error, TransportError) else (None, "")
+        why = (error.reason or Reason.PROTOCOL_ERROR, str(error), error.retry, wait, location)
     except Exception as error:  # noqa: BLE001 a fault of ours must not leave the engine waiting for ever
-        why = (Reason.STEP_FAILED, _fault(error), False, None)
+        why = (Reason.STEP_FAILED, _fault(error), False, None, "")
     received = 0
     if sink:
         received = sink.received
         with suppress(WindrowError, OSError):
             sink.leave()
-    return Fetched(request.number, started, time.monotonic() - clock, None, received, None, *why)
+    reason, message, retry, wait, location = why
+    attempt = job.attempt(started, time.monotonic() - clock)
+    return attempt._replace(
+        reason=reason, message=message, location=location, received=received, retry=retry, wait=wait
+    )
 
 
-def _is_small(request: FetchRequest) -> bool:
-    """Tell whether a request is for all of a file that its listing told to be small: it may wait on the line."""
-    return not request.compared and request.size is not None and request.size <= SMALL
+def _file(job: FetchJob) -> ListedFile:
+    """Return what a source lists of a job's file: batches have no others."""
+    assert job.file is not None
+    return job.file
+
+
+def _is_small(file: ListedFile) -> bool:
+    """Tell whether a file is got whole, and its listing told that it is small: it may wait on the line."""
+    return not file.compared and file.size is not None and file.size <= SMALL
 
 
 class _Rate:
@@ -245,7 +256,7 @@ class _Rate:
             raise TransientFailure(told, Reason.TIMEOUT, hint="least_rate of the source says how slow it may be")
 
 
-def _teller(request: FetchRequest, started: object, report: Report, rate: _Rate) -> Callable[[int], None]:
+def _teller(job: FetchJob, started: datetime, report: Report, rate: _Rate) -> Callable[[int], None]:
     """Tell of a long transfer, once that it has begun, then its size, time and again; and end one that drips."""
     due = time.monotonic() + LONG
     told = False
@@ -267,8 +278,8 @@ def _teller(request: FetchRequest, started: object, report: Report, rate: _Rate)
         due = at + LONG
         if not told:
             told = True
-            report(TransferBegun(request.number, started))  # type: ignore[arg-type]
-        report(TransferProgress(request.number, size))
+            report(TransferBegun(job.target, started))
+        report(TransferProgress(job.target, size))
 
     return grown
 
@@ -282,10 +293,10 @@ class _Tail:
 
     validator = ""
 
-    def __init__(self, request: FetchRequest, where: str, grown: Callable[[int], None]) -> None:
-        self.start = max(0, (request.size or 0) - TAIL)
-        self.modified = request.modified
-        self.listed = request.size
+    def __init__(self, file: ListedFile, where: str, grown: Callable[[int], None]) -> None:
+        self.start = max(0, (file.size or 0) - TAIL)
+        self.modified = file.modified
+        self.listed = file.size
         self.received = 0
         self._last = bytearray()
         self._where = where

@@ -29,7 +29,7 @@ from windrow.ledger import LedgerWriter
 from windrow.ledger.rows import Followed
 from windrow.ledger.typed.requests import WholeListingRow
 from windrow.ledger.typed.unread import UnreadDocument
-from windrow.model import ArchivePlace, Finding, FoundUrl, Reading, Recorded, Source, Visit
+from windrow.model import ArchivePlace, Attempt, Finding, FoundUrl, Reading, Recorded, Source
 from windrow.reasons import OWN_FAULTS, Reason
 
 PAGE = 64
@@ -130,7 +130,7 @@ class AnswerFollower:
         jobs: list[FollowJob] = []
         for place, one in enumerate(visits):
             source = self._sources[one.source]
-            if one.visit.kept is None or one.visit.status is None or one.visit.reason is not None:
+            if one.attempt.kept is None or one.attempt.status is None or one.attempt.reason is not None:
                 continue
             kept = kept_answer(self._run, one)
             if 300 <= kept.status < 400 and kept.location and requests_of(self._run.collection, source):
@@ -138,7 +138,7 @@ class AnswerFollower:
                 leads[place] = _Lead(redirect(self._run.collection, source, kept, context_of(asked).get("hops", 0)))
                 continue
             places.append(place)
-            jobs.append(FollowJob(source, self._learned[one.source], kept, one.visit.kind == CAPTURED))
+            jobs.append(FollowJob(source, self._learned[one.source], kept, one.attempt.kind == CAPTURED))
         results = self._run.pool.run(jobs, batch=1, pulse=self._run.tick)
         for place, (_, done) in zip(places, results, strict=True):
             leads[place] = _Lead(done.result, done.seconds)
@@ -158,21 +158,21 @@ class AnswerFollower:
                 self._unread.note(writer, {one.seq: reason})
             else:
                 self._unread.remove(writer, [one.seq])
-            if reason is not None or one.visit.reason is not None:
-                self._list(writer, one, FollowResult(skip=reason or one.visit.reason))
+            if reason is not None or one.attempt.reason is not None:
+                self._list(writer, one, FollowResult(skip=reason or one.attempt.reason))
             return FollowOutcome(one.source, 0, reason, "")
         result = lead.result
         writer.flush()
         keys = [offer.key for offer in result.offers]
         fresh = set(keys) - run.ledger.requests.known(name, one.source, keys)
         found = (*lead.found, *(lead.if_new if fresh else ()))
-        put(writer, source, one.visit.digest, found)
+        put(writer, source, one.attempt.target, found)
         named = (*lead.when_named, *(lead.if_new if fresh else ()))
         if named:
             writer.flush()
         for again in named:
             host = run.ledger.addresses.host(again.origin, name, one.source)
-            if host is not None and again.digest != one.visit.digest:
+            if host is not None and again.digest != one.attempt.target:
                 if again in lead.when_named:
                     writer.requests.ask_when_named(host, again.digest, run.session)
                 else:
@@ -216,24 +216,24 @@ class AnswerFollower:
             self._listings[one.source] = under_way
 
 
-def place_of(run: HarvestRun, visit: Visit) -> ArchivePlace | None:
+def place_of(run: HarvestRun, attempt: Attempt) -> ArchivePlace | None:
     """Return where the bytes lie that a visit brought, first or again; None where none are kept."""
-    kept = visit.kept
+    kept = attempt.kept
     if kept is None or not kept.revisit:
         return kept.place if kept else None
     captures = run.ledger.captures
-    return captures.original(visit.digest, kept.digest) or captures.payload(kept.digest) or kept.place
+    return captures.original(attempt.target, kept.digest) or captures.payload(kept.digest) or kept.place
 
 
 def kept_answer(run: HarvestRun, one: Recorded) -> KeptAnswer:
     """Return an answer with the place of its bytes: those of an earlier one, where it brought these again."""
-    visit, kept, place = one.visit, one.visit.kept, place_of(run, one.visit)
+    attempt, kept, place = one.attempt, one.attempt.kept, place_of(run, one.attempt)
     assert kept is not None
     assert place is not None
     head = kept.place if kept.revisit else None
-    status = OK if visit.status == NOT_MODIFIED else visit.status or 0
-    request = request_of(visit.url, run.ledger.requests.asked(one.seq))
-    return KeptAnswer(request, visit.url, status, visit.started, place, head, visit.location)
+    status = OK if attempt.status == NOT_MODIFIED else attempt.status or 0
+    request = request_of(attempt.url, run.ledger.requests.asked(one.seq))
+    return KeptAnswer(request, attempt.url, status, attempt.started, place, head, attempt.location)
 
 
 def _spelled(findings: Sequence[Finding]) -> str:

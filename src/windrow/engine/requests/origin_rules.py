@@ -9,7 +9,7 @@ from typing import Any
 from windrow.contract import ASK, REQUEST, ROBOTS, Collection, Crawl, Listing
 from windrow.fetch.politeness import pace, robots_standing
 from windrow.formats.url import normalise
-from windrow.model import CrawlRequest, FoundUrl, LeftOut, Source, Visit
+from windrow.model import Attempt, FetchJob, FoundUrl, LeftOut, Source
 from windrow.reasons import OVERSIZE, Reason
 from windrow.settings.configuration import Service
 
@@ -102,9 +102,9 @@ class OriginRules:
             return None
         return max(self._delay, wait or (0.0 if status is None else float(service.busy)))
 
-    def endless(self, call: CrawlRequest, body: bytes) -> bool:
+    def endless(self, job: FetchJob, body: bytes) -> bool:
         """Return False: where a source ends its discovery says."""
-        del call, body
+        del job, body
         return False
 
     def links(self, url: str, fields: Mapping[str, str], body: bytes) -> tuple[str, list[str]]:
@@ -117,18 +117,18 @@ class OriginRules:
         del base, reference, kind
         return None
 
-    def needs(self, call: CrawlRequest, fields: Mapping[str, str], body: bytes) -> list[FoundUrl]:
+    def needs(self, job: FetchJob, fields: Mapping[str, str], body: bytes) -> list[FoundUrl]:
         """Keep nothing beside an answer."""
-        del call, fields, body
+        del job, fields, body
         return []
 
     def left_out(self) -> list[LeftOut]:
         """Return none: nothing is followed."""
         return []
 
-    def hints(self, call: CrawlRequest, fields: Mapping[str, str], body: bytes) -> list[FoundUrl] | None:
+    def hints(self, job: FetchJob, fields: Mapping[str, str], body: bytes) -> list[FoundUrl] | None:
         """Return none."""
-        del call, fields, body
+        del job, fields, body
         return []
 
 
@@ -174,19 +174,19 @@ def rules(source: Source, origin: str, options: Mapping[str, Any]) -> OriginRule
     return OriginRules(source, origin)
 
 
-def retry_at(source: Source, visit: Visit, every: int, failures: int) -> tuple[int | None, int]:
+def retry_at(source: Source, attempt: Attempt, every: int, failures: int) -> tuple[int | None, int]:
     """Return when a request is due again: after `every` seconds (0: once), sooner where it failed and may not again."""
-    at = int(visit.started.timestamp())
+    at = int(attempt.started.timestamp())
     if (service := service_of(source)) is not None:
-        if is_answer(service, visit.status, visit.reason, failures):
+        if is_answer(service, attempt.status, attempt.reason, failures):
             return None, every
-        if visit.status in _REFUSED:
+        if attempt.status in _REFUSED:
             return at + _REFUSAL, every
         wait = min(float(service.busy) * 2 ** min(max(failures - 1, 0), 20), _DAY)
-        return math.ceil(visit.started.timestamp() + visit.seconds + wait), every
-    if visit.reason is Reason.ROBOTS_DENIED:
+        return math.ceil(attempt.started.timestamp() + attempt.seconds + wait), every
+    if attempt.reason is Reason.ROBOTS_DENIED:
         return at + (every or _DAY), every
-    if failures and visit.status not in _GONE:
+    if failures and attempt.status not in _GONE:
         wait = min(_MINUTE * 2 ** min(max(failures - 1, 0), 20), _DAY)
         return at + (min(wait, every) if every else wait), every
     return (at + every if every else None), every
@@ -207,14 +207,14 @@ def normal(address: str) -> str:
     return normalise(address).url if address.startswith(("http://", "https://")) else ""
 
 
-def why_no_answer(source: Source, visit: Visit) -> str:
+def why_no_answer(source: Source, attempt: Attempt) -> str:
     """Say why one of a source's first requests was not answered; empty where its server answered, or was not reached.
 
     What a refusal means (401, 404) says the collection's discovery: some sites close one interface and keep another.
     """
-    if visit.status is None or visit.status < 500:
+    if attempt.status is None or attempt.status < 500:
         return ""
-    return f"{visit.url}: the server answers {visit.status}; ask it again with windrow retry --source {source.name}"
+    return f"{attempt.url}: the server answers {attempt.status}; ask it again with windrow retry --source {source.name}"
 
 
 ASKED_AS_CRAWL = Crawl(

@@ -82,7 +82,7 @@ class ServiceRequests:
             raise StepError(f"the step asks a service {ask.service!r}, which is not declared or has no address")
         if ask.method not in service.methods:
             raise StepError(f"the step asks {ask.service} by {ask.method}; declared is {', '.join(service.methods)}")
-        kept = asker.visit.kept
+        kept = asker.attempt.kept
         return source, ask_of(ask, source.site.address(), asker.seq, kept.digest if kept else "")
 
     def put(self, wanted: Iterable[tuple[Recorded, Source, FoundUrl]]) -> None:
@@ -94,7 +94,7 @@ class ServiceRequests:
                 if host is None:
                     host = writer.addresses.add_host(run.session, name, source.name, found.origin)
                     writer.flush()
-                writer.addresses.add(host, recorded.visit.digest, [found])
+                writer.addresses.add(host, recorded.attempt.target, [found])
                 writer.requests.ask(recorded.seq, host, found.digest)
 
     def answers(self, waits: Sequence[Waits]) -> dict[str, KeptAnswer] | None:
@@ -116,13 +116,13 @@ class ServiceRequests:
             if not is_answer(service, one.status, one.reason, tries):
                 continue
             recorded = ledger.attempts.visits_named([one.visit])[0]
-            if recorded.visit.kept is not None:
+            if recorded.attempt.kept is not None:
                 return kept_answer(self._run, recorded)._replace(reason=one.reason)
             with ledger.writing() as writer:
                 writer.addresses.due_at(name, [address], None)  # it is not asked again
-            visit = recorded.visit
-            request = request_of(visit.url, ledger.requests.asked(one.visit))
-            return KeptAnswer(request, visit.url, visit.status or 0, visit.started, None, reason=visit.reason)
+            attempt = recorded.attempt
+            request = request_of(attempt.url, ledger.requests.asked(one.visit))
+            return KeptAnswer(request, attempt.url, attempt.status or 0, attempt.started, None, reason=attempt.reason)
         return None
 
     def fetch(self) -> bool:

@@ -31,7 +31,7 @@ def pages(visits: Iterator[SettledVisit], clock: Callable[[], float] = time.mono
     held, began = 0, clock()
     for one in visits:
         page.append(one)
-        kept = one.recorded.visit.kept
+        kept = one.recorded.attempt.kept
         held += kept.size if kept and one.result is not None else 0
         if len(page) == PAGE or held >= HELD or clock() - began >= SECONDS:
             yield page

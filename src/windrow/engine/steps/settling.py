@@ -33,7 +33,7 @@ from windrow.engine.steps.stepping import PhaseTasks, first_finding
 from windrow.engine.steps.unread import UnreadVisits
 from windrow.engine.steps.whole_listing import whole_listing
 from windrow.errors import ArchiveError, ReaderFailed, StoreError, WindrowError
-from windrow.model import ArchivePlace, Finding, Item, Reading, Recorded, Status, Visit
+from windrow.model import ArchivePlace, Attempt, Finding, Item, Reading, Recorded, Status
 from windrow.reasons import OWN_FAULTS, Reason
 
 READ_AHEAD = 4096
@@ -167,11 +167,11 @@ class Settling:
         for one in visits:
             if self._run.stopping():
                 return
-            kept = one.visit.kept
+            kept = one.attempt.kept
             if kept is None:
                 yield SettledVisit(one, None)
                 continue
-            job = self._job(one, self._place(one.visit, kept))
+            job = self._job(one, self._place(one.attempt, kept))
             yield SettledVisit(one, self._run.pool.run_alone(job, self._run.tick).result)
 
     def _visits(self) -> Iterator[Recorded]:
@@ -181,7 +181,7 @@ class Settling:
             for one in visits:
                 if run.stopping():
                     return
-                if one.visit.kind != ASK or not self._step.takes_answers:  # a service's answer is no document
+                if one.attempt.kind != ASK or not self._step.takes_answers:  # a service's answer is no document
                     yield one
             last = visits[-1].seq
 
@@ -205,23 +205,23 @@ class Settling:
 
     def _wanted(self, one: Recorded) -> ArchivePlace | None:
         """Return where the bytes lie that must be read."""
-        kept = one.visit.kept
+        kept = one.attempt.kept
         if kept is None:
             return None
         if kept.revisit and (self._is_temporary(one, kept) or self._refers(one, kept)):
-            return self._place(one.visit, kept)
+            return self._place(one.attempt, kept)
         if not self._step.wants(one) or (kept.revisit and self._known(one, kept)):
             return None
-        return self._place(one.visit, kept)
+        return self._place(one.attempt, kept)
 
     def _is_temporary(self, one: Recorded, kept: model.KeptResponse) -> bool:
-        return self._contents is not None and self._contents.is_temporary(one.visit.url, kept.digest)
+        return self._contents is not None and self._contents.is_temporary(one.attempt.url, kept.digest)
 
     def _known(self, one: Recorded, kept: model.KeptResponse) -> bool:
         known_as = self._step.known_as
         if self._contents is None:  # that a record is still there is an observation too
             return False
-        return self._contents.same(one.visit.url, known_as(one) if known_as else kept.digest)
+        return self._contents.same(one.attempt.url, known_as(one) if known_as else kept.digest)
 
     def _refers(self, one: Recorded, kept: model.KeptResponse) -> bool:
         """Tell whether the head of an answer with known bytes says what they do not."""
@@ -234,23 +234,23 @@ class Settling:
         answer.view.close()
         return self._step.refers(one, answer.fields)
 
-    def _place(self, visit: Visit, kept: model.KeptResponse) -> ArchivePlace:
-        return place_of(self._run, visit) or kept.place
+    def _place(self, attempt: Attempt, kept: model.KeptResponse) -> ArchivePlace:
+        return place_of(self._run, attempt) or kept.place
 
     def _job(self, one: Recorded, place: ArchivePlace) -> Job:
-        kept = one.visit.kept
+        kept = one.attempt.kept
         phase = self._run.collection.phase(self._step.phase)
         item = Item(
-            one.seq, self._run.collection.name, "visit", one.visit.url, phase=phase, status=Status.RUNNING,
+            one.seq, self._run.collection.name, "visit", one.attempt.url, phase=phase, status=Status.RUNNING,
             digest=kept.digest if kept else "",
         )  # fmt: skip
         head = kept.place if kept and kept.revisit else None
         queries = self._run.ledger.requests if self._step.takes_answers else None
         offers = tuple(queries.offers(one.seq)) if queries else ()
-        request = request_of(one.visit.url, queries.asked(one.seq)) if queries else None
+        request = request_of(one.attempt.url, queries.asked(one.seq)) if queries else None
         source = self._sources.get(one.source)
         return Job(
-            self._step_id, item, place, self._options, head, source, one.visit.started, offers, request=request,
+            self._step_id, item, place, self._options, head, source, one.attempt.started, offers, request=request,
             retakes=self._step.retakes,
         )  # fmt: skip
 
@@ -332,11 +332,13 @@ class Settling:
             wanted += [(one.recorded, source, found) for _, source, found in asks]
             entry = self._step.tell(one.recorded, one.result)
             if entry is None and isinstance(one.result, Reading):
-                visit = one.recorded.visit
-                entry = Observed(one.recorded.seq, visit.started, visit.url, one.recorded.source, _failed(one.result))
+                attempt = one.recorded.attempt
+                entry = Observed(
+                    one.recorded.seq, attempt.started, attempt.url, one.recorded.source, _failed(one.result)
+                )
             if not asks and (missing := self._missing(one.recorded)):
-                visit = one.recorded.visit
-                entry = entry or Observed(one.recorded.seq, visit.started, visit.url, one.recorded.source)
+                attempt = one.recorded.attempt
+                entry = entry or Observed(one.recorded.seq, attempt.started, attempt.url, one.recorded.source)
                 entry = entry._replace(results=(*entry.results, *missing))
             if self._taken_down and isinstance(entry, Observed):
                 entry = self._without_taken_down(entry)
@@ -361,7 +363,7 @@ class Settling:
         if self._step.missing is None or (listing := self._run.ledger.requests.whole_listing(one.seq)) is None:
             return []
         source = self._sources.get(one.source)
-        listed = whole_listing(self._run.ledger, listing, source, one.visit.started, self._version_store)
+        listed = whole_listing(self._run.ledger, listing, source, one.attempt.started, self._version_store)
         return [*self._step.missing(listed)] if listed.missing else []
 
     def _settle(self, page: list[SettledVisit]) -> None:
@@ -394,13 +396,13 @@ class Settling:
         crawl = walked(self._run.collection)
         if crawl is None or crawl.interval is None or self._run.harvest.reread:
             return
-        visits = {one.recorded.visit.url: one.recorded for one in page if one.recorded.source in self._sources}
+        visits = {one.recorded.attempt.url: one.recorded for one in page if one.recorded.source in self._sources}
         changes = {} if self._contents is None else self._contents.changes(visits)
         with self._run.ledger.writing() as writer:
             for url, seen in changes.items():
                 writer.addresses.pace(visits[url], crawl.interval(self._sources[visits[url].source], seen))
             for one in page:
-                if one.recorded.visit.url in visits and (until := self._expiry(one)) is not None:
+                if one.recorded.attempt.url in visits and (until := self._expiry(one)) is not None:
                     writer.addresses.due_by(one.recorded, until)
 
     def _expiry(self, one: SettledVisit) -> int | None:
@@ -453,9 +455,9 @@ class Settling:
         jobs = []
         by_seq: Mapping[int, Recorded] = {one.seq: one for one in visits}
         for one in visits:
-            kept = one.visit.kept
+            kept = one.attempt.kept
             if kept is not None and (wants(one) or self._wanted(one) is not None):
-                jobs.append(self._job(one, self._place(one.visit, kept)))
+                jobs.append(self._job(one, self._place(one.attempt, kept)))
             else:
                 yield one.seq, tell(one, None)
         for job, done in self._run.pool.run(jobs, pulse=self._run.tick):

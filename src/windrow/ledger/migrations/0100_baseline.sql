@@ -155,7 +155,7 @@ CREATE INDEX attempt_by_address ON attempt (address);
 CREATE INDEX attempt_by_warc ON attempt (warc, place_offset);
 CREATE INDEX attempt_rules ON attempt (host, seq) WHERE address = 0;  -- found without a look at the host's pages
 CREATE INDEX attempt_by_item ON attempt (item) WHERE item IS NOT NULL;
-CREATE INDEX attempt_by_end ON attempt (end_seq) WHERE item IS NOT NULL;
+CREATE INDEX attempt_by_end ON attempt (end_seq) WHERE end_seq IS NOT seq;  -- those whose end is a fact of its own
 CREATE INDEX attempt_by_digest ON attempt (digest) WHERE item IS NOT NULL;
 
 -- Visits whose answer a step did not read, and not by the answer's fault: a later run reads it again. The reason, how

@@ -20,7 +20,7 @@ from windrow.errors import ArchiveError, StepError
 from windrow.formats.url import parts
 from windrow.ledger import Ledger
 from windrow.ledger.typed.sessions import TaskRow
-from windrow.model import KeptResponse, Limits, Recorded, Source, Visit
+from windrow.model import Attempt, KeptResponse, Limits, Recorded, Source
 from windrow.reasons import Reason
 from windrow.stores.record_versions import Skipped
 from windrow.stores.records import RecordStore
@@ -143,7 +143,7 @@ class RunLogs:
                 continue
             span = (number, following - 1)
             visits = [*self._visits(*span)]
-            documents = [one.seq for one in visits if one.visit.kind in _DOCUMENTS]
+            documents = [one.seq for one in visits if one.attempt.kind in _DOCUMENTS]
             told_before = documents and documents[-1] <= after and number not in with_late
             if told_before or (documents and documents[-1] > upto):  # or it is not read yet
                 continue
@@ -175,7 +175,7 @@ class RunLogs:
         skips: dict[int, list[Skipped]] = {}
         for skip in self._records.skipped(visits=[one.seq for one in asked]):
             skips.setdefault(skip.visit, []).append(skip)
-        if asked and asked[0].visit.kind == CAPTURED:  # pages of somebody else's crawl: those that have an event
+        if asked and asked[0].attempt.kind == CAPTURED:  # pages of somebody else's crawl: those that have an event
             asked = [one for one in asked if counts.get(one.seq) or skips.get(one.seq)] or asked[:1]
         told = [self._address(one, counts.get(one.seq, (0, 0)), skips.get(one.seq, []), source) for one in asked]
         if run.failed and not any(one.result for one in told):
@@ -187,51 +187,55 @@ class RunLogs:
         if not told:
             return None
         first = asked[0] if asked else None
-        visit = first.visit if first else None
-        text = self._text(visit.digest, visit.kept) if visit and visit.kept and visit.kind in _DOCUMENTS else ""
+        text, attempt = "", first.attempt if first else None
+        if attempt and attempt.kept and attempt.kind in _DOCUMENTS:
+            text = self._text(attempt.target, attempt.kept)
         version = parser.at(told[0].at).version
         return ParserRun(parser.name, version, run.source, run.session, first.seq if first else 0, told, text)
 
     def _asked(self, visits: Sequence[Recorded]) -> list[Recorded]:
         """Return the last attempt at each address, in the order in which they were asked first."""
-        last = {one.visit.digest: one for one in visits if one.visit.kind in _DOCUMENTS}
-        heard = {parts(one.visit.url).origin for one in last.values()}
+        last = {one.attempt.target: one for one in visits if one.attempt.kind in _DOCUMENTS}
+        heard = {parts(one.attempt.url).origin for one in last.values()}
         for one in visits:  # an origin whose rules could not be had was not asked at all
-            if one.visit.kind == ROBOTS and one.visit.reason is not None and parts(one.visit.url).origin not in heard:
+            attempt = one.attempt
+            if attempt.kind == ROBOTS and attempt.reason is not None and parts(attempt.url).origin not in heard:
                 last[0] = one
         return [one for one in last.values() if not self._leads_on(one)]
 
     def _leads_on(self, one: Recorded) -> bool:
         """Tell whether this is a redirect to what was asked next."""
-        followed = self._ledger.requests.followed(one.seq) if _is_redirect(one.visit) else None
-        return bool(followed and followed.requests and urljoin(one.visit.url, one.visit.location) != one.visit.url)
+        attempt = one.attempt
+        followed = self._ledger.requests.followed(one.seq) if _is_redirect(attempt) else None
+        return bool(followed and followed.requests and urljoin(attempt.url, attempt.location) != attempt.url)
 
     def _address(
         self, one: Recorded, count: tuple[int, int], skips: Sequence[Skipped], source: Source | None
     ) -> AskedAddress:
-        visit = one.visit
+        attempt = one.attempt
         whole = next((skip for skip in skips if not skip.key), None)
         # A row that says only that there is nothing is no event that was lost.
         rejected = sum(bool(skip.key) and skip.reason is not Reason.PLACEHOLDER for skip in skips)
-        reason, message = visit.reason, visit.message
+        reason, message = attempt.reason, attempt.message
         if reason is None and whole is not None:
             reason, message = whole.reason, whole.message
-        if reason is None and visit.status not in _GOOD:
-            reason = _REFUSALS.get(visit.status or 0, Reason.SERVER_ERROR if _fails(visit) else Reason.PROTOCOL_ERROR)
-            message = f"status {visit.status}"
-            if _is_redirect(visit):
-                reason, message = Reason.REDIRECTED, f"to {visit.location}, where this source is not asked"
-        url = visit.url
-        if visit.kind == ROBOTS:
-            url = str(source.options[ADDRESS]) if source else visit.url
-            message = f"{visit.url}: {message}"
-        facts: dict[str, Any] = {} if visit.status is None else {"http_status": visit.status}
-        if visit.kept:
-            facts |= {"bytes": visit.kept.size, "digest": visit.kept.digest}
+        if reason is None and attempt.status not in _GOOD:
+            unknown = Reason.SERVER_ERROR if _fails(attempt) else Reason.PROTOCOL_ERROR
+            reason = _REFUSALS.get(attempt.status or 0, unknown)
+            message = f"status {attempt.status}"
+            if _is_redirect(attempt):
+                reason, message = Reason.REDIRECTED, f"to {attempt.location}, where this source is not asked"
+        url = attempt.url
+        if attempt.kind == ROBOTS:
+            url = str(source.options[ADDRESS]) if source else attempt.url
+            message = f"{attempt.url}: {message}"
+        facts: dict[str, Any] = {} if attempt.status is None else {"http_status": attempt.status}
+        if attempt.kept:
+            facts |= {"bytes": attempt.kept.size, "digest": attempt.kept.digest}
         followed = self._ledger.requests.followed(one.seq)
         drifts = tuple(told.message for told in followed.told() if told.kind == DRIFT) if followed else ()
         return AskedAddress(
-            visit.started, url, visit.seconds + (followed.seconds if followed else 0.0), *count, rejected,
+            attempt.started, url, attempt.seconds + (followed.seconds if followed else 0.0), *count, rejected,
             _word(reason), (message or reason.meaning) if reason else "", drifts, facts,
         )  # fmt: skip
 
@@ -260,10 +264,10 @@ def _word(reason: Reason | None) -> str:
     return str(reason).title().replace("_", "") if reason else ""
 
 
-def _is_redirect(visit: Visit) -> bool:
-    return bool(visit.location) and 300 <= (visit.status or 0) < 400
+def _is_redirect(attempt: Attempt) -> bool:
+    return bool(attempt.location) and 300 <= (attempt.status or 0) < 400
 
 
-def _fails(visit: Visit) -> bool:
+def _fails(attempt: Attempt) -> bool:
     """Tell whether the server says that it failed."""
-    return visit.status is not None and visit.status >= 500
+    return attempt.status is not None and attempt.status >= 500

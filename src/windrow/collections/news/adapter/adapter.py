@@ -92,7 +92,7 @@ class NewsAdapter(RecordAdapter):
         with closing(Ledger(workspace.ledger)) as ledger:
             while visits := ledger.attempts.visits_after(self._collection.name, last, 500):
                 for one in visits:
-                    if (kept := one.visit.kept) is not None:
+                    if (kept := one.attempt.kept) is not None:
                         with (workspace.archive.folder / kept.place.warc).open("rb") as file:
                             file.seek(kept.place.offset)
                             out.buffer.write(file.read(kept.place.length))

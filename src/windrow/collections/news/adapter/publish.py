@@ -126,9 +126,9 @@ class _Writing:
                     told.setdefault(one.visit, []).append(one)
                 for visit in page:
                     last, opened = visit.seq, visit.opened
-                    if visit.visit.kind in {REQUEST, CAPTURED}:
+                    if visit.attempt.kind in {REQUEST, CAPTURED}:
                         self._visit(visit, told.get(visit.seq, []))
-                    elif visit.visit.kind == ROBOTS:
+                    elif visit.attempt.kind == ROBOTS:
                         self._take_rules(visit)
                 pulse()
             os.sync()  # before it is noted that these files are there
@@ -171,14 +171,14 @@ class _Writing:
             is_article = not name or name.endswith(f".{ARTICLE}")
             raw.take(one, followed, self._ledger.captures, is_article=is_article)
         if not told and (why := _failure(one, name)):
-            if self._index.is_first(f"{kind} {one.visit.url}"):
-                raw.count("errors", why, one.visit.url)
+            if self._index.is_first(f"{kind} {one.attempt.url}"):
+                raw.count("errors", why, one.attempt.url)
             return
         for each in told:
             spelling = "" if each.reason else each.url
             if not self._index.is_first(f"{kind} {one.source} {each.key} {spelling}"):
                 continue  # listed by a page that overlaps another one of this run
-            raw.count(*self._told(each, one, kind), one.visit.url)
+            raw.count(*self._told(each, one, kind), one.attempt.url)
 
     def _kind_of_home(self, one: Recorded, followed: Followed | None) -> str:
         """Return whose directory tells of a front page: none where it only says what the site offers elsewhere."""
@@ -193,12 +193,12 @@ class _Writing:
         if followed.reason is None and _is_there(one):
             self._heard.add(one.source)
         elif followed.reason is not None:
-            self._refused.setdefault(one.source, f"{one.visit.url}: {refusal_of(followed)}")
+            self._refused.setdefault(one.source, f"{one.attempt.url}: {refusal_of(followed)}")
 
     def _take_rules(self, one: Recorded) -> None:
         """Note a host whose robots.txt could not be had: nothing else is asked of it, so nothing else tells of it."""
-        visit = one.visit
-        if visit.reason is None and visit.status is not None and visit.status < 500 and visit.status != 429:
+        attempt = one.attempt
+        if attempt.reason is None and attempt.status is not None and attempt.status < 500 and attempt.status != 429:
             return
         kind = self._kinds.get(one.source, "auto")
         if kind not in KINDS:
@@ -223,12 +223,12 @@ class _Writing:
         if told.reason is not None:
             return "errors", str(told.reason)
         if not told.json:
-            return ("gone" if told.url in {"", visit.visit.url} else "moved"), ""
+            return ("gone" if told.url in {"", visit.attempt.url} else "moved"), ""
         value, aside = json.loads(told.json), json.loads(told.aside or "{}")
         # What stands aside is that of the first spelling of its address that said this.
         aliases = distinct([*aside.get("aliases", ()), standard.alias(told.url or told.key)])
         first_seen = int(visit.opened.timestamp())
-        site = standard.domain(visit.visit.url)
+        site = standard.domain(visit.attempt.url)
         known = self._index.find(aliases)
         if known is not None:
             self._index.name(known.id, aliases)
@@ -285,15 +285,15 @@ class _Writing:
 
 
 def _is_there(one: Recorded) -> bool:
-    return one.visit.reason is None and one.visit.status in {200, 304}
+    return one.attempt.reason is None and one.attempt.status in {200, 304}
 
 
 def _failure(one: Recorded, name: str) -> str:
     """Return why an article's page did not come; empty where it did, and for what only lists articles."""
-    visit = one.visit
+    attempt = one.attempt
     if not name.endswith(f".{ARTICLE}") or _is_there(one):
         return ""
-    return str(visit.reason) if visit.reason else f"status {visit.status}" if not visit.location else ""
+    return str(attempt.reason) if attempt.reason else f"status {attempt.status}" if not attempt.location else ""
 
 
 def _written_already(

@@ -78,32 +78,32 @@ class RawRun:
 
     def take(self, one: Recorded, followed: Followed | None, captures: Any, *, is_article: bool = False) -> None:
         """Take the reply of a visit, and note how its site did: an article's page that failed says nothing of that."""
-        visit = one.visit
-        self._last = max(self._last, visit.started)
-        domain = self._domain(visit.url)
-        if visit.reason is not None or visit.status is None:
+        attempt = one.attempt
+        self._last = max(self._last, attempt.started)
+        domain = self._domain(attempt.url)
+        if attempt.reason is not None or attempt.status is None:
             if not is_article:
-                domain.error = domain.error or visit.message or str(visit.reason)
+                domain.error = domain.error or attempt.message or str(attempt.reason)
             return
         if followed is not None and not is_article:
             domain.ended = domain.ended or bool(followed.ending)
             if followed.reason is not None:
                 domain.blocked = domain.blocked or followed.reason is Reason.BOT_WALL
                 domain.error = domain.error or refusal_of(followed)
-        if visit.kept is None or visit.status not in {200, 304}:
+        if attempt.kept is None or attempt.status not in {200, 304}:
             return
         domain.understood += followed is not None and followed.reason is None and not is_article
         if self.kind in _JSON:
-            self._json(domain, _place(visit.kept, visit.digest, captures))
+            self._json(domain, _place(attempt.kept, attempt.target, captures))
         else:
-            self._list(one, visit.kept)
+            self._list(one, attempt.kept)
             domain.kept += 1
 
     def take_refusal(self, one: Recorded) -> None:
         """Note a site that was asked nothing, since it did not answer what it allows."""
-        self._last = max(self._last, one.visit.started)
-        domain, why = self._domain(one.visit.url), one.visit.message or str(one.visit.reason or "")
-        domain.error = domain.error or f"robots.txt: {why or f'status {one.visit.status}'}"
+        self._last = max(self._last, one.attempt.started)
+        domain, why = self._domain(one.attempt.url), one.attempt.message or str(one.attempt.reason or "")
+        domain.error = domain.error or f"robots.txt: {why or f'status {one.attempt.status}'}"
 
     def _domain(self, url: str) -> _Domain:
         told = parts(url)
@@ -148,7 +148,7 @@ class RawRun:
     def _list(self, one: Recorded, kept: KeptResponse) -> None:
         """List a reply that is kept in the archive alone."""
         told = {
-            "url": one.visit.url, "retrieved": one.visit.started.isoformat(), "status": one.visit.status,
+            "url": one.attempt.url, "retrieved": one.attempt.started.isoformat(), "status": one.attempt.status,
             "media_type": kept.mime, "digest": kept.digest, "bytes": kept.size, "warc": kept.place.warc,
             "offset": kept.place.offset, "length": kept.place.length,
         }  # fmt: skip

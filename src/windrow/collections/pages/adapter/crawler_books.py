@@ -86,11 +86,11 @@ class CrawlerBooks:
     def _texts(self, ledger: Ledger, visits: Iterable[LoggedVisit]) -> Iterator[tuple[int, str]]:
         """Yield the texts of files, one after another; what is no text, or cannot be read any more, has none."""
         for recorded, _ in visits:
-            visit = recorded.visit
-            kept = visit.kept
-            if kept is None or visit.status != OK or kept.size > MOST or not is_text(kept.mime):
+            attempt = recorded.attempt
+            kept = attempt.kept
+            if kept is None or attempt.status != OK or kept.size > MOST or not is_text(kept.mime):
                 continue
-            original = ledger.captures.original(visit.digest, kept.digest) if kept.revisit else None
+            original = ledger.captures.original(attempt.target, kept.digest) if kept.revisit else None
             try:
                 body, fields = self._body(original or kept.place)
             except WindrowError:

@@ -188,7 +188,7 @@ def _found(papers: Iterable[PaperRecord], where: Places, ledger: Ledger) -> dict
                 place |= row.indexed_at(taken.line, str(place["url"]))
             elif arc:  # its record was written anew
                 place["c_size"] = None
-        ident = "" if arc or not place else _record_id(where.archive, recorded[one.first].visit.kept)
+        ident = "" if arc or not place else _record_id(where.archive, recorded[one.first].attempt.kept)
         found[one.key] = row.FoundCapture(place, one.seen, ident)
     return found
 
