@@ -7,7 +7,7 @@ import re
 from pathlib import Path
 
 import pytest
-from tools import data_flow
+from tools import flow_trace
 
 from tests.house.tree import ROOT, Function, parsed
 
@@ -46,7 +46,7 @@ def test_each_step_is_a_function_that_is_there(way: str) -> None:
 @pytest.mark.parametrize("way", WAYS)
 def test_each_step_is_entered_and_no_more_modules_run_than_the_page_says(way: str, tmp_path: Path) -> None:
     entered: dict[str, set[str]] = {}
-    for modules in data_flow.FLOWS[way](tmp_path).values():
+    for modules in flow_trace.FLOWS[way](tmp_path).values():
         for module, functions in modules.items():
             entered.setdefault(module, set()).update(functions)
     assert [(file, name) for file, name in steps(way) if name not in entered.get(file.removesuffix(".py"), ())] == []

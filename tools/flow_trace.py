@@ -1,6 +1,6 @@
 """Which modules of windrow run while one page is harvested and found, or one zip is harvested to a row of the tracker.
 
-`python tools/data_flow.py page|zip [--functions]`. A module runs where the body of one of its functions is entered, in
+`python tools/flow_trace.py page|zip [--functions]`. A module runs where the body of one of its functions is entered, in
 any process: the command, the fetcher, the reader. What runs while modules are imported does not count.
 """
 
