@@ -16,13 +16,13 @@ from tests.waiting import PATIENCE
 from windrow.archive import ArchiveWriter
 from windrow.digest import number
 from windrow.engine.crawl.asking import Asker
-from windrow.engine.crawl.walk import RecentUrls, Walker
+from windrow.engine.crawl.walk import RecentUrls, Walker, origin_site
 from windrow.engine.fetchers.message import AttemptEnded, BatchEnded, WalkOrigin
 from windrow.engine.listed.connection_pool import HostQueue
-from windrow.fetch.http_client import HttpClient
+from windrow.fetch.http_client import HttpClient, fields_of
 from windrow.fetch.politeness import robots_standing
 from windrow.fetch.politeness.guard import read_allowed
-from windrow.model import FetchJob
+from windrow.model import FetchJob, Secret, Site, Source
 from windrow.reasons import Reason
 
 
@@ -286,3 +286,14 @@ def test_http_and_https_of_one_host_wait_in_one_line_and_each_reads_its_own_rule
     assert [path for _, path in asked] == [path for _, path in others] == ["/robots.txt", "/0", "/1", "/2", "/3"]
     times = sorted(at for at, _ in [*asked, *others])
     assert min(later - before for before, later in itertools.pairwise(times)) >= 0.19
+
+
+def test_a_login_goes_to_the_origin_of_its_source_alone(monkeypatch):
+    monkeypatch.setenv("LOGIN", "s3cret")
+    own = Site("https", "api.example", username="reader", secret=Secret("env:LOGIN"), base="/v1/")
+    walk = WalkOrigin(1, Source("api", "news", own), "https://static.example", CRAWL, {})
+    sent = {
+        origin: fields_of(origin_site(walk, origin)) for origin in ("https://api.example", "https://static.example")
+    }
+    assert "Authorization" in sent["https://api.example"]
+    assert "Authorization" not in sent["https://static.example"]

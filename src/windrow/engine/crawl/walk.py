@@ -99,7 +99,7 @@ class Walker:
         """Ask over one connection until the walk is over; return the address that was asked last."""
         job: FetchJob | None = None
         try:
-            async with HttpClient(_site(self._walk, self._walk.origin)) as client:
+            async with HttpClient(origin_site(self._walk, self._walk.origin)) as client:
                 why = await self._pause(self._walk.wait)
                 while not why:
                     job = await self._waiting.get()
@@ -264,7 +264,7 @@ class Walker:
             if origin == self._walk.origin:
                 came = await self._ask(client, job._replace(url=target))
                 continue
-            async with HttpClient(_site(self._walk, origin)) as other:
+            async with HttpClient(origin_site(self._walk, origin)) as other:
                 came = await self._ask(other, job._replace(url=target))
         return came
 
@@ -342,7 +342,8 @@ def _with_wait(attempt: Attempt, pause: float | None) -> Attempt:
     return attempt if wait == attempt.wait else attempt._replace(wait=wait)
 
 
-def _site(walk: WalkOrigin, origin: str) -> Site:
-    """Return an origin as a site, with the source's own way of talking to servers."""
-    where = parts(f"{origin}/")
-    return replace(walk.source.site, scheme=where.scheme, host=where.host.strip("[]"), port=where.port, base="/")
+def origin_site(walk: WalkOrigin, origin: str) -> Site:
+    """Return an origin as a site, with the source's own way of talking to servers; its login goes to its own alone."""
+    where, own = parts(f"{origin}/"), walk.source.site
+    site = replace(own, scheme=where.scheme, host=where.host.strip("[]"), port=where.port, base="/")
+    return site if parts(own.address("/")).origin == origin else replace(site, username="", secret=None)
