@@ -218,13 +218,11 @@ def test_a_check_finds_lost_rows_and_late_books(crawl: Crawl, tmp_path: Path) ->
 
 @pytest.mark.parametrize("texts", [False, True])
 def test_a_real_crawl_is_in_the_books(nginx: Any, tmp_path: Path, texts: bool) -> None:
-    folder = nginx.root / "books"
-    folder.mkdir(exist_ok=True)
+    folder, origin, where_pages_lie = nginx.folder("books")
     (folder / "index.html").write_text('<a href="a.html">a</a> <a href="missing.html">b</a>')
     (folder / "a.html").write_text("a page")
-    origin = f"http://127.0.0.1:{nginx.plain.port}"
     where = parts(f"{origin}/")
-    seed = {"seed": f"{origin}/drop/books/index.html", "below": "/drop/books/*"}
+    seed = {"seed": f"{origin}{where_pages_lie}index.html", "below": f"{where_pages_lie}*"}
     source = Source(
         "site",
         "pages",

@@ -278,6 +278,7 @@ def test_a_source_of_a_collection_that_is_not_there_says_so_and_the_others_stand
         '[drops]\nstore = "mysql://me@h/d?password=Hunter2"',
         '[drops]\nstore_secret = "Hunter2"',
         '[drops]\nstore_secret = "env:Hunter 2"',
+        '[drops]\ntracker_secret = "Hunter2"',
     ],
 )
 def test_a_plain_secret_is_refused_and_never_repeated(root: Path, text: str) -> None:
@@ -294,6 +295,12 @@ def test_the_secret_in_the_environment_is_not_in_what_is_shown(root: Path) -> No
     workspace = load(root, {"WINDROW_H_PASSWORD": "Hunter2"})
     assert "Hunter2" not in repr(workspace)
     assert "env:WINDROW_H_PASSWORD" in [value.shown for value in workspace.values]
+
+
+def test_each_database_of_drops_has_a_password_of_its_own(root: Path) -> None:
+    (root / "windrow.toml").write_text('[drops]\nstore_secret = "env:STORE"\ntracker_secret = "env:TRACKER"\n')
+    drops = load(root, {}).sections["drops"]
+    assert [database.secret.place for database in (drops.store, drops.tracker)] == ["env:STORE", "env:TRACKER"]
 
 
 def test_a_mistyped_variable_is_refused_and_a_foreign_one_is_not(root: Path) -> None:

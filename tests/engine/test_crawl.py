@@ -27,8 +27,8 @@ HERE = Path(__file__).parents[2]
 @pytest.fixture(scope="module")
 def site(nginx):
     """Lay out a chain of pages that link back and forth, and to what must not be asked; return origin and folder."""
-    folder = nginx.root / "stroll"
-    (folder / "private").mkdir(parents=True)
+    folder, origin, path = nginx.folder("stroll")
+    (folder / "private").mkdir()
     (folder / "private" / "x.html").write_text("not for us")
     for page in range(PAGES):
         links = [f"{(page * 7 + step) % PAGES}.html" for step in range(4)]
@@ -43,7 +43,7 @@ def site(nginx):
         anchors = "".join(f'<a href="{link}">{link}</a>' for link in links)
         (folder / f"{page}.html").write_text(f"<title>{page}</title><p>page {page}</p>{anchors}")
     (folder / "index.html").write_text('<a href="0.html">begin</a> <a href="1.html#part">on</a>')
-    return f"http://127.0.0.1:{nginx.plain.port}", "/drop/stroll/"
+    return origin, path
 
 
 def asked(root):

@@ -268,12 +268,10 @@ def test_a_server_that_said_unmodified_needs_no_bytes(tmp_path):
 
 
 def test_addresses_from_elsewhere_are_known_and_asked_only_where_a_site_leads(nginx, tmp_path):
-    folder = nginx.root / "elsewhere"
-    folder.mkdir()
+    folder, origin, where = nginx.folder("elsewhere")
     (folder / "index.html").write_text('<a href="a.html">a</a>')
     for name in ("a.html", "b.html"):
         (folder / name).write_text(name)
-    origin, where = f"http://127.0.0.1:{nginx.plain.port}", "/drop/elsewhere/"
     records = [page(f"{origin}{where}{name}", b"then") for name in ("index.html", "a.html", "b.html")]
     assert take(tmp_path, write(tmp_path / "one.warc.gz", *records)) == 0
     assert ask(tmp_path, "SELECT count(*) FROM address WHERE due IS NOT NULL") == [(0,)]

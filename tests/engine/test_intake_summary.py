@@ -77,8 +77,7 @@ def says(root):
 @pytest.fixture
 def kept(nginx, tmp_path):
     """A site crawled twice by us, edited between: pages that change, vanish, are twins, move, and files."""
-    folder = nginx.root / tmp_path.name
-    folder.mkdir()
+    folder, origin, where = nginx.folder(tmp_path.name)
     links = "".join(f'<a href="{at}.html">{at}</a> ' for at in range(8))
     (folder / "index.html").write_text(
         f'<title>Index</title><p>All pages</p>{links}<a href="n.txt">n</a> <a href="d">d</a>'
@@ -90,7 +89,6 @@ def kept(nginx, tmp_path):
     (folder / "d/index.html").write_text("<title>D</title><p>behind a redirect")
     root = tmp_path / "ours"
     root.mkdir()
-    origin, where = f"http://127.0.0.1:{nginx.plain.port}", f"/drop/{tmp_path.name}/"
     assert gather(root, origin, where) == 0
     pass_time(1.1)  # times of the Summary Database are in seconds
     for path in folder.glob("*.html"):

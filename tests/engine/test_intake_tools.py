@@ -16,12 +16,11 @@ from tests.waiting import PATIENCE
 @pytest.fixture
 def pages(nginx, tmp_path):
     """Lay out a small site."""
-    folder = nginx.root / tmp_path.name
-    folder.mkdir()
+    folder, origin, path = nginx.folder(tmp_path.name)
     for name, links in (("index", "abc"), ("a", "b"), ("b", "a"), ("c", "x")):
         anchors = "".join(f'<a href="{link}.html">{link}</a>' for link in links)
         (folder / f"{name}.html").write_text(f"<title>{name}</title><p>This is {name}.</p>{anchors}")
-    return f"http://127.0.0.1:{nginx.plain.port}/drop/{tmp_path.name}/"
+    return f"{origin}{path}"
 
 
 def titles(root):

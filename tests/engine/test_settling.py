@@ -22,14 +22,13 @@ ORDER BY u.path, g.first_seen_unix_utc, g.entity_generation_id
 @pytest.fixture
 def site(nginx, tmp_path):
     """Lay out some pages; return a way to write them, origin and folder."""
-    folder = nginx.root / tmp_path.name
-    folder.mkdir()
+    folder, origin, path = nginx.folder(tmp_path.name)
 
     def write(name, text):
         (folder / name).write_bytes(text if isinstance(text, bytes) else text.encode())
 
     write("index.html", '<title>Index</title><p>All pages</p><a href="a.html">One</a> <a href="b.html">Two</a>')
-    return write, f"http://127.0.0.1:{nginx.plain.port}", f"/drop/{tmp_path.name}/"
+    return write, origin, path
 
 
 def due_again(root):

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
@@ -16,7 +16,7 @@ from tests.engine.test_visited import A, generations, page, reasons
 from tests.engine.unsteady import follow_unsteadily, note, note_address, note_unsteadily, summarise_unsteadily
 from tests.engine.unsteady import unread as no_step_reads
 from tests.engine.visited import Visits, summarise
-from tests.requests.workshop import Server, Workshop, collection, documents, send_form
+from tests.requests.workshop import Answering, Server, Workshop, collection, documents, send_form
 from windrow.clock import now, spell
 from windrow.contract import Collection, Settle
 from windrow.engine.frontier import RETRY, frontier_of
@@ -66,6 +66,23 @@ def cause(tmp_path: Path) -> Path:
     path = tmp_path / "cause"
     path.touch()
     return path
+
+
+OpenShop = Callable[..., Workshop]
+
+
+@pytest.fixture
+def open_shop(tmp_path: Path) -> Iterator[OpenShop]:
+    """Make a workspace whose source has some documents, and whose service answers nothing unless a test says more."""
+    with ExitStack() as stack:
+
+        def start(
+            offered: dict[str, bytes], made: Collection, answer: Answering = lambda _: (200, b"", {})
+        ) -> Workshop:
+            servers = [stack.enter_context(closing(Server(each))) for each in (documents(offered), answer)]
+            return Workshop(tmp_path, *servers, made)
+
+        yield start
 
 
 @pytest.mark.parametrize(("word", "reason"), [("spin", "time_limit"), ("die", "worker_died"), ("eat", "memory_limit")])
@@ -179,13 +196,11 @@ def counts(shop: Workshop, made: Collection) -> list[UnreadCount]:
         return count_unread(ledger, made)
 
 
-def test_a_record_that_was_not_read_is_made_by_the_next_run(tmp_path: Path, cause: Path) -> None:
-    api = Server(
-        documents({"one": f"(die while {cause})".encode(), "two": f"(fail while {cause})".encode(), "three": b"3"})
-    )
-    service = Server(lambda asked: (200, b"", {}))
+def test_a_record_that_was_not_read_is_made_by_the_next_run(tmp_path: Path, open_shop: OpenShop, cause: Path) -> None:
     made = collection(note_unsteadily)
-    shop = Workshop(tmp_path, api, service, made)
+    shop = open_shop(
+        {"one": f"(die while {cause})".encode(), "two": f"(fail while {cause})".encode(), "three": b"3"}, made
+    )
     shop.run()
     assert set(shop.records()) == {"three"}
     assert [(one.reason, one.documents) for one in counts(shop, made)] == [
@@ -199,41 +214,33 @@ def test_a_record_that_was_not_read_is_made_by_the_next_run(tmp_path: Path, caus
     assert set(shop.records()) == {"one", "two", "three"}
     assert counts(shop, made) == []
     assert shop.records()["two"] == {"body": f"(fail while {cause})"}
-    api.close()
-    service.close()
 
 
 def test_an_answer_that_was_not_followed_is_followed_by_the_next_run_and_its_record_made(
-    tmp_path: Path, cause: Path
+    open_shop: OpenShop, cause: Path
 ) -> None:
-    api = Server(documents({"one": f"(die while {cause})".encode(), "two": b"2"}))
-    service = Server(lambda asked: (200, b"", {}))
     made = collection(note, follow=follow_unsteadily)
-    shop = Workshop(tmp_path, api, service, made)
+    shop = open_shop({"one": f"(die while {cause})".encode(), "two": b"2"}, made)
     shop.run()
     assert set(shop.records()) == {"two"}
     (count,) = counts(shop, made)
     assert (count.phase, count.reason, count.documents) == ("ask", "worker_died", 1)
     cause.unlink()
-    asked = len(api.paths())
+    asked = len(shop.api.paths())
     shop.run()
     assert set(shop.records()) == {"one", "two"}
     assert counts(shop, made) == []
-    assert "/one" not in api.paths()[asked:]
-    api.close()
-    service.close()
+    assert "/one" not in shop.api.paths()[asked:]
 
 
 def test_a_record_stays_where_its_visit_is_taken_again_and_not_read(
-    tmp_path: Path, cause: Path, monkeypatch: pytest.MonkeyPatch
+    open_shop: OpenShop, cause: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It is taken again since its answer is followed late: what it offers was not known."""
-    api = Server(documents({"one": f"(die while {cause})".encode()}))
-    service = Server(lambda asked: (200, b"", {}))
     made = collection(note_address, follow=follow_unsteadily)
-    shop = Workshop(tmp_path, api, service, made)
+    shop = open_shop({"one": f"(die while {cause})".encode()}, made)
     shop.run()
-    address = f"{api.url}one"
+    address = f"{shop.api.url}one"
     assert shop.records()[address] == {"offers": []}
     cause.unlink()
     with no_step_reads(monkeypatch):
@@ -243,17 +250,13 @@ def test_a_record_stays_where_its_visit_is_taken_again_and_not_read(
     shop.run()
     assert shop.records()[address] == {"offers": ["one"]}
     assert count_unread(shop.ledger(), made) == []
-    api.close()
-    service.close()
 
 
 def test_a_replay_that_could_not_read_what_was_read_leaves_the_records_in_place(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    open_shop: OpenShop, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    api = Server(documents({"one": b"1", "two": b"2"}))
-    service = Server(lambda asked: (200, b"", {}))
     made = collection(note)
-    shop = Workshop(tmp_path, api, service, made)
+    shop = open_shop({"one": b"1", "two": b"2"}, made)
     shop.run()
     records = shop.records()
     assert set(records) == {"one", "two"}
@@ -267,18 +270,14 @@ def test_a_replay_that_could_not_read_what_was_read_leaves_the_records_in_place(
     assert count_unread(shop.ledger(), made) == [], "the store in use has read them"
     shop.replay()
     assert shop.records() == records
-    api.close()
-    service.close()
 
 
 def test_what_a_replay_could_not_read_first_is_read_by_the_next_run(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    open_shop: OpenShop, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The run that asked for it was stopped before the step: the store in use does not tell of it."""
-    api = Server(documents({"one": b"1"}))
-    service = Server(lambda asked: (200, b"", {}))
     made = collection(note)
-    shop = Workshop(tmp_path, api, service, made)
+    shop = open_shop({"one": b"1"}, made)
     shop.run(phases=frozenset())
     with no_step_reads(monkeypatch):
         shop.replay()
@@ -287,17 +286,13 @@ def test_what_a_replay_could_not_read_first_is_read_by_the_next_run(
     shop.run()
     assert set(shop.records()) == {"one"}
     assert count_unread(shop.ledger(), made) == []
-    api.close()
-    service.close()
 
 
 def test_what_is_to_be_taken_again_since_it_is_followed_late_has_the_reason_for_that(
-    tmp_path: Path, cause: Path
+    open_shop: OpenShop, cause: Path
 ) -> None:
-    api = Server(documents({"one": f"(die while {cause})".encode()}))
-    service = Server(lambda asked: (200, b"", {}))
     made = collection(note, follow=follow_unsteadily)
-    shop = Workshop(tmp_path, api, service, made)
+    shop = open_shop({"one": f"(die while {cause})".encode()}, made)
     shop.run()
     cause.unlink()
     shop.run(phases=frozenset())
@@ -305,18 +300,14 @@ def test_what_is_to_be_taken_again_since_it_is_followed_late_has_the_reason_for_
     shop.run()
     assert set(shop.records()) == {"one"}
     assert count_unread(shop.ledger(), made) == []
-    api.close()
-    service.close()
 
 
 def test_what_was_not_read_and_then_asks_a_service_that_is_away_is_not_read_again_by_each_run(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    open_shop: OpenShop, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     away = [True]
-    api = Server(documents({"one.pdf": b"1"}))
-    service = Server(lambda asked: (503 if away else 200, b"answer", {}))
     made = collection(send_form)
-    shop = Workshop(tmp_path, api, service, made)
+    shop = open_shop({"one.pdf": b"1"}, made, lambda asked: (503 if away else 200, b"answer", {}))
     with no_step_reads(monkeypatch):
         shop.run()
     assert sum(one.documents for one in count_unread(shop.ledger(), made)) == 2
@@ -332,5 +323,3 @@ def test_what_was_not_read_and_then_asks_a_service_that_is_away_is_not_read_agai
     shop.run()
     assert shop.records()["one.pdf"]["body"] == "answer"
     assert count_unread(shop.ledger(), made) == []
-    api.close()
-    service.close()

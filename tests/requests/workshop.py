@@ -220,6 +220,7 @@ class Workshop:
             told += f'\n[source.texts{number or ""}]\ncollection = "workshop"\nurl = "{api.url}{path}"\n'
             told += f'delay = "{delay}"\n' + "".join(f"{line}\n" for line in lines)
         (root / "windrow.toml").write_text(told)
+        self.api = api
         self._open(root, made)
 
     def _open(self, root: Path, made: Collection) -> None:

@@ -50,6 +50,12 @@ class Web:
     root: Path
     log: Path  # a line for each request: when it ended, status, path
 
+    def folder(self, name: str) -> tuple[Path, str, str]:
+        """Make a folder of its http site; return it, the site's origin, and the folder's path there."""
+        path = self.root / name
+        path.mkdir(exist_ok=True)
+        return path, f"http://127.0.0.1:{self.plain.port}", f"/drop/{name}/"
+
 
 @pytest.fixture(scope="session")
 def nginx(papers: Papers, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Web]:

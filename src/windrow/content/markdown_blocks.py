@@ -36,7 +36,7 @@ def table(rows: Sequence[TableRow]) -> list[str]:
     columns = max(map(len, grid))
     for line in grid:
         line.extend([""] * (columns - len(line)))
-    if not _is_head(rows[0]):
+    if not all(tag.startswith(b"th") for tag in rows[0].tags):
         grid.insert(0, [""] * columns)
     written = ["| " + " | ".join(line) + " |" for line in grid]
     written.insert(1, "| " + " | ".join(_lines(rows[0], columns)) + " |")
@@ -46,10 +46,6 @@ def table(rows: Sequence[TableRow]) -> list[str]:
 def _is_wide(cell: Sequence[str]) -> bool:
     """Tell whether a cell holds what no cell of Markdown can: lists, code, headlines, or a lot of text."""
     return sum(map(len, cell)) > _LONG or any(_CELL_BLOCK.match(block) for block in cell)
-
-
-def _is_head(row: TableRow) -> bool:
-    return all(tag.startswith(b"th") for tag in row.tags)
 
 
 def _grid(rows: Sequence[TableRow]) -> list[list[str]]:

@@ -251,17 +251,13 @@ def _place(value: Secret | None) -> str:
     return value.place if value else ""
 
 
-def _maybe(value: Path | None) -> str:
-    return str(value) if value else ""
-
-
 def _lasting(value: Any, _root: Path) -> float | None:
     return None if value == "" else duration(value)
 
 
 TEXT = ValueKind("text", _text)
 PATH = ValueKind("path", _path)
-OPTIONAL = ValueKind("path or nothing", _optional, show=_maybe)
+OPTIONAL = ValueKind("path or nothing", _optional, show=lambda value: str(value) if value else "")
 SWITCH = ValueKind("true or false", _switch, _bool, lambda value: str(value).lower())
 SIZE = ValueKind("size", lambda value, _: size(value), _number, show_size)
 DURATION = ValueKind("duration", lambda value, _: duration(value), _number, show_duration)

@@ -5,12 +5,13 @@ from datetime import UTC, date, datetime
 
 import pytest
 
-from tests.collections.events.place import calendar, event
+from tests.collections.events.place import calendar, configured, event
 from tests.collections.events.reader import VISITED, parser, read
 from windrow.collections.events.documents import Said, event_document
 from windrow.collections.events.parser import EventParser, ParserRules
 from windrow.collections.events.readers.publishers import next_legistar_page
 from windrow.collections.events.reading import input_of
+from windrow.collections.events.settings import PARSER
 from windrow.errors import StepError
 from windrow.reasons import Reason
 
@@ -327,6 +328,17 @@ def test_two_meetings_of_one_committee_on_one_day_are_two_and_one_told_twice_is_
         '[{"t": "B", "s": "2026-09-15", "l": "1"}, {"t": "B", "s": "2026-09-15", "l": "2"}]', "json", fields=fields
     )
     assert [one.value["unique_key"] for one in days] == ["B", "B - 2"]
+
+
+def test_times_that_name_no_zone_are_in_that_of_the_source_unless_it_says_utc(tmp_path):
+    text = '[{"t": "Board", "s": "2026-09-15 10:00"}, {"t": "Staff", "s": "2026-09-15T10:00:00-05:00"}]'
+    for naive, hour in (("", "14"), ("UTC", "10")):
+        workspace = configured(
+            tmp_path, "https://a.example/a", reader="json", fields={"title": "t", "start": "s"}, naive=naive
+        )
+        found, unread = read(text, by=workspace.source("council").options[PARSER])
+        assert [one.value["datetime"] for one in found] == [f"2026-09-15T{hour}:00:00Z", "2026-09-15T15:00:00Z"]
+        assert unread == []
 
 
 def test_an_event_has_its_own_branch_and_entity_where_the_list_has_them_and_else_those_of_its_parser():

@@ -69,7 +69,8 @@ class PostList:
 
 def begin(source: Source, learned: Mapping[str, Any]) -> tuple[Request, ...]:
     """Ask for all posts until they were all seen, then for what is new and what changed."""
-    api = _home(source, learned.get("api") or NAMESPACE)
+    path = learned.get("api") or NAMESPACE
+    api = path if "://" in path else f"{source.site.address('').rstrip('/')}/{path}"
     options = source.options
     wanted = f"{options['since']}..{options['until']}"
     if learned.get("range") != wanted:
@@ -83,10 +84,6 @@ def begin(source: Source, learned: Mapping[str, Any]) -> tuple[Request, ...]:
     starts["id"] = f"{learned.get('top', 0)}.{learned['upto.date'][:19]}"
     windows = (PostList(mode, start).request(_tried(api, learned)) for mode, start in starts.items())
     return (*windows, wordpress_gone.begin(source, api))
-
-
-def _home(source: Source, path: str) -> str:
-    return path if "://" in path else f"{source.site.address('').rstrip('/')}/{path}"
 
 
 def _tried(api: str, learned: Mapping[str, Any]) -> str:

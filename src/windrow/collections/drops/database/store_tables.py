@@ -16,7 +16,7 @@ import sqlalchemy as sa
 from sqlalchemy.dialects import mysql
 from sqlalchemy.types import TypeDecorator, TypeEngine
 
-from windrow.collections.drops.elements import NAME_LIMIT, Column, ColumnKind, ElementTable
+from windrow.collections.drops.elements import NAME_LIMIT, ColumnKind, ElementTable
 
 LIVE = "valid_from IS NOT NULL AND valid_to IS NULL AND NOT tombstone"
 """Which entities are current."""
@@ -177,7 +177,7 @@ class TableSchema:
             sa.Column("entity_id", Whole, index=not table.entity),
             sa.Column("submission_id", Whole, nullable=False, index=True),
             sa.Column("ordinal", Whole, nullable=False),
-            *(_column(column) for column in table.columns),
+            *(sa.Column(column.name, _KINDS[column.kind], index=column.indexed) for column in table.columns),
         )
 
     def _summary(self, name: str, *first: sa.Column[Any]) -> sa.Table:
@@ -227,10 +227,6 @@ def _union(prefix: str, members: list[ElementTable]) -> str:
     names = ["id", "parent_id", "entity_id", "submission_id", "ordinal", *(one.name for one in shared)]
     listed = ", ".join(f'"{name}"' for name in names)
     return " UNION ALL ".join(f"SELECT '{one.name}' AS kind, {listed} FROM \"{prefix}{one.name}\"" for one in members)
-
-
-def _column(column: Column) -> sa.Column[Any]:
-    return sa.Column(column.name, _KINDS[column.kind], index=column.indexed)
 
 
 def _number(name: str, target: str, *, index: bool = False) -> sa.Column[Any]:

@@ -141,7 +141,8 @@ def fill(engine: sa.Engine, count: Count, pulse: Pulse = go_on, spelling: Spelli
             gone, changed, missing = (_ids(link, sql) for sql in (_GONE, _CHANGED, _MISSING))
         with link.begin():
             tokens = _Tokens(count, link)
-            _delete(link, [*gone, *changed])
+            if outdated := [(pile,) for pile in (*gone, *changed)]:
+                link.exec_driver_sql("DELETE FROM full_text_entity_index WHERE rowid = ?", outdated)
             for pile in gone:
                 link.exec_driver_sql("DELETE FROM token_statistics WHERE text_pile_id = ?", (pile,))
             for pile in changed:
@@ -262,11 +263,6 @@ def _describe(link: sa.Connection) -> None:
 
 def _ids(link: sa.Connection, sql: str) -> list[int]:
     return [int(row[0]) for row in link.exec_driver_sql(sql)]
-
-
-def _delete(link: sa.Connection, piles: list[int]) -> None:
-    if piles:
-        link.exec_driver_sql("DELETE FROM full_text_entity_index WHERE rowid = ?", [(pile,) for pile in piles])
 
 
 def _insert(link: sa.Connection, values: list[int]) -> None:

@@ -113,7 +113,7 @@ class Catalogue:
                 known.clear()
                 missing = list(wanted)
             sql = "SELECT str_origin, origin_id FROM origin WHERE str_origin IN"
-            known.update(self._among(sql, missing))
+            known.update(self._link.execute(f"{sql} (SELECT value FROM json_each(?))", (json.dumps(missing),)))
             number = self._last("origin_id", "origin")
             rows = []
             for text in missing:
@@ -171,9 +171,6 @@ class Catalogue:
                 rows.append((number, digest, *pile))
         self._link.executemany("INSERT INTO text_pile VALUES (?, ?, ?, ?, ?, ?, ?, ?)", rows)
         return ids
-
-    def _among(self, sql: str, wanted: list[str]) -> list[tuple[str, int]]:
-        return self._link.execute(f"{sql} (SELECT value FROM json_each(?))", (json.dumps(wanted),)).fetchall()
 
     def _last(self, column: str, table: str) -> int:
         return int(self._link.execute(f"SELECT coalesce(max({column}), 0) FROM {table}").fetchone()[0])
