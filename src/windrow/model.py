@@ -282,7 +282,7 @@ class ListedFile(NamedTuple):
 
 
 class FetchJob(NamedTuple):
-    """What a fetcher is to ask for: an address, or a `file` that its source lists.
+    """What a fetcher is to ask for: an address, or a `file` that its source lists, which then has a path.
 
     `target` is the mark by which its attempts are known again: of an address 64 bits of the hash of what is asked, of a
     file a number that the engine gave it.
@@ -296,7 +296,7 @@ class FetchJob(NamedTuple):
     place: int = 0
     request: HttpRequest | None = None
     held: HeldAnswer | None = None
-    file: ListedFile | None = None
+    file: ListedFile = ListedFile("")
 
     def attempt(self, started: datetime, seconds: float = 0.0) -> Attempt:
         """Return an attempt at it, without what came of it."""

@@ -32,7 +32,7 @@ from windrow.formats.warc import (
     target,
     warcinfo,
 )
-from windrow.model import ArchivePlace, FetchJob, KeptResponse, Limits, ListedFile
+from windrow.model import ArchivePlace, FetchJob, KeptResponse, Limits
 from windrow.reasons import Reason
 
 PARTS = "parts"
@@ -140,16 +140,13 @@ def _dense(body: bytes) -> bool:
     return len(piece) == 1 << 12 and len(igzip.compress(piece, 0)) > len(piece) * 0.95
 
 
-_UNLISTED = ListedFile("")
-
-
 class CaptureSink:
     """One transfer's sink (`windrow.fetch.Sink`), and then one record of the archive."""
 
     def __init__(self, archive: ArchiveWriter, job: FetchJob, at: datetime) -> None:
         """Take up the part that an earlier transfer left, if there is one."""
         self._archive = archive
-        file = job.file or _UNLISTED
+        file = job.file
         self._part_name, self._last = file.part, job.last
         self._address = target(job.url)
         self._at = self._now = at

@@ -108,7 +108,7 @@ class FetchQueue:
         most = max(FEW, min(BATCH, len(waiting) // 4 + 1))
         while waiting and len(row) < most and size < BATCH_BYTES:
             row.append(waiting.popleft())
-            size += size_of(row[-1].hosts[0][1]) or 0
+            size += row[-1].hosts[0][1].file.size or 0
         return row
 
     def leave(self, source: str) -> list[WantedItem]:
@@ -191,11 +191,6 @@ def _job(one: Due, source: Source, offer: ItemOffer, last: LatestCapture | None)
     return FetchJob(one.item.id, source.site.address(offer.path), last=before, file=file)
 
 
-def size_of(job: FetchJob) -> int | None:
-    """Return the bytes that a file has by its listing."""
-    return job.file.size if job.file else None
-
-
 def _older(run: HarvestRun, offer: ItemOffer) -> bool:
     """Tell whether a source dates an item before what the person asked for; without a date it is wanted."""
     return run.since is not None and offer.modified is not None and offer.modified < run.since
@@ -203,7 +198,7 @@ def _older(run: HarvestRun, offer: ItemOffer) -> bool:
 
 def _conflict(key: str, hosts: list[tuple[Source, FetchJob]]) -> Finding | None:
     """Tell where sources offer different bytes under one name; the first host's bytes win."""
-    offered = [(source.name, size_of(job)) for source, job in hosts]
+    offered = [(source.name, job.file.size) for source, job in hosts]
     if len({size for _, size in offered} - {None}) < 2:
         return None
     sizes = ", ".join(f"{name} {size}" for name, size in offered)

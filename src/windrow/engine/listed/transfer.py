@@ -177,7 +177,7 @@ async def fetch(
 ) -> Attempt:  # fmt: skip
     """Make one attempt at one job; never raises, whatever a server or disk may do. `rest` comes after it."""
     started, clock = now(), time.monotonic()
-    file = _file(job)
+    file = job.file
     sink: CaptureSink | None = None
     try:
         if file.compared:
@@ -202,8 +202,8 @@ async def fetch(
             checksum, message = await _sidecar(file.sidecar, connection, batch.site)
         if checksum:
             sink.verify(checksum)
-        if rest and _is_small(_file(rest[0])):
-            connection.expect(_file(rest[0]).path)
+        if rest and _is_small(rest[0].file):
+            connection.expect(rest[0].file.path)
         kept = sink.finish()
         attempt = job.attempt(started, time.monotonic() - clock)
         return Attempt(
@@ -225,12 +225,6 @@ async def fetch(
     return attempt._replace(
         reason=reason, message=message, location=location, received=received, retry=retry, wait=wait
     )
-
-
-def _file(job: FetchJob) -> ListedFile:
-    """Return what a source lists of a job's file: batches have no others."""
-    assert job.file is not None
-    return job.file
 
 
 def _is_small(file: ListedFile) -> bool:

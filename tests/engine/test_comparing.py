@@ -1,0 +1,21 @@
+"""Comparing what several hosts offer: of what fetchers report, only its own batches count."""
+
+from datetime import UTC, datetime
+from types import SimpleNamespace
+from typing import Any
+
+from windrow.engine.fetchers.message import AttemptEnded, BatchEnded
+from windrow.engine.listed.comparing import _Comparing
+from windrow.model import Attempt
+
+AT = datetime(2026, 1, 1, tzinfo=UTC)
+
+
+def test_a_transfer_that_was_left_behind_is_not_taken_for_a_comparison() -> None:
+    """A transfer has the number of its item, a comparison one of its own: the two may be the same."""
+    run: Any = SimpleNamespace(harvest=SimpleNamespace(sources=()))
+    comparing: Any = _Comparing(run)
+    comparing._offers[7] = compared = object()
+    comparing._note(None, AttemptEnded(3, Attempt(7, "ftp://h/7.zip", 0, True, AT, 0.1, 226)))
+    comparing._note(None, BatchEnded(3, (7,)))
+    assert comparing._offers == {7: compared}
