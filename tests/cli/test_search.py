@@ -231,5 +231,7 @@ def test_a_search_of_pages_loads_neither_sqlalchemy_nor_a_reader(root: Path) -> 
     assert modules & HEAVY == set()
     assert "windrow.collections.pages.adapter.lookup" in modules
     assert [
-        one for one in modules if one.startswith(("windrow.engine.session", "windrow.fetch", "windrow.app.run"))
+        module
+        for module in modules
+        if module.startswith(("windrow.engine.session", "windrow.fetch", "windrow.app.run"))
     ] == []

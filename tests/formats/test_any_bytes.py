@@ -88,7 +88,7 @@ def test_documents_of_any_bytes_are_read_or_told_why_not(kind, content, charset)
     with suppress(WindrowError):
         base, references = References("x")(HERE, fields, content)
         assert base
-        assert all(isinstance(one, str) for one in references)
+        assert all(isinstance(reference, str) for reference in references)
 
 
 @OFTEN

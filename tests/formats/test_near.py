@@ -30,7 +30,7 @@ def test_any_text_has_a_sketch_or_none(text: str) -> None:
     if found:
         assert similarity(found, found) == 1
         assert len(bands(found)) == len(set(bands(found))) == BANDS
-        assert all(0 <= one < 2**44 for one in bands(found))
+        assert all(0 <= band < 2**44 for band in bands(found))
 
 
 @pytest.mark.parametrize("count", [40, 150, 600, 4000])

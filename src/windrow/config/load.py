@@ -99,16 +99,16 @@ def _allowed(source: Source, file: str) -> Allowed:
 
 def refuse_unknown_origins(collections: Mapping[str, Collection], sources: Sequence[Source]) -> None:
     """Refuse a source that takes the captures of what is not there, or of its own collection."""
-    there = {*collections, *(f"{one.collection}:{one.name}" for one in sources)}
-    for one in sources:
-        for name in collections[one.collection].inputs(one).kept if one.collection in collections else ():
-            if name.partition(":")[0] == one.collection:
-                told = f"{name!r} is of {one.collection}, like the source: captures are taken of others"
+    there = {*collections, *(f"{source.collection}:{source.name}" for source in sources)}
+    for source in sources:
+        for name in collections[source.collection].inputs(source).kept if source.collection in collections else ():
+            if name.partition(":")[0] == source.collection:
+                told = f"{name!r} is of {source.collection}, like the source: captures are taken of others"
             elif name not in there:
                 told = f"there is no {name!r} whose captures could be taken; wanted a collection, or collection:source"
             else:
                 continue
-            raise ConfigError(f"source.{one.name}.from: {told}", hint="windrow config")
+            raise ConfigError(f"source.{source.name}.from: {told}", hint="windrow config")
 
 
 def _collection(one: SourceTable, around: Surroundings, known: Known) -> Value:
@@ -163,7 +163,7 @@ def load(
     files = read(root)
     tables, of_sources = declared(files), settings_of(known)
     own = settings(known)
-    unknown_names(around, [*map(variable, own), *(name for one in tables for name in variables(one, of_sources))])
+    unknown_names(around, [*map(variable, own), *(name for table in tables for name in variables(table, of_sources))])
     arrays = {name: rows for made in known.values() for name, rows in made.configuration.tables.items()}
     given = flatten(_usable(files, known), (*own, *arrays, "source"), MAIN)
     values = settle(own.values(), Layers(told, around, given), root)
@@ -178,9 +178,11 @@ def load(
     agent = values["agent"].value or _agent(values["contact"].value)
     keys = pinned(files.keys)
     built = []
-    for one in tables:
-        kind = str(one.tree.get("collection", ""))
-        built.append(build(one, Surroundings(root, around, agent, values, keys, sections.get(kind)), known, of_sources))
+    for table in tables:
+        kind = str(table.tree.get("collection", ""))
+        built.append(
+            build(table, Surroundings(root, around, agent, values, keys, sections.get(kind)), known, of_sources)
+        )
     refuse_unknown_origins(known, [source for source, _ in built])
     of_sources_values = [value for _, some in built for value in some]
     refuse_overlaps(root, written, values, of_sources_values)

@@ -127,7 +127,7 @@ def _near(outline: Outline, chosen: Sequence[bool], first: str) -> list[str]:
     begins = [
         (at, said) for at, text in enumerate(texts) if (said := " ".join(text.split())) and first.startswith(said)
     ]
-    at = max(begins, key=lambda one: len(one[1]), default=(-1, ""))[0]  # a menu may say the first words of it
+    at = max(begins, key=lambda begin: len(begin[1]), default=(-1, ""))[0]  # a menu may say the first words of it
     if at < 0:
         at = next((at for at, keep in enumerate(chosen) if keep), 0)
     order = [*range(at + 1, min(len(texts), at + _AFTER)), *range(at - 1, max(-1, at - _BEFORE), -1)]

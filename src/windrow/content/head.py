@@ -111,7 +111,7 @@ def _uncommented(script: str) -> str:
 
 
 def _is(thing: Thing, kind: re.Pattern[str]) -> bool:
-    return any(kind.search(one.rpartition("/")[2]) for one in _texts(thing.get("@type")))
+    return any(kind.search(text.rpartition("/")[2]) for text in _texts(thing.get("@type")))
 
 
 def _texts(value: Any) -> list[str]:

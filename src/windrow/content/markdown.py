@@ -24,7 +24,7 @@ _NEVER = "form, button, select, textarea, nav, dialog, [hidden], .screen-reader-
 _HINTS = ("relat", "recommend", "share", "sharing", "social", "newsletter", "subscri", "promo", "advert", "addtoany",
           "a2a_", "outbrain", "taboola", "inline-editorial", "tncms", "readmore", "read-more", "also", "signup",
           "sign-up", "jp-", "sharedaddy", "comments", "ad-slot", "adsbygoogle", "teaser")  # fmt: skip
-_NAMED = ", ".join(f"[class*={one}], [id*={one}]" for one in _HINTS)
+_NAMED = ", ".join(f"[class*={hint}], [id*={hint}]" for hint in _HINTS)
 _CERTAIN = re.compile(
     r"(?i)\b(?:sharedaddy|sd-sharing\S*|jp-relatedposts|addtoany\S*|a2a_kit|a2a_\w+|share-?this\S*|outbrain\S*|taboola\S*"
     r"|tncms-inline-relcontent|inline-editorial\S*|adsbygoogle|yarpp\S*|related-?(?:posts?|articles?|stories|content"
@@ -51,7 +51,7 @@ def declutter(tree: LexborHTMLParser, html: str) -> None:
         elif node.parent is not None and not (node.tag == "button" and _is_headline(node)):
             node.decompose()
     lower = html.lower()
-    if any(one in lower for one in _HINTS):
+    if any(hint in lower for hint in _HINTS):
         for node in tree.css(_NAMED):
             if node.tag not in _TEXTS and node.parent is not None and _is_clutter(node):
                 node.decompose()

@@ -131,17 +131,17 @@ def _flow(frame: Frame) -> list[str]:
 
 
 def _heading(frame: Frame) -> list[str]:
-    text = " ".join(" ".join(_HASHES.sub("", one) for one in frame.blocks).split())
+    text = " ".join(" ".join(_HASHES.sub("", block) for block in frame.blocks).split())
     text = re.sub(r"(#+)$", r"\\\1", text)
     return [f"{'#' * int(frame.tag[1:2])} {text}"] if text else []
 
 
 def _caption(frame: Frame) -> list[str]:
-    return [one if _STRESSED.search(one) or _BLOCK.match(one) else f"*{one}*" for one in frame.blocks]
+    return [block if _STRESSED.search(block) or _BLOCK.match(block) else f"*{block}*" for block in frame.blocks]
 
 
 def _term(frame: Frame) -> list[str]:
-    return [one if "**" in one else f"**{one}**" for one in frame.blocks]
+    return [block if "**" in block else f"**{block}**" for block in frame.blocks]
 
 
 def _quotation(frame: Frame) -> list[str]:

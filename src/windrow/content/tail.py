@@ -202,7 +202,7 @@ def _comments(outline: Outline) -> Iterator[Span]:
 def _teasers(outline: Outline) -> Iterator[Span]:
     """Yield boxes of one kind, side by side, each with one headline that is a link to another page."""
     boxes, blocks = outline.boxes, outline.blocks
-    here = {one.text for one in outline.anchors if one.href.startswith(("#", "javascript:"))}
+    here = {anchor.text for anchor in outline.anchors if anchor.href.startswith(("#", "javascript:"))}
     heads = [
         bool(boxes.marks[box] & _HEADLINE) and linked > 1 and linked * 10 >= size * 9 and text not in here
         for box, linked, size, text in zip(blocks.box, blocks.linked, blocks.words, blocks.text, strict=True)

@@ -50,8 +50,8 @@ def shelve(folder: Path) -> None:
     (folder / "catalogue").mkdir(parents=True)
     lines = [" CDX N b a m s k r M S V g"]
     with (folder / _WARC).open("wb") as warc:
-        for one in _PAPERS:
-            url, body = f"https://papers.example/{one.name}", _pdf(one)
+        for paper in _PAPERS:
+            url, body = f"https://papers.example/{paper.name}", _pdf(paper)
             digest = base64.b32encode(hashlib.sha1(body, usedforsecurity=False).digest()).decode()
             place, record = warc.tell(), gzip.compress(_response(url, body, digest), mtime=0)
             warc.write(record)
@@ -66,7 +66,7 @@ def shelve(folder: Path) -> None:
          "issued": {"date-parts": [[2026]]}}
         for number, one in enumerate(_PAPERS[:2], 1)
     ]  # fmt: skip
-    (folder / "catalogue" / "works.jsonl").write_text("".join(f"{json.dumps(one)}\n" for one in works))
+    (folder / "catalogue" / "works.jsonl").write_text("".join(f"{json.dumps(work)}\n" for work in works))
 
 
 def _response(url: str, body: bytes, digest: str) -> bytes:

@@ -255,7 +255,7 @@ def _news_article(slug: str, day: int) -> SiteAnswer:
     paragraphs: tuple[str, ...] = printed
     if slug == "keeper-retires" and day > 1:
         paragraphs = (*paragraphs, _CORRECTION)
-    text = "".join(f"<p>{one}</p>" for one in paragraphs)
+    text = "".join(f"<p>{paragraph}</p>" for paragraph in paragraphs)
     head = (
         f'<title>{title} - The Gazette</title><meta name="author" content="{author}">'
         f'<meta property="og:title" content="{title}"><meta property="article:published_time" content="{published}">'

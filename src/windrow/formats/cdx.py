@@ -213,13 +213,13 @@ _HOURS = 500_000  # that are remembered: those of half a century
 
 def _are_moments(timestamps: Sequence[str]) -> bool:
     """Tell whether all are times of 14 digits, of the calendar."""
-    if not {one[10:] for one in timestamps} <= _MINUTES:
+    if not {timestamp[10:] for timestamp in timestamps} <= _MINUTES:
         return False
-    for one in {one[:10] for one in timestamps} - _hours:
-        if not _MOMENT(f"{one}0000") or not _of_the_calendar(one):
+    for hour in {timestamp[:10] for timestamp in timestamps} - _hours:
+        if not _MOMENT(f"{hour}0000") or not _of_the_calendar(hour):
             return False
         if len(_hours) < _HOURS:
-            _hours.add(one)
+            _hours.add(hour)
     return True
 
 

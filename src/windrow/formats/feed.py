@@ -99,7 +99,7 @@ def _atom(root: etree._Element) -> Feed:
         _plain(_written(root, "subtitle", "tagline")),
         root.get(_LANGUAGE, ""),
         text(root, "updated", "modified"),
-        tuple(_entry(one) for one in entries),
+        tuple(_entry(entry) for entry in entries),
     )
 
 
@@ -127,8 +127,8 @@ def _written(element: etree._Element, *names: str) -> str:
 
 def _bare(element: etree._Element) -> list[etree._Element]:
     """Take the namespace of XHTML off its elements, as HTML has none."""
-    for one in element.iterdescendants(f"{_XHTML}*"):
-        one.tag = str(one.tag)[len(_XHTML) :]
+    for iterdescendant in element.iterdescendants(f"{_XHTML}*"):
+        iterdescendant.tag = str(iterdescendant.tag)[len(_XHTML) :]
     return list(element)
 
 

@@ -253,7 +253,9 @@ def _beside(link: html.HtmlElement, rows: dict[html.HtmlElement, list[str]]) -> 
     cell = link.getparent()
     if cell is not None and cell.tag == "td":
         if cell not in rows:
-            rows[cell] = [f" {other.text_content()}"[:_TEXT] for other in islice(cell.itersiblings("td"), _CELLS)]
+            rows[cell] = [
+                f" {itersibling.text_content()}"[:_TEXT] for itersibling in islice(cell.itersiblings("td"), _CELLS)
+            ]
         yield from rows[cell]
 
 

@@ -95,7 +95,7 @@ def _chosen(hashes: list[int]) -> bytes:
     some = hashes
     for turn in range(ROUNDS):
         if turn:
-            some = [(one * _FACTORS[turn] & _MASK) >> 32 for one in hashes]
+            some = [(hash_ * _FACTORS[turn] & _MASK) >> 32 for hash_ in hashes]
         if len(some) > _ENOUGH:
             limit = (_ENOUGH << 32) // len(some)
             lanes = _least([one for one in some if one < limit]) | lanes
@@ -108,4 +108,4 @@ def _chosen(hashes: list[int]) -> bytes:
 
 def _least(hashes: list[int]) -> dict[int, int]:
     """Return the least hash of each lane that has any."""
-    return {one % LANES: one for one in sorted(hashes, reverse=True)}
+    return {hash_ % LANES: hash_ for hash_ in sorted(hashes, reverse=True)}

@@ -215,11 +215,11 @@ def _head(text: PdfTextPage) -> list[PdfLine]:
         for at in range(min(text.count_rects(), _PIECES)):
             found = _Piece(*text.get_rect(at))
             lines.append(lines.pop().joined(found) if lines and lines[-1].beside(found) else found)
-        sizes = [round(one.high(), 1) for one in lines]
+        sizes = [round(line.high(), 1) for line in lines]
         for at in sorted(range(len(lines)), key=lambda at: (-sizes[at], at)):
             if sum(map(str.isalnum, _line(text.get_text_bounded(*lines[at][:4])))) >= _WORD:
                 end = at + _HEAD
-                said = (_line(text.get_text_bounded(*one[:4])) for one in lines[at:end])
+                said = (_line(text.get_text_bounded(*line[:4])) for line in lines[at:end])
                 return [PdfLine(*one) for one in zip(said, sizes[at:end], strict=True) if one[0]]
     except PdfiumError:
         pass

@@ -32,7 +32,7 @@ class Sought(NamedTuple):
 def sought(query: Query, frequency: Mapping[str, int], count: int, now: int) -> Sought:
     """Prepare a query; `frequency` says in how many of `count` pages each word stands."""
     texts = list(wanted(query.root))
-    found = dict.fromkeys(word for one in texts for word in words(one.text))
+    found = dict.fromkeys(word for text in texts for word in words(text.text))
     weights = {word: math.log(1 + (count + 1) / (frequency.get(word, 0) + 0.5)) for word in found}
     year = str(datetime.fromtimestamp(now, UTC).year)
     recent = any(one.key in {"after", "updated-after"} for one in filters(query.root))

@@ -326,7 +326,7 @@ def test_two_meetings_of_one_committee_on_one_day_are_two_and_one_told_twice_is_
     days, _ = read(
         '[{"t": "B", "s": "2026-09-15", "l": "1"}, {"t": "B", "s": "2026-09-15", "l": "2"}]', "json", fields=fields
     )
-    assert [one.value["unique_key"] for one in days] == ["B", "B - 2"]
+    assert [day.value["unique_key"] for day in days] == ["B", "B - 2"]
 
 
 def test_an_event_has_its_own_branch_and_entity_where_the_list_has_them_and_else_those_of_its_parser():

@@ -194,11 +194,11 @@ class SiteRules:
         found = read(body, call.url)
         if found.kind is HintKind.INDEX:
             deeper = call.place + 1
-            maps = (self._sitemap(one.url, deeper, one.modified) for one in found.entries if deeper < DEEP)
+            maps = (self._sitemap(entry.url, deeper, entry.modified) for entry in found.entries if deeper < DEEP)
             return self._some(maps) if call.kind == SITEMAP else []
         if call.kind != SITEMAP and found.kind is not HintKind.FEED:
             return None
-        pages = ((one, self._judge(scope.clean(one.url))) for one in found.entries)
+        pages = ((entry, self._judge(scope.clean(entry.url))) for entry in found.entries)
         hints = self._manner.hints
         return [page._replace(hinted=one.modified if hints else None) for one, page in pages if page]
 

@@ -70,9 +70,9 @@ def _meant(workspace: Workspace, ledger: Ledger, name: str) -> Iterator[Takedown
     ours = source.name if source and source.collection == KIND else ""
     host = "" if ours else name.removeprefix("http://").removeprefix("https://").rstrip("/").lower()
     if ours or (host and "/" not in host):
-        for one in ledger.addresses.host_states(ours, host, 0):
-            if one.collection == KIND:
-                yield TakedownTarget(one.origin, 0, one.seq, KIND)
+        for host_state in ledger.addresses.host_states(ours, host, 0):
+            if host_state.collection == KIND:
+                yield TakedownTarget(host_state.origin, 0, host_state.seq, KIND)
 
 
 def estimate(workspace: Workspace, ledger: Ledger, names: Sequence[str]) -> list[TakedownEstimate]:
@@ -176,7 +176,7 @@ def replay(workspace: Workspace, setup: SessionSettings, progress: Progress) -> 
                 after.adopt_sessions(old)
             if not session.stops:
                 phase = made.collection.phase("summarise")
-                known = {one.number for one in session.ledger.unread.visits("pages", phase)}
+                known = {visit.number for visit in session.ledger.unread.visits("pages", phase)}
                 engine = connect(f"sqlite:///{old}")
                 with released(engine.dispose):
                     settled_upto = reached(engine)
@@ -204,8 +204,8 @@ def check(workspace: Workspace, ledger: Ledger) -> Iterator[Fault]:
             told_of, last = reached(engine), ledger.attempts.last_visit()
             if told_of > last:
                 yield Fault(told.summary.name, f"tells of visit {told_of}; the ledger ends with visit {last}", AGAIN)
-            for found in faults(engine, _digest):
-                yield Fault(told.summary.name, found, AGAIN)
+            for fault in faults(engine, _digest):
+                yield Fault(told.summary.name, fault, AGAIN)
             for line in _few(recount(engine, counted, SPELLING)):
                 yield Fault(told.summary.name, line, INDEX)
             for line in behind(told.summary, told.index):
@@ -244,8 +244,8 @@ def pages(workspace: Workspace, form: str, out: TextIO) -> int:
     del form
     count = 0
     with summaries(workspace) as engine:
-        for one in generations(engine):
-            told = one._asdict() | {name: when(getattr(one, name)) for name in TIMES}
+        for generation in generations(engine):
+            told = generation._asdict() | {name: when(getattr(generation, name)) for name in TIMES}
             out.write(json_text(plain(told)) + "\n")
             count += 1
     return count
