@@ -1,7 +1,6 @@
-"""The settings that all collections share, and those of sources that are asked or whose captures are taken.
+"""The settings that all collections share, and those of sources that are crawled or take captures of others.
 
-The loader, `windrow config` and the reference page are all made from these and from the tables of
-each collection beside them.
+The loader, `windrow config` and the reference page are all generated from these and from each collection's own.
 """
 
 from __future__ import annotations
@@ -31,10 +30,10 @@ PREFIX = "WINDROW_"
 
 
 class Setting(NamedTuple):
-    """One setting. `default` is spelled as TOML would.
+    """One setting; `default` is spelled as in TOML.
 
-    A `flag` sets it too: of `windrow run` for the workspace's, of `windrow new source` for a source's. What is
-    `written` names a file or folder in which windrow writes, so that no other setting may name it too.
+    A `flag` sets it too: of `windrow run` for a setting of the workspace, of `windrow new source` for one of a source.
+    A `written` setting names a file or folder in which windrow writes, so that no other setting may name the same.
     """
 
     name: str
@@ -46,7 +45,7 @@ class Setting(NamedTuple):
 
     @property
     def env(self) -> str:
-        """Return the name of its environment variable.
+        """The name of its environment variable.
 
         >>> Setting("ledger.path", PATH, "", "").env
         'WINDROW_LEDGER_PATH'
@@ -58,7 +57,7 @@ class Value(NamedTuple):
     """One setting's value and where it came from.
 
     `origin` is `default`, a file's name, `env NAME` or `flag --NAME`; `shown` is the value for
-    people, a place where it is a secret.
+    people: for a secret, its place.
     """
 
     name: str
@@ -71,12 +70,12 @@ _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
 
 
 def is_name(text: str) -> bool:
-    """Tell whether a text may name a source."""
+    """Tell whether a text is a valid name of a source."""
     return _NAME.fullmatch(text) is not None
 
 
 def variable(name: str) -> str:
-    """Spell a dotted name as an environment variable."""
+    """Return the environment variable of a dotted name."""
     return PREFIX + "".join(c if c.isalnum() else "_" for c in name).upper()
 
 
@@ -114,7 +113,7 @@ SOURCE = (
     Setting("ca_bundle", OPTIONAL, _SITE.ca_bundle, "certificates to trust there, instead of the system's"),
     Setting("family", choice("any", "ipv4", "ipv6"), _SITE.family, "which addresses of the host to use"),
 )
-"""What a source of every collection may say."""
+"""The settings of every source."""
 
 
 ASKED = (
@@ -126,7 +125,7 @@ ASKED = (
     Setting("secret_query", TEXT, "", "or parameter of the address, such as api_key"),
     Setting("secret_prefix", TEXT, "", 'what stands before it in the header, such as "Bearer "'),
 )
-"""To be put into `Configuration.source`."""
+"""For `Configuration.source` of a collection whose sources are crawled."""
 
 
 CAPTURED = (
@@ -139,9 +138,9 @@ CAPTURED = (
     Setting("s3_endpoint", TEXT, "", "the store of s3:// addresses, such as https://HOST; none: Amazon's"),
     Setting("s3_region", TEXT, "us-east-1", "its region"),
 )
-"""To be put into `Configuration.source` by a collection that takes captures of others."""
+"""For `Configuration.source` of a collection that takes captures of others."""
 
 
 def store_of(name: str) -> Setting:
-    """Return the setting of where a collection's records are kept, to be put into `Configuration.settings`."""
+    """Return the setting, for `Configuration.settings`, that says where a collection's records are kept."""
     return Setting(f"{name}.store", PATH, f"{name}.db", "where its records are kept", written=True)

@@ -168,7 +168,7 @@ def replay(workspace: Workspace, setup: SessionSettings, progress: Progress) -> 
     with Session(setup, "replay pages", progress) as session:
 
         def build() -> None:
-            made = harvest(workspace.told("pages", replace(workspace.section(Pages), summary=new)))
+            made = harvest(workspace.with_section("pages", replace(workspace.section(Pages), summary=new)))
             if made.books:
                 made.books.close()
             session.harvest(replace(made, books=None, reread=True), phases=frozenset({"summarise"}), fetch=False)
