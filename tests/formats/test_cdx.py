@@ -59,7 +59,7 @@ def test_a_legend_says_where_the_fields_stand():
     assert parse_line(written.encode(), other) == FOUND
     lacking = parse_line(b" CDX N b a m s")
     assert isinstance(lacking, CdxFault)
-    assert lacking.message == "the legend names no digest, offset, warc"
+    assert lacking.message == "the legend does not name digest, offset, warc"
 
 
 @pytest.mark.parametrize(
