@@ -1,4 +1,4 @@
-"""HTML: bytes to text, outline, main content, and what a page says of itself."""
+"""Read HTML: text, outline, main content, and the metadata of a page."""
 
 from windrow.content.article import Article, article
 from windrow.content.article_parts import headline
