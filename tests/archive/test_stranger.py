@@ -59,7 +59,7 @@ def test_what_is_no_warc_file_is_refused(tmp_path):
     path = tmp_path / "x.warc"
     for content in (b"PK\x03\x04", b"WARC/0.9\r\n", b"hello", b"http://a/ 1.2.3.4 20040101000000 text/html 5\nhello"):
         path.write_bytes(content)
-        with pytest.raises(ArchiveError, match="no WARC file"):
+        with pytest.raises(ArchiveError, match="not a WARC or ARC file"):
             vet(path)
     with pytest.raises(ArchiveError):
         vet(tmp_path / "missing")
