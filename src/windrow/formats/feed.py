@@ -142,26 +142,30 @@ def _plain(written: str) -> str:
 
 def _json(raw: bytes) -> Feed | None:
     try:
-        read_ = json.loads(raw)
+        document = json.loads(raw)
     except (ValueError, RecursionError):
         raise StepError("this is not JSON", Reason.NOT_WELL_FORMED) from None
-    if not isinstance(read_, dict) or not _first_text(read_, "version").startswith(hint.VERSION):
+    if not isinstance(document, dict) or not _first_text(document, "version").startswith(hint.VERSION):
         return None
-    listed = read_.get("items")
-    members = [one for one in listed if isinstance(one, dict)][:ENTRIES] if isinstance(listed, list) else []
+    listed = document.get("items")
+    items = [item for item in listed if isinstance(item, dict)][:ENTRIES] if isinstance(listed, list) else []
     entries = tuple(
         FeedEntry(
-            _first_text(one, "title"),
-            _first_text(one, "content_html") or escape(_first_text(one, "content_text", "summary")),
-            _first_text(one, "url", "id"),
+            _first_text(item, "title"),
+            _first_text(item, "content_html") or escape(_first_text(item, "content_text", "summary")),
+            _first_text(item, "url", "id"),
             "",
-            _first_text(one, "date_published"),
-            _first_text(one, "date_modified"),
+            _first_text(item, "date_published"),
+            _first_text(item, "date_modified"),
         )
-        for one in members
+        for item in items
     )
     return Feed(
-        _first_text(read_, "title"), _first_text(read_, "description"), _first_text(read_, "language"), "", entries
+        _first_text(document, "title"),
+        _first_text(document, "description"),
+        _first_text(document, "language"),
+        "",
+        entries,
     )
 
 
