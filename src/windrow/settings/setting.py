@@ -82,7 +82,7 @@ def variable(name: str) -> str:
 _LIMITS = Limits()
 WORKSPACE = (
     Setting("name", TEXT, "", "what this workspace is called; empty: its folder's name"),
-    Setting("contact", TEXT, "", "e-mail or page of the operator, told to servers and shown on pages"),
+    Setting("contact", TEXT, "", "e-mail or page of the operator; it is sent to servers and shown on pages"),
     Setting("agent", TEXT, "", "how windrow names itself to web servers; empty: windrow, version, contact"),
     Setting("ledger.path", PATH, "ledger.sqlite", "the file of the ledger", written=True),
     Setting("archive.folder", PATH, "archive", "where the captures are kept, as WARC files", written=True),
@@ -91,7 +91,7 @@ WORKSPACE = (
     Setting("limits.members", count(1, 10**7), _LIMITS.members, "most members of one archive"),
     Setting("limits.member", SIZE, _LIMITS.member, "most bytes of one member, inflated"),
     Setting("limits.total", SIZE, _LIMITS.total, "most bytes of all members of an archive, inflated"),
-    Setting("limits.ratio", count(1, 10**5), _LIMITS.ratio, "most bytes that one packed byte may become"),
+    Setting("limits.ratio", count(1, 10**5), _LIMITS.ratio, "most bytes that one compressed byte may inflate to"),
     Setting("limits.elements", count(1, 10**10), _LIMITS.elements, "most elements of one document"),
     Setting("limits.seconds", DURATION, _LIMITS.seconds, "CPU time to read one document"),
     Setting("limits.memory", SIZE, _LIMITS.memory, "most memory to read one document"),
@@ -105,36 +105,44 @@ WORKSPACE = (
 
 _SITE = Site("")
 SOURCE = (
-    Setting("url", TEXT, "", "where it is: scheme, user, host, port and base folder; never a password"),
-    Setting("collection", TEXT, "", "what is harvested there"),
-    Setting("state", choice("available", "maintenance", "removed"), "available", "only available is asked"),
+    Setting("url", TEXT, "", "its address: scheme, user, host, port and base folder; never a password"),
+    Setting("collection", TEXT, "", "the collection that it is harvested for"),
+    Setting(
+        "state", choice("available", "maintenance", "removed"), "available", "only an available source is harvested"
+    ),
     Setting("timeout", DURATION, _SITE.timeout, "longest silence of the server"),
-    Setting("proxy", OPEN, _SITE.proxy, "HTTP proxy on the way there"),
-    Setting("ca_bundle", OPTIONAL, _SITE.ca_bundle, "certificates to trust there, instead of the system's"),
+    Setting("proxy", OPEN, _SITE.proxy, "HTTP proxy to reach it through"),
+    Setting("ca_bundle", OPTIONAL, _SITE.ca_bundle, "certificates to trust instead of the system's"),
     Setting("family", choice("any", "ipv4", "ipv6"), _SITE.family, "which addresses of the host to use"),
 )
 """The settings of every source."""
 
 
 ASKED = (
-    Setting("delay", DURATION, 1.0, "least pause between two requests, where its robots.txt names none"),
+    Setting("delay", DURATION, 1.0, "shortest pause between two requests, if its robots.txt sets none"),
     Setting("max_requests_per_run", count(0, 10**9), 100_000, "most requests to it in one run; 0: all that are due"),
     Setting("private", TEXTS, [], "hosts and networks that may be private, beside the one that `url` itself names"),
-    Setting("secret", SECRET, "", "where a secret is that is sent with each request: env:NAME or file:PATH"),
-    Setting("secret_header", TEXT, "", "header that it goes into, such as X-Api-Key"),
-    Setting("secret_query", TEXT, "", "or parameter of the address, such as api_key"),
-    Setting("secret_prefix", TEXT, "", 'what stands before it in the header, such as "Bearer "'),
+    Setting("secret", SECRET, "", "place of a secret to send with each request: env:NAME or file:PATH"),
+    Setting("secret_header", TEXT, "", "header that carries it, such as X-Api-Key"),
+    Setting("secret_query", TEXT, "", "or parameter of the address that carries it, such as api_key"),
+    Setting("secret_prefix", TEXT, "", 'prefix before it in the header, such as "Bearer "'),
 )
 """For `Configuration.source` of a collection whose sources are crawled."""
 
 
 CAPTURED = (
-    Setting("from", TEXTS, [], "whose captures are read: collections, or sources of theirs as collection:source"),
-    Setting("cdx", PATHS, [], "CDX or CDXJ files, or folders of them, that say what to read of WARC files"),
-    Setting("warc", PATHS, [], "WARC files, or folders of them: those that `cdx` names, or to be read from end to end"),
-    Setting("warc_at", TEXTS, [], "where else the files of `cdx` lie: https://HOST/PATH/ or s3://BUCKET/PREFIX/"),
-    Setting("warc_secret", SECRET, "", "where its secret is: KEY:SECRET for s3, else the header Authorization"),
-    Setting("warc_private", SWITCH, False, "whether `warc_at` may lie in a private network"),
+    Setting("from", TEXTS, [], "collections whose captures are read, or sources of them as collection:source"),
+    Setting("cdx", PATHS, [], "CDX or CDXJ files, or folders of them, that select records of WARC files"),
+    Setting(
+        "warc", PATHS, [], "WARC files, or folders of them: those that `cdx` names, or files to be read completely"
+    ),
+    Setting(
+        "warc_at", TEXTS, [], "other places of the files that `cdx` names: https://HOST/PATH/ or s3://BUCKET/PREFIX/"
+    ),
+    Setting(
+        "warc_secret", SECRET, "", "place of the secret for `warc_at`: KEY:SECRET for s3, else the header Authorization"
+    ),
+    Setting("warc_private", SWITCH, False, "whether `warc_at` may be in a private network"),
     Setting("s3_endpoint", TEXT, "", "the store of s3:// addresses, such as https://HOST; none: Amazon's"),
     Setting("s3_region", TEXT, "us-east-1", "its region"),
 )
