@@ -128,7 +128,7 @@ _LIKELY_PLACES = (
     "[class*=meta-author], [class*=__author], [class*=-author]:not(a):not(img), [class*=Author_author]",
     "a[href*='/author/'], a[href*='/authors/']",
 )
-"""Elements that may also hold them, beside other text: asked after the page's "by"."""
+"""Less certain elements, which may also hold other text; used only if nothing else gives a name."""
 _LEAD = re.compile(r"^(?:(?:written|posted|published|words|story|text|reported)\s+)?by\b(?:[:\s]+|$)"
                    r"|^(?:author|contributor|von|par|por|di|door|av)s?\b[:\s]+",
                    re.IGNORECASE)  # fmt: skip

@@ -2,7 +2,7 @@
 
 Blocks are judged in parallel: a set of blocks is one large integer with two bytes for each block, 1 for a block in the
 set. Features are grades of one byte (see `grade`), laid out in the same way. A question ("is this grade at most
-so much?") is answered for all blocks by one subtraction, which leaves a 1 in the upper byte for a yes; a tree is walked
+the bound?") is answered for all blocks by one subtraction that leaves a 1 in the upper byte for yes; a tree is walked
 once for all blocks, splitting the set by `&` and `^`; a leaf adds its value to all its blocks by one multiplication.
 Python's integers do this at the speed of C: a tree takes a few microseconds for a page of 300 blocks.
 """

@@ -137,7 +137,7 @@ class Anchor(NamedTuple):
     marks: int
     """The `PageLocation` flags of the elements around it."""
     headline: bool
-    """Whether a headline lies inside it."""
+    """Whether it contains a headline."""
 
 
 @dataclass(frozen=True, slots=True)

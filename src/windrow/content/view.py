@@ -206,7 +206,7 @@ class View(NamedTuple):
     keep: Picker
     """Picks the values of these blocks from a column of all blocks."""
     above: list[Picker]
-    """For each number of steps from 0, picks for these blocks the values of the boxes so many steps up."""
+    """For each number of steps from 0, picks for these blocks the values of the boxes that many steps up."""
     levels: list[int]
     """By box, its level if it is a headline, else 0."""
     alike: tuple[list[int], list[int], list[int]]

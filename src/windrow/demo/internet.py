@@ -109,7 +109,7 @@ def _run_in_thread(begin: Callable[[], Any]) -> Iterator[Any]:
         loop.close()
 
 
-class _QuietHandler(http.server.SimpleHTTPRequestHandler):
+class _QuietFileServer(http.server.SimpleHTTPRequestHandler):
     """Serves index pages and files, and logs nothing."""
 
     protocol_version = "HTTP/1.1"
@@ -130,7 +130,7 @@ def https(root: Path, workspace: Path) -> Iterator[Served]:
     authority.cert_pem.write_to_path(str(bundle))
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     authority.issue_cert(HOST).configure_cert(context)
-    handler = functools.partial(_QuietHandler, directory=str(root))
+    handler = functools.partial(_QuietFileServer, directory=str(root))
     server = http.server.ThreadingHTTPServer((HOST, 0), handler)
     server.socket = context.wrap_socket(server.socket, server_side=True)
     thread = threading.Thread(target=server.serve_forever, daemon=True)
@@ -174,7 +174,7 @@ def web() -> Iterator[DemoWeb]:
 
 
 def _site(served: DemoWeb, name: str) -> type[http.server.BaseHTTPRequestHandler]:
-    class SiteHandler(http.server.BaseHTTPRequestHandler):
+    class SiteServer(http.server.BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
         disable_nagle_algorithm = True
 
@@ -200,4 +200,4 @@ def _site(served: DemoWeb, name: str) -> type[http.server.BaseHTTPRequestHandler
         def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 the name of the overridden
             """Log nothing."""
 
-    return SiteHandler
+    return SiteServer

@@ -160,9 +160,7 @@ class AnswerReader:
                 break
             self._stays = self._stays and head.stays
             if head.status == 101:
-                raise TerminalFailure(
-                    f"{self._where}: the server switched protocols, which was not asked for", Reason.PROTOCOL_ERROR
-                )
+                raise TerminalFailure(f"{self._where}: the server switched protocols unasked", Reason.PROTOCOL_ERROR)
             at = end
         self._head = None
         if self._connect and head.status < 300:

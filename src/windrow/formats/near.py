@@ -45,7 +45,7 @@ _PLAIN = bytes(ord(chr(code).lower()) if code < 128 else code for code in range(
 )
 _DROPPED = bytes(code for code in range(33, 127) if not chr(code).isalnum())
 _UNSPACED = re.compile("([\u0e00-\u0e7f\u1100-\u11ff\u2e80-\u2fdf\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff])")
-_ENOUGH = 8 * LANES  # so many of the smallest hashes fill all lanes, nearly always
+_ENOUGH = 8 * LANES  # as many of the smallest hashes nearly always fill all lanes
 _MASK = (1 << 64) - 1
 _FACTORS = [int.from_bytes(blake2b(b"%d" % turn, digest_size=8).digest(), "big") | 1 for turn in range(ROUNDS)]
 

@@ -83,12 +83,12 @@ def item(element: etree._Element) -> tuple[str, str, str]:
         for guid in element.iterchildren("guid"):
             if guid.get("isPermaLink", "true").strip().lower() == "true":
                 address = (guid.text or "").strip()
-    return address, text(element, "updated", "modified", "pubDate", "date"), _nearest_base(element)
+    return address, text(element, "updated", "modified", "pubDate", "date"), _relative_to(element)
 
 
 def feed_entry(element: etree._Element) -> tuple[str, str, str]:
     """Return address, time and base of an Atom entry."""
-    return _alternate(element), text(element, "updated", "modified", "published", "issued"), _nearest_base(element)
+    return _alternate(element), text(element, "updated", "modified", "published", "issued"), _relative_to(element)
 
 
 def items(content: bytes) -> Iterator[tuple[str, str, str]]:
@@ -122,7 +122,7 @@ def _alternate(element: etree._Element) -> str:
     return ""
 
 
-def _nearest_base(element: etree._Element) -> str:
+def _relative_to(element: etree._Element) -> str:
     """Return the nearest `xml:base` (XML Base); empty without one."""
     if own := element.get(_BASE):
         return own

@@ -1,4 +1,4 @@
-"""Clauses, the conditions that an index is asked, and their construction from a query."""
+"""Clauses, the conditions of a search in an index, and their construction from a query."""
 
 from __future__ import annotations
 
