@@ -59,8 +59,8 @@ def test_a_line_of_list_that_cannot_be_read_is_told_beside_the_others() -> None:
     entries = listing.read_list("add", ["total 8", "", good, *["-rw? 5 b.zip"] * 1000, good])
     assert entries is not None
     assert [entry.name for entry in entries if entry.reason is None] == ["a.zip", "a.zip"]
-    told = [(entry.name, entry.reason) for entry in entries if entry.reason]
-    assert told == [("-rw? 5 b.zip", Reason.PROTOCOL_ERROR)] * listing.UNREADABLE
+    reasons = [(entry.name, entry.reason) for entry in entries if entry.reason]
+    assert reasons == [("-rw? 5 b.zip", Reason.PROTOCOL_ERROR)] * listing.UNREADABLE
 
 
 @pytest.mark.parametrize(
@@ -129,13 +129,13 @@ APACHE = b"""<html><body><table>
 
 
 def test_apache_table() -> None:
-    found = {entry.name: entry for entry in listing.read_index_page("add", PAGE, APACHE)}
-    assert set(found) == {"a.zip", "b.zip", "sub"}
-    assert found["a.zip"] == ListingEntry(
+    entries_by_name = {entry.name: entry for entry in listing.read_index_page("add", PAGE, APACHE)}
+    assert set(entries_by_name) == {"a.zip", "b.zip", "sub"}
+    assert entries_by_name["a.zip"] == ListingEntry(
         "add", "a.zip", None, datetime(2026, 11, 21, 11, 35, tzinfo=UTC), is_file=True
     )
-    assert found["b.zip"].size == 123
-    assert not found["sub"].is_file
+    assert entries_by_name["b.zip"].size == 123
+    assert not entries_by_name["sub"].is_file
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""What web servers of a few lines share: a thread with a loop of its own, and the path of a request."""
+"""Shared by small web servers: a thread with its own event loop, and reading the path of a request."""
 
 from __future__ import annotations
 
