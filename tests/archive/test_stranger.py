@@ -104,7 +104,7 @@ def test_one_gzip_stream_for_all_is_told(tmp_path):
     path.write_bytes(gzip.compress(b"".join(RECORDS)))
     records = read(path)
     assert [record_.reason for record_ in records] == [Reason.UNSUPPORTED]
-    assert vet(path).whole
+    assert vet(path).must_repack
 
 
 def test_bombs_are_not_inflated(tmp_path):

@@ -156,7 +156,7 @@ class CaptureSink:
         self._announced: int | None = None
         self._memory = bytearray()
         self._stamped: tuple[datetime | None, str] = (None, "")
-        self._whole = b""  # the memory as bytes, once all of it was asked for
+        self._memory_bytes = b""  # the memory as bytes, once all of it was asked for
         self._part: PartFile | None = None
         self.cut = False  # only the beginning of the body is kept; it is in memory
         self.request_cut = False  # the request had a body, which is not kept
@@ -230,9 +230,9 @@ class CaptureSink:
 
     def _all(self) -> bytes:
         """Return the memory as bytes."""
-        if len(self._whole) != len(self._memory):
-            self._whole = bytes(self._memory)
-        return self._whole
+        if len(self._memory_bytes) != len(self._memory):
+            self._memory_bytes = bytes(self._memory)
+        return self._memory_bytes
 
     def _refuse_above(self, size: int) -> None:
         if size > self._archive.limits.transfer:

@@ -243,31 +243,33 @@ def take(archive: Path, path: Path, limits: Limits) -> ImportedFile:
     folder = archive / FOREIGN
     with guarded(folder):
         folder.mkdir(parents=True, exist_ok=True)
-    mine = folder / f".{uuid.uuid4().hex}"
+    temporary = folder / f".{uuid.uuid4().hex}"
     try:
-        _link_or_copy(path, mine, limits.spare)
-        taken = _describe(mine)
-        if form.arc or form.whole:
-            return _import_repacked(archive, mine, taken, form, limits)
+        _link_or_copy(path, temporary, limits.spare)
+        taken = _describe(temporary)
+        if form.arc or form.must_repack:
+            return _import_repacked(archive, temporary, taken, form, limits)
         place = archive / taken.warc
         if not place.exists():
             with guarded(place):
-                mine.rename(place)
+                temporary.rename(place)
                 _sync_folder(folder)
         return taken
     finally:
         with suppress(OSError):
-            for left in folder.glob(f"{mine.name}*"):
+            for left in folder.glob(f"{temporary.name}*"):
                 left.unlink(missing_ok=True)
 
 
-def _import_repacked(archive: Path, mine: Path, taken: ImportedFile, form: WarcForm, limits: Limits) -> ImportedFile:
+def _import_repacked(
+    archive: Path, temporary: Path, taken: ImportedFile, form: WarcForm, limits: Limits
+) -> ImportedFile:
     """Repack a file and move the result to its place in the archive, unless it is already there."""
     name, trouble = f"{taken.warc.partition('.')[0]}.repacked.warc.gz", ""
     place = archive / name
     if not place.exists():
-        repacked = mine.with_name(f"{mine.name}.warc.gz")
-        trouble = repack(mine, repacked, form, taken.digest, limits)
+        repacked = temporary.with_name(f"{temporary.name}.warc.gz")
+        trouble = repack(temporary, repacked, form, taken.digest, limits)
         with guarded(place):
             repacked.rename(place)
             _sync_folder(place.parent)
@@ -281,28 +283,28 @@ def sweep(archive: Path) -> None:
             left.unlink(missing_ok=True)
 
 
-def _link_or_copy(path: Path, mine: Path, spare: int) -> None:
+def _link_or_copy(path: Path, temporary: Path, spare: int) -> None:
     with suppress(OSError):
-        os.link(path.resolve(), mine)  # fails on another disk, or without permission: then it is copied
+        os.link(path.resolve(), temporary)  # fails on another disk, or without permission: then it is copied
         return
     try:
         size = path.stat().st_size
         source = path.open("rb")
     except OSError as error:
         raise ArchiveError(f"the file cannot be read: {error.strerror}") from error
-    disk = os.statvfs(mine.parent)
+    disk = os.statvfs(temporary.parent)
     if disk.f_bavail * disk.f_frsize < size + spare:
         raise DiskFull(f"{path.name} has {size} bytes, and {spare} must stay free")
-    with source, guarded(mine), mine.open("wb") as target:
+    with source, guarded(temporary), temporary.open("wb") as target:
         shutil.copyfileobj(source, target, _BLOCK)
         target.flush()
         os.fsync(target.fileno())
 
 
-def _describe(mine: Path) -> ImportedFile:
+def _describe(temporary: Path) -> ImportedFile:
     """Return a file's name by the digest of its content, with digest and size."""
     hasher = Hasher()
-    with guarded(mine), mine.open("rb") as file:
+    with guarded(temporary), temporary.open("rb") as file:
         begin = file.read(len(GZIP))
         hasher.update(begin)
         while block := file.read(_BLOCK):

@@ -52,8 +52,8 @@ class PartFile:
         self._record = self._block = self._body = 0
         self.head = self.request = b""  # the HTTP heads of the first transfer
         self.date = ""  # its WARC-Date
-        self._grown = threading.Condition()
-        self._whole = False
+        self._changed = threading.Condition()
+        self._complete = False
         self._follower: threading.Thread | None = None
         self._hasher = Hasher()
         self._failed: OSError | None = None
@@ -109,9 +109,9 @@ class PartFile:
             self._follower = threading.Thread(target=self._follow, daemon=True)
             self._follower.start()
         write_all(self._fd, block, self.path)
-        with self._grown:
+        with self._changed:
             self._size += len(block)
-            self._grown.notify()
+            self._changed.notify()
 
     def _follow(self) -> None:
         """Digest the body while it grows: reading it back costs less than making the writer wait."""
@@ -119,9 +119,9 @@ class PartFile:
         buffer = bytearray(_BLOCK)
         try:
             while True:
-                with self._grown:
-                    while self._size - at < _BLOCK and not self._whole:
-                        self._grown.wait()
+                with self._changed:
+                    while self._size - at < _BLOCK and not self._complete:
+                        self._changed.wait()
                     room = min(self._size - at, _BLOCK)
                 if room <= 0:
                     return
@@ -136,9 +136,9 @@ class PartFile:
         if self._follower is None:
             self._follower = threading.Thread(target=self._follow, daemon=True)
             self._follower.start()
-        with self._grown:
-            self._whole = True
-            self._grown.notify()
+        with self._changed:
+            self._complete = True
+            self._changed.notify()
         self._follower.join()
         if self._failed:
             raise ArchiveError(f"{self.path.name} cannot be read back: {self._failed.strerror}")
@@ -167,9 +167,9 @@ class PartFile:
 
     def close(self) -> None:
         """Stop the thread and close the file, which is kept for the next transfer."""
-        with self._grown:
-            self._whole = True
-            self._grown.notify()
+        with self._changed:
+            self._complete = True
+            self._changed.notify()
         if self._follower is not None:
             self._follower.join()
         if self._fd >= 0:

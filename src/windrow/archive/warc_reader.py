@@ -138,7 +138,7 @@ class _Gzip:
         self._stream: Any = isal_zlib.decompressobj(wbits=31)
         self._offset = offset
         self._ratio = ratio
-        self._fed = self._made = 0
+        self._fed = self._inflated = 0
         file.seek(offset)
 
     @property
@@ -163,8 +163,8 @@ class _Gzip:
             except _BROKEN as error:
                 raise _Trouble(Reason.CORRUPT, f"the record cannot be inflated: {error}"[:200]) from None
             if block:
-                self._made += len(block)
-                if self._made > max(_FREE, self._ratio * self._fed):
+                self._inflated += len(block)
+                if self._inflated > max(_FREE, self._ratio * self._fed):
                     raise _Trouble(Reason.BOMB_RATIO, f"the record inflates beyond {self._ratio} times its size")
                 return block
         return b""
@@ -182,10 +182,10 @@ class _Gzip:
 
 
 class WarcForm(NamedTuple):
-    """The form of a file: whether it is ARC, and whether it must be repacked as a `whole` before records are read."""
+    """The form of a file: whether it is ARC, and whether it must be repacked before records are read."""
 
     arc: bool
-    whole: bool
+    must_repack: bool
 
 
 def vet(path: Path) -> WarcForm:
@@ -194,9 +194,9 @@ def vet(path: Path) -> WarcForm:
         with path.open("rb", buffering=0) as raw:
             file = cast(BinaryIO, raw)
             if file.read(4) in ZSTD:
-                return WarcForm(arc=False, whole=True)
+                return WarcForm(arc=False, must_repack=True)
             form = _form(file)
-            first = islice(_met(file, 0, Limits()), _FIRST_RECORDS) if form.packed else ()
+            first = islice(_read_records(file, 0, Limits()), _FIRST_RECORDS) if form.packed else ()
             return WarcForm(form.line, any(record.reason is Reason.UNSUPPORTED for record in first))
     except OSError as error:
         raise ArchiveError(f"the file cannot be read: {error.strerror}") from error
@@ -211,7 +211,7 @@ def met(path: Path, start: int, limits: Limits, *algorithms: str) -> Iterator[Wa
     try:
         with path.open("rb", buffering=0) as raw:
             file = cast(BinaryIO, raw)
-            yield from _met(file, start, limits, algorithms)
+            yield from _read_records(file, start, limits, algorithms)
     except OSError as error:
         raise ArchiveError(f"{path} cannot be read: {error.strerror}") from error
 
@@ -244,7 +244,7 @@ def _reason(error: OSError) -> Reason:
     return Reason.NOT_FOUND if isinstance(error, FileNotFoundError) else Reason.DISK_FAILED
 
 
-def _met(file: BinaryIO, start: int, limits: Limits, algorithms: tuple[str, ...] = ()) -> Iterator[WarcRecord]:
+def _read_records(file: BinaryIO, start: int, limits: Limits, algorithms: tuple[str, ...] = ()) -> Iterator[WarcRecord]:
     form, size = _form(file), os.fstat(file.fileno()).st_size
     make = _Gzip if form.packed else _Plain
     at, wasted = start, 0

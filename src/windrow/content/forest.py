@@ -74,19 +74,19 @@ def _feature(name: str, source: FeatureSource) -> int | bytes:
 class _Batch:
     """Blocks that are judged at once; a set of them is an integer with two bytes for each block."""
 
-    __slots__ = ("_end", "_passes", "_start", "count", "whole")
+    __slots__ = ("_end", "_passes", "_start", "all_blocks", "count")
 
     def __init__(self, start: int, end: int) -> None:
         """Hold the blocks from `start` up to `end`, which is not among them."""
         self._start, self._end = start, end
         self._passes: dict[int, int] = {}
         self.count = end - start
-        self.whole = int.from_bytes(b"\1\0" * self.count, "little")
+        self.all_blocks = int.from_bytes(b"\1\0" * self.count, "little")
 
     def spread(self, grades: int | bytes) -> int:
         """Return the grades of a feature as an integer, two bytes for each block; a page's grade is repeated."""
         if isinstance(grades, int):
-            return self.whole * grades
+            return self.all_blocks * grades
         spread = bytearray(2 * self.count)
         spread[::2] = grades[self._start : self._end]
         return int.from_bytes(spread, "little")
@@ -95,18 +95,18 @@ class _Batch:
         """Return the set of blocks whose grade is at most `bound`: then 256 + bound - grade is at least 256."""
         passes = self._passes.get(bound)
         if passes is None:
-            passes = self._passes[bound] = self.whole * (256 + bound)
-        return (passes - column) >> 8 & self.whole
+            passes = self._passes[bound] = self.all_blocks * (256 + bound)
+        return (passes - column) >> 8 & self.all_blocks
 
 
 def _total(forest: Forest, batch: _Batch, columns: Sequence[int]) -> int:
     """Add up all trees, two bytes for each block; a question is answered only if a block reaches it (two in three)."""
     total = 0
-    questions, within, whole = forest.questions, batch.within, batch.whole
+    questions, within, all_blocks = forest.questions, batch.within, batch.all_blocks
     sets: list[int | None] = [None] * len(questions)
     for tree, leaves in zip(forest.trees, forest.leaves, strict=True):
         inside = [0] * (len(tree) + len(leaves))
-        inside[0] = whole
+        inside[0] = all_blocks
         for here, (question, yes, no) in zip(inside, tree, strict=False):  # filled from the root down
             if here:
                 passing = sets[question]

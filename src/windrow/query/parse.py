@@ -331,14 +331,14 @@ def _has_words(text: str) -> bool:
 class _Reader:
     """Parses tokens into a tree, from left to right."""
 
-    def __init__(self, found: list[Token], *, dashes: bool) -> None:
-        self.found, self.at, self.dashes = found, 0, dashes
+    def __init__(self, all_tokens: list[Token], *, dashes: bool) -> None:
+        self.tokens, self.at, self.dashes = all_tokens, 0, dashes
 
     def sequence(self) -> Node | None:
         """Parse up to the closing parenthesis or the end; None if nothing is left to search for."""
         parts: list[Node] = []
         either = False
-        while self.at < len(self.found) and self.found[self.at].kind is not TokenKind.CLOSE:
+        while self.at < len(self.tokens) and self.tokens[self.at].kind is not TokenKind.CLOSE:
             joint = self.joint() if parts else ""
             if joint:
                 self.at += 1
@@ -354,14 +354,14 @@ class _Reader:
 
     def joint(self) -> str:
         """Return `or` or `and` if the next token is such an operator between two operands, else an empty string."""
-        token = self.found[self.at]
-        following = self.found[self.at + 1] if self.at + 1 < len(self.found) else None
+        token = self.tokens[self.at]
+        following = self.tokens[self.at + 1] if self.at + 1 < len(self.tokens) else None
         if token.kind is not TokenKind.WORD or following is None or following.kind is TokenKind.CLOSE:
             return ""
         return {"OR": "or", "|": "or", "AND": "and"}.get(token.text, "")
 
     def operand(self) -> Node | None:
-        token = self.found[self.at]
+        token = self.tokens[self.at]
         self.at += 1
         node: Node | None
         negated = token.negated
