@@ -12,7 +12,9 @@ from windrow.reasons import Reason
 
 def plan(source: Source, entries: Sequence[ListingEntry], options: Mapping[str, Any]) -> list[Offer]:
     """Offer everything."""
-    return [Offer(f"{source.name}/{one.name}", one.name, one.size, one.modified, one.name) for one in entries]
+    return [
+        Offer(f"{source.name}/{entry.name}", entry.name, entry.size, entry.modified, entry.name) for entry in entries
+    ]
 
 
 def prefer(owner: str, hosts: Sequence[OfferingHost]) -> list[OfferingHost]:

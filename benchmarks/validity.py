@@ -64,7 +64,7 @@ def examples() -> tuple[str, list[bytes]]:
 
 def gathered(documents: list[bytes], size: int) -> bytes:
     """Put the experiments of all documents, again and again, into one document of about `size` bytes."""
-    roots = [etree.fromstring(one) for one in documents]
+    roots = [etree.fromstring(document) for document in documents]
     root, copies = roots[0], max(1, size // sum(map(len, documents)))
     (centre,) = root.findall("{*}centre")
     kinds = [one for each in roots for one in each.iterfind("{*}centre/{*}experiment")]
@@ -90,7 +90,7 @@ def batches(room: int = ROOM) -> Iterator[Batch]:
 def peer(files: list[Path], sheet: Path, cores: int) -> Taken:
     """Validate with xmllint, a process per core; return the seconds."""
     program = find("xmllint")
-    shares = [[str(one) for one in files[core::cores]] for core in range(cores)]
+    shares = [[str(file) for file in files[core::cores]] for core in range(cores)]
     with Meter() as meter:
         began = time.monotonic()
         running = [
@@ -155,7 +155,7 @@ def main() -> int:
     pool = Pool(WorkerConfig(COLLECTION, into / "archive", Limits(), sheets), cores)
     readings = [done.result for _, done in pool.run(jobs())]
     pool.close()
-    bad = [str(one) for one in readings if not one.done]
+    bad = [str(reading) for reading in readings if not reading.done]
     print(json.dumps({"count": len(readings), "bad": len(bad), "first": bad[:1]}))
     return 0
 
@@ -184,7 +184,7 @@ def compare(room: int = ROOM, turns: int = TURNS) -> Iterator[Comparison]:
             runs = f"{batch.size:,} documents, {cores} cores, {turns} runs each, {place(folder)}"
         for kind, unit, aim in (("clock", "documents/s", 0.9), ("cpu", "documents a CPU second", None)):
             rates = [
-                _rates(batch.size - few, *([getattr(one, kind) for one in runs] for runs in both))
+                _rates(batch.size - few, *([getattr(run, kind) for run in runs] for runs in both))
                 for both in ((mine, idle), (theirs, their_idle))
             ]
             yield Comparison(

@@ -61,13 +61,14 @@ def _signature(name: str, found: Any) -> str:
     """Spell a signature in a line, or with an argument on each where that is too long."""
     asked = inspect.signature(found)
     parts, last = [], None
-    for one in asked.parameters.values():
-        if one.kind is one.KEYWORD_ONLY and last is not one.KEYWORD_ONLY:
+    for parameter in asked.parameters.values():
+        if parameter.kind is parameter.KEYWORD_ONLY and last is not parameter.KEYWORD_ONLY:
             parts.append("*")
-        last = one.kind
-        if one.name != "self":
-            default = "" if one.default is one.empty else f" = {one.default!r}"
-            parts.append(f"{'**' if one.kind is one.VAR_KEYWORD else ''}{one.name}: {one.annotation}{default}")
+        last = parameter.kind
+        if parameter.name != "self":
+            default = "" if parameter.default is parameter.empty else f" = {parameter.default!r}"
+            stars = "**" if parameter.kind is parameter.VAR_KEYWORD else ""
+            parts.append(f"{stars}{parameter.name}: {parameter.annotation}{default}")
     line = f"{name}({', '.join(parts)}) -> {asked.return_annotation}"
     if len(line) <= 110:
         return line
@@ -114,7 +115,7 @@ def _kind(hint: Any) -> str:
 def tree() -> str:
     """List the errors and what they mean, those below another one indented."""
     found: list[type[errors.WindrowError]] = [
-        one for one in vars(errors).values() if isinstance(one, type) and issubclass(one, errors.WindrowError)
+        var for var in vars(errors).values() if isinstance(var, type) and issubclass(var, errors.WindrowError)
     ]
     return "\n" + "".join(
         f"{'  ' * (len(one.__mro__) - 4)}- `windrow.{one.__name__}`: {(one.__doc__ or '').splitlines()[0]}\n"

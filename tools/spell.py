@@ -1,4 +1,4 @@
-"""Spell a taught forest as `windrow.content.forest.grown` reads it."""
+"""Spell a taught forest as `windrow.content.forest.read_forest` reads it."""
 
 from __future__ import annotations
 

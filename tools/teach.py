@@ -26,9 +26,9 @@ from urllib.parse import urlsplit
 
 from align import align, tokens
 from spell import spelled
+from windrow.content.features import LIKELIHOOD_NAMES, NAMES, Features
 from windrow.content.forest import BETWEEN
 from windrow.content.page import read, select
-from windrow.content.traits import NAMES, OPINIONS, Traits
 from windrow.content.view import View, view
 
 try:
@@ -80,9 +80,9 @@ class Page(NamedTuple):
 
     def told(self, likely: Sequence[float]) -> Page:
         """Return the page with the traits added that follow from an opinion about each block."""
-        traits = Traits(self.view)
-        traits.hear(likely)
-        return self._replace(rows=np.concatenate([self.rows, _rows(traits, OPINIONS)], axis=1))
+        traits = Features(self.view)
+        traits.add_likelihoods(likely)
+        return self._replace(rows=np.concatenate([self.rows, _rows(traits, LIKELIHOOD_NAMES)], axis=1))
 
 
 def pages(folder: Path) -> Iterator[Page]:
@@ -107,13 +107,13 @@ def pages(folder: Path) -> Iterator[Page]:
             site(truth["url"] or ""),
             gold,
             [blocks[at] for at in seen.kept],
-            _rows(Traits(seen), NAMES),
+            _rows(Features(seen), NAMES),
             np.array([share[at] for at in seen.kept]),
             seen,
         )
 
 
-def _rows(traits: Traits, names: Sequence[str]) -> np.ndarray[Any, Any]:
+def _rows(traits: Features, names: Sequence[str]) -> np.ndarray[Any, Any]:
     return np.stack([np.frombuffer(traits.column(name), dtype=np.uint8) for name in names], axis=1)
 
 
@@ -157,7 +157,7 @@ def learn(found: Sequence[Page]) -> Model:
         own = [page for page in found if page.part(PARTS, "opinion") == part]
         judge = teach([page for page in found if page.part(PARTS, "opinion") != part], traits)
         told += [page.told(judge.likely(page)) for page in own]
-    heard = range(len(NAMES), len(NAMES) + len(OPINIONS))
+    heard = range(len(NAMES), len(NAMES) + len(LIKELIHOOD_NAMES))
     return Model(teach(found, traits), teach(told, [*traits, *heard]))
 
 
@@ -222,7 +222,7 @@ def main() -> int:
     if chosen.check:
         print(json.dumps(check(found, chosen.folds)))
         return 0
-    names = (*NAMES, *OPINIONS)
+    names = (*NAMES, *LIKELIHOOD_NAMES)
     texts = [spelled(judge.forest, [names[at] for at in judge.traits]) for judge in learn(found)]
     written = BETWEEN.join(texts)
     (ROOM / "weights.txt").write_text(written)

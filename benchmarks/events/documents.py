@@ -76,7 +76,7 @@ def plain(path: Path, events: list[dict[str, Any]]) -> float:
             link.execute("BEGIN")
             link.executemany(
                 "INSERT INTO event VALUES (?, ?)",
-                [(one["_id"], json.dumps(one)) for one in events[start : start + SLICE]],
+                [(event["_id"], json.dumps(event)) for event in events[start : start + SLICE]],
             )
             link.execute("COMMIT")
         return len(events) / (time.perf_counter() - began)

@@ -74,7 +74,7 @@ def _program(path: Path) -> Path:
 
 
 def _read(who: str, pages: Sequence[Sample], *words: str) -> list[dict[str, Any]]:
-    lines = "".join(json.dumps({"raw": base64.b64encode(one.raw).decode(), "url": one.url}) + "\n" for one in pages)
+    lines = "".join(json.dumps({"raw": base64.b64encode(page.raw).decode(), "url": page.url}) + "\n" for page in pages)
     command = [_python(who, extract.MODULES[who]), str(_HERE / "extract.py"), who, *words]
     patience = float(os.environ.get("WINDROW_PATIENCE", "600"))
     try:
@@ -91,7 +91,7 @@ def speed() -> Iterator[Comparison]:
     """Compare article pages to Markdown and fields, each second of a core."""
     pages = _samples()
     ours = len(pages) / sum(one["spent"] for one in _read("windrow", pages, "markdown"))
-    size = sum(len(one.raw) for one in pages) // len(pages) // 1000
+    size = sum(len(page.raw) for page in pages) // len(pages) // 1000
     for who, goal in GOALS.items():
         try:
             theirs: float | None = len(pages) / sum(one["spent"] for one in _read(who, pages, "markdown"))

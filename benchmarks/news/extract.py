@@ -123,13 +123,13 @@ def main() -> None:
     read = READERS[who](importlib.import_module(MODULES[who]), marked="markdown" in sys.argv[2:])
     pages = [json.loads(line) for line in sys.stdin]
     gc.freeze()
-    for one in pages:
-        raw = base64.b64decode(one["raw"])
+    for page in pages:
+        raw = base64.b64decode(page["raw"])
         begun = time.process_time()
         said = {"title": "", "author": "", "date": "", "text": ""}
         try:
             signal.setitimer(signal.ITIMER_PROF, LONGEST)
-            said = read(raw, one["url"])
+            said = read(raw, page["url"])
         except (Exception, TooLongError):  # noqa: BLE001 a reader's failure is an empty answer
             pass
         finally:

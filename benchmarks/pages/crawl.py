@@ -48,7 +48,7 @@ Client = Callable[[Task, Path], int]
 
 def _run(commands: list[list[str]], into: Path, good: frozenset[int] = frozenset({0})) -> None:
     """Run commands side by side to their end."""
-    running = [subprocess.Popen(one, cwd=into, stdin=subprocess.DEVNULL) for one in commands]
+    running = [subprocess.Popen(command, cwd=into, stdin=subprocess.DEVNULL) for command in commands]
     codes = [one.wait() for one in running]
     assert good.issuperset(codes), (commands[0][0], codes)
 

@@ -85,7 +85,7 @@ def _rarest(pages: Sequence[Made], queries: Sequence[Known]) -> Iterator[Known]:
     for known in queries:
         rare = sorted(dict.fromkeys(words(known.query)), key=lambda word: among[word])[:3]
         if len(rare) == 3:
-            yield Known("few words", " ".join(one for one in words(known.query) if one in rare), known.url)
+            yield Known("few words", " ".join(word for word in words(known.query) if word in rare), known.url)
 
 
 def _called(pages: Sequence[Made]) -> Iterator[Known]:

@@ -99,7 +99,7 @@ def simhash(text: str) -> int:
     hashes = [crc32(one) * 0x9E3779B97F4A7C15 & (1 << 64) - 1 for one in near._SHINGLE.findall(near._plain(text))]  # noqa: SLF001
     found = 0
     for byte in range(8):
-        counted = sum(_SPREAD[one >> 8 * byte & 255] for one in hashes)
+        counted = sum(_SPREAD[hash_ >> 8 * byte & 255] for hash_ in hashes)
         for bit in range(8):
             found |= int(2 * (counted >> 16 * bit & 0xFFFF) > len(hashes)) << 8 * byte + bit
     return found
@@ -138,7 +138,7 @@ def main() -> int:
     parser.add_argument("--json", action="store_true")
     parser.add_argument("--seed", type=int, default=1)
     given = parser.parse_args()
-    texts = [one.gold for one in samples(given.folder) if len(one.gold.split()) >= SIZES[0]]
+    texts = [sample.gold for sample in samples(given.folder) if len(sample.gold.split()) >= SIZES[0]]
     for told in (
         measured("windrow", ours, near.sketch, texts, given.seed),
         measured("simhash", theirs, simhash, texts, given.seed),

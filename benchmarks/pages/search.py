@@ -69,10 +69,10 @@ def known(hosts: int = HOSTS) -> Iterator[Comparison]:
 def _ranks(queries: tuple[Known, ...], search: Callable[[str], list[str]]) -> dict[str, list[float]]:
     """Return the reciprocal rank of each query's page, by kind and over all."""
     ranks = defaultdict[str, list[float]](list)
-    for one in queries:
-        found = search(f" {one.query} ")[:10]
-        rank = 1 / (found.index(one.url) + 1) if one.url in found else 0.0
-        ranks[one.kind].append(rank)
+    for query in queries:
+        found = search(f" {query.query} ")[:10]
+        rank = 1 / (found.index(query.url) + 1) if query.url in found else 0.0
+        ranks[query.kind].append(rank)
         ranks["all kinds"].append(rank)
     return ranks
 

@@ -33,7 +33,7 @@ def extraction(rounds: int = ROUNDS) -> Iterator[Comparison]:
     from pypdfium2 import PdfDocument  # noqa: PLC0415 an extra
 
     contents = [path.read_bytes() for path in samples()]
-    pages = sum(pdf.read_pages(one).number for one in contents)
+    pages = sum(pdf.read_pages(content).number for content in contents)
 
     def bare(raw: bytes) -> None:
         with closing(PdfDocument(raw)) as document:
@@ -46,8 +46,8 @@ def extraction(rounds: int = ROUNDS) -> Iterator[Comparison]:
     for _ in range(rounds):
         for name, run in (("ours", lambda raw: guessed(pdf.read_pages(raw))), ("bare", bare)):
             began = time.process_time()
-            for one in contents:
-                run(one)
+            for content in contents:
+                run(content)
             took[name] = min(took[name], time.process_time() - began)
     ours = pages / took["ours"]
     yield Comparison("PDF pages extracted", "pages/s", ours, "pypdfium2 alone", pages / took["bare"], 1 / 1.3)

@@ -290,9 +290,9 @@ TOLD = {
     "with C++": "'c++' as 'c'",
     "a name with dots": "searched for one by one",
     "a linker's error with a label": "'-lssl' excludes nothing here; -\"lssl\" does",
-    "a longer word": "of a word, the first 64 characters are searched for",
-    "a long beginning": "of a word, the first 64 characters are searched for",
-    "signs beside a filter": "left out, as no index has signs: '😀'",
+    "a longer word": "only the first 64 characters of a word are searched for",
+    "a long beginning": "only the first 64 characters of a word are searched for",
+    "signs beside a filter": "left out, since an index has no signs: '😀'",
     "without C++": "signs are not searched for: '-c++' as 'c'",
     "a name with colons": "no page has a name such as 'a.b' as it was typed, so its words are searched for one by one",
 }

@@ -17,9 +17,9 @@ def sha1(body: bytes) -> str:
 def record(kind: str, block: bytes = b"", *, version: str = "1.0", length: int | None = None, **fields: str) -> bytes:
     """Write a record; `target_uri="..."` becomes WARC-Target-URI."""
     names = {"content_type": "Content-Type"}
-    told = {"date": "2024-03-01T12:00:00Z", "record_id": "<urn:uuid:1>"} | fields
+    headers = {"date": "2024-03-01T12:00:00Z", "record_id": "<urn:uuid:1>"} | fields
     lines = [f"WARC/{version}", f"WARC-Type: {kind}"]
-    for name, value in told.items():
+    for name, value in headers.items():
         spelled = names.get(name) or "WARC-" + "-".join(
             {"uri": "URI", "id": "ID"}.get(word, word.title()) for word in name.split("_")
         )
@@ -29,17 +29,17 @@ def record(kind: str, block: bytes = b"", *, version: str = "1.0", length: int |
 
 
 def page(url: str, body: bytes, head: bytes = HTML, *, length: int | None = None, **fields: str) -> bytes:
-    told = {"target_uri": url, "content_type": "application/http; msgtype=response", "payload_digest": sha1(body)}
-    return record("response", head + body, length=length, **(told | fields))
+    headers = {"target_uri": url, "content_type": "application/http; msgtype=response", "payload_digest": sha1(body)}
+    return record("response", head + body, length=length, **(headers | fields))
 
 
 def again(url: str, body: bytes, head: bytes = HTML, **fields: str) -> bytes:
     """Write a revisit that says that the body is one that was seen before."""
-    told = {
+    headers = {
         "target_uri": url, "content_type": "application/http; msgtype=response", "payload_digest": sha1(body),
         "profile": "http://netpreserve.org/warc/1.0/revisit/identical-payload-digest",
     }  # fmt: skip
-    return record("revisit", head, length=None, **(told | fields))
+    return record("revisit", head, length=None, **(headers | fields))
 
 
 def info() -> bytes:
@@ -47,4 +47,4 @@ def info() -> bytes:
 
 
 def packed(records: Iterable[bytes]) -> bytes:
-    return b"".join(gzip.compress(one) for one in records)
+    return b"".join(gzip.compress(record) for record in records)

@@ -107,9 +107,9 @@ def test_warcio_reads_and_checks_every_file(folder, capsys):
     for path in sorted(folder.glob("*.warc*")):
         checker = Checker(type("Args", (), {"verbose": True, "inputs": [str(path)]}))
         checker.process_all()
-        said = capsys.readouterr().out
-        assert checker.exit_value == 0, said
-        assert "pass" in said or "no digest" in said
+        output = capsys.readouterr().out
+        assert checker.exit_value == 0, output
+        assert "pass" in output or "no digest" in output
         with path.open("rb") as file:
             first = next(iter(WarcioIterator(file)))
             assert first.rec_type == "warcinfo"
@@ -142,9 +142,9 @@ def test_a_broken_transfer_goes_on_where_it_broke(folder):
     deposit = CaptureSink(keep, job, NOW)
     deposit.open(len(LARGE_ZIP))
     deposit.write(LARGE_ZIP[:1_500_000])
-    with pytest.raises(TransientFailure) as found:
+    with pytest.raises(TransientFailure) as caught:
         deposit.finish()
-    assert found.value.reason is Reason.INTERRUPTED
+    assert caught.value.reason is Reason.INTERRUPTED
     deposit.leave()
     kept = put(keep, LARGE_ZIP, "ftp://h/z.zip", size=len(LARGE_ZIP), part="resumed")
     assert kept.digest == digest(LARGE_ZIP)
@@ -192,23 +192,23 @@ def test_a_revisit_names_the_record_that_it_refers_to(folder):
 
 def test_sizes_and_checksums_must_be_as_announced(folder):
     keep = keeper(folder)
-    with pytest.raises(TransientFailure, match="the listing says 5") as found:
+    with pytest.raises(TransientFailure, match="the listing says 5") as caught:
         put(keep, XML, size=5)
-    assert found.value.reason is Reason.SIZE_MISMATCH
+    assert caught.value.reason is Reason.SIZE_MISMATCH
     for body in (XML, LARGE_ZIP):
         deposit = CaptureSink(keep, FetchJob(1, "ftp://h/x"), NOW)
         deposit.open(None)
         deposit.write(body)
-        with pytest.raises(TransientFailure) as found:
+        with pytest.raises(TransientFailure) as caught:
             deposit.verify("md5:" + "0" * 32)
-        assert found.value.reason is Reason.DIGEST_MISMATCH
+        assert caught.value.reason is Reason.DIGEST_MISMATCH
     assert not list((folder / "parts").iterdir())
 
 
 def test_limits_of_size_and_disk_are_kept(folder):
-    with pytest.raises(TerminalFailure) as found:
+    with pytest.raises(TerminalFailure) as caught:
         put(keeper(folder, transfer=1000), LARGE_ZIP)
-    assert found.value.reason is Reason.TOO_LARGE
+    assert caught.value.reason is Reason.TOO_LARGE
     with pytest.raises(DiskFull, match="must stay free"):
         put(keeper(folder, spare=1 << 60), XML)
 
@@ -221,8 +221,8 @@ def test_an_answer_304_as_version_0_1_0_kept_it_is_read(folder):
     folder.mkdir()
     record = gzip.compress(header("revisit", fields, len(head)) + head + END)
     (folder / "windrow-000001-1-00001.warc.gz").write_bytes(record)
-    found = open_response(folder, ArchivePlace("windrow-000001-1-00001.warc.gz", 0, len(record)))
-    assert (found.status, found.fields["etag"], found.view.read()) == (304, '"2"', b"")
+    response = open_response(folder, ArchivePlace("windrow-000001-1-00001.warc.gz", 0, len(record)))
+    assert (response.status, response.fields["etag"], response.view.read()) == (304, '"2"', b"")
 
 
 class TestMend:
@@ -232,9 +232,9 @@ class TestMend:
         keep.close()
         end = first.place.offset + first.place.length
         with alone(folder):
-            told = mend(folder, {first.place.warc: end})
+            messages = mend(folder, {first.place.warc: end})
         assert (folder / first.place.warc).stat().st_size == end == second.place.offset
-        assert "cut back" in told[0]
+        assert "cut back" in messages[0]
         with open_capture(folder, first.place) as view:
             assert view.read() == ZIP
 
@@ -267,9 +267,9 @@ class TestMend:
         keep = keeper(folder)
         kept = put(keep, ZIP)
         keep.close()
-        told = mend(folder, {kept.place.warc: 10**9, "gone.warc": 10})
-        assert any("captures in it are lost" in line for line in told)
-        assert any("gone.warc is missing" in line for line in told)
+        messages = mend(folder, {kept.place.warc: 10**9, "gone.warc": 10})
+        assert any("captures in it are lost" in line for line in messages)
+        assert any("gone.warc is missing" in line for line in messages)
 
     def test_files_of_other_names_are_nobodys_business_when_an_archive_is_mended(self, folder):
         folder.mkdir(exist_ok=True)

@@ -46,19 +46,20 @@ def records(path: Path) -> list[tuple[str, bytes]]:
             assert reader.eof
             content = reader.unused_data
         content = members
-    found = []
+    spans_found = []
     while content:
         head = read_header(content)
         end = head.length + int(head.fields["content-length"])
         assert content[end : end + 4] == END
-        found.append((head.kind, content[: end + 4]))
+        spans_found.append((head.kind, content[: end + 4]))
         content = content[end + 4 :]
-    return found
+    return spans_found
 
 
 def floor(places: list[ArchivePlace], place: ArchivePlace) -> int:
     return max(
-        (one.offset + one.length for one in places if one[0] == place.warc and one.offset < place.offset), default=0
+        (span.offset + span.length for span in places if span[0] == place.warc and span.offset < place.offset),
+        default=0,
     )
 
 
@@ -66,9 +67,9 @@ def spans(folder: Path, places: list[ArchivePlace], number: int) -> list[ErasedS
     """Return a capture's record and its request."""
     place = places[number]
     bounds = (floor(places, place), place.offset)
-    found = list(related(folder / place.warc, bounds, Limits(), f"https://secret.example/{number}".__eq__))
-    assert len(found) == 1
-    return [*found, ErasedSpan(place.offset, place.length)]
+    spans_found = list(related(folder / place.warc, bounds, Limits(), f"https://secret.example/{number}".__eq__))
+    assert len(spans_found) == 1
+    return [*spans_found, ErasedSpan(place.offset, place.length)]
 
 
 @pytest.mark.parametrize("chosen", [[0], [1, 2], [5, 9], range(10), [3, 8]])
@@ -77,8 +78,8 @@ def test_others_stay_and_nothing_is_left(tmp_path: Path, chosen: list[int]) -> N
     sizes = {path.name: path.stat().st_size for path in tmp_path.glob("*.warc*")}
     for number in chosen:
         place = places[number]
-        found = spans(tmp_path, places, number)
-        assert erase(tmp_path, place.warc, found, AT) == sum(span.length for span in found)
+        spans_found = spans(tmp_path, places, number)
+        assert erase(tmp_path, place.warc, spans_found, AT) == sum(span.length for span in spans_found)
     assert {path.name: path.stat().st_size for path in tmp_path.glob("*.warc*")} == sizes
     text = b"".join(record for path in tmp_path.glob("*.warc*") for _, record in records(path))
     for number, place in enumerate(places):
@@ -87,7 +88,7 @@ def test_others_stay_and_nothing_is_left(tmp_path: Path, chosen: list[int]) -> N
         assert (f"/secret/{number} ".encode() in text) is not gone
         with open_capture(tmp_path, place) as view:
             body = view.read()
-        whole = [*BODIES, *(b"PK\x03\x04" + one for one in BODIES)][number]
+        whole = [*BODIES, *(b"PK\x03\x04" + content for content in BODIES)][number]
         assert (body == whole) is not gone
         assert not gone or body.strip() == b"This record was taken down."[: len(body.strip())]
     kinds = [kind for path in sorted(tmp_path.glob("*.warc*")) for kind, _ in records(path)]
@@ -102,19 +103,19 @@ def test_a_crash_in_the_middle_is_finished_by_erasing_again(tmp_path: Path, numb
     place = places[number]
     path = tmp_path / place.warc
     before = path.read_bytes()
-    found = spans(tmp_path, places, number)
-    erase(tmp_path, place.warc, found, AT)
+    spans_found = spans(tmp_path, places, number)
+    erase(tmp_path, place.warc, spans_found, AT)
     after = path.read_bytes()
     start = floor(places, place)
     end = place.offset + place.length
     at = start + int(cut if cut >= 1 else (end - start) * cut)
     path.write_bytes(after[:at] + before[at:])  # the disk took only the first bytes
-    erase(tmp_path, place.warc, found, AT)
+    erase(tmp_path, place.warc, spans_found, AT)
     assert f"secret.example/{number}".encode() not in b"".join(record for _, record in records(path))
     assert path.stat().st_size == len(before)
-    for other in places:
-        if other != place and other.warc == place.warc:
-            with open_capture(tmp_path, other) as view:
+    for place_ in places:
+        if place_ != place and place_.warc == place.warc:
+            with open_capture(tmp_path, place_) as view:
                 assert view.read()
 
 
@@ -124,9 +125,9 @@ def test_a_crash_in_the_middle_is_finished_by_erasing_again(tmp_path: Path, numb
 def test_every_length_can_be_filled(length: int) -> None:
     plain, packed = _record(length, AT), _member(length, AT)
     assert (len(plain), len(packed)) == (length, length)
-    for one in (plain, gzip.decompress(packed), isal_zlib.decompress(packed, 31)):
-        head = read_header(one)
-        assert head.length + int(head.fields["content-length"]) + len(END) == len(one)
+    for content in (plain, gzip.decompress(packed), isal_zlib.decompress(packed, 31)):
+        head = read_header(content)
+        assert head.length + int(head.fields["content-length"]) + len(END) == len(content)
 
 
 @pytest.mark.parametrize("length", [20, 100, 170])
@@ -138,20 +139,20 @@ def test_what_is_too_short_for_a_record_becomes_nothing(length: int) -> None:
 
 def test_only_files_of_the_archive_are_touched(tmp_path: Path) -> None:
     (tmp_path / "archive").mkdir()
-    other = tmp_path / "other.warc"
-    other.write_bytes(b"WARC/1.1 " * 100)
-    for name in ("../other.warc", "none.warc", str(other)):
-        with pytest.raises(ArchiveError, match="no file of the archive"):
+    other_path = tmp_path / "other.warc"
+    other_path.write_bytes(b"WARC/1.1 " * 100)
+    for name in ("../other.warc", "none.warc", str(other_path)):
+        with pytest.raises(ArchiveError, match="not a file of the archive"):
             erase(tmp_path / "archive", name, [ErasedSpan(0, 500)], AT)
-    assert other.read_bytes() == b"WARC/1.1 " * 100
+    assert other_path.read_bytes() == b"WARC/1.1 " * 100
 
 
 def test_a_file_with_another_name_elsewhere_is_parted_from_it(tmp_path: Path) -> None:
     places = keep(tmp_path)
-    path, given = tmp_path / places[0].warc, tmp_path / "given.warc.gz"
-    given.hardlink_to(path)
-    before = given.read_bytes()
+    path, original = tmp_path / places[0].warc, tmp_path / "given.warc.gz"
+    original.hardlink_to(path)
+    before = original.read_bytes()
     erase(tmp_path, places[0].warc, spans(tmp_path, places, 0), AT)
-    assert given.read_bytes() == before
+    assert original.read_bytes() == before
     assert path.read_bytes() != before
     assert list(tmp_path.glob(".*.part")) == []

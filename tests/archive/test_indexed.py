@@ -30,11 +30,11 @@ def test_an_index_is_read_line_by_line_and_from_any_line_on(tmp_path, pack):
     content = "\n".join(lines).encode()
     path = tmp_path / "x.cdx"
     path.write_bytes(gzip.compress(content[:99_999]) + gzip.compress(content[99_999:]) if pack else content)
-    found = list(read_index(path))
-    assert len(found) == 30_002
-    assert [each.number for each in found[:2]] == [2, 3]
-    assert [type(each.line) for each in found[-2:]] == [CdxFault, CdxLine]
-    assert list(read_index(path, after=29_999)) == found[29_998:]
+    rows = list(read_index(path))
+    assert len(rows) == 30_002
+    assert [each.number for each in rows[:2]] == [2, 3]
+    assert [type(each.line) for each in rows[-2:]] == [CdxFault, CdxLine]
+    assert list(read_index(path, after=29_999)) == rows[29_998:]
 
 
 def test_a_legend_holds_for_lines_read_later(tmp_path):
@@ -47,8 +47,8 @@ def test_a_line_without_an_end_is_no_danger(tmp_path):
     path = tmp_path / "x.cdx.gz"
     path.write_bytes(gzip.compress(bytes(300 << 20).replace(b"\0", b"a") + b"\n" + row(1).encode()))
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    found = list(read_index(path))
-    assert [getattr(each.line, "reason", None) for each in found] == [Reason.TOO_LARGE, None]
+    rows = list(read_index(path))
+    assert [getattr(each.line, "reason", None) for each in rows] == [Reason.TOO_LARGE, None]
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 400_000  # kB; the file itself was made here
 
 
@@ -77,20 +77,25 @@ def file(request, tmp_path):
 @pytest.mark.parametrize("spelled", [sha1(BODY), f"sha1:{sha1(BODY).lower()}", digest(BODY), ""])
 def test_a_payload_is_opened_and_verified(file, spelled):
     path, places = file
-    found = open_payload(path, places[1], Limits(), digest=spelled)
-    with found.view as view:
+    payload = open_payload(path, places[1], Limits(), digest=spelled)
+    with payload.view as view:
         assert view.read() == BODY
         view.seek(-5, 2)
         assert view.read() == BODY[-5:]
-    assert (found.size, found.digest, found.status, found.verified) == (len(BODY), digest(BODY), 200, bool(spelled))
-    assert found.record["warc-target-uri"] == "http://a.example/x.pdf"
+    assert (payload.size, payload.digest, payload.status, payload.verified) == (
+        len(BODY),
+        digest(BODY),
+        200,
+        bool(spelled),
+    )
+    assert payload.record["warc-target-uri"] == "http://a.example/x.pdf"
 
 
 def test_a_revisit_says_that_it_is_one(file):
     path, places = file
-    found = open_payload(path, places[2], Limits(), digest=sha1(BODY))
-    assert (found.kind, found.size, found.verified) == ("revisit", 0, False)
-    found.view.close()
+    payload = open_payload(path, places[2], Limits(), digest=sha1(BODY))
+    assert (payload.kind, payload.size, payload.verified) == ("revisit", 0, False)
+    payload.view.close()
 
 
 @pytest.mark.parametrize(

@@ -43,23 +43,23 @@ def read(path, start=0, limits=None):
 
 def test_records_and_their_places(write):
     path = write(RECORDS)
-    found = read(path)
-    assert [one.kind for one in found] == ["warcinfo"] + ["response"] * 8
-    assert [(one.digest, one.size) for one in found[1:]] == [(digest(body), len(body)) for body in BODIES]
-    assert found[1].head.startswith(b"HTTP/1.1 200 OK")
-    assert [one.offset for one in found[1:]] == [one.next for one in found[:-1]]
-    assert found[-1].next == path.stat().st_size
-    for one, body in zip(found[1:], BODIES, strict=True):
-        with open_capture(path.parent, ArchivePlace(path.name, one.offset, one.length)) as view:
+    records = read(path)
+    assert [record_.kind for record_ in records] == ["warcinfo"] + ["response"] * 8
+    assert [(record_.digest, record_.size) for record_ in records[1:]] == [(digest(body), len(body)) for body in BODIES]
+    assert records[1].head.startswith(b"HTTP/1.1 200 OK")
+    assert [record_.offset for record_ in records[1:]] == [record_.next for record_ in records[:-1]]
+    assert records[-1].next == path.stat().st_size
+    for record_, body in zip(records[1:], BODIES, strict=True):
+        with open_capture(path.parent, ArchivePlace(path.name, record_.offset, record_.length)) as view:
             assert view.read() == body
-        assert read(path, one.offset) == found[found.index(one) :]
+        assert read(path, record_.offset) == records[records.index(record_) :]
 
 
 def test_what_is_no_warc_file_is_refused(tmp_path):
     path = tmp_path / "x.warc"
     for content in (b"PK\x03\x04", b"WARC/0.9\r\n", b"hello", b"http://a/ 1.2.3.4 20040101000000 text/html 5\nhello"):
         path.write_bytes(content)
-        with pytest.raises(ArchiveError, match="no WARC file"):
+        with pytest.raises(ArchiveError, match="not a WARC or ARC file"):
             vet(path)
     with pytest.raises(ArchiveError):
         vet(tmp_path / "missing")
@@ -71,53 +71,53 @@ def test_a_cut_file_gives_what_is_whole(write):
     path = write(RECORDS)
     whole = read(path)
     path.write_bytes(path.read_bytes()[:-40])
-    found = read(path)
-    assert found[:-1] == whole[:-1]
-    assert found[-1].reason is Reason.TRUNCATED
-    assert found[-1].next == path.stat().st_size
+    records = read(path)
+    assert records[:-1] == whole[:-1]
+    assert records[-1].reason is Reason.TRUNCATED
+    assert records[-1].next == path.stat().st_size
 
 
 @pytest.mark.parametrize("length", [0, 5, 100_000, "x"])
 def test_a_wrong_length_costs_one_record(write, length):
     wrong = page("http://a.example/", b"words " * 40)
-    told = b"Content-Length: " + wrong.partition(b"Content-Length: ")[2].partition(b"\r\n")[0]
-    wrong = wrong.replace(told, f"Content-Length: {length}".encode())
-    found = read(write([RECORDS[1], wrong, *RECORDS[2:]]))
-    assert [one.reason is None for one in found] == [True, False] + [True] * 7
-    assert [one.digest for one in found if not one.reason] == [digest(body) for body in BODIES]
+    length_line = b"Content-Length: " + wrong.partition(b"Content-Length: ")[2].partition(b"\r\n")[0]
+    wrong = wrong.replace(length_line, f"Content-Length: {length}".encode())
+    records = read(write([RECORDS[1], wrong, *RECORDS[2:]]))
+    assert [record_.reason is None for record_ in records] == [True, False] + [True] * 7
+    assert [record_.digest for record_ in records if not record_.reason] == [digest(body) for body in BODIES]
 
 
 def test_a_broken_gzip_member_costs_one_record(tmp_path):
-    members = [gzip.compress(one) for one in RECORDS]
+    members = [gzip.compress(record_) for record_ in RECORDS]
     broken = bytearray(members[5])
     broken[60] ^= 0xFF
     path = tmp_path / "x.warc.gz"
     path.write_bytes(b"".join([*members[:5], bytes(broken), *members[6:]]))
-    found = read(path)
-    assert [one.reason for one in found] == [None] * 5 + [Reason.CORRUPT] + [None] * 3
+    records = read(path)
+    assert [record_.reason for record_ in records] == [None] * 5 + [Reason.CORRUPT] + [None] * 3
     path.write_bytes(members[0] + b"\0" * 999 + members[1])
-    assert [one.kind for one in read(path)] == ["warcinfo", "", "response"]
+    assert [record_.kind for record_ in read(path)] == ["warcinfo", "", "response"]
 
 
 def test_one_gzip_stream_for_all_is_told(tmp_path):
     path = tmp_path / "x.warc.gz"
     path.write_bytes(gzip.compress(b"".join(RECORDS)))
-    found = read(path)
-    assert [one.reason for one in found] == [Reason.UNSUPPORTED]
-    assert vet(path).whole
+    records = read(path)
+    assert [record_.reason for record_ in records] == [Reason.UNSUPPORTED]
+    assert vet(path).must_repack
 
 
 def test_bombs_are_not_inflated(tmp_path):
     path = tmp_path / "x.warc.gz"
     path.write_bytes(packed([page("http://a.example/", bytes(200 << 20)), RECORDS[1]]))
-    found = read(path, limits=Limits(ratio=100))
-    assert [one.reason for one in found] == [Reason.BOMB_RATIO, None]
+    records = read(path, limits=Limits(ratio=100))
+    assert [record_.reason for record_ in records] == [Reason.BOMB_RATIO, None]
 
 
 def test_a_payload_above_the_limit_is_passed_over(write):
-    found = read(write([page("http://a.example/", bytes(9_000)), RECORDS[1]]), limits=Limits(transfer=5_000))
-    assert [(one.reason, one.size) for one in found] == [(Reason.TOO_LARGE, 0), (None, 0)]
-    assert found[0].head
+    records = read(write([page("http://a.example/", bytes(9_000)), RECORDS[1]]), limits=Limits(transfer=5_000))
+    assert [(record_.reason, record_.size) for record_ in records] == [(Reason.TOO_LARGE, 0), (None, 0)]
+    assert records[0].head
 
 
 @settings(max_examples=60)
@@ -130,11 +130,11 @@ def test_damage_never_stops_the_reading(tmp_path_factory, data):
     del raw[data.draw(st.integers(16, len(raw))) :]
     path = tmp_path_factory.mktemp("damage") / "x.warc"
     path.write_bytes(raw)
-    found = read(path)
-    assert [one.offset for one in found[1:]] == [one.next for one in found[:-1]]
-    assert found[-1].next == len(raw)
-    for at in range(len(found)):
-        assert read(path, found[at].offset) == found[at:]
+    records = read(path)
+    assert [record_.offset for record_ in records[1:]] == [record_.next for record_ in records[:-1]]
+    assert records[-1].next == len(raw)
+    for at in range(len(records)):
+        assert read(path, records[at].offset) == records[at:]
 
 
 def test_a_file_is_taken_in_once(write, tmp_path):
@@ -146,11 +146,11 @@ def test_a_file_is_taken_in_once(write, tmp_path):
     for ending in ("", ".warc.gz", ".warc.gz.plain"):
         (archive / f"foreign/.{'0' * 32}{ending}").write_bytes(b"x")
     sweep(archive)
-    assert [one.name for one in (archive / "foreign").iterdir()] == [taken.warc.removeprefix("foreign/")]
+    assert [record_.name for record_ in (archive / "foreign").iterdir()] == [taken.warc.removeprefix("foreign/")]
 
 
-def record_of(one, path):
-    with open_capture(path.parent, ArchivePlace(path.name, one.offset, one.length)) as view:
+def record_of(record_, path):
+    with open_capture(path.parent, ArchivePlace(path.name, record_.offset, record_.length)) as view:
         return view.read()
 
 
@@ -167,9 +167,9 @@ ARC = [
 ]  # fmt: skip
 
 
-def arc_two(one):
+def arc_two(record_):
     """Write a record of ARC as version 2 does, its media type with a parameter."""
-    line, _, rest = one.partition(b"\n")
+    line, _, rest = record_.partition(b"\n")
     begun, length = line.rsplit(b" ", 1)
     begun = begun.replace(b"text/html", b"text/html; charset=utf-8")
     return begun + b" 200 3I42H3S6NNFQ2MSVX7XZKYAYSCX5QBYJ - 1234 x.arc " + length + b"\n" + rest
@@ -196,7 +196,7 @@ def zstd(content, words=b""):
         lambda: gzip.compress(b"".join(ARC)),
         lambda: packed(ARC),
         lambda: b"".join(RECORDS).replace(b"WARC/1.0", b"WARC/0.18"),
-        lambda: packed([one.replace(b"WARC/1.0", b"WARC/0.17") for one in RECORDS]),
+        lambda: packed([record_.replace(b"WARC/1.0", b"WARC/0.17") for record_ in RECORDS]),
         lambda: b"".join(map(arc_two, ARC)),
         lambda: packed(map(arc_two, ARC)),
     ],
@@ -210,14 +210,14 @@ def test_arc_old_warc_one_gzip_stream_and_zstandard_are_read(tmp_path, made):
     assert take(archive, path, Limits(spare=0)).warc == taken.warc
     assert len(list((archive / "foreign").iterdir())) == 1
     kept = archive / taken.warc
-    found = read(kept)
-    pages = [one for one in found if one.kind == "response"]
-    assert [one.reason for one in found] == [None] * len(found)
-    assert [record_of(one, kept) for one in pages] == BODIES
-    assert [one.fields["warc-target-uri"].removesuffix("%20b") for one in pages] == [
+    records = read(kept)
+    pages = [record_ for record_ in records if record_.kind == "response"]
+    assert [record_.reason for record_ in records] == [None] * len(records)
+    assert [record_of(record_, kept) for record_ in pages] == BODIES
+    assert [record_.fields["warc-target-uri"].removesuffix("%20b") for record_ in pages] == [
         f"http://a.example/{at}" for at in range(8)
     ]
-    assert all(one.head.startswith(b"HTTP/1.") for one in pages)
+    assert all(record_.head.startswith(b"HTTP/1.") for record_ in pages)
 
 
 @pytest.mark.parametrize("made", [lambda: b"".join(ARC), lambda: packed(ARC)])
@@ -228,10 +228,10 @@ def test_an_arc_file_written_anew_is_what_warcio_reads_in_the_original(tmp_path,
 
     def told(file):
         with file.open("rb") as opened:
-            for one in ArchiveIterator(opened, arc2warc=True):
-                if one.rec_type == "response" and one.http_headers:
-                    head = one.rec_headers
-                    yield head["WARC-Target-URI"], head["WARC-Date"], one.content_stream().read()
+            for record_ in ArchiveIterator(opened, arc2warc=True):
+                if record_.rec_type == "response" and record_.http_headers:
+                    head = record_.rec_headers
+                    yield head["WARC-Target-URI"], head["WARC-Date"], record_.content_stream().read()
 
     assert list(told(kept)) == list(told(path))
     assert len(list(told(kept))) == 8
@@ -244,8 +244,8 @@ def test_one_gzip_stream_written_anew_is_what_fastwarc_reads_in_the_original(tmp
 
     def told(file):
         with file.open("rb") as opened:
-            for one in FastWarc(opened, parse_http=False):
-                yield dict(one.headers), one.reader.read()
+            for record_ in FastWarc(opened, parse_http=False):
+                yield dict(record_.headers), record_.reader.read()
 
     assert list(told(kept)) == list(told(path))
     assert len(list(told(kept))) == len(RECORDS)
@@ -256,9 +256,11 @@ def test_one_gzip_stream_that_is_cut_gives_what_is_whole_and_says_so(tmp_path):
     path.write_bytes(gzip.compress(b"".join(RECORDS))[:-2_000])
     taken = take(archive, path, Limits(spare=0))
     assert "ends within its gzip stream" in taken.trouble
-    found = read(archive / taken.warc)
-    assert [one.reason for one in found][-1] is not None
-    assert [one.digest for one in found if one.kind == "response" and not one.reason] == list(map(digest, BODIES[:7]))
+    records = read(archive / taken.warc)
+    assert [record_.reason for record_ in records][-1] is not None
+    assert [record_.digest for record_ in records if record_.kind == "response" and not record_.reason] == list(
+        map(digest, BODIES[:7])
+    )
 
 
 def test_a_bomb_is_not_unpacked(tmp_path):
@@ -277,10 +279,10 @@ def test_folded_lines_and_leading_blank_lines_pass(write):
     )
     folded = page("http://a.example/", b"body", b"HTTP/1.1 200 OK\r\nDate: Sat,\r\n 21 Nov 2026\r\n\r\n")
     path = write([odd, odd, b"\r\n" * 400 + folded, RECORDS[1]])
-    found = read(path)
-    assert [one.reason for one in found] == [None] * 4
-    assert found[0].fields["warc-date"] == "2024-03-01T12:00:00Z"
-    assert [record_of(one, path) for one in found[:3]] == [b"body"] * 3
+    records = read(path)
+    assert [record_.reason for record_ in records] == [None] * 4
+    assert records[0].fields["warc-date"] == "2024-03-01T12:00:00Z"
+    assert [record_of(record_, path) for record_ in records[:3]] == [b"body"] * 3
 
 
 def test_lengths_that_lie_do_not_make_reading_quadratic(write, tmp_path):
@@ -309,39 +311,44 @@ def test_records_within_records_that_lie_are_given_up(tmp_path):
 
 
 def test_a_record_without_a_body(write):
-    found = read(write([again("http://a.example/", b"x"), record("metadata", b"", content_type="x/y")]))
-    assert [(one.kind, one.size, bool(one.head)) for one in found] == [("revisit", 0, True), ("metadata", 0, False)]
+    records = read(write([again("http://a.example/", b"x"), record("metadata", b"", content_type="x/y")]))
+    assert [(record_.kind, record_.size, bool(record_.head)) for record_ in records] == [
+        ("revisit", 0, True),
+        ("metadata", 0, False),
+    ]
 
 
 def test_headers_whose_lines_end_in_a_line_feed_alone_are_read(write):
     bare = []
-    for one in RECORDS:
-        head, _, block = one.partition(b"\r\n\r\n")
+    for record_ in RECORDS:
+        head, _, block = record_.partition(b"\r\n\r\n")
         folded = head.replace(b"WARC-Date: ", b"WARC-Date:\r\n ")
         bare.append(folded.replace(b"\r\n", b"\n") + b"\n\n" + block[:-4] + b"\n\n")
     path = write(bare)
-    found = read(path)
-    assert [one.reason for one in found] == [None] * 9
-    assert [record_of(one, path) for one in found[1:]] == BODIES
-    assert found[1].fields["warc-date"] == "2024-03-01T12:00:00Z"
-    assert [one.digest for one in read(write([*bare[:3], RECORDS[3]], "both"))] == [one.digest for one in found[:4]]
+    records = read(path)
+    assert [parsed.reason for parsed in records] == [None] * 9
+    assert [record_of(parsed, path) for parsed in records[1:]] == BODIES
+    assert records[1].fields["warc-date"] == "2024-03-01T12:00:00Z"
+    assert [parsed.digest for parsed in read(write([*bare[:3], RECORDS[3]], "both"))] == [
+        parsed.digest for parsed in records[:4]
+    ]
 
 
 @pytest.mark.parametrize("content_type", [None, "text/html", "message/http"])
 def test_an_answer_of_http_is_told_by_how_it_begins_where_its_type_does_not_say_so(write, content_type):
-    told = {"target_uri": "http://a.example/"} | ({"content_type": content_type} if content_type else {})
+    headers = {"target_uri": "http://a.example/"} | ({"content_type": content_type} if content_type else {})
     path = write(
         [
-            record("response", HTML + b"body", **told),
-            record("Response", HTML + b"body", **told),
-            record("resource", HTML + b"body", **told),
-            record("response", b"no head", **told),
-            record("response", **told),
+            record("response", HTML + b"body", **headers),
+            record("Response", HTML + b"body", **headers),
+            record("resource", HTML + b"body", **headers),
+            record("response", b"no head", **headers),
+            record("response", **headers),
         ]
     )
-    found = read(path)
-    assert [(one.kind, one.head, one.reason) for one in found] == [
+    records = read(path)
+    assert [(record_.kind, record_.head, record_.reason) for record_ in records] == [
         ("response", HTML, None), ("response", HTML, None), ("resource", b"", None), ("response", b"", None),
         ("response", b"", None),
     ]  # fmt: skip
-    assert [record_of(one, path) for one in found] == [b"body", b"body", HTML + b"body", b"no head", b""]
+    assert [record_of(record_, path) for record_ in records] == [b"body", b"body", HTML + b"body", b"no head", b""]

@@ -39,7 +39,7 @@ class Said(NamedTuple):
         return [json.loads(line) for line in self.out.splitlines()]
 
     def of(self, kind: str) -> list[dict[str, Any]]:
-        return [one for one in self.messages if one["type"] == kind]
+        return [message for message in self.messages if message["type"] == kind]
 
 
 Windrow = Callable[..., Said]
@@ -54,9 +54,9 @@ def _no_settings_from_outside(monkeypatch: pytest.MonkeyPatch) -> None:
 def open_files() -> set[str]:
     """Return the databases in folders of tests that this process has open."""
     held = set()
-    for one in Path("/proc/self/fd").iterdir():
+    for path in Path("/proc/self/fd").iterdir():
         with contextlib.suppress(OSError):  # the listing's own
-            held.add(str(one.readlink()))
+            held.add(str(path.readlink()))
     return {name for name in held if "/pytest-" in name and re.search(r"\.(sqlite|db)(-wal|-shm)?$", name)}
 
 

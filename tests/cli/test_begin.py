@@ -157,7 +157,7 @@ def test_the_demo_plays_in_a_folder_named_from_here(tmp_path, monkeypatch, windr
 
 def test_config_shows_values_and_where_they_came_from(workspace, monkeypatch, windrow) -> None:
     monkeypatch.setenv("WINDROW_CONTACT", "me@example.org")
-    found = {one["name"]: one for one in windrow("config", "--json").messages}
+    found = {message["name"]: message for message in windrow("config", "--json").messages}
     assert found["contact"] == {
         "type": "setting", "name": "contact", "value": "me@example.org", "origin": "env WINDROW_CONTACT",
     }  # fmt: skip

@@ -49,7 +49,7 @@ def test_help_has_one_line_examples_exit_codes_and_a_link(name: str, windrow) ->
 def test_examples_of_a_command_hold_whatever_collections_are_installed(name: str) -> None:
     examples = VERBS[name].examples
     assert len(examples) >= 2
-    assert {word for one in examples for word in one.split()} & set(names()) == set()
+    assert {word for example in examples for word in example.split()} & set(names()) == set()
 
 
 def test_help_shows_the_examples_that_a_collection_declares_for_that_command(windrow, monkeypatch) -> None:
@@ -62,8 +62,8 @@ def test_help_shows_the_examples_that_a_collection_declares_for_that_command(win
     )
     assert "With --from weave, NAME may be a basket" in helped("windrow run", windrow)
     for name in ("run", "new source"):
-        (mine,) = [one for one in declared.examples if one.startswith(f"windrow {name} ")]
-        (other,) = [one for one in declared.examples if one != mine]
+        (mine,) = [example for example in declared.examples if example.startswith(f"windrow {name} ")]
+        (other,) = [example for example in declared.examples if example != mine]
         said = helped(f"windrow {name}", windrow)
         assert mine in said
         assert other not in said
@@ -77,18 +77,18 @@ def test_every_example_that_a_collection_declares_is_of_a_command_that_shows_it(
 
 @pytest.mark.parametrize("name", VERBS)
 def test_every_command_has_the_options_that_all_have(name: str) -> None:
-    options = {each for one in VERBS[name].params if isinstance(one, click.Option) for each in one.opts}
+    options = {each for param in VERBS[name].params if isinstance(param, click.Option) for each in param.opts}
     assert {"--json", "--workspace", "--verbose"} <= options
 
 
 @pytest.mark.parametrize("name", VERBS)
 def test_every_option_has_help(name: str) -> None:
-    options = [one for one in VERBS[name].params if isinstance(one, click.Option)]
-    assert [one.name for one in options if not one.help] == []
+    options = [param for param in VERBS[name].params if isinstance(param, click.Option)]
+    assert [option.name for option in options if not option.help] == []
 
 
 def test_every_exit_code_has_a_meaning() -> None:
-    tree = [one for one in vars(errors).values() if isinstance(one, type) and issubclass(one, errors.WindrowError)]
+    tree = [var for var in vars(errors).values() if isinstance(var, type) and issubclass(var, errors.WindrowError)]
     assert {one.exit_code for one in tree} <= set(EXITS)
 
 
@@ -134,7 +134,7 @@ def test_every_type_of_message_that_any_command_prints_is_documented_with_its_fi
             continue
         types.add(kind.value)
         if isinstance(value, ast.Dict):
-            named = {one.value for one in value.keys if isinstance(one, ast.Constant)}
+            named = {key.value for key in value.keys if isinstance(key, ast.Constant)}
             assert named <= known.get(kind.value, set()), f"{where}: {kind.value}"
     types |= {one.__name__.lower() for one in get_args(Part)} | {"retry", "cancel", "error", "progress"}
     assert types == set(known)

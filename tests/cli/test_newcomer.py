@@ -26,7 +26,7 @@ def completed(*words: str) -> set[str]:
     """Return what a shell offers after some words; the last one is begun."""
     *before, begun = words
     made = ShellComplete(command_line, {}, "windrow", "_WINDROW_COMPLETE")
-    return {one.value for one in made.get_completions(before, begun)}
+    return {completion.value for completion in made.get_completions(before, begun)}
 
 
 def test_again_in_a_dry_run_counts_all_that_a_listed_source_would_be_asked_for(harvested, windrow) -> None:
@@ -94,7 +94,7 @@ def test_status_after_a_kill_does_not_say_running_now(root, small, windrow, star
 
 def test_sessions_are_numbered_from_1_wherever_they_are_shown(workspace, windrow) -> None:
     runs = [windrow("run") for _ in range(3)]
-    assert [one.err.split()[1] for one in runs] == ["1", "2", "3"]
+    assert [run.err.split()[1] for run in runs] == ["1", "2", "3"]
     assert "; session 3 ended" in windrow("status").err
     assert windrow("status", "--json").messages[0]["last"]["session"] == 3
     assert windrow("why", "2").out.startswith("session 2 ")

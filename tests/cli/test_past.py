@@ -76,11 +76,11 @@ def test_an_edited_page_has_two_versions_and_the_difference(why, windrow, villag
     page, versions, visits = why("/mayor.html")
     assert (page["state"], page["source"], page["rule"]) == ("open", "town", "")
     assert page["via"] == [f"{village.origin(0)}/"]
-    assert [one["changed"] for one in versions] == ["", "text: 1 line added, 1 line removed"]
+    assert [version["changed"] for version in versions] == ["", "text: 1 line added, 1 line removed"]
     assert versions[0]["end"] == versions[1]["first_seen"]
     assert (versions[0]["crawls"], versions[1]["crawls"]) == (1, 2)
-    assert [one["status"] for one in visits] == [200, 200, 200]
-    assert all(one["indexed"] and one["words"] == 6 for one in versions)
+    assert [visit["status"] for visit in visits] == [200, 200, 200]
+    assert all(version["indexed"] and version["words"] == 6 for version in versions)
     told = windrow("diff", f"{village.origin(0)}/mayor.html").out.splitlines()
     assert told[2:5] == [" Mayor", "-The mayor is Smith.", "+The mayor is Jones."]
     same = windrow("diff", f"{village.origin(0)}/mayor.html", "--from", here[1], "--to", here[2], "--json").of("diff")
@@ -91,23 +91,23 @@ def test_a_b_a_is_three_versions(why) -> None:
     page, versions, _ = why("/flip.html")
     assert page["state"] == "open"
     assert len(versions) == 3
-    assert [one["end"] for one in versions] == [versions[1]["first_seen"], versions[2]["first_seen"], None]
+    assert [version["end"] for version in versions] == [versions[1]["first_seen"], versions[2]["first_seen"], None]
 
 
 def test_a_page_that_goes_ends_and_one_that_comes_back_goes_on(why) -> None:
     lost, versions, visits = why("/lost.html")
-    assert (lost["state"], [one["status"] for one in visits]) == ("gone", [200, 404, 404])
+    assert (lost["state"], [visit["status"] for visit in visits]) == ("gone", [200, 404, 404])
     assert versions[0]["end"] == visits[2]["at"][:19] + "Z"
     back, versions, visits = why("/back.html")
-    assert (back["state"], [one["status"] for one in visits]) == ("open", [200, 404, 200])
-    assert [(one["end"], one["crawls"]) for one in versions] == [(None, 2)]
+    assert (back["state"], [visit["status"] for visit in visits]) == ("open", [200, 404, 200])
+    assert [(version["end"], version["crawls"]) for version in versions] == [(None, 2)]
 
 
 def test_a_moved_page_leads_to_the_other(why, village) -> None:
     _, versions, visits = why("/old.html")
     target = f"{village.origin(0)}/new.html"
-    assert [one["redirect"] for one in versions] == [target]
-    assert {one["location"] for one in visits} == {target}
+    assert [version["redirect"] for version in versions] == [target]
+    assert {visit["location"] for visit in visits} == {target}
     assert why("/new.html")[0]["via"] == [f"{village.origin(0)}/old.html", f"{village.origin(0)}/"]
 
 
@@ -205,7 +205,7 @@ def test_a_new_title_alone_is_a_version_in_why_diff_export_and_search(why, here,
     assert windrow("run", "town", "--again").code == 0
     url = f"{village.origin(0)}/new.html"
     _, versions, _ = why("/new.html")
-    assert [one["title"] for one in versions] == ["New place", "Newer place"]
+    assert [version["title"] for version in versions] == ["New place", "Newer place"]
     assert versions[0]["end"] == versions[1]["first_seen"]
     assert versions[0]["generation"] == versions[1]["generation"], "the text is the same"
     assert versions[1]["changed"] == "title 'New place' -> 'Newer place'"
@@ -214,7 +214,7 @@ def test_a_new_title_alone_is_a_version_in_why_diff_export_and_search(why, here,
     assert "/new.html" not in windrow("search", f"title:newer as-of:{here[2]}").out, "it was called so later only"
     assert "New place" in windrow("search", f"title:new as-of:{here[2]}").out
     lines = [json.loads(line) for line in windrow("export", "pages", "--as", "jsonl").out.splitlines()]
-    assert [one["title"] for one in lines if one["url"] == url] == ["New place", "Newer place"]
+    assert [line["title"] for line in lines if line["url"] == url] == ["New place", "Newer place"]
 
 
 def test_changes_of_text_title_and_presence_are_listed_once_and_bytes_alone_are_not(here, windrow, village) -> None:

@@ -52,13 +52,13 @@ def test_again_fetches_once_more(harvested, windrow) -> None:
 
 def test_json_streams_lines_that_are_documented(workspace, windrow) -> None:
     said = windrow("run", "--json")
-    kinds = [one["type"] for one in said.messages]
+    kinds = [message["type"] for message in said.messages]
     assert kinds[-1] == "summary"
     assert set(kinds) == {"progress", "summary"}
     assert said.err == ""
     parts = {each.__name__: set(shape(each)) for each in PARTS}
-    for one in said.messages:
-        assert set(one) - {"type"} == set(shape(MESSAGES[one["type"]].shape))
+    for message in said.messages:
+        assert set(message) - {"type"} == set(shape(MESSAGES[message["type"]].shape))
     summary = said.messages[-1]
     assert set(summary["sources"][0]) == parts["SourceCount"]
     assert set(summary["phases"][0]) == parts["PhaseCount"]

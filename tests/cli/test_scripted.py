@@ -237,7 +237,7 @@ def hostile() -> Answers:
         (GOOD, path): answer(f"<title>{title}</title><h1>{title}</h1><p>Harbour {path}</p>".encode(), **html)
         for path, title in pages.items()
     }
-    anchors = "".join(f'<a href="{one}">x</a>' for one in LINKS)
+    anchors = "".join(f'<a href="{link}">x</a>' for link in LINKS)
     answers[GOOD, "/links"] = answer(f"<p>Harbour links</p>{anchors}".encode(), **html)
     for at, to in enumerate(LEADS):
         answers[GOOD, f"/l{at}"] = answer(status="302 Found", more="Location: ").replace(

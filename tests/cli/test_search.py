@@ -232,5 +232,7 @@ def test_a_search_of_pages_loads_neither_sqlalchemy_nor_a_reader(root: Path) -> 
     assert "windrow.collections.pages.adapter.lookup" in modules
     pure = {"windrow.fetch", *(name for name in modules if name.startswith("windrow.fetch.politeness"))}
     assert [
-        one for one in modules - pure if one.startswith(("windrow.engine.session", "windrow.fetch", "windrow.app.run"))
+        module
+        for module in modules - pure
+        if module.startswith(("windrow.engine.session", "windrow.fetch", "windrow.app.run"))
     ] == []

@@ -41,7 +41,9 @@ def test_help_at_start_loads_no_collection_and_no_store(words, workspace):
     assert code == 0
     assert modules & HEAVY == set()
     assert [
-        one for one in modules if one.startswith(("windrow.collections.", "windrow.stores.", "windrow.engine."))
+        module
+        for module in modules
+        if module.startswith(("windrow.collections.", "windrow.stores.", "windrow.engine."))
     ] == []
 
 
@@ -50,4 +52,4 @@ def test_config_at_start_loads_what_collections_declare_and_none_of_their_reader
     assert code == 0
     assert modules & HEAVY == set()
     assert "windrow.collections.pages.settings" in modules
-    assert [one for one in modules if ".adapter." in one or ".reading." in one] == []
+    assert [module for module in modules if ".adapter." in module or ".reading." in module] == []

@@ -26,9 +26,9 @@ def test_a_zip_shows_members_findings_and_records(workspace, partner, windrow) -
 
 def test_json_is_as_documented(workspace, partner, windrow) -> None:
     said = windrow("try", partner / "add" / ZIP, "--as", "drops", "--json")
-    assert {one["type"] for one in said.messages} == {"got", "note", "record", "document"}
-    for one in said.messages:
-        assert set(one) - {"type"} <= set(shape(MESSAGES[one["type"]].shape))
+    assert {message["type"] for message in said.messages} == {"got", "note", "record", "document"}
+    for message in said.messages:
+        assert set(message) - {"type"} <= set(shape(MESSAGES[message["type"]].shape))
     assert len(said.of("record")) == 28
     assert said.of("document")[0]["kind"] == "specimen"  # in the order in which they would be loaded
 
@@ -77,10 +77,10 @@ def test_findings_have_their_place(tmp_path, monkeypatch, windrow) -> None:
     broken = specimens("H", 1).replace(b'gender="male"', b'gender="?"')
     put(tmp_path, "H.2026-01-12.1.impc.zip", pack({"H.2026-01-12.1.specimen.impc.xml": broken}))
     notes = windrow("try", "H.2026-01-12.1.impc.zip", "--as", "drops", "--json").of("note")
-    errors = [one for one in notes if one["level"] == "error"]
+    errors = [note for note in notes if note["level"] == "error"]
     assert errors
-    for one in errors:
-        assert b'gender="?"' in broken.splitlines()[one["line"] - 1]
+    for error in errors:
+        assert b'gender="?"' in broken.splitlines()[error["line"] - 1]
     said = windrow("try", "H.2026-01-12.1.impc.zip", "--as", "drops", "--limit", "1")
     assert f"... {len(notes) - 1} more findings" in said.out
 

@@ -50,12 +50,12 @@ def test_one_thing_has_many_names(spelled, harvested, partner, windrow) -> None:
 
 def test_json_is_as_documented(harvested, windrow) -> None:
     said = windrow("why", ZIP, "--json")
-    assert {one["type"] for one in said.messages} == {"story", "event", "member"}
-    for one in said.messages:
-        allowed = set(shape(MESSAGES[one["type"]].shape))
-        assert set(one) - {"type"} <= allowed
-        if one["type"] != "event":
-            assert set(one) - {"type"} == allowed
+    assert {message["type"] for message in said.messages} == {"story", "event", "member"}
+    for message in said.messages:
+        allowed = set(shape(MESSAGES[message["type"]].shape))
+        assert set(message) - {"type"} <= allowed
+        if message["type"] != "event":
+            assert set(message) - {"type"} == allowed
 
 
 def test_a_document_has_its_archives_story_too(harvested, windrow) -> None:
@@ -69,7 +69,7 @@ def test_a_document_has_its_archives_story_too(harvested, windrow) -> None:
 def test_several_meanings_are_listed(harvested, windrow) -> None:
     said = windrow("why", "H.2026-01-12.1.specimen.impc.xml", "--json")
     assert said.code == 0
-    assert [one["type"] for one in said.messages] == ["candidate", "candidate"]
+    assert [message["type"] for message in said.messages] == ["candidate", "candidate"]
     assert "may mean any of these" in windrow("why", "H.2026-01-12.1.specimen.impc.xml").err
     assert len(windrow("why", "h", "--json").of("candidate")) == 3  # a centre, whatever its case
 

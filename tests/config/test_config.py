@@ -97,8 +97,8 @@ def test_every_setting_by_default_file_environment_and_flag(root: Path, setting:
     assert filed.origin == "windrow.toml"
     assert filed.value != default.value
     (root / "windrow.toml").write_text("")
-    (told,) = (v for v in load(root, {setting.env: in_environment}).values if v.name == setting.name)
-    assert told == filed._replace(origin=f"env {setting.env}")
+    (setting_value,) = (v for v in load(root, {setting.env: in_environment}).values if v.name == setting.name)
+    assert setting_value == filed._replace(origin=f"env {setting.env}")
     environ = {setting.env: "no such value: \x01"}
     (flag,) = (v for v in load(root, environ, {setting.name: in_environment}).values if v.name == setting.name)
     assert flag == filed._replace(origin=flag.origin)
@@ -145,11 +145,11 @@ def test_every_setting_of_a_source(root: Path, kind: str, setting: Setting) -> N
         (root / "windrow.toml").write_text(f"[source.a-b]\n{text}")
         return next(v for v in load(root, environ).values if v.name == name)
 
-    told = value({variable(name): in_environment})
+    setting_value = value({variable(name): in_environment})
     lines[setting.name] = in_file
     filed = value({})
     assert filed.origin == "windrow.toml"  # type: ignore[attr-defined]
-    assert told == filed._replace(origin=f"env WINDROW_SOURCE_A_B_{setting.name.upper()}")  # type: ignore[attr-defined]
+    assert setting_value == filed._replace(origin=f"env WINDROW_SOURCE_A_B_{setting.name.upper()}")  # type: ignore[attr-defined]
 
 
 def test_the_strongest_wins(root: Path) -> None:
@@ -175,13 +175,13 @@ def test_a_source(root: Path) -> None:
         f'pace = "1 s"\nconnections = 3\nhost_keys = ["ssh-ed25519 {"A" * 40}"]\nca_bundle = "there.txt"\n',
     )
     workspace = load(root, {})
-    one = workspace.source("H-main")
-    assert one is not None
+    harwell = workspace.source("H-main")
+    assert harwell is not None
     assert workspace.source("x") is None
-    site = one.site
+    site = harwell.site
     assert site.address("add/x.zip") == "sftp://drop.example.org:2222/out/add/x.zip"
     assert (site.username, site.secret, site.key) == ("me", Secret(f"file:{root}/s/pw"), Secret("env:KEY"))
-    assert (one.owner, one.pace, one.connections, one.active) == ("H", 1.0, 3, True)
+    assert (harwell.owner, harwell.pace, harwell.connections, harwell.active) == ("H", 1.0, 3, True)
     assert site.ca_bundle == str(root / "there.txt")
     assert site.agent.startswith("windrow/")
     assert trust(root, "H-main", KEY)
@@ -254,11 +254,11 @@ def test_a_source_of_a_collection_that_is_not_there_says_so_and_the_others_stand
     (root / "windrow.toml").write_text(
         "[drop]\nx = 1\n[source.a]\nurl = 'ftp://h/'\ncollection = 'drop'\n[source.b]\nurl = 'ftp://h/'\ncollection = 'drops'"
     )
-    one, other = load(root, {}).sources
-    assert one.unusable == "no collection 'drop' is installed; there is: drops, events, news, pages, papers"
-    assert not one.active
-    assert other.unusable == ""
-    assert other.active
+    first_source, second_source = load(root, {}).sources
+    assert first_source.unusable == "no collection 'drop' is installed; there is: drops, events, news, pages, papers"
+    assert not first_source.active
+    assert second_source.unusable == ""
+    assert second_source.active
 
 
 @pytest.mark.parametrize(
@@ -311,9 +311,9 @@ def test_a_mistyped_variable_is_refused_and_a_foreign_one_is_not(root: Path) -> 
 
 def test_databases(root: Path) -> None:
     assert load(root, {}).section(Drops).tracker.url == f"sqlite:///{root}/tracker.sqlite"
-    told = load(root, {"WINDROW_DROPS_TRACKER": "mysql+pymysql://u@h/d", "WINDROW_DROPS_TRACKER_SECRET": "env:X"})
-    assert told.section(Drops).tracker.url == "mysql+pymysql://u@h/d"
-    assert told.section(Drops).tracker.secret == Secret("env:X")
+    workspace = load(root, {"WINDROW_DROPS_TRACKER": "mysql+pymysql://u@h/d", "WINDROW_DROPS_TRACKER_SECRET": "env:X"})
+    assert workspace.section(Drops).tracker.url == "mysql+pymysql://u@h/d"
+    assert workspace.section(Drops).tracker.secret == Secret("env:X")
 
 
 def test_a_run_closes_warc_files_at_the_size_that_is_configured(root: Path) -> None:
@@ -359,11 +359,11 @@ def test_a_new_workspace_loads(root: Path) -> None:
 def test_resources_bring_their_imports(root: Path) -> None:
     (root / "projects.txt").write_text("IMPC\n")
     (root / "windrow.toml").write_text('[drops.lists]\nprojects = "projects.txt"\n')
-    found = resources(load(root, {}))
-    assert set(found) == {"specimen", "experiment", "projects"}
-    assert found["projects"].content == b"IMPC\n"
-    assert [each.name for each in found["specimen"].siblings] == ["common.xsd"]
-    assert found["specimen"].digest != found["experiment"].digest
+    found_resources = resources(load(root, {}))
+    assert set(found_resources) == {"specimen", "experiment", "projects"}
+    assert found_resources["projects"].content == b"IMPC\n"
+    assert [each.name for each in found_resources["specimen"].siblings] == ["common.xsd"]
+    assert found_resources["specimen"].digest != found_resources["experiment"].digest
 
 
 @pytest.mark.parametrize("key", ["", "SHA256:short", 'x"\ny = ["', "ssh-rsa AAAA\n" + "A" * 40])
@@ -394,4 +394,4 @@ def test_amounts_are_read_or_refused(value: object) -> None:
 def test_a_new_windrow_toml_shows_a_source_of_each_collection_that_loads_as_it_is_shown(root):
     shown = re.sub(r"(?m)^# (?=\[|[a-z_]+ = )", "", default_toml("farm"))
     (root / "windrow.toml").write_text(shown)
-    assert {one.collection for one in load(root, {}).sources} == set(registry.installed())
+    assert {source.collection for source in load(root, {}).sources} == set(registry.installed())

@@ -78,16 +78,16 @@ def test_the_contact_of_the_workspace_is_that_of_the_crawl(root: Path) -> None:
 def test_what_is_wrong_is_told_with_its_place(root: Path, text: str, site: str, words: list[str]) -> None:
     with pytest.raises(ConfigError) as error:
         told(root, text, site)
-    said = str(error.value)
-    assert "windrow.toml" in said
-    assert [word for word in words if word not in said] == []
-    assert "\n" not in said
+    message = str(error.value)
+    assert "windrow.toml" in message
+    assert [word for word in words if word not in message] == []
+    assert "\n" not in message
     assert error.value.exit_code == 4
 
 
 def test_every_is_read_as_a_duration_and_is_none_where_it_is_not_said(root: Path) -> None:
-    for said, every in (('every = "7d"', WEEK), ('every = "1 week"', WEEK), ("", None)):
-        (site,) = told(root, "", f'url = "https://example.org/"\n{said}').sources
+    for line, every in (('every = "7d"', WEEK), ('every = "1 week"', WEEK), ("", None)):
+        (site,) = told(root, "", f'url = "https://example.org/"\n{line}').sources
         assert site.options["every"] == every
     with pytest.raises(ConfigError, match="every"):
         told(root, "", 'url = "https://example.org/"\nevery = "now and then"')

@@ -60,7 +60,7 @@ def test_no_place_is_the_workspace_or_what_windrow_keeps_there(root: Path, name:
         ('[drops]\nstore = "tracker.sqlite"', "is the same as"),
         ('[drops]\nstore = "sqlite:///{root}/ledger.sqlite"', "is the same as"),
         ('[drops]\nstore = "sqlite:///{root}/ledger.sqlite?timeout=5"', "is the same as"),
-        ('[drops]\nstore = "ledger.sqlite-wal"', "SQLite keeps a part"),
+        ('[drops]\nstore = "ledger.sqlite-wal"', "clashes with a file that SQLite keeps beside ledger.path"),
         ('[drops]\nschemas.specimen = "archive/x.xsd"', "archive.folder: .* holds drops.schemas.specimen"),
         ('[drops]\nlists.strains = "summary.sqlite"', "is the same as drops.lists.strains"),
         (
@@ -110,5 +110,5 @@ def test_places_that_lie_apart_are_accepted(root: Path) -> None:
 
 
 def test_the_home_of_nobody_is_no_path(root: Path) -> None:
-    with pytest.raises(ConfigError, match="no such user"):
+    with pytest.raises(ConfigError, match="the user named after ~ does not exist"):
         loaded(root, '[pages]\nindex = "~nobody-of-this-name/index"')

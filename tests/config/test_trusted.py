@@ -32,9 +32,9 @@ def test_a_file_of_another_owner_is_refused(root: Path, name: str, monkeypatch: 
     fstat, real = os.fstat, (root / name).stat()
 
     def of_another(fd: int) -> os.stat_result:
-        found = fstat(fd)
-        owner = 12345 if found.st_ino == real.st_ino else found.st_uid
-        return os.stat_result((*found[:4], owner, *found[5:]))
+        status = fstat(fd)
+        owner = 12345 if status.st_ino == real.st_ino else status.st_uid
+        return os.stat_result((*status[:4], owner, *status[5:]))
 
     monkeypatch.setattr(os, "fstat", of_another)
     with pytest.raises(ConfigError, match=rf"{name} belongs to another user \(number 12345\)") as caught:

@@ -24,26 +24,26 @@ def read(html: str, url: str = "https://site.example/tea") -> Article:
 
 
 def test_an_article_says_who_wrote_what_and_when() -> None:
-    found = read(PAGE)
-    assert (found.title, found.site, found.authors) == ("Tea is hot", "The Site", ("Ann Lee", "Bo Ek"))
-    assert (found.published, found.language) == ("2024-03-05T23:30:00-05:00", "de-AT")
-    assert (found.keywords, found.image, found.canonical) == (("Tea", "cups"), "/tea.jpg", "/tea")
-    assert found.description == "On tea"
+    extracted = read(PAGE)
+    assert (extracted.title, extracted.site, extracted.authors) == ("Tea is hot", "The Site", ("Ann Lee", "Bo Ek"))
+    assert (extracted.published, extracted.language) == ("2024-03-05T23:30:00-05:00", "de-AT")
+    assert (extracted.keywords, extracted.image, extracted.canonical) == (("Tea", "cups"), "/tea.jpg", "/tea")
+    assert extracted.description == "On tea"
 
 
 def test_the_main_content_is_there_as_blocks_and_as_markup() -> None:
-    found = read(PAGE)
-    assert found.blocks[-1] == TEXT.strip()
-    assert "Coffee is cold" not in found.blocks
-    assert '<b>Hot</b> <a href="/more">tea</a>.' in found.markup
-    assert '<img src="/cup.jpg"' in found.markup
-    assert "Coffee" not in found.markup
-    assert "/c.jpg" not in found.markup
+    extracted = read(PAGE)
+    assert extracted.blocks[-1] == TEXT.strip()
+    assert "Coffee is cold" not in extracted.blocks
+    assert '<b>Hot</b> <a href="/more">tea</a>.' in extracted.markup
+    assert '<img src="/cup.jpg"' in extracted.markup
+    assert "Coffee" not in extracted.markup
+    assert "/c.jpg" not in extracted.markup
 
 
 def test_markup_of_the_main_content_reads_as_its_blocks_again() -> None:
-    found = read(PAGE)
-    assert tuple(page(found.markup.encode()).outline.blocks.text) == found.blocks
+    extracted = read(PAGE)
+    assert tuple(page(extracted.markup.encode()).outline.blocks.text) == extracted.blocks
 
 
 @pytest.mark.parametrize(
@@ -91,7 +91,7 @@ def test_a_date_of_a_change_counts_where_no_other_date_is_shown() -> None:
 
 
 def test_a_date_stands_beside_the_headline_and_not_beside_a_menu_that_says_its_first_words() -> None:
-    menu = "".join(f"<li>Best {what}" for what in ("Tea", "Tea Pots", "Cups", "Jugs", "Pans", "Pots", "Ovens"))
+    menu = "".join(f"<li>Best {words}" for words in ("Tea", "Tea Pots", "Cups", "Jugs", "Pans", "Pots", "Ovens"))
     links = "".join(f"<li>Entry {number}" for number in range(20))
     page = f"<ul>{menu}{links}</ul><h1>Best Tea Pots of 2024</h1><ul><li>2/24/2024</ul><main><p>{TEXT}</main>"
     assert read(page, "").published == "2/24/2024"
@@ -136,7 +136,7 @@ def test_figures_at_the_ends_of_an_article_are_its_own_where_they_stand_in_its_b
     )
     body = pattern.format(figure=figure, prose=prose, linked=linked)
     page = f"<meta property=og:type content=article><title>Tea</title><nav><a href=/>Home</a></nav><main><article>{body}</article></main>"
-    found = article(page.encode())
-    assert ("/a.jpg" in found.markup) == own
-    assert ("A cup of it" in found.markup) == (own and bool(caption))
-    assert "A cup of it" not in found.blocks
+    extracted = article(page.encode())
+    assert ("/a.jpg" in extracted.markup) == own
+    assert ("A cup of it" in extracted.markup) == (own and bool(caption))
+    assert "A cup of it" not in extracted.blocks

@@ -38,8 +38,8 @@ def test_utf8_declared_as_latin1_is_read_as_utf8() -> None:
 
 
 def test_latin1_declared_as_utf8_is_read_as_latin1() -> None:
-    found = decode("é è à".encode("latin-1"), "text/html; charset=utf-8")
-    assert (found.text, found.encoding) == ("é è à", "windows-1252")
+    decoded = decode("é è à".encode("latin-1"), "text/html; charset=utf-8")
+    assert (decoded.text, decoded.encoding) == ("é è à", "windows-1252")
 
 
 def test_an_encoding_that_is_told_late_is_believed_and_one_in_a_script_is_not() -> None:

@@ -29,19 +29,19 @@ def text(html: str) -> list[str]:
 
 
 def test_an_article_without_what_is_around_it() -> None:
-    found = text(ARTICLE)
-    assert [each for each in found if each.startswith("This is")] == [TEXT.strip()] * 3
-    assert "Cups" in found
-    assert {"Home", "Shop", "Coffee", "Milk", "Privacy"}.isdisjoint(found)
+    content = text(ARTICLE)
+    assert [each for each in content if each.startswith("This is")] == [TEXT.strip()] * 3
+    assert "Cups" in content
+    assert {"Home", "Shop", "Coffee", "Milk", "Privacy"}.isdisjoint(content)
 
 
 def test_all_posts_of_a_thread() -> None:
     post = "<div class=post><div class=author>Ann</div><div class=postbody>{}</div><a href=/r>Reply</a></div>"
     posts = [f"I think {n} is the best number of cups to have in the house, since one always breaks." for n in range(8)]
-    found = text(
+    content = text(
         f"<nav><a href=/>Home</a></nav><h1>Cups</h1>{''.join(map(post.format, posts))}<footer>© Forum</footer>"
     )
-    assert set(posts) <= set(found)
+    assert set(posts) <= set(content)
 
 
 def test_a_page_without_text_has_no_main_content() -> None:
@@ -58,16 +58,16 @@ def test_teasers_behind_the_box_of_the_text_are_not_main_content() -> None:
         f"the article itself, and tells what number {n} is about.</p></div>"
         for n in range(4)
     )
-    found = text(
+    content = text(
         f"<div id=wrap><div class=post><h1>Tea</h1><p>{TEXT}<p>{TEXT} more<p>{TEXT} still</div>{teasers}</div>"
     )
-    assert found[-1] == f"{TEXT.strip()} still"
+    assert content[-1] == f"{TEXT.strip()} still"
 
 
 def test_a_second_copy_of_the_text_counts_once() -> None:
     copy = f"<p>{TEXT}<p>{TEXT} more"
-    found = text(f"<div class=post>{copy}</div><div class=print>{copy}</div>")
-    assert sorted(found) == [TEXT.strip(), f"{TEXT.strip()} more"]
+    content = text(f"<div class=post>{copy}</div><div class=print>{copy}</div>")
+    assert sorted(content) == [TEXT.strip(), f"{TEXT.strip()} more"]
 
 
 def test_the_forests_are_those_that_were_taught() -> None:
@@ -75,9 +75,9 @@ def test_the_forests_are_those_that_were_taught() -> None:
 
 
 def test_headlines_code_and_quotations_of_a_short_page_are_main_content() -> None:
-    found = text("<nav><a href=/>Home</a></nav><main><h1>Tea</h1><p>Pour.<pre>pour()</pre><h2>Cup</h2>"
+    content = text("<nav><a href=/>Home</a></nav><main><h1>Tea</h1><p>Pour.<pre>pour()</pre><h2>Cup</h2>"
                  "<blockquote>Hot!</blockquote><aside>See</aside></main><footer>End</footer>")  # fmt: skip
-    assert found == ["Tea", "Pour.", "pour()", "Cup", "Hot!"]
+    assert content == ["Tea", "Pour.", "pour()", "Cup", "Hot!"]
 
 
 def test_the_score_on_the_samples_does_not_fall(shared: Path) -> None:
@@ -87,6 +87,6 @@ def test_the_score_on_the_samples_does_not_fall(shared: Path) -> None:
         truth = json.loads(path.read_text())
         page = read(gzip.decompress((folder / "html" / f"{path.stem}.html.gz").read_bytes()), truth["url"] or "")
         keep = main_content(page.outline, page.hint)
-        found = "\n".join(each for each, kept in zip(page.outline.blocks.text, keep, strict=True) if kept)
-        scores.append(score(found, truth["ground_truth"]["main_content"]).f1)
+        content = "\n".join(each for each, kept in zip(page.outline.blocks.text, keep, strict=True) if kept)
+        scores.append(score(content, truth["ground_truth"]["main_content"]).f1)
     assert sum(scores) / len(scores) > FLOOR

@@ -12,7 +12,7 @@ def copied(html: str, *wanted: str) -> str:
     """Return the markup of the blocks that say any of this."""
     split = pieces(f"<body>{html}</body>".encode())
     outline = walk_pieces(split)
-    return excerpt(split, outline, [any(one in text for one in wanted) for text in outline.blocks.text])
+    return excerpt(split, outline, [any(part in text for part in wanted) for text in outline.blocks.text])
 
 
 @pytest.mark.parametrize(
@@ -55,6 +55,6 @@ def test_pictures_stay_that_stand_by_themselves_between_the_blocks(html: str, ex
 def test_only_the_tags_around_the_blocks_are_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
     seen: list[bytes] = []
     monkeypatch.setattr(module, "meaning", lambda tag: meaning(seen.append(tag) or tag))
-    other = "<div><p>Home</p></div>" * 500
-    assert copied(f"{other}<div><p>Tea</p></div>{other}", "Tea") == "<div><p>Tea</p></div>"
+    filler = "<div><p>Home</p></div>" * 500
+    assert copied(f"{filler}<div><p>Tea</p></div>{filler}", "Tea") == "<div><p>Tea</p></div>"
     assert len(seen) < 10

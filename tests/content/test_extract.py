@@ -19,30 +19,30 @@ URL = "https://site.example/tea/page"
 
 
 def test_an_extract_has_text_markdown_and_what_the_page_says_of_itself() -> None:
-    found = extract(PAGE, url=URL)
-    assert (found.title, found.site, found.authors, found.language) == (
+    extracted = extract(PAGE, url=URL)
+    assert (extracted.title, extracted.site, extracted.authors, extracted.language) == (
         "Tea is hot", "The Site", ("Ann Lee", "Bo Ek"), "de-AT",
     )  # fmt: skip
-    assert (found.published, found.image) == ("2024-03-05T23:30:00-05:00", "https://site.example/tea.jpg")
-    assert (found.canonical, found.url, found.encoding) == ("https://site.example/tea", URL, "utf-8")
-    assert TEXT.strip() in found.text
-    assert "Coffee" not in found.text
-    assert "**Hot** [tea](https://site.example/more)" in found.markdown
+    assert (extracted.published, extracted.image) == ("2024-03-05T23:30:00-05:00", "https://site.example/tea.jpg")
+    assert (extracted.canonical, extracted.url, extracted.encoding) == ("https://site.example/tea", URL, "utf-8")
+    assert TEXT.strip() in extracted.text
+    assert "Coffee" not in extracted.text
+    assert "**Hot** [tea](https://site.example/more)" in extracted.markdown
 
 
 def test_links_and_images_are_those_of_the_main_content_made_whole_and_each_once() -> None:
-    found = extract(
+    extracted = extract(
         PAGE.replace("</article>", "<p>See <a href=/more>more tea</a> and mail <a href=mailto:a@b.c>me</a>"), url=URL
     )
-    assert ("https://site.example/more", "tea") in found.links
-    assert [link.url for link in found.links].count("https://site.example/more") == 1
-    assert not any(link.url.startswith("mailto") or link.url.endswith("/c") for link in found.links)
-    assert found.images == (("https://site.example/cup.jpg", "Cup"),)
+    assert ("https://site.example/more", "tea") in extracted.links
+    assert [link.url for link in extracted.links].count("https://site.example/more") == 1
+    assert not any(link.url.startswith("mailto") or link.url.endswith("/c") for link in extracted.links)
+    assert extracted.images == (("https://site.example/cup.jpg", "Cup"),)
 
 
 def test_every_block_says_why_it_was_taken_or_left_out() -> None:
-    found = extract(PAGE, url=URL)
-    fates = {" ".join(block.text.split())[:16]: block for block in found.blocks}
+    extracted = extract(PAGE, url=URL)
+    fates = {" ".join(block.text.split())[:16]: block for block in extracted.blocks}
     prose = next(block for text, block in fates.items() if text.startswith("This is a senten"))
     assert (prose.fate, prose.fate.taken) == (BlockFate.KEPT, True)
     assert prose.path.endswith("article > p")
@@ -50,7 +50,7 @@ def test_every_block_says_why_it_was_taken_or_left_out() -> None:
     assert prose.likelihood > 0.5
     home = fates["Home"]
     assert (home.fate, home.likelihood, home.fate.taken) == (BlockFate.ASIDE, None, False)
-    assert found.text == "\n\n".join(block.text for block in found.blocks if block.fate.taken)
+    assert extracted.text == "\n\n".join(block.text for block in extracted.blocks if block.fate.taken)
 
 
 def test_a_copy_is_said_before_and_a_tail_is_a_tail() -> None:
@@ -77,17 +77,17 @@ def test_text_and_bytes_are_read_alike_whatever_the_page_says_of_its_encoding() 
 
 @pytest.mark.parametrize("page", ["", "no tags", "<p>", "<title>Only</title>", "\ud800", b"\xff\xfe\x00", b"\0" * 100])
 def test_a_page_without_content_is_an_empty_extract(page: str | bytes) -> None:
-    found = extract(page)
-    assert isinstance(found.text, str)
-    assert (found.links, found.images) == ((), ())
+    extracted = extract(page)
+    assert isinstance(extracted.text, str)
+    assert (extracted.links, extracted.images) == ((), ())
 
 
 @given(st.binary(max_size=400) | st.text(max_size=400), st.text(max_size=40))
 def test_any_page_gives_an_extract(page: bytes | str, url: str) -> None:
-    found = extract(page, url=url)
-    assert isinstance(found.markdown, str)
-    assert all(each.url.startswith(("http://", "https://")) for each in (*found.links, *found.images))
-    assert found.text == "\n\n".join(block.text for block in found.blocks if block.fate.taken)
+    extracted = extract(page, url=url)
+    assert isinstance(extracted.markdown, str)
+    assert all(each.url.startswith(("http://", "https://")) for each in (*extracted.links, *extracted.images))
+    assert extracted.text == "\n\n".join(block.text for block in extracted.blocks if block.fate.taken)
 
 
 def test_its_text_is_what_the_two_readers_take(shared_pages: list[bytes]) -> None:
@@ -95,8 +95,10 @@ def test_its_text_is_what_the_two_readers_take(shared_pages: list[bytes]) -> Non
         page = read(raw, URL)
         kept = main_content(page.outline, page.hint)
         texts = tuple(text for text, keep in zip(page.outline.blocks.text, kept, strict=True) if keep)
-        found = extract(raw, url=URL)
-        assert tuple(block.text for block in found.blocks if block.fate.taken) == texts == article(raw, "", URL).blocks
+        extracted = extract(raw, url=URL)
+        assert (
+            tuple(block.text for block in extracted.blocks if block.fate.taken) == texts == article(raw, "", URL).blocks
+        )
 
 
 @pytest.fixture

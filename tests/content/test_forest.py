@@ -8,15 +8,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from windrow.content.forest import Forest, forests, grown, judge
-from windrow.content.traits import NAMES, OPINIONS
+from windrow.content.features import LIKELIHOOD_NAMES, NAMES
+from windrow.content.forest import Forest, forests, judge, read_forest
 
-SMALL = grown("0.01 -1\npage: 5\nbox: 1 2 3\nblock: 0\nbit: 0\n\n0.0 1.1 10 20 2.0 0 300\n1.0 3.0 1 2 1.2 3 4")
+SMALL = read_forest("0.01 -1\npage: 5\nbox: 1 2 3\nblock: 0\nbit: 0\n\n0.0 1.1 10 20 2.0 0 300\n1.0 3.0 1 2 1.2 3 4")
 Block = tuple[int, int, int]
 
 
 class Rows:
-    """Traits by name for some blocks."""
+    """Features by name for some blocks."""
 
     def __init__(self, page: int, blocks: list[Block]) -> None:
         self.page = page
@@ -35,7 +35,7 @@ class Rows:
 
 
 def slowly(forest: Forest, rows: Rows, at: int) -> float:
-    asked = [(name, bound) for name, bounds in zip(forest.traits, forest.bounds, strict=True) for bound in bounds]
+    asked = [(name, bound) for name, bounds in zip(forest.features, forest.bounds, strict=True) for bound in bounds]
     total = 0
     for tree, leaves in zip(forest.trees, forest.leaves, strict=True):
         place = 0
@@ -62,9 +62,9 @@ def test_more_blocks_than_fit_side_by_side(apart: int) -> None:
     assert judge(SMALL, rows) == [slowly(SMALL, rows, at) for at in range(3000)]
 
 
-@pytest.mark.parametrize(("forest", "names"), [*zip(forests(), (NAMES, (*NAMES, *OPINIONS)), strict=True)])
+@pytest.mark.parametrize(("forest", "names"), [*zip(forests(), (NAMES, (*NAMES, *LIKELIHOOD_NAMES)), strict=True)])
 def test_the_forests_that_are_shipped_are_whole(forest: Forest, names: tuple[str, ...]) -> None:
-    assert set(forest.traits) <= set(names)
+    assert set(forest.features) <= set(names)
     assert sum(map(max, forest.leaves)) < 2**16
     assert all(len(leaves) == len(tree) + 1 for tree, leaves in zip(forest.trees, forest.leaves, strict=True))
     assert all(list(bounds) == sorted(set(bounds)) and max(bounds) < 255 for bounds in forest.bounds)

@@ -24,25 +24,25 @@ def head(html: str) -> PageHead:
 
 
 def test_a_full_head() -> None:
-    found = head(PAGE)
-    assert (found.title, found.description, found.language) == ("The title", "What it is", "de-AT")
-    assert (found.canonical, found.base) == ("https://a.example/one", "/deep/")
-    assert found.robots == {"noindex", "follow", "noarchive"}
-    assert (found.property("og:title"), found.property("og:image")) == ("OG", "")
-    assert found.feeds == (FeedLink("application/atom+xml", "/feed", "News"),)
-    assert found.translations == (Translation("fr", "/fr", ""),)
+    page_head = head(PAGE)
+    assert (page_head.title, page_head.description, page_head.language) == ("The title", "What it is", "de-AT")
+    assert (page_head.canonical, page_head.base) == ("https://a.example/one", "/deep/")
+    assert page_head.robots == {"noindex", "follow", "noarchive"}
+    assert (page_head.property("og:title"), page_head.property("og:image")) == ("OG", "")
+    assert page_head.feeds == (FeedLink("application/atom+xml", "/feed", "News"),)
+    assert page_head.translations == (Translation("fr", "/fr", ""),)
 
 
 def test_an_element_that_fits_several_selectors_is_read_once() -> None:
-    found = head(
+    page_head = head(
         '<meta property="article:published_time" itemprop="datePublished" content="2020-01-02">'
         '<meta name="robots" itemprop="dateModified" content="noindex">'
         '<link rel="alternate" itemprop="datePublished" type="application/rss+xml" href="/f">'
         '<script type="application/ld+json" class="dt-published">{"headline": "Tea"}</script>'
     )
-    assert found.graph == (("article:published_time", "2020-01-02"),)
-    assert (found.named, len(found.feeds)) == ((("robots", "noindex"),), 1)
-    assert found.json_ld == '{"headline": "Tea"}'
+    assert page_head.graph == (("article:published_time", "2020-01-02"),)
+    assert (page_head.named, len(page_head.feeds)) == ((("robots", "noindex"),), 1)
+    assert page_head.json_ld == '{"headline": "Tea"}'
 
 
 def test_dates_come_from_json_ld_first_even_where_it_is_broken() -> None:
@@ -100,11 +100,15 @@ def test_authors_of_the_head(html: str, authors: tuple[str, ...]) -> None:
 
 
 def test_json_ld_of_listed_things_does_not_speak_for_the_page() -> None:
-    found = head("""<script type=application/ld+json>[{"@type": "ItemList", "itemListElement": [{"@type": "NewsArticle",
+    page_head = head("""<script type=application/ld+json>[{"@type": "ItemList", "itemListElement": [{"@type": "NewsArticle",
         "datePublished": "2020-01-01"}]}, {"@type": "WebSite", "name": "The Site"},
         {"@type": "WebPage", "mainEntity": {"@type": "BlogPosting", "datePublished": "2021-01-01",
         "keywords": "a, b"}}]</script>""")
-    assert (found.published, found.keywords, found.linked.sites) == ("2021-01-01", ("a", "b"), ("The Site",))
+    assert (page_head.published, page_head.keywords, page_head.linked.sites) == (
+        "2021-01-01",
+        ("a", "b"),
+        ("The Site",),
+    )
 
 
 @pytest.mark.parametrize(

@@ -25,15 +25,15 @@ piece = st.one_of(
 @settings(max_examples=300)
 @given(st.lists(piece, max_size=60).map("".join))
 def test_any_markup_gives_a_document(html: str) -> None:
-    found = document(html.encode("utf-8", "surrogatepass"), "http://a.example/x")
-    "\n".join(found.pile.fields()).encode()
+    read_document = document(html.encode("utf-8", "surrogatepass"), "http://a.example/x")
+    "\n".join(read_document.pile.fields()).encode()
 
 
 @settings(max_examples=300)
 @given(st.binary(max_size=400), st.text(max_size=40), st.text(max_size=40))
 def test_any_bytes_from_anywhere_give_a_document(raw: bytes, url: str, content_type: str) -> None:
-    found = document(raw, url, content_type, last_modified=content_type, language=url)
-    assert len(found.pile.digest()) == 64
+    read_document = document(raw, url, content_type, last_modified=content_type, language=url)
+    assert len(read_document.pile.digest()) == 64
 
 
 @pytest.mark.parametrize(

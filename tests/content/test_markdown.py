@@ -122,8 +122,8 @@ def test_the_markdown_of_real_pages_is_read_again_as_the_text_that_they_have(sha
     reader = MarkdownIt("commonmark", {"html": False}).enable(["table", "strikethrough"])
     same = []
     for path in sorted((shared / "data/extraction/html").iterdir())[:60]:
-        found = article(gzip.decompress(path.read_bytes()))
-        back = LexborHTMLParser(reader.render(markdown(found.markup, BASE))).text()
-        told = LexborHTMLParser(f"<p>{found.markup}").text()
-        same.append(spaceless(back) == spaceless(told))
+        page = article(gzip.decompress(path.read_bytes()))
+        back = LexborHTMLParser(reader.render(markdown(page.markup, BASE))).text()
+        text = LexborHTMLParser(f"<p>{page.markup}").text()
+        same.append(spaceless(back) == spaceless(text))
     assert sum(same) >= 0.8 * len(same)

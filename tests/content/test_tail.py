@@ -29,10 +29,10 @@ def left(html: str, hint: PageHint = ARTICLE) -> str:
      "Weitere Artikel", "À lire aussi", "Noticias relacionadas"],
 )  # fmt: skip
 def test_a_section_behind_the_text_goes_that_names_itself_none_of_it(name: str) -> None:
-    found = left(f"{TEXT}<h3>{name}</h3><p>Ann Lee {PROSE}<h2>And yet</h2><p>The end {PROSE}")
-    assert name not in found
-    assert "Ann Lee" not in found
-    assert "The end" in found
+    kept = left(f"{TEXT}<h3>{name}</h3><p>Ann Lee {PROSE}<h2>And yet</h2><p>The end {PROSE}")
+    assert name not in kept
+    assert "Ann Lee" not in kept
+    assert "The end" in kept
 
 
 def test_a_section_of_such_a_name_stays_before_the_middle_of_the_text() -> None:
@@ -40,9 +40,9 @@ def test_a_section_of_such_a_name_stays_before_the_middle_of_the_text() -> None:
 
 
 def test_of_a_line_that_names_itself_so_only_the_line_goes() -> None:
-    found = left(f"{TEXT}<p>Related articles</p><p>The end {PROSE}</p>")
-    assert "Related" not in found
-    assert "The end" in found
+    kept = left(f"{TEXT}<p>Related articles</p><p>The end {PROSE}</p>")
+    assert "Related" not in kept
+    assert "The end" in kept
 
 
 TEASER = f"<li class=card><h4><a href=/other>Coffee is cold</a></h4><p>Teaser {PROSE}</p></li>"
@@ -84,10 +84,10 @@ def test_captions_are_none_of_an_articles_text_and_stay_in_its_markup(monkeypatc
     page = (
         f"<meta property=og:type content=article><main><article><h1>Tea</h1>{TEXT}{figure}<p>The end.</article></main>"
     )
-    found = article(page.encode())
-    assert "<figcaption>The old quay, seen from the tower" in found.markup
-    assert "seen from the tower" not in "\n".join(found.blocks)
-    assert found.blocks[-1] == "The end."
+    kept = article(page.encode())
+    assert "<figcaption>The old quay, seen from the tower" in kept.markup
+    assert "seen from the tower" not in "\n".join(kept.blocks)
+    assert kept.blocks[-1] == "The end."
     outline = read(page.encode()).outline
     every = [True] * len(outline.blocks.text)
     assert without_captions(outline, PageHint(), every) == every  # a gallery's captions are its content

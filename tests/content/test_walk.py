@@ -15,8 +15,8 @@ def outline(html: str) -> Outline:
 
 
 def test_blocks_end_where_boxes_do() -> None:
-    found = outline("a <p>one <b>t</b>wo<div>three</div> four<ul><li>five<li>six</ul>seven")
-    assert found.blocks.text == ["a", "one two", "three", "four", "five", "six", "seven"]
+    page = outline("a <p>one <b>t</b>wo<div>three</div> four<ul><li>five<li>six</ul>seven")
+    assert page.blocks.text == ["a", "one two", "three", "four", "five", "six", "seven"]
 
 
 def test_a_line_break_stays_within_its_block() -> None:
@@ -44,9 +44,9 @@ def test_spaces_stand_only_where_they_are_shown(html: str, shown: str) -> None:
 
 
 def test_soft_hyphens_are_not_seen_and_letters_are_composed() -> None:
-    found = outline("<p>Donau&shy;dampf\xadschiff cafe\u0301 <a href='/e\u0301'>re\u0301sume\u0301</a>")
-    assert found.blocks.text == ["Donaudampfschiff café résumé"]
-    assert (found.anchors[0].text, found.anchors[0].href) == ("résumé", "/e\u0301")
+    page = outline("<p>Donau&shy;dampf\xadschiff cafe\u0301 <a href='/e\u0301'>re\u0301sume\u0301</a>")
+    assert page.blocks.text == ["Donaudampfschiff café résumé"]
+    assert (page.anchors[0].text, page.anchors[0].href) == ("résumé", "/e\u0301")
 
 
 def test_readings_of_ruby_do_not_tear_words_apart() -> None:
@@ -55,10 +55,10 @@ def test_readings_of_ruby_do_not_tear_words_apart() -> None:
 
 def test_mathematics_and_unknown_elements_stay_in_their_paragraph() -> None:
     math = "<math><semantics><mrow><mi>x</mi><mo>+</mo><mn>1</mn></mrow><annotation>x+1</annotation></semantics></math>"
-    found = outline(
+    page = outline(
         f"<p>let {math} be <blink>odd</blink> and <x-term>named</x-term>. <p>next<x-card><p>own</p></x-card>"
     )
-    assert found.blocks.text == ["let x+1 be odd and named.", "next", "own"]
+    assert page.blocks.text == ["let x+1 be odd and named.", "next", "own"]
 
 
 def test_words_of_scripts_without_spaces_are_counted_by_their_length() -> None:
@@ -69,12 +69,12 @@ def test_words_of_scripts_without_spaces_are_counted_by_their_length() -> None:
 
 
 def test_signs_that_point_at_a_headline_are_not_part_of_it() -> None:
-    found = outline(
+    page = outline(
         "<h2>Tea<a class=headerlink href='#tea'>¶</a></h2><h3>Cups<span class=mw-editsection>[<a href=/e title='Edit'>"
         "edit</a>]</span></h3><p>see <a href='#n'>†</a>"
     )
-    assert found.blocks.text == ["Tea", "Cups", "see †"]
-    assert [each.href for each in found.anchors] == ["#tea", "/e", "#n"]
+    assert page.blocks.text == ["Tea", "Cups", "see †"]
+    assert [each.href for each in page.anchors] == ["#tea", "/e", "#n"]
 
 
 @pytest.mark.parametrize(
@@ -99,24 +99,24 @@ def test_a_style_hides_by_its_declaration_of_display_alone(style: str, hidden: b
 
 
 def test_what_is_hidden_in_the_line_is_no_text_and_its_links_stay() -> None:
-    found = outline("<p>shown<span hidden>no <a href=/a>x</a></span> and<b style='display: none'>no</b> on")
-    assert found.blocks.text == ["shown and on"]
-    assert [each.href for each in found.anchors] == ["/a"]
+    page = outline("<p>shown<span hidden>no <a href=/a>x</a></span> and<b style='display: none'>no</b> on")
+    assert page.blocks.text == ["shown and on"]
+    assert [each.href for each in page.anchors] == ["/a"]
 
 
 def test_links_in_a_drawing_are_links() -> None:
-    found = outline("<p>a<svg><a xlink:href=/x><text>Go  there</text></a></svg>b")
-    assert [(each.href, each.text) for each in found.anchors] == [("/x", "Go there")]
+    page = outline("<p>a<svg><a xlink:href=/x><text>Go  there</text></a></svg>b")
+    assert [(each.href, each.text) for each in page.anchors] == [("/x", "Go there")]
 
 
 def test_pre_keeps_its_lines_and_indents() -> None:
-    found = outline("<pre>def f():\n    return 1  \n\n</pre>")
-    assert found.blocks.text == ["def f():\n    return 1"]
+    page = outline("<pre>def f():\n    return 1  \n\n</pre>")
+    assert page.blocks.text == ["def f():\n    return 1"]
 
 
 def test_what_shows_nothing_is_no_text() -> None:
-    found = outline("<style>a{}</style><script>b</script><template>c</template><svg><text>d</text></svg><!-- e --><p>f")
-    assert found.blocks.text == ["f"]
+    page = outline("<style>a{}</style><script>b</script><template>c</template><svg><text>d</text></svg><!-- e --><p>f")
+    assert page.blocks.text == ["f"]
 
 
 def test_words_in_links_are_counted() -> None:
@@ -130,24 +130,24 @@ def test_code_and_quotations_in_the_line() -> None:
 
 
 def test_code_that_holds_boxes_marks_them() -> None:
-    found = outline("<code><div>a</div><code>b</code></code>")
-    assert [bool(found.boxes.marks[box] & PageLocation.CODE) for box in found.blocks.box] == [True, False]
-    assert found.blocks.code == {1: ["b"]}
+    page = outline("<code><div>a</div><code>b</code></code>")
+    assert [bool(page.boxes.marks[box] & PageLocation.CODE) for box in page.blocks.box] == [True, False]
+    assert page.blocks.code == {1: ["b"]}
 
 
 def test_an_anchor_knows_where_it_lies_and_what_lies_in_it() -> None:
-    found = outline(
+    page = outline(
         "<nav><ul><li><a href=/a rel='x nofollow'> A  b </a></ul></nav><main><a href=b><h2>H</h2>t</a></main>"
     )
-    first, second = found.anchors
+    first, second = page.anchors
     assert (first.tag, first.href, first.rel, first.text, first.headline) == ("a", "/a", "x nofollow", "A b", False)
     assert PageLocation(first.marks) == PageLocation.NAV | PageLocation.LIST | PageLocation.ITEM
     assert (second.text, second.headline, PageLocation(second.marks)) == ("H t", True, PageLocation.MAIN)
 
 
 def test_a_link_without_text_takes_its_label_or_its_picture() -> None:
-    found = outline("<a href=1><img src=x alt='A  cat'></a><a href=2 aria-label=Menu><i></i></a><a href=3></a>")
-    assert [each.text for each in found.anchors if each.tag == "a"] == ["A cat", "Menu", ""]
+    page = outline("<a href=1><img src=x alt='A  cat'></a><a href=2 aria-label=Menu><i></i></a><a href=3></a>")
+    assert [each.text for each in page.anchors if each.tag == "a"] == ["A cat", "Menu", ""]
 
 
 def test_paths_and_kinds_tell_equal_boxes() -> None:
@@ -158,9 +158,9 @@ def test_paths_and_kinds_tell_equal_boxes() -> None:
 
 
 def test_boxes_nested_too_deep_are_none() -> None:
-    found = outline("<div>" * 300 + "deep" + "</div>" * 300 + "<p>flat")
-    assert max(found.boxes.depth) == 200
-    assert found.blocks.text == ["deep", "flat"]
+    page = outline("<div>" * 300 + "deep" + "</div>" * 300 + "<p>flat")
+    assert max(page.boxes.depth) == 200
+    assert page.blocks.text == ["deep", "flat"]
 
 
 def test_comments_hold_no_tags() -> None:
@@ -168,15 +168,15 @@ def test_comments_hold_no_tags() -> None:
 
 
 def test_raw_text_is_not_taken_for_tags() -> None:
-    found = outline("<p>a<iframe src=/x><p>b</p></iframe>c<xmp><b>&amp;</xmp>d")
-    assert found.blocks.text == ["a c", "<b>&amp;", "d"]
-    assert [each.href for each in found.anchors] == ["/x"]
+    page = outline("<p>a<iframe src=/x><p>b</p></iframe>c<xmp><b>&amp;</xmp>d")
+    assert page.blocks.text == ["a c", "<b>&amp;", "d"]
+    assert [each.href for each in page.anchors] == ["/x"]
 
 
 def test_signs_in_attributes_and_texts_are_no_tags() -> None:
-    found = outline("<a href='/?a=1&amp;b=<c>' title='x>\"y\"'></a><p>1 &lt; 2 &amp;lt; 3&nbsp;&gt;<p class=a\">4")
-    assert found.blocks.text == ["1 < 2 &lt; 3 >", "4"]
-    assert (found.anchors[0].href, found.anchors[0].text) == ("/?a=1&b=<c>", 'x>"y"')
+    page = outline("<a href='/?a=1&amp;b=<c>' title='x>\"y\"'></a><p>1 &lt; 2 &amp;lt; 3&nbsp;&gt;<p class=a\">4")
+    assert page.blocks.text == ["1 < 2 &lt; 3 >", "4"]
+    assert (page.anchors[0].href, page.anchors[0].text) == ("/?a=1&b=<c>", 'x>"y"')
 
 
 def test_broken_tags_are_read_as_browsers_do() -> None:
@@ -184,8 +184,8 @@ def test_broken_tags_are_read_as_browsers_do() -> None:
 
 
 def test_highlighted_code_is_not_torn_apart() -> None:
-    found = outline("<pre><code><span>a</span><span>.b</span>\n  <span>c</span></code></pre><p><span>d</span><span>e")
-    assert found.blocks.text == ["a.b\n  c", "de"]
+    page = outline("<pre><code><span>a</span><span>.b</span>\n  <span>c</span></code></pre><p><span>d</span><span>e")
+    assert page.blocks.text == ["a.b\n  c", "de"]
 
 
 def test_boxes_tell_which_blocks_they_hold_and_those_without_text_are_none() -> None:

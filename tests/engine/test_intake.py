@@ -125,7 +125,7 @@ def test_what_is_no_warc_file_fails_and_the_others_go_on(tmp_path):
     wrong.write_bytes(b"hello")
     assert take(tmp_path, wrong, tmp_path / "none.warc", good) == 3
     assert len(ask(tmp_path, VISITS)) == 1
-    assert "wrong.warc: it is no WARC file" in told(tmp_path)[0]
+    assert "wrong.warc: it is not a WARC or ARC file" in told(tmp_path)[0]
     assert len(list((tmp_path / "archive/foreign").iterdir())) == 1
 
 

@@ -58,8 +58,8 @@ def test_bodies_end_where_they_say(text):
 
 @given(text=st.sampled_from(sorted(ANSWERS)), cuts=st.lists(st.integers(1, 200), max_size=12))
 def test_it_does_not_matter_how_it_arrives(text, cuts):
-    heads, got, reader = take(text, cuts)
-    assert (len(heads), got, reader.done) == (1, ANSWERS[text][0], True)
+    heads, body, reader = take(text, cuts)
+    assert (len(heads), body, reader.done) == (1, ANSWERS[text][0], True)
 
 
 CHUNKED = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
@@ -105,8 +105,8 @@ def test_what_is_no_answer_is_refused_before_it_ends(text, step):
 
 def test_a_huge_chunk_is_not_waited_for():
     """Its size is only a promise: what comes goes on to who bounds it."""
-    _, got, reader = take(CHUNKED + b"ffffffffffffffff\r\nhello", ended=False)
-    assert (got, reader.done) == (b"hello", False)
+    _, body, reader = take(CHUNKED + b"ffffffffffffffff\r\nhello", ended=False)
+    assert (body, reader.done) == (b"hello", False)
 
 
 @pytest.mark.parametrize(
@@ -134,5 +134,5 @@ def test_an_answer_that_breaks_off_is_known_to(text):
 
 
 def test_more_than_was_asked_for_closes_the_line():
-    _, got, reader = take(b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello, world", ended=False)
-    assert (got, reader.done, reader.keep) == (b"hello", True, False)
+    _, body, reader = take(b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello, world", ended=False)
+    assert (body, reader.done, reader.keep) == (b"hello", True, False)

@@ -83,12 +83,12 @@ def test_feeds_sitemaps_and_xml_of_any_bytes_are_read_or_refused(content):
 @given(BYTES, st.sampled_from(["", "; charset=utf-16", "; charset=\"'", "; charset=x-user-defined"]))
 def test_documents_of_any_bytes_are_read_or_told_why_not(kind, content, charset):
     fields = {"content-type": kind + charset}
-    found = read(content, HERE, fields)
-    found.pile.text.encode()
+    document = read(content, HERE, fields)
+    document.pile.text.encode()
     with suppress(WindrowError):
         base, references = References("x")(HERE, fields, content)
         assert base
-        assert all(isinstance(one, str) for one in references)
+        assert all(isinstance(reference, str) for reference in references)
 
 
 @OFTEN
@@ -103,8 +103,8 @@ def test_times_of_any_year_are_read_or_unknown(text):
     noon = datetime(2026, 11, 21, 12, tzinfo=UTC)
     wait = pause(text, noon)
     assert wait is None or 0 <= wait <= 86_400
-    found = moment(text)
-    assert found is None or found.tzinfo is UTC
+    time = moment(text)
+    assert time is None or time.tzinfo is UTC
     assert seconds(text) is None or isinstance(seconds(text), int)
     assert validator({"date": text, "last-modified": text, "etag": "W/"}) == ""
     robots.header([f"unavailable_after: {text}", text], "x")

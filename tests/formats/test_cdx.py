@@ -53,13 +53,13 @@ def test_a_legend_says_where_the_fields_stand():
     layout = parse_line(b" CDX N b a m s k r V g")
     assert layout == CDX_9
     assert parse_line(b"CDX N b a m s k r M S V g\n") == CDX_11
-    other = parse_line(b" CDX b N g V S k s m a")
-    assert isinstance(other, Layout)
+    reordered = parse_line(b" CDX b N g V S k s m a")
+    assert isinstance(reordered, Layout)
     written = f"20180301120000 org,example)/x item/file.warc.gz 456 123 {SHA} 200 application/pdf http://example.org/x"
-    assert parse_line(written.encode(), other) == FOUND
+    assert parse_line(written.encode(), reordered) == FOUND
     lacking = parse_line(b" CDX N b a m s")
     assert isinstance(lacking, CdxFault)
-    assert lacking.message == "the legend names no digest, offset, warc"
+    assert lacking.message == "the legend does not name digest, offset, warc"
 
 
 @pytest.mark.parametrize(
@@ -86,9 +86,9 @@ def test_blank_lines_and_comments_are_nothing(junk):
     ],
 )
 def test_a_fault_has_its_reason(old, new, reason):
-    found = parse_line(ELEVEN.replace(old, new).encode())
-    assert isinstance(found, CdxFault)
-    assert found.reason is reason
+    parsed = parse_line(ELEVEN.replace(old, new).encode())
+    assert isinstance(parsed, CdxFault)
+    assert parsed.reason is reason
 
 
 @pytest.mark.parametrize("told", ["{", "{}", '{"url": {}}', '{"url": 1.5}', '{"url": "' + chr(92) + 'ud800"}', "{" * 9999,
@@ -106,9 +106,9 @@ def test_what_is_absent_is_nothing():
 def test_our_own_index_lines_are_read():
     written = line("http://example.org/a b?", "2026-01-02T03:04:05Z", ("x.warc", 7, 9), status=200, mime="a/b",
                    digest="sha256:" + "0" * 64)  # fmt: skip
-    found = parse_line(written.encode())
-    assert isinstance(found, CdxLine)
-    assert (found.url, found.timestamp, found.offset, found.length) == (
+    parsed = parse_line(written.encode())
+    assert isinstance(parsed, CdxLine)
+    assert (parsed.url, parsed.timestamp, parsed.offset, parsed.length) == (
         "http://example.org/a b?",
         "20260102030405",
         7,
@@ -125,8 +125,8 @@ def test_a_line_costs_no_more_than_a_few_times_its_splitting():
     # The goal is 300,000 lines a second on a core of 2020; splitting takes some 0.4 microseconds there.
     lines = [ELEVEN.encode()] * 20_000
 
-    def least(what):
-        return min(cpu_seconds(lambda: [what(each) for each in lines]) for _ in range(5))
+    def least(line_end):
+        return min(cpu_seconds(lambda: [line_end(each) for each in lines]) for _ in range(5))
 
     assert least(parse_line) < 10 * least(lambda each: each.decode().split())
 
@@ -134,19 +134,19 @@ def test_a_line_costs_no_more_than_a_few_times_its_splitting():
 def one_by_one(lines):
     """Parse lines as `parse_line` does, each by itself."""
     layout = None
-    for one in lines:
-        found = parse_line(one, layout)
-        if isinstance(found, Layout):
-            layout = found
-        if isinstance(found, CdxFault):
-            found = found._replace(line=one[:200].decode("utf-8", "replace"))
-        if found is not None:
-            yield found
+    for text in lines:
+        parsed = parse_line(text, layout)
+        if isinstance(parsed, Layout):
+            layout = parsed
+        if isinstance(parsed, CdxFault):
+            parsed = parsed._replace(line=text[:200].decode("utf-8", "replace"))
+        if parsed is not None:
+            yield parsed
 
 
 def together(lines):
-    for found in parse_lines(lines):
-        yield from found.lines(range(len(found.key))) if isinstance(found, CaptureColumns) else [found]
+    for parsed in parse_lines(lines):
+        yield from parsed.lines(range(len(parsed.key))) if isinstance(parsed, CaptureColumns) else [parsed]
 
 
 NINE = f"org,example)/x 20180301120000 http://example.org/x text/html 301 {SHA} - 456 item/file.warc.gz"
@@ -166,7 +166,7 @@ ODD = ["", "  ", "# comment", " CDX N b a m s k r V g", " CDX N b a m s k r M S 
 @given(st.lists(st.one_of(st.just(ELEVEN), st.just(ELEVEN), st.sampled_from(ODD), st.text(" \t\0{#-0129CDXkx", max_size=40)), max_size=60),
        st.integers(2, 40))  # fmt: skip
 def test_many_lines_are_parsed_together_as_they_are_one_by_one(lines, size):
-    written = [one.encode() for one in lines]
+    written = [text.encode() for text in lines]
     with patch("windrow.formats.cdx._TOGETHER", size):
         assert [*together(written)] == [*one_by_one(written)]
 
@@ -182,6 +182,6 @@ def test_real_lines_are_parsed_together_as_they_are_one_by_one(shared):
 def test_good_lines_come_as_columns_and_a_bad_one_costs_only_its_neighbours_that():
     lines = [ELEVEN.encode()] * 256
     lines[77] = b"junk"
-    found = [*parse_lines(lines)]
-    assert sum(len(one.key) for one in found if isinstance(one, CaptureColumns)) >= 248
-    assert [one.line for one in found if isinstance(one, CdxFault)] == ["junk"]
+    entries = [*parse_lines(lines)]
+    assert sum(len(entry.key) for entry in entries if isinstance(entry, CaptureColumns)) >= 248
+    assert [entry.line for entry in entries if isinstance(entry, CdxFault)] == ["junk"]

@@ -59,8 +59,8 @@ def test_a_line_of_list_that_cannot_be_read_is_told_beside_the_others() -> None:
     entries = listing.read_list("add", ["total 8", "", good, *["-rw? 5 b.zip"] * 1000, good])
     assert entries is not None
     assert [entry.name for entry in entries if entry.reason is None] == ["a.zip", "a.zip"]
-    told = [(entry.name, entry.reason) for entry in entries if entry.reason]
-    assert told == [("-rw? 5 b.zip", Reason.PROTOCOL_ERROR)] * listing.STRANGE
+    reasons = [(entry.name, entry.reason) for entry in entries if entry.reason]
+    assert reasons == [("-rw? 5 b.zip", Reason.PROTOCOL_ERROR)] * listing.UNREADABLE
 
 
 @pytest.mark.parametrize(
@@ -86,7 +86,7 @@ def test_a_line_of_mlsd_that_cannot_be_read_is_told_beside_the_others() -> None:
     lines = ["type=file;size=3; a", "b.zip", "rest of a name.zip", "type=file;size=3;", *["garbage"] * 1000]
     entry, *strange = listing.read_mlsd("add", lines)
     assert (entry.name, entry.size, entry.reason) == ("a", 3, None)
-    assert [one.name for one in strange] == [*lines[1:4], *["garbage"] * (listing.STRANGE - 3)]
+    assert [one.name for one in strange] == [*lines[1:4], *["garbage"] * (listing.UNREADABLE - 3)]
     assert {one.reason for one in strange} == {Reason.PROTOCOL_ERROR}
 
 
@@ -129,13 +129,13 @@ APACHE = b"""<html><body><table>
 
 
 def test_apache_table() -> None:
-    found = {entry.name: entry for entry in listing.read_index_page("add", PAGE, APACHE)}
-    assert set(found) == {"a.zip", "b.zip", "sub"}
-    assert found["a.zip"] == ListingEntry(
+    entries_by_name = {entry.name: entry for entry in listing.read_index_page("add", PAGE, APACHE)}
+    assert set(entries_by_name) == {"a.zip", "b.zip", "sub"}
+    assert entries_by_name["a.zip"] == ListingEntry(
         "add", "a.zip", None, datetime(2026, 11, 21, 11, 35, tzinfo=UTC), is_file=True
     )
-    assert found["b.zip"].size == 123
-    assert not found["sub"].is_file
+    assert entries_by_name["b.zip"].size == 123
+    assert not entries_by_name["sub"].is_file
 
 
 @pytest.mark.parametrize(
@@ -171,5 +171,5 @@ def test_links(href: str, names: list[str]) -> None:
 
 def test_a_page_of_garbage() -> None:
     for page in (b"", b"   ", b"\x00\x01", b"<a", b"<!-- "):
-        with pytest.raises(TerminalFailure, match="no index page"):
+        with pytest.raises(TerminalFailure, match="not an index page"):
             listing.read_index_page("add", PAGE, page)

@@ -33,5 +33,5 @@ def test_times(text, read):
 
 @given(st.one_of(st.text(max_size=70), st.text(st.sampled_from("0123456789:-+TZ ,JanFebGMT"), max_size=40)))
 def test_any_text_is_a_time_or_none(text):
-    found = moment(text)
-    assert found is None or found.tzinfo is UTC
+    time = moment(text)
+    assert time is None or time.tzinfo is UTC

@@ -16,36 +16,36 @@ def prose(seed: int, count: int) -> list[str]:
     return ["".join(chance.choices("abcdefghijklmnop", k=chance.randrange(3, 9))) for _ in range(count)]
 
 
-def alike(one: str, other: str) -> tuple[float, bool]:
+def alike(first: str, second: str) -> tuple[float, bool]:
     """Return the similarity, and whether there is a band in common."""
-    a, b = sketch(one), sketch(other)
+    a, b = sketch(first), sketch(second)
     return similarity(a, b), bool(set(bands(a)) & set(bands(b)))
 
 
 @given(st.text(max_size=400))
 @settings(max_examples=200)
 def test_any_text_has_a_sketch_or_none(text: str) -> None:
-    found = sketch(text)
-    assert len(found) in {0, LANES}
-    if found:
-        assert similarity(found, found) == 1
-        assert len(bands(found)) == len(set(bands(found))) == BANDS
-        assert all(0 <= one < 2**44 for one in bands(found))
+    sketch_ = sketch(text)
+    assert len(sketch_) in {0, LANES}
+    if sketch_:
+        assert similarity(sketch_, sketch_) == 1
+        assert len(bands(sketch_)) == len(set(bands(sketch_))) == BANDS
+        assert all(0 <= band < 2**44 for band in bands(sketch_))
 
 
 @pytest.mark.parametrize("count", [40, 150, 600, 4000])
 @pytest.mark.parametrize("share", [0.0, 0.5, 0.9])
 def test_similarity_is_what_is_shared(count: int, share: float) -> None:
     """Two texts that have a stretch in common, over many pairs: the mean is right, so the sketch has no bias."""
-    found = []
+    estimates = []
     kept = int(count * share)
     for seed in range(30):
         same = prose(seed, kept)
-        one, other = ([*same, *prose(1000 * which + seed, count - kept)] for which in (1, 2))
-        found.append(alike(" ".join(one), " ".join(other))[0])
+        first, second = ([*same, *prose(1000 * which + seed, count - kept)] for which in (1, 2))
+        estimates.append(alike(" ".join(first), " ".join(second))[0])
     whole = max(0, kept - 3)  # the last shingles of the stretch reach into what follows it
     expected = whole / (2 * count - whole)
-    assert sum(found) / len(found) == pytest.approx(expected, abs=0.04)
+    assert sum(estimates) / len(estimates) == pytest.approx(expected, abs=0.04)
 
 
 def test_edits_are_found_and_half_new_texts_are_not() -> None:
@@ -55,8 +55,8 @@ def test_edits_are_found_and_half_new_texts_are_not() -> None:
         edited = [*text[:50], "May", "2026", *text[52:], "read", str(seed), "times"]
         share, candidate = alike(" ".join(text), " ".join(edited))
         hits += candidate and share >= ALIKE
-        other, _ = alike(" ".join(text), " ".join(text[:60] + prose(seed + 5000, 60)))
-        false += other >= ALIKE
+        second, _ = alike(" ".join(text), " ".join(text[:60] + prose(seed + 5000, 60)))
+        false += second >= ALIKE
     assert hits >= 99
     assert false == 0
 

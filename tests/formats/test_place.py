@@ -26,8 +26,8 @@ def test_every_path_of_libxml2_is_found(tree, default):
     content = f"<r{default} xmlns:p='p' xmlns:q='q'\n>{written(tree)}</r>".encode()
     root = etree.fromstring(content)
     paths = {root.getroottree().getpath(element): element.sourceline - 1 for element in root.iter()}
-    found = places(content, paths)
-    assert {path: line for path, (line, _) in found.items()} == paths
+    positions = places(content, paths)
+    assert {path: line for path, (line, _) in positions.items()} == paths
 
 
 def test_columns_count_characters():

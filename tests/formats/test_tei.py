@@ -29,11 +29,11 @@ def test_the_shape_of_2018_is_that_of_the_original(shared):
 
 
 def test_all_keys_of_the_shape_of_2018_are_there_when_nothing_is_said():
-    told = table_shape(read(made(), Limits()))
-    assert told["date"] is False
-    assert told["journal"] == dict.fromkeys(("name", "publisher", "issn", "eissn", "volume", "issue"))
-    assert told["body"] == "b"
-    empty = {key for key, value in told.items() if value is None}
+    shape = table_shape(read(made(), Limits()))
+    assert shape["date"] is False
+    assert shape["journal"] == dict.fromkeys(("name", "publisher", "issn", "eissn", "volume", "issue"))
+    assert shape["body"] == "b"
+    empty = {key for key, value in shape.items() if value is None}
     assert empty == {"title", "fatcat_release", "doi", "abstract", "acknowledgement", "annex"}
 
 
@@ -44,12 +44,17 @@ REFERENCE = """<text><back><div type="references"><listBibl>
 
 
 def test_references_of_books_and_of_nothing_have_the_keys_of_old():
-    one, other = table_shape(read(made(text=REFERENCE), Limits()))["citations"]
-    assert (one["title"], one["journal"], one["url"], one["id"]) == ("Only a book", None, "http://x.example/a", "b0")
-    assert one["date"] is False
-    assert "journal" not in other
-    assert other["authors"] == [{"name": "Li", "given_name": None, "surname": "Li"}]
-    assert other["index"] == 1
+    first, second = table_shape(read(made(text=REFERENCE), Limits()))["citations"]
+    assert (first["title"], first["journal"], first["url"], first["id"]) == (
+        "Only a book",
+        None,
+        "http://x.example/a",
+        "b0",
+    )
+    assert first["date"] is False
+    assert "journal" not in second
+    assert second["authors"] == [{"name": "Li", "given_name": None, "surname": "Li"}]
+    assert second["index"] == 1
 
 
 def test_the_later_shape_is_the_dictionary_of_grobid_tei_xml(shared):

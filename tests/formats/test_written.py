@@ -27,9 +27,9 @@ from windrow.formats.moment import written
     ],
 )
 def test_a_date_keeps_the_zone_that_it_tells(text: str, expected: str) -> None:
-    found = written(text)
-    assert found is not None
-    assert found.isoformat() == expected
+    time = written(text)
+    assert time is not None
+    assert time.isoformat() == expected
 
 
 @pytest.mark.parametrize("text", ["", "soon", "3/4/2024", "2024-13-01", "0001-01-01T00:00:00", "1700000000", "2024"])
@@ -39,5 +39,5 @@ def test_what_is_no_date_or_may_be_two_is_none(text: str) -> None:
 
 @given(st.text(max_size=70))
 def test_any_text_is_a_date_or_none(text: str) -> None:
-    found = written(text)
-    assert found is None or found.year >= 1500
+    time = written(text)
+    assert time is None or time.year >= 1500

@@ -131,12 +131,12 @@ def test_size_depth_and_single_texts():
 @pytest.mark.parametrize(("before", "after"), [(b"", b""), (b"<![CDATA[", b"]]>"), (b"<!--", b"-->")])
 def test_a_text_of_more_than_ten_megabytes_is_too_large_and_told_with_its_line(before, after):
     content = b"<a>\n\n<b>" + before + b"x\n" * 5_500_000 + after + b"</b></a>"
-    told = refusal(content)
-    assert (told.reason, told.line) == (Reason.TOO_LARGE, 3)
+    message = refusal(content)
+    assert (message.reason, message.line) == (Reason.TOO_LARGE, 3)
     with pytest.raises(StepError) as streamed:
         list(documents.stream(b"<a><b>" + (b"x" * 9_000_000 + b"<!---->") * 2 + b"</b></a>", Limits()))
     assert streamed.value.reason is Reason.TOO_LARGE
-    assert "XML_PARSE_HUGE" not in f"{told} {streamed.value}"  # no advice for readers of the message
+    assert "XML_PARSE_HUGE" not in f"{message} {streamed.value}"  # no advice for readers of the message
 
 
 def test_too_many_elements():

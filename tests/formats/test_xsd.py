@@ -46,8 +46,8 @@ def test_a_valid_document_has_no_findings(schema):
 def test_findings_with_line_and_column(schema):
     content = document(GOOD, b"<row id='x'><n>5</n></row>\n", b"  <row id='1'><n>10</n></row><row\nid='2'/>\n", b"<b/>")
     assert [
-        (found.kind, found.line, found.column, found.message.split(":")[0])
-        for found in xsd.validate(content, schema, LIMITS)
+        (finding.kind, finding.line, finding.column, finding.message.split(":")[0])
+        for finding in xsd.validate(content, schema, LIMITS)
     ] == [
         ("SchemaError", 3, 1, "Element 'row', attribute 'id'"),
         ("SchemaError", 4, 15, "Element 'n'"),
@@ -60,18 +60,18 @@ def test_prefixes_and_other_encodings_have_places_too(schema):
     content = (
         "<?xml version='1.0' encoding='UTF-16'?>\n<p:set xmlns:p='urn:s'>\u00e9<p:row id='1'><p:n/></p:row></p:set>"
     )
-    found = xsd.validate(content.encode("utf-16"), schema, LIMITS)
-    assert {(finding.line, finding.column) for finding in found} == {(2, 1), (2, 39)}
+    findings = xsd.validate(content.encode("utf-16"), schema, LIMITS)
+    assert {(finding.line, finding.column) for finding in findings} == {(2, 1), (2, 39)}
 
 
 def test_lines_beyond_65535(schema):
     bad = b"<row id='1'\n>\n<n\n>10</n><m\n>x</m></row>\n"
     content = document(GOOD * 70_000, bad, GOOD * 29_990, bad)
     lines = content.split(b"\n")
-    found = xsd.validate(content, schema, LIMITS)
+    findings = xsd.validate(content, schema, LIMITS)
     assert len(lines) > 100_000
-    assert [found.line for found in found[::2]] == [number + 1 for number, line in enumerate(lines) if line == b"<n"]
-    for finding in found:
+    assert [found.line for found in findings[::2]] == [number + 1 for number, line in enumerate(lines) if line == b"<n"]
+    for finding in findings:
         assert lines[finding.line - 1][finding.column - 1 :].startswith((b"<n", b"<m"))
 
 
@@ -79,14 +79,14 @@ def test_lines_agree_with_libxml2_where_it_knows_them(schema):
     content = document(*(GOOD if number % 7 else b"<row id='%d'>\n<n>x</n></row>\n" % number for number in range(3000)))
     schema.compiled.validate(etree.fromstring(content))
     theirs = [(entry.line, entry.message.replace("{urn:s}", "")) for entry in schema.compiled.error_log]
-    assert [(found.line, found.message) for found in xsd.validate(content, schema, LIMITS)] == theirs
+    assert [(finding.line, finding.message) for finding in xsd.validate(content, schema, LIMITS)] == theirs
 
 
 def test_the_rest_is_counted(schema):
-    found = xsd.validate(document(GOOD * 500, b"<row><n>5</n></row>\n" * 20_000), schema, LIMITS)
-    assert len(found) == xsd.LIMIT + 1
-    assert [finding.line for finding in found[:-1]] == list(range(502, 1502))
-    assert found[-1] == Finding("SchemaError", "19000 more findings", Level.NOTE)
+    findings = xsd.validate(document(GOOD * 500, b"<row><n>5</n></row>\n" * 20_000), schema, LIMITS)
+    assert len(findings) == xsd.LIMIT + 1
+    assert [finding.line for finding in findings[:-1]] == list(range(502, 1502))
+    assert findings[-1] == Finding("SchemaError", "19000 more findings", Level.NOTE)
 
 
 def test_exactly_as_many_as_are_told(schema):
@@ -94,15 +94,15 @@ def test_exactly_as_many_as_are_told(schema):
 
 
 def test_a_long_text_where_none_is_allowed_counts_once(schema):
-    found = xsd.validate(document(b"y" * 2_000_000, GOOD, b"<row id='x'><n>1</n></row>"), schema, LIMITS)
-    assert [finding.line for finding in found] == [1, 3]
+    findings = xsd.validate(document(b"y" * 2_000_000, GOOD, b"<row id='x'><n>1</n></row>"), schema, LIMITS)
+    assert [finding.line for finding in findings] == [1, 3]
 
 
 def test_everything_on_one_line(schema):
     rows = [b"<row id='1'><n>5</n></row>", b"<row id='1'><n>50</n></row>"] * 5
     content = b"<set xmlns='urn:s'>" + b"".join(rows) + b"</set>"
-    columns = [found.start() + 1 for found in re.finditer(rb"<n>50", content)]
-    assert [found.column for found in xsd.validate(content, schema, LIMITS)] == columns
+    columns = [match.start() + 1 for match in re.finditer(rb"<n>50", content)]
+    assert [finding.column for finding in xsd.validate(content, schema, LIMITS)] == columns
 
 
 @pytest.mark.parametrize(
@@ -130,8 +130,8 @@ def test_the_documents_own_hints_play_no_part(schema, tmp_path):
 
 
 def test_a_long_value_does_not_make_a_long_message(schema):
-    (found,) = xsd.validate(document(b"<row id='" + b"9" * 10**6 + b"'><n>1</n></row>"), schema, LIMITS)
-    assert len(found.message) == xsd.MESSAGE
+    (finding,) = xsd.validate(document(b"<row id='" + b"9" * 10**6 + b"'><n>1</n></row>"), schema, LIMITS)
+    assert len(finding.message) == xsd.MESSAGE
 
 
 def test_a_schema_is_compiled_once_for_a_digest():
@@ -185,5 +185,5 @@ def test_streaming_finds_what_the_tree_finds(schema, parts):
     schema.compiled.validate(root)
     theirs = [(entry.line, entry.message.replace("{urn:s}", "")) for entry in schema.compiled.error_log]
     ours = xsd.validate(content, schema, LIMITS)
-    assert [(found.line, found.message) for found in ours] == theirs
-    assert all(found.column for found in ours)
+    assert [(finding.line, finding.message) for finding in ours] == theirs
+    assert all(finding.column for finding in ours)

@@ -19,11 +19,11 @@ CONTENT = random.Random(1).randbytes(3000) * 3
 
 
 def packed(*members, method=zipfile.ZIP_DEFLATED, comment=b""):
-    with zipfile.ZipFile(made := io.BytesIO(), "w", method) as writer:
+    with zipfile.ZipFile(buffer := io.BytesIO(), "w", method) as writer:
         for name, content in members:
             writer.writestr(name, content)
         writer.comment = comment
-    return made.getvalue()
+    return buffer.getvalue()
 
 
 def judged(content, limits=LIMITS):
@@ -33,8 +33,8 @@ def judged(content, limits=LIMITS):
 def refused(content, limits=LIMITS, name=None):
     with pytest.raises(StepError) as caught:
         view = io.BytesIO(content)
-        found = archive.members(view, limits)
-        for member in found:
+        members = archive.members(view, limits)
+        for member in members:
             if name in (None, member.name):
                 b"".join(archive.blocks(view, member))
     return caught.value.reason
@@ -198,12 +198,12 @@ def test_a_member_that_announces_less_than_it_inflates_to_is_stopped():
     view = io.BytesIO(content.replace(true, lie))
     (member,) = archive.members(view, LIMITS)
     assert member.size == 1000
-    got = 0
+    received = 0
     with pytest.raises(StepError) as caught:
         for block in archive.blocks(view, member):
-            got += len(block)
+            received += len(block)
     assert caught.value.reason is Reason.CORRUPT
-    assert got <= 1000
+    assert received <= 1000
 
 
 def test_a_member_that_announces_more():
@@ -285,11 +285,11 @@ def survives(content):
     view = io.BytesIO(content)
     limits = Limits(member=10**6, total=10**7, members=100)
     try:
-        found = archive.members(view, limits)
+        members = archive.members(view, limits)
     except StepError as error:
         assert error.reason is not Reason.STEP_FAILED
         return
-    for member in found:
+    for member in members:
         try:
             size = sum(map(len, archive.blocks(view, member)))
             assert size == member.size <= limits.member

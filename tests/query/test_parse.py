@@ -88,15 +88,15 @@ def test_meaning(text: str, root: object) -> None:
     ],
 )
 def test_a_dash_in_a_pasted_message_excludes_nothing(text: str) -> None:
-    assert not any(isinstance(one, Not) for one in getattr(parse(text).root, "parts", ()))
-    assert any("-" in one.text for one in wanted(parse(text).root))
+    assert not any(isinstance(node, Not) for node in getattr(parse(text).root, "parts", ()))
+    assert any("-" in node.text for node in wanted(parse(text).root))
 
 
 def test_as_of_is_taken_out_of_the_tree() -> None:
-    made = parse("aa as-of:2024-06-01")
-    assert made.root == A
-    assert made.as_of == 1717286399
-    assert made.history
+    query = parse("aa as-of:2024-06-01")
+    assert query.root == A
+    assert query.as_of == 1717286399
+    assert query.history
     assert parse("aa seen:2024").history
     assert not parse("aa").history
 
@@ -105,16 +105,16 @@ def test_as_of_is_taken_out_of_the_tree() -> None:
     "text", ["before:soon", "before:2024-13", "before:2023-02-29", "lang:1", "is:good", "host:a/b"]
 )
 def test_a_value_without_sense_is_searched_for_and_told(text: str) -> None:
-    made = parse(text)
-    assert made.root == Word(text)
-    assert text in made.notes[0]
+    query = parse(text)
+    assert query.root == Word(text)
+    assert text in query.notes[0]
 
 
 def test_what_is_too_long_is_left_out_and_told() -> None:
-    made = parse("aa " * MOST * 2)
-    assert isinstance(made.root, And)
-    assert len(made.root.parts) == MOST
-    assert len(made.notes) == 1
+    query = parse("aa " * MOST * 2)
+    assert isinstance(query.root, And)
+    assert len(query.root.parts) == MOST
+    assert len(query.notes) == 1
     assert len(parse("a" * LONGEST * 2).notes) == 2
 
 
@@ -134,6 +134,6 @@ TYPED = st.one_of(st.text(), st.lists(PIECES, max_size=30).map("".join), st.list
 
 @given(TYPED)
 def test_every_text_is_a_query(text: str) -> None:
-    made = parse(text)
-    assert parse(text) == made
-    assert all(words(one.text) for one in wanted(made.root))
+    query = parse(text)
+    assert parse(text) == query
+    assert all(words(node.text) for node in wanted(query.root))

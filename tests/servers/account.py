@@ -1,4 +1,4 @@
-"""A user of this machine, made for a test session: some servers know no other kind."""
+"""A user of this machine for one test session: some servers accept no other users."""
 
 from __future__ import annotations
 

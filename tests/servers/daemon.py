@@ -19,17 +19,17 @@ from typing import NoReturn
 import pytest
 
 
-def absent(what: str) -> NoReturn:
-    """Skip for want of a server; where CI is set, a skipped test has failed."""
-    pytest.skip(f"{what} is not here: make servers")
+def absent(server: str) -> NoReturn:
+    """Skip the test because a server is missing; fail it if CI is set."""
+    pytest.skip(f"{server} is not here: make servers")
 
 
 def find(name: str, *folders: str) -> str:
     """Return the path of a program, or skip."""
-    found = shutil.which(name, path=os.pathsep.join((*folders, os.environ.get("PATH", ""), "/usr/sbin")))
-    if found is None:
+    program = shutil.which(name, path=os.pathsep.join((*folders, os.environ.get("PATH", ""), "/usr/sbin")))
+    if program is None:
         absent(name)
-    return str(found)
+    return str(program)
 
 
 def driver(name: str) -> ModuleType:
@@ -41,7 +41,7 @@ def driver(name: str) -> ModuleType:
 
 
 def drop_root(user: str) -> list[str]:
-    """Return the words before a command that run it as `user`, dying with this process."""
+    """Return the words before a command that run it as `user`; it ends with this process."""
     setpriv = find("setpriv")
     words = [setpriv, "--pdeathsig=TERM"]
     if os.getuid() == 0:

@@ -1,4 +1,4 @@
-"""FTP servers for the tests: vsftpd, plain and with TLS, and pyftpdlib, whole and poor."""
+"""FTP servers for the tests: vsftpd, plain and with TLS, and pyftpdlib, with all and with few commands."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Account:
 
 @pytest.fixture(scope="session")
 def ftp_account(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Account]:
-    """Make a local user whose password lies in a file; vsftpd knows no other kind."""
+    """Make a local user whose password is in a file; vsftpd accepts no other users."""
     find("vsftpd")
     folder = tmp_path_factory.mktemp("word")
     with account("ftp") as (name, word), home("root") as root:
@@ -45,7 +45,7 @@ def ftp_account(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Account]:
 
 @contextmanager
 def vsftpd(user: Account, folder: Path, *more: str) -> Iterator[Served]:
-    """Run vsftpd with these lines more in its configuration."""
+    """Run vsftpd with additional lines in its configuration."""
     port = free_port()
     (folder / "empty").mkdir()
     settings = [
@@ -70,7 +70,7 @@ def vsftpd_plain(ftp_account: Account) -> Iterator[Served]:
 
 @pytest.fixture(scope="session")
 def vsftpd_tls(ftp_account: Account, papers: Papers) -> Iterator[Served]:
-    """Offer the tree by vsftpd, which demands TLS and the same TLS session on data lines."""
+    """Offer the tree by vsftpd, which requires TLS and the same TLS session on data connections."""
     lines = (
         *("ssl_enable=YES", f"rsa_cert_file={papers.certificate}", f"rsa_private_key_file={papers.key}"),
         *("force_local_logins_ssl=YES", "force_local_data_ssl=YES", "require_ssl_reuse=YES", "ssl_ciphers=HIGH"),
@@ -91,7 +91,7 @@ def pyftpd(root: Path, folder: Path, *lacking: str, host: str = "127.0.0.1", **s
 
     authorizer = authorizers.DummyAuthorizer()
     authorizer.add_user("windrow", "open sesame", str(root), perm="elr")
-    known = {name: told for name, told in handlers.FTPHandler.proto_cmds.items() if name not in lacking}
+    known = {name: properties for name, properties in handlers.FTPHandler.proto_cmds.items() if name not in lacking}
     handler = type(
         "Handler",
         (handlers.FTPHandler,),
@@ -129,7 +129,7 @@ def pyftpd(root: Path, folder: Path, *lacking: str, host: str = "127.0.0.1", **s
 
 @pytest.fixture(scope="session")
 def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return a filled folder that several servers offer; nobody writes there."""
+    """Return a filled folder that several servers offer; no test writes to it."""
     return fill(tmp_path_factory.mktemp("tree"))
 
 
@@ -142,7 +142,7 @@ def pyftpd_whole(tree: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterat
 
 @pytest.fixture(scope="session")
 def pyftpd_poor(tree: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
-    """Offer the tree by a server that knows hardly more than RFC 959."""
+    """Offer the tree by a server with hardly more commands than RFC 959."""
     lacking = ("FEAT", "MLSD", "MLST", "SIZE", "MDTM", "EPSV", "EPRT", "OPTS")
     with pyftpd(tree, tmp_path_factory.mktemp("poor"), *lacking) as served:
         yield served
@@ -150,7 +150,7 @@ def pyftpd_poor(tree: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterato
 
 @pytest.fixture(scope="session")
 def pyftpd_six(tree: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
-    """Offer the tree over IPv6, or skip where loopback has none."""
+    """Offer the tree over IPv6; skip if the loopback interface has no IPv6 address."""
     if not socket.has_ipv6 or not Path("/proc/net/if_inet6").exists():
         pytest.skip("this machine has no IPv6")
     with pyftpd(tree, tmp_path_factory.mktemp("six"), host="::1") as served:

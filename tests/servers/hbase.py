@@ -40,7 +40,7 @@ PLACES = {
 
 def java(folder: Path, program: str, *words: str) -> list[str]:
     """Return the command that runs one of HBase's programs."""
-    opened = [f"--add-opens=java.base/{one}=ALL-UNNAMED" for one in OPENED]
+    opened = [f"--add-opens=java.base/{package}=ALL-UNNAMED" for package in OPENED]
     opened.append("--add-exports=java.base/jdk.internal.misc=ALL-UNNAMED")
     classes = f"{folder}/conf:{folder}/jars/*"
     heap = ["-Xmx512m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1"]
@@ -48,7 +48,7 @@ def java(folder: Path, program: str, *words: str) -> list[str]:
 
 
 def answers(port: int) -> bool:
-    """Tell whether the gateway takes questions and its master answers them."""
+    """Tell whether the gateway accepts connections and its master answers."""
     happybase = driver("happybase")
     refused, broken = driver("Hbase_thrift").IOError, driver("thriftpy2.transport").TTransportException
     try:
@@ -73,11 +73,11 @@ def hbase_gateway() -> Iterator[str]:
         shutil.copytree(
             JARS, folder / "jars"
         )  # the user may not enter the folder that this repository is in, such as /root
-        told = "".join(
+        settings = "".join(
             f"<property><name>{name}</name><value>{value.format(folder=folder, zookeeper=zookeeper)}</value></property>"
             for name, value in PLACES.items()
         )
-        (folder / "conf" / "hbase-site.xml").write_text(f"<configuration>{told}</configuration>")
+        (folder / "conf" / "hbase-site.xml").write_text(f"<configuration>{settings}</configuration>")
         master = java(folder, "org.apache.hadoop.hbase.master.HMaster")
         gateway = java(folder, "org.apache.hadoop.hbase.thrift.ThriftServer", "-b", "127.0.0.1", "-p", str(port),
                        "--infoport", "-1", "-f", "-c", "-nonblocking")  # fmt: skip

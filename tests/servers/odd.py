@@ -1,4 +1,4 @@
-"""A web server of a few lines for what no honest server does: it trickles, breaks off, says no, and never ends."""
+"""A small web server that misbehaves: it trickles, breaks off, refuses, and never ends."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ HEAD = "HTTP/1.1 {status}\r\nContent-Type: text/html\r\nConnection: close\r\n"
 
 @dataclass
 class Odd:
-    """A server and what it was asked: begin, path, and once it is over, end."""
+    """A server and its requests: start, path, and end once it is over."""
 
     port: int = 0
     asked: list[list[object]] = field(default_factory=list)
@@ -49,7 +49,7 @@ class Odd:
         await writer.drain()
 
     async def _cal(self, path: str, writer: asyncio.StreamWriter) -> None:
-        """Show a month, and link to the next: for ever."""
+        """Show a month that links to the next, endlessly."""
         _, _, year, month, *_ = path.split("/")
         later = int(year) * 12 + int(month)
         await self._say(writer, f"<a href='/cal/{later // 12}/{later % 12 + 1:02}/'>next</a>")
@@ -62,22 +62,22 @@ class Odd:
         await self._say(writer, "".join(links))
 
     async def _busy(self, path: str, writer: asyncio.StreamWriter) -> None:
-        """Ask the first time to be left alone for a second."""
+        """Ask the first request to wait for a second."""
         if self.times[path] == 1 and path != "/busy/":
             await self._say(writer, "later", "429 Too Many Requests", "Retry-After: 1\r\n")
         else:
             await self._say(writer, "".join(f"<a href='/busy/{page}'>{page}</a>" for page in range(3)))
 
     async def _down(self, path: str, writer: asyncio.StreamWriter) -> None:
-        """Be out of order."""
+        """Answer with a server error."""
         await self._say(writer, "out of order", "503 Service Unavailable", "Retry-After: 1\r\n")
 
     async def _odd(self, path: str, writer: asyncio.StreamWriter) -> None:
-        """Show what follows."""
-        await self._say(writer, "".join(f"<a href='/{one}/x'>{one}</a>" for one in STRANGE))
+        """Link to all pages that misbehave."""
+        await self._say(writer, "".join(f"<a href='/{kind}/x'>{kind}</a>" for kind in STRANGE))
 
     async def _trickle(self, path: str, writer: asyncio.StreamWriter) -> None:
-        """Send a byte now and then, for ever."""
+        """Send a byte now and then, endlessly."""
         writer.write(HEAD.format(status="200 OK").encode() + b"\r\n<a href='/unseen/1'>")
         while True:
             writer.write(b"x")
@@ -85,7 +85,7 @@ class Odd:
             await asyncio.sleep(0.05)
 
     async def _silent(self, path: str, writer: asyncio.StreamWriter) -> None:
-        """Say nothing."""
+        """Send nothing."""
         await asyncio.sleep(20)
 
     async def _broken(self, path: str, writer: asyncio.StreamWriter) -> None:
@@ -94,7 +94,7 @@ class Odd:
         await writer.drain()
 
     async def _heads(self, path: str, writer: asyncio.StreamWriter) -> None:
-        """Send header fields for ever."""
+        """Send header fields endlessly."""
         writer.write(HEAD.format(status="200 OK").encode())
         for number in itertools.count():
             writer.write(f"X-{number}: {'x' * 1000}\r\n".encode())
@@ -105,12 +105,12 @@ class Odd:
         await self._say(writer, "<a href='/unseen/3'>", more=f"X-Long: {'x' * 1_000_000}\r\n")
 
     async def _babble(self, path: str, writer: asyncio.StreamWriter) -> None:
-        """Speak no HTTP."""
+        """Send bytes that are not HTTP."""
         writer.write(b"hello, who is there?\r\n\r\n")
         await writer.drain()
 
     async def _endless(self, path: str, writer: asyncio.StreamWriter) -> None:
-        """Send a body for ever, as fast as it is taken."""
+        """Send an endless body, as fast as it is read."""
         writer.write(HEAD.format(status="200 OK").encode() + b"\r\n<a href='/unseen/4'>")
         while True:
             writer.write(b"x" * 100_000)
@@ -136,6 +136,6 @@ _numbers = itertools.count(0xABCDEF)
 @contextmanager
 def odd(address: str = "127.0.0.1", port: int = 0) -> Iterator[Odd]:
     """Run the server in a thread with a loop of its own."""
-    made = Odd()
-    with served(made.talk, (address,), port) as made.port:
-        yield made
+    server = Odd()
+    with served(server.talk, (address,), port) as server.port:
+        yield server

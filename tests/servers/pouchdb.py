@@ -24,7 +24,7 @@ NPM = Path(os.environ.get("WINDROW_NPM", ROOT / "build" / "npm"))
 
 @contextmanager
 def couchdb(folder: Path) -> Iterator[tuple[str, str]]:
-    """Yield the address of a server, with its secret; skip where there is none."""
+    """Yield the address of a server, with its secret; skip without a server."""
     if url := os.environ.get("WINDROW_COUCHDB"):
         yield url, os.environ.get("WINDROW_COUCHDB_SECRET", "")
         return

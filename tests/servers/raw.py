@@ -1,4 +1,4 @@
-"""What web servers of a few lines share: a thread with a loop of its own, and the path of a request."""
+"""Shared by small web servers: a thread with its own event loop, and reading the path of a request."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def served(talk: Talk, addresses: tuple[str, ...], port: int = 0) -> Iterator[in
         loops.append(asyncio.get_running_loop())
         first = await asyncio.start_server(guarded, addresses[0], port)
         ports.append(first.sockets[0].getsockname()[1])
-        servers = [first, *[await asyncio.start_server(guarded, one, ports[0]) for one in addresses[1:]]]
+        servers = [first, *[await asyncio.start_server(guarded, address, ports[0]) for address in addresses[1:]]]
         ready.set()
         await over.wait()
         for server in servers:

@@ -18,7 +18,7 @@ KEY = "reader:open sesame"
 
 
 class S3Store(NamedTuple):
-    """Where the store listens, and the folder whose folders are its buckets; those that others may read are public."""
+    """The address of the store, and the folder whose subfolders are its buckets; world-readable ones are public."""
 
     endpoint: str
     folder: Path

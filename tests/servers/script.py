@@ -1,4 +1,4 @@
-"""Servers of a few lines on raw sockets, for what no honest server would do."""
+"""Small servers on raw sockets that misbehave."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Talk = Callable[[socket.socket], None]
 
 @contextmanager
 def listening(talk: Talk) -> Iterator[int]:
-    """Give every connection to `talk` in a thread of its own; yields the port."""
+    """Run `talk` for every connection in its own thread; yields the port."""
     lines: list[socket.socket] = []
     with socket.create_server(("127.0.0.1", 0)) as server:
 
@@ -43,13 +43,13 @@ def listening(talk: Talk) -> Iterator[int]:
 
 
 def silence(line: socket.socket) -> None:
-    """Take everything and say nothing."""
+    """Read everything and send nothing."""
     while line.recv(65536):
         pass
 
 
 def http(answer: bytes, *, linger: bool = False) -> Talk:
-    """Give the same bytes to every request, then close, or go silent."""
+    """Send the same bytes for every request, then close, or stay silent."""
 
     def talk(line: socket.socket) -> None:
         asked = b""
@@ -105,8 +105,8 @@ def ftp(
                 continue
             line.sendall(usual.get(verb, b"502 what?\r\n"))
             if passive and usual.get(verb, b"").startswith(b"150"):
-                with passive, passive.accept()[0] as data, suppress(OSError):
-                    data.sendall(content)
+                with passive, passive.accept()[0] as connection, suppress(OSError):
+                    connection.sendall(content)
                 if cut:
                     return
                 line.sendall(usual["226"])
@@ -116,7 +116,7 @@ def ftp(
 
 
 def site(scheme: str, port: int, *, timeout: float = 30.0, **more: object) -> Site:
-    """Return a site on loopback, which may be dialled; where silence is what is tested, its `timeout` is short."""
+    """Return a site on loopback, with private addresses allowed; tests of silence use a short `timeout`."""
     settings: dict[str, Any] = {"allowed": Allowed(everything=True), **more}
     return Site(scheme, "127.0.0.1", port, timeout=timeout, **settings)
 

@@ -1,6 +1,6 @@
-"""A small web of sites for crawls, laid out by hand: each part knows which of its pages may be asked for.
+"""A small web of sites for crawls, written by hand: each part declares which of its pages may be requested.
 
-What is expected is written down where a page is made, and not worked out by rules of windrow.
+The expectation is declared where a page is made, and not derived by windrow's own rules.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ MORE = {
 
 
 class Line(NamedTuple):
-    """A request as nginx tells it; times are seconds, of milliseconds."""
+    """A request in nginx's log; times are in seconds, to the millisecond."""
 
     begun: float
     ended: float
@@ -74,7 +74,7 @@ LETTERS = str.maketrans("0123456789", "abcdefghij")
 
 @dataclass
 class Sites:
-    """The web, where it is, and what of it may be asked for."""
+    """The web sites: port, folder, log, and the paths that may be requested."""
 
     port: int
     root: Path
@@ -85,11 +85,11 @@ class Sites:
     pages: int = 0
 
     def origin(self, name: str) -> str:
-        """Return where a host is."""
+        """Return the origin of a host."""
         return f"http://{HOSTS[name]}:{self.odd.port if name == 'odd' else self.port}"
 
     def want(self, name: str, *paths: str) -> None:
-        """Expect these paths to be asked for."""
+        """Expect requests for these paths."""
         self.wanted.update((HOSTS[name], path) for path in paths)
 
     def put(self, name: str, path: str, content: str | bytes) -> None:
@@ -103,36 +103,36 @@ class Sites:
     def page(self, name: str, path: str, links: Iterable[str] = (), *, wanted: bool, head: str = "") -> None:
         """Put a page with links below a host."""
         anchors = "".join(f'<li><a href="{link}">a link</a>' for link in links)
-        told = path.translate(LETTERS)  # pages that differ by numbers alone would be a row without end
-        body = f"{head}<p>The page {path} of {name}, which tells of {told}.<ul>{anchors}</ul>"
+        letters = path.translate(LETTERS)  # pages that differ by numbers alone would be a row without end
+        body = f"{head}<p>The page {path} of {name}, which tells of {letters}.<ul>{anchors}</ul>"
         self.put(name, path, f"<!doctype html><title>{path}</title>{body}")
         if wanted:
             self.want(name, path)
 
     def seed(self, name: str, path: str = "/index.html") -> None:
-        """Begin here, too."""
+        """Add a seed, and expect a request for it."""
         self.seeds.append(self.origin(name) + path)
         self.want(name, path, "/robots.txt")
 
     def lines(self) -> list[Line]:
-        """Return all that nginx was asked, in the order of its log."""
-        found = []
+        """Return all requests to nginx, in the order of its log."""
+        requests = []
         for line in self.log.read_text().splitlines():
-            told, _, path = line.partition("|")
-            ended, took, host, status, validator, coding = told.split(" ", 5)
+            referrer, _, path = line.partition("|")
+            ended, took, host, status, validator, coding = referrer.split(" ", 5)
             at = float(ended)
-            found.append(Line(at - float(took), at, host, int(status), validator, coding, path))
-        return found
+            requests.append(Line(at - float(took), at, host, int(status), validator, coding, path))
+        return requests
 
 
 def lay(sites: Sites) -> None:
-    """Make all hosts."""
+    """Create all hosts."""
     for part in (_tree, _rules, _traps, _words, _robots, _busy, _quiet, _maps, _odd):
         part(sites)
 
 
 def _tree(sites: Sites) -> None:
-    """Make 1,500 pages that link to each other, and to what is no page or elsewhere."""
+    """Make 1,500 pages that link to each other, to files that are not pages, and to other sites."""
     count = 1500
     sites.seed("tree", "/p/0.html")
     astray = ["mailto:a@b.example", "javascript:void(0)", "#top", "picture.png", "http://elsewhere.example/", "ftp://a/b",
@@ -168,7 +168,7 @@ def _rules(sites: Sites) -> None:
 
 
 def _traps(sites: Sites) -> None:
-    """Make what never ends, and what is larger than it looks."""
+    """Make endless pages, and bodies that inflate to many times their size."""
     sites.seed("traps")
     year = datetime.now(UTC).year
     links = [f"/cal/{year}/01/", "/session/", "/rep/index.html", "/r/chain", "/r/self", "/r/one", "/bomb/gzip.html",
@@ -176,7 +176,7 @@ def _traps(sites: Sites) -> None:
              "/deep/" + "/".join(str(step) for step in range(20)), f"{sites.origin('private')}/index.html",
              "/r/away", "/r/in", "/gone/", "/" + "x" * 3000]  # fmt: skip
     sites.page("traps", "/index.html", links, wanted=True)
-    sites.want("traps", *(f"/cal/{one}/{month:02}/" for one in (year, year + 1) for month in range(1, 13)))
+    sites.want("traps", *(f"/cal/{year_}/{month:02}/" for year_ in (year, year + 1) for month in range(1, 13)))
     sites.want("traps", "/session/", *(f"/session/{page}" for page in "abcd"))
     for depth in (1, 2, 3, 4, 5):  # each page links to one more below itself
         sites.page("traps", "/rep" * depth + "/index.html", ["rep/index.html"], wanted=depth < 4)
@@ -200,7 +200,7 @@ def _traps(sites: Sites) -> None:
 def _words(sites: Sites) -> None:
     """Make pages in wrong encodings and broken HTML whose links a browser would still find."""
     sites.seed("words")
-    found = []
+    pages = []
     texts = {
         "cp1251": "<meta charset=windows-1251><p>\u0427\u0430\u0439 <a href='{}'>\u0447\u0430\u0439</a>",
         "utf-16": "<p>tea <a href='{}'>\u8336</a>",
@@ -210,8 +210,8 @@ def _words(sites: Sites) -> None:
     }
     for number, (encoding, text) in enumerate(texts.items()):
         folder = "/gb/" if encoding == "gb2312" else "/w/"
-        found.append(f"{folder}{number}.html")
-        sites.put("words", found[-1], text.format(f"/t/{number}.html").encode(encoding))
+        pages.append(f"{folder}{number}.html")
+        sites.put("words", pages[-1], text.format(f"/t/{number}.html").encode(encoding))
         sites.page("words", f"/t/{number}.html", wanted=True)
     broken = [
         "<a href=/b/{0}.html><a href='/b/{0}.html'><table><a href=\"/b/{0}.html\"><tr><td>",
@@ -228,12 +228,12 @@ def _words(sites: Sites) -> None:
         "<meta http-equiv=refresh content='0; url=/b/{0}.html'>",
     ]
     for number, text in enumerate(broken):
-        found.append(f"/h/{number}.html")
-        sites.put("words", found[-1], text.replace("{0}", str(number)))
+        pages.append(f"/h/{number}.html")
+        sites.put("words", pages[-1], text.replace("{0}", str(number)))
         sites.page("words", f"/b/{number}.html", wanted=True)
     sites.page("words", "/b/no.html", wanted=False)
-    sites.want("words", *found)
-    sites.page("words", "/index.html", found, wanted=True)
+    sites.want("words", *pages)
+    sites.page("words", "/index.html", pages, wanted=True)
 
 
 def _robots(sites: Sites) -> None:
@@ -266,7 +266,7 @@ def _robots(sites: Sites) -> None:
 
 
 def _busy(sites: Sites) -> None:
-    """Make a host that asks for patience, and one that is out of order."""
+    """Make a host that asks to wait, and one that answers with errors."""
     sites.seed("busy", "/busy/")
     sites.want("busy", *(f"/busy/{page}" for page in range(3)))
     sites.want("down", "/robots.txt", *(f"/down/{page}" for page in range(3)))
@@ -336,14 +336,14 @@ def _maps(sites: Sites) -> None:
 
 
 def _odd(sites: Sites) -> None:
-    """Begin at the server of a few lines, too."""
+    """Add the seeds of the server that misbehaves."""
     sites.seed("odd", "/odd/")
-    sites.want("odd", *(f"/{one}/x" for one in STRANGE), "/sound/1")
+    sites.want("odd", *(f"/{kind}/x" for kind in STRANGE), "/sound/1")
 
 
 @pytest.fixture(scope="session")
 def sites() -> Iterator[Sites]:
-    """Run the web."""
+    """Run the sites."""
     program, port = find("nginx"), free_port()
     owner = "user www-data;" if os.getuid() == 0 else ""
     with odd("127.0.0.9") as strange, home("root") as folder:

@@ -10,8 +10,8 @@ from benchmarks.daemon import free_port
 
 def test_a_free_port_is_given_to_nobody_else_and_a_server_can_listen_on_it() -> None:
     port = free_port()
-    with socket.socket() as other, pytest.raises(OSError, match="in use"):
-        other.bind(("127.0.0.1", port))
+    with socket.socket() as listener, pytest.raises(OSError, match="in use"):
+        listener.bind(("127.0.0.1", port))
     with pytest.raises(ConnectionRefusedError):
         socket.create_connection(("127.0.0.1", port))
     with socket.create_server(("127.0.0.1", port)), socket.create_connection(("127.0.0.1", port)) as line:

@@ -13,7 +13,7 @@ from tests.servers.daemon import driver
 
 @dataclass(frozen=True)
 class Papers:
-    """Where the PEM files are; `stranger` is an authority that signed nothing here."""
+    """The paths of the PEM files; `stranger` is an authority that signed none of them."""
 
     authority: Path
     certificate: Path
@@ -28,9 +28,9 @@ def papers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Papers]:
     folder = tmp_path_factory.mktemp("tls")
     authority, stranger = trustme.CA(), trustme.CA()
     issued = authority.issue_cert("127.0.0.1", "localhost", "a.example")
-    made = Papers(folder / "ca.pem", folder / "cert.pem", folder / "key.pem", folder / "other.pem")
-    authority.cert_pem.write_to_path(str(made.authority))
-    stranger.cert_pem.write_to_path(str(made.stranger))
-    issued.private_key_pem.write_to_path(str(made.key))
-    made.certificate.write_bytes(b"".join(part.bytes() for part in issued.cert_chain_pems))
-    yield made
+    certificates = Papers(folder / "ca.pem", folder / "cert.pem", folder / "key.pem", folder / "other.pem")
+    authority.cert_pem.write_to_path(str(certificates.authority))
+    stranger.cert_pem.write_to_path(str(certificates.stranger))
+    issued.private_key_pem.write_to_path(str(certificates.key))
+    certificates.certificate.write_bytes(b"".join(part.bytes() for part in issued.cert_chain_pems))
+    yield certificates

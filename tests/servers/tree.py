@@ -1,4 +1,4 @@
-"""The folder that every test server offers, and what a server tells about itself."""
+"""The folder that every test server offers, and the description of a running server."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ MANY = 2000
 
 @dataclass(frozen=True)
 class Served:
-    """A server that runs: how to reach it, how not to get in, and its folder on this disk."""
+    """A running server: its site, one with wrong credentials, and its folder on this disk."""
 
     site: Site
     wrong: Site | None

@@ -1,4 +1,4 @@
-"""A small web for the tests: three sites of one nginx, each on a port of its own, and a log of every question."""
+"""A small web for the tests: three sites of one nginx, each on its own port, and a log of all requests."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class Asked(NamedTuple):
 
 
 class Village:
-    """Three sites, their folders, and what was asked of them."""
+    """Three sites, their folders, and the requests to them."""
 
     def __init__(self, ports: list[int], roots: list[Path], log: Path) -> None:
         self.ports = ports
@@ -78,7 +78,7 @@ class Village:
         os.utime(where, (second, second))
 
     def age(self) -> None:
-        """Let what is put from now on be another version of its file, though it has the same content."""
+        """Give files that are put from now on a new modification time, so that they are new versions."""
         self._versions = {where: (b"", second) for where, (_, second) in self._versions.items()}
 
     def clear(self) -> None:
@@ -88,11 +88,11 @@ class Village:
                 path.rmdir() if path.is_dir() else path.unlink()
 
     def mark(self) -> int:
-        """Return where the log stands."""
+        """Return the current number of lines of the log."""
         return len(self._log.read_text().splitlines())
 
     def asked(self, since: int = 0) -> list[Asked]:
-        """Return what was asked since a mark."""
+        """Return the requests since a mark."""
         lines = [line.split("\t") for line in self._log.read_text().splitlines()[since:]]
         return [Asked(float(a), int(b), int(c), d, e, f) for a, b, c, d, e, f in lines]
 

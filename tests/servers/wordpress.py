@@ -71,13 +71,13 @@ echo WP_Application_Passwords::create_new_application_password(1, ['name' => 'te
 
 @dataclass(frozen=True)
 class WordPress:
-    """A site that runs: where it is, and who may write to it."""
+    """A running site: its address, and the user who may write to it."""
 
     url: str
     password: str
 
     def call(self, method: str, path: str, **fields: Any) -> Any:
-        """Ask its interface as its administrator."""
+        """Call its REST API as administrator."""
         user = base64.b64encode(f"admin:{self.password}".encode()).decode()
         request = urllib.request.Request(
             f"{self.url}/wp-json/wp/v2/{path}", json.dumps(fields).encode(), method=method,
@@ -87,7 +87,7 @@ class WordPress:
             return json.load(answer)
 
     def publish_scheduled(self) -> None:
-        """Let it publish what is due."""
+        """Let it publish the posts that are due."""
         with urllib.request.urlopen(f"{self.url}/wp-cron.php?doing_wp_cron={time.time():.6f}", timeout=60) as answer:
             answer.read()
 
@@ -101,7 +101,7 @@ def _answers(url: str) -> bool:
 
 
 def find_package(folder: Path) -> None:
-    """Skip where there is no WordPress, or one without a theme: each page of it is empty, with status 200."""
+    """Skip without WordPress, or if it has no theme: then every page is empty, with status 200."""
     if not folder.is_dir():
         absent("WordPress")
     if not any(folder.glob("wp-content/themes/*/style.css")):

@@ -1,4 +1,4 @@
-"""The archive: every byte that came, in WARC files with a CDXJ index."""
+"""The archive: all received bytes, in WARC files with a CDXJ index."""
 
 from windrow.archive.capture_sink import UNARCHIVED, ArchiveWriter, CaptureSink
 from windrow.archive.indexed import CdxRow, LineBlock, Payload, open_payload, read_blocks, read_index, verify_record

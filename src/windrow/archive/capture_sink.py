@@ -1,4 +1,4 @@
-"""One process's way into the archive: small bodies into memory, large ones into a part file."""
+"""Write transfers to the archive: small bodies are held in memory, large ones in a part file."""
 
 from __future__ import annotations
 
@@ -38,26 +38,27 @@ from windrow.reasons import Reason
 PARTS = "parts"
 LARGE = "large-"
 UNARCHIVED = "unarchived-"
-"""Files whose names begin so hold answers that are not archived; they are removed once no step waits for these."""
+"""The prefix of files with responses that are not archived; a file is removed once no step waits for its responses."""
 LOCK = ".lock"
 
 
 def shared_lock(folder: Path) -> int:
-    """Say that this process writes to the archive, until it ends; mending waits for it."""
+    """Lock the archive as one of its writers, until the process ends; return the lock's descriptor. `mend` waits."""
     lock = os.open(folder / LOCK, os.O_RDWR | os.O_CREAT, 0o644)
     fcntl.flock(lock, fcntl.LOCK_SH)
     return lock
 
 
 class ArchiveWriter:
-    """Append records: compressible bodies to `.warc.gz`, the others to `.warc`."""
+    """Appends records: compressible bodies to `.warc.gz`, the others to `.warc`."""
 
     def __init__(
         self, folder: Path, prefix: str, limits: Limits, rotate: int, agent: str, *, archived: bool = True
     ) -> None:
         """Write below `folder`, in files named after `prefix`, which no other process uses.
 
-        What is not to be `archived` goes into files that are removed when nobody needs them any more.
+        Unless `archived`, records go to files that are removed once no step needs them. A file is closed at `rotate`
+        bytes.
         """
         self._large = LARGE if archived else f"{UNARCHIVED}{LARGE}"
         prefix = prefix if archived else f"{UNARCHIVED}{prefix}"
@@ -69,20 +70,20 @@ class ArchiveWriter:
         )
         (folder / PARTS).mkdir(parents=True, exist_ok=True)
         self._lock = shared_lock(folder)
-        self._sure, self._looked = 0, 0.0  # bytes that fit though nobody looks at the disk, and when one looked
+        self._sure, self._looked = 0, 0.0  # bytes that fit without another look at the disk; time of the last look
         self._gzip = WarcWriter(folder, prefix, gzip=True, rotate=rotate, info=self.info)
         self._plain = WarcWriter(folder, prefix, gzip=False, rotate=rotate, info=self.info)
 
     def part_path(self, name: str) -> Path:
-        """Return where a large transfer grows."""
+        """Return the path of a large transfer's part file."""
         return self.folder / PARTS / f"{name}.warc"
 
     def large_path(self, name: str) -> Path:
-        """Return where it goes when it is whole."""
+        """Return the path of a large transfer's WARC file when it is complete."""
         return self.folder / f"{self._large}{name}.warc"
 
     def need_room(self, size: int) -> None:
-        """Raise `DiskFull` unless `size` bytes and the spare room fit on the disk."""
+        """Raise `DiskFull` unless `size` bytes and `limits.spare` fit on the disk."""
         self._sure -= size
         if self._sure >= 0 and time.monotonic() - self._looked < 1.0:
             return
@@ -91,18 +92,18 @@ class ArchiveWriter:
         self._sure, self._looked = (free - size - self.limits.spare) // 16, time.monotonic()
         if free < size + self.limits.spare:
             raise DiskFull(
-                f"{free} bytes are free, {size} are coming and {self.limits.spare} must stay free",
+                f"{free} bytes are free on the disk, {size} are needed and {self.limits.spare} must stay free",
                 hint="make room or lower limits.spare, then: windrow run",
             )
 
     def append(self, record: bytes, before: bytes, *, plain: bool) -> ArchivePlace:
-        """Write a record (and one before it) and return its place."""
+        """Write a record, with the record `before` in front of it, and return the place of the first."""
         return (self._plain if plain else self._gzip).append(record, before)
 
     def copy(self, path: Path, offset: int, length: int, *, packed: bool, arc: bool = False) -> ArchivePlace:
-        """Write a record of another file as it lies there and return its place; `packed`: it is a gzip member.
+        """Copy a record from another file and return its place; `packed` says that it is a gzip member.
 
-        One of an ARC file becomes the WARC record that says the same.
+        A record of an ARC file is converted to WARC.
         """
         self.need_room(length)
         if arc:
@@ -110,41 +111,41 @@ class ArchiveWriter:
         return (self._gzip if packed else self._plain).copy(path, offset, length)
 
     def sync(self) -> None:
-        """Make everything written so far survive a loss of power."""
+        """Flush everything written so far to the disk."""
         self._gzip.sync()
         self._plain.sync()
 
     def close(self) -> None:
-        """Close the files."""
+        """Close the files and release the lock."""
         self._gzip.close()
         self._plain.close()
         os.close(self._lock)
 
 
 SMALL = 1 << 20
-"""Bodies up to this many bytes stay in memory until they are whole."""
+"""Bodies up to this many bytes are held in memory."""
 
 PLAIN = 64 << 20
-"""Bodies above this go to uncompressed WARC files, so that steps can seek in them."""
+"""Bodies of more bytes go to uncompressed WARC files, so that steps can seek in them."""
 
 
 @lru_cache(maxsize=1024)
 def _kind(endings: str) -> str:
-    """Return the media type that the last endings of a file's name stand for."""
+    """Return the media type for the last extensions of a file's name."""
     return mimetypes.guess_type(f"x.{endings}", strict=False)[0] or "application/octet-stream"
 
 
 def _dense(body: bytes) -> bool:
-    """Tell from a piece of a body whether compressing it would save nothing."""
+    """Tell from the start of a body whether compression would save less than a twentieth."""
     piece = body[: 1 << 12]
     return len(piece) == 1 << 12 and len(igzip.compress(piece, 0)) > len(piece) * 0.95
 
 
 class CaptureSink:
-    """One transfer's sink (`windrow.fetch.Sink`), and then one record of the archive."""
+    """The sink of one transfer (`windrow.fetch.Sink`), which becomes one record of the archive."""
 
     def __init__(self, archive: ArchiveWriter, job: FetchJob, at: datetime) -> None:
-        """Take up the part that an earlier transfer left, if there is one."""
+        """Continue the part file of an earlier transfer, if there is one."""
         self._archive = archive
         file = job.file
         self._part_name, self._last = file.part, job.last
@@ -156,10 +157,10 @@ class CaptureSink:
         self._announced: int | None = None
         self._memory = bytearray()
         self._stamped: tuple[datetime | None, str] = (None, "")
-        self._whole = b""  # the memory as bytes, once somebody asked for all of it
+        self._memory_bytes = b""  # the memory as bytes, once all of it was asked for
         self._part: PartFile | None = None
-        self.cut = False  # what is kept is the beginning of a longer body: true of one in memory only
-        self.request_cut = False  # the request had a body that is not kept with its head
+        self.cut = False  # only the beginning of the body is kept; it is in memory
+        self.request_cut = False  # the request had a body, which is not kept
         self.modified = file.modified
         self.listed = file.size
         self.validator = ""
@@ -168,7 +169,7 @@ class CaptureSink:
             self._part = PartFile(path) if path.exists() else None
         self.start = self._part.held if self._part else 0
         if self._part and self.start:
-            # What was answered first is kept, not what an answer to a range says.
+            # Keep the head of the first response, not that of a response to a range request.
             self._head, self._request = self._part.head, self._part.request
             self._at = datetime.fromisoformat(self._part.date) if self._part.date else at
             self.validator = validator(read_head(self._head).fields)
@@ -177,21 +178,21 @@ class CaptureSink:
 
     @property
     def size(self) -> int:
-        """Bytes of the body that are here."""
+        """Bytes of the body received so far, also by earlier transfers."""
         return self._part.held if self._part else len(self._memory)
 
     @property
     def answered(self) -> HttpHead:
-        """What the server answered, or answered first if this transfer went on with an earlier one."""
+        """The head of the response, or of the first response if this transfer continued an earlier one."""
         return read_head(self._head)
 
     @property
     def whole(self) -> bool:
-        """Tell whether an earlier transfer brought everything that the listing announced."""
+        """Whether an earlier transfer received everything that the listing announced."""
         return bool(self.start) and self.start == self.listed
 
     def open(self, size: int | None, head: bytes = b"", request: bytes = b"") -> None:
-        """Begin the body: `size` is the whole document's, heads as they went over the line."""
+        """Begin the body; `size` is the whole document's in bytes, `head` and `request` are the heads as sent."""
         self._announced = size
         if not self.start:
             self._head, self._request = head, request
@@ -204,7 +205,7 @@ class CaptureSink:
             self._begin(self._part)
 
     def restart(self) -> None:
-        """Forget what an earlier transfer brought."""
+        """Discard what an earlier transfer received."""
         if self._part:
             self._part.clear()
         self.start, self.validator, self._at = 0, "", self._now
@@ -229,16 +230,16 @@ class CaptureSink:
         return self._all() if len(self._memory) <= limit else bytes(self._memory[:limit])
 
     def _all(self) -> bytes:
-        """Return what is in memory."""
-        if len(self._whole) != len(self._memory):
-            self._whole = bytes(self._memory)
-        return self._whole
+        """Return the memory as bytes."""
+        if len(self._memory_bytes) != len(self._memory):
+            self._memory_bytes = bytes(self._memory)
+        return self._memory_bytes
 
     def _refuse_above(self, size: int) -> None:
         if size > self._archive.limits.transfer:
             self.drop()
             limit = self._archive.limits.transfer
-            raise TerminalFailure(f"{self._address} is larger than {limit} bytes", Reason.TOO_LARGE)
+            raise TerminalFailure(f"{self._address} has more than {limit} bytes", Reason.TOO_LARGE)
 
     def _spill(self) -> None:
         """Move from memory to a part file."""
@@ -252,14 +253,14 @@ class CaptureSink:
     def _begin(self, part: PartFile) -> None:
         info, _ = warcinfo(self._archive.large_path(part.path.stem).name, self._archive.info, self._at)
         part.begin(
-            info + (self._asked() if self._request else b""),
+            info + (self._request_record() if self._request else b""),
             open_header("response" if self._head else "resource", self._fields()),
             self._head,
         )
 
     def _mime(self) -> str:
-        told = media_type(read_head(self._head).fields) if self._head else ""
-        return told or _kind(".".join(self._address.rpartition("/")[2].split(".")[1:][-2:]))
+        announced = media_type(read_head(self._head).fields) if self._head else ""
+        return announced or _kind(".".join(self._address.rpartition("/")[2].split(".")[1:][-2:]))
 
     def _kept(self, name: str, size: int, place: ArchivePlace, *, revisit: bool = False) -> KeptResponse:
         return KeptResponse(name, size, place, revisit, self._at, self._mime())
@@ -276,26 +277,26 @@ class CaptureSink:
         return [*fields, ("WARC-Target-URI", address or self._address), ("Content-Type", kind), *cut]
 
     def check(self) -> None:
-        """Compare the size with those that were announced, or raise; what ended early may be gone on with."""
+        """Compare the size with the announced ones; TransientFailure with a reason if they differ."""
         size = self.size
         if self._announced is not None and size < self._announced:
             raise TransientFailure(f"{self._address} ended after {size} of {self._announced} bytes", Reason.INTERRUPTED)
-        for said, who in ((self._announced, "the server announced"), (self.listed, "the listing says")):
-            if said is not None and size != said:
+        for expected, who in ((self._announced, "the server announced"), (self.listed, "the listing says")):
+            if expected is not None and size != expected:
                 self.drop()
-                raise TransientFailure(f"{self._address} has {size} bytes, {who} {said}", Reason.SIZE_MISMATCH)
+                raise TransientFailure(f"{self._address} has {size} bytes, {who} {expected}", Reason.SIZE_MISMATCH)
 
     def finish(self, *, unchanged: bool = False) -> KeptResponse:
-        """Check the size and put the body into the archive as one record.
+        """Check the size and write the body to the archive as one record.
 
-        What the server calls `unchanged` (304) is kept as metadata, the head alone: a revisit of that kind is shown
-        as an empty page by what replays archives.
+        An `unchanged` response (304) is kept as a metadata record with its head: replay tools show a revisit record
+        for it as an empty page.
         """
         if unchanged:
-            # Tools that index an archive would take metadata under the page's own address for a version of it.
+            # Indexers would take a metadata record under the page's own address for a version of the page.
             fields = self._fields(NOT_MODIFIED + self._address)
-            told = header("metadata", fields, len(self._head)) + self._head + END
-            return self._kept(self._last.digest, 0, self._write(told, plain=False), revisit=True)
+            record = header("metadata", fields, len(self._head)) + self._head + END
+            return self._kept(self._last.digest, 0, self._write(record, plain=False), revisit=True)
         self.check()
         return self._finish_part(self._part) if self._part else self._finish_memory(self._all())
 
@@ -312,12 +313,12 @@ class CaptureSink:
             place = self._append(part.read(), name)
             part.drop()
             return self._kept(name, size, place)
-        into = self._archive.large_path(part.path.stem)
-        offset, length = part.finish(name, into)
-        return self._kept(name, size, ArchivePlace(into.name, offset, length))
+        path = self._archive.large_path(part.path.stem)
+        offset, length = part.finish(name, path)
+        return self._kept(name, size, ArchivePlace(path.name, offset, length))
 
-    def _asked(self) -> bytes:
-        """Write the request as a record of its own, tied to the response's."""
+    def _request_record(self) -> bytes:
+        """Return the request as a record that refers to the response's."""
         fields = [("WARC-Record-ID", record_id()), ("WARC-Date", self._stamp())]
         fields += [("WARC-Target-URI", self._address), ("WARC-Concurrent-To", self._id)]
         fields += [("Content-Type", "application/http;msgtype=request")]
@@ -333,17 +334,17 @@ class CaptureSink:
         if revisit:
             fields += [("WARC-Profile", REVISIT), ("WARC-Refers-To-Target-URI", target(last.address))]
             fields += [("WARC-Refers-To-Date", last.date)]
-        told = header(kind, fields, len(self._head) + len(block))
-        record = b"".join((told, self._head, block, END))
+        warc_header = header(kind, fields, len(self._head) + len(block))
+        record = b"".join((warc_header, self._head, block, END))
         plain = len(body) > PLAIN or packed(body[:16]) or (not body[:64].isascii() and _dense(body))
         return self._write(record, plain=plain)
 
     def _write(self, record: bytes, *, plain: bool) -> ArchivePlace:
-        """Append a record, and before it the request."""
-        return self._archive.append(record, self._asked() if self._request else b"", plain=plain)
+        """Append a record, with the request's record in front of it."""
+        return self._archive.append(record, self._request_record() if self._request else b"", plain=plain)
 
     def verify(self, checksum: str) -> None:
-        """Compare the body with the checksum offered beside it (`md5:...`), or raise."""
+        """Compare the body with a checksum (`md5:...`); TransientFailure with DIGEST_MISMATCH if it differs."""
         algorithm, _, value = checksum.partition(":")
         hasher = hashlib.new(algorithm, bytes(self._memory), usedforsecurity=False)
         if self._part:
@@ -357,7 +358,7 @@ class CaptureSink:
             )
 
     def leave(self) -> None:
-        """End a broken transfer: a part file stays for the next one."""
+        """End a broken transfer; its part file is kept for the next one."""
         if self._part:
             if self._part_name:
                 self._part.close()
@@ -365,7 +366,7 @@ class CaptureSink:
                 self._part.drop()
 
     def drop(self) -> None:
-        """End a transfer whose bytes are of no use."""
+        """End a transfer and discard its bytes."""
         if self._part:
             self._part.drop()
         self._memory.clear()

@@ -1,9 +1,9 @@
-"""Erase records of the archive: other bytes of the same length take their place, so that nothing else moves.
+"""Erase records of the archive by overwriting them with records of the same length, so that no offset changes.
 
-A record becomes a `metadata` record that says so and is padded with blanks: as it is in an uncompressed file,
-and in a compressed one as a gzip member of exactly the length of the old one. The padding of a member stands
-in its extra field (RFC 1952, section 2.3.1.1), or in stored blocks where it is long. Erasing again, after a
-crash in the middle of it too, writes the same kind of record to the same place.
+A record is replaced by a `metadata` record that says so, padded with blanks; in a compressed file this is a gzip
+member of exactly the same length. The padding of a member is in its extra field (RFC 1952, section 2.3.1.1), or in
+stored blocks if it is long. Erasing can be repeated, also after a crash: it writes the same kind of record to the
+same place.
 """
 
 from __future__ import annotations
@@ -23,32 +23,32 @@ from windrow.errors import ArchiveError
 from windrow.formats.warc import END, header, record_id, stamp
 from windrow.model import Limits
 
-_TOLD = b"This record was taken down.\n"
-_EXTRA = 65_000  # bytes of a gzip member's extra field that are made use of
+_NOTICE = b"This record was taken down.\n"
+_EXTRA = 65_000  # the most bytes of a gzip member's extra field that are used
 _STORED = 65_535  # bytes of one stored block (RFC 1951, section 3.2.4)
 _MAGIC = b"\x1f\x8b\x08"
 _URN = re.compile(r"urn:[A-Za-z0-9.-]{1,40}:(?=https?://)")
 
 
 class ErasedSpan(NamedTuple):
-    """Where a record stands in its file."""
+    """The position of a record in its file, in bytes."""
 
     offset: int
     length: int
 
 
 def erase(folder: Path, warc: str, spans: list[ErasedSpan], at: datetime) -> int:
-    """Overwrite records of one file, and return the bytes that this took; they are on the disk then.
+    """Overwrite records of one file, flush it to the disk, and return the number of bytes overwritten.
 
-    A file that has another name elsewhere, as one that was taken in may, is parted from that one before.
-    Raises ArchiveError where the file is none of this archive, or is not there.
+    A file with several hard links, such as an imported one, is copied before. ArchiveError if the file is not in this
+    archive or does not exist.
     """
     path = folder / warc
     if not path.resolve().is_relative_to(folder.resolve()) or path.is_symlink() or not path.is_file():
-        raise ArchiveError(f"{warc} is no file of the archive {folder}", hint="look for it there, then ask again")
+        raise ArchiveError(f"{warc} is not a file of the archive {folder}", hint=f"ls -l {folder}, then try again")
     with guarded(path):
         if path.stat().st_nlink > 1:
-            _part(path)
+            _unlink_copy(path)
         fd = os.open(path, os.O_RDWR)
         try:
             for span in spans:
@@ -61,7 +61,7 @@ def erase(folder: Path, warc: str, spans: list[ErasedSpan], at: datetime) -> int
 
 
 def about(fields: Mapping[str, str]) -> str:
-    """Return the address that a record with these fields is about, as it is written there; empty for none.
+    """Return the address that a record with these fields is about, as written; empty if it has none.
 
     >>> about({"warc-target-uri": "<urn:text:https://example.org/a>"})
     'https://example.org/a'
@@ -69,8 +69,8 @@ def about(fields: Mapping[str, str]) -> str:
     return _URN.sub("", fields.get("warc-target-uri", "").strip("<> "))
 
 
-def _part(path: Path) -> None:
-    """Give a file bytes of its own."""
+def _unlink_copy(path: Path) -> None:
+    """Replace a file by a copy, so that its other hard links keep the old bytes."""
     copy = path.with_name(f".{path.name}.part")
     shutil.copyfile(path, copy)
     with copy.open("rb") as file:
@@ -79,36 +79,36 @@ def _part(path: Path) -> None:
 
 
 def related(path: Path, bounds: tuple[int, int], limits: Limits, ours: Callable[[str], bool]) -> Iterator[ErasedSpan]:
-    """Yield the records between two places of a file that are about an address which is `ours`.
+    """Yield the records between two offsets of a file whose address is `ours`.
 
-    The first bound is 0 or where a record ends. A request is about an address like its response, and so is what
-    another maker's crawler noted of it (`about`).
+    The first bound is 0 or the end of a record. Requests have the address of their response, and so have other
+    crawlers' records about it (`about`).
     """
-    for one in met(path, bounds[0], limits):
-        if one.offset >= bounds[1]:
+    for record in met(path, bounds[0], limits):
+        if record.offset >= bounds[1]:
             return
-        uri = about(one.fields)
+        uri = about(record.fields)
         if uri and ours(uri):
-            yield ErasedSpan(one.offset, one.length)
+            yield ErasedSpan(record.offset, record.length)
 
 
 def _record(length: int, at: datetime) -> bytes:
-    """Return a record of exactly this length, or as many blanks."""
-    # The block's length has digits of its own: where no number fits, it does with one more blank in the header.
+    """Return a record of exactly this length; if that is too short for a record, empty lines."""
+    # The number of the block's length takes room itself: if none fits, one fits with another blank in the header.
     for kind in ("text/plain", "text/plain "):
         fields = [("WARC-Record-ID", record_id()), ("WARC-Date", stamp(at)), ("Content-Type", kind)]
         spare = length - len(header("metadata", fields, 0)) - len(END)
         for digits in range(1, 12):
             size = spare - digits + 1
             if size >= 0 and len(str(size)) == digits:
-                return header("metadata", fields, size) + (_TOLD + b" " * size)[:size] + END
-    return (b"\r\n" * length)[:length]  # too short for any record; readers pass over empty lines
+                return header("metadata", fields, size) + (_NOTICE + b" " * size)[:size] + END
+    return (b"\r\n" * length)[:length]  # readers skip empty lines
 
 
 def _member(length: int, at: datetime) -> bytes:
     """Return a gzip member of exactly this length that holds one record."""
     fields = [("WARC-Record-ID", record_id()), ("WARC-Date", stamp(at)), ("Content-Type", "text/plain")]
-    record = header("metadata", fields, len(_TOLD)) + _TOLD + END
+    record = header("metadata", fields, len(_NOTICE)) + _NOTICE + END
     packer = zlib.compressobj(9, zlib.DEFLATED, -15)
     packed = packer.compress(record) + packer.flush()
     spare = length - len(packed) - 18
@@ -117,17 +117,17 @@ def _member(length: int, at: datetime) -> bytes:
         record = _record(room - 5 * (room // _STORED + 1), at)
         packed = _stored(record)
         spare = length - len(packed) - 18
-    if spare < 0:  # too short for any record: a member that holds nothing
+    if spare < 0:  # too short for a record: an empty member
         record, packed = b"", b"\x03\0"
         spare = length - len(packed) - 18
     if spare < 0:
-        raise ArchiveError(f"{length} bytes are no record")
+        raise ArchiveError(f"{length} bytes are too few for a record")
     trailer = zlib.crc32(record).to_bytes(4, "little") + (len(record) & 0xFFFFFFFF).to_bytes(4, "little")
     return _gzip_head(spare) + packed + trailer
 
 
 def _gzip_head(spare: int) -> bytes:
-    """Return a member's header, longer than it need be by `spare` bytes."""
+    """Return a gzip member's header with `spare` additional bytes."""
     if spare == 0:
         return _MAGIC + b"\0" * 6 + b"\xff"
     if spare < 6:  # too few for an extra field: a comment of blanks

@@ -1,9 +1,8 @@
-"""WARC files of other makers taken in, under a second name or as a copy; what cannot be read is packed anew.
+"""Import WARC files of other crawlers into the archive: as a hard link, as a copy, or repacked.
 
-One that cannot be read from any record on is written anew (`repack`), and named by what it was before.
-
-Those are files that are one gzip stream, or Zstandard, and ARC. The bytes of WARC records stay as they are; those of
-ARC get a WARC header in place of their line. What is broken is copied, so that it is told like in any other file.
+A file is repacked if its records cannot be read from any offset: if it is a single gzip stream, Zstandard, or ARC. It
+is named after the digest of the original. WARC records are not changed; ARC records get a WARC header instead
+of their line. Broken records are copied, so that they are reported as in any other file.
 """
 
 from __future__ import annotations
@@ -35,24 +34,24 @@ _DICTIONARY = b"\x5d\x2a\x4d\x18"
 _MOST_DICTIONARY = 16 << 20
 _LEVEL = 6
 _UNREADABLE = cast("type[Exception]", isal_zlib.error)
-_WINDOW = 128 << 20  # bytes that zstd may look back
+_WINDOW = 128 << 20  # bytes of the largest zstd window
 
 
-def repack(source: Path, made: Path, form: WarcForm, name: str, limits: Limits) -> str:
-    """Write `source`, whose content is called `name`, anew as `made`; say in a line what is missing of it.
+def repack(source: Path, destination: Path, form: WarcForm, name: str, limits: Limits) -> str:
+    """Repack `source` as `destination`; return a line on what could not be unpacked, empty if nothing.
 
-    Raises `ArchiveError` where nothing can be made of it, and `DiskFull`.
+    `name` is the digest of its content. ArchiveError if nothing can be unpacked, or DiskFull.
     """
     plain, trouble = source, ""
     if not form.arc or _magic(source) == GZIP:
-        plain = made.with_name(f"{made.name}.plain")
+        plain = destination.with_name(f"{destination.name}.plain")
     try:
         if plain != source:
             trouble = _unpack(source, plain, limits)
-        with guarded(made), made.open("wb") as out, plain.open("rb") as records:
-            for one in met(plain, 0, limits):
-                _need_room(made.parent, one.length, limits)
-                for block in _packed(_pieces(records, one, form, name)):
+        with guarded(destination), destination.open("wb") as out, plain.open("rb") as records:
+            for record in met(plain, 0, limits):
+                _need_room(destination.parent, record.length, limits)
+                for block in _packed(_pieces(records, record, form, name)):
                     out.write(block)
             out.flush()
             os.fsync(out.fileno())
@@ -67,11 +66,11 @@ def _magic(path: Path) -> bytes:
         return file.read(len(GZIP))
 
 
-def _pieces(records: BinaryIO, one: WarcRecord, form: WarcForm, name: str) -> Iterator[bytes]:
-    """Yield one record's bytes."""
-    blocks = _blocks(records, one.offset, one.length)
-    if form.arc and one.reason in {None, Reason.TOO_LARGE}:
-        yield from as_warc(blocks, f"{name}/{one.offset}")
+def _pieces(records: BinaryIO, record: WarcRecord, form: WarcForm, name: str) -> Iterator[bytes]:
+    """Yield a record's bytes as WARC."""
+    blocks = _blocks(records, record.offset, record.length)
+    if form.arc and record.reason in {None, Reason.TOO_LARGE}:
+        yield from as_warc(blocks, f"{name}/{record.offset}")
         return
     yield from blocks
     if form.arc:
@@ -86,15 +85,15 @@ def _blocks(file: BinaryIO, offset: int, length: int) -> Iterator[bytes]:
 
 
 def arc_record(path: Path, offset: int, length: int) -> Iterator[bytes]:
-    """Yield one record of an ARC file as a gzip member with the WARC record that says the same."""
+    """Yield a record of an ARC file as a gzip member with the same record in WARC."""
     with path.open("rb") as file:
         packed = file.read(len(GZIP)) == GZIP
         blocks = _blocks(file, offset, length)
-        yield from _packed(as_warc(_inflated(blocks) if packed else blocks, f"{path.name}/{offset}"))
+        yield from _packed(as_warc(_inflate(blocks) if packed else blocks, f"{path.name}/{offset}"))
 
 
-def _inflated(blocks: Iterator[bytes]) -> Iterator[bytes]:
-    """Inflate one gzip member, which was read to its end before."""
+def _inflate(blocks: Iterator[bytes]) -> Iterator[bytes]:
+    """Inflate a gzip member that was already read to its end once."""
     stream = isal_zlib.decompressobj(wbits=31)
     for block in blocks:
         piece = stream.decompress(block, _PACKED_BLOCK)
@@ -104,19 +103,19 @@ def _inflated(blocks: Iterator[bytes]) -> Iterator[bytes]:
 
 
 def as_warc(blocks: Iterator[bytes], identity: str) -> Iterator[bytes]:
-    """Put a WARC header in place of the line of an ARC record; `identity` makes the record's name."""
-    begun = b""
+    """Replace the line of an ARC record by a WARC header; the record's id is a UUID derived from `identity`."""
+    start = b""
     for block in blocks:
-        begun += block
-        if len(begun) >= LONGEST:
+        start += block
+        if len(start) >= LONGEST:
             break
-    found = read_line(begun)
-    left = int(found.fields["content-length"])
-    told = {"warc-record-id": f"<urn:uuid:{uuid.uuid5(uuid.NAMESPACE_URL, identity)}>"} | found.fields
-    told["warc-target-uri"] = target(told["warc-target-uri"])
-    told.pop("content-length")
-    yield header(found.kind, [(_SPELLED.get(field, field), value) for field, value in told.items()], left)
-    for block in chain([begun[found.length :]], blocks):
+    arc_header = read_line(start)
+    left = int(arc_header.fields["content-length"])
+    fields = {"warc-record-id": f"<urn:uuid:{uuid.uuid5(uuid.NAMESPACE_URL, identity)}>"} | arc_header.fields
+    fields["warc-target-uri"] = target(fields["warc-target-uri"])
+    fields.pop("content-length")
+    yield header(arc_header.kind, [(_SPELLED.get(field, field), value) for field, value in fields.items()], left)
+    for block in chain([start[arc_header.length :]], blocks):
         yield block[:left]
         left -= min(left, len(block))
     yield END
@@ -132,7 +131,7 @@ _SPELLED = {
 
 
 def _packed(pieces: Iterator[bytes]) -> Iterator[bytes]:
-    """Yield a gzip member."""
+    """Compress pieces to a gzip member."""
     stream = zlib.compressobj(_LEVEL, zlib.DEFLATED, 31)
     for piece in pieces:
         yield stream.compress(piece)
@@ -140,67 +139,71 @@ def _packed(pieces: Iterator[bytes]) -> Iterator[bytes]:
 
 
 def _unpack(source: Path, plain: Path, limits: Limits) -> str:
-    """Write a compressed file plain; say in a line where it ends too early."""
+    """Decompress a file; return a line on where it ends too early, empty if it does not."""
     most = max(_FREE, limits.ratio * source.stat().st_size)
-    made, trouble = 0, ""
+    written, trouble = 0, ""
     with guarded(plain), source.open("rb") as file, plain.open("wb") as out:
         blocks = _unzstd(file) if _magic(source) == ZSTD[0][:3] or _magic(source) == ZSTD[1][:3] else _ungzip(file)
         try:
             for block in blocks:
-                made += len(block)
-                if made > most:
-                    raise ArchiveError(f"it inflates beyond {limits.ratio} times its size", reason=Reason.BOMB_RATIO)
+                written += len(block)
+                if written > most:
+                    raise ArchiveError(
+                        f"the file inflates beyond {limits.ratio} times its size", reason=Reason.BOMB_RATIO
+                    )
                 _need_room(plain.parent, len(block), limits)
                 out.write(block)
         except _Broken as error:
-            trouble = f"after {made} bytes: {error}"
-    if not made:
-        raise ArchiveError(trouble or "it holds nothing", reason=Reason.CORRUPT)
+            trouble = f"after {written} bytes: {error}"
+    if not written:
+        raise ArchiveError(trouble or "the file is empty", reason=Reason.CORRUPT)
     return trouble
 
 
 class _Broken(Exception):
-    """Never leaves this module."""
+    """The compressed file is broken; caught in this module."""
 
 
 def _ungzip(file: BinaryIO) -> Iterator[bytes]:
     """Inflate all members of a gzip file (RFC 1952), one after the other."""
-    given = file.read(_PACKED_BLOCK)
-    while given.strip(b"\0"):
+    packed = file.read(_PACKED_BLOCK)
+    while packed.strip(b"\0"):
         stream = isal_zlib.decompressobj(wbits=31)
         while not stream.eof:
             try:
-                block = stream.decompress(given, _PACKED_BLOCK)
+                block = stream.decompress(packed, _PACKED_BLOCK)
             except _UNREADABLE as error:
                 raise _Broken(f"it cannot be inflated: {error}"[:200]) from None
             if block:
                 yield block
-            given = stream.unconsumed_tail
-            if not given and not stream.eof:
-                given = file.read(_PACKED_BLOCK)
-                if not given:
+            packed = stream.unconsumed_tail
+            if not packed and not stream.eof:
+                packed = file.read(_PACKED_BLOCK)
+                if not packed:
                     raise _Broken("the file ends within its gzip stream")
-        given = stream.unused_data or file.read(_PACKED_BLOCK)
+        packed = stream.unused_data or file.read(_PACKED_BLOCK)
 
 
 def _unzstd(file: BinaryIO) -> Iterator[bytes]:
-    """Expand Zstandard frames (RFC 8878), with the dictionary that may stand before them."""
+    """Decompress Zstandard frames (RFC 8878), with the dictionary that may precede them."""
     try:
         import zstandard  # noqa: PLC0415 an optional part
     except ImportError:
         raise ArchiveError(
-            "it is Zstandard", hint="pip install 'windrow[codings]'", reason=Reason.UNSUPPORTED
+            "reading Zstandard needs the extra `codings`",
+            hint="pip install 'windrow[codings]'",
+            reason=Reason.UNSUPPORTED,
         ) from None
     try:
-        words = None
+        dictionary = None
         if file.read(4) == _DICTIONARY:
             raw = file.read(min(int.from_bytes(file.read(4), "little"), _MOST_DICTIONARY))
             if raw.startswith(ZSTD[0]):
                 raw = zstandard.ZstdDecompressor().decompress(raw, max_output_size=_MOST_DICTIONARY)
-            words = zstandard.ZstdCompressionDict(raw)
+            dictionary = zstandard.ZstdCompressionDict(raw)
         else:
             file.seek(0)
-        opener = zstandard.ZstdDecompressor(dict_data=words, max_window_size=_WINDOW)
+        opener = zstandard.ZstdDecompressor(dict_data=dictionary, max_window_size=_WINDOW)
         with opener.stream_reader(file, read_across_frames=True, closefd=False) as stream:
             while block := stream.read(_PACKED_BLOCK):
                 yield block
@@ -215,17 +218,17 @@ def _need_room(folder: Path, size: int, limits: Limits) -> None:
 
 
 FOREIGN = "foreign"
-"""The folder below the archive's that holds them; they are named by their digest, so that twice is once."""
+"""The folder of the archive for imported files; they are named by digest, so that each is stored once."""
 
 _BLOCK = 1 << 20
-_BEGUN = re.compile(r"\.[0-9a-f]{32}(?:\.warc\.gz(?:\.plain)?)?")
-"""The names of a file until its digest is known, and of what it is written anew as."""
+_TEMPORARY = re.compile(r"\.[0-9a-f]{32}(?:\.warc\.gz(?:\.plain)?)?")
+"""The temporary names of a file until its digest is known, and of its repacked form."""
 
 
 class ImportedFile(NamedTuple):
-    """A file of the archive: its name below the archive's folder, the digest it came with, and its size.
+    """An imported file: its name below the archive's folder, the digest of the original, and its size.
 
-    `trouble` says in a line what could not be unpacked of it.
+    `trouble` is a line on what could not be unpacked, empty if nothing.
     """
 
     warc: str
@@ -235,71 +238,73 @@ class ImportedFile(NamedTuple):
 
 
 def take(archive: Path, path: Path, limits: Limits) -> ImportedFile:
-    """Take a file in; raises `ArchiveError` where it is no WARC file or cannot be read, and `DiskFull`."""
+    """Import a file; ArchiveError if it is not a WARC file or cannot be read, DiskFull without room."""
     form = vet(path)
     folder = archive / FOREIGN
     with guarded(folder):
         folder.mkdir(parents=True, exist_ok=True)
-    mine = folder / f".{uuid.uuid4().hex}"
+    temporary = folder / f".{uuid.uuid4().hex}"
     try:
-        _bring(path, mine, limits.spare)
-        taken = _named(mine)
-        if form.arc or form.whole:
-            return _repacked(archive, mine, taken, form, limits)
+        _link_or_copy(path, temporary, limits.spare)
+        taken = _describe(temporary)
+        if form.arc or form.must_repack:
+            return _import_repacked(archive, temporary, taken, form, limits)
         place = archive / taken.warc
         if not place.exists():
             with guarded(place):
-                mine.rename(place)
-                _settle(folder)
+                temporary.rename(place)
+                _sync_folder(folder)
         return taken
     finally:
         with suppress(OSError):
-            for left in folder.glob(f"{mine.name}*"):
+            for left in folder.glob(f"{temporary.name}*"):
                 left.unlink(missing_ok=True)
 
 
-def _repacked(archive: Path, mine: Path, taken: ImportedFile, form: WarcForm, limits: Limits) -> ImportedFile:
-    """Put what a file is written anew as in its place."""
+def _import_repacked(
+    archive: Path, temporary: Path, taken: ImportedFile, form: WarcForm, limits: Limits
+) -> ImportedFile:
+    """Repack a file and move the result to its place in the archive, unless it is already there."""
     name, trouble = f"{taken.warc.partition('.')[0]}.repacked.warc.gz", ""
     place = archive / name
     if not place.exists():
-        made = mine.with_name(f"{mine.name}.warc.gz")
-        trouble = repack(mine, made, form, taken.digest, limits)
+        repacked = temporary.with_name(f"{temporary.name}.warc.gz")
+        trouble = repack(temporary, repacked, form, taken.digest, limits)
         with guarded(place):
-            made.rename(place)
-            _settle(place.parent)
+            repacked.rename(place)
+            _sync_folder(place.parent)
     return ImportedFile(name, taken.digest, place.stat().st_size, trouble)
 
 
 def sweep(archive: Path) -> None:
-    """Remove what a crash left while a file was taken in."""
+    """Remove temporary files that a crash left during an import."""
     for left in (archive / FOREIGN).glob(".*"):
-        if _BEGUN.fullmatch(left.name):
+        if _TEMPORARY.fullmatch(left.name):
             left.unlink(missing_ok=True)
 
 
-def _bring(path: Path, mine: Path, spare: int) -> None:
+def _link_or_copy(path: Path, temporary: Path, spare: int) -> None:
     with suppress(OSError):
-        os.link(path.resolve(), mine)  # on another disk, or where this is not allowed, it is copied
+        os.link(path.resolve(), temporary)  # fails on another disk, or without permission: then it is copied
         return
     try:
         size = path.stat().st_size
         source = path.open("rb")
     except OSError as error:
-        raise ArchiveError(f"it cannot be read: {error.strerror}") from error
-    disk = os.statvfs(mine.parent)
+        raise ArchiveError(f"the file cannot be read: {error.strerror}") from error
+    disk = os.statvfs(temporary.parent)
     if disk.f_bavail * disk.f_frsize < size + spare:
         raise DiskFull(f"{path.name} has {size} bytes, and {spare} must stay free")
-    with source, guarded(mine), mine.open("wb") as target:
+    with source, guarded(temporary), temporary.open("wb") as target:
         shutil.copyfileobj(source, target, _BLOCK)
         target.flush()
         os.fsync(target.fileno())
 
 
-def _named(mine: Path) -> ImportedFile:
-    """Name a file by its content."""
+def _describe(temporary: Path) -> ImportedFile:
+    """Return a file's name by the digest of its content, with digest and size."""
     hasher = Hasher()
-    with guarded(mine), mine.open("rb") as file:
+    with guarded(temporary), temporary.open("rb") as file:
         begin = file.read(len(GZIP))
         hasher.update(begin)
         while block := file.read(_BLOCK):
@@ -309,10 +314,10 @@ def _named(mine: Path) -> ImportedFile:
     return ImportedFile(f"{FOREIGN}/{name}.{ending}", hasher.digest(), hasher.size)
 
 
-def _settle(folder: Path) -> None:
-    """Make a new name survive a loss of power."""
-    there = os.open(folder, os.O_RDONLY)
+def _sync_folder(folder: Path) -> None:
+    """Flush a folder's entries to the disk, so that a new name survives a loss of power."""
+    descriptor = os.open(folder, os.O_RDONLY)
     try:
-        os.fsync(there)
+        os.fsync(descriptor)
     finally:
-        os.close(there)
+        os.close(descriptor)

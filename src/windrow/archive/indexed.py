@@ -1,6 +1,6 @@
-"""Captures that indexes name: lines of CDX and CDXJ files, and the payloads of the records that they point to.
+"""Read CDX and CDXJ files, and the payloads of the records that they point to.
 
-The files are anybody's: lines are bounded, broken ones are faults, and what a record inflates to is limited.
+The files are untrusted: lines have a limit, broken ones become faults, and the inflated size of records is limited.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ from windrow.reasons import Reason
 
 _BLOCK = 1 << 20
 _MEMORY = 8 << 20  # bytes of a payload that are held in memory; larger ones go to a temporary file
-_inflated = cast("Callable[[BinaryIO], BinaryIO]", igzip.open)
+_open_gzip = cast("Callable[[BinaryIO], BinaryIO]", igzip.open)
 _UNREADABLE = (EOFError, igzip.BadGzipFile, isal_zlib.error)
 
 
 class CdxRow(NamedTuple):
-    """A line of an index that is no legend, comment or blank: its number, from 1 on, and what it says."""
+    """A line of an index with a capture or a fault, and its number, from 1."""
 
     number: int
     line: CdxLine | CdxFault
@@ -37,27 +37,27 @@ class CdxRow(NamedTuple):
 def read_index(path: Path, after: int = 0) -> Iterator[CdxRow]:
     """Yield the lines of a CDX or CDXJ file, plain or gzip, whose number is above `after`.
 
-    A gzip file that breaks off ends in a fault. Raises `ArchiveError` where the file cannot be read.
+    A truncated gzip file ends with a fault. ArchiveError if the file cannot be read.
     """
     layout: Layout | None = None
     number = 0
     try:
         for number, line in enumerate(_lines(path), 1):
             if number <= after and line[:1] not in b" C":
-                continue  # a legend holds for what follows it, whatever is skipped
-            found = parse_line(line, layout)
-            if type(found) is Layout:
-                layout = found
-            elif found is not None and number > after:
-                yield CdxRow(number, cast("CdxLine | CdxFault", found))
+                continue  # skipped lines may hold a legend for later ones
+            parsed = parse_line(line, layout)
+            if type(parsed) is Layout:
+                layout = parsed
+            elif parsed is not None and number > after:
+                yield CdxRow(number, cast("CdxLine | CdxFault", parsed))
     except _UNREADABLE as error:  # type: ignore[misc]
-        yield CdxRow(number + 1, CdxFault(Reason.TRUNCATED, f"the file cannot be inflated any further: {error}"[:200]))
+        yield CdxRow(number + 1, CdxFault(Reason.TRUNCATED, f"the rest of the file cannot be inflated: {error}"[:200]))
     except OSError as error:
         raise ArchiveError(f"{path} cannot be read: {error.strerror or error}") from error
 
 
 class LineBlock(NamedTuple):
-    """Some whole lines of an index file, and the number of the first, from 1 on; `legend` is in force before it."""
+    """Complete lines of an index file, and the number of the first, from 1; `legend` applies to it."""
 
     first: int
     content: bytes
@@ -65,9 +65,9 @@ class LineBlock(NamedTuple):
 
 
 def read_blocks(path: Path, after: int = 0) -> Iterator[LineBlock]:
-    """Yield the lines of a CDX or CDXJ file, plain or gzip, some thousand at a time, from the line after `after` on.
+    """Yield the lines of a CDX or CDXJ file, plain or gzip, some thousand at a time, beginning after line `after`.
 
-    What is longer than a line may be is cut. Raises `ArchiveError` where the file cannot be read or inflated further.
+    Lines that are too long are cut. ArchiveError if the file cannot be read or inflated.
     """
     number, legend = 1, None
     lines: list[bytes] = []
@@ -84,7 +84,7 @@ def read_blocks(path: Path, after: int = 0) -> Iterator[LineBlock]:
         yield from _block(number, lines, legend, after)
     except _UNREADABLE as error:  # type: ignore[misc]
         yield from _block(number, lines, legend, after)
-        raise ArchiveError(f"{path} cannot be inflated any further: {error}", reason=Reason.TRUNCATED) from error
+        raise ArchiveError(f"the rest of {path} cannot be inflated: {error}", reason=Reason.TRUNCATED) from error
     except OSError as error:
         raise ArchiveError(f"{path} cannot be read: {error.strerror or error}") from error
 
@@ -92,24 +92,24 @@ def read_blocks(path: Path, after: int = 0) -> Iterator[LineBlock]:
 def _block(first: int, lines: list[bytes], legend: Layout | None, after: int) -> Iterator[LineBlock]:
     if first + len(lines) - 1 <= after or not lines:
         return
-    passed = max(0, after + 1 - first)
-    yield LineBlock(first + passed, b"\n".join(lines[passed:]), _last_legend(lines[:passed], legend))
+    skipped = max(0, after + 1 - first)
+    yield LineBlock(first + skipped, b"\n".join(lines[skipped:]), _last_legend(lines[:skipped], legend))
 
 
 def _last_legend(lines: list[bytes], before: Layout | None) -> Layout | None:
-    """Return the legend that is in force after some lines."""
+    """Return the legend that applies after these lines."""
     for line in reversed(lines):
-        if line[:5] in {b" CDX ", b"CDX N"} and type(found := parse_line(line)) is Layout:
-            return found
+        if line[:5] in {b" CDX ", b"CDX N"} and type(legend := parse_line(line)) is Layout:
+            return legend
     return before
 
 
 def _lines(path: Path) -> Iterator[bytes]:
-    """Yield lines without their ends; of one that is too long, a piece that is told to be so."""
+    """Yield lines without their line feeds; a line that is too long is cut to one byte more than allowed."""
     with path.open("rb") as raw:
         packed = raw.read(len(GZIP)) == GZIP
         raw.seek(0)
-        file = _inflated(raw) if packed else raw
+        file = _open_gzip(raw) if packed else raw
         rest, cut = b"", False
         while block := file.read(_BLOCK):
             first, *lines = block.split(b"\n")
@@ -125,10 +125,11 @@ def _lines(path: Path) -> Iterator[bytes]:
 
 
 class Payload(NamedTuple):
-    """The payload of a record: a seekable view, and what the record and its HTTP head say of it.
+    """The payload of a record: a seekable view, and data of the record and its HTTP head.
 
-    `verified` is True where the digest that was asked for is that of the payload, or of what it is without its chunks.
-    A revisit has no payload of its own: `kind` says so, and `record` what it refers to (its fields in lower case).
+    `fields` are those of the HTTP head, `record` those of the record, both by name in lower case. `verified` says that
+    the payload, or its content without chunks, has the digest that was given. A revisit (its `kind`) has no payload;
+    `record` says what it refers to.
     """
 
     view: BinaryIO
@@ -142,53 +143,53 @@ class Payload(NamedTuple):
 
 
 def open_payload(path: Path, offset: int, limits: Limits, *, digest: str = "") -> Payload:
-    """Open the payload of the record that begins at `offset` of a WARC or ARC file.
+    """Open the payload of the record that begins at `offset` in a WARC or ARC file.
 
-    `digest` is as indexes and WARC files spell it, with its algorithm or, as CDX files have it, without: SHA-1 in
-    base 32. Raises `ArchiveError` with its reason: the file or the record is not there or broken, what it inflates to
-    is too large, or DIGEST_MISMATCH.
+    `digest` is spelt as in WARC files, with its algorithm, or as in CDX files: SHA-1 in base 32. ArchiveError with a
+    reason if the file or record is missing or broken, if it inflates to too many bytes, or if the digest differs
+    (DIGEST_MISMATCH).
     """
-    one, view, verified = _open(path, offset, limits, digest)
-    head = read_head(one.head)
-    return Payload(view, one.size, one.digest, one.kind, head.status, head.fields, one.fields, verified)
+    record, view, verified = _open(path, offset, limits, digest)
+    head = read_head(record.head)
+    return Payload(view, record.size, record.digest, record.kind, head.status, head.fields, record.fields, verified)
 
 
 def verify_record(path: Path, offset: int, limits: Limits, *, digest: str = "") -> WarcRecord:
-    """Read the record that begins at `offset` from end to end; raises like `open_payload`."""
-    one, view, _ = _open(path, offset, limits, digest)
+    """Read all of the record that begins at `offset`; raises as `open_payload` does."""
+    record, view, _ = _open(path, offset, limits, digest)
     view.close()
-    return one
+    return record
 
 
 def _open(path: Path, offset: int, limits: Limits, digest: str) -> tuple[WarcRecord, BinaryIO, bool]:
     wanted = spelled_alike(digest if ":" in digest or not digest else f"sha1:{digest}")
     algorithm = wanted.partition(":")[0]
     if wanted and algorithm not in _ALGORITHMS:
-        raise ArchiveError(f"digests of {algorithm[:20]!r} are not known", reason=Reason.UNSUPPORTED)
-    spool = SpooledTemporaryFile(max_size=_MEMORY)  # noqa: SIM115 it is the view that is returned
+        raise ArchiveError(f"the digest algorithm {algorithm[:20]!r} is not supported", reason=Reason.UNSUPPORTED)
+    spool = SpooledTemporaryFile(max_size=_MEMORY)  # noqa: SIM115 it is returned
     try:
-        one = met_at(path, offset, limits, spool.write, *([algorithm] if wanted else []))
-        if one.reason is not None:
-            raise ArchiveError(f"{path.name} at {offset}: {one.message}", reason=one.reason)  # noqa: TRY301
+        record = met_at(path, offset, limits, spool.write, *([algorithm] if wanted else []))
+        if record.reason is not None:
+            raise ArchiveError(f"{path.name} at {offset}: {record.message}", reason=record.reason)  # noqa: TRY301
         view = cast(BinaryIO, spool)
-        fields = read_head(one.head).fields
-        verified = bool(wanted) and one.kind != "revisit" and _matches(one, view, fields, wanted, limits)
+        fields = read_head(record.head).fields
+        verified = bool(wanted) and record.kind != "revisit" and _matches(record, view, fields, wanted, limits)
         view.seek(0)
     except BaseException:
         spool.close()
         raise
-    return one, view, verified
+    return record, view, verified
 
 
 _ALGORITHMS = frozenset({"md5", "sha1", "sha256", "sha384", "sha512"})
 
 
-def _matches(one: WarcRecord, view: BinaryIO, fields: Mapping[str, str], wanted: str, limits: Limits) -> bool:
-    """Return True where the payload has the digest, or raise."""
+def _matches(record: WarcRecord, view: BinaryIO, fields: Mapping[str, str], wanted: str, limits: Limits) -> bool:
+    """Return True if the payload has the digest, else raise ArchiveError with DIGEST_MISMATCH."""
     algorithm = wanted.partition(":")[0]
-    if warc(f"{algorithm}:{one.digests[algorithm]}") == wanted:
+    if warc(f"{algorithm}:{record.digests[algorithm]}") == wanted:
         return True
-    if "chunked" in fields.get("transfer-encoding", "").lower():  # some crawlers digest what is in the chunks
+    if "chunked" in fields.get("transfer-encoding", "").lower():  # some crawlers digest the content of the chunks
         view.seek(0)
         coding = {"transfer-encoding": fields["transfer-encoding"]}
         try:
@@ -197,8 +198,9 @@ def _matches(one: WarcRecord, view: BinaryIO, fields: Mapping[str, str], wanted:
             body = b""
         if _digest(algorithm, body) == wanted:
             return True
+    digest = warc(f"{algorithm}:{record.digests[algorithm]}")
     raise ArchiveError(
-        f"the record at {one.offset} has {warc(f'{algorithm}:{one.digests[algorithm]}')}, the index says {wanted}",
+        f"the record at {record.offset} has {digest}, the index says {wanted}",
         reason=Reason.DIGEST_MISMATCH,
     )
 

@@ -1,4 +1,4 @@
-"""Mend what a crash left: archive files end where the ledger's promise ends."""
+"""Repair the archive after a crash: cut its files back to the last captures that are on the ledger."""
 
 from __future__ import annotations
 
@@ -14,20 +14,23 @@ from windrow.archive.capture_sink import LARGE, LOCK, PARTS, UNARCHIVED
 from windrow.archive.part_file import find_document
 from windrow.errors import ArchiveError, ConfigError
 
-FORTNIGHT = 14 * 86400
+FORTNIGHT = 14 * 86400  # seconds
 OWNER = ".ledger"
-"""The file of an archive that says which ledger it belongs to."""
+"""The file of an archive with the identity of its ledger."""
 _OURS = re.compile(r"windrow-[0-9]+-[0-9]+-[0-9]{5}\.warc(?:\.gz)?|large-.+\.warc|unarchived-.+\.warc(?:\.gz)?")
 """The names of the WARC files that a session writes."""
 
 
 _PATIENCE = 30.0
-"""Seconds that the processes of another run are given to end."""
+"""The seconds to wait for the processes of another run to end."""
 
 
 @contextmanager
 def alone(folder: Path) -> Iterator[None]:
-    """Wait until no process writes to the archive any more: a killed run's fetchers take a moment to end."""
+    """Lock the archive against all writers; ArchiveError if one still writes after 30 s.
+
+    The fetchers of a killed run take a moment to end.
+    """
     folder.mkdir(parents=True, exist_ok=True)
     lock = os.open(folder / LOCK, os.O_RDWR | os.O_CREAT, 0o644)
     try:
@@ -46,9 +49,9 @@ def alone(folder: Path) -> Iterator[None]:
 
 
 def refuse_other_ledger(folder: Path, ledger: str, promised: Mapping[str, int]) -> None:
-    """Raise ConfigError where an archive belongs to another ledger: to mend it by this one would remove its captures.
+    """Raise ConfigError if an archive belongs to another ledger: repairing it by this one would remove its captures.
 
-    `ledger` is this one's identity, empty for a ledger without a session.
+    `ledger` is the identity of this ledger, empty before its first session.
     """
     try:
         owner = (folder / OWNER).read_text()
@@ -56,21 +59,21 @@ def refuse_other_ledger(folder: Path, ledger: str, promised: Mapping[str, int]) 
         owner = ""
     files = [path.name for path in (*folder.glob("*.warc"), *folder.glob("*.warc.gz"))]
     if owner:
-        strange = owner != ledger
+        is_foreign = owner != ledger
     elif not ledger:
-        strange = bool(files)
-    else:  # an archive of a version that did not mark it
-        strange = bool(files and promised) and not any(name in promised for name in files)
-    if strange:
-        what = "that this ledger did not write" if ledger else "and the ledger is a new one"
-        holds = f"holds WARC files {what}" if files else "belongs to another ledger"
-        hint = "put the ledger back that belongs to it (ledger.path), or name another folder in archive.folder"
-        hint += f"; if neither is wanted any more: rm {folder / OWNER}" if not files else ""
+        is_foreign = bool(files)
+    else:  # the archive has no mark
+        is_foreign = bool(files and promised) and not any(name in promised for name in files)
+    if is_foreign:
+        problem = "that this ledger did not write" if ledger else "and the ledger is new"
+        holds = f"holds WARC files {problem}" if files else "belongs to another ledger"
+        hint = "set ledger.path to the archive's own ledger, or archive.folder to another folder"
+        hint += f"; if the archive is empty and not needed: rm {folder / OWNER}" if not files else ""
         raise ConfigError(f"the archive {folder} {holds}; nothing in it was touched", hint=hint)
 
 
 def mark_ledger(folder: Path, ledger: str) -> None:
-    """Note in an archive which ledger it belongs to."""
+    """Note the identity of its ledger in an archive."""
     path = folder / OWNER
     if not path.exists() or path.read_text() != ledger:
         part = folder / f"{OWNER}.part"
@@ -79,36 +82,36 @@ def mark_ledger(folder: Path, ledger: str) -> None:
 
 
 def mend(folder: Path, promised: Mapping[str, int]) -> list[str]:
-    """Cut every file back to the ledger's promise and tell what was done, a line each.
+    """Cut every file back to its last capture on the ledger; return a line for each repair.
 
-    `promised` maps a file's name to the end of its last capture on the ledger. Bytes past that end
-    were written but never put on record, so they will be fetched again; a large transfer that was
-    whole but not yet on record becomes a part again, and need not be fetched. Files with other names than
-    windrow gives are nobody's business here.
+    `promised` maps a file's name to the end of its last capture on the ledger. Bytes after that end
+    were written but never recorded, so they will be fetched again; a large transfer that was
+    complete but not recorded becomes a part file again, and need not be fetched. Files with names that
+    windrow does not give are left alone.
     """
-    told = []
+    messages = []
     for path in sorted([*folder.glob("*.warc"), *folder.glob("*.warc.gz")]):
         end, size = promised.get(path.name, 0), path.stat().st_size
         if size == end or not (end or _OURS.fullmatch(path.name)):
             continue
         if size < end:
-            told.append(f"{path.name} has {size} bytes, the ledger knows of {end}: captures in it are lost")
+            messages.append(f"{path.name} has {size} bytes, the ledger expects {end}: captures in it are lost")
         elif end:
             with path.open("r+b") as file:
                 file.truncate(end)
-            told.append(f"{path.name} cut back from {size} to {end} bytes")
+            messages.append(f"{path.name} cut back from {size} to {end} bytes")
         elif path.name.startswith(LARGE):
-            told.append(_unfinish(folder, path))
+            messages.append(_unfinish(folder, path))
         else:
             path.unlink()
-            if not path.name.startswith(UNARCHIVED):  # nobody needs what was in it any more
-                told.append(f"{path.name} removed: nothing in it was put on record")
+            if not path.name.startswith(UNARCHIVED):  # its responses are not needed any more
+                messages.append(f"{path.name} removed: nothing in it was recorded")
     missing = [name for name in promised if not (folder / name).exists()]
-    return told + [f"{name} is missing: captures in it are lost" for name in missing]
+    return messages + [f"{name} is missing: captures in it are lost" for name in missing]
 
 
 def _unfinish(folder: Path, path: Path) -> str:
-    """Make a whole large capture a part again."""
+    """Make a complete large capture a part file again; return a line about it."""
     with path.open("rb") as file:
         head = file.read(65536)
     try:
@@ -120,11 +123,11 @@ def _unfinish(folder: Path, path: Path) -> str:
     with path.open("r+b") as file:
         file.truncate(end)
     path.rename(folder / PARTS / path.name.removeprefix(LARGE))
-    return f"{path.name} is a part again: it was not put on record"
+    return f"{path.name} is a part file again: it was not recorded"
 
 
 def sweep(folder: Path) -> None:
-    """Remove parts that no transfer has touched for a fortnight: their files have changed or gone."""
+    """Remove part files that no transfer has touched for a fortnight: their documents have changed or were removed."""
     for path in (folder / PARTS).glob("*.warc"):
         if time() - path.stat().st_mtime > FORTNIGHT:
             path.unlink()

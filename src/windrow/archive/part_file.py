@@ -1,8 +1,8 @@
-"""The part file of a large transfer: a WARC in the making.
+"""The part file of a large transfer: an unfinished WARC file.
 
-It begins with a warcinfo record and the header of the record to come, whose length and digest are
-blank; the body follows as it arrives. A transfer that breaks leaves it; the next one goes on at its
-end. When the body is whole the blanks are filled in and the file moves into the archive as it is.
+It begins with a warcinfo record and the header of the capture's record with blanks for length and digest;
+the body follows as it arrives. A broken transfer leaves the file, and the next one continues at its
+end. When the body is complete, the blanks are filled in and the file is moved into the archive.
 """
 
 from __future__ import annotations
@@ -21,26 +21,26 @@ _BLOCK = 1 << 20
 
 
 def find_document(head: bytes) -> tuple[int, Header]:
-    """Find the record of the document itself, behind the warcinfo and request records of its file."""
+    """Return offset and header of the document's record, after the warcinfo and request records of its file."""
     at = 0
-    while (found := read_header(head[at:])).kind in {"warcinfo", "request"}:
-        at += found.length + int(found.fields["content-length"]) + len(END)
-    return at, found
+    while (record := read_header(head[at:])).kind in {"warcinfo", "request"}:
+        at += record.length + int(record.fields["content-length"]) + len(END)
+    return at, record
 
 
 def find_request(head: bytes) -> bytes:
-    """Return the request that a file's head holds, empty where it holds none."""
+    """Return the request in a file's head; empty if it has none."""
     at = 0
-    while (found := read_header(head[at:])).kind in {"warcinfo", "request"}:
-        length = int(found.fields["content-length"])
-        if found.kind == "request":
-            return head[at + found.length : at + found.length + length]
-        at += found.length + length + len(END)
+    while (record := read_header(head[at:])).kind in {"warcinfo", "request"}:
+        length = int(record.fields["content-length"])
+        if record.kind == "request":
+            return head[at + record.length : at + record.length + length]
+        at += record.length + length + len(END)
     return b""
 
 
 class PartFile:
-    """A body that grows on disk, digested by a thread that follows the writer."""
+    """A body that is written to disk, while a thread digests it."""
 
     def __init__(self, path: Path) -> None:
         """Open the part left by an earlier transfer, or a new one."""
@@ -50,10 +50,10 @@ class PartFile:
             self._fd = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
         self._size = os.fstat(self._fd).st_size
         self._record = self._block = self._body = 0
-        self.head = self.request = b""  # the HTTP heads of the transfer that began it
+        self.head = self.request = b""  # the HTTP heads of the first transfer
         self.date = ""  # its WARC-Date
-        self._grown = threading.Condition()
-        self._whole = False
+        self._changed = threading.Condition()
+        self._complete = False
         self._follower: threading.Thread | None = None
         self._hasher = Hasher()
         self._failed: OSError | None = None
@@ -61,7 +61,7 @@ class PartFile:
             self._find_body()
 
     def _find_body(self) -> None:
-        """Find where the record and its body begin in a part of an earlier transfer."""
+        """Find the record and its body in the part file of an earlier transfer; a broken one is emptied."""
         head = os.pread(self._fd, 65536, 0)
         try:
             self._record, second = find_document(head)
@@ -79,23 +79,23 @@ class PartFile:
 
     @property
     def held(self) -> int:
-        """Bytes of the body that are here."""
+        """Bytes of the body in the file."""
         return max(0, self._size - self._body)
 
     @property
     def begun(self) -> bool:
-        """Tell whether the record's header is written."""
+        """Whether the record's header is written."""
         return self._body > 0
 
     def clear(self) -> None:
-        """Forget what is here."""
+        """Empty the file."""
         os.ftruncate(self._fd, 0)
         self._size = self._record = self._block = self._body = 0
         self.head = self.request = b""
         self.date = ""
 
     def begin(self, info: bytes, header: bytes, http_head: bytes) -> None:
-        """Write everything that stands before the body."""
+        """Write everything before the body."""
         self.clear()
         write_all(self._fd, info + header + http_head, self.path)
         self._record = len(info)
@@ -109,19 +109,19 @@ class PartFile:
             self._follower = threading.Thread(target=self._follow, daemon=True)
             self._follower.start()
         write_all(self._fd, block, self.path)
-        with self._grown:
+        with self._changed:
             self._size += len(block)
-            self._grown.notify()
+            self._changed.notify()
 
     def _follow(self) -> None:
-        """Digest the body as it grows: reading it back costs less than making the writer wait."""
+        """Digest the body while it grows: reading it back costs less than making the writer wait."""
         at = self._body
         buffer = bytearray(_BLOCK)
         try:
             while True:
-                with self._grown:
-                    while self._size - at < _BLOCK and not self._whole:
-                        self._grown.wait()
+                with self._changed:
+                    while self._size - at < _BLOCK and not self._complete:
+                        self._changed.wait()
                     room = min(self._size - at, _BLOCK)
                 if room <= 0:
                     return
@@ -132,44 +132,44 @@ class PartFile:
             self._failed = error
 
     def digest(self) -> str:
-        """Wait for the digest of the whole body."""
+        """Return the digest of the whole body, when the thread is done; ArchiveError if the file cannot be read."""
         if self._follower is None:
             self._follower = threading.Thread(target=self._follow, daemon=True)
             self._follower.start()
-        with self._grown:
-            self._whole = True
-            self._grown.notify()
+        with self._changed:
+            self._complete = True
+            self._changed.notify()
         self._follower.join()
         if self._failed:
             raise ArchiveError(f"{self.path.name} cannot be read back: {self._failed.strerror}")
         return self._hasher.digest()
 
     def read(self, count: int | None = None, start: int = 0) -> bytes:
-        """Return the whole body, or `count` bytes of it."""
+        """Return the whole body, or `count` bytes from `start`."""
         return os.pread(self._fd, self.held if count is None else count, self._body + start)
 
-    def finish(self, digest: str, into: Path) -> tuple[int, int]:
-        """Fill in the blanks, move into the archive, and return the record's offset and length."""
+    def finish(self, digest: str, destination: Path) -> tuple[int, int]:
+        """Fill in the blanks, move the file into the archive, and return the record's offset and length."""
         os.lseek(self._fd, self._size, os.SEEK_SET)
         try:
             write_all(self._fd, END, self.path)
         except ArchiveError:
-            os.ftruncate(self._fd, self._size)  # so that the next transfer finds the body and nothing else
+            os.ftruncate(self._fd, self._size)  # the next transfer continues at the end of the body
             raise
         with guarded(self.path):
             blank = os.pread(self._fd, self._block - self._record, self._record)
             os.pwrite(self._fd, close_header(blank, digest, self._size - self._block), self._record)
             os.fdatasync(self._fd)
-            self.path.rename(into)
+            self.path.rename(destination)
         length = self._size + len(END) - self._record
         self.close()
         return self._record, length
 
     def close(self) -> None:
-        """Stop following and close the file; it stays for the next transfer."""
-        with self._grown:
-            self._whole = True
-            self._grown.notify()
+        """Stop the thread and close the file, which is kept for the next transfer."""
+        with self._changed:
+            self._complete = True
+            self._changed.notify()
         if self._follower is not None:
             self._follower.join()
         if self._fd >= 0:

@@ -1,4 +1,4 @@
-"""Kept bytes, read back: a seekable read-only file over exactly one capture's body."""
+"""Read captures back: a seekable, read-only file over exactly one capture's body."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from windrow.formats.warc import HTTP, holds_http, read_header
 from windrow.model import ArchivePlace
 
 _HEAD = 1 << 16
-"""Bytes of a record that are read for its header."""
+"""The bytes of a record that are read for its header."""
 
 
 class Slice(io.RawIOBase):
-    """A part of a file as a file of its own."""
+    """A part of a file as a read-only file."""
 
     def __init__(self, path: Path, start: int, size: int) -> None:
         """Show `size` bytes from `start` on."""
@@ -33,21 +33,21 @@ class Slice(io.RawIOBase):
         self._at = 0
 
     def readable(self) -> bool:
-        """Say yes."""
+        """Return True."""
         return True
 
     def seekable(self) -> bool:
-        """Say yes."""
+        """Return True."""
         return True
 
     def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
-        """Move, as files do."""
+        """Go to a position within the part and return it."""
         base = {io.SEEK_SET: 0, io.SEEK_CUR: self._at, io.SEEK_END: self._size}[whence]
         self._at = max(0, base + offset)
         return self._at
 
     def readinto(self, buffer: bytearray | memoryview) -> int:  # type: ignore[override]
-        """Read what fits."""
+        """Read into the buffer, at most to the end of the part."""
         room = max(0, min(len(buffer), self._size - self._at))
         self._file.seek(self._start + self._at)
         count = self._file.readinto(memoryview(buffer)[:room]) or 0
@@ -55,15 +55,15 @@ class Slice(io.RawIOBase):
         return count
 
     def close(self) -> None:
-        """Close the file below."""
+        """Close the underlying file."""
         self._file.close()
         super().close()
 
 
 class Capture(NamedTuple):
-    """A kept body, and the fields of its HTTP response by name in lower case.
+    """A capture's body, and the fields of its HTTP response by name in lower case.
 
-    Where it had none there is the media type that the record gives it.
+    Without an HTTP response, `fields` has only the media type of the record.
     """
 
     view: BinaryIO
@@ -72,12 +72,12 @@ class Capture(NamedTuple):
 
 
 def open_capture(folder: Path, place: ArchivePlace) -> BinaryIO:
-    """Open a capture's body; raises `ArchiveError` where the archive does not hold it."""
+    """Open a capture's body; ArchiveError if the archive does not hold it."""
     return open_response(folder, place).view
 
 
 def open_response(folder: Path, place: ArchivePlace) -> Capture:
-    """Open a capture's body with its response's fields; raises `ArchiveError` where the archive does not hold it."""
+    """Open a capture's body with its response's fields; ArchiveError if the archive does not hold it."""
     path = f"{folder}/{place.warc}"
     try:
         if place.warc.endswith(".gz"):
@@ -89,13 +89,13 @@ def open_response(folder: Path, place: ArchivePlace) -> Capture:
         raise ArchiveError(f"{place.warc} at {place.offset} cannot be read: {error}") from error
     start, size, head = _body(record)
     if place.offset + max(place.length, start + size) > Path(path).stat().st_size:
-        raise ArchiveError(f"{place.warc} at {place.offset} is cut")
+        raise ArchiveError(f"{place.warc} ends within the record at {place.offset}")
     view = io.BufferedReader(Slice(Path(path), place.offset + start, size), 1 << 16)
     return Capture(cast(BinaryIO, view), head.fields, head.status)
 
 
 def record_id(folder: Path, place: ArchivePlace) -> str:
-    """Return the id that a record's header has; raises `ArchiveError` where the archive does not hold the record."""
+    """Return a record's WARC-Record-ID; ArchiveError if the archive does not hold the record."""
     try:
         head = _read(f"{folder}/{place.warc}", place.offset, min(place.length, _HEAD))
         if place.warc.endswith(".gz"):
@@ -106,7 +106,7 @@ def record_id(folder: Path, place: ArchivePlace) -> str:
 
 
 def _read(path: str, offset: int, length: int) -> bytes:
-    """Read a part of a file; shorter where the file ends. Documents are many and small, so this has no object."""
+    """Read a part of a file, less at its end; without a file object, since documents are many and small."""
     file = os.open(path, os.O_RDONLY)
     try:
         return os.pread(file, length, offset)
@@ -115,11 +115,11 @@ def _read(path: str, offset: int, length: int) -> bytes:
 
 
 def _body(record: bytes) -> tuple[int, int, HttpHead]:
-    """Return where the body begins, past the record's header and an HTTP head, its length, and that head."""
-    found = read_header(record)
-    kind, size = found.fields.get("content-type", ""), int(found.fields["content-length"])
-    if not holds_http(found, record[found.length : found.length + len(HTTP)]):
-        return found.length, size, HttpHead(None, {"content-type": kind} if kind else {})
-    length = max(0, body_at(record[found.length : found.length + size]))
-    start = found.length + length
-    return start, size - length, read_head(record[found.length : start])
+    """Return the offset of the body after the record's header and an HTTP head, its length, and that head."""
+    header = read_header(record)
+    kind, size = header.fields.get("content-type", ""), int(header.fields["content-length"])
+    if not holds_http(header, record[header.length : header.length + len(HTTP)]):
+        return header.length, size, HttpHead(None, {"content-type": kind} if kind else {})
+    length = max(0, body_at(record[header.length : header.length + size]))
+    start = header.length + length
+    return start, size - length, read_head(record[header.length : start])

@@ -1,10 +1,10 @@
-"""WARC and ARC files of other makers, read record by record in bounded memory, from any record on.
+"""Read WARC and ARC files of other crawlers record by record, in bounded memory, from any record on.
 
-Heritrix, browsertrix, Common Crawl, wget: WARC 0.17 to 1.1 (ISO 28500) and ARC, plain, or a gzip member for each
-record. What breaks the format is told with a reason, and reading goes on at the next record that can be found.
+Heritrix, browsertrix, Common Crawl, wget: WARC 0.17 to 1.1 (ISO 28500) and ARC, plain, or with a gzip member for each
+record. A broken record is returned with a reason, and reading continues at the next record that can be found.
 
-FastWARC and warcio read the same formats; neither goes on after a broken record, bounds what a record inflates to, nor
-begins in the middle of a file, all of which are needed for files that anybody may have made.
+FastWARC and warcio read the same formats; neither continues after a broken record, limits the inflated size of a
+record, or begins in the middle of a file, all of which untrusted files need.
 """
 
 from __future__ import annotations
@@ -26,31 +26,31 @@ from windrow.model import Limits
 from windrow.reasons import Reason
 
 ENDINGS = (".warc", ".warc.gz", ".warc.zst", ".arc", ".arc.gz")
-"""How the names of files of WARC and ARC end."""
+"""The endings of the names of WARC and ARC files."""
 GZIP = b"\x1f\x8b\x08"
 ZSTD = (b"\x28\xb5\x2f\xfd", b"\x5d\x2a\x4d\x18")
-"""How a Zstandard file begins: with a frame, or with the dictionary of all that follow."""
+"""The starts of a Zstandard file: a frame, or a dictionary for all frames."""
 
-_FIRST_RECORDS = 4  # that say whether a gzip file has a member for each
+_FIRST_RECORDS = 4  # are read to see whether a gzip file has a member for each record
 _HEAD = 64 * 1024  # bytes of a record's header, and of an HTTP head
 _BLOCK = 256 * 1024
-_FIRST = 16 * 1024  # read for a gzip member at once: most are not larger
-_LOOK = 16 * 1024  # bytes in which a record's first line stands
-_BRIEF = 64  # bytes of that of WARC, after the usual blank lines
-_FREE = 16 * 1024 * 1024  # bytes that any record may inflate to
+_FIRST = 16 * 1024  # bytes read first of a gzip member: most are not larger
+_LOOK = 16 * 1024  # bytes that hold the first line of a record
+_BRIEF = 64  # bytes that hold the first line of a WARC record, after the usual blank lines
+_FREE = 16 * 1024 * 1024  # bytes that a record may inflate to at any ratio
 _WINDOW = 1 << 20
 _BROKEN = cast("type[Exception]", isal_zlib.error)
 _BLANK = re.compile(rb"[\r\n]*+")
 _LINE = re.compile(rb"(?<=\n)[A-Za-z][A-Za-z0-9+.-]{0,30}:|(?<=\n)WARC/")  # where a record may begin
-_WASTE = 64 * 1024 * 1024  # bytes that may be read in vain of any file, and
+_WASTE = 64 * 1024 * 1024  # the most bytes of a file that may be read for broken records, plus
 _WASTED = 4  # times its size
 
 
 class WarcRecord(NamedTuple):
-    """A record, or what is in the place of one.
+    """A record, or a broken stretch of a file.
 
-    `offset` and `length` are its place in the file, `next` where the record after it begins. `head` is the HTTP head of
-    its block, `digest` and `size` those of the rest, the payload. With a `reason` it cannot be used.
+    `offset` and `length` are its place in the file, `next` is the offset of the next record. `head` is the HTTP head of
+    its block, `digest` and `size` are those of the rest, the payload. With a `reason` it cannot be used.
     """
 
     offset: int
@@ -64,26 +64,26 @@ class WarcRecord(NamedTuple):
     reason: Reason | None = None
     message: str = ""
     digests: Mapping[str, str] = {}  # hex, by algorithm
-    arc: bool = False  # it is one of ARC
-    packed: bool = False  # it is a gzip member
+    arc: bool = False  # the file is ARC
+    packed: bool = False  # the record is a gzip member
 
 
 class _Form(NamedTuple):
-    """What a file's records are like: how one begins, and what reads its header."""
+    """The form of a file's records: the start of a record, and the function that reads its header."""
 
     packed: bool
     begin: re.Pattern[bytes]
     header: Callable[[bytes], warc.Header]
     line: bool  # the header is one line
 
-    def ended(self, text: bytes) -> bool:
-        """Tell whether a record's header, which begins so, ends in what was read."""
-        begun = _BLANK.sub(b"", text, count=1)
-        return b"\n" in begun if self.line else warc.header_ends(begun)
+    def header_ends(self, text: bytes) -> bool:
+        """Tell whether the header at the start of `text` also ends in it."""
+        stripped = _BLANK.sub(b"", text, count=1)
+        return b"\n" in stripped if self.line else warc.header_ends(stripped)
 
 
 class _Trouble(Exception):
-    """Never leaves this module."""
+    """A record is broken; caught in this module."""
 
     def __init__(self, reason: Reason, message: str) -> None:
         super().__init__(message)
@@ -91,9 +91,9 @@ class _Trouble(Exception):
 
 
 class _Plain:
-    """A record's bytes as they lie there."""
+    """The bytes of a record that is not compressed."""
 
-    def __init__(self, file: BinaryIO, offset: int, ratio: int) -> None:  # noqa: ARG002 both are made alike
+    def __init__(self, file: BinaryIO, offset: int, ratio: int) -> None:  # noqa: ARG002 as of `_Gzip`
         self._file = file
         self._offset = offset
         self._size = os.fstat(file.fileno()).st_size
@@ -107,19 +107,19 @@ class _Plain:
     def read(self, most: int) -> bytes:
         return self._file.read(most)
 
-    def vet(self, wanted: int, form: _Form) -> None:
-        """Raise unless a record, or the end, follows after so many bytes: before they are read."""
+    def check_length(self, wanted: int, form: _Form) -> None:
+        """Raise `_Trouble` unless a record or the end of the file follows after `wanted` more bytes."""
         here = self._file.tell()
         if here + wanted > self._size:
             raise _Trouble(Reason.TRUNCATED, f"the record ends {here + wanted - self._size} bytes before its length")
         self._file.seek(here + wanted)
         after = self._file.read(_LOOK if form.line else _BRIEF)
         if after.strip(b"\r\n") and not form.begin.match(after):
-            raise _Trouble(Reason.SIZE_MISMATCH, "its length is not what its header says")
+            raise _Trouble(Reason.SIZE_MISMATCH, "the record's length is not what its header says")
         self._file.seek(here)
 
     def end(self, rest: bytes) -> int:
-        """Return where the next record begins, `rest` being what was read beyond this one."""
+        """Return the offset of the next record; `rest` was read beyond this one."""
         at = self._file.tell() - len(rest)
         while True:
             self._file.seek(at)
@@ -138,7 +138,7 @@ class _Gzip:
         self._stream: Any = isal_zlib.decompressobj(wbits=31)
         self._offset = offset
         self._ratio = ratio
-        self._fed = self._made = 0
+        self._fed = self._inflated = 0
         file.seek(offset)
 
     @property
@@ -146,31 +146,31 @@ class _Gzip:
         """Bytes of the file that were read."""
         return self._fed
 
-    def vet(self, wanted: int, form: _Form) -> None:
-        """Do nothing: what follows is not known before this is inflated."""
+    def check_length(self, wanted: int, form: _Form) -> None:
+        """Do nothing: what follows is only known after inflating the record."""
 
     def read(self, most: int) -> bytes:
         stream = self._stream
         while not stream.eof:
-            given = stream.unconsumed_tail
-            if not given:
-                given = self._file.read(_BLOCK if self._fed else _FIRST)
-                if not given:
+            packed = stream.unconsumed_tail
+            if not packed:
+                packed = self._file.read(_BLOCK if self._fed else _FIRST)
+                if not packed:
                     raise _Trouble(Reason.TRUNCATED, "the file ends within a record")
-                self._fed += len(given)
+                self._fed += len(packed)
             try:
-                block: bytes = stream.decompress(given, most)
+                block: bytes = stream.decompress(packed, most)
             except _BROKEN as error:
                 raise _Trouble(Reason.CORRUPT, f"the record cannot be inflated: {error}"[:200]) from None
             if block:
-                self._made += len(block)
-                if self._made > max(_FREE, self._ratio * self._fed):
+                self._inflated += len(block)
+                if self._inflated > max(_FREE, self._ratio * self._fed):
                     raise _Trouble(Reason.BOMB_RATIO, f"the record inflates beyond {self._ratio} times its size")
                 return block
         return b""
 
     def end(self, rest: bytes) -> int:
-        """Return where the next member begins; what follows the record in its own member is a fault."""
+        """Return the offset of the next member; `_Trouble` if anything follows the record in its own member."""
         while not rest.strip(b"\r\n") and (block := self.read(_HEAD)):
             rest = block
         more = rest.lstrip(b"\r\n")
@@ -182,45 +182,45 @@ class _Gzip:
 
 
 class WarcForm(NamedTuple):
-    """What a file is: one of ARC, and whether its records can be read in place or must be parted before."""
+    """The form of a file: whether it is ARC, and whether it must be repacked before records are read."""
 
     arc: bool
-    whole: bool
+    must_repack: bool
 
 
 def vet(path: Path) -> WarcForm:
-    """Say what a file is, by its first records; raise `ArchiveError` where it is no WARC file, or cannot be read."""
+    """Determine a file's form from its first records; ArchiveError if it is not a WARC file or cannot be read."""
     try:
         with path.open("rb", buffering=0) as raw:
             file = cast(BinaryIO, raw)
             if file.read(4) in ZSTD:
-                return WarcForm(arc=False, whole=True)
+                return WarcForm(arc=False, must_repack=True)
             form = _form(file)
-            first = islice(_met(file, 0, Limits()), _FIRST_RECORDS) if form.packed else ()
-            return WarcForm(form.line, any(one.reason is Reason.UNSUPPORTED for one in first))
+            first = islice(_read_records(file, 0, Limits()), _FIRST_RECORDS) if form.packed else ()
+            return WarcForm(form.line, any(record.reason is Reason.UNSUPPORTED for record in first))
     except OSError as error:
-        raise ArchiveError(f"it cannot be read: {error.strerror}") from error
+        raise ArchiveError(f"the file cannot be read: {error.strerror}") from error
 
 
 def met(path: Path, start: int, limits: Limits, *algorithms: str) -> Iterator[WarcRecord]:
-    """Yield the records of a file from the place `start` on, which must be 0 or a record's `next`.
+    """Yield the records of a file from offset `start`, which must be 0 or a record's `next`.
 
-    A payload above `limits.transfer` is passed over. `digests` of a record has those by the `algorithms` that are
-    named. Raises `ArchiveError` where the file is no WARC file or the disk cannot be read.
+    A payload above `limits.transfer` bytes is skipped. A record's `digests` has those by `algorithms`. ArchiveError
+    if the file is not a WARC file or cannot be read.
     """
     try:
         with path.open("rb", buffering=0) as raw:
             file = cast(BinaryIO, raw)
-            yield from _met(file, start, limits, algorithms)
+            yield from _read_records(file, start, limits, algorithms)
     except OSError as error:
         raise ArchiveError(f"{path} cannot be read: {error.strerror}") from error
 
 
 def met_at(path: Path, offset: int, limits: Limits, take: Callable[[bytes], object], *algorithms: str) -> WarcRecord:
-    """Return the one record that begins at a place of a file; its payload is given to `take` piece by piece.
+    """Return the record that begins at an offset of a file; its payload is passed to `take` piece by piece.
 
-    `digests` of what is returned has the payload's digests by the other algorithms that are named. Whatever is wrong is
-    the reason of what is returned. Raises `ArchiveError` like `met`.
+    Its `digests` has those of the payload by `algorithms`. A broken record is returned with a reason. ArchiveError as
+    of `met`.
     """
     try:
         with path.open("rb", buffering=0) as raw:
@@ -228,7 +228,9 @@ def met_at(path: Path, offset: int, limits: Limits, take: Callable[[bytes], obje
             state = os.fstat(file.fileno())
             form = _form_of(file, state)
             if offset >= state.st_size:
-                return WarcRecord(offset, 0, offset, reason=Reason.TRUNCATED, message="the file ends before this place")
+                return WarcRecord(
+                    offset, 0, offset, reason=Reason.TRUNCATED, message="the file ends before this offset"
+                )
             try:
                 source = (_Gzip if form.packed else _Plain)(file, offset, limits.ratio)
                 return _record(source, offset, limits, form, (take, algorithms))
@@ -242,32 +244,32 @@ def _reason(error: OSError) -> Reason:
     return Reason.NOT_FOUND if isinstance(error, FileNotFoundError) else Reason.DISK_FAILED
 
 
-def _met(file: BinaryIO, start: int, limits: Limits, algorithms: tuple[str, ...] = ()) -> Iterator[WarcRecord]:
+def _read_records(file: BinaryIO, start: int, limits: Limits, algorithms: tuple[str, ...] = ()) -> Iterator[WarcRecord]:
     form, size = _form(file), os.fstat(file.fileno()).st_size
     make = _Gzip if form.packed else _Plain
     at, wasted = start, 0
     while at < size:
         source = make(file, at, limits.ratio)
         try:
-            one = _record(source, at, limits, form, (_pass, algorithms))
+            record = _record(source, at, limits, form, (_ignore, algorithms))
         except _Trouble as trouble:
             wasted += source.fed
             if wasted > _WASTE + _WASTED * size:
-                # Records within records, each with a length that lies, would be read again and again.
-                why = "too much of the file is broken: what follows is not read"
-                one = WarcRecord(at, size - at, size, reason=Reason.CORRUPT, message=why)
+                # Nested records with false lengths would be read again and again.
+                message = "too much of the file is broken: the rest is not read"
+                record = WarcRecord(at, size - at, size, reason=Reason.CORRUPT, message=message)
             else:
                 after = _search(file, at + 1, form)
-                one = WarcRecord(at, after - at, after, reason=trouble.reason, message=str(trouble))
-        yield one
-        at = one.next
+                record = WarcRecord(at, after - at, after, reason=trouble.reason, message=str(trouble))
+        yield record
+        at = record.next
 
 
-_last: list[tuple[tuple[int, ...], _Form]] = []  # the file that was read last, and its form
+_last: list[tuple[tuple[int, ...], _Form]] = []  # the identity of the last file, and its form
 
 
 def _form_of(file: BinaryIO, state: os.stat_result) -> _Form:
-    """Return the form of a file; that of the last one is remembered, since its records are read in a row."""
+    """Return the form of a file; the last one is cached, since a file's records are mostly read in a row."""
     name = (state.st_dev, state.st_ino, state.st_size, state.st_mtime_ns)
     if not _last or _last[0][0] != name:
         _last[:] = [(name, _form(file))]
@@ -275,7 +277,7 @@ def _form_of(file: BinaryIO, state: os.stat_result) -> _Form:
 
 
 def _form(file: BinaryIO) -> _Form:
-    """Say what a file's records are like, or refuse it."""
+    """Determine the form of a file's records; ArchiveError if it is neither WARC nor ARC."""
     file.seek(0)
     head = file.read(_LOOK)
     packed = head.startswith(GZIP)
@@ -288,40 +290,40 @@ def _form(file: BinaryIO) -> _Form:
         return _Form(packed, warc.ARC_BEGIN, warc.read_line, line=True)
     if packed or not head or warc.BEGIN.match(head):
         return _Form(packed, warc.BEGIN, warc.read_header, line=False)
-    what = "it is Zstandard, which has to be taken in" if head[:4] in ZSTD else "it is no WARC file, nor one of ARC"
-    raise ArchiveError(what, hint="see docs/howto/read-warc-files.md", reason=Reason.UNSUPPORTED)
+    message = "it is Zstandard, which must be imported first" if head[:4] in ZSTD else "it is not a WARC or ARC file"
+    raise ArchiveError(message, hint="see docs/howto/read-warc-files.md", reason=Reason.UNSUPPORTED)
 
 
-def _pass(_piece: bytes) -> None:
-    """Take nothing of a payload."""
+def _ignore(_piece: bytes) -> None:
+    """Ignore a piece of a payload."""
 
 
-_Taking = tuple[Callable[[bytes], object], tuple[str, ...]]
+_PayloadSink = tuple[Callable[[bytes], object], tuple[str, ...]]
 
 
-def _record(source: _Plain | _Gzip, at: int, limits: Limits, form: _Form, taking: _Taking) -> WarcRecord:
-    """Read one record; `taking` is given its payload, and names more digests of it."""
+def _record(source: _Plain | _Gzip, at: int, limits: Limits, form: _Form, payload_sink: _PayloadSink) -> WarcRecord:
+    """Read one record; `payload_sink` has the function that takes its payload, and the names of further digests."""
     text = b""
-    while not form.ended(text):
+    while not form.header_ends(text):
         block = source.read(_HEAD) if len(text) < _HEAD else b""
         if not block:
             begun = text.lstrip(b"\r\n").startswith(b"WARC/")
-            what = "the record's header has no end" if begun else "no record begins here"
-            raise _Trouble(Reason.TRUNCATED if begun else Reason.CORRUPT, what)
+            problem = "the record's header does not end" if begun else "no record begins here"
+            raise _Trouble(Reason.TRUNCATED if begun else Reason.CORRUPT, problem)
         text += block
     try:
-        found = form.header(text)
+        header = form.header(text)
     except ArchiveError:
         raise _Trouble(Reason.CORRUPT, "no record begins here") from None
-    written = found.fields.get("content-length", "")
+    written = header.fields.get("content-length", "")
     if not (written.isascii() and written.isdecimal() and len(written) < 16):
-        raise _Trouble(Reason.CORRUPT, f"its length is {written[:40]!r}")
-    body = _Block(source, text[found.length :], int(written))
-    source.vet(int(written) - len(text) + found.length, form)
+        raise _Trouble(Reason.CORRUPT, f"the record's length is {written[:40]!r}")
+    body = _Block(source, text[header.length :], int(written))
+    source.check_length(int(written) - len(text) + header.length, form)
     head = b""
-    if warc.holds_http(found, body.begin(len(warc.HTTP))):
-        head = body.head(_HEAD - found.length)
-    take, algorithms = taking
+    if warc.holds_http(header, body.begin(len(warc.HTTP))):
+        head = body.head(_HEAD - header.length)
+    take, algorithms = payload_sink
     hasher = Hasher(*algorithms)
     large = body.left > limits.transfer
     for piece in body.pieces():
@@ -333,41 +335,41 @@ def _record(source: _Plain | _Gzip, at: int, limits: Limits, form: _Form, taking
     size = 0 if large else hasher.size
     others = {name: hasher.hex(name) for name in algorithms}
     return WarcRecord(
-        at, after - at, after, found.kind, found.fields, head, hasher.digest(), size, reason, message, others,
+        at, after - at, after, header.kind, header.fields, head, hasher.digest(), size, reason, message, others,
         form.line, form.packed,
     )  # fmt: skip
 
 
 class _Block:
-    """A record's block: `left` bytes of it are to come, `rest` is what was read beyond its end."""
+    """A record's block; `left` are the bytes still to come, `rest` was read beyond its end."""
 
-    def __init__(self, source: _Plain | _Gzip, begun: bytes, size: int) -> None:
+    def __init__(self, source: _Plain | _Gzip, start: bytes, size: int) -> None:
         self._source = source
-        self._begun = begun[:size]
-        self.rest = begun[size:]
+        self._start = start[:size]
+        self.rest = start[size:]
         self.left = size
 
     def begin(self, count: int) -> bytes:
-        """Return the first bytes of the block, which stay in it."""
-        while len(self._begun) < min(count, self.left):
-            self._begun += self._more(self.left - len(self._begun))
-        return self._begun[:count]
+        """Return the first `count` bytes of the block without consuming them."""
+        while len(self._start) < min(count, self.left):
+            self._start += self._more(self.left - len(self._start))
+        return self._start[:count]
 
     def head(self, most: int) -> bytes:
-        """Take an HTTP head of at most so many bytes from the block's beginning; empty where it has none."""
-        while (at := body_at(self._begun[:most])) < 0 and len(self._begun) < min(most, self.left):
-            self._begun += self._more(self.left - len(self._begun))
+        """Consume and return an HTTP head of at most `most` bytes; empty if the block does not begin with one."""
+        while (at := body_at(self._start[:most])) < 0 and len(self._start) < min(most, self.left):
+            self._start += self._more(self.left - len(self._start))
         if at < 0:
             return b""
-        head, self._begun = self._begun[:at], self._begun[at:]
+        head, self._start = self._start[:at], self._start[at:]
         self.left -= len(head)
         return head
 
     def pieces(self) -> Iterator[bytes]:
-        """Yield what is left of the block."""
+        """Yield the rest of the block."""
         while self.left:
-            piece = self._begun or self._more(self.left)
-            self._begun = b""
+            piece = self._start or self._more(self.left)
+            self._start = b""
             self.left -= len(piece)
             yield piece
 
@@ -379,33 +381,33 @@ class _Block:
 
 
 def _search(file: BinaryIO, start: int, form: _Form) -> int:
-    """Return where the next record begins after a broken one; the file's end where there is none."""
+    """Return the offset of the next record after a broken one, or the end of the file."""
     at, room = start, _LOOK
     while True:
         file.seek(at - 1)
-        window = file.read(room + 1)  # the byte before says whether a line begins
-        place = next(_candidates(window, form), None)
-        if place is not None or len(window) <= room:
-            return at - 1 + (len(window) if place is None else place)
+        window = file.read(room + 1)  # the byte before shows whether a line begins
+        candidate = next(_candidates(window, form), None)
+        if candidate is not None or len(window) <= room:
+            return at - 1 + (len(window) if candidate is None else candidate)
         at += room // 2
         room = min(2 * room, _WINDOW)
 
 
 def _candidates(window: bytes, form: _Form) -> Iterator[int]:
-    """Yield where a record may begin in a window, past its first byte."""
+    """Yield the offsets in a window at which a record may begin, after its first byte."""
     if not form.packed:
-        yield from (found.start() for found in _LINE.finditer(window) if form.begin.match(window, found.start()))
+        yield from (match.start() for match in _LINE.finditer(window) if form.begin.match(window, match.start()))
         return
     place = window.find(GZIP, 1)
     while place >= 0:
-        if _opens(window[place : place + _LOOK], form):
+        if _begins_record(window[place : place + _LOOK], form):
             yield place
         place = window.find(GZIP, place + 1)
 
 
-def _opens(begun: bytes, form: _Form) -> bool:
-    """Tell whether a gzip member that is a record begins here."""
+def _begins_record(start: bytes, form: _Form) -> bool:
+    """Tell whether these bytes are the start of a gzip member with a record."""
     try:
-        return bool(form.begin.match(isal_zlib.decompressobj(wbits=31).decompress(begun, _LOOK)))
+        return bool(form.begin.match(isal_zlib.decompressobj(wbits=31).decompress(start, _LOOK)))
     except _BROKEN:
         return False

@@ -1,4 +1,4 @@
-"""One growing WARC file, and the next when it is full."""
+"""Write WARC files: append records to one file, and begin the next when it is full."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from windrow.formats.warc import warcinfo
 from windrow.model import ArchivePlace
 
 ISAL_LEVEL = 2
-"""ISA-L's level whose ratio is near zlib's default at ten times its speed."""
+"""The level of ISA-L with nearly the ratio of zlib's default, at ten times its speed."""
 
 _BLOCK = 1 << 20
 
@@ -25,21 +25,21 @@ NO_ROOM = {28, 27, 122}  # ENOSPC, EFBIG, EDQUOT
 
 @contextmanager
 def guarded(where: Path) -> Iterator[None]:
-    """Turn what the disk says in this block into `DiskFull` or `ArchiveError`."""
+    """Turn an OSError in this block into `DiskFull` or `ArchiveError`."""
     try:
         yield
     except OSError as error:
-        raise _unwritten(error, where) from error
+        raise _write_error(error, where) from error
 
 
-def _unwritten(error: OSError, where: Path) -> DiskFull | ArchiveError:
+def _write_error(error: OSError, where: Path) -> DiskFull | ArchiveError:
     if error.errno in NO_ROOM:
-        return DiskFull(f"no room on the disk for {where.name}")
+        return DiskFull(f"the disk is full: {where.name} cannot be written")
     return ArchiveError(f"{where.name} cannot be written: {error.strerror}")
 
 
-def _gzipped(record: bytes) -> bytes:
-    """Return a gzip member; its header says no time, since the record does."""
+def _compress(record: bytes) -> bytes:
+    """Return a record as a gzip member; its header has no time, since the record has."""
     return igzip_lib.compress(record, ISAL_LEVEL, igzip_lib.COMP_GZIP)
 
 
@@ -50,11 +50,11 @@ def write_all(fd: int, content: bytes | memoryview, where: Path) -> None:
         while written < len(content):
             written += os.write(fd, memoryview(content)[written:])
     except OSError as error:
-        raise _unwritten(error, where) from error
+        raise _write_error(error, where) from error
 
 
-def _lying(path: Path, offset: int, length: int) -> Iterator[bytes]:
-    """Yield what lies at a place of a file; raise `ArchiveError` where it ends before."""
+def _read_record(path: Path, offset: int, length: int) -> Iterator[bytes]:
+    """Yield the bytes of a record in a file; ArchiveError if the file ends before."""
     with path.open("rb", buffering=0) as file:
         file.seek(offset)
         while length:
@@ -66,10 +66,10 @@ def _lying(path: Path, offset: int, length: int) -> Iterator[bytes]:
 
 
 class WarcWriter:
-    """Append records to files named `PREFIX-NNNNN.warc[.gz]`; usable from several threads."""
+    """Appends records to files named `PREFIX-NNNNN.warc[.gz]`; usable from several threads."""
 
     def __init__(self, folder: Path, prefix: str, *, gzip: bool, rotate: int, info: list[tuple[str, str]]) -> None:
-        """Write below `folder`; a file is opened with the first record, a new one past `rotate` bytes."""
+        """Write below `folder`; the first record opens a file, and a new one is begun after `rotate` bytes."""
         self._folder = folder
         self._prefix = prefix
         self._gzip = gzip
@@ -83,10 +83,10 @@ class WarcWriter:
         self._name = ""
 
     def append(self, record: bytes, before: bytes = b"") -> ArchivePlace:
-        """Write a record, with another one before it if given, and return the record's place."""
+        """Write a record, with the record `before` in front of it if given, and return the place of the first."""
         if self._gzip:
-            record = _gzipped(record)
-            before = before and _gzipped(before)
+            record = _compress(record)
+            before = before and _compress(before)
         with self._lock:
             if self._fd < 0 or self._size >= self._rotate:
                 self._next()
@@ -100,11 +100,11 @@ class WarcWriter:
             return ArchivePlace(self._name, offset, len(record))
 
     def copy(self, path: Path, offset: int, length: int) -> ArchivePlace:
-        """Write a record as it lies in another file, and return its place; a gzip member where this writes such."""
-        return self.write(_lying(path, offset, length))
+        """Copy a record from another file and return its place; for a gzip file it must be a gzip member."""
+        return self.write(_read_record(path, offset, length))
 
     def write(self, blocks: Iterable[bytes]) -> ArchivePlace:
-        """Write a record block by block, and return its place; nothing stays of one whose blocks break off."""
+        """Write a record block by block, and return its place; if `blocks` raises, nothing of it is kept."""
         with self._lock:
             if self._fd < 0 or self._size >= self._rotate:
                 self._next()
@@ -125,16 +125,16 @@ class WarcWriter:
         while self._fd < 0:
             self._number += 1
             self._path = self._folder / f"{self._prefix}-{self._number:05}.warc{'.gz' if self._gzip else ''}"
-            # A session that runs several harvests has several fetchers of one name, one after another.
+            # In a session of several harvests, several fetchers use the same prefix, one after another.
             with guarded(self._path), suppress(FileExistsError):
                 self._fd = os.open(self._path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND, 0o644)
         self._name = self._path.name
         first, _ = warcinfo(self._name, self._info, datetime.now(UTC))
-        first = _gzipped(first) if self._gzip else first
+        first = _compress(first) if self._gzip else first
         try:
             write_all(self._fd, first, self._path)
         except ArchiveError:
-            # Half a record at its start would put all that follows at another place than is told.
+            # After half a record, the offsets of all later records would be wrong.
             os.close(self._fd)
             self._fd = -1
             self._path.unlink()
@@ -142,7 +142,7 @@ class WarcWriter:
         self._size = len(first)
 
     def sync(self) -> None:
-        """Make what was written survive a loss of power."""
+        """Flush what was written to the disk."""
         if self._fd >= 0:
             os.fdatasync(self._fd)
 

@@ -91,9 +91,9 @@ def _text(found: Compared, lively: bool) -> list[str]:
     lines = [
         f"{sign} {clean(found.url)}  {f'gone since {show(gone)}' if gone else show(seen)}" for sign, seen, gone in sides
     ]
-    for one in found.changes:
-        lines += _drawn("-", f"{one.what}: {one.before}", lively) if one.before else []
-        lines += _drawn("+", f"{one.what}: {one.after}", lively) if one.after else []
+    for change in found.changes:
+        lines += _drawn("-", f"{change.what}: {change.before}", lively) if change.before else []
+        lines += _drawn("+", f"{change.what}: {change.after}", lively) if change.after else []
     for sign, text in found.lines:
         lines += _drawn(sign, text, lively)
     return lines

@@ -59,7 +59,7 @@ def names(ctx: click.Context, _param: click.Parameter, begun: str) -> list[Compl
         config = Voice(workspace=folder or voice.workspace).open().config
     except WindrowError:
         return []
-    found = [CompletionItem(one.name, help=one.site.address()) for one in config.sources]
+    found = [CompletionItem(source.name, help=source.site.address()) for source in config.sources]
     found += [CompletionItem(name, help="collection") for name in known()]
     return [item for item in found if str(item.value).startswith(begun)]
 
@@ -134,7 +134,7 @@ class DeclaredOptions(Verb):
 
     def get_params(self, ctx: click.Context) -> list[click.Parameter]:
         """Add the options, the first time that somebody asks."""
-        known = {name for one in self.params for name in one.opts}
+        known = {name for param in self.params for name in param.opts}
         for setting in self.declared():
             if setting.flag and setting.flag not in known:
                 whole = setting.kind.noun.startswith("a whole number")

@@ -151,9 +151,10 @@ def _plan(plan: Preview) -> list[str]:
     parts: list[str] = []
     if plan.sources:
         rows = [
-            (one.source, one.address, " ".join(one.folders) if one.asked else f"not asked: {one.why_not}",
-             one.waiting, _size(plan, one), "unknown" if one.seconds is None else span(one.seconds))
-            for one in plan.sources
+            (source.source, source.address,
+             " ".join(source.folders) if source.asked else f"not asked: {source.why_not}",
+             source.waiting, _size(plan, source), "unknown" if source.seconds is None else span(source.seconds))
+            for source in plan.sources
         ]  # fmt: skip
         parts.append(table(["source", "address", "would list", "then fetch", "size", "time"], rows))
     if plan.waiting:

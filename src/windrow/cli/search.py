@@ -22,7 +22,7 @@ class Words(Verb):
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Refuse what looks like an option and is none; all else that begins with a dash is left in its place."""
-        known = {name for one in self.get_params(ctx) if isinstance(one, click.Option) for name in one.opts}
+        known = {name for param in self.get_params(ctx) if isinstance(param, click.Option) for name in param.opts}
         for word in args:
             name = word.partition("=")[0]
             if word == "--":

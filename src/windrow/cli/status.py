@@ -27,18 +27,18 @@ def summary_lines(summary: SessionSummary) -> list[str]:
     if summary.sources:
         head = ["source", "offered", "new", "changed", "gone", "refused", "fetched", "same", "failed", "received"]
         walked = ["moved", "left", "same text"] if summary.outcomes else []
-        rows = [(*one[:9], size(one.received), *one[11:][: len(walked)]) for one in summary.sources]
+        rows = [(*source[:9], size(source.received), *source[11:][: len(walked)]) for source in summary.sources]
         text.append(table([*head, *walked], rows, "  "))
-    text += [f"  {of(one.source, one.trouble)}" for one in summary.sources if one.trouble]
-    told = tuple(f"{one.source}: " for one in summary.sources if one.trouble)
+    text += [f"  {of(source.source, source.trouble)}" for source in summary.sources if source.trouble]
+    told = tuple(f"{source.source}: " for source in summary.sources if source.trouble)
     text += [f"  {line}" for line in summary.troubles if not line.startswith(told)]
     text += [f"  {line}" for line in summary.notes]
     if summary.outcomes:
-        text.append(table(["answer", "times"], [one[1:] for one in summary.outcomes], "  "))
+        text.append(table(["answer", "times"], [outcome[1:] for outcome in summary.outcomes], "  "))
     text += left_out(summary.left_out)
     if summary.phases:
         head = ["item", "phase", "done", "cancelled", "failed"]
-        text.append(table(head, [one[1:] for one in summary.phases], "  "))
+        text.append(table(head, [phase[1:] for phase in summary.phases], "  "))
     if summary.reasons:
         text.append(table(["reason", "items", "meaning"], summary.reasons, "  "))
     if summary.changes:
@@ -74,16 +74,18 @@ def meaning(summary: SessionSummary) -> str:
     """Say how a session ended: all well only where nothing failed or rests; what a rule left out is no failure."""
     code = summary.exit_code or 0
     if code == SOURCES_FAILED:
-        broken = sum(bool(one.trouble) for one in summary.sources)
+        broken = sum(bool(source.trouble) for source in summary.sources)
         return f"{broken:,} of {counted(len(summary.sources), 'source')} failed" if broken else EXITS[code]
     if code:
         return EXITS.get(code, "failed")
-    refused = sum(one.refused for one in summary.sources)
-    failed = max(sum(one.items for one in summary.reasons) - refused, sum(one.failed for one in summary.sources))
+    refused = sum(source.refused for source in summary.sources)
+    failed = max(
+        sum(reason.items for reason in summary.reasons) - refused, sum(source.failed for source in summary.sources)
+    )
     told = [f"{refused:,} refused"] if refused else []
     told += [f"{failed:,} failed"] if failed else []
     told += [counted(summary.warnings, "warning")] if summary.warnings else []
-    troubled = sum(bool(one.trouble) for one in summary.sources)
+    troubled = sum(bool(source.trouble) for source in summary.sources)
     told += [f"trouble at {counted(troubled, 'source')}"] if troubled else []
     return f"done, {', '.join(told)}" if told else EXITS[0]
 
@@ -105,7 +107,7 @@ def status_command(voice: Voice) -> int:
         return 0
     voice.talk(_head(standing))
     voice.data(_parts(standing))
-    if failing := [one.source for one in standing.sources if one.failed]:
+    if failing := [source.source for source in standing.sources if source.failed]:
         voice.talk(f"try: windrow why NAME ({', '.join(failing)}), for what failed there")
     return 0
 
@@ -134,25 +136,25 @@ def _parts(standing: WorkspaceState) -> list[str]:
     head = ["source", "owner", "state", "last good", "items", "new", "changed", "same", "gone", "failed", "next due"]
     rows = [
         (
-            one.source,
-            one.owner,
-            one.state,
-            one.last_good,
-            one.items,
-            one.new,
-            one.changed,
-            one.same,
-            one.gone,
-            one.failed,
-            one.next_due,
+            source.source,
+            source.owner,
+            source.state,
+            source.last_good,
+            source.items,
+            source.new,
+            source.changed,
+            source.same,
+            source.gone,
+            source.failed,
+            source.next_due,
         )
-        for one in standing.sources
+        for source in standing.sources
     ]
     parts: list[str] = [table(head, rows) if rows else "no sources; try: windrow new source NAME URL --collection KIND"]
-    if troubles := [of(one.source, one.trouble) for one in standing.sources if one.trouble]:
+    if troubles := [of(source.source, source.trouble) for source in standing.sources if source.trouble]:
         parts += ["", *troubles]
     if standing.waits:
-        parts += ["", *(f"{one.collection}: {one.told()}" for one in standing.waits)]
+        parts += ["", *(f"{wait.collection}: {wait.told()}" for wait in standing.waits)]
     if standing.left_out:
         parts += ["", *left_out(standing.left_out)]
     if standing.states:

@@ -180,7 +180,7 @@ class _Shape(click.Command):
             return []
         from windrow.contract.registry import installed  # noqa: PLC0415 loads what the collections declare
 
-        every = (one for made in installed().values() for one in made.configuration.examples)
+        every = (example for made in installed().values() for example in made.configuration.examples)
         return [one for one in every if one.startswith(f"{ctx.command_path} ")]
 
 

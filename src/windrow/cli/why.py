@@ -69,8 +69,8 @@ def _stream(voice: Voice, story: Story) -> None:
 
 def _list(voice: Voice, candidates: tuple[Meaning, ...], more: int, what: str) -> None:
     if voice.json:
-        for one in candidates:
-            voice.message("candidate", one)
+        for candidate in candidates:
+            voice.message("candidate", candidate)
         return
     voice.data(_candidates(candidates))
     voice.talk(f"{what} may mean any of these{f', and {more:,} more' if more else ''}; try: windrow why NUMBER")

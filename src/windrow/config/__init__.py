@@ -1,4 +1,4 @@
-"""Configuration: windrow.toml, sources, environment and flags, each value with its origin."""
+"""Configuration: windrow.toml, sources, environment variables and flags; each value with its origin."""
 
 from windrow.config.load import default_toml, load, settings, settings_of
 from windrow.config.secrets import trust

@@ -1,4 +1,4 @@
-"""Load a workspace's configuration: files, environment and flags -> one frozen value, its sources in it."""
+"""Load a workspace's configuration from files, environment and flags into one frozen `Workspace`, with its sources."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from windrow.config.secrets import pinned
+from windrow.config.secrets import read_host_keys
 from windrow.config.workspace import MAIN, Archive, ConfigFiles, RunSettings, Workspace, read, refuse_overlaps
 from windrow.contract import Collection, registry
 from windrow.contract.registry import names as installed
@@ -25,72 +25,77 @@ from windrow.settings.configuration import (
     Surroundings,
     filled,
     flatten,
-    settle,
-    unknown_names,
+    refuse_mistyped_variables,
+    resolve_values,
 )
 from windrow.settings.setting import SOURCE, WORKSPACE, Setting, Value, is_name, variable
 
-Known = Mapping[str, Mapping[str, Setting]]
-"""What a source may say, by its collection."""
+SourceSettings = Mapping[str, Mapping[str, Setting]]
+"""The settings of a source by name, for each collection."""
 
 
 def settings_of(collections: Mapping[str, Collection]) -> dict[str, dict[str, Setting]]:
-    """Return what a source may say, by its collection."""
+    """Return the settings that a source may have, by collection and name."""
     return {
-        name: {setting.name: setting for setting in (*SOURCE, *made.configuration.source)}
-        for name, made in collections.items()
+        name: {setting.name: setting for setting in (*SOURCE, *collection.configuration.source)}
+        for name, collection in collections.items()
     }
 
 
-def declared(files: ConfigFiles) -> list[SourceTable]:
-    """Return the tables of all sources: [source.NAME] in windrow.toml, and sources/NAME.toml."""
+def read_source_tables(files: ConfigFiles) -> list[SourceTable]:
+    """Return the tables of all sources: [source.NAME] in windrow.toml, then sources/NAME.toml.
+
+    ConfigError for a bad name, and for two names that share their environment variables.
+    """
     tables = files.main.tree.get("source", {})
     if not isinstance(tables, dict) or not all(isinstance(tree, dict) for tree in tables.values()):
         raise ConfigError(f"{files.main.name}: source: wanted tables [source.NAME]", hint="windrow config")
-    found = [SourceTable(name, files.main.name, tree) for name, tree in tables.items()]
-    found += [SourceTable(Path(file.name).stem, file.name, file.tree) for file in files.sources]
+    source_tables = [SourceTable(name, files.main.name, tree) for name, tree in tables.items()]
+    source_tables += [SourceTable(Path(file.name).stem, file.name, file.tree) for file in files.sources]
     seen: dict[str, SourceTable] = {}
-    for one in found:
-        if not is_name(one.name):
-            raise ConfigError(f"{one.file}: {one.name[:80]!r} is not a name for a source: letters, digits, - and _")
-        twin = seen.setdefault(variable(one.name), one)
-        if twin is not one:
-            raise ConfigError(f"{one.file}: source {one.name} is declared as {twin.name} in {twin.file} too")
-    return found
+    for table in source_tables:
+        if not is_name(table.name):
+            raise ConfigError(f"{table.file}: {table.name[:80]!r} is not a name for a source: letters, digits, - and _")
+        earlier = seen.setdefault(variable(table.name), table)
+        if earlier is not table:
+            raise ConfigError(
+                f"{table.file}: source {table.name} is already declared as {earlier.name} in {earlier.file}"
+            )
+    return source_tables
 
 
-def variables(one: SourceTable, known: Known) -> Iterator[str]:
-    """Return the environment variables that may say something of a source."""
-    names = {name for each in (SOURCE_NAMES, *known.values()) for name in each}
-    return (variable(f"source.{one.name}.{name}") for name in names)
+def variables(table: SourceTable, source_settings: SourceSettings) -> Iterator[str]:
+    """Yield the environment variables that can set a setting of this source."""
+    names = {name for settings_ in (SOURCE_NAMES, *source_settings.values()) for name in settings_}
+    return (variable(f"source.{table.name}.{name}") for name in names)
 
 
 SOURCE_NAMES = tuple(setting.name for setting in SOURCE)
 
 
 def build(
-    one: SourceTable, around: Surroundings, collections: Mapping[str, Collection], known: Known
+    table: SourceTable, context: Surroundings, collections: Mapping[str, Collection], source_settings: SourceSettings
 ) -> tuple[Source, tuple[Value, ...]]:
-    """Return a source and the values that it was made of.
+    """Return a source and the values that it was built from.
 
-    One of a collection that is not installed or cannot be loaded is there too, and says so: `Source.unusable`.
+    A source whose collection is not installed or cannot be loaded is returned too; `Source.unusable` says why.
     """
-    value = _collection(one, around, known)
-    kind = value.value
-    if kind not in collections:
-        return Source(one.name, kind, Site(""), active=False, unusable=trouble(kind)), (value,)
-    _check_words(one, kind, known)
-    prefix = f"source.{one.name}."
-    layers = Layers({}, around.environ, flatten(one.tree, known[kind], one.file, prefix), prefix)
-    values = settle(known[kind].values(), layers, around.root)
-    source = collections[kind].configuration.build(one, values, around)
-    if collections[kind].takes_answers:
-        source = replace(source, site=replace(source.site, allowed=_allowed(source, one.file)))
+    collection = _collection(table, context, source_settings)
+    name = collection.value
+    if name not in collections:
+        return Source(table.name, name, Site(""), active=False, unusable=trouble(name)), (collection,)
+    _refuse_foreign_settings(table, name, source_settings)
+    prefix = f"source.{table.name}."
+    layers = Layers({}, context.environ, flatten(table.tree, source_settings[name], table.file, prefix), prefix)
+    values = resolve_values(source_settings[name].values(), layers, context.root)
+    source = collections[name].configuration.build(table, values, context)
+    if collections[name].takes_answers:
+        source = replace(source, site=replace(source.site, allowed=_allowed(source, table.file)))
     return source, tuple(values.values())
 
 
 def _allowed(source: Source, file: str) -> Allowed:
-    """Return what a source asked by requests allows beside public numbers: its `private`, and its own number."""
+    """Return the addresses outside the public ranges that a source may reach: `private`, and its own host's."""
     try:
         return read_allowed(source.options.get("private", ()), source.site.host)
     except ConfigError as error:
@@ -98,49 +103,51 @@ def _allowed(source: Source, file: str) -> Allowed:
 
 
 def refuse_unknown_origins(collections: Mapping[str, Collection], sources: Sequence[Source]) -> None:
-    """Refuse a source that takes the captures of what is not there, or of its own collection."""
-    there = {*collections, *(f"{one.collection}:{one.name}" for one in sources)}
-    for one in sources:
-        for name in collections[one.collection].inputs(one).kept if one.collection in collections else ():
-            if name.partition(":")[0] == one.collection:
-                told = f"{name!r} is of {one.collection}, like the source: captures are taken of others"
-            elif name not in there:
-                told = f"there is no {name!r} whose captures could be taken; wanted a collection, or collection:source"
+    """Raise ConfigError if a source takes captures of an unknown origin, or of its own collection."""
+    origins = {*collections, *(f"{source.collection}:{source.name}" for source in sources)}
+    for source in sources:
+        for name in collections[source.collection].inputs(source).kept if source.collection in collections else ():
+            if name.partition(":")[0] == source.collection:
+                problem = f"{name!r} is of the source's own collection; wanted another collection, or collection:source"
+            elif name not in origins:
+                problem = f"{name!r} does not exist; wanted a collection, or collection:source"
             else:
                 continue
-            raise ConfigError(f"source.{one.name}.from: {told}", hint="windrow config")
+            raise ConfigError(f"source.{source.name}.from: {problem}", hint="windrow config")
 
 
-def _collection(one: SourceTable, around: Surroundings, known: Known) -> Value:
-    """Return which collection a source is of."""
-    setting = next(each for each in SOURCE if each.name == "collection")
-    prefix = f"source.{one.name}."
-    given = {"collection": (one.tree["collection"], one.file)} if "collection" in one.tree else {}
-    value = settle([setting], Layers({}, around.environ, given, prefix), around.root)["collection"]
+def _collection(table: SourceTable, context: Surroundings, source_settings: SourceSettings) -> Value:
+    """Return the value of a source's setting `collection`."""
+    setting = next(setting for setting in SOURCE if setting.name == "collection")
+    prefix = f"source.{table.name}."
+    written = {"collection": (table.tree["collection"], table.file)} if "collection" in table.tree else {}
+    value = resolve_values([setting], Layers({}, context.environ, written, prefix), context.root)["collection"]
     if not value.value:
-        flatten(one.tree, {name for each in known.values() for name in each}, one.file, prefix)  # a typing error?
+        names = {name for settings_ in source_settings.values() for name in settings_}
+        flatten(table.tree, names, table.file, prefix)  # it may be mistyped
         raise ConfigError(
-            f"{one.file}: source.{one.name}.collection is missing; there is: {', '.join(installed())}",
-            hint=f"edit {one.file}",
+            f"{table.file}: source.{table.name}.collection is missing; wanted one of {', '.join(installed())}",
+            hint=f"edit {table.file}",
         )
     return value
 
 
-def _check_words(one: SourceTable, kind: str, known: Known) -> None:
-    """Refuse what another collection's sources say, and name that collection."""
-    for name in one.tree:
-        owners = [each for each, names in known.items() if name in names]
-        if owners and kind not in owners:
+def _refuse_foreign_settings(table: SourceTable, collection: str, source_settings: SourceSettings) -> None:
+    """Raise ConfigError if a setting belongs to sources of another collection; the message names it."""
+    for name in table.tree:
+        owners = [owner for owner, names in source_settings.items() if name in names]
+        if owners and collection not in owners:
             raise ConfigError(
-                f"{one.file}: source.{one.name}.{name} is for sources of {owners[0]}, and this is one of {kind}",
-                hint=f"edit {one.file}",
+                f"{table.file}: source.{table.name}.{name} is a setting of {owners[0]}, not of {collection}",
+                hint=f"edit {table.file}",
             )
 
 
 def settings(collections: Mapping[str, Collection] | None = None) -> dict[str, Setting]:
-    """Return what windrow.toml may say, by dotted name: for all collections, and for each that can be used."""
-    known = registry.installed() if collections is None else collections
-    return {one.name: one for one in (*WORKSPACE, *(each for c in known.values() for each in c.configuration.settings))}
+    """Return the settings of windrow.toml by dotted name: the workspace's own, then each usable collection's."""
+    usable = registry.installed() if collections is None else collections
+    declared = (*WORKSPACE, *(setting for each in usable.values() for setting in each.configuration.settings))
+    return {setting.name: setting for setting in declared}
 
 
 def load(
@@ -149,42 +156,48 @@ def load(
     flags: Mapping[str, Any] | None = None,
     collections: Mapping[str, Collection] | None = None,
 ) -> Workspace:
-    """Return what is configured in the workspace at `root`.
+    """Return the configuration of the workspace at `root`.
 
-    `environ` is the environment (the process's own unless given), `flags` values from the command
-    line by setting (`{"drops.attempts": 5}`), None among them counting as not given. `collections`
-    are those that can be used (unless given, those that are installed). Anything unknown, of a
-    wrong type or contradictory is a ConfigError that names file and setting.
+    `environ` is the environment (default: the process's own), `flags` the values from the command line by setting
+    (`{"drops.attempts": 5}`; None counts as not given), `collections` those that can be used (default: the installed
+    ones). An unknown setting, a wrong type or a contradiction raises a ConfigError that names file and setting.
     """
     root = root.resolve()
-    known = registry.installed() if collections is None else dict(collections)
-    around = os.environ if environ is None else environ
-    told = {name: value for name, value in (flags or {}).items() if value is not None}
+    usable = registry.installed() if collections is None else dict(collections)
+    environment = os.environ if environ is None else environ
+    given_flags = {name: value for name, value in (flags or {}).items() if value is not None}
     files = read(root)
-    tables, of_sources = declared(files), settings_of(known)
-    own = settings(known)
-    unknown_names(around, [*map(variable, own), *(name for one in tables for name in variables(one, of_sources))])
-    arrays = {name: rows for made in known.values() for name, rows in made.configuration.tables.items()}
-    given = flatten(_usable(files, known), (*own, *arrays, "source"), MAIN)
-    values = settle(own.values(), Layers(told, around, given), root)
-    written = {name for name, one in own.items() if one.written}
-    refuse_overlaps(root, written, values, ())
-    rows = {name: _rows(given.get(name, ([], MAIN))[0], name, known_, root) for name, known_ in arrays.items()}
+    tables, source_settings = read_source_tables(files), settings_of(usable)
+    workspace_settings = settings(usable)
+    source_variables = (name for table in tables for name in variables(table, source_settings))
+    refuse_mistyped_variables(environment, [*map(variable, workspace_settings), *source_variables])
+    arrays = {name: rows for collection in usable.values() for name, rows in collection.configuration.tables.items()}
+    written_values = flatten(_usable(files, usable), (*workspace_settings, *arrays, "source"), MAIN)
+    values = resolve_values(workspace_settings.values(), Layers(given_flags, environment, written_values), root)
+    written_places = {name for name, setting in workspace_settings.items() if setting.written}
+    refuse_overlaps(root, written_places, values, ())
+    rows = {
+        name: _rows(written_values.get(name, ([], MAIN))[0], name, columns, root) for name, columns in arrays.items()
+    }
     sections = {
-        name: section(Given(root, MAIN, values, {each: rows[each] for each in made.configuration.tables}))
-        for name, made in known.items()
-        if (section := made.configuration.section)
+        name: section(Given(root, MAIN, values, {array: rows[array] for array in collection.configuration.tables}))
+        for name, collection in usable.items()
+        if (section := collection.configuration.section)
     }
     agent = values["agent"].value or _agent(values["contact"].value)
-    keys = pinned(files.keys)
+    keys = read_host_keys(files.keys)
     built = []
-    for one in tables:
-        kind = str(one.tree.get("collection", ""))
-        built.append(build(one, Surroundings(root, around, agent, values, keys, sections.get(kind)), known, of_sources))
-    refuse_unknown_origins(known, [source for source, _ in built])
-    of_sources_values = [value for _, some in built for value in some]
-    refuse_overlaps(root, written, values, of_sources_values)
-    everything = [*values.values(), *(value for each in rows.values() for row in each for value in row.values())]
+    for table in tables:
+        kind = str(table.tree.get("collection", ""))
+        built.append(
+            build(
+                table, Surroundings(root, environment, agent, values, keys, sections.get(kind)), usable, source_settings
+            )
+        )
+    refuse_unknown_origins(usable, [source for source, _ in built])
+    source_values = [value for _, values_ in built for value in values_]
+    refuse_overlaps(root, written_places, values, source_values)
+    row_values = [value for array in rows.values() for row in array for value in row.values()]
     return Workspace(
         root=root,
         name=values["name"].value or root.name,
@@ -196,7 +209,7 @@ def load(
         run=filled(RunSettings, values, "run"),
         sections=sections,
         sources=tuple(source for source, _ in built),
-        values=(*everything, *of_sources_values),
+        values=(*values.values(), *row_values, *source_values),
     )
 
 
@@ -214,16 +227,18 @@ def _usable(files: ConfigFiles, known: Mapping[str, Collection]) -> dict[str, An
     return {name: value for name, value in files.main.tree.items() if name not in left_out}
 
 
-def _rows(tables: Any, name: str, known: tuple[Setting, ...], root: Path) -> list[dict[str, Value]]:
+def _rows(tables: Any, name: str, settings_: tuple[Setting, ...], root: Path) -> list[dict[str, Value]]:
     """Read the tables of an array, such as [[drops.centre]]."""
     if not isinstance(tables, list) or not all(isinstance(tree, dict) for tree in tables):
         raise ConfigError(f"{MAIN}: {name}: wanted tables [[{name}]]", hint=f"edit {root / MAIN}")
-    words = {setting.name: setting for setting in known}
-    found = []
+    settings_by_name = {setting.name: setting for setting in settings_}
+    rows = []
     for number, tree in enumerate(tables):
         prefix = f"{name}[{number}]."
-        found.append(settle(known, Layers({}, {}, flatten(tree, words, MAIN, prefix), prefix), root))
-    return found
+        rows.append(
+            resolve_values(settings_, Layers({}, {}, flatten(tree, settings_by_name, MAIN, prefix), prefix), root)
+        )
+    return rows
 
 
 def _agent(contact: str) -> str:
@@ -236,19 +251,19 @@ _TEXT = """\
 # and `windrow config` shows what is in force and where it comes from.
 
 name = {name}
-contact = ""  # e-mail or page of the operator; servers are told
+contact = ""  # e-mail or page of the operator; it is sent to servers
 
 [archive]
 folder = "archive"   # captures, as WARC files
 
-# A source is a file sources/NAME.toml, or a table here. Nothing is asked that is not named.
+# A source is a file sources/NAME.toml, or a table here. No server is asked that no source names.
 
 """
 
 
 def default_toml(name: str) -> str:
-    """Return what `windrow init` writes: minimal, commented, and valid as it stands."""
+    """Return the windrow.toml that `windrow init` writes: short, commented, and valid without an edit."""
     if not name.isprintable():
-        raise ConfigError("the name of a workspace is one line of printable text")
-    parts = [made.configuration.template for made in registry.installed().values() if made.configuration.template]
-    return _TEXT.format(name=json.dumps(name, ensure_ascii=False)) + "\n".join(parts)
+        raise ConfigError("the name of a workspace must be one line of printable text")
+    templates = [collection.configuration.template for collection in registry.installed().values()]
+    return _TEXT.format(name=json.dumps(name, ensure_ascii=False)) + "\n".join(filter(None, templates))

@@ -1,4 +1,4 @@
-"""Passwords of databases, fetched when needed, and pinned host keys: `host_keys.toml`, written by windrow."""
+"""Passwords of databases, read when needed, and trusted host keys in `host_keys.toml`, which windrow writes."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from windrow.settings.configuration import DatabaseAddress
 
 
 def password(database: DatabaseAddress) -> str | None:
-    """Fetch a database's password from its place."""
+    """Read a database's password from the environment variable or file that its `secret` names; None without one."""
     from windrow.fetch.secret import reveal  # noqa: PLC0415 every command loads this module
 
     return reveal(database.secret) if database.secret else None
@@ -25,8 +25,8 @@ _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
 _HEAD = "# Host keys that were trusted, by source. Written by windrow; remove a line to forget a key.\n"
 
 
-def pinned(file: ConfigFile) -> dict[str, tuple[str, ...]]:
-    """Return the keys of each source."""
+def read_host_keys(file: ConfigFile) -> dict[str, tuple[str, ...]]:
+    """Return the trusted host keys by source; ConfigError for anything that does not look like a key."""
     for name, keys in file.tree.items():
         if not isinstance(keys, list) or not all(isinstance(key, str) and _KEY.fullmatch(key) for key in keys):
             raise ConfigError(f"{file.name}: {name}: wanted a list of host keys", hint="windrow config")
@@ -34,14 +34,14 @@ def pinned(file: ConfigFile) -> dict[str, tuple[str, ...]]:
 
 
 def trust(root: Path, source: str, key: str) -> bool:
-    """Pin a source's host key; return False where it was pinned already.
+    """Trust a host key for a source; return False if it was trusted already.
 
     `key` is a fingerprint as ssh prints it (`SHA256:...`) or a public key (`ssh-ed25519 AAAA...`).
-    The file is replaced whole, so that a reader sees the old one or the new one.
+    The file is replaced as a whole: a reader sees the old one or the new one, never a part.
     """
     if not _KEY.fullmatch(key) or not _NAME.fullmatch(source):
         raise ConfigError(f"wanted a source and a host key, SHA256:... or a public key, for {source!r}")
-    keys = pinned(read(root).keys)
+    keys = read_host_keys(read(root).keys)
     if key in keys.get(source, ()):
         return False
     _write(root / KEYS, {**keys, source: (*keys.get(source, ()), key)})
@@ -51,11 +51,11 @@ def trust(root: Path, source: str, key: str) -> bool:
 def _write(path: Path, keys: Mapping[str, tuple[str, ...]]) -> None:
     lines = [f"{name} = [{', '.join(f'{chr(34)}{key}{chr(34)}' for key in keys[name])}]\n" for name in sorted(keys)]
     try:
-        handle, part = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
+        handle, temporary = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
         with os.fdopen(handle, "w", encoding="utf-8") as file:
             file.writelines([_HEAD, *lines])
             file.flush()
             os.fsync(file.fileno())
-        Path(part).replace(path)
+        Path(temporary).replace(path)
     except OSError as error:
         raise ConfigError(f"{path} cannot be written: {error.strerror}", hint=f"look at {path.parent}") from error

@@ -1,4 +1,4 @@
-"""What the configuration says, as frozen values; its files read; whether the places of a workspace lie apart."""
+"""The configuration as frozen values; reading its files; refusing places of a workspace that overlap."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from windrow.stores.index.folder import index_folder
 
 @dataclass(frozen=True, slots=True)
 class Archive:
-    """Where captures are kept; `rotation` in bytes."""
+    """Where captures are kept; a WARC file is closed at `rotation` bytes."""
 
     folder: Path
     rotation: int
@@ -27,7 +27,7 @@ class Archive:
 
 @dataclass(frozen=True, slots=True)
 class RunSettings:
-    """How a run goes. 0 processes: as many as suit the machine; `every` in seconds, 0: once."""
+    """The settings of a run: processes (0: as many as suit the machine), and seconds between runs (0: run once)."""
 
     fetchers: int
     readers: int
@@ -47,12 +47,12 @@ class Workspace:
     archive: Archive
     limits: Limits
     run: RunSettings
-    sections: Mapping[str, Any]  # what a collection is told, by its name, where it makes a type of that
+    sections: Mapping[str, Any]  # by collection, what its `Configuration.section` built
     sources: tuple[Source, ...]
-    values: tuple[Value, ...]  # every setting, in the order of the reference
+    values: tuple[Value, ...]  # of every setting, in the order of the reference page
 
     def source(self, name: str) -> Source | None:
-        """Return the source of this name."""
+        """Return the source of this name, or None."""
         return next((source for source in self.sources if source.name == name), None)
 
     def of(self, collection: str) -> tuple[Source, ...]:
@@ -60,11 +60,11 @@ class Workspace:
         return tuple(source for source in self.sources if source.collection == collection)
 
     def section(self, kind: type[Section]) -> Section:
-        """Return what a collection is told, by the type of that."""
+        """Return the section of this type; each collection has a type of its own."""
         return next(section for section in self.sections.values() if isinstance(section, kind))
 
-    def told(self, collection: str, section: Any) -> Workspace:
-        """Return this configuration with another section for a collection."""
+    def with_section(self, collection: str, section: Any) -> Workspace:
+        """Return this configuration with another section for one collection."""
         return replace(self, sections={**self.sections, collection: section})
 
 
@@ -72,11 +72,11 @@ MAIN = "windrow.toml"
 FOLDER = "sources"
 KEYS = "host_keys.toml"
 WORKSPACE = "WINDROW_WORKSPACE"
-_LARGEST = 2**20
+_LARGEST = 2**20  # bytes of one file
 
 
 class ConfigFile(NamedTuple):
-    """One file of the configuration: its name within the workspace, and what it holds."""
+    """One file of the configuration: its path below the workspace, and its parsed TOML."""
 
     name: str
     tree: dict[str, Any]
@@ -96,23 +96,23 @@ def find(start: Path, environ: Mapping[str, str], named: Path | None = None) -> 
     That is the one `named` on the command line, else the one in `WINDROW_WORKSPACE`, else `start`
     or the nearest folder above it with a windrow.toml. NotAWorkspace says where it looked.
     """
-    told = named or (Path(environ[WORKSPACE]) if environ.get(WORKSPACE) else None)
-    if told is not None:
-        folder = (start / told.expanduser()).resolve()
+    chosen = named or (Path(environ[WORKSPACE]) if environ.get(WORKSPACE) else None)
+    if chosen is not None:
+        folder = (start / chosen.expanduser()).resolve()
         if (folder / MAIN).is_file():
             return folder
         by = "--workspace" if named else WORKSPACE
         raise NotAWorkspace(f"no {MAIN} in {folder}, which {by} names", hint=f"windrow init {folder}")
     folder = start.resolve()
-    looked = (folder, *folder.parents)
-    for place in looked:
-        if (place / MAIN).is_file():
-            return place
-    raise NotAWorkspace(f"no {MAIN} here or above; looked in {', '.join(map(str, looked))}")
+    candidates = (folder, *folder.parents)
+    for candidate in candidates:
+        if (candidate / MAIN).is_file():
+            return candidate
+    raise NotAWorkspace(f"no {MAIN} here or above; looked in {', '.join(map(str, candidates))}")
 
 
 def read(root: Path) -> ConfigFiles:
-    """Read windrow.toml, sources/*.toml and host_keys.toml; the first must be there."""
+    """Read windrow.toml, sources/*.toml and host_keys.toml; NotAWorkspace without the first."""
     if not (root / MAIN).is_file():
         raise NotAWorkspace(f"no {MAIN} in {root}", hint=f"windrow init {root}")
     sources = _sources(root / FOLDER)
@@ -125,27 +125,27 @@ def read(root: Path) -> ConfigFiles:
 
 
 def _sources(folder: Path) -> list[Path]:
-    """Return the sources' files, sorted, without an editor's hidden ones; what cannot be read is a ConfigError."""
+    """Return the sources' files, sorted, without hidden ones (editors leave them); ConfigError if unreadable."""
     try:
         paths = sorted(path for path in folder.iterdir() if path.suffix == ".toml" and path.name[:1] != ".")
-        strange = next((path for path in paths if path.exists() and not path.is_file()), None)
+        not_a_file = next((path for path in paths if path.exists() and not path.is_file()), None)
     except FileNotFoundError:
         if not folder.is_symlink():
             return []
-        raise ConfigError(f"{FOLDER} leads to nothing", hint=f"ls -ld {folder}") from None
+        raise ConfigError(f"{FOLDER} is a broken link", hint=f"ls -ld {folder}") from None
     except OSError as error:
         raise ConfigError(f"{FOLDER} cannot be read: {error.strerror}", hint=f"ls -ld {folder}") from error
-    if strange is not None:
-        raise ConfigError(f"{FOLDER}/{strange.name} is not a file", hint=f"ls -ld {strange}")
+    if not_a_file is not None:
+        raise ConfigError(f"{FOLDER}/{not_a_file.name} is not a file", hint=f"ls -ld {not_a_file}")
     return paths
 
 
-def _refuse_stranger(file: BinaryIO, path: Path, name: str) -> None:
-    """Refuse a file of somebody else: a configuration names commands that are run, and whom windrow asks as us."""
+def _refuse_foreign_owner(file: BinaryIO, path: Path, name: str) -> None:
+    """Refuse a file of another user: a configuration names commands to run, and servers to send our secrets to."""
     owner = os.fstat(file.fileno()).st_uid
     if owner not in {os.geteuid(), 0}:
         raise ConfigError(
-            f"{name} belongs to another user (number {owner}), and what it says is run in your name",
+            f"{name} belongs to another user (number {owner}), and its commands would run as you",
             hint=f"read it; if it is what you want: chown {os.geteuid()} {path}",
         )
 
@@ -153,7 +153,7 @@ def _refuse_stranger(file: BinaryIO, path: Path, name: str) -> None:
 def _parse(path: Path, name: str) -> ConfigFile:
     try:
         with path.open("rb") as file:
-            _refuse_stranger(file, path, name)
+            _refuse_foreign_owner(file, path, name)
             content = file.read(_LARGEST + 1)
         if len(content) > _LARGEST:
             raise ConfigError(f"{name} is larger than 1 MiB")
@@ -161,7 +161,7 @@ def _parse(path: Path, name: str) -> ConfigFile:
     except OSError as error:
         raise ConfigError(f"{name} cannot be read: {error.strerror}", hint=f"look at {path}") from error
     except UnicodeDecodeError as error:
-        raise ConfigError(f"{name} is not UTF-8, from byte {error.start} on", hint=f"edit {path}") from None
+        raise ConfigError(f"{name} is not UTF-8: see byte {error.start}", hint=f"edit {path}") from None
     except tomllib.TOMLDecodeError as error:
         raise ConfigError(f"{name} is not TOML: {error}", hint=f"edit {path}") from None
     except RecursionError:
@@ -169,13 +169,13 @@ def _parse(path: Path, name: str) -> ConfigFile:
 
 
 _SIDECARS = ("-wal", "-shm", "-journal")
-"""What SQLite puts behind a database's name for the files beside it."""
+"""Suffixes of the files that SQLite keeps beside a database."""
 
 
 class _Place(NamedTuple):
-    """A file or folder: what it is called, where the links in its path lead, and who named it.
+    """A file or folder: what it is for, its real path, and the origin of the setting that names it.
 
-    `inode` is the numbers of the device and of the file on it; None where nothing is there.
+    `inode` is the numbers of its device and file; None if it does not exist.
     """
 
     name: str
@@ -185,98 +185,100 @@ class _Place(NamedTuple):
 
 
 REPLAY = ".replay"
-"""The folder of a workspace in which a replay of items works."""
+"""The folder of a workspace in which `windrow replay` works."""
 
 
 def replay_folder(path: Path) -> Path:
-    """Return where a replay builds what will take the place of a database's file: beside it."""
+    """Return the folder, beside a database's file, in which a replay builds the file that replaces it."""
     return path.parent / f".{path.name}.replay"
 
 
 def refuse_overlaps(root: Path, names: AbstractSet[str], values: Mapping[str, Value], others: Iterable[Value]) -> None:
-    """Raise ConfigError where a place in which windrow writes is another place's, lies in it or holds it.
+    """Raise ConfigError if a place that windrow writes is the same as another place, lies in it or holds it.
 
     `names` are the settings that name such a place, `values` the workspace's settings, `others` those of its sources.
-    Places that are only read may coincide.
+    Places that are only read may overlap each other.
     """
     written = [place for name in values if name in names and (place := _place(values[name], root))]
+    written_paths = [Path(each.path) for each in written]
     reserved = [
         _at(f"the folder {FOLDER} of the workspace", root / FOLDER),
         *(_at(f"the file {name} of the workspace", root / name) for name in (MAIN, KEYS)),
         _at("the folder in which windrow replay works", root / REPLAY),
-        *(_at("the folder in which windrow replay works", replay_folder(Path(one.path))) for one in written),
-        *(_at("the folder of a search index", index_folder(Path(one.path))) for one in written),
+        *(_at("the folder in which windrow replay works", replay_folder(path)) for path in written_paths),
+        *(_at("the folder of a search index", index_folder(path)) for path in written_paths),
     ]
-    read = [place for one in (*values.values(), *others) if one.name not in names and (place := _place(one))]
-    whole = _real(root)
-    for one in written:
-        if _holds(one.path, whole):
-            raise _wrong(root, one, "is the workspace itself" if one.path == whole else "holds the whole workspace")
-    for number, one in enumerate(written):
-        for other in (*written[number + 1 :], *reserved, *read):
-            first, second = (other, one) if one.origin == "default" and other.name in names else (one, other)
+    read = [place for value in (*values.values(), *others) if value.name not in names and (place := _place(value))]
+    workspace = _real(root)
+    for place in written:
+        if _holds(place.path, workspace):
+            problem = "is the workspace itself" if place.path == workspace else "holds the whole workspace"
+            raise _overlap_error(root, place, problem)
+    for number, place in enumerate(written):
+        for neighbour in (*written[number + 1 :], *reserved, *read):
+            swap = place.origin == "default" and neighbour.name in names  # blame the one that was set
+            first, second = (neighbour, place) if swap else (place, neighbour)
             if relation := _relation(first, second):
-                raise _wrong(root, first, f"{relation} {second.name} ({second.path})")
+                raise _overlap_error(root, first, f"{relation} {second.name} ({second.path})")
 
 
 def _place(value: Value, root: Path | None = None) -> _Place | None:
-    """Return where a setting's file or folder is; None for other settings, and for databases on a server.
+    """Return the place that a setting names; None for other settings, and for databases on a server.
 
-    With a `root` the setting names such a place, and a text without a scheme is a path below that folder.
+    With a `root` the setting is known to name a place, and a text without a scheme is a path below that folder.
     """
-    told = value.value
-    if root and isinstance(told, str) and told and "://" not in told:
-        told = root / told
-    if isinstance(told, Secret):
-        kind, _, told = told.place.partition(":")
+    location = value.value
+    if root and isinstance(location, str) and location and "://" not in location:
+        location = root / location
+    if isinstance(location, Secret):
+        kind, _, location = location.place.partition(":")
         if kind != "file":
             return None
-    elif isinstance(told, str) and told.startswith("sqlite"):
-        told = told.partition(":///")[2].partition("?")[0].removeprefix("file:")
-        if told in {"", ":memory:"}:
+    elif isinstance(location, str) and location.startswith("sqlite"):
+        location = location.partition(":///")[2].partition("?")[0].removeprefix("file:")
+        if location in {"", ":memory:"}:
             return None
-    elif not isinstance(told, Path):
+    elif not isinstance(location, Path):
         return None
-    return _at(value.name, Path(told), value.origin)
+    return _at(value.name, Path(location), value.origin)
 
 
 def _at(name: str, path: Path, origin: str = "") -> _Place:
-    """Look where a path leads, and what is there."""
     real = _real(path)
     try:
-        there = Path(real).stat()
-    except OSError:  # nothing is there
+        stat = Path(real).stat()
+    except OSError:  # it does not exist yet
         return _Place(name, real, None, origin)
-    return _Place(name, real, (there.st_dev, there.st_ino), origin)
+    return _Place(name, real, (stat.st_dev, stat.st_ino), origin)
 
 
 def _real(path: Path) -> str:
-    """Return the absolute path that links lead to, whether anything is there or not."""
-    return f"/{os.path.realpath(path).lstrip('/')}"  # two slashes are not another root
+    """Return the absolute path with its links followed, whether it exists or not."""
+    return f"/{os.path.realpath(path).lstrip('/')}"  # POSIX lets two leading slashes stay
 
 
 def _relation(first: _Place, second: _Place) -> str:
-    """Tell what stands between two places; nothing where they lie apart."""
-    one, other = first.path, second.path
-    if one == other or (first.inode is not None and first.inode == second.inode):
+    """Say how two places overlap; an empty string if they do not."""
+    path, other_path = first.path, second.path
+    if path == other_path or (first.inode is not None and first.inode == second.inode):
         return "is the same as"
-    if _holds(one, other):
+    if _holds(path, other_path):
         return "holds"
-    if _holds(other, one):
+    if _holds(other_path, path):
         return "lies in"
-    if any(one == other + suffix or other == one + suffix for suffix in _SIDECARS):
-        return "is where SQLite keeps a part of, or the other way round,"
+    if any(path == other_path + suffix or other_path == path + suffix for suffix in _SIDECARS):
+        return "clashes with a file that SQLite keeps beside"
     return ""
 
 
 def _holds(folder: str, path: str) -> bool:
-    """Tell whether a path is that of a folder or lies below it."""
+    """Tell whether a path is the folder itself or lies below it."""
     return path == folder or path.startswith(folder.rstrip("/") + "/")
 
 
-def _wrong(root: Path, place: _Place, what: str) -> ConfigError:
+def _overlap_error(root: Path, place: _Place, problem: str) -> ConfigError:
     if place.origin.startswith("env "):
         hint = f"unset {place.origin.removeprefix('env ')}"
     else:
-        hint = f"name a place of its own for {place.name} in {root / MAIN}"
-    return ConfigError(f"{place.origin}: {place.name}: {place.path} {what}; nothing was read or written", hint=hint)
+        hint = f"give {place.name} another path in {root / MAIN}"
+    return ConfigError(f"{place.origin}: {place.name}: {place.path} {problem}; nothing was read or written", hint=hint)

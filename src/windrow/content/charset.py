@@ -1,9 +1,9 @@
-"""Turn a page's bytes into text: find the encoding as the HTML and Encoding standards of WHATWG do, then repair.
+"""Decode a page's bytes: determine the encoding as WHATWG's HTML and Encoding standards do, with two corrections.
 
-The order is that of "encoding sniffing": a byte order mark, the charset of the Content-Type header, a `meta` element
-within the first 1,024 bytes, or later, where browsers begin anew with what it says, the bytes themselves. Two
-declarations are not believed, since they are plainly wrong:
-a single-byte encoding where all bytes are valid UTF-8 beyond ASCII, and UTF-8 where many are not.
+The order is that of the encoding sniffing algorithm: a byte order mark, the charset of the Content-Type header, a
+`meta` element within the first 1,024 bytes or later (there browsers start again with its encoding), the bytes
+themselves. Two kinds of declarations are ignored as plainly wrong: a single-byte encoding if all bytes are
+valid UTF-8 beyond ASCII, and UTF-8 if many bytes are not.
 """
 
 from __future__ import annotations
@@ -72,21 +72,21 @@ _COMMENT = re.compile(rb"<!--.*?(?:-->|\Z)", re.DOTALL)
 _UNREAD = re.compile(rb"<!--.*?(?:-->|\Z)|<(script|style|textarea|title)\b.*?(?:</\1|\Z)", re.DOTALL | re.IGNORECASE)
 _META = re.compile(rb"<meta[\s/][^>]{0,1000}?charset\s*+=\s*+[\"']?+\s*+([^\s\"'/>;]{1,40})", re.IGNORECASE)
 _CHARSET = re.compile(r"charset\s*+=\s*+[\"']?+\s*+([^\s\"';,]{1,40})", re.IGNORECASE)
-_WRONG = 0.005  # of all bytes may break UTF-8 where it is declared
+_WRONG = 0.005  # of all bytes may be invalid in declared UTF-8
 
 
 class DecodedText(NamedTuple):
-    """A page's text, the encoding it was read with, and who said so."""
+    """A page's text, its encoding, and where that was found."""
 
     text: str
     encoding: str
     """The standard's name, in lower case."""
     source: str
-    """`bom`, `header`, `meta`, or `content` where the bytes themselves decided."""
+    """`bom`, `header`, `meta`, or `content` if the bytes themselves decided."""
 
 
 def known(label: str) -> str | None:
-    """Return the name of the encoding that a label stands for, None where no browser knows it.
+    """Return the name of the encoding with this label (Encoding Standard, section 4.2); None if it is unknown.
 
     >>> known(" Latin1 "), known("utf-7")
     ('windows-1252', None)
@@ -95,7 +95,7 @@ def known(label: str) -> str | None:
 
 
 def decode(raw: bytes, content_type: str = "") -> DecodedText:
-    """Read a page's bytes as text; `content_type` is the value of that header. Any bytes give a text.
+    """Decode a page's bytes; `content_type` is the value of that header. Never raises.
 
     >>> decode("naïve".encode("latin-1"), "text/html; charset=iso-8859-1")
     DecodedText(text='naïve', encoding='windows-1252', source='header')
@@ -108,7 +108,7 @@ def decode(raw: bytes, content_type: str = "") -> DecodedText:
     if declared is None:
         return DecodedText(utf8, "utf-8", "content") if utf8 is not None else _single(raw)
     if utf8 is not None and _ascii_like(declared):
-        # all bytes are valid UTF-8: where there is more than ASCII no other reading makes sense
+        # all bytes are valid UTF-8: if there are any beyond ASCII, another encoding is not plausible
         plain = declared == "utf-8" or raw.isascii()
         return DecodedText(utf8, declared if plain else "utf-8", source if plain else "content")
     text = raw.decode(_CODEC[declared], "replace")
@@ -118,15 +118,15 @@ def decode(raw: bytes, content_type: str = "") -> DecodedText:
 
 
 def _declared(raw: bytes, content_type: str, *, late: bool) -> tuple[str | None, str]:
-    found = _CHARSET.search(content_type)
-    name = known(found[1]) if found else None
+    parameter = _CHARSET.search(content_type)
+    name = known(parameter[1]) if parameter else None
     if name:
         return name, "header"
     meta = _META.search(_COMMENT.sub(b"", raw[:_LOOKED_AT]))
     if meta is None and late:
         meta = _META.search(_UNREAD.sub(b"", raw[:_LATE]))
     name = known(meta[1].decode("latin-1")) if meta else None
-    # a meta element that can be read is not UTF-16, whatever it says
+    # a meta element that was found in the bytes is not UTF-16, whatever it declares
     return ("utf-8" if name and name.startswith("utf-16") else name), "meta"
 
 

@@ -1,4 +1,4 @@
-"""Main content of a page by one call: text, Markdown, what the page says of itself, and why it was chosen."""
+"""Extract a page with one call: main content as text and Markdown, metadata, and why each block was chosen."""
 
 from __future__ import annotations
 
@@ -16,24 +16,24 @@ from windrow.formats.url import normalise
 
 
 class ContentLink(NamedTuple):
-    """A link of the main content: its whole address, and the text that it stands under."""
+    """A link of the main content: its absolute address and its text."""
 
     url: str
     text: str
 
 
 class ContentImage(NamedTuple):
-    """A picture of the main content: its whole address, and the text that stands for it."""
+    """A picture of the main content: its absolute address and its alternative text."""
 
     url: str
     text: str
 
 
 class JudgedBlock(NamedTuple):
-    """A block of a page: its text, where it stands, and what became of it.
+    """A block of a page: its text, its position, and what became of it.
 
-    `path` has the tags of the boxes around it, from the body down; `likelihood` is what the second forest gives it,
-    from 0 to 1, None for a block that was not judged.
+    `path` has the tags of the boxes around it, from the body down; `likelihood` is the second forest's probability
+    that it is main content, from 0 to 1, None if it was not judged.
     """
 
     text: str
@@ -44,7 +44,7 @@ class JudgedBlock(NamedTuple):
 
 @dataclass(frozen=True)
 class Extract:
-    """What a page holds and says of itself; an empty text where it says nothing. Addresses are whole."""
+    """The content and metadata of a page; missing fields are empty. Addresses are absolute unless noted."""
 
     url: str
     title: str
@@ -52,7 +52,7 @@ class Extract:
     authors: tuple[str, ...]
     site: str
     published: str
-    """A day, or a time with its zone where the page tells one, in ISO 8601; so is `modified`."""
+    """A day, or a time with its zone if the page gives one, in ISO 8601; so is `modified`."""
     modified: str
     description: str
     keywords: tuple[str, ...]
@@ -64,9 +64,9 @@ class Extract:
     markup: str
     """The main content as HTML, with the captions of its pictures; addresses in it are as written."""
     blocks: tuple[JudgedBlock, ...]
-    """Every block of the page in its order, also what was left out, and why."""
+    """All blocks of the page in order, also those left out, with the reason."""
     base: str
-    """What the addresses in `markup` start from."""
+    """The base of the relative addresses in `markup`."""
 
     @cached_property
     def text(self) -> str:
@@ -76,19 +76,19 @@ class Extract:
     @cached_property
     def markdown(self) -> str:
         """The main content as Markdown: CommonMark, with the tables and the strike-through of GitHub."""
-        from windrow.content.markdown import markdown  # noqa: PLC0415 a tenth of this room's import, and few ask for it
+        from windrow.content.markdown import markdown  # noqa: PLC0415 a tenth of this package's import time, and seldom used
 
         return markdown(self.markup, self.base)
 
     @cached_property
     def links(self) -> tuple[ContentLink, ...]:
-        """The links of the main content to the web, each address once, in its order."""
-        return tuple(ContentLink(*each) for each in self._addresses("a[href]", "href"))
+        """The web links of the main content in order, each address once."""
+        return tuple(ContentLink(url, text) for url, text in self._addresses("a[href]", "href"))
 
     @cached_property
     def images(self) -> tuple[ContentImage, ...]:
-        """The pictures of the main content, each address once, in its order."""
-        return tuple(ContentImage(*each) for each in self._addresses("img[src]", "src"))
+        """The pictures of the main content in order, each address once."""
+        return tuple(ContentImage(url, text) for url, text in self._addresses("img[src]", "src"))
 
     def _addresses(self, selector: str, attribute: str) -> Iterator[tuple[str, str]]:
         known = set()
@@ -101,10 +101,11 @@ class Extract:
 
 
 def extract(html: bytes | str, *, url: str = "", content_type: str = "") -> Extract:
-    r"""Read a page; any bytes give an extract, in time that grows with their number.
+    r"""Extract the content and metadata of a page, in time linear in its size.
 
-    `html` is what a server sent, or text; `url` the page's own address, by which relative ones are made whole, and
-    `content_type` that header, where it is known: of bytes it may tell the encoding.
+    `html` is the body of a response, or text; `url` is the page's own address, against which relative ones are
+    resolved; `content_type` is the value of that header, which may give the encoding of bytes. StepError with
+    TOO_MANY_ELEMENTS or MEMORY_LIMIT for a page too large to parse.
 
     >>> page = extract("<title>Tea | Site</title><main><h1>Tea</h1><p>Pour <b>hot</b> <a href=/water>water</a>.</main>",
     ...     url="https://tea.example/")
@@ -115,34 +116,34 @@ def extract(html: bytes | str, *, url: str = "", content_type: str = "") -> Extr
     """
     if isinstance(html, str):
         html, content_type = html.encode("utf-8", "replace"), "text/html; charset=utf-8"
-    own = normalise(url).url or ""
-    found, outline, choice = examine(html, content_type, own)
-    base = normalise(found.base, own).url or own
+    own_url = normalise(url).url or ""
+    article, outline, choice = examine(html, content_type, own_url)
+    base = normalise(article.base, own_url).url or own_url
 
-    def whole(address: str) -> str:
+    def resolve(address: str) -> str:
         return normalise(address, base).url or "" if address else ""
 
     return Extract(
-        own,
-        found.title,
-        found.authors,
-        found.site,
-        _iso(found.published),
-        _iso(found.modified),
-        found.description,
-        found.keywords,
-        found.language,
-        whole(found.image),
-        whole(found.canonical),
-        found.encoding,
-        found.markup,
+        own_url,
+        article.title,
+        article.authors,
+        article.site,
+        _iso(article.published),
+        _iso(article.modified),
+        article.description,
+        article.keywords,
+        article.language,
+        resolve(article.image),
+        resolve(article.canonical),
+        article.encoding,
+        article.markup,
         tuple(_blocks(outline, choice)),
         base,
     )
 
 
 def _iso(date: str) -> str:
-    """Spell a date as a page writes it in ISO 8601, a day where it says no more; empty where it is none."""
+    """Return a page's date in ISO 8601, a day alone if it has no time; empty if it is not a date."""
     moment = written(date)
     if moment is None:
         return ""
@@ -153,7 +154,7 @@ def _iso(date: str) -> str:
 def _blocks(outline: Outline, choice: Choice) -> Iterator[JudgedBlock]:
     boxes, blocks = outline.boxes, outline.blocks
     paths: list[str] = []
-    known: dict[str, str] = {}  # equal ones are kept once: a page may have a hundred thousand boxes
+    known: dict[str, str] = {}  # share equal paths: a page may have a hundred thousand boxes
     for tag, up in zip(boxes.tag, boxes.up, strict=True):
         path = f"{paths[up]} > {tag}" if up >= 0 else tag
         paths.append(known.setdefault(path, path))

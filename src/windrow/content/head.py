@@ -1,4 +1,4 @@
-"""What a page says of itself: in its head, as JSON-LD in the words of schema.org, and by the dates that it shows."""
+"""Read a page's metadata: from its head, from JSON-LD (schema.org), and from dates in its body."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 _LONGEST_SCRIPT = 1 << 20  # characters of one script
 _DEEPEST = 12
-_MOST = 5_000  # things of a page
+_MOST = 5_000  # JSON-LD objects of a page
 _ARTICLE = re.compile(r"article|posting|report$|^review|recipe|howto", re.IGNORECASE)
 _SITE = re.compile(r"^website$", re.IGNORECASE)
 _PAGE = re.compile(r"page$|creativework$|videoobject|podcastepisode|event$", re.IGNORECASE)
@@ -25,16 +25,16 @@ _LISTS = frozenset((
     "itemListElement", "hasPart", "blogPost", "comment", "review", "isRelatedTo", "relatedLink", "citation",
     "suggestedAnswer", "breadcrumb",
 ))  # fmt: skip
-"""Properties that name other things than the page."""
+"""Properties with objects other than the page itself."""
 _DATE = re.compile(r'"(datePublished|dateModified)"\s*:\s*"([^"]{4,40})"')
 _OPENING = re.compile(r"\s*(?://<!\[CDATA\[|<!\[CDATA\[|<!--)")
 _CLOSINGS = ("//]]>", "]]>", "-->")
 
-Thing = dict[str, Any]
+LinkedObject = dict[str, Any]
 
 
 class StructuredData(NamedTuple):
-    """What the thing that a page is about says of itself, as written; empty where it says nothing."""
+    """The properties of the main object in a page's JSON-LD, as written; empty if missing."""
 
     headline: str = ""
     authors: tuple[str, ...] = ()
@@ -45,28 +45,28 @@ class StructuredData(NamedTuple):
     language: str = ""
     keywords: tuple[str, ...] = ()
     sites: tuple[str, ...] = ()
-    """Names of the site and of who publishes it."""
+    """Names of the site and of its publisher."""
 
 
-def linked(scripts: Sequence[str]) -> StructuredData:
-    """Read the JSON-LD of a page; of what is broken, the dates.
+def read_json_ld(scripts: Sequence[str]) -> StructuredData:
+    """Read the JSON-LD of a page; from scripts that are not valid JSON only the dates.
 
-    >>> linked(['{"@type": "NewsArticle", "headline": "Tea", "author": {"name": "Ann"}}']).authors
+    >>> read_json_ld(['{"@type": "NewsArticle", "headline": "Tea", "author": {"name": "Ann"}}']).authors
     ('Ann',)
     """
     if not scripts:
         return StructuredData()
-    known: dict[str, Thing] = {}
-    things = list(_all(scripts, known))
-    loose = dict(reversed(_DATE.findall("\n".join(scripts)))) if not things else {}
-    about = next((one for one in things if _is(one, _ARTICLE)), None)
+    known: dict[str, LinkedObject] = {}
+    objects = list(_objects(scripts, known))
+    loose = dict(reversed(_DATE.findall("\n".join(scripts)))) if not objects else {}
+    about = next((described for described in objects if _is(described, _ARTICLE)), None)
     if about is None:
-        about = next((one for one in things if _is(one, _PAGE)), {})
-    names = [name for one in things if _is(one, _SITE) for name in _names(one, known)]
+        about = next((described for described in objects if _is(described, _PAGE)), {})
+    names = [name for described in objects if _is(described, _SITE) for name in _names(described, known)]
     keywords = [part.strip() for word in _texts(about.get("keywords")) for part in word.split(",")]
     return StructuredData(
         _first(about, "headline") or (_first(about, "name") if _is(about, _ARTICLE) else ""),
-        tuple(dict.fromkeys(name for what in ("author", "creator") for name in _names(about.get(what), known))),
+        tuple(dict.fromkeys(name for role in ("author", "creator") for name in _names(about.get(role), known))),
         _first(about, "datePublished", "dateCreated", "uploadDate") or loose.get("datePublished", ""),
         _first(about, "dateModified") or loose.get("dateModified", ""),
         _first(about, "description"),
@@ -77,32 +77,34 @@ def linked(scripts: Sequence[str]) -> StructuredData:
     )
 
 
-def _all(scripts: Sequence[str], known: dict[str, Thing]) -> Iterator[Thing]:
-    """Yield the things that scripts name, but for those that the page only lists; note all by their `@id`."""
+def _objects(scripts: Sequence[str], known: dict[str, LinkedObject]) -> Iterator[LinkedObject]:
+    """Yield the objects with a type in scripts, except those that the page only lists; add all to `known` by `@id`."""
     left = _MOST
     for script in scripts:
         try:
-            read = json.loads(_uncommented(script[:_LONGEST_SCRIPT]), strict=False)
+            document = json.loads(_uncommented(script[:_LONGEST_SCRIPT]), strict=False)
         except (ValueError, RecursionError):
             continue
-        waiting = deque([(read, 0)])
+        waiting = deque([(document, 0)])
         while waiting and left:
-            thing, depth = waiting.popleft()
-            if isinstance(thing, list) and depth < _DEEPEST:
-                waiting += [(one, depth + 1) for one in thing[:left]]
-            elif isinstance(thing, dict):
+            node, depth = waiting.popleft()
+            if isinstance(node, list) and depth < _DEEPEST:
+                waiting += [(member, depth + 1) for member in node[:left]]
+            elif isinstance(node, dict):
                 left -= 1
-                name = thing.get("@id")
-                if isinstance(name, str) and len(thing) > 1:
-                    known.setdefault(name, thing)
-                if "@type" in thing:
-                    yield thing
-                inner = [one for what, one in thing.items() if what not in _LISTS and isinstance(one, dict | list)]
-                waiting += [(one, depth + 1) for one in inner if depth < _DEEPEST]
+                name = node.get("@id")
+                if isinstance(name, str) and len(node) > 1:
+                    known.setdefault(name, node)
+                if "@type" in node:
+                    yield node
+                inner = [
+                    member for key, member in node.items() if key not in _LISTS and isinstance(member, dict | list)
+                ]
+                waiting += [(member, depth + 1) for member in inner if depth < _DEEPEST]
 
 
 def _uncommented(script: str) -> str:
-    """Return a script without the marks of a comment or CDATA section around all of it."""
+    """Return a script without the delimiters of a comment or CDATA section around it."""
     if opening := _OPENING.match(script):
         script = script[opening.end() :]
     end = script.rstrip()
@@ -110,18 +112,18 @@ def _uncommented(script: str) -> str:
     return end.removesuffix(closing) if closing else script
 
 
-def _is(thing: Thing, kind: re.Pattern[str]) -> bool:
-    return any(kind.search(one.rpartition("/")[2]) for one in _texts(thing.get("@type")))
+def _is(node: LinkedObject, kind: re.Pattern[str]) -> bool:
+    return any(kind.search(text.rpartition("/")[2]) for text in _texts(node.get("@type")))
 
 
 def _texts(value: Any) -> list[str]:
-    return [one for one in (value if isinstance(value, list) else [value]) if isinstance(one, str)]
+    return [text for text in (value if isinstance(value, list) else [value]) if isinstance(text, str)]
 
 
-def _first(thing: Thing, *names: str) -> str:
+def _first(node: LinkedObject, *names: str) -> str:
     for name in names:
-        for one in _texts(thing.get(name)):
-            if text := _clean(one):
+        for raw_text in _texts(node.get(name)):
+            if text := _clean(raw_text):
                 return text
     return ""
 
@@ -131,55 +133,55 @@ def _clean(text: str) -> str:
     return text.encode("utf-8", "replace").decode()
 
 
-def _names(value: Any, known: dict[str, Thing]) -> Iterator[str]:
-    """Yield the names of persons or organisations, told as texts, things, or references to things."""
-    for one in (value if isinstance(value, list) else [value])[:100]:
-        if isinstance(one, str):
-            yield _clean(one)
-        elif isinstance(one, dict):
-            thing = one if "name" in one else known.get(str(one.get("@id")), one)
-            yield from filter(None, map(_clean, _texts(thing.get("name"))))
+def _names(value: Any, known: dict[str, LinkedObject]) -> Iterator[str]:
+    """Yield the names of persons or organisations, given as strings, objects, or references to objects."""
+    for person in (value if isinstance(value, list) else [value])[:100]:
+        if isinstance(person, str):
+            yield _clean(person)
+        elif isinstance(person, dict):
+            node = person if "name" in person else known.get(str(person.get("@id")), person)
+            yield from filter(None, map(_clean, _texts(node.get("name"))))
 
 
-def _images(value: Any, known: dict[str, Thing]) -> Iterator[str]:
-    for one in (value if isinstance(value, list) else [value])[:10]:
-        thing = known.get(str(one.get("@id")), one) if isinstance(one, dict) and "url" not in one else one
-        told = _texts([thing.get("url"), thing.get("contentUrl")] if isinstance(thing, dict) else thing)
-        yield from (text for text in map(_clean, told) if text)
+def _images(value: Any, known: dict[str, LinkedObject]) -> Iterator[str]:
+    for image in (value if isinstance(value, list) else [value])[:10]:
+        node = known.get(str(image.get("@id")), image) if isinstance(image, dict) and "url" not in image else image
+        addresses = _texts([node.get("url"), node.get("contentUrl")] if isinstance(node, dict) else node)
+        yield from (text for text in map(_clean, addresses) if text)
 
 
 DATED = "time[datetime], .dt-published, .dt-updated, [itemprop~=datePublished], [itemprop~=dateModified]"
-"""Selects the elements that hold them: HTML's `time`, microformats2 (h-entry), microdata."""
+"""Selects elements with dates: HTML's `time`, microformats2 (h-entry), microdata."""
 _LONGEST_DATE = 60  # characters of a date
 
 
 def published_dates(tree: LexborHTMLParser, elements: Sequence[LexborNode]) -> Iterator[str]:
-    """Yield what may be the date of publication, the most trusted first; `elements` are those that `DATED` selects.
+    """Yield possible dates of publication, the most trusted first; `elements` are those that `DATED` selects.
 
-    `dt-published` counts where all of a page agree, since a list of entries has one for each; so does `itemprop`. A
-    `time` in an article's header counts where it is the only article, or its header holds an `h1`. What else there is
-    of `time` counts where it is one, or all of a page agree.
+    `itemprop` and `dt-published` count if all on the page agree, since a list of entries has one for each entry. A
+    `time` in an article's header counts if it is the only article, or its header holds an `h1`. Other `time`
+    elements count if all on the page agree.
     """
     yield _only_value(elements, "itemprop", "datePublished")
     yield _only_value(elements, "class", "dt-published")
     times = [element for element in elements if element.tag == "time" and "datetime" in element.attributes]
     if times:
         yield _in_article_header(tree)
-        values = [value for value in map(_value, times) if written(value)]
-        if len({written(value) for value in values}) == 1:
-            yield values[0]
+        dates = [value for value in map(_value, times) if written(value)]
+        if len({written(value) for value in dates}) == 1:
+            yield dates[0]
 
 
 def modified_dates(elements: Sequence[LexborNode]) -> Iterator[str]:
-    """Yield what may be the date of the last change, the most trusted first."""
+    """Yield possible dates of the last change, the most trusted first."""
     yield _only_value(elements, "itemprop", "dateModified")
     yield _only_value(elements, "class", "dt-updated")
 
 
 def _only_value(elements: Sequence[LexborNode], attribute: str, word: str) -> str:
     """Return the date in the elements that have this word in the attribute; empty if they do not agree."""
-    values = {_value(element) for element in elements if word in (element.attributes.get(attribute) or "").split()}
-    return values.pop() if len(values) == 1 else ""
+    dates = {_value(element) for element in elements if word in (element.attributes.get(attribute) or "").split()}
+    return dates.pop() if len(dates) == 1 else ""
 
 
 def _in_article_header(tree: LexborHTMLParser) -> str:
@@ -190,7 +192,7 @@ def _in_article_header(tree: LexborHTMLParser) -> str:
 
 
 def _value(element: LexborNode) -> str:
-    """Return a date as it is written for machines, else as it is shown."""
+    """Return an element's date as written for machines, else as shown."""
     attributes = element.attributes
     date = (
         attributes.get("datetime")
@@ -208,7 +210,7 @@ _JSON_LD = "application/ld+json"
 _ASKS = re.compile(r"no(?:index|ne\b)|unavailable_after", re.IGNORECASE)
 _PAGES = frozenset({"text/html", "application/xhtml+xml"})
 RELATIONS = frozenset({"next", "prev", "previous", "alternate", "start", "index", "contents", "up"})
-"""Relations to other pages that a reader may go on to."""
+"""Relations of links to further pages."""
 _ICONS = frozenset({"icon", "apple-touch-icon", "apple-touch-icon-precomposed", "mask-icon"})
 _LONGEST = 10_000  # characters of one value
 _PUBLISHED = (
@@ -221,7 +223,7 @@ _PUBLISHED = (
     "displaydate", "date", "article:created_time", "created", "article-publish-date", "release_date",
     "published-date", "published_date", "published-time", "published_time", "w-published-date",
 )  # fmt: skip
-"""Names that pages tell their date by, the plainest first."""
+"""Names of `meta` elements with a page's date, the most reliable first."""
 _MODIFIED = (
     "article:modified_time", "og:article:modified_time", "og:updated_time", "article:modified", "datemodified",
     "article.updated", "lastmod", "dcterms.modified", "dc.date.modified",
@@ -237,7 +239,7 @@ _KEYWORDS = frozenset((
     "sailthru.tags", "parsely-section",
 ))  # fmt: skip
 _OF_HEAD = frozenset(("meta", "link", "base", "script"))
-_SOUGHT = f"{', '.join(sorted(_OF_HEAD))}, {DATED}"
+_READ_ELEMENTS = f"{', '.join(sorted(_OF_HEAD))}, {DATED}"
 
 _Attributes = Mapping[str, str | None]
 _Link = tuple[list[str], _Attributes]
@@ -245,7 +247,7 @@ _Link = tuple[list[str], _Attributes]
 
 
 class FeedLink(NamedTuple):
-    """A feed that the page offers."""
+    """A feed of the page."""
 
     type: str
     href: str
@@ -253,7 +255,7 @@ class FeedLink(NamedTuple):
 
 
 class Translation(NamedTuple):
-    """The page in another language, or the one to choose it from (`x-default`)."""
+    """The page in another language, or the page to choose a language from (`x-default`)."""
 
     language: str
     href: str
@@ -261,7 +263,7 @@ class Translation(NamedTuple):
 
 
 class Related(NamedTuple):
-    """Another page that this one names as its relation, such as `next`; `refresh` where it leads on by itself."""
+    """Another page with its relation to this one, such as `next`; `refresh` if this page redirects to it."""
 
     rel: str
     href: str
@@ -269,35 +271,35 @@ class Related(NamedTuple):
 
 
 class PageHead(NamedTuple):
-    """What a page says of itself; an empty string where it says nothing. Addresses are as written."""
+    """A page's metadata; missing fields are empty. Addresses are as written."""
 
     title: str = ""
     description: str = ""
     language: str = ""
     """The `lang` of the root, as written."""
     canonical: str = ""
-    """The first address that it names as its own; `canonicals` has all of them."""
+    """The first canonical address; `canonicals` has all."""
     canonicals: tuple[str, ...] = ()
     base: str = ""
-    """What relative addresses start from, where it is not the page's own address."""
+    """The base of relative addresses; empty if that is the page's own address."""
     robots: frozenset[str] = frozenset()
     """The directives of `meta name=robots`, in lower case."""
     asks: tuple[tuple[str, str], ...] = ()
-    """Name and content of every `meta` that may hold such directives, for all robots or for one of them."""
+    """Name and content of every `meta` that may hold such directives, for all robots or for one."""
     published: str = ""
-    """A date that can be read, as written, of the head or else of the body; so is `modified`."""
+    """A readable date, as written, from the head or else the body; so is `modified`."""
     modified: str = ""
     writers: tuple[tuple[str, str], ...] = ()
     """Name and content of every `meta` that may name an author, in order."""
     named: tuple[tuple[str, str], ...] = ()
-    """The first content of every other `meta`, by its name in lower case; those of `robots` joined by commas."""
+    """The first content of every other `meta`, with its name in lower case; those of `robots` joined by commas."""
     linked: StructuredData = StructuredData()
-    """What its JSON-LD says."""
+    """The properties in its JSON-LD."""
     graph: tuple[tuple[str, str], ...] = ()
     """OpenGraph and article properties, as written, in order."""
     feeds: tuple[FeedLink, ...] = ()
     icons: tuple[str, ...] = ()
-    """Addresses of the site's pictures of itself."""
+    """Addresses of the site's icons."""
     translations: tuple[Translation, ...] = ()
     related: tuple[Related, ...] = ()
     json_ld: str = ""
@@ -305,31 +307,31 @@ class PageHead(NamedTuple):
 
     @property
     def authors(self) -> tuple[str, ...]:
-        """Return the names that JSON-LD has, else those of the most trusted `meta` that has any but an address."""
+        """The names in JSON-LD, else in the most trusted `meta` elements that do not hold an address."""
         if self.linked.authors:
             return self.linked.authors
         for name in _AUTHORS:
-            if values := [value for key, value in self.writers if key == name and "://" not in value]:
-                return tuple(dict.fromkeys(values))
+            if names := [author for key, author in self.writers if key == name and "://" not in author]:
+                return tuple(dict.fromkeys(names))
         return ()
 
     @property
     def keywords(self) -> tuple[str, ...]:
-        """Return keywords, tags and sections, each once."""
-        written_by = [*self.graph, *self.named]
-        words = [word.strip() for key, value in written_by if key in _KEYWORDS for word in value.split(",")]
+        """Keywords, tags and sections, each once."""
+        metas = [*self.graph, *self.named]
+        words = [word.strip() for key, value in metas if key in _KEYWORDS for word in value.split(",")]
         first_spelling: dict[str, str] = {}
         for word in filter(None, (*words, *self.linked.keywords)):
             first_spelling.setdefault(word.casefold(), word)
         return tuple(first_spelling.values())
 
     def property(self, name: str) -> str:
-        """Return the first OpenGraph property of this name, such as `og:title`; empty where there is none."""
+        """Return the first OpenGraph property of this name, such as `og:title`; empty without one."""
         return next((value for key, value in self.graph if key == name and value), "")
 
 
 def head(tree: LexborHTMLParser) -> PageHead:
-    """Read what a page says of itself, wherever in the page it says it."""
+    """Read a page's metadata, wherever in the page it is."""
     named: dict[str, str] = {}
     graph: list[tuple[str, str]] = []
     writers: list[tuple[str, str]] = []
@@ -338,7 +340,7 @@ def head(tree: LexborHTMLParser) -> PageHead:
     scripts: list[str] = []
     refreshed: list[Related] = []
     dates: list[LexborNode] = []
-    for node in search(tree, _SOUGHT):  # once takes less than all that is done with what it yields
+    for node in search(tree, _READ_ELEMENTS):  # one search, which is the cheapest
         tag, attributes = node.tag, node.attributes
         if tag == "meta":
             _meta(attributes, named, graph, writers)
@@ -352,7 +354,7 @@ def head(tree: LexborHTMLParser) -> PageHead:
             scripts.append(script)
         if tag not in _OF_HEAD or "itemprop" in attributes:
             dates.append(node)
-    data = linked(scripts)
+    structured = read_json_ld(scripts)
     properties = dict(reversed([*graph, *named.items()]))
     root = tree.css_first("html")
     canonicals = tuple(filter(None, (_text(attributes, "href") for rel, attributes in links if "canonical" in rel)))
@@ -365,11 +367,11 @@ def head(tree: LexborHTMLParser) -> PageHead:
         base=base,
         robots=frozenset(word.strip().lower() for word in named.get("robots", "").split(",") if word.strip()),
         asks=tuple(meta for meta in named.items() if _ASKS.search(meta[1])),
-        published=_stated(data.published, _PUBLISHED, properties) or dated(published_dates(tree, dates)),
-        modified=_stated(data.modified, _MODIFIED, properties) or dated(modified_dates(dates)),
+        published=_stated(structured.published, _PUBLISHED, properties) or dated(published_dates(tree, dates)),
+        modified=_stated(structured.modified, _MODIFIED, properties) or dated(modified_dates(dates)),
         writers=tuple(writers),
         named=tuple(named.items()),
-        linked=data,
+        linked=structured,
         graph=tuple(graph),
         feeds=tuple(_feeds(links)),
         icons=tuple(_icons(links)),
@@ -380,17 +382,17 @@ def head(tree: LexborHTMLParser) -> PageHead:
 
 
 def _stated(linked_date: str, names: Sequence[str], properties: Mapping[str, str]) -> str:
-    """Return the date that JSON-LD has, else that of the first `meta` of these names that has one."""
+    """Return the date in JSON-LD, else that of the first `meta` of these names with a readable date."""
     return dated((linked_date, *filter(None, map(properties.get, names))))
 
 
 def dated(texts: Iterable[str]) -> str:
-    """Return the first of these that is a date; empty where none is."""
+    """Return the first text that is a date; empty if there is none."""
     return next((text for text in texts if text and written(text)), "")
 
 
 def _essence(attributes: _Attributes) -> str:
-    """Return the media type that an element names, without parameters."""
+    """Return the media type in an element's `type`, without parameters, in lower case."""
     return (attributes.get("type") or "").partition(";")[0].strip().lower()
 
 
@@ -410,11 +412,11 @@ def _meta(
     content = " ".join(content[:_LONGEST].split())
     key = (attributes.get("property") or attributes.get("name") or "").strip().lower()
     if key in _AUTHOR:
-        writers.append((key, content))  # several authors have an element each
+        writers.append((key, content))  # there may be an element for each author
     if key.startswith(("og:", "article:", "twitter:")):
         graph.append((key, content))
     elif key:
-        # several robots elements add up; of the rest the first counts
+        # all robots elements count; of others only the first
         known = named.get(key)
         named[key] = content if known is None else f"{known},{content}" if key == "robots" else known
 
@@ -431,7 +433,7 @@ def _feeds(links: Sequence[_Link]) -> Iterator[FeedLink]:
 
 
 def refresh(attributes: _Attributes) -> str:
-    """Return the address that a `meta http-equiv=refresh` leads to (HTML standard, 4.2.5.3); empty where to none."""
+    """Return the address of a `meta http-equiv=refresh` (HTML standard, section 4.2.5.3); empty if it has none."""
     if (attributes.get("http-equiv") or "").strip().lower() != "refresh":
         return ""
     before, mark, rest = (attributes.get("content") or "")[:_LONGEST].partition("=")
@@ -439,7 +441,7 @@ def refresh(attributes: _Attributes) -> str:
 
 
 def _related(links: Sequence[_Link]) -> Iterator[Related]:
-    """Yield other pages; feeds, translations, icons and the canonical address are told apart from them."""
+    """Yield related pages, without feeds, translations, icons and the canonical address."""
     for relations, attributes in links:
         if RELATIONS.isdisjoint(relations) or attributes.get("hreflang"):
             continue

@@ -1,8 +1,8 @@
-"""What the head, the address and the names that authors give to elements say of a page, before its text is looked at.
+"""Read hints on a page's kind from its head and address, and on an element's role from its classes and ids.
 
-Authors name the parts of a page for themselves, and use a small vocabulary for it: `nav`, `site-footer`,
-`postContent`, `related-items`. The words are put in groups, a bit each, so that the names of an element become one
-integer and those of all its ancestors another.
+Authors name the parts of a page with a small vocabulary: `nav`, `site-footer`, `postContent`, `related-items`.
+The words are put into groups with a bit each, so that the names of an element become one integer, and those of all
+its ancestors another.
 """
 
 from __future__ import annotations
@@ -13,14 +13,14 @@ from typing import NamedTuple
 TYPES = ("article|blogposting|report", "product|offer", "itemlist", "discussionforum|qapage|comment",
          "faqpage|question", "person|profile", "breadcrumb", "website|webpage", "collectionpage",
          "organization|business")  # fmt: skip
-"""Of schema.org, by family."""
+"""Families of types of schema.org."""
 ADDRESSES = (r"forum|thread|topic|discuss|community|viewtopic|/t/|/questions?/|comments|board",
              r"/products?/|/p/|/dp/|/item|/itm|-p-|/shop/|sku",
              r"/collections?/|/category|/categories|/c/|/tag|/shop|/browse|/list|/search|/best",
              r"docs?[./]|/docs|documentation|/api|reference|manual|/guide|learn|help|support",
              r"/blog|/news|/article|/\d{4}/\d\d|/post|/story|/stories",
              r"\?")  # fmt: skip
-"""Words in addresses that tell of forums, products, collections, documentation and articles; and a query."""
+"""Patterns for addresses of forums, products, collections, documentation and articles, and for a query."""
 
 _TYPES = [re.compile(each) for each in TYPES]
 _ADDRESSES = [re.compile(each) for each in ADDRESSES]
@@ -29,36 +29,36 @@ _KINDS = {"website": 1, "article": 2, "product": 3}
 
 
 class PageHint(NamedTuple):
-    """What the head and the address say of a page's kind; all of it may be missing."""
+    """Hints on a page's kind from its head and address; each may be missing."""
 
     kind: int = 0
-    """Of OpenGraph: 0 none, 1 website, 2 article, 3 product, 4 another."""
+    """The `og:type`: 0 none, 1 website, 2 article, 3 product, 4 another."""
     types: int = 0
-    """Of schema.org, named in JSON-LD: a bit for each of `TYPES`."""
+    """The types of schema.org in the JSON-LD: a bit for each of `TYPES`."""
     steps: int = 0
-    """In the address's path."""
+    """Segments of the address's path."""
     digits: int = 0
-    """In the address's path."""
+    """Digits in the address's path."""
     address: int = 0
     """A bit for each of `ADDRESSES`."""
 
 
 def hint(url: str, kind: str | None, json_ld: str) -> PageHint:
-    """Gather what the address, `og:type` and the JSON-LD of a page say of its kind.
+    """Return the hints in a page's address, `og:type` and JSON-LD.
 
     >>> hint("http://a.example/forum/t/9?x=1", "article", '{"@type": "Product"}')
     PageHint(kind=2, types=2, steps=3, digits=1, address=33)
     """
-    types = " ".join(one or many for one, many in _TYPE.findall(json_ld)).lower()
-    where = url.partition("://")[2].partition("#")[0].lower()
-    path = where.partition("?")[0].partition("/")[2].strip("/")
+    types = " ".join(single or several for single, several in _TYPE.findall(json_ld)).lower()
+    address = url.partition("://")[2].partition("#")[0].lower()
+    path = address.partition("?")[0].partition("/")[2].strip("/")
     word = (kind or "").strip().lower()
     return PageHint(
         0 if not word else _KINDS.get(word, 3 if "product" in word else 4),
         sum(1 << at for at, each in enumerate(_TYPES) if types and each.search(types)),
         path.count("/") + 1 if path else 0,
         sum(map(str.isdigit, path)),
-        sum(1 << at for at, each in enumerate(_ADDRESSES) if each.search(where)),
+        sum(1 << at for at, each in enumerate(_ADDRESSES) if each.search(address)),
     )
 
 
@@ -116,16 +116,14 @@ _LONGEST = 300
 
 
 def groups(names: bytes) -> int:
-    """Return the groups, one bit each, that the words within these names, in UTF-8, belong to.
-
-    Only the first 300 bytes count.
+    """Return the groups, one bit each, of the words in these names, which are UTF-8; only 300 bytes are read.
 
     >>> groups(b"siteNav main-menu") == BIT["nav"] | BIT["content"]
     True
     """
     names = names[:_LONGEST]
     words = names.translate(_LETTERS).split() if names.islower() else map(bytes.lower, _SPLIT.findall(names))
-    found = 0
+    bits = 0
     for word in words:
-        found |= _WORD.get(word, 0)
-    return found
+        bits |= _WORD.get(word, 0)
+    return bits

@@ -1,7 +1,7 @@
-"""HTML written out as Markdown: CommonMark, with GitHub's tables and strike-through; clutter is left out.
+"""Convert HTML to Markdown: CommonMark with GitHub's tables and strike-through, without clutter.
 
-The tree is written out again and its tags are walked over, as for an outline: that is quicker than asking a tree for
-node after node. What opens a block of its own is a frame; what stands in the line is open in the line.
+The tree is serialised and its tags are walked over, as for an outline: that is faster than visiting node by node.
+An open block element is a `Frame`, an open inline element is a `_Mark`.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from unicodedata import is_normalized, normalize
 
 from windrow.content.markdown_blocks import WRITERS, Frame, TableRow, apart, into_last_item, joined_item
-from windrow.content.outline import attribute, unescaped
+from windrow.content.outline import attribute, unescape
 from windrow.content.tree import body, parse, silence
 from windrow.content.walk import pieces
 from windrow.formats.url import normalise
@@ -24,7 +24,7 @@ _NEVER = "form, button, select, textarea, nav, dialog, [hidden], .screen-reader-
 _HINTS = ("relat", "recommend", "share", "sharing", "social", "newsletter", "subscri", "promo", "advert", "addtoany",
           "a2a_", "outbrain", "taboola", "inline-editorial", "tncms", "readmore", "read-more", "also", "signup",
           "sign-up", "jp-", "sharedaddy", "comments", "ad-slot", "adsbygoogle", "teaser")  # fmt: skip
-_NAMED = ", ".join(f"[class*={one}], [id*={one}]" for one in _HINTS)
+_NAMED = ", ".join(f"[class*={hint}], [id*={hint}]" for hint in _HINTS)
 _CERTAIN = re.compile(
     r"(?i)\b(?:sharedaddy|sd-sharing\S*|jp-relatedposts|addtoany\S*|a2a_kit|a2a_\w+|share-?this\S*|outbrain\S*|taboola\S*"
     r"|tncms-inline-relcontent|inline-editorial\S*|adsbygoogle|yarpp\S*|related-?(?:posts?|articles?|stories|content"
@@ -36,14 +36,14 @@ _LIKELY = re.compile(
     r"|read-?more|more-stories|also-?(?:read|like)|see-also|signup|sign-up|teasers?)(?=$|[\s_-])"
 )
 _TEXTS = frozenset(("body", "html", "main", "article", "h1", "h2", "h3", "h4", "h5", "h6", "p", "span", "b", "strong"))
-_FEW = 600  # characters of a box that is only likely to be none of the text
-_PROSE = 1_500  # characters in a form that holds the whole text, as some systems have it
+_FEW = 600  # the most characters of a box that is only likely to be clutter
+_PROSE = 1_500  # the least characters in a form around the whole text, as some systems have it
 
 
 def declutter(tree: LexborHTMLParser, html: str) -> None:
-    """Take out what is certainly none of the text, and boxes that are called so and hold little but links.
+    """Remove elements that are certainly clutter, and boxes with such names that hold little but links.
 
-    `html` is what the tree was made of.
+    `html` is the source of the tree.
     """
     for node in tree.css(_NEVER):
         if node.tag == "form" and len(node.text() or "") > _PROSE:
@@ -51,7 +51,7 @@ def declutter(tree: LexborHTMLParser, html: str) -> None:
         elif node.parent is not None and not (node.tag == "button" and _is_headline(node)):
             node.decompose()
     lower = html.lower()
-    if any(one in lower for one in _HINTS):
+    if any(hint in lower for hint in _HINTS):
         for node in tree.css(_NAMED):
             if node.tag not in _TEXTS and node.parent is not None and _is_clutter(node):
                 node.decompose()
@@ -62,7 +62,7 @@ def _unwrap(form: LexborNode) -> None:
 
 
 def _is_headline(button: LexborNode) -> bool:
-    """Tell whether a button opens what stands below it, as the headlines of some lists of questions do."""
+    """Tell whether a button expands what is below it, as the headlines of some lists of questions do."""
     return "aria-expanded" in button.attributes or "aria-controls" in button.attributes
 
 
@@ -74,11 +74,11 @@ def _is_clutter(node: LexborNode) -> bool:
     if not _LIKELY.search(names):
         return False
     size = len(" ".join((node.text() or "").split()))
-    linked = sum(len(" ".join((one.text() or "").split())) for one in node.css("a"))
+    linked = sum(len(" ".join((link.text() or "").split())) for link in node.css("a"))
     return size <= _FEW and linked * 2 >= size
 
 
-_DEEPEST = 24  # lists and quotations within each other; what lies deeper is written as if it lay there
+_DEEPEST = 24  # nested lists and quotations; deeper ones are written at this depth
 _SPACE = re.compile(r"[ \t\r\n\f\u00a0\u2007\u202f]+")
 _INVISIBLE = re.compile("[\u00ad\u200b\u2060\ufeff\x00-\x08\x0b\x0e-\x1f\x7f]+")
 _SPECIAL = re.compile(r"[*_`<&\\~\]]")
@@ -94,16 +94,16 @@ _RAISED = str.maketrans("0123456789+-=()n", "⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻�
 _LOWERED = str.maketrans("0123456789+-=()", "₀₁₂₃₄₅₆₇₈₉₊₋₌₍₎")
 _SCHEME = re.compile(r"(?i)(https?|mailto|tel|ftp|sms|geo|magnet|xmpp):")
 _ABSOLUTE = re.compile(r"(?i)https?://[^\s]")
-_OF_LINK = {ord(one): f"%{ord(one):02X}" for one in ' ()<>"\\^`{|}\t\n\r'}
+_OF_LINK = {ord(char): f"%{ord(char):02X}" for char in ' ()<>"\\^`{|}\t\n\r'}
 _HREF, _SRC, _ALT, _TITLE = b' href="', b' src="', b' alt="', b' title="'
 _LAZY = (b' data-src="', b' data-lazy-src="', b' data-original="', b' data-srcset="', b' srcset="')
 _DOT = re.compile(rb' (?:width|height)="[01](?:px)?"')
 
 
 def markdown(html: str, base: str = "") -> str:
-    r"""Return HTML as Markdown; addresses are made absolute with `base`, the address that they are relative to.
+    r"""Convert HTML to Markdown; addresses are resolved against `base`, and left out if that is impossible.
 
-    Raises StepError where the HTML has too many tags.
+    StepError if the HTML has too many tags.
 
     >>> markdown("<h2>Tea</h2><p>Pour <b>hot</b> &amp; <a href=/w>water</a><ul><li>one<ul><li>two</ul></ul>", "http://a.b/")
     '## Tea\n\nPour **hot** & [water](http://a.b/w)\n\n- one\n  - two'
@@ -122,7 +122,7 @@ def markdown(html: str, base: str = "") -> str:
 
 
 class _Mark:
-    """Something that is open in the line, from a part of it on."""
+    """An open inline element, which began at part `start` of the line."""
 
     __slots__ = ("kind", "start", "tag")
 
@@ -133,7 +133,7 @@ class _Mark:
 
 
 class _Writer:
-    """What has been written so far, and what is open."""
+    """The Markdown written so far, and the open blocks and inline elements."""
 
     def __init__(self, base: str) -> None:
         self._base = base
@@ -148,7 +148,7 @@ class _Writer:
         self._wrapped: tuple[int, str] = (-1, "")
 
     def done(self) -> str:
-        """Return all that was written."""
+        """Close what is open, and return the Markdown."""
         self._border()
         while len(self._frames) > 1:
             self._close_frame()
@@ -158,7 +158,7 @@ class _Writer:
     # Tags and texts.
 
     def tag(self, tag: bytes) -> None:
-        """Take a tag, without its brackets."""
+        """Process a tag, given without its brackets."""
         name = tag.partition(b" ")[0]
         if self._pre and not (self._pre == 1 and name in _PRE_ENDS):
             self._in_pre(name, tag)
@@ -188,38 +188,38 @@ class _Writer:
             self._open_frame(kind, tag)
 
     def text(self, written: bytes) -> None:
-        """Take text as the tree writes it."""
-        said = unescaped(written.decode())
-        if not said.isascii():
-            said = _INVISIBLE.sub("", said)
+        """Process a text of the serialised tree."""
+        shown = unescape(written.decode())
+        if not shown.isascii():
+            shown = _INVISIBLE.sub("", shown)
         if self._pre:
-            self._frames[-1].data.append(said)
+            self._frames[-1].texts.append(shown)
             return
-        said = _SPACE.sub(" ", said)
-        if said == " " and not self._line:
+        shown = _SPACE.sub(" ", shown)
+        if shown == " " and not self._line:
             return
         if self._literal:
-            self._line.append(said)
+            self._line.append(shown)
             return
-        if _SPECIAL.search(said):
-            said = _MEANT.sub(_escaped, said)
-        if self._links and ("[" in said or "]" in said):
-            said = _BRACKET.sub(_escaped, said.replace("\\]", "]"))
-        self._line.append(said)
+        if _SPECIAL.search(shown):
+            shown = _MEANT.sub(_escape, shown)
+        if self._links and ("[" in shown or "]" in shown):
+            shown = _BRACKET.sub(_escape, shown.replace("\\]", "]"))
+        self._line.append(shown)
 
     def _in_pre(self, name: bytes, tag: bytes) -> None:
         frame = self._frames[-1]
-        data = frame.data
+        content = frame.texts
         if name in _PRE_STARTS:
             self._pre += 1
         elif name in _PRE_ENDS:
             self._pre -= 1
-        if name == b"code" and not data:
+        if name == b"code" and not content:
             frame.tag = b"%b %b" % (frame.tag, tag)  # its class names the language
-        if name == b"br" or (name in _LINES and data and not data[-1].endswith("\n")):
-            data.append("\n")
+        if name == b"br" or (name in _LINES and content and not content[-1].endswith("\n")):
+            content.append("\n")
 
-    # What stands in the line.
+    # Inline elements.
 
     def _open_mark(self, kind: str, tag: bytes) -> None:
         if kind == "code":
@@ -237,14 +237,14 @@ class _Writer:
         self._wrap(mark)
 
     def _wrap(self, mark: _Mark) -> None:
-        """Write what is in the line since a mark was opened with what the mark stands for around it."""
+        """Replace the line since the start of a mark by its Markdown, with delimiters or as a link."""
         line, start = self._line, mark.start
         inside = "".join(line[start:])
         del line[start:]
-        found = _AROUND.match(inside)
-        assert found is not None
-        before, core, after = found.groups()
-        outer = any(one.kind == mark.kind for one in self._marks)
+        match = _AROUND.match(inside)
+        assert match is not None
+        before, core, after = match.groups()
+        outer = any(outer_mark.kind == mark.kind for outer_mark in self._marks)
         if not core or outer or (self._literal and mark.kind != "code"):
             if inside:
                 line.append(inside)
@@ -253,7 +253,7 @@ class _Writer:
             line.append(before)
         delimiter = _DELIMITERS.get(mark.kind)
         if delimiter and not _WORD.search(core):
-            line.append(core)  # nobody sees that a comma is bold, and marks around it would not hold
+            line.append(core)  # bold punctuation is invisible, and delimiters around it would not count
         elif delimiter:
             at, last = self._wrapped
             if line and at == len(line) - 1 and last == delimiter and line[-1].endswith(delimiter):
@@ -270,14 +270,14 @@ class _Writer:
             line.append(after)
 
     def _link(self, mark: _Mark, core: str) -> str:
-        where = self._address(attribute(mark.tag, _HREF))
-        if not where:
+        address = self._address(attribute(mark.tag, _HREF))
+        if not address:
             return core
         core = core.replace("\n", " ")
         title = _title(attribute(mark.tag, _TITLE), core)
-        if core == where and not title:
-            return f"<{where}>"
-        return f"[{core}]({where}{title})"
+        if core == address and not title:
+            return f"<{address}>"
+        return f"[{core}]({address}{title})"
 
     def _code(self, _mark: _Mark, core: str) -> str:
         core = core.replace("\n", " ")
@@ -287,24 +287,24 @@ class _Writer:
 
     def _raise(self, mark: _Mark, core: str) -> str:
         table_ = _RAISED if mark.kind == "raised" else _LOWERED
-        return core.translate(table_) if all(ord(one) in table_ for one in core) else core
+        return core.translate(table_) if all(ord(char) in table_ for char in core) else core
 
     def _quote(self, _mark: _Mark, core: str) -> str:
         return core if core[0] in "\"'\u201c\u00ab\u201e\u2018" else f"“{core}”"
 
     def _address(self, written: str) -> str:
-        """Return an address to be put in round brackets; empty where it leads nowhere."""
-        where = written.strip()
-        if not _ABSOLUTE.match(where):
-            if _SCHEME.match(where):
-                if where[:4].lower() == "http":
+        """Return an absolute address, escaped for round brackets; empty if it cannot be resolved."""
+        address = written.strip()
+        if not _ABSOLUTE.match(address):
+            if _SCHEME.match(address):
+                if address[:4].lower() == "http":
                     return ""
             else:
-                found = normalise(where, self._base) if self._base else None
-                if found is None or not found.url:
+                resolved = normalise(address, self._base) if self._base else None
+                if resolved is None or not resolved.url:
                     return ""
-                where = found.url + (f"#{found.fragment}" if found.fragment else "")
-        return where.translate(_OF_LINK)
+                address = resolved.url + (f"#{resolved.fragment}" if resolved.fragment else "")
+        return address.translate(_OF_LINK)
 
     # Single elements.
 
@@ -324,33 +324,33 @@ class _Writer:
     def _image(self, tag: bytes) -> None:
         source = attribute(tag, _SRC)
         if not source or source.startswith("data:"):
-            lazy = (attribute(tag, one).split(",")[0].split(" ")[0] for one in _LAZY)
-            source = next((one for one in lazy if one and not one.startswith("data:")), "")
-        where = self._address(source)
-        if not where or self._literal or len(_DOT.findall(tag)) > 1:
+            lazy = (attribute(tag, opening).split(",")[0].split(" ")[0] for opening in _LAZY)
+            source = next((url for url in lazy if url and not url.startswith("data:")), "")
+        address = self._address(source)
+        if not address or self._literal or len(_DOT.findall(tag)) > 1:
             return
-        alt = _BRACKET.sub(_escaped, " ".join(_INVISIBLE.sub("", attribute(tag, _ALT)).split()))
-        self._line.append(f"![{alt}]({where}{_title(attribute(tag, _TITLE), alt)})")
+        alt = _BRACKET.sub(_escape, " ".join(_INVISIBLE.sub("", attribute(tag, _ALT)).split()))
+        self._line.append(f"![{alt}]({address}{_title(attribute(tag, _TITLE), alt)})")
 
     def _embedded(self, tag: bytes) -> None:
-        """Write what is shown from elsewhere, such as a film, as a link to it."""
-        where = self._address(attribute(tag, _SRC) or attribute(tag, b' data="') or attribute(tag, b' data-src="'))
-        if not where or not _ABSOLUTE.match(where):
+        """Write embedded content, such as a film, as a link."""
+        address = self._address(attribute(tag, _SRC) or attribute(tag, b' data="') or attribute(tag, b' data-src="'))
+        if not address or not _ABSOLUTE.match(address):
             return
-        label = " ".join(attribute(tag, _TITLE).split()) or where.split("/")[2]
+        label = " ".join(attribute(tag, _TITLE).split()) or address.split("/")[2]
         self._border()
-        self._line.append(f"[{_BRACKET.sub(_escaped, label)}]({where})")
+        self._line.append(f"[{_BRACKET.sub(_escape, label)}]({address})")
         self._border()
 
     def _box(self, tag: bytes) -> None:
-        """Write the box of a list of things to do."""
+        """Write the checkbox of a task list."""
         if b' type="checkbox"' in tag and self._frames[-1].kind == "item" and not self._line:
             self._line.append("[x] " if b" checked" in tag else "[ ] ")
 
     # Blocks.
 
     def _border(self) -> None:
-        """End the paragraph that is being written; what is open in the line goes on in the next one."""
+        """End the current paragraph; open inline elements continue in the next one."""
         line = self._line
         if not line:
             return
@@ -360,7 +360,7 @@ class _Writer:
             self._marks = opened
         for mark in self._marks:
             mark.start = 0
-        lines = [" ".join(part.split(" ")).strip(" ") for part in _doubled("".join(line)).split("\n")]
+        lines = [" ".join(part.split(" ")).strip(" ") for part in _collapse("".join(line)).split("\n")]
         line.clear()
         self._wrapped = (-1, "")
         while lines and not lines[-1]:
@@ -368,8 +368,8 @@ class _Writer:
         while lines and not lines[0]:
             lines.pop(0)
         if lines:
-            self._frames[-1].blocks.append("  \n".join(_START.sub(_harmless, one, count=1) if _START.match(one) else one
-                                                      for one in lines))  # fmt: skip
+            self._frames[-1].blocks.append("  \n".join(_START.sub(_escape_start, text, count=1) if _START.match(text)
+                                                      else text for text in lines))  # fmt: skip
 
     def _open_frame(self, kind: str, tag: bytes) -> None:
         if kind == "item" and self._frames[-1].kind not in {"bullets", "numbers"}:
@@ -395,7 +395,7 @@ class _Writer:
             self._pre -= 1
         parent = self._frames[-1]
         if frame.kind in {"row", "cell"}:
-            self._gather(parent, frame)
+            self._add_to_table(parent, frame)
             return
         written = WRITERS[frame.kind](frame)
         if frame.kind in {"bullets", "numbers"} and parent.kind in {"bullets", "numbers"}:
@@ -409,15 +409,15 @@ class _Writer:
         else:
             parent.blocks += written
 
-    def _gather(self, parent: Frame, frame: Frame) -> None:
-        """Give a cell to its row, a row to its table; what is in none is a block like any other."""
+    def _add_to_table(self, parent: Frame, frame: Frame) -> None:
+        """Add a cell to its row, or a row to its table; outside of these their blocks are ordinary blocks."""
         if frame.kind == "cell" and parent.kind == "row":
             if not parent.rows:
                 parent.rows.append(TableRow([], []))
             parent.rows[0].cells.append(frame.blocks)
             parent.rows[0].tags.append(frame.tag)
             return
-        table_ = next((one for one in reversed(self._frames) if one.kind in {"table", "cell"}), None)
+        table_ = next((frame_ for frame_ in reversed(self._frames) if frame_.kind in {"table", "cell"}), None)
         if frame.kind == "row" and table_ is not None and table_.kind == "table":
             table_.rows += frame.rows
             table_.blocks += frame.blocks
@@ -425,23 +425,23 @@ class _Writer:
             parent.blocks += frame.blocks + [block for row in frame.rows for cell in row.cells for block in cell]
 
 
-def _escaped(found: re.Match[str]) -> str:
-    return f"\\{found[0]}"
+def _escape(match: re.Match[str]) -> str:
+    return f"\\{match[0]}"
 
 
-def _harmless(found: re.Match[str]) -> str:
-    return f"{found[1]}\\{found[2]}" if found[1] else f"\\{found[0]}"
+def _escape_start(match: re.Match[str]) -> str:
+    return f"{match[1]}\\{match[2]}" if match[1] else f"\\{match[0]}"
 
 
-def _doubled(line: str) -> str:
+def _collapse(line: str) -> str:
     while "  " in line:
         line = line.replace("  ", " ")
     return line
 
 
-def _title(told: str, text: str) -> str:
-    told = " ".join(_INVISIBLE.sub("", told).split()).replace("\\", "\\\\").replace('"', '\\"')
-    return f' "{told}"' if told and told != text else ""
+def _title(title: str, text: str) -> str:
+    title = " ".join(_INVISIBLE.sub("", title).split()).replace("\\", "\\\\").replace('"', '\\"')
+    return f' "{title}"' if title and title != text else ""
 
 
 _DELIMITERS = {"strong": "**", "emphasis": "*", "struck": "~~"}
@@ -468,7 +468,7 @@ _KINDS: dict[bytes, str] = {
     b"ol": "numbers", b"li": "item",
     b"table": "table", b"tr": "row", b"td": "cell", b"th": "cell",
 }  # fmt: skip
-"""What elements are that have something to be written at their end."""
+"""The kind of each element whose Markdown is written at its end."""
 _NESTING = frozenset((b"ul", b"menu", b"dir", b"ol", b"blockquote"))
 _ACTS: dict[bytes, Callable[[_Writer, bytes], None]] = {
     b"br": _Writer._break,  # noqa: SLF001 the writer's own table
@@ -486,7 +486,7 @@ _BORDERS = frozenset(name.encode() for name in (
     "figure", "footer", "form", "header", "hgroup", "html", "legend", "main", "nav", "noscript", "option", "p",
     "search", "section", "tbody", "tfoot", "thead",
 ))  # fmt: skip
-"""What ends a paragraph, and is nothing else here."""
+"""Elements that only end a paragraph."""
 _PRE_STARTS, _PRE_ENDS = frozenset((b"pre", b"listing")), frozenset((b"/pre", b"/listing"))
 _LINES = frozenset((b"div", b"p", b"li", b"tr", b"/div", b"/p", b"/li", b"/tr"))
-"""What begins a line within preformatted text."""
+"""Tags that begin a line in preformatted text."""

@@ -1,4 +1,4 @@
-"""How each kind of block, and each table, is written as Markdown."""
+"""Write blocks and tables as Markdown."""
 
 from __future__ import annotations
 
@@ -8,23 +8,23 @@ from typing import NamedTuple
 
 from windrow.content.outline import attribute
 
-_SPAN = 50  # columns, or rows, that one cell is taken to reach over
-_LONG = 1_000  # characters of a cell that is no text of a table any more
-_MOST = 20_000  # cells
+_SPAN = 50  # the most columns or rows of one cell
+_LONG = 1_000  # the most characters of a cell of a data table
+_MOST = 20_000  # the most cells of a table
 _CELL_BLOCK = re.compile(r"(?:- |\d+[.)] |> |#{1,6} |```|\|)")
 _ALIGNED = re.compile(rb"(?:text-align:\s*| align=\")(left|right|center)")
 _LINES = {b"left": ":--", b"right": "--:", b"center": ":-:"}
 
 
 class TableRow(NamedTuple):
-    """A row: the blocks of each cell, and the cells' tags."""
+    """A row: the blocks of each cell, and the start tag of each cell."""
 
     cells: list[list[str]]
     tags: list[bytes]
 
 
 def table(rows: Sequence[TableRow]) -> list[str]:
-    """Return a table's blocks: one, or those of its cells where it only lays a page out."""
+    """Return a table as one block, or the blocks of its cells if it is only a layout."""
     rows = [row for row in rows if row.cells]
     width = max((len(row.cells) for row in rows), default=0)
     cells = [cell for row in rows for cell in row.cells]
@@ -44,38 +44,38 @@ def table(rows: Sequence[TableRow]) -> list[str]:
 
 
 def _is_wide(cell: Sequence[str]) -> bool:
-    """Tell whether a cell holds what no cell of Markdown can: lists, code, headlines, or a lot of text."""
+    """Tell whether a cell holds what a Markdown cell cannot: lists, code, headlines, or much text."""
     return sum(map(len, cell)) > _LONG or any(_CELL_BLOCK.match(block) for block in cell)
 
 
 def _grid(rows: Sequence[TableRow]) -> list[list[str]]:
-    """Lay the cells out, with empty ones where others reach over."""
+    """Lay out the cells, with empty ones where others span several columns or rows."""
     grid: list[list[str]] = []
-    reach: dict[int, int] = {}  # by column: for how many rows more a cell above reaches down
+    reach: dict[int, int] = {}  # by column: the rows that a cell above still spans
     for row in rows:
         line: list[str] = []
         for blocks, tag in zip(row.cells, row.tags, strict=True):
-            _reached(line, reach)
+            _fill_spans(line, reach)
             wide, down = _span(tag, b' colspan="'), _span(tag, b' rowspan="')
             for at in range(len(line), len(line) + wide):
                 if down > 1:
                     reach[at] = down - 1
             line += [_cell(blocks), *[""] * (wide - 1)]
-        _reached(line, reach)
+        _fill_spans(line, reach)
         grid.append(line)
     return grid
 
 
-def _reached(line: list[str], reach: dict[int, int]) -> None:
-    """Add the cells that others above reach into."""
+def _fill_spans(line: list[str], reach: dict[int, int]) -> None:
+    """Add empty cells that are covered by cells above."""
     while reach.get(len(line), 0) > 0:
         reach[len(line)] -= 1
         line.append("")
 
 
 def _span(tag: bytes, name: bytes) -> int:
-    told = attribute(tag, name)
-    return max(1, min(int(told), _SPAN)) if told.isascii() and told.isdecimal() and len(told) < 6 else 1
+    span = attribute(tag, name)
+    return max(1, min(int(span), _SPAN)) if span.isascii() and span.isdecimal() and len(span) < 6 else 1
 
 
 def _cell(blocks: Sequence[str]) -> str:
@@ -84,9 +84,9 @@ def _cell(blocks: Sequence[str]) -> str:
 
 
 def _lines(row: TableRow, columns: int) -> list[str]:
-    """Return what stands below the head: how each column is aligned."""
-    found = [_ALIGNED.search(tag) for tag in row.tags]
-    lines = [_LINES[one[1]] if one else "---" for one in found]
+    """Return the delimiter row below the head, which aligns the columns."""
+    alignments = [_ALIGNED.search(tag) for tag in row.tags]
+    lines = [_LINES[alignment[1]] if alignment else "---" for alignment in alignments]
     return (lines + ["---"] * columns)[:columns]
 
 
@@ -98,28 +98,28 @@ _TICKS = re.compile(r"`+")
 
 
 class Frame:
-    """A block that is open: the blocks in it, and what its kind needs to be written.
+    """An open block: the blocks in it, and the content that its kind needs.
 
     `tag` is its start tag, without its brackets.
     """
 
-    __slots__ = ("blocks", "data", "kind", "number", "rows", "tag")
+    __slots__ = ("blocks", "kind", "number", "rows", "tag", "texts")
 
     def __init__(self, kind: str, tag: bytes) -> None:
         """Open a block."""
         self.kind = kind
         self.tag = tag
         self.blocks: list[str] = []
-        self.data: list[str] = []  # of preformatted text
+        self.texts: list[str] = []  # of preformatted text
         self.rows: list[TableRow] = []  # of a table
         self.number = 0
 
 
-def _indented(text: str, by: str) -> str:
-    return "\n".join(by + one if one else one for one in text.split("\n"))
+def _indent(text: str, by: str) -> str:
+    return "\n".join(by + line if line else line for line in text.split("\n"))
 
 
-# How each kind of block is written.
+# Writers for each kind of block.
 
 
 def _flow(frame: Frame) -> list[str]:
@@ -127,26 +127,26 @@ def _flow(frame: Frame) -> list[str]:
 
 
 def _heading(frame: Frame) -> list[str]:
-    text = " ".join(" ".join(_HASHES.sub("", one) for one in frame.blocks).split())
+    text = " ".join(" ".join(_HASHES.sub("", block) for block in frame.blocks).split())
     text = re.sub(r"(#+)$", r"\\\1", text)
     return [f"{'#' * int(frame.tag[1:2])} {text}"] if text else []
 
 
 def _caption(frame: Frame) -> list[str]:
-    return [one if _STRESSED.search(one) or _BLOCK.match(one) else f"*{one}*" for one in frame.blocks]
+    return [block if _STRESSED.search(block) or _BLOCK.match(block) else f"*{block}*" for block in frame.blocks]
 
 
 def _term(frame: Frame) -> list[str]:
-    return [one if "**" in one else f"**{one}**" for one in frame.blocks]
+    return [block if "**" in block else f"**{block}**" for block in frame.blocks]
 
 
 def _quotation(frame: Frame) -> list[str]:
     text = "\n\n".join(frame.blocks)
-    return ["\n".join(f"> {one}" if one else ">" for one in text.split("\n"))] if text else []
+    return ["\n".join(f"> {line}" if line else ">" for line in text.split("\n"))] if text else []
 
 
 def _preformatted(frame: Frame) -> list[str]:
-    text = "".join(frame.data).replace("\r\n", "\n").strip("\n")
+    text = "".join(frame.texts).replace("\r\n", "\n").strip("\n")
     if not text.strip():
         return []
     named = _LANGUAGE.search(frame.tag.decode("utf-8", "replace"))
@@ -155,17 +155,17 @@ def _preformatted(frame: Frame) -> list[str]:
 
 
 def _list(frame: Frame) -> list[str]:
-    """Write a list; each of its blocks is an item."""
+    """Return a list as one block; each block in the frame is an item."""
     if not frame.blocks:
         return []
     start = attribute(frame.tag, b' start="')
     number = int(start) if start.isdecimal() and len(start) < 9 else 1
     loose = any("\n\n" in block and not block.startswith("```") for block in frame.blocks)
-    items = []
+    written_items = []
     for at, block in enumerate(frame.blocks):
         marker = f"{number + at}. " if frame.kind == "numbers" else "- "
-        items.append(marker + _indented(block, " " * len(marker))[len(marker) :])
-    return [("\n\n" if loose else "\n").join(items)]
+        written_items.append(marker + _indent(block, " " * len(marker))[len(marker) :])
+    return [("\n\n" if loose else "\n").join(written_items)]
 
 
 def _table(frame: Frame) -> list[str]:
@@ -173,7 +173,7 @@ def _table(frame: Frame) -> list[str]:
 
 
 def joined_item(blocks: Sequence[str]) -> list[str]:
-    """Return the blocks of an item, a list right behind the text before it."""
+    """Return the blocks of an item, with a list joined to the text before it."""
     joined: list[str] = []
     for block in blocks:
         if joined and _LISTED.match(block) and not joined[-1].startswith("```"):
@@ -183,11 +183,11 @@ def joined_item(blocks: Sequence[str]) -> list[str]:
     return joined
 
 
-_LISTED = re.compile(r"- |1\. ")  # what may stand in a paragraph's next line as a list
+_LISTED = re.compile(r"- |1\. ")  # a list that may follow a paragraph without an empty line
 
 
 def into_last_item(parent: Frame, written: list[str]) -> None:
-    """Put a list that stands between items into the one before it."""
+    """Append a list that is between items to the item before it."""
     if parent.blocks and written:
         parent.blocks[-1] = f"{parent.blocks[-1]}\n{written[0]}"
     else:
@@ -195,7 +195,7 @@ def into_last_item(parent: Frame, written: list[str]) -> None:
 
 
 def apart(before: Sequence[str], written: list[str]) -> list[str]:
-    """Give a list that follows another one a marker of its own, since they would be one list."""
+    """Give a list that directly follows another one a different marker, so that they are not one list."""
     if before and written and before[-1].startswith("- ") and written[0].startswith("- "):
         return [re.sub(r"(?m)^- ", "* ", written[0])]
     if before and written and re.match(r"\d+\. ", before[-1]) and re.match(r"\d+\. ", written[0]):

@@ -1,4 +1,4 @@
-"""A page laid flat: boxes, blocks of text and anchors as columns; what an element is, by its start tag."""
+"""The outline of a page: boxes, blocks of text and anchors as columns; what an element is, by its start tag."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from windrow.content.hints import groups
 
 
 class PageLocation(IntFlag):
-    """What a part of a page lies in; the first fifteen are the locations of links in the Summary Database."""
+    """The kinds of elements around a part of a page; the first fifteen are link locations in the Summary Database."""
 
     HEADER = auto()
     FOOTER = auto()
@@ -80,7 +80,7 @@ _BY_NAME: dict[str, int] = {
     **dict.fromkeys(LEVELS, PageLocation.HEADLINE),
 }
 BY_TAG = {tag.encode(): int(mark) for tag, mark in _BY_NAME.items()}
-"""What an element of this tag is, without its ancestors."""
+"""The location that an element of this tag adds."""
 
 _BY_ROLE: dict[bytes, int] = {
     b"navigation": int(PageLocation.NAVIGATION),
@@ -95,13 +95,13 @@ _BY_ROLE: dict[bytes, int] = {
 }
 _UNSEEN, _UNSAID, _HIDDEN = int(PageLocation.UNSEEN), int(PageLocation.UNSAID), int(PageLocation.UNSTYLED)
 _DISPLAY = re.compile(rb"(?:\A|;)\s*+display\s*+:\s*+([a-z-]++)\s*+(?![^;!\s])", re.IGNORECASE)
-"""A whole declaration, and no part of another one's name or value."""
+"""A complete declaration, not a part of another one's name or value."""
 
 
-def told(attribute: bytes, value: bytes) -> int:
-    """Return what an attribute of an element says that it is.
+def attribute_location(attribute: bytes, value: bytes) -> int:
+    """Return the location that an attribute adds to its element.
 
-    >>> PageLocation(told(b"hidden", b"")) == PageLocation.UNSEEN
+    >>> PageLocation(attribute_location(b"hidden", b"")) == PageLocation.UNSEEN
     True
     """
     if attribute == b"role":
@@ -114,55 +114,55 @@ def told(attribute: bytes, value: bytes) -> int:
 
 
 def hides(style: bytes) -> bool:
-    """Tell whether a style takes an element out of what is shown: by its last word on it.
+    """Tell whether a style hides an element: its last `display` counts.
 
     >>> hides(b"color: red; display:none"), hides(b"--display: none"), hides(b"display: none; display: block")
     (True, False, False)
     """
-    told = _DISPLAY.findall(style)
-    return bool(told) and told[-1].lower() == b"none"
+    displays = _DISPLAY.findall(style)
+    return bool(displays) and displays[-1].lower() == b"none"
 
 
 _CELL = int(PageLocation.CELL)
 
 
 class Anchor(NamedTuple):
-    """An element of the page's body that refers to something, as it was written."""
+    """An element of the body with a reference, as it was written."""
 
     tag: str
     href: str
     rel: str
     text: str
-    """What it says, or its label, title or picture's text where it says nothing."""
+    """Its text; if it is empty, its label, title or picture's alternative text."""
     marks: int
-    """What it lies in, as `PageLocation` has it."""
+    """The `PageLocation` flags of the elements around it."""
     headline: bool
-    """Whether a headline lies inside it."""
+    """Whether it contains a headline."""
 
 
 @dataclass(frozen=True, slots=True)
 class Boxes:
-    """The elements that are laid out as boxes and hold text, in the order in which they open; number 0 is the body.
+    """The elements that browsers lay out as boxes and that hold text, in document order; number 0 is the body.
 
-    Elements in the line of text (`b`, `span`, `a`) are no boxes, and one nested deeper than 200 boxes is none either.
+    Inline elements (`b`, `span`, `a`) are not boxes, nor are elements nested deeper than 200 boxes.
     """
 
     tag: list[str] = field(default_factory=list)
     up: list[int] = field(default_factory=list)
-    """The number of the box around it; -1 for the body."""
+    """The number of the parent box; -1 for the body."""
     depth: list[int] = field(default_factory=list)
     marks: list[int] = field(default_factory=list)
-    """What it is and lies in, as `PageLocation` has it."""
+    """The `PageLocation` flags of it and the elements around it."""
     names: list[int] = field(default_factory=list)
-    """Its own groups of the vocabulary."""
+    """The groups of the vocabulary in its own names."""
     path: list[int] = field(default_factory=list)
     """Equal for boxes whose tags and classes are equal, all the way up."""
     kind: list[str] = field(default_factory=list)
     """Equal for boxes whose tags and classes are equal."""
     first: list[int] = field(default_factory=list)
-    """The first block within it."""
+    """The number of its first block."""
     last: list[int] = field(default_factory=list)
-    """The block behind its last."""
+    """The number after its last block."""
     start: list[bytes] = field(default_factory=list)
     """Its start tag as written, without its brackets."""
 
@@ -172,23 +172,23 @@ class Blocks:
     """The runs of text between the borders of boxes, in the page's order; none is empty."""
 
     text: list[str] = field(default_factory=list)
-    """Spaces are collapsed; a line feed stands for `br`, and for itself within `pre`."""
+    """With collapsed spaces; `br` is a line feed, and `pre` keeps its own."""
     words: list[int] = field(default_factory=list)
     linked: list[int] = field(default_factory=list)
-    """How many of the words lie in links."""
+    """The number of words in links."""
     links: list[int] = field(default_factory=list)
     box: list[int] = field(default_factory=list)
     end: list[int] = field(default_factory=list)
     """The number of the tag that ends it, counted over all tags within the body."""
     code: dict[int, list[str]] = field(default_factory=dict)
-    """By block, what is marked up as code within its lines."""
+    """By block, its inline code."""
     quote: dict[int, list[str]] = field(default_factory=dict)
-    """By block, what is marked up as quotation within its lines."""
+    """By block, its inline quotations."""
 
 
 @dataclass(frozen=True, slots=True)
 class Outline:
-    """A page laid flat."""
+    """The boxes, blocks and anchors of a page's body."""
 
     boxes: Boxes = field(default_factory=Boxes)
     blocks: Blocks = field(default_factory=Blocks)
@@ -196,7 +196,7 @@ class Outline:
 
 
 def table_row(outline: Outline, box: int) -> int:
-    """Return the row of a table that a box lies in, if its cell is one block of text; else -1."""
+    """Return the table row around a box, if the box's cell holds one block; else -1."""
     boxes = outline.boxes
     if not boxes.marks[box] & _CELL:
         return -1
@@ -206,12 +206,12 @@ def table_row(outline: Outline, box: int) -> int:
 
 
 class Shape(NamedTuple):
-    """A box as far as its start tag tells."""
+    """The properties of a box that follow from its start tag."""
 
     tag: str
     marks: int
     names: int
-    """The groups of the vocabulary that its names belong to."""
+    """The groups of the vocabulary in its names."""
     kind: str
     """Equal for boxes whose tags and classes are equal."""
 
@@ -223,7 +223,7 @@ _NAMING = frozenset({b"id", b"role", b"itemprop"})
 
 
 def shape(tag: bytes) -> Shape:
-    """Return the shape of a box.
+    """Return the shape of a box, given its start tag without brackets.
 
     >>> shape(b'nav class="top"').kind
     'nav top'
@@ -236,7 +236,7 @@ def shape(tag: bytes) -> Shape:
             kind = b"%b %b" % (name, value)
             names = value + b" " + names
         else:
-            marks |= told(attribute, value)
+            marks |= attribute_location(attribute, value)
             if attribute in _NAMING:
                 names += value + b" "
     if b"-" in name:
@@ -245,19 +245,19 @@ def shape(tag: bytes) -> Shape:
 
 
 def attribute(tag: bytes, opening: bytes) -> str:
-    """Return the value of the attribute that is written like this up to its first quote; empty where it has none.
+    """Return the value of an attribute, given the text up to its opening quote; empty without it.
 
     >>> attribute(b'a title="A&amp;B" href=""', b' title="')
     'A&B'
     """
     value = tag.partition(opening)[2].partition(b'"')[0].decode()
-    return unescaped(value.replace("&quot;", '"')) if "&" in value else value
+    return unescape(value.replace("&quot;", '"')) if "&" in value else value
 
 
-def unescaped(text: str) -> str:
-    """Undo the escapes that a tree's text is written with.
+def unescape(text: str) -> str:
+    """Undo the escapes of a serialised tree's text.
 
-    >>> unescaped("&lt;a&gt; &amp;lt;")
+    >>> unescape("&lt;a&gt; &amp;lt;")
     '<a> &lt;'
     """
     return text.replace("&nbsp;", "\xa0").replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&")

@@ -1,4 +1,4 @@
-"""Write a page's outline while its tags are walked over."""
+"""Build a page's outline from its tags and texts in document order."""
 
 from __future__ import annotations
 
@@ -6,18 +6,18 @@ import re
 from collections.abc import Callable
 from unicodedata import is_normalized, normalize
 
-from windrow.content.outline import BODY, Anchor, Blocks, Boxes, Outline, PageLocation, Shape, attribute, unescaped
+from windrow.content.outline import BODY, Anchor, Blocks, Boxes, Outline, PageLocation, Shape, attribute, unescape
 
 _HREF, _REL, _ALT, _SRC = b' href="', b' rel="', b' alt="', b' src="'
 _REFERS = {b"area": _HREF, b"form": b' action="', b"object": b' data="'}
 _DEEPEST = 200
 _START, _END = b"\x02", b"\x03"
-"""In a line: where a span or link begins that is shown apart if it follows another one, and where one ends."""
+"""In a line: start and end of a span or link that browsers show with a gap after another one."""
 _BORDERS = re.compile("\x03[\x02\x03]*\x02")
 _APART = re.compile(r"(?<=[^\s(\[{«“\u2018¿¡/\x01])\x01+(?![\s)\]}»”\u2019,.;:!?%…/\x01])")
 _INITIAL = re.compile(r"\b([^\W\d_])\x01+(?=[^\W\d_])")
 _UNSPACED = re.compile("[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]+")
-"""Scripts that are written without spaces: a word has about two signs, or four letters."""
+"""Scripts without spaces: a word has about two signs, or five letters."""
 _LETTERED = "\u3040"
 _IN_LINE = frozenset(("p", "h1", "h2", "h3", "h4", "h5", "h6"))
 _CODE, _HEADLINE = int(PageLocation.CODE), int(PageLocation.HEADLINE)
@@ -29,32 +29,32 @@ _TextRow = tuple[str, int, int, int, int, int]
 
 
 class OpenWords:
-    """Words that are gathered while something is open in the line."""
+    """The words of an inline element that is open: a link, code, or a quotation."""
 
-    __slots__ = ("headline", "number", "spare", "start", "tag", "where", "words")
+    __slots__ = ("fallback", "headline", "marks", "number", "start", "tag", "words")
 
-    def __init__(self, start: int, tag: bytes = b"", number: int = 0, where: int = 0) -> None:
-        """Begin with this part of the line."""
+    def __init__(self, start: int, tag: bytes = b"", number: int = 0, marks: int = 0) -> None:
+        """Begin at part `start` of the line; `number` is an anchor's position, or counts nested elements."""
         self.start = start
         self.tag = tag
         self.number = number
-        self.where = where
+        self.marks = marks
         self.words: list[str] = []
         self.headline = False
-        self.spare = ""
+        self.fallback = ""  # the alternative text of a picture in it
 
     def take(self, parts: list[bytes]) -> int:
-        """Take what has been written in the line; return how many words that were."""
+        """Take the words of the line since the start; return their number."""
         start = self.start
         text = line(parts[start] if start == len(parts) - 1 else b"".join(parts[start:]))
-        found = text.split()
+        words = text.split()
         self.start = 0
-        self.words += found
-        return len(found) if text.isascii() else _count(found)
+        self.words += words
+        return len(words) if text.isascii() else _count(words)
 
 
 class OutlineBuilder:
-    """What has been laid flat so far, and what is open in the line: a block, an anchor, code, a quotation."""
+    """The outline so far, and what is still open: boxes, the line of text, an anchor, code, a quotation."""
 
     __slots__ = (
         "_anchor", "_anchors", "_blocks", "_code", "_code_texts", "_components", "_deep", "_last", "_lines", "_linked",
@@ -64,11 +64,11 @@ class OutlineBuilder:
     def __init__(self) -> None:
         """Begin with the body's box."""
         self.parts: list[bytes] = []
-        """Of the line of text that is being written, as they stand in the markup."""
+        """The parts of the current line of text, as in the markup."""
         self.gap = b" "
-        """What parts words in the line."""
+        """The separator of words in the line; empty in code."""
         self.left: Callable[[], int] = int
-        """Says how many tags are still to be walked over."""
+        """Returns the number of tags still to come."""
         self._blocks: list[_TextRow] = []
         self._code_texts: dict[int, list[str]] = {}
         self._quote_texts: dict[int, list[str]] = {}
@@ -86,7 +86,7 @@ class OutlineBuilder:
         self._linked = self._links = 0
 
     def done(self) -> Outline:
-        """Return what was laid flat."""
+        """Close what is open, and return the outline."""
         self.border()
         while len(self._stack) > 1:
             self.close()
@@ -100,7 +100,7 @@ class OutlineBuilder:
         return Outline(boxes, blocks, self._anchors)
 
     def space(self, _tag: bytes = b"", _shape: Shape = BODY) -> None:
-        """Part words, if not in code."""
+        """Separate words, except in code."""
         if self.parts:
             self.parts.append(self.gap)
 
@@ -120,8 +120,8 @@ class OutlineBuilder:
             return
         name, own, names, kind = shape
         up = stack[-1]
-        over = rows[up]
-        marks, paths, step = over[3] | own, self._paths, (over[5], kind)
+        parent = rows[up]
+        marks, paths, step = parent[3] | own, self._paths, (parent[5], kind)
         path = paths.get(step)
         if path is None:
             path = paths[step] = len(paths)
@@ -134,7 +134,7 @@ class OutlineBuilder:
         rows.append((name, up, depth, marks, names, path, kind, len(self._blocks), tag))
 
     def close(self, _tag: bytes = b"", _shape: Shape = BODY) -> None:
-        """Close the innermost box; one that held no text is forgotten."""
+        """Close the innermost box; one without text is dropped."""
         if self.parts or self._lines:
             self._flush()
         if self._deep:
@@ -148,19 +148,19 @@ class OutlineBuilder:
                 self._last[box] = last
 
     def open_component(self, tag: bytes, shape: Shape) -> None:
-        """Open an element that the page has made itself: a box, but in the line of a paragraph."""
+        """Open a custom element: a box, except within a paragraph or headline."""
         boxed = self._rows[self._stack[-1]][0] not in _IN_LINE
         self._components.append(boxed)
         if boxed:
             self.open(tag, shape)
 
     def close_component(self, tag: bytes = b"", shape: Shape = BODY) -> None:
-        """Close what the page has made itself."""
+        """Close a custom element."""
         if self._components and self._components.pop():
             self.close(tag, shape)
 
     def apart(self, _tag: bytes = b"", _shape: Shape = BODY) -> None:
-        """Begin an element that is shown apart from one beside it."""
+        """Begin an inline element that is shown with a gap after another one."""
         if self.parts and self.gap:
             self.parts.append(_START)
 
@@ -170,7 +170,7 @@ class OutlineBuilder:
             self.parts.append(_END)
 
     def form(self, tag: bytes, shape: Shape) -> None:
-        """Open a box that refers to something."""
+        """Open a form: a box with a reference."""
         self.refer(tag, shape)
         self.open(tag, shape)
 
@@ -182,21 +182,21 @@ class OutlineBuilder:
             self.parts.clear()
 
     def refer(self, tag: bytes, _shape: Shape) -> None:
-        """Note what an element of the line refers to; a picture's text stands for an anchor's that has none."""
+        """Note the reference of an inline element; a picture's alternative text is the fallback of a link's."""
         self.space()
         name = tag.partition(b" ")[0]
         anchor = self._anchor
         if name == b"img":
-            spare = attribute(tag, _ALT)
-            if anchor is not None and not anchor.spare:
-                anchor.spare = spare
+            text = attribute(tag, _ALT)
+            if anchor is not None and not anchor.fallback:
+                anchor.fallback = text
             if _SRC in tag and b' src="data:' not in tag:
-                self._anchors.append(Anchor("img", attribute(tag, _SRC), "", _tidy(spare), self._where(), False))
+                self._anchors.append(Anchor("img", attribute(tag, _SRC), "", _tidy(text), self._marks(), False))
             return
         opening = _REFERS.get(name, _SRC)
         if opening in tag:
-            href, spare = attribute(tag, opening), _label(tag) or attribute(tag, _ALT)
-            self._anchors.append(Anchor(name.decode(), href, attribute(tag, _REL), _tidy(spare), self._where(), False))
+            href, text = attribute(tag, opening), _label(tag) or attribute(tag, _ALT)
+            self._anchors.append(Anchor(name.decode(), href, attribute(tag, _REL), _tidy(text), self._marks(), False))
 
     def anchor(self, tag: bytes, _shape: Shape) -> None:
         """Open an anchor."""
@@ -206,7 +206,7 @@ class OutlineBuilder:
             self.parts.append(_START)
         if _HREF in tag:
             self._links += 1
-            self._anchor = OpenWords(len(self.parts), tag, len(self._anchors), self._where())
+            self._anchor = OpenWords(len(self.parts), tag, len(self._anchors), self._marks())
 
     def end_anchor(self, _tag: bytes = b"", _shape: Shape = BODY) -> None:
         """Close an anchor."""
@@ -214,53 +214,52 @@ class OutlineBuilder:
         if run is not None:
             tag, start = run.tag, run.start
             self._linked += run.take(self.parts)
-            if _points(run, self._rows[self._stack[-1]]):
+            if _is_headline_link(run, self._rows[self._stack[-1]]):
                 del self.parts[start:]
-            text = " ".join(run.words) or _tidy(_label(tag) or run.spare)
+            text = " ".join(run.words) or _tidy(_label(tag) or run.fallback)
             rel = attribute(tag, _REL) if _REL in tag else ""
-            made = Anchor("a", attribute(tag, _HREF), rel, text, run.where, run.headline)
-            self._anchors.insert(run.number, made)
+            self._anchors.insert(run.number, Anchor("a", attribute(tag, _HREF), rel, text, run.marks, run.headline))
             self._anchor = None
-        self.parts.append(self.gap and _END)  # so that the block ends here, even one without text
+        self.parts.append(self.gap and _END)  # so that the line is not empty: a link without text ends a block too
 
     def mark_up(self, tag: bytes, _shape: Shape) -> None:
-        """Open code or a quotation in the line."""
+        """Open inline code or an inline quotation."""
         if _quotes(tag):
-            self._quote = self._marked(self._quote)
+            self._quote = self._open_run(self._quote)
         else:
-            self._code = self._marked(self._code)
+            self._code = self._open_run(self._code)
             self.gap = b""
 
     def end_mark_up(self, tag: bytes, _shape: Shape) -> None:
-        """Close code or a quotation."""
+        """Close inline code or an inline quotation."""
         if _quotes(tag):
-            self._quote = self._unmarked(self._quote, self._quote_texts)
+            self._quote = self._close_run(self._quote, self._quote_texts)
         else:
-            self._code = self._unmarked(self._code, self._code_texts)
+            self._code = self._close_run(self._code, self._code_texts)
             self.gap = b"" if self._code else b" "
 
-    def _marked(self, run: OpenWords | None) -> OpenWords:
-        """Open code or a quotation; one within its like is only counted."""
+    def _open_run(self, run: OpenWords | None) -> OpenWords:
+        """Open code or a quotation; one nested in its like is only counted."""
         if run is None:
             return OpenWords(len(self.parts))
         run.number += 1
         return run
 
-    def _unmarked(self, run: OpenWords | None, found: dict[int, list[str]]) -> OpenWords | None:
+    def _close_run(self, run: OpenWords | None, texts: dict[int, list[str]]) -> OpenWords | None:
         if run is not None and run.number:
             run.number -= 1
             return run
         if run is not None:
             run.take(self.parts)
             if run.words:
-                found.setdefault(len(self._blocks), []).append(" ".join(run.words))
+                texts.setdefault(len(self._blocks), []).append(" ".join(run.words))
         return None
 
-    def _where(self) -> int:
+    def _marks(self) -> int:
         return self._rows[self._stack[-1]][3] | (_CODE if self._code else 0)
 
     def _pause(self) -> None:
-        """Let what is open in the line take its text, since the line ends."""
+        """Give the text of the line to the open inline elements, since the line ends."""
         if self._anchor is not None:
             self._linked += self._anchor.take(self.parts)
         for run in (self._code, self._quote):
@@ -268,7 +267,7 @@ class OutlineBuilder:
                 run.take(self.parts)
 
     def _flush(self) -> None:
-        """End the block, if it holds any text; a link's text goes on in the next one, code and quotations do not."""
+        """End the block, if it holds text; a link continues in the next block, code and quotations do not."""
         parts, lines = self.parts, self._lines
         if self._anchor or self._code or self._quote:
             self._pause()
@@ -297,14 +296,14 @@ class OutlineBuilder:
 
 
 def line(written: bytes) -> str:
-    """Read a piece of a line as it is shown: what is written side by side stays so, a soft hyphen is not seen.
+    """Return a piece of a line as browsers show it, without soft hyphens, in NFC.
 
-    Two links, or spans with a class, that touch each other are styled to stand apart, mostly; so there a space is put,
-    but before a comma and the like, and behind a single letter, which is an initial.
+    Two links, or spans with a class, that touch each other are mostly styled with a gap: a space is put between them,
+    except before punctuation and after a single letter that begins a word.
     """
     text = written.decode()
     if "&" in text:
-        text = unescaped(text)
+        text = unescape(text)
     if "\x03" in text:
         if "\x02" in text:
             text = _BORDERS.sub("\x01", text).replace("\x02", "")
@@ -320,20 +319,20 @@ def line(written: bytes) -> str:
     return text
 
 
-def _initial(found: re.Match[str]) -> str:
-    """Join a letter with the rest of its word."""
-    return found[1] if found.string[found.end()].islower() else found[0]
+def _initial(match: re.Match[str]) -> str:
+    """Join a single letter with the rest of its word in lower case."""
+    return match[1] if match.string[match.end()].islower() else match[0]
 
 
-def _points(run: OpenWords, row: _Row) -> bool:
-    """Tell whether a link is a sign beside a headline, or a term, that points at it."""
+def _is_headline_link(run: OpenWords, row: _Row) -> bool:
+    """Tell whether a link is only a sign in a headline or term that links to itself."""
     if not (row[3] & _HEADLINE or row[0] == "dt") or b' href="#' not in run.tag:
         return False
     return not any(map(str.isalnum, "".join(run.words)))
 
 
 def _count(words: list[str]) -> int:
-    """Count words; of a script that is written without spaces, by the length."""
+    """Count words; in scripts without spaces by the length."""
     total = len(words)
     for run in _UNSPACED.findall("".join(words)):
         total += len(run) // (2 if run >= _LETTERED else 5)

@@ -1,4 +1,4 @@
-"""Read a page: bytes and what is known of them in, one value out."""
+"""Read a page from its bytes, and choose its main content."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from itertools import accumulate
 from typing import NamedTuple
 
 from windrow.content.charset import decode
+from windrow.content.features import Features
 from windrow.content.forest import forests, judge
 from windrow.content.head import PageHead, head
 from windrow.content.hints import PageHint, hint
 from windrow.content.outline import Outline, PageLocation
 from windrow.content.tail import without_captions, without_tail
-from windrow.content.traits import Traits
 from windrow.content.tree import HIDDEN, body, parse, silence
 from windrow.content.view import view
 from windrow.content.walk import walk
@@ -30,26 +30,28 @@ class Page(NamedTuple):
 
 
 def read(raw: bytes, url: str = "", content_type: str = "") -> Page:
-    """Read a page's bytes; any bytes give a page, in time that grows with their number.
+    """Read a page's bytes in time linear in their number; StepError if it has too many elements or tags.
 
     >>> page = read(b"<title>A</title><p>One <b>two</b><p>Three")
     >>> page.head.title, page.outline.blocks.text
     ('A', ['One two', 'Three'])
     """
     text = decode(raw, content_type)
-    # a text that is UTF-8 without a fault need not be written so again
+    # valid UTF-8 need not be encoded again
     same = text.encoding == "utf-8" and text.source != "bom" and "\ufffd" not in text.text
     tree = parse(raw if same else text.text)
-    said = head(tree)
+    page_head = head(tree)
     silence(tree)
-    return Page(url, text.encoding, said, walk(body(tree)), hint(url, said.property("og:type"), said.json_ld))
+    return Page(
+        url, text.encoding, page_head, walk(body(tree)), hint(url, page_head.property("og:type"), page_head.json_ld)
+    )
 
 
 _MAIN, _ARTICLE = int(PageLocation.MAIN | PageLocation.CENTRE), int(PageLocation.ARTICLE | PageLocation.POST)
-_SENTENCE = 12  # words of a block that is prose
-_COPIED = 8  # words of a block that is not repeated by chance
+_SENTENCE = 12  # the least words of a block of prose
+_COPIED = 8  # the least words of a block that is not repeated by chance
 _SURE = 0.5
-_ENOUGH = 100  # words of sure prose that tell where the text lies
+_ENOUGH = 100  # the least words of certain prose to find the box of the text
 _MOSTLY, _HALF, _NEARLY_ALL = 0.85, 0.6, 0.9
 _BRIEF = 100  # words
 _BESIDE = HIDDEN | int(
@@ -62,19 +64,19 @@ _BESIDE = HIDDEN | int(
     | PageLocation.BUTTON
 )
 _CAUTION = 0.7
-"""How much a word missed counts beside a word too many; below 1 for forests that were taught to be generous."""
+"""The weight of a missed word compared to a surplus one; below 1, since the forests were trained to be generous."""
 
 
 class BlockFate(StrEnum):
-    """What became of a block when the main content was chosen, in words for people."""
+    """Why a block was taken as main content or left out, in words for people."""
 
     KEPT = "main content"
-    MARKED = "all that the page marks as its main content"
+    MARKED = "marked by the page as its main content, which is short"
     ASIDE = "navigation, footer, form, or hidden"
     UNLIKELY = "unlikely to be main content"
-    BEHIND = "behind the box that holds the text"
-    REPEATED = "said before in another box"
-    TAIL = "a section behind the text: authors, related articles, comments"
+    BEHIND = "after the box that holds the text"
+    REPEATED = "repeated from another box"
+    TAIL = "a section after the text: authors, related articles, comments"
     CAPTION = "the caption of a picture"
 
     @property
@@ -84,57 +86,57 @@ class BlockFate(StrEnum):
 
 
 class Choice(NamedTuple):
-    """What became of each block of a page, and how likely the judged ones are, from 0 to 1, by their numbers."""
+    """What became of each block of a page, and the likelihoods of the judged ones, from 0 to 1, by block number."""
 
     fates: list[BlockFate]
     likely: Mapping[int, float]
 
     def taken(self) -> list[bool]:
-        """Say of each block whether it is main content."""
+        """Return for each block whether it is main content."""
         kept, marked = BlockFate.KEPT, BlockFate.MARKED
         return [fate is kept or fate is marked for fate in self.fates]
 
 
 def main_content(outline: Outline, hint: PageHint | None = None) -> list[bool]:
-    """Say of each block whether it belongs to the main content."""
+    """Return for each block whether it is main content."""
     return choose(outline, hint).taken()
 
 
 def choose(outline: Outline, hint: PageHint | None = None, *, captions: bool = False) -> Choice:
-    """Choose the main content of a page, and say of each block why it is none of it.
+    """Choose the main content of a page; return for each block what became of it.
 
-    Navigation, footers and lists of choices are none. A forest judges each of the other blocks, and a second one knows
-    what the first thinks of its neighbours and of the boxes around it; then as many of the likeliest are taken as
-    promise the best balance of words found and words too many, so that a page of which little is sure gives more, not
-    nothing. The captions of an article's pictures are none of its text, unless `captions` are wanted.
+    Navigation, footers and lists of choices are left out. A forest judges each of the other blocks, and a second one
+    also uses the first one's likelihoods of neighbours and surrounding boxes. Then the likeliest blocks are taken, as
+    many as maximise the expected F measure; so a page on which little is certain gives more text, not
+    none. The captions of an article's pictures are left out unless `captions` are wanted.
     """
     aside = [BlockFate.ASIDE] * len(outline.blocks.text)
     if not aside:
         return Choice([], {})
     hint = hint or PageHint()
-    seen = view(outline, hint)
-    if not seen.kept:
+    page_view = view(outline, hint)
+    if not page_view.kept:
         return Choice(aside, {})
     first, second = forests()
-    traits = Traits(seen)
-    traits.hear(judge(first, traits))
-    return select(outline, hint, seen.kept, judge(second, traits), captions=captions)
+    features = Features(page_view)
+    features.add_likelihoods(judge(first, features))
+    return select(outline, hint, page_view.kept, judge(second, features), captions=captions)
 
 
 def select(
     outline: Outline, hint: PageHint, kept: Sequence[int], likely: Sequence[float], *, captions: bool = False
 ) -> Choice:
-    """Say of each block what becomes of it; `likely` is what the forests say of those in `kept`."""
+    """Return for each block what becomes of it; `likely` has the forests' likelihoods of the blocks in `kept`."""
     least = threshold(likely, [outline.blocks.words[at] for at in kept])
     chances = dict(zip(kept, likely, strict=True))
     taken = {at: chance for at, chance in chances.items() if chance >= least}
-    until = _until(outline, taken)
+    before_end = _before_end(outline, taken)
     fates = [BlockFate.ASIDE] * len(outline.blocks.text)
     for fate, blocks in (
         (BlockFate.UNLIKELY, kept),
         (BlockFate.BEHIND, taken),
-        (BlockFate.REPEATED, until),
-        (BlockFate.KEPT, _once(outline, until)),
+        (BlockFate.REPEATED, before_end),
+        (BlockFate.KEPT, _once(outline, before_end)),
         (BlockFate.MARKED, _brief(outline)),
     ):
         for at in blocks:
@@ -147,17 +149,17 @@ def select(
 
 
 def leave_out(choice: Choice, chosen: Sequence[bool], fate: BlockFate) -> None:
-    """Give a fate to the taken blocks that are not chosen any more, and take those that are chosen besides."""
+    """Give `fate` to blocks that were taken and are not in `chosen`; take those that are newly in it."""
     for at, (before, now) in enumerate(zip(choice.taken(), chosen, strict=True)):
         if before != now:
             choice.fates[at] = BlockFate.KEPT if now else fate
 
 
-def _until(outline: Outline, taken: Mapping[int, float]) -> list[int]:
-    """Leave out what follows the box that holds the sure prose: it is seldom the page's, but teasers of other pages.
+def _before_end(outline: Outline, taken: Mapping[int, float]) -> list[int]:
+    """Leave out blocks after the box of the certain prose: they are mostly teasers of other pages.
 
-    On a page that is mostly prose, the box is the innermost one that holds more than half of it; on any other page it
-    must hold nearly all, since lists and products have a box for each of their texts.
+    On a page that is mostly prose, this is the innermost box with 60 % of it; on any other page the box
+    must hold 90 %, since lists and products have a box for each of their texts.
     """
     boxes, blocks = outline.boxes, outline.blocks
     sure = [0] * len(blocks.words)
@@ -178,19 +180,19 @@ def _until(outline: Outline, taken: Mapping[int, float]) -> list[int]:
 
 
 def _once(outline: Outline, taken: Iterable[int]) -> Iterator[int]:
-    """Yield blocks, but for those that another box has held before: some pages have a second copy of their text."""
+    """Yield the blocks that do not repeat one in another box: some pages have a second copy of their text."""
     up, blocks = outline.boxes.up, outline.blocks
     known: dict[str, int] = {}
     for at in taken:
-        over = up[blocks.box[at]]
-        if blocks.words[at] < _COPIED or known.setdefault(blocks.text[at], over) == over:
+        parent = up[blocks.box[at]]
+        if blocks.words[at] < _COPIED or known.setdefault(blocks.text[at], parent) == parent:
             yield at
 
 
 def _brief(outline: Outline) -> list[int]:
-    """Return the blocks of a page's one `main` or article, if they are few words, in which a forest finds too little.
+    """Return all blocks of a page's only `main` or article if it has few words: there a forest finds too little.
 
-    What its author calls the main content is believed: headlines, code and quotations too.
+    The page's own marking is trusted, also for headlines, code and quotations.
     """
     boxes, blocks = outline.boxes, outline.blocks
     for mark in (_MAIN, _ARTICLE):
@@ -206,7 +208,7 @@ def _brief(outline: Outline) -> list[int]:
 
 
 def threshold(likely: Sequence[float], words: Sequence[int]) -> float:
-    """Return the least likelihood to take, so that the expected F measure of the words is greatest.
+    """Return the least likelihood to take that maximises the expected F measure of the words.
 
     >>> threshold([0.9, 0.8, 0.1], [100, 50, 100])
     0.8
@@ -217,7 +219,7 @@ def threshold(likely: Sequence[float], words: Sequence[int]) -> float:
     for chance, size in sorted(zip(likely, words, strict=True), reverse=True):
         good += chance * size
         taken += size
-        value = good / (taken + wanted)
-        if value > best:
-            best, least = value, chance
+        f_measure = good / (taken + wanted)
+        if f_measure > best:
+            best, least = f_measure, chance
     return least

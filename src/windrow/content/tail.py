@@ -1,8 +1,8 @@
-"""Leave out of an article what stands behind its text: sections that name themselves so, teasers, comments.
+"""Leave out of an article what follows its text: sections about authors and the like, teasers, comments.
 
-A forest that judges block by block takes some of it for text, since it reads like text: an author's biography, the
-beginnings of other articles, what readers answered. So this is told by names and by repetition, behind the middle of
-the article's prose alone, and on pages that say to be articles alone: in a forum the answers are the content, in a
+A forest that judges single blocks takes some of these for text, since they read like text: an author's biography, the
+beginnings of other articles, readers' comments. They are found by their names and by repetition, only after the middle
+of the article's prose, and only on pages that declare themselves articles: in a forum the answers are the content, in a
 list the teasers are.
 """
 
@@ -18,18 +18,18 @@ from windrow.content.outline import LEVELS, Outline, PageLocation
 from windrow.content.walk import ELSEWHERE, FigureRange
 
 Span = tuple[int, int]
-"""The first block, and the one behind the last."""
+"""The number of the first block, and the number after the last."""
 
 _HEADLINE = int(PageLocation.HEADLINE)
-_KICKERS = 3  # blocks before a headline among which a figure may stand
+_KICKERS = 3  # the most blocks between a figure and the headline after it
 _COMMENT = BIT["comment"]
 _ARTICLE, _ARTICLE_TYPE, _ARTICLE_ADDRESS = 2, 1, 16  # of `PageHint`: its kind, and bits of its types and addresses
 _OTHER_TYPE, _OTHER_ADDRESS = 8, 1 | 8  # forums; and documentation
-_PROSE, _ENOUGH = 12, 100  # words of a block that is prose, and of prose that tell where the text lies
-_BEFORE, _WITHIN = 0.5, 0.4  # of the prose that stands before a tail at least, and in it at most
-_NAME, _LINE = 12, 6  # words of a headline, and of a line without one, that names what follows
+_PROSE, _ENOUGH = 12, 100  # the least words of a block of prose, and of an article's prose
+_BEFORE, _WITHIN = 0.5, 0.4  # the least share of prose before a tail, and the greatest share in it
+_NAME, _LINE = 12, 6  # the most words of a headline, and of another line, that names a section
 _TEASERS, _LEAD = 2, 300
-"""Boxes side by side; and words of prose before them, for in an overview of a few words they are the content."""
+"""The least number of adjacent teasers, and of words before them: on a short overview they are the content."""
 
 _NAMES = re.compile(
     r"""(?xi)(?:
@@ -58,11 +58,11 @@ _NAMES = re.compile(
     |(?:noticias|artículos)[ ]relacionad[oa]s|leia[ ](?:mais|também)|veja[ ]também
     )\s*[:.!?…]*"""
 )
-"""What sections are called that are none of an article's text."""
+"""Names of sections that are not a part of an article's text."""
 
 
 def without_tail(outline: Outline, hint: PageHint, chosen: list[bool]) -> list[bool]:
-    """Return what is chosen of an article without its tail; of any other page all of it."""
+    """Return the chosen blocks of an article without its tail; of any other page all of them."""
     if not is_article(hint):
         return chosen
     prose = list(accumulate(_prose(outline, chosen), initial=0))
@@ -83,7 +83,7 @@ def without_tail(outline: Outline, hint: PageHint, chosen: list[bool]) -> list[b
 
 
 def without_captions(outline: Outline, hint: PageHint, chosen: list[bool]) -> list[bool]:
-    """Return what is chosen of an article without the captions of its pictures; of any other page all of it."""
+    """Return the chosen blocks of an article without captions of its pictures; of any other page all of them."""
     boxes = outline.boxes
     if "figcaption" not in boxes.tag or not is_article(hint):
         return chosen
@@ -96,15 +96,15 @@ def without_captions(outline: Outline, hint: PageHint, chosen: list[bool]) -> li
 
 
 def with_captions(outline: Outline, hint: PageHint, chosen: list[bool]) -> tuple[list[bool], FigureRange | None]:
-    """Return what is chosen of an article and the captions of its figures; and where figures without one are its own.
+    """Return the chosen blocks of an article with the captions of its figures, and the range of its other figures.
 
-    Its figures are those between chosen blocks, those between its headline and its text, and those that follow its
-    text in the box that holds it.
+    An article's figures are those between chosen blocks, between its headline and its text, and after its text in the
+    same box. The range is None for pages that are not articles.
     """
     boxes = outline.boxes
     if not any(chosen) or not is_article(hint):
         return chosen, None
-    shown, ends = list(chosen), _Ends(outline, chosen)
+    shown, ends = list(chosen), _TextEnds(outline, chosen)
     for box, tag in enumerate(boxes.tag):
         if tag != "figcaption" or boxes.tag[boxes.up[box]] != "figure":
             continue
@@ -115,24 +115,24 @@ def with_captions(outline: Outline, hint: PageHint, chosen: list[bool]) -> tuple
     return shown, ends.figures()
 
 
-class _Ends:
-    """Where an article's text begins and ends, to tell which figures before and behind it are its own."""
+class _TextEnds:
+    """Where an article's text begins and ends; decides which figures before and after it belong to it."""
 
     def __init__(self, outline: Outline, chosen: Sequence[bool]) -> None:
         """Find the box that holds all of the text, and the headline before it."""
         self._outline = outline
         self._boxes, blocks = outline.boxes, outline.blocks
-        at = [place for place, keep in enumerate(chosen) if keep]
-        self._first, self._last = at[0], at[-1] + 1
-        core = blocks.box[at[0]]
+        kept = [at for at, keep in enumerate(chosen) if keep]
+        self._first, self._last = kept[0], kept[-1] + 1
+        core = blocks.box[kept[0]]
         while core > 0 and self._boxes.last[core] < self._last:
             core = self._boxes.up[core]
         self._core = core
-        heads = [place for place in range(self._first + 1) if _level(outline, blocks.box[place]) == 1]
+        heads = [at for at in range(self._first + 1) if _level(outline, blocks.box[at]) == 1]
         self._headline = heads[-1] if heads else self._first
 
     def _has(self, box: int) -> bool:
-        """Tell whether a figure belongs to the text: not where it is a part of a teaser, or leads to another page."""
+        """Tell whether a figure belongs to the text: not if it is a part of a teaser or links to another page."""
         boxes, blocks = self._boxes, self._outline.blocks
         first, last = boxes.first[box], boxes.last[box]
         inside = range(first, last)
@@ -145,7 +145,7 @@ class _Ends:
         return first == self._last and self._alone(box)
 
     def _alone(self, box: int) -> bool:
-        """Tell whether boxes around a figure, up to one that holds text too, hold nothing but it."""
+        """Tell whether the boxes around a figure, up to one that also holds text, hold nothing else."""
         boxes = self._boxes
         first, last, around = boxes.first[box], boxes.last[box], boxes.up[box]
         while around > 0 and not (boxes.first[around] <= self._first and self._last <= boxes.last[around]):
@@ -158,7 +158,7 @@ class _Ends:
         return first < self._first or around == self._core or boxes.tag[around] in {"article", "main"}
 
     def take(self, box: int) -> bool:
-        """Tell whether a figure belongs to the text, and go on behind it where it does."""
+        """Tell whether a figure belongs to the text; if it follows the text, the text then ends after it."""
         if not self._has(box):
             return False
         if self._boxes.first[box] >= self._last:
@@ -166,7 +166,7 @@ class _Ends:
         return True
 
     def figures(self) -> FigureRange:
-        """Return where figures without a caption belong to the text."""
+        """Return the range in which figures without a caption belong to the text."""
         words = self._outline.blocks.words
         near = all(words[at] < _PROSE for at in range(self._headline + 1, self._first))
         depth, box = 0, self._core
@@ -177,7 +177,7 @@ class _Ends:
 
 
 def is_article(hint: PageHint) -> bool:
-    """Tell whether a page says, by its head or its address, that it is an article, and not by them anything else.
+    """Tell whether a page is an article by its head or address, and not also a forum or documentation.
 
     >>> is_article(PageHint(kind=2)), is_article(PageHint()), is_article(PageHint(kind=2, types=8))
     (True, False, False)
@@ -200,11 +200,11 @@ def _comments(outline: Outline) -> Iterator[Span]:
 
 
 def _teasers(outline: Outline) -> Iterator[Span]:
-    """Yield boxes of one kind, side by side, each with one headline that is a link to another page."""
+    """Yield spans of sibling boxes of one kind, each with one headline that links to another page."""
     boxes, blocks = outline.boxes, outline.blocks
-    here = {one.text for one in outline.anchors if one.href.startswith(("#", "javascript:"))}
+    local = {anchor.text for anchor in outline.anchors if anchor.href.startswith(("#", "javascript:"))}
     heads = [
-        bool(boxes.marks[box] & _HEADLINE) and linked > 1 and linked * 10 >= size * 9 and text not in here
+        bool(boxes.marks[box] & _HEADLINE) and linked > 1 and linked * 10 >= size * 9 and text not in local
         for box, linked, size, text in zip(blocks.box, blocks.linked, blocks.words, blocks.text, strict=True)
     ]
     if sum(heads) < _TEASERS:
@@ -220,7 +220,7 @@ def _teasers(outline: Outline) -> Iterator[Span]:
 
 
 def _sections(outline: Outline, chosen: Sequence[bool]) -> Iterator[Span]:
-    """Yield what stands under a headline of such a name, up to the next headline as high or the end of their box."""
+    """Yield sections under a headline with such a name, up to the next one of its level or the end of the box."""
     boxes, blocks = outline.boxes, outline.blocks
     for at, (keep, size, text) in enumerate(zip(chosen, blocks.words, blocks.text, strict=True)):
         if not keep or size > _NAME or not _NAMES.fullmatch(text):
@@ -242,7 +242,7 @@ def _ends(outline: Outline, at: int, level: int) -> bool:
 
 
 def _level(outline: Outline, box: int) -> int:
-    """Return the level of the headline that a box lies in; 0 where in none."""
+    """Return the level of the headline around a box; 0 if there is none."""
     boxes = outline.boxes
     if not boxes.marks[box] & _HEADLINE:
         return 0

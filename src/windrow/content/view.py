@@ -1,4 +1,4 @@
-"""A page as the model that judges its blocks looks at it: sums of each box, in grades of one byte."""
+"""A page as the forests' features see it: sums and shares for each box, some as grades of one byte."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import NamedTuple, Protocol, TypeVar
 
 from windrow.content.hints import PageHint
 from windrow.content.outline import LEVELS, Outline, PageLocation
-from windrow.content.tree import silent
+from windrow.content.tree import hidden_blocks
 
 Scale = tuple[float, ...]
 
@@ -19,25 +19,25 @@ COUNT: Scale = (
     0, 1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 15, 18, 22, 27, 33, 40, 50, 60, 75, 90, 110, 140, 180, 240, 320, 420, 560, 750,
     1_000, 1_400, 2_000, 3_000, 4_500, 7_000, 12_000,
 )  # fmt: skip
-"""Of words, blocks, links."""
+"""Bounds for counts of words, blocks, links."""
 SHARE: Scale = (
     0, 0.003, 0.01, 0.02, 0.03, 0.05, 0.07, 0.1, 0.13, 0.17, 0.21, 0.25, 0.3, 0.35, 0.4, 0.45, 0.5, 0.55, 0.6, 0.65,
     0.7, 0.75, 0.8, 0.85, 0.9, 0.93, 0.96, 0.98, 0.99, 0.998,
 )  # fmt: skip
-"""Of parts of a whole."""
+"""Bounds for shares of a whole."""
 LETTERS: Scale = (2, 2.5, 3, 3.5, 4, 4.3, 4.6, 4.8, 5, 5.2, 5.4, 5.6, 5.8, 6, 6.3, 6.6, 7, 7.5, 8, 9, 10, 12, 15, 20)
-"""Of a word, on average."""
+"""Bounds for the mean letters of a word."""
 STEPS: Scale = (
     -1_000, -300, -200, -140, -100, -70, -50, -35, -25, -20, -15, -12, -10, -8, -6, -5, -4, -3, -2, -1, 0, 1, 2, 3, 4,
     5, 6, 8, 10, 12, 15, 20, 25, 35, 50, 70, 100, 140, 200, 300,
 )  # fmt: skip
-"""Blocks from here to there."""
+"""Bounds for distances in blocks."""
 BEYOND = 254
-"""The grade of what lies beyond the page."""
+"""The grade of a neighbour that is outside the page."""
 
 
 def grade(values: Iterable[float], scale: Scale) -> bytes:
-    """Return for each number how many of the scale are less.
+    """Return the grade of each number: how many bounds of the scale are less.
 
     >>> list(grade([0, 1, 11, 1e9], COUNT))
     [0, 1, 10, 36]
@@ -46,7 +46,7 @@ def grade(values: Iterable[float], scale: Scale) -> bytes:
 
 
 def shared(values: Sequence[float], whole: float) -> bytes:
-    """Return the grades of parts of a whole; of equal parts, which are many among boxes, the grade is sought once."""
+    """Return the grades of parts of a whole; equal parts, which are frequent among boxes, are graded once."""
     known = {value: bisect_left(SHARE, value / whole) for value in set(values)}
     return bytes(map(known.__getitem__, values))
 
@@ -68,12 +68,12 @@ def counted(values: Sequence[int]) -> bytes:
 
 T = TypeVar("T")
 
-_PROSE = 12  # a block of as many words, less than a third of them linked, is prose
-_MANY = 3  # siblings of one kind that make a repetition
+_PROSE = 12  # the least words of a block of prose, of which less than a third may be linked
+_MANY = 3  # the least siblings of one kind that count as a repetition
 
 
 class Picker(Protocol):
-    """Takes the values at some places out of a column, at the speed of C."""
+    """Returns the values of a column at fixed positions, at the speed of C."""
 
     def __call__(self, values: Sequence[T], /) -> tuple[T, ...]:
         """Return the values."""
@@ -81,14 +81,14 @@ class Picker(Protocol):
 
 
 def picker(places: Sequence[int]) -> Picker:
-    """Return what takes these places out of any column."""
+    """Return a picker of these positions."""
     if len(places) > 1:
         return itemgetter(*places)
     return lambda values: tuple(values[place] for place in places)
 
 
 class Extent(NamedTuple):
-    """Sums by box, over the box and all within it, as columns as long as the outline's boxes."""
+    """Sums over each box and all within it; each column has one entry for each box."""
 
     words: list[int]
     linked: list[int]
@@ -98,24 +98,24 @@ class Extent(NamedTuple):
     dense: bytes
     """The share of linked words, graded."""
     share: bytes
-    """Of the page's words, graded."""
+    """The share of the page's words, graded."""
     telling: bytes
     """The share of the page's prose, graded."""
 
 
 class Around(NamedTuple):
-    """What the boxes around a box, itself included, are like, as columns as long as the outline's boxes."""
+    """Measures of each box and the boxes around it; each column has one entry for each box."""
 
     densest: list[int]
     """The greatest share of linked words, graded."""
     repeated: list[int]
-    """The box around it that has most siblings of its kind, from three on; else the body."""
+    """The box around it with the most siblings of its kind, at least three; else the body."""
     times: list[int]
-    """How many there are."""
+    """The number of these siblings."""
     near: list[int]
-    """Groups of the vocabulary that name it or the two boxes around it."""
+    """Groups of the vocabulary in the names of it or the two boxes around it."""
     far: list[int]
-    """Groups that name any box around it."""
+    """Groups of the vocabulary in the names of any box around it."""
 
 
 def extent(outline: Outline) -> Extent:
@@ -131,23 +131,23 @@ def extent(outline: Outline) -> Extent:
         running = list(accumulate(column, initial=0))
         return list(map(sub, last(running), first(running)))
 
-    words, linked, told = total(blocks.words), total(blocks.linked), total(prose)
+    words, linked, prose_words = total(blocks.words), total(blocks.linked), total(prose)
     return Extent(
         words,
         linked,
-        told,
+        prose_words,
         list(map(sub, boxes.last, boxes.first)),
         shared(list(map(truediv, linked, words)), 1),
         shared(words, words[0]),
-        shared(told, told[0] or 1),
+        shared(prose_words, prose_words[0] or 1),
     )
 
 
 def around(outline: Outline, dense: bytes) -> Around:
-    """Carry down to each box what the boxes around it are like."""
+    """Measure each box together with the boxes around it, from the body down."""
     boxes = outline.boxes
     up, names = boxes.up, boxes.names
-    # siblings of a kind have one path too; as numbers they are counted sooner than as pairs
+    # siblings of a kind also have the same path; numbers are counted faster than pairs
     pairs = list(map(add, map(mul, up, repeat(max(boxes.path) + 1)), boxes.path))
     siblings = list(map(Counter(pairs).__getitem__, pairs))
     densest, repeated, times = [dense[0]], [0], [0]
@@ -170,56 +170,57 @@ def around(outline: Outline, dense: bytes) -> Around:
 
 
 def innermost(outline: Outline, sums: Sequence[int], shares: Sequence[float]) -> list[list[int]]:
-    """Return for each share, from the least on, and each block the innermost box around it that holds so much."""
+    """Return, for each share in ascending order, the innermost box around each block that holds as much of the sum."""
     boxes, whole = outline.boxes, sums[0] or 1
     large: Iterable[int] = range(len(sums))
     columns = []
     for share in shares:
         large = [box for box in large if sums[box] >= whole * share]
-        found = [0] * len(outline.blocks.text)
+        boxes_of_blocks = [0] * len(outline.blocks.text)
         for box in large:
             first, last = boxes.first[box], boxes.last[box]
-            found[first:last] = [box] * (last - first)
-        columns.append(found)
+            boxes_of_blocks[first:last] = [box] * (last - first)
+        columns.append(boxes_of_blocks)
     return columns
 
 
 ABOVE = 4
+"""The steps up from a block's box that have features."""
 SHARES = (0.1, 0.3, 0.5, 0.7)
-"""Of the words of a page, to find the innermost box that holds as much."""
+"""The shares of a page's words for `View.large`."""
 PROSE_SHARES = (0.5, 0.8)
-"""Of its prose."""
+"""The shares of its prose for `View.telling`."""
 _NEVER = int(PageLocation.NAV | PageLocation.NAVIGATION | PageLocation.FOOTER | PageLocation.CHOICE)
 _ENOUGH = 0.1
 
 
 class View(NamedTuple):
-    """All that a block's traits are computed from."""
+    """The input of the features."""
 
     outline: Outline
     sums: Extent
     around: Around
     hint: PageHint
     kept: list[int]
-    """The blocks that are worth judging."""
+    """The numbers of the blocks to be judged."""
     keep: Picker
-    """Takes a column of blocks and returns the values of those."""
+    """Picks the values of these blocks from a column of all blocks."""
     above: list[Picker]
-    """For each number of steps, from 0, takes a column of boxes and returns the values at the boxes so much above."""
+    """For each number of steps from 0, picks for these blocks the values of the boxes that many steps up."""
     levels: list[int]
-    """By box, the level of the headline that it is; 0 where it is none."""
+    """By box, its level if it is a headline, else 0."""
     alike: tuple[list[int], list[int], list[int]]
-    """By path: how many blocks lie in boxes of this path, their words, and how many of these are linked."""
+    """By path: the number of blocks in boxes of this path, their words, and their linked words."""
     large: dict[float, Sequence[int]]
     """For each of `SHARES`, the innermost box around each kept block that holds as much of the page's words."""
     telling: dict[float, Sequence[int]]
-    """For each of `PROSE_SHARES`, the innermost box that holds as much of its prose."""
+    """For each of `PROSE_SHARES`, the innermost box that holds as much of the page's prose."""
     under: list[tuple[int, int, int]]
-    """By block: the level of the last headline before it, and how many blocks and words ago it was."""
+    """By block: the level of the last headline before it, and the blocks and words since."""
 
 
 def view(outline: Outline, hint: PageHint) -> View:
-    """Sum up a page that was laid flat and has at least one block."""
+    """Return the view of an outline with at least one block."""
     sums = extent(outline)
     boxes, blocks = outline.boxes, outline.blocks
     kept = _kept(outline, sums.words[0])
@@ -248,10 +249,10 @@ def view(outline: Outline, hint: PageHint) -> View:
 
 
 def _kept(outline: Outline, total: int) -> list[int]:
-    """Leave out what is hidden, and what lies in navigation, footers and lists of choices if that is not nearly all."""
+    """Return the blocks that are not hidden, and not in navigation, footers or choices unless that is nearly all."""
     marks, blocks = outline.boxes.marks, outline.blocks
-    mute = silent(outline)
-    seen = [at for at in range(len(blocks.box)) if at not in mute] if mute else range(len(blocks.box))
+    hidden = hidden_blocks(outline)
+    seen = [at for at in range(len(blocks.box)) if at not in hidden] if hidden else range(len(blocks.box))
     kept = [at for at in seen if not marks[blocks.box[at]] & _NEVER]
     rest = sum(blocks.words[at] for at in kept)
     return kept if rest >= total * _ENOUGH and kept else list(seen)
@@ -270,13 +271,13 @@ def _alike(outline: Outline) -> tuple[list[int], list[int], list[int]]:
 
 
 def _under(outline: Outline, levels: Sequence[int]) -> list[tuple[int, int, int]]:
-    found = []
+    headlines = []
     level = blocks = words = 0
     for box, size in zip(outline.blocks.box, outline.blocks.words, strict=True):
-        found.append((level, blocks, words))
+        headlines.append((level, blocks, words))
         if levels[box]:
             level, blocks, words = levels[box], 0, 0
         else:
             blocks += 1
             words += size
-    return found
+    return headlines

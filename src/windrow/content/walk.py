@@ -1,8 +1,8 @@
-"""Lay a parsed page flat in one walk over its tags; write out the markup of some of its blocks again.
+"""Build a page's outline in one walk over its tags; return the markup of chosen blocks.
 
-To ask a tree for node after node costs more than all that is done with them. So the tree is written out again by one
-call: its markup is well-formed, and but for comments `<` and `>` stand for nothing but tags. What lies between them is
-tags and texts by turns.
+Visiting a tree node by node costs more than everything done with the nodes. So the tree is serialised by one
+call: its markup is well-formed, and except in comments `<` and `>` only delimit tags. Split at these, it is a list of
+tags and texts in turn.
 """
 
 from __future__ import annotations
@@ -26,16 +26,16 @@ def _none(*_: object) -> None:
 
 _OPEN, _CLOSE, _SPACE, _NONE = OutlineBuilder.open, OutlineBuilder.close, OutlineBuilder.space, _none
 _START: dict[str, Act] = {
-    # in the line of text, without parting words
+    # inline, within words
     **dict.fromkeys(("abbr", "b", "bdi", "bdo", "big", "cite", "del", "dfn", "em", "font", "i", "ins", "mark", "nobr",
                      "rb", "ruby", "s", "slot", "small", "strike", "strong", "sub", "sup", "tt", "u", "var", "wbr"),
                     _NONE),
     **dict.fromkeys(("maction", "math", "menclose", "merror", "mi", "mmultiscripts", "mn", "mo", "mover", "mpadded",
                      "mroot", "mrow", "ms", "msqrt", "mstyle", "msub", "msubsup", "msup", "mtext", "munder",
                      "munderover", "semantics"), _NONE),
-    # likewise, but two beside each other are mostly shown apart
+    # inline, but two side by side are mostly shown with a gap
     **dict.fromkeys(("acronym", "data", "label", "span", "time"), OutlineBuilder.apart),
-    # parts words
+    # separates words
     **dict.fromkeys(("input", "link", "meta", "mfrac", "mspace", "mtable", "mtd", "mtr", "picture", "source"), _SPACE),
     **dict.fromkeys(("area", "audio", "embed", "frame", "iframe", "image", "img", "noembed", "noframes", "object",
                      "video"),
@@ -45,14 +45,14 @@ _START: dict[str, Act] = {
     "a": OutlineBuilder.anchor,
     "br": OutlineBuilder.line,
 }  # fmt: skip
-"""What to do at a start tag; other known elements are boxes, a form among them, which also refers to something."""
+"""The action at a start tag; other known elements are boxes."""
 _END: dict[Act, Act] = {
     _NONE: _NONE,
     OutlineBuilder.apart: OutlineBuilder.end_apart,
     OutlineBuilder.anchor: OutlineBuilder.end_anchor,
     OutlineBuilder.mark_up: OutlineBuilder.end_mark_up,
 }
-"""What to do at the end tag of an element, by what was done at its start; at all others of these, words are parted."""
+"""The action at an end tag by the action at its start tag; all others of these elements separate words."""
 _BOXES = frozenset(name.encode() for name in (
     "address", "article", "aside", "blockquote", "body", "button", "canvas", "caption", "center", "colgroup", "dd",
     "details", "dialog", "dir", "div", "dl", "dt", "fieldset", "figcaption", "figure", "footer", "form", "frameset",
@@ -60,7 +60,7 @@ _BOXES = frozenset(name.encode() for name in (
     "menu", "nav", "noscript", "ol", "optgroup", "option", "p", "pre", "search", "section", "select", "summary",
     "svg", "table", "tbody", "td", "textarea", "tfoot", "th", "thead", "tr", "ul",
 ))  # fmt: skip
-"""What browsers lay out as boxes; an element that nobody knows is in the line of text."""
+"""Elements that browsers lay out as boxes; unknown elements are inline."""
 _INLINE: dict[bytes, Meaning] = {
     **{name.encode(): (act, BODY) for name, act in _START.items()},
     **{f"/{name}".encode(): (_END.get(act, _SPACE), BODY) for name, act in _START.items()},
@@ -75,41 +75,41 @@ _known = _INLINE.copy()
 
 
 def walk(markup: bytes) -> Outline:
-    """Lay a body flat, given as its tree was written out, in UTF-8."""
+    """Return the outline of a serialised body in UTF-8."""
     return walk_pieces(pieces(markup))
 
 
 def walk_pieces(split: Sequence[bytes]) -> Outline:
-    """Lay a body flat, given as its tags and texts by turns, as `pieces` returns them."""
-    pen = OutlineBuilder()
-    parts = pen.parts
-    parts += split[2:3]  # behind the tag of the body itself
+    """Return the outline of a body, given as the tags and texts that `pieces` returns."""
+    builder = OutlineBuilder()
+    parts = builder.parts
+    parts += split[2:3]  # after the tag of the body itself
     tags = split[3::2]
     number = len(tags)
     walked = iter(tags)
-    pen.left = partial(length_hint, walked)
+    builder.left = partial(length_hint, walked)
     for tag, text, known in zip(walked, split[4::2], map(_known.get, tags), strict=False):
         act, shaped = known or _learn(tag)
-        if act is _OPEN:  # the most frequent first, and by name, which is the quicker call
-            pen.open(tag, shaped)
+        if act is _OPEN:  # the most frequent first, and called by name, which is faster
+            builder.open(tag, shaped)
         elif act is _CLOSE:
-            pen.close()
+            builder.close()
         elif act is _SPACE:
             if parts:
-                parts.append(pen.gap)
+                parts.append(builder.gap)
         elif act is not _NONE:
-            act(pen, tag, shaped)
+            act(builder, tag, shaped)
         if text and (parts or not text.isspace()):
             parts.append(text)
-    pen.left = lambda: -1  # the body's own end
-    outline = pen.done()
+    builder.left = lambda: -1  # the body's own end
+    outline = builder.done()
     ends = outline.blocks.end
     ends[:] = [number - 1 - left for left in ends]
     return outline
 
 
 def pieces(markup: bytes) -> list[bytes]:
-    """Return tags, without their brackets, and texts by turns, beginning with an empty text."""
+    """Split markup into texts and tags (without brackets) in turn, beginning with an empty text."""
     markup, *comments = markup.split(b"<!--")
     if comments:
         markup += b"".join([after.partition(b"-->")[2] for after in comments])
@@ -123,41 +123,41 @@ def pieces(markup: bytes) -> list[bytes]:
 
 
 def meaning(tag: bytes) -> Meaning:
-    """Return what a tag means.
+    """Return the action for a tag and its shape.
 
-    Tags of boxes come again and again, within a page and from page to page, so the last answers are remembered.
+    Tags of boxes repeat, within a page and from page to page, so meanings are cached.
     """
     return _known.get(tag) or _learn(tag)
 
 
 def _learn(tag: bytes) -> Meaning:
-    """Return what a tag means that is not remembered, and remember it if it is a box's."""
+    """Return the meaning of a tag that is not cached, and cache it if it is a box's."""
     name = tag.partition(b" ")[0]
     inline = _INLINE.get(name)
     if inline is not None:
-        # without a class, nothing styles a span
+        # a span without a class has no style
         return _remember(tag, (OutlineBuilder.apart, BODY)) if name == b"span" and b' class="' in tag else inline
     if name.startswith((b"!", b"?")):
         return _NONE, BODY
     return _remember(tag, _box(tag, name))
 
 
-def _remember(tag: bytes, found: Meaning) -> Meaning:
+def _remember(tag: bytes, meaning_: Meaning) -> Meaning:
     if len(tag) <= _LONGEST:
         if len(_known) >= _KEPT:
             _known.clear()
             _known.update(_INLINE)
-        _known[tag] = found
-    return found
+        _known[tag] = meaning_
+    return meaning_
 
 
 def _box(tag: bytes, name: bytes) -> Meaning:
-    """Return what the tag of an element means that is not one of the line of text."""
+    """Return the meaning of the tag of an element that is not inline."""
     end = name.startswith(b"/")
     bare = name[1:] if end else name
     if bare in _BOXES:
         return (_CLOSE, BODY) if end else (OutlineBuilder.form if name == b"form" else _OPEN, shape(tag))
-    if b"-" in bare:  # a component of the page's own
+    if b"-" in bare:  # a custom element
         return (OutlineBuilder.close_component, BODY) if end else (OutlineBuilder.open_component, shape(tag))
     return _NONE, BODY
 
@@ -167,29 +167,28 @@ _CLOSES = OutlineBuilder.close
 _BORDERS = _OPENS | {_CLOSES, OutlineBuilder.border}
 _FIGURE = int(PageLocation.FIGURE)
 ELSEWHERE = int(PageLocation.FOOTER | PageLocation.ASIDE | PageLocation.NAV | PageLocation.FORM | PageLocation.DIALOG)
-"""Where nothing of an article's text stands."""
+"""Locations that hold none of an article's text."""
 _PICTURE = re.compile(rb"<(?:img|video|audio|iframe|object|embed) ")
 
 
 def excerpt(split: Sequence[bytes], outline: Outline, chosen: Sequence[bool], around: FigureRange | None = None) -> str:
-    """Return the markup of the blocks that are chosen; `split` is what the outline was made of (see `walk.pieces`).
+    """Return the markup of the chosen blocks as HTML; `split` is the source of the outline, from `pieces`.
 
-    Elements in the line of these blocks stay as they are, and so do pictures that stand by themselves between the
-    first of them and the last, and figures `around` them; boxes without any of this are left out. It is to be parsed
-    as HTML again. Only the tags from the end of the block before the first one on are looked at, up to the end of the
-    last one, and as far as figures may stand.
+    Inline elements in these blocks are kept, and so are separate pictures between the first and the last block, and
+    figures `around` them; boxes without any of these are left out. Only the tags from the end of the block before the
+    first one up to the end of the last one are read, and as far as figures may extend.
     """
-    first = next((at for at, one in enumerate(chosen) if one), len(chosen))
+    first = next((at for at, keep in enumerate(chosen) if keep), len(chosen))
     if first == len(chosen):
         return ""
-    last = len(chosen) - 1 - next(at for at, one in enumerate(reversed(chosen)) if one)
+    last = len(chosen) - 1 - next(at for at, keep in enumerate(reversed(chosen)) if keep)
     tags, ends = split[3::2], outline.blocks.end
     limits = around or FigureRange(first, 0)
-    following = last + 1 if limits.depth else last  # what stands before that block is looked at too
+    following = last + 1 if limits.depth else last  # also read what precedes that block
     final = ends[following] if following < len(ends) else len(tags)
     before = min(first, limits.first) - 1
     while before >= 0 and meaning(tags[ends[before]])[0] not in _BORDERS:
-        before -= 1  # a component's box ends a block, but nothing in what is copied
+        before -= 1  # a custom element's box ends a block, but is not copied
     copy = _Copy(outline, chosen, before, (first, last), limits.depth)
     start = ends[before] if before >= 0 else 0
     if before < 0:
@@ -205,27 +204,27 @@ def excerpt(split: Sequence[bytes], outline: Outline, chosen: Sequence[bool], ar
 
 
 class FigureRange(NamedTuple):
-    """Where figures around a text are its own: from a block on, and behind it in boxes at least so deep; 0: none."""
+    """The range of a text's figures: from block `first` on, and after it in boxes at least `depth` deep; 0: none."""
 
     first: int
     depth: int
 
 
 class _Copy:
-    """What is copied, while a part of the page is walked over."""
+    """Copies the chosen markup during a walk over a part of the page."""
 
     __slots__ = ("_chosen", "_depth", "_ends", "_inside", "_opened", "_seen", "_span", "_text", "line", "out")
 
     def __init__(
         self, outline: Outline, chosen: Sequence[bool], before: int, span: tuple[int, int], depth: int
     ) -> None:
-        """Begin where the block `before` ends, in the boxes that are open there; in the body where it is -1."""
+        """Begin at the end of block `before`, in the boxes open there; at the start of the body if it is -1."""
         self.out: list[bytes] = []
         self.line: list[bytes] = []
         self._chosen = chosen
         self._span = span
-        self._text = 0  # how much is copied up to the last block
-        self._depth = depth  # of the box that holds the text; 0 when that is closed
+        self._text = 0  # the length of `out` after the last chosen block
+        self._depth = depth  # of the box that holds the text; 0 once that is closed
         self._ends = outline.blocks.end
         self._seen = max(before, 0)
         self._opened: list[tuple[int, bytes]] = []
@@ -246,7 +245,7 @@ class _Copy:
         self.out.append(b"<%b>" % tag)
 
     def step(self, at: int, tag: bytes, text: bytes) -> bool:
-        """Go on by a tag, which is number `at`, and the text behind it; say whether it ended the line."""
+        """Process tag number `at` and the text after it; tell whether the tag ended the line."""
         act, shape = meaning(tag)
         ended = act in _BORDERS
         if ended:
@@ -272,7 +271,7 @@ class _Copy:
             self.out.append(b"</%b>" % tag.partition(b" ")[0])
 
     def end_line(self, at: int) -> None:
-        """Copy what stands in the line, if it is of a block that is chosen, or a picture among such blocks."""
+        """Copy the line if it belongs to a chosen block, or is a picture among such blocks."""
         ends, seen = self._ends, self._seen
         now = seen
         while now < len(ends) and ends[now] <= at:
@@ -288,7 +287,7 @@ class _Copy:
         self.line.clear()
 
     def _shows(self, line: bytes, seen: int) -> bool:
-        """Tell whether a picture stands there by itself; one that only leads elsewhere is none of the text."""
+        """Tell whether the line is a separate picture of the text; one that only links elsewhere is not."""
         if _PICTURE.search(line) is None:
             return False
         marks, (first, last) = self._inside[-1], self._span
@@ -299,13 +298,13 @@ class _Copy:
         return own and (seen < first or self._depth > 0)
 
     def drop_teaser(self) -> None:
-        """Leave out pictures behind the text that stand in one box with a block which is none of it."""
+        """Remove pictures after the text that are in one box with a block that is not chosen."""
         start = next((at for at, _ in self._opened if at >= self._text), None)
         if start is not None:
             del self.out[start + 1 :]
 
     def done(self) -> str:
-        """Close what is open, and return all of it."""
+        """Close what is open, and return the markup."""
         while self._opened:
             self._close()
         return b"".join(self.out).decode()

@@ -1,4 +1,4 @@
-"""The servers of the small internet: FTP, SFTP, HTTPS and its sites, on loopback, on ports that are free."""
+"""The servers of the demo: FTP, SFTP, HTTPS and web sites, on free ports of the loopback address."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ USER = "windrow"
 
 
 class Served(NamedTuple):
-    """A server that runs: its port, and what a source must say beside the address."""
+    """A running server: its port, and the settings that a source of it needs beside its address."""
 
     port: int
     settings: dict[str, str]
@@ -32,10 +32,10 @@ class Served(NamedTuple):
 
 @contextmanager
 def ftp(root: Path, password: str) -> Iterator[Served]:
-    """Serve a folder over FTP, with pyftpdlib."""
+    """Serve a folder over FTP, with pyftpdlib; MissingExtra without it."""
     try:
         with warnings.catch_warnings():
-            # On Python 3.11 it imports modules of the standard library that later versions drop.
+            # On Python 3.11 it imports deprecated modules of the standard library.
             warnings.simplefilter("ignore", DeprecationWarning)
             from pyftpdlib.authorizers import DummyAuthorizer  # noqa: PLC0415 an extra
             from pyftpdlib.handlers import FTPHandler  # noqa: PLC0415
@@ -67,34 +67,34 @@ def ftp(root: Path, password: str) -> Iterator[Served]:
 
 @contextmanager
 def sftp(root: Path, password: str) -> Iterator[Served]:
-    """Serve a folder over SFTP, with asyncssh; its host key is made now and pinned by the source."""
+    """Serve a folder over SFTP, with asyncssh and a new host key, which the settings pin; MissingExtra without it."""
     try:
         import asyncssh  # noqa: PLC0415 an extra
     except ImportError as error:
         raise MissingExtra("the SFTP server of the demo", "demo") from error
 
-    class Door(asyncssh.SSHServer):
+    class PasswordServer(asyncssh.SSHServer):
         def password_auth_supported(self) -> bool:
             return True
 
-        def validate_password(self, username: str, given: str) -> bool:
-            return username == USER and given == password
+        def validate_password(self, username: str, candidate: str) -> bool:
+            return username == USER and candidate == password
 
     key = asyncssh.generate_private_key("ssh-ed25519")
-    inside = functools.partial(asyncssh.SFTPServer, chroot=str(root).encode())
+    sftp_server = functools.partial(asyncssh.SFTPServer, chroot=str(root).encode())
 
     async def listen() -> Any:
         return await asyncssh.listen(
-            HOST, 0, server_factory=Door, server_host_keys=[key], sftp_factory=inside, allow_scp=False
+            HOST, 0, server_factory=PasswordServer, server_host_keys=[key], sftp_factory=sftp_server, allow_scp=False
         )
 
-    with _looping(listen) as server:
+    with _run_in_thread(listen) as server:
         yield Served(server.get_port(), {"host_keys": key.get_fingerprint()})
 
 
 @contextmanager
-def _looping(begin: Callable[[], Any]) -> Iterator[Any]:
-    """Run an asyncio server in a thread of its own."""
+def _run_in_thread(begin: Callable[[], Any]) -> Iterator[Any]:
+    """Run an asyncio server in a thread of its own, and close it at the end."""
     loop = asyncio.new_event_loop()
     thread = threading.Thread(target=loop.run_forever, daemon=True)
     thread.start()
@@ -109,28 +109,28 @@ def _looping(begin: Callable[[], Any]) -> Iterator[Any]:
         loop.close()
 
 
-class _Quiet(http.server.SimpleHTTPRequestHandler):
-    """Index pages and files, without a word on the terminal."""
+class _QuietFileServer(http.server.SimpleHTTPRequestHandler):
+    """Serves index pages and files, and logs nothing."""
 
     protocol_version = "HTTP/1.1"
 
-    def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 its name there
-        """Say nothing."""
+    def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 the name of the overridden
+        """Log nothing."""
 
 
 @contextmanager
-def https(root: Path, papers: Path) -> Iterator[Served]:
-    """Serve a folder over HTTPS; the authority made for it now is written to `papers`, the workspace."""
+def https(root: Path, workspace: Path) -> Iterator[Served]:
+    """Serve a folder over HTTPS, with a new authority whose certificate goes into `workspace`; needs trustme."""
     try:
         import trustme  # noqa: PLC0415 an extra
     except ImportError as error:
         raise MissingExtra("the HTTPS server of the demo", "demo") from error
     authority = trustme.CA()
-    bundle = papers / "demo-ca.pem"
+    bundle = workspace / "demo-ca.pem"
     authority.cert_pem.write_to_path(str(bundle))
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     authority.issue_cert(HOST).configure_cert(context)
-    handler = functools.partial(_Quiet, directory=str(root))
+    handler = functools.partial(_QuietFileServer, directory=str(root))
     server = http.server.ThreadingHTTPServer((HOST, 0), handler)
     server.socket = context.wrap_socket(server.socket, server_side=True)
     thread = threading.Thread(target=server.serve_forever, daemon=True)
@@ -144,28 +144,28 @@ def https(root: Path, papers: Path) -> Iterator[Served]:
 
 
 class DemoWeb:
-    """The sites that are served: where each is, what day it is there, and what was asked of them."""
+    """The sites that are served: the origin of each, the day of the demo that they show, and their requests."""
 
     def __init__(self) -> None:
         """Begin on the first day."""
-        self.at: dict[str, str] = {}
+        self.origins: dict[str, str] = {}
         self.day = 1
-        self.asked: list[tuple[str, str]] = []  # site and path
+        self.requests: list[tuple[str, str]] = []  # site and path
 
 
 @contextmanager
 def web() -> Iterator[DemoWeb]:
-    """Serve all sites."""
-    made = DemoWeb()
+    """Serve all sites, each on a port of its own."""
+    demo_web = DemoWeb()
     servers = [
-        (name, http.server.ThreadingHTTPServer((HOST, 0), _site(made, name))) for name in (*site.NAMES, *site.TOML)
+        (name, http.server.ThreadingHTTPServer((HOST, 0), _site(demo_web, name))) for name in (*site.NAMES, *site.TOML)
     ]
-    made.at |= {name: f"http://{HOST}:{server.server_address[1]}" for name, server in servers}
+    demo_web.origins |= {name: f"http://{HOST}:{server.server_address[1]}" for name, server in servers}
     threads = [threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True) for _, server in servers]
     for thread in threads:
         thread.start()
     try:
-        yield made
+        yield demo_web
     finally:
         for (_, server), thread in zip(servers, threads, strict=True):
             server.shutdown()
@@ -174,28 +174,30 @@ def web() -> Iterator[DemoWeb]:
 
 
 def _site(served: DemoWeb, name: str) -> type[http.server.BaseHTTPRequestHandler]:
-    class Answering(http.server.BaseHTTPRequestHandler):
+    class SiteServer(http.server.BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
         disable_nagle_algorithm = True
 
         def do_GET(self) -> None:
-            served.asked.append((name, self.path))
-            found = (site.town_answer if name in site.TOML else site.answer)(name, self.path, served.at, served.day)
-            mark = f'"{hashlib.sha256(found.body).hexdigest()[:16]}"'
-            if found.status == 200 and self.headers.get("If-None-Match") == mark:
-                found = SiteAnswer(status=304, type=found.type)
-            self.send_response(found.status)
-            if found.location:
-                self.send_header("Location", found.location)
-            if found.status in {200, 304}:
-                self.send_header("ETag", mark)
-            self.send_header("Content-Type", found.type)
-            if found.status != 304:
-                self.send_header("Content-Length", str(len(found.body)))
+            served.requests.append((name, self.path))
+            reply = (site.town_answer if name in site.TOML else site.answer)(
+                name, self.path, served.origins, served.day
+            )
+            etag = f'"{hashlib.sha256(reply.body).hexdigest()[:16]}"'
+            if reply.status == 200 and self.headers.get("If-None-Match") == etag:
+                reply = SiteAnswer(status=304, type=reply.type)
+            self.send_response(reply.status)
+            if reply.location:
+                self.send_header("Location", reply.location)
+            if reply.status in {200, 304}:
+                self.send_header("ETag", etag)
+            self.send_header("Content-Type", reply.type)
+            if reply.status != 304:
+                self.send_header("Content-Length", str(len(reply.body)))
             self.end_headers()
-            self.wfile.write(found.body)
+            self.wfile.write(reply.body)
 
-        def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 its name there
-            """Say nothing."""
+        def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 the name of the overridden
+            """Log nothing."""
 
-    return Answering
+    return SiteServer

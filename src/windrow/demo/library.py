@@ -13,10 +13,10 @@ from windrow.formats.surt import surt
 from windrow.formats.warc import END, header, record_id
 
 TOML = 'collection = "papers"\ncdx = ["library/papers.cdx"]\nwarc = ["library"]\n'
-"""What the source says."""
+"""The settings of the source."""
 
 _WARC = "papers.warc.gz"
-_AT = "2026-11-15T12:00:00Z"
+_CAPTURED_AT = "2026-11-15T12:00:00Z"
 
 
 class _Paper(NamedTuple):
@@ -45,48 +45,48 @@ _PAPERS = (
 )  # fmt: skip
 
 
-def shelve(folder: Path) -> None:
-    """Write the WARC file, its CDX and the catalogue below a folder; one line of the CDX points to nothing."""
+def write_library(folder: Path) -> None:
+    """Write the WARC file, its CDX and the catalogue below a folder; one line of the CDX names a missing file."""
     (folder / "catalogue").mkdir(parents=True)
     lines = [" CDX N b a m s k r M S V g"]
     with (folder / _WARC).open("wb") as warc:
-        for one in _PAPERS:
-            url, body = f"https://papers.example/{one.name}", _pdf(one)
+        for paper in _PAPERS:
+            url, body = f"https://papers.example/{paper.name}", _pdf(paper)
             digest = base64.b32encode(hashlib.sha1(body, usedforsecurity=False).digest()).decode()
-            place, record = warc.tell(), gzip.compress(_response(url, body, digest), mtime=0)
+            offset, record = warc.tell(), gzip.compress(_response(url, body, digest), mtime=0)
             warc.write(record)
-            said = ("application/pdf", "200", digest, "-", "-", str(len(record)), str(place), _WARC)
-            lines.append(" ".join((surt(url), "20261115120000", url, *said)))
+            fields = ("application/pdf", "200", digest, "-", "-", str(len(record)), str(offset), _WARC)
+            lines.append(" ".join((surt(url), "20261115120000", url, *fields)))
         lines.append(lines[-1].replace("ropes", "lost").rpartition(_WARC)[0] + "lost.warc.gz")
         lines.append(lines[1].replace("tides", "index").replace("application/pdf", "text/html"))
     (folder / "papers.cdx").write_text("\n".join(lines) + "\n")
     works = [
-        {"DOI": f"10.5555/demo.{number}", "title": [one.title], "type": "journal-article",
-         "author": [{"given": one.author.split()[0], "family": one.author.split()[1]}],
+        {"DOI": f"10.5555/demo.{number}", "title": [listed.title], "type": "journal-article",
+         "author": [{"given": listed.author.split()[0], "family": listed.author.split()[1]}],
          "issued": {"date-parts": [[2026]]}}
-        for number, one in enumerate(_PAPERS[:2], 1)
+        for number, listed in enumerate(_PAPERS[:2], 1)
     ]  # fmt: skip
-    (folder / "catalogue" / "works.jsonl").write_text("".join(f"{json.dumps(one)}\n" for one in works))
+    (folder / "catalogue" / "works.jsonl").write_text("".join(f"{json.dumps(work)}\n" for work in works))
 
 
 def _response(url: str, body: bytes, digest: str) -> bytes:
     block = b"HTTP/1.1 200 OK\r\nContent-Type: application/pdf\r\nContent-Length: %d\r\n\r\n" % len(body) + body
     fields = [
-        ("WARC-Record-ID", record_id()), ("WARC-Date", _AT), ("WARC-Target-URI", url),
+        ("WARC-Record-ID", record_id()), ("WARC-Date", _CAPTURED_AT), ("WARC-Target-URI", url),
         ("WARC-Payload-Digest", f"sha1:{digest}"), ("Content-Type", "application/http; msgtype=response"),
     ]  # fmt: skip
     return header("response", fields, len(block)) + block + END
 
 
 def _pdf(paper: _Paper) -> bytes:
-    """Make a PDF of one page: the title in large letters, the author, the text in lines."""
+    """Return a PDF of one page: the title in large letters, the author, the text in lines of 80 letters."""
     words, lines = paper.text.split(), [""]
     for word in words:
         if len(lines[-1]) + len(word) > 80:
             lines.append("")
         lines[-1] = f"{lines[-1]} {word}".strip()
-    shown = f"BT /F1 22 Tf 60 760 Td ({paper.title}) Tj /F1 13 Tf 0 -30 Td ({paper.author}) Tj /F1 11 Tf 0 -30 Td "
-    shown += " ".join(f"({line}) Tj 0 -15 Td" for line in lines) + " ET"
+    content = f"BT /F1 22 Tf 60 760 Td ({paper.title}) Tj /F1 13 Tf 0 -30 Td ({paper.author}) Tj /F1 11 Tf 0 -30 Td "
+    content += " ".join(f"({line}) Tj 0 -15 Td" for line in lines) + " ET"
     parts = (
         "<< /Type /Catalog /Pages 2 0 R >>",
         "<< /Type /Pages /Kids [3 0 R] /Count 1 >>",
@@ -94,15 +94,15 @@ def _pdf(paper: _Paper) -> bytes:
             "<< /Type /Page /Parent 2 0 R /MediaBox [0 0 595 842] /Contents 4 0 R"
             " /Resources << /Font << /F1 5 0 R >> >> >>"
         ),
-        f"<< /Length {len(shown)} >>\nstream\n{shown}\nendstream",
+        f"<< /Length {len(content)} >>\nstream\n{content}\nendstream",
         "<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica >>",
         f"<< /Title ({paper.title}) /Author ({paper.author}) >>",
     )
-    made, places = "%PDF-1.4\n", []
+    pdf, offsets = "%PDF-1.4\n", []
     for number, part in enumerate(parts, 1):
-        places.append(len(made))
-        made += f"{number} 0 obj\n{part}\nendobj\n"
-    table = "".join(f"{place:010} 00000 n \n" for place in places)
+        offsets.append(len(pdf))
+        pdf += f"{number} 0 obj\n{part}\nendobj\n"
+    table = "".join(f"{offset:010} 00000 n \n" for offset in offsets)
     size = len(parts) + 1
-    made += f"xref\n0 {size}\n0000000000 65535 f \n{table}trailer\n<< /Size {size} /Root 1 0 R /Info 6 0 R >>\n"
-    return (made + f"startxref\n{made.index('xref')}\n%%EOF\n").encode("latin-1")
+    pdf += f"xref\n0 {size}\n0000000000 65535 f \n{table}trailer\n<< /Size {size} /Root 1 0 R /Info 6 0 R >>\n"
+    return (pdf + f"startxref\n{pdf.index('xref')}\n%%EOF\n").encode("latin-1")

@@ -1,4 +1,4 @@
-"""The partners of the demo, and the documents that each drops on its server, the same for the same seed."""
+"""The partners of the demo, and the documents that each puts on its server; the same seed gives the same bytes."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def specimens(centre: str, seed: int, count: int = 20) -> bytes:
     rows = []
     for number in range(count):
         baseline = number % 4 == 0
-        said = {
+        attributes = {
             "DOB": (_FIRST_DAY + timedelta(days=dice.randrange(200))).isoformat(),
             "isBaseline": str(baseline).lower(),
             **({"strainID": "MGI:2159965"} if baseline else {"colonyID": f"{centre}C{seed % 7}"}),
@@ -33,7 +33,7 @@ def specimens(centre: str, seed: int, count: int = 20) -> bytes:
             "phenotypingCentre": centre,
             "project": "BaSH",
         }
-        rows.append(f"    <mouse {_attributes(said)}>\n" + _mother(seed, number) + "    </mouse>")
+        rows.append(f"    <mouse {_attributes(attributes)}>\n" + _mother(seed, number) + "    </mouse>")
     body = "\n".join(rows)
     return (
         f'{_HEAD}<centreSpecimenSet xmlns="{_CORE}specimen">\n  <centre centreID="{centre}">\n{body}\n'
@@ -42,19 +42,19 @@ def specimens(centre: str, seed: int, count: int = 20) -> bytes:
 
 
 def specimen_id(seed: int, number: int) -> str:
-    """Name the `number`-th mouse of a document."""
+    """Return the name of the `number`-th mouse of a document."""
     return f"M{seed:04}-{number:03}"
 
 
 def _mother(seed: int, number: int) -> str:
-    said = {"specimenID": specimen_id(seed, max(0, number - 1)), "relationship": "littermate"}
-    return f"      <relatedSpecimen {_attributes(said)}/>\n"
+    attributes = {"specimenID": specimen_id(seed, max(0, number - 1)), "relationship": "littermate"}
+    return f"      <relatedSpecimen {_attributes(attributes)}/>\n"
 
 
 def experiments(centre: str, seed: int, count: int = 8, shift: float = 0.0) -> bytes:
     """Return a document with blood counts of `count` mice (about 1.2 kB each with 12 parameters).
 
-    `shift` moves every value: the same experiments, corrected.
+    `shift` is added to every value: the same experiments, corrected.
     """
     dice = random.Random(f"experiments {centre} {seed}")  # noqa: S311 made-up documents, no secret
     rows = []
@@ -76,17 +76,17 @@ def experiments(centre: str, seed: int, count: int = 8, shift: float = 0.0) -> b
     ).encode()
 
 
-def _attributes(said: dict[str, str]) -> str:
-    return " ".join(f"{name}={quoteattr(value)}" for name, value in said.items())
+def _attributes(attributes: dict[str, str]) -> str:
+    return " ".join(f"{name}={quoteattr(value)}" for name, value in attributes.items())
 
 
 def pack(members: dict[str, bytes]) -> bytes:
     """Zip documents; the same documents make the same bytes."""
-    into = BytesIO()
-    with ZipFile(into, "w", ZIP_DEFLATED) as archive:
+    packed = BytesIO()
+    with ZipFile(packed, "w", ZIP_DEFLATED) as archive:
         for name, content in members.items():
             archive.writestr(ZipInfo(name, (2026, 1, 12, 9, 0, 0)), content, ZIP_DEFLATED)
-    return into.getvalue()
+    return packed.getvalue()
 
 
 def drop(centre: str, day: str, number: int, documents: int = 1, *, shift: float = 0.0) -> tuple[str, bytes]:
@@ -104,13 +104,13 @@ MONDAY, TUESDAY = "2026-01-12", "2026-01-13"
 
 
 def first_day(root: Path) -> None:
-    """Let four centres drop their files; some of them are not as they should be."""
+    """Put the files of four centres below `root`; some of them are faulty on purpose."""
     for centre in ("H", "J", "Ucd", "Wtsi"):
         for folder in FOLDERS:
             (root / centre / folder).mkdir(parents=True)
     for centre, number in (("H", 1), ("J", 1), ("J", 2), ("Ucd", 1), ("Wtsi", 1)):
         put(root / centre / "add", *drop(centre, MONDAY, number, documents=2))
-    # A copy at another centre: fetched from its producer, unless that one is down.
+    # A copy at another centre: it is fetched from its producer unless that server is down.
     put(root / "J" / "add", *drop("H", MONDAY, 1, documents=2))
     name, whole = drop("H", MONDAY, 7)
     put(root / "H" / "add", name, whole[: len(whole) // 2])
@@ -124,7 +124,7 @@ def first_day(root: Path) -> None:
 
 
 def second_day(root: Path) -> None:
-    """Let them add, correct and take back."""
+    """Add, correct and withdraw documents of the centres."""
     put(root / "H" / "add", *drop("H", TUESDAY, 2, documents=2))
     corrected = {f"J.{TUESDAY}.1.experiment.impc.xml": experiments("J", 101, shift=1.0)}
     put(root / "J" / "edit", f"J.{TUESDAY}.50.impc.zip", pack(corrected))
@@ -134,5 +134,5 @@ def second_day(root: Path) -> None:
 
 
 def put(folder: Path, name: str, content: bytes) -> None:
-    """Drop a file."""
+    """Write a file into a folder."""
     (folder / name).write_bytes(content)

@@ -1,4 +1,4 @@
-"""The demo: a workspace is made, the small internet is harvested twice, and what came of it is shown."""
+"""The demo: make a workspace and harvest a small internet of servers on this machine twice."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from windrow.demo.internet import HOST, USER, DemoWeb, Served, ftp, https, sftp, web
 from windrow.demo.library import TOML as LIBRARY
-from windrow.demo.library import shelve
+from windrow.demo.library import write_library
 from windrow.demo.partner import first_day, second_day
 from windrow.demo.site import COUNCIL
 from windrow.demo.site import TOML as TOWN
@@ -54,20 +54,21 @@ short_name = "Wtsi"
 full_name = "Wellcome Sanger Institute"
 """
 MARK = ".windrow-demo"
+"""The file that marks a folder as an earlier demo, which may be deleted."""
 
 
 class DemoResult(NamedTuple):
-    """What could not be shown, and where the sites were."""
+    """The parts that were left out, each with its reason, and the origins of the sites by name."""
 
     missing: list[str]
     sites: dict[str, str]
 
 
 def play(folder: Path, say: Callable[[str], None], run: Callable[[str, bool], int]) -> DemoResult:
-    """Play the demo in a folder that is new or holds an earlier demo.
+    """Play the demo in a folder that is new, empty or holds an earlier demo.
 
-    `run` harvests a collection of the workspace in that folder, what is not due too where it is told so,
-    and returns the exit code; `say` tells the person.
+    `run` harvests a collection of the workspace in that folder, with True also what is not due yet, and returns the
+    exit code; `say` prints a line for the user.
     """
     clear(folder)
     internet = folder / "internet"
@@ -88,7 +89,7 @@ def play(folder: Path, say: Callable[[str], None], run: Callable[[str, bool], in
             try:
                 served = stack.enter_context(server)
             except MissingExtra as error:
-                missing.append(_told(scheme, error))
+                missing.append(_describe_missing(scheme, error))
                 continue
             user = f"{USER}@" if scheme != "https" else ""
             declare(folder, centre, f"{scheme}://{user}{HOST}:{served.port}/", served.settings, secret=bool(user))
@@ -97,16 +98,16 @@ def play(folder: Path, say: Callable[[str], None], run: Callable[[str, bool], in
         say(f"Wtsi serves the folder {internet / 'Wtsi'}")
         sites = stack.enter_context(web())
         if find_spec("icalendar") is None:
-            missing.append(_told(COUNCIL, MissingExtra("reading its calendar", "events")))
-            sites.at.pop(COUNCIL)
-        _name(folder, sites, say)
+            missing.append(_describe_missing(COUNCIL, MissingExtra("reading its calendar", "events")))
+            sites.origins.pop(COUNCIL)
+        _declare_sites(folder, sites, say)
         if find_spec("pypdfium2") is None:
-            missing.append(_told("library", MissingExtra("reading its papers", "pdf")))
-        shelve(folder / "library")
+            missing.append(_describe_missing("library", MissingExtra("reading its papers", "pdf")))
+        write_library(folder / "library")
         (folder / "sources" / "library.toml").write_text(LIBRARY)
         say("the library has a WARC file of papers, and its CDX")
         say("Monday: the first harvest of everything")
-        for kind in ("drops", "pages", "news", *(["events"] if COUNCIL in sites.at else []), "papers"):
+        for kind in ("drops", "pages", "news", *(["events"] if COUNCIL in sites.origins else []), "papers"):
             run(kind, False)
         second_day(internet)
         sites.day = 2
@@ -116,20 +117,20 @@ def play(folder: Path, say: Callable[[str], None], run: Callable[[str, bool], in
         run("pages", True)
         say("Tuesday: the newspaper corrects an article and prints another; the council moves a meeting, calls one off")
         run("news", True)
-        if COUNCIL in sites.at:
+        if COUNCIL in sites.origins:
             run("events", True)
-    return DemoResult(missing, dict(sites.at))
+    return DemoResult(missing, dict(sites.origins))
 
 
-def _told(what: str, error: MissingExtra) -> str:
-    return f"{what}: {error} ({error.hint})"
+def _describe_missing(source: str, error: MissingExtra) -> str:
+    return f"{source}: {error} ({error.hint})"
 
 
 def clear(folder: Path) -> None:
-    """Make the folder empty, but only if nothing but an earlier demo is lost by it."""
+    """Empty the folder, or create it; UsageError if it holds anything but an earlier demo."""
     if folder.exists() and any(folder.iterdir()):
         if not (folder / MARK).exists():
-            raise UsageError(f"{folder} is not empty and no earlier demo", hint="windrow demo ANOTHER_DIR")
+            raise UsageError(f"{folder} is not empty and not an earlier demo", hint="windrow demo ANOTHER_DIR")
         shutil.rmtree(folder)
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     (folder / MARK).touch()
@@ -145,9 +146,9 @@ def declare(folder: Path, centre: str, url: str, settings: dict[str, str], *, se
     (folder / "sources" / f"{centre.lower()}.toml").write_text("\n".join(lines) + "\n")
 
 
-def _name(folder: Path, sites: DemoWeb, say: Callable[[str], None]) -> None:
-    """Write the sites' TOML, and say where they are."""
-    for name, origin in sites.at.items():
-        told = TOWN.get(name, 'collection = "pages"\nseeds = ["{origin}/"]\n')
-        (folder / "sources" / f"{name}.toml").write_text(told.format(origin=origin))
+def _declare_sites(folder: Path, sites: DemoWeb, say: Callable[[str], None]) -> None:
+    """Write a source for each site, and say where it is."""
+    for name, origin in sites.origins.items():
+        template = TOWN.get(name, 'collection = "pages"\nseeds = ["{origin}/"]\n')
+        (folder / "sources" / f"{name}.toml").write_text(template.format(origin=origin))
         say(f"the {name} serves {origin}/")

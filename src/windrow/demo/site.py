@@ -1,4 +1,4 @@
-"""The sites of the demo and its town: what each has on the first day and on the second, and what is wrong with it."""
+"""The web sites of the demo: the pages of each on the first day and on the second, with faults that real sites have."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ HTML = "text/html; charset=utf-8"
 
 
 class SiteAnswer(NamedTuple):
-    """What a server answers at a path."""
+    """A server's response."""
 
     body: bytes = b""
     status: int = 200
@@ -21,15 +21,15 @@ class SiteAnswer(NamedTuple):
 
 
 Addresses = Mapping[str, str]
-"""Where each site is: its origin, without a slash at the end."""
+"""The origin of each site by its name, without a slash at the end."""
 
 
 def answer(name: str, path: str, at: Addresses, day: int) -> SiteAnswer:
-    """Return what a site answers at a path (with its query) on a day, counted from 1."""
+    """Return the response of a site at a path (with its query) on a day, counted from 1."""
     if name == SHOP and path.startswith("/calendar/"):
         return _calendar(path)
-    found = _SITES[name](at, day).get(path)
-    return found if found is not None else SiteAnswer(_page("Not found", "<p>There is nothing here."), 404)
+    page = _SITES[name](at, day).get(path)
+    return page if page is not None else SiteAnswer(_page("Not found", "<p>There is nothing here."), 404)
 
 
 def _page(title: str, body: str, head: str = "") -> bytes:
@@ -50,7 +50,7 @@ LIGHT = (
 
 
 def _front(at: Addresses) -> tuple[tuple[str, str], ...]:
-    """Return where the harbour's front page leads, and in which words."""
+    """Return the links of the harbour's front page: address and text."""
     return (
         ("/lighthouse.html", "The lighthouse and its keepers"), ("/tides.html", "Tides"), ("/ferry.html", "Ferry"),
         ("/light.html", "The old address of the lighthouse"), ("/keepers/list.html", "For the keepers only"),
@@ -61,7 +61,7 @@ def _front(at: Addresses) -> tuple[tuple[str, str], ...]:
 
 
 def _harbour(at: Addresses, day: int) -> dict[str, SiteAnswer]:
-    """Make a site with a sitemap, a redirect, a page in two places, one that changes, one not to be found."""
+    """Return a site with a sitemap, a redirect, a page at two addresses, one that changes, and one with noindex."""
     menu = '<a href="/">Harbour</a> <a href="/tides.html">Tides</a> <a href="/lighthouse.html">Lighthouse</a>'
     ferry = "Every hour from eight to eighteen." if day == 1 else "Every two hours, since the old boat is under repair."
     links = "".join(f'<li><a href="{href}">{text}</a>' for href, text in _front(at))
@@ -96,7 +96,7 @@ def _harbour(at: Addresses, day: int) -> dict[str, SiteAnswer]:
 
 
 def _museum(at: Addresses, day: int) -> dict[str, SiteAnswer]:
-    """Make a site with a feed, broken markup and an old encoding; one of its pages goes, and another comes."""
+    """Return a site with a feed, broken markup and an old encoding; one of its pages is removed, another added."""
     news, title = (
         ("/news/whale.html", "A whale in the bay") if day == 1 else ("/news/compass.html", "A compass was given")
     )
@@ -134,7 +134,7 @@ def _museum(at: Addresses, day: int) -> dict[str, SiteAnswer]:
 
 
 def _shop(at: Addresses, _day: int) -> dict[str, SiteAnswer]:
-    """Make a site full of traps: session ids, queries without end, and a calendar that goes on for ever."""
+    """Return a site full of traps: session ids, endless queries, and an endless calendar."""
     goods = "".join(
         f'<li><a href="/rope.html?PHPSESSID={number:032x}">Rope {number}</a>'
         f' <a href="/list?sort={number}&amp;page={number}">sorted</a>'
@@ -152,7 +152,7 @@ def _shop(at: Addresses, _day: int) -> dict[str, SiteAnswer]:
 
 
 def _closed(_at: Addresses, _day: int) -> dict[str, SiteAnswer]:
-    """Make a site that wants no crawlers."""
+    """Return a site whose robots.txt forbids everything."""
     return {
         "/robots.txt": SiteAnswer(b"User-agent: *\nDisallow: /\n", type="text/plain"),
         "/": _article("The manor", "<p>No crawler reads this."),
@@ -160,13 +160,13 @@ def _closed(_at: Addresses, _day: int) -> dict[str, SiteAnswer]:
 
 
 def _calendar(path: str) -> SiteAnswer:
-    """Return one month of a calendar that never ends."""
+    """Return one month of an endless calendar."""
     words = [word for word in path.split("/")[2:] if word.isdecimal()]
     year, month = (int(words[0]), int(words[1])) if len(words) == 2 and len(words[0]) < 6 else (2026, 1)
-    after = (year + month // 12, month % 12 + 1)
+    following = (year + month // 12, month % 12 + 1)
     return _article(
         f"Events of {month}/{year}",
-        f'<p>Nothing happens. <a href="/calendar/{after[0]}/{after[1]:02}/">Next month</a>',
+        f'<p>Nothing happens. <a href="/calendar/{following[0]}/{following[1]:02}/">Next month</a>',
     )
 
 
@@ -182,7 +182,7 @@ TOML = {
         'branch = "Town"\nentity = "Harbour Council"\ntimezone = "Europe/London"\n'
     ),
 }
-"""What the source of each says; `{origin}` is where it is."""
+"""The settings of each one's source; `{origin}` is replaced."""
 
 _TEXTS = {
     "ferry-repair": (
@@ -221,7 +221,7 @@ _CHANGED = (
 
 
 def town_answer(name: str, path: str, at: Addresses, day: int) -> SiteAnswer:
-    """Return what the newspaper or the council answers at a path on a day, counted from 1."""
+    """Return the response of the newspaper or the council at a path on a day, counted from 1."""
     if name == COUNCIL:
         return _council_calendar(day) if path == "/calendar.ics" else SiteAnswer(status=404)
     slug = path.removeprefix("/").removesuffix(".html")
@@ -231,7 +231,7 @@ def town_answer(name: str, path: str, at: Addresses, day: int) -> SiteAnswer:
 
 
 def _printed(day: int) -> tuple[str, ...]:
-    """Return the articles that are out on a day, the newest first."""
+    """Return the articles published by a day, the newest first."""
     return ("compass", "keeper-retires", "ferry-repair")[0 if day > 1 else 1 :]
 
 
@@ -255,7 +255,7 @@ def _news_article(slug: str, day: int) -> SiteAnswer:
     paragraphs: tuple[str, ...] = printed
     if slug == "keeper-retires" and day > 1:
         paragraphs = (*paragraphs, _CORRECTION)
-    text = "".join(f"<p>{one}</p>" for one in paragraphs)
+    text = "".join(f"<p>{paragraph}</p>" for paragraph in paragraphs)
     head = (
         f'<title>{title} - The Gazette</title><meta name="author" content="{author}">'
         f'<meta property="og:title" content="{title}"><meta property="article:published_time" content="{published}">'

@@ -1,4 +1,4 @@
-"""Checksum files that stand beside what they vouch for: `FILE.md5`, `FILE.sha256`."""
+"""Checksum files beside the files that they are for: `FILE.md5`, `FILE.sha1`, `FILE.sha256`."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ LENGTHS = {"md5": 32, "sha1": 40, "sha256": 64}
 
 
 def read_checksum(content: bytes, path: str) -> str:
-    """Return `algorithm:hex` from a checksum file's bytes, or nothing where it holds none.
+    """Return `algorithm:hex` from a checksum file's bytes, or an empty string if it holds no single checksum.
 
-    Both usual forms are read: `HEX  NAME` (md5sum) and `MD5 (NAME) = HEX` (BSD). Where it has several
-    lines, the one that names the file counts, and without such a line none does.
+    Both usual forms are read: `HEX  NAME` (md5sum) and `MD5 (NAME) = HEX` (BSD). Of several different checksums the
+    one on a line that names the file counts; without such a line none does.
 
     >>> read_checksum(b"900150983cd24fb0d6963f7d28e17f72  a.zip", "add/a.zip.md5")
     'md5:900150983cd24fb0d6963f7d28e17f72'
@@ -25,7 +25,7 @@ def read_checksum(content: bytes, path: str) -> str:
     wide = content.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))  # as PowerShell writes by default
     text = content.decode("utf-16" if wide else "utf-8", "replace")
     pattern = re.compile(rf"(?<![0-9A-Fa-f])[0-9A-Fa-f]{{{length}}}(?![0-9A-Fa-f])")
-    lines = [(line, found[0].lower()) for line in text.splitlines() if (found := pattern.search(line))]
+    lines = [(line, match[0].lower()) for line in text.splitlines() if (match := pattern.search(line))]
     named = [digest for line, digest in lines if re.search(rf"(?<![\w.-]){re.escape(name)}(?![\w.-])", line)]
     chosen = set(named) if named else {digest for _, digest in lines}
     return f"{algorithm}:{chosen.pop()}" if len(chosen) == 1 else ""

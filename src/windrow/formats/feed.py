@@ -1,4 +1,4 @@
-"""What feeds say: RSS 0.9 to 2.0, Atom (RFC 4287), JSON Feed 1.0 and 1.1, with the entries' own HTML."""
+"""Read feeds with their entries' HTML: RSS 0.9 to 2.0, Atom (RFC 4287), JSON Feed 1.0 and 1.1."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from windrow.model import Limits
 from windrow.reasons import Reason
 
 ENTRIES = 5_000
-"""Entries that are read."""
+"""The most entries that are read; the rest is ignored."""
 
 _CAP = 16 * 1024 * 1024  # bytes: feeds are read as a whole
 _LIMITS = Limits(member=_CAP, elements=500_000)
@@ -29,7 +29,7 @@ _XHTML = "{http://www.w3.org/1999/xhtml}"
 
 
 class FeedEntry(NamedTuple):
-    """One entry; what it does not say is empty. The title is plain text, `base` what its addresses start from."""
+    """One entry; missing fields are empty. The title is plain text; relative addresses start from `base`."""
 
     title: str
     html: str
@@ -41,7 +41,7 @@ class FeedEntry(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Feed:
-    """A feed and its entries; texts are plain, addresses and times as written."""
+    """A feed and its entries; its texts are plain, addresses and times are as written."""
 
     title: str
     description: str
@@ -51,10 +51,10 @@ class Feed:
 
 
 def read(raw: bytes) -> Feed | None:
-    """Read a feed; None where the document is none. What cannot be read is a `StepError`.
+    """Read a feed; None if the document is not a feed, `StepError` with a reason if it cannot be read.
 
-    >>> found = read(b"<rss><channel><title>Tea</title><item><title>A &amp;amp; B</title></item></channel></rss>")
-    >>> found.title, found.entries[0].title
+    >>> feed = read(b"<rss><channel><title>Tea</title><item><title>A &amp;amp; B</title></item></channel></rss>")
+    >>> feed.title, feed.entries[0].title
     ('Tea', 'A & B')
     """
     if len(raw) > _CAP:
@@ -69,18 +69,18 @@ def read(raw: bytes) -> Feed | None:
     try:
         return _atom(root) if admitted.root == "feed" else _rss(root)
     except UnicodeDecodeError:
-        raise StepError("it holds characters that are none", Reason.WRONG_ENCODING) from None
+        raise StepError("the feed holds lone surrogates, which are not characters", Reason.WRONG_ENCODING) from None
 
 
 def _rss(root: etree._Element) -> Feed:
     channel = next(root.iterchildren("{*}channel"), root)
-    items = [*root.iterdescendants("{*}item")][:ENTRIES]
+    elements = [*root.iterdescendants("{*}item")][:ENTRIES]
     return Feed(
         _plain(text(channel, "title")),
         _plain(text(channel, "description")),
         text(channel, "language"),
         text(channel, "lastBuildDate", "pubDate", "date"),
-        tuple(_item(one) for one in items),
+        tuple(_item(element) for element in elements),
     )
 
 
@@ -95,72 +95,81 @@ def _item(element: etree._Element) -> FeedEntry:
 def _atom(root: etree._Element) -> Feed:
     entries = [*root.iterchildren("{*}entry")][:ENTRIES]
     return Feed(
-        _plain(_written(root, "title")),
-        _plain(_written(root, "subtitle", "tagline")),
+        _plain(_text_construct(root, "title")),
+        _plain(_text_construct(root, "subtitle", "tagline")),
         root.get(_LANGUAGE, ""),
         text(root, "updated", "modified"),
-        tuple(_entry(one) for one in entries),
+        tuple(_entry(entry) for entry in entries),
     )
 
 
 def _entry(element: etree._Element) -> FeedEntry:
     url, _, base = hint.feed_entry(element)
-    title = _plain(_written(element, "title"))
-    html = _written(element, "content") or _written(element, "summary")
+    title = _plain(_text_construct(element, "title"))
+    html = _text_construct(element, "content") or _text_construct(element, "summary")
     published, updated = text(element, "published", "issued"), text(element, "updated", "modified")
     return FeedEntry(title, html, url, base, published, updated)
 
 
-def _written(element: etree._Element, *names: str) -> str:
+def _text_construct(element: etree._Element, *names: str) -> str:
     """Return an Atom text construct as HTML (RFC 4287, sections 3.1 and 4.1.3)."""
     for name in names:
         for child in element.iterchildren(f"{{*}}{name}"):
             kind = (child.get("type") or child.get("mode") or "text").lower()
             if kind in {"xhtml", "application/xhtml+xml", "xml"} or len(child):
                 etree.cleanup_namespaces(child)
-                inside = (etree.tostring(one, encoding="unicode", method="html") for one in _bare(child))
+                inside = (
+                    etree.tostring(child_element, encoding="unicode", method="html")
+                    for child_element in _without_namespace(child)
+                )
                 return escape(child.text or "") + "".join(inside)
-            said = child.text or ""
-            return said if kind in {"html", "text/html", "escaped"} else escape(said)
+            content = child.text or ""
+            return content if kind in {"html", "text/html", "escaped"} else escape(content)
     return ""
 
 
-def _bare(element: etree._Element) -> list[etree._Element]:
-    """Take the namespace of XHTML off its elements, as HTML has none."""
-    for one in element.iterdescendants(f"{_XHTML}*"):
-        one.tag = str(one.tag)[len(_XHTML) :]
+def _without_namespace(element: etree._Element) -> list[etree._Element]:
+    """Remove the namespace of XHTML from all elements below this one, since HTML has none; return its children."""
+    for descendant in element.iterdescendants(f"{_XHTML}*"):
+        descendant.tag = str(descendant.tag)[len(_XHTML) :]
     return list(element)
 
 
 def _plain(written: str) -> str:
-    """Take the tags from a title that is HTML, undo what is escaped, and collapse its spaces."""
+    """Return a title without HTML tags and escapes, its white space collapsed."""
     return " ".join(clean(unescape(_TAG.sub("", written))).split())
 
 
 def _json(raw: bytes) -> Feed | None:
     try:
-        read_ = json.loads(raw)
+        document = json.loads(raw)
     except (ValueError, RecursionError):
-        raise StepError("this is no JSON", Reason.NOT_WELL_FORMED) from None
-    if not isinstance(read_, dict) or not _told(read_, "version").startswith(hint.VERSION):
+        raise StepError("this is not JSON", Reason.NOT_WELL_FORMED) from None
+    if not isinstance(document, dict) or not _first_text(document, "version").startswith(hint.VERSION):
         return None
-    listed = read_.get("items")
-    items = [one for one in listed if isinstance(one, dict)][:ENTRIES] if isinstance(listed, list) else []
+    listed = document.get("items")
+    items = [item for item in listed if isinstance(item, dict)][:ENTRIES] if isinstance(listed, list) else []
     entries = tuple(
         FeedEntry(
-            _told(one, "title"),
-            _told(one, "content_html") or escape(_told(one, "content_text", "summary")),
-            _told(one, "url", "id"),
+            _first_text(item, "title"),
+            _first_text(item, "content_html") or escape(_first_text(item, "content_text", "summary")),
+            _first_text(item, "url", "id"),
             "",
-            _told(one, "date_published"),
-            _told(one, "date_modified"),
+            _first_text(item, "date_published"),
+            _first_text(item, "date_modified"),
         )
-        for one in items
+        for item in items
     )
-    return Feed(_told(read_, "title"), _told(read_, "description"), _told(read_, "language"), "", entries)
+    return Feed(
+        _first_text(document, "title"),
+        _first_text(document, "description"),
+        _first_text(document, "language"),
+        "",
+        entries,
+    )
 
 
-def _told(one: dict[str, Any], *names: str) -> str:
-    """Return the first of these members that is a text, without halves of pairs."""
-    found = next((value for name in names if isinstance(value := one.get(name), str) and value), "")
-    return found.encode("utf-8", "replace").decode()
+def _first_text(members: dict[str, Any], *names: str) -> str:
+    """Return the first of these members that is a string and not empty; lone surrogates in it are replaced."""
+    text_value = next((value for name in names if isinstance(value := members.get(name), str) and value), "")
+    return text_value.encode("utf-8", "replace").decode()

@@ -1,4 +1,4 @@
-"""A member of an archive, inflated a block at a time and never beyond what its record announces."""
+"""A member of a zip archive as a file, inflated block by block and never beyond the size that its record announces."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ _BROKEN = cast("type[Exception]", isal_zlib.error)
 
 
 class Inflated(io.RawIOBase):
-    """Read one member as a file; its checksum and size are checked where its end is reached.
+    """One member as a read-only file; its checksum and size are checked when its end is reached.
 
-    Seeking back starts again from the beginning. The view below is shared: every read seeks first,
-    so that several members of one view may be open, in one thread. Closing leaves the view open.
+    Seeking back starts again from the beginning. The archive's `view` is shared: every read seeks first, so that
+    several members may be open in one thread. Closing leaves the view open. StepError if the member is faulty.
     """
 
     def __init__(self, view: BinaryIO, *, start: int, packed: int, size: int, crc: int, method: int) -> None:
-        """Take the place of the packed bytes, what they inflate to, and how (`STORED`, `DEFLATED`)."""
+        """Read `packed` bytes from `start`, which inflate to `size` bytes by `method` (`STORED` or `DEFLATED`)."""
         super().__init__()
         self._view = view
         self._start = start
@@ -35,43 +35,43 @@ class Inflated(io.RawIOBase):
         self._begin()
 
     def _begin(self) -> None:
-        """Stand at the member's first byte."""
-        self._blocks = self._checked()
+        """Go to the member's first byte."""
+        self._blocks = self._checked_blocks()
         self._rest = memoryview(b"")
-        self._place = 0
+        self._position = 0
 
     def blocks(self) -> Iterator[bytes]:
-        """Yield what is left, in blocks of at most `BLOCK` bytes."""
+        """Yield the rest in blocks of at most `BLOCK` bytes."""
         if self._rest:
             rest, self._rest = bytes(self._rest), memoryview(b"")
-            self._place += len(rest)
+            self._position += len(rest)
             yield rest
         for block in self._blocks:
-            self._place += len(block)
+            self._position += len(block)
             yield block
 
     def readable(self) -> bool:
-        """Tell that it can be read."""
+        """Return True."""
         return True
 
     def seekable(self) -> bool:
-        """Tell that it can seek."""
+        """Return True."""
         return True
 
     def tell(self) -> int:
-        """Return the place, in inflated bytes."""
-        return self._place
+        """Return the position in inflated bytes."""
+        return self._position
 
     def seek(self, offset: int, whence: int = 0) -> int:
-        """Go to a place; backward costs as much as reading there from the start."""
-        target = max(0, offset + (0, self._place, self._size)[whence])
-        if target < self._place:
+        """Go to a position in inflated bytes and return it; going back inflates again from the start."""
+        target = max(0, offset + (0, self._position, self._size)[whence])
+        if target < self._position:
             self._begin()
-        while self._place < target and self._more():
-            step = min(target - self._place, len(self._rest))
+        while self._position < target and self._more():
+            step = min(target - self._position, len(self._rest))
             self._rest = self._rest[step:]
-            self._place += step
-        return self._place
+            self._position += step
+        return self._position
 
     def readinto(self, buffer: Any) -> int:
         """Fill the buffer from the next block."""
@@ -81,21 +81,21 @@ class Inflated(io.RawIOBase):
         step = min(len(view), len(self._rest))
         view[:step] = self._rest[:step]
         self._rest = self._rest[step:]
-        self._place += step
+        self._position += step
         return step
 
     def readall(self) -> bytes:
-        """Return what is left."""
+        """Return the rest."""
         return b"".join(self.blocks())
 
     def _more(self) -> bool:
-        """Have the next block at hand; False at the end."""
+        """Load the next block if none is left; False at the end."""
         if not self._rest:
             self._rest = memoryview(next(self._blocks, b""))
         return bool(self._rest)
 
-    def _checked(self) -> Iterator[bytes]:
-        """Yield the member's blocks, and hold them against its record."""
+    def _checked_blocks(self) -> Iterator[bytes]:
+        """Yield the member's blocks, and check size and checksum against its record."""
         crc = size = 0
         for block in self._stored() if self._method == STORED else self._deflated():
             size += len(block)
@@ -124,12 +124,12 @@ class Inflated(io.RawIOBase):
         packed = self._stored()
         stream = isal_zlib.decompressobj(wbits=-15)
         while not stream.eof:
-            given = stream.unconsumed_tail or next(packed, b"")
+            pending = stream.unconsumed_tail or next(packed, b"")
             try:
-                block = stream.decompress(given, BLOCK)
+                block = stream.decompress(pending, BLOCK)
             except _BROKEN as error:
                 raise StepError(f"the member cannot be inflated: {error}", Reason.CORRUPT) from None
             if block:
                 yield block
-            elif not given:
+            elif not pending:
                 raise StepError("the member ends too early", Reason.CORRUPT)

@@ -1,6 +1,6 @@
-"""Read what servers show for a folder: lines of FTP, an index page of a web server, a manifest beside the files.
+"""Read listings of folders: lines of FTP, index pages of web servers, manifests beside the files.
 
-Every reader is bounded: at most `ENTRIES` entries, lines of `LINE` bytes and `WHOLE` bytes in all.
+Every reader has bounds: at most `ENTRIES` entries, `LINE` bytes in a line and `WHOLE` bytes in all.
 """
 
 from __future__ import annotations
@@ -21,19 +21,19 @@ from windrow.reasons import Reason
 Entries = list[ListingEntry]
 
 ENTRIES = 200_000
-"""The most entries that a listing may have."""
+"""The most entries of a listing."""
 
 LINE = 8 * 2**10
-"""The most bytes that a line of a listing may have."""
+"""The most bytes of a line of a listing."""
 
 WHOLE = 64 * 2**20
-"""The most bytes that a listing may have."""
+"""The most bytes of a listing."""
 
 SHOWN = 1000
-"""Characters of a line that is shown since it could not be read."""
+"""The most characters kept of a line that could not be read."""
 
-STRANGE = 100
-"""The most such lines of one listing that are told."""
+UNREADABLE = 100
+"""The most such lines of one listing that are reported."""
 
 _UNIX = re.compile(
     r"(?P<kind>[-dlbcpsD])[-rwxsStTlL+.@]{9,11}\s++(?:\S++\s++){1,7}?(?P<size>\d[\d,]*+|-)\s++"
@@ -55,12 +55,12 @@ _DATES = (
 )
 _EMPTY = re.compile(rb"<title>\s*(Index of|Directory listing for)\b", re.IGNORECASE)
 _SIZE = re.compile(r"(?<=\s)(\d{1,18})\s*\Z", re.ASCII)
-_TEXT = 400  # characters beside a link that are looked at for its size and time
-_CELLS = 8  # of a row that are looked at behind the one with the name
+_TEXT = 400  # characters beside a link that are searched for its size and time
+_CELLS = 8  # cells of a row after the one with the name that are searched
 
 
 def read_time(text: str) -> datetime | None:
-    """Read a time of MLSD or MDTM (RFC 3659, section 2.3); None where it is not one.
+    """Read a time of MLSD or MDTM (RFC 3659, section 2.3); None if it is not valid.
 
     >>> read_time("20261121113500.25")
     datetime.datetime(2026, 11, 21, 11, 35, tzinfo=datetime.timezone.utc)
@@ -77,39 +77,39 @@ def read_time(text: str) -> datetime | None:
 def read_mlsd(folder: str, lines: Iterable[str]) -> Entries:
     """Read the lines of MLSD (RFC 3659, section 7): `fact=value;... name`.
 
-    A line that is none, such as the rest of a name with a line feed, is an entry with the reason PROTOCOL_ERROR.
+    Any other line, such as the rest of a name with a line feed, becomes an entry with the reason PROTOCOL_ERROR.
 
     >>> read_mlsd("add", ["type=file;size=3;modify=20260102030405; a b.zip", "type=cdir; ."])[0].name
     'a b.zip'
     """
     entries: Entries = []
-    strange: Entries = []
+    unreadable: Entries = []
     for line in lines:
         facts, _, name = line.partition(" ")
         if not name or (facts and "=" not in facts):
             if line.strip():
-                strange.append(ListingEntry(folder, line[:SHOWN], reason=Reason.PROTOCOL_ERROR))
+                unreadable.append(ListingEntry(folder, line[:SHOWN], reason=Reason.PROTOCOL_ERROR))
             continue
-        values = {key.lower(): value for key, _, value in (fact.partition("=") for fact in facts.split(";"))}
-        kind = values.get("type", "file").lower()
+        facts_by_name = {key.lower(): value for key, _, value in (fact.partition("=") for fact in facts.split(";"))}
+        kind = facts_by_name.get("type", "file").lower()
         if kind in {"cdir", "pdir"} or name in _FOLDERS:
             continue
-        size, modified = _number(values.get("size", "")), read_time(values.get("modify", ""))
+        size, modified = _number(facts_by_name.get("size", "")), read_time(facts_by_name.get("modify", ""))
         entries.append(ListingEntry(folder, name, size, modified, kind == "file"))
-    return entries + strange[:STRANGE]
+    return entries + unreadable[:UNREADABLE]
 
 
 def read_list(folder: str, lines: Iterable[str]) -> Entries | None:
-    """Read the lines of LIST as Unix or DOS print them; None where no line looks like either.
+    """Read the lines of LIST in the formats of Unix and DOS; None if no line has either format.
 
-    Times are left out: LIST tells neither their zone nor, for old files, the hour. A line that looks
-    like neither, among others that do, is an entry with the reason PROTOCOL_ERROR.
+    Times are left out: LIST gives neither their zone nor, for old files, the hour. If only some lines have neither
+    format, each of these becomes an entry with the reason PROTOCOL_ERROR.
 
     >>> read_list("", ["total 4", "-rw-r--r-- 1 u g 20480 Nov 21 11:35 two  blanks.zip"])
     [ListingEntry(folder='', name='two  blanks.zip', size=20480, modified=None, is_file=True, reason=None)]
     """
     entries: Entries = []
-    strange: Entries = []
+    unreadable: Entries = []
     for line in lines:
         if unix := _UNIX.fullmatch(line):
             kind, name = unix["kind"], unix["name"]
@@ -120,15 +120,15 @@ def read_list(folder: str, lines: Iterable[str]) -> Entries | None:
             entry = ListingEntry(folder, dos["name"], _number(size or ""), None, size is not None)
         else:
             if line.strip() and not line.startswith("total "):
-                strange.append(ListingEntry(folder, line[:SHOWN], reason=Reason.PROTOCOL_ERROR))
+                unreadable.append(ListingEntry(folder, line[:SHOWN], reason=Reason.PROTOCOL_ERROR))
             continue
         if entry.name not in _FOLDERS:
             entries.append(entry)
-    return None if strange and not entries else entries + strange[:STRANGE]
+    return None if unreadable and not entries else entries + unreadable[:UNREADABLE]
 
 
 def read_nlst(lines: Iterable[str]) -> list[str]:
-    """Read the lines of NLST: names, of which some servers write the folder before each.
+    """Read the lines of NLST: names, before which some servers write `./`.
 
     >>> read_nlst([".", "..", "./a.zip", "b.zip"])
     ['a.zip', 'b.zip']
@@ -137,21 +137,21 @@ def read_nlst(lines: Iterable[str]) -> list[str]:
 
 
 class LineSplitter:
-    r"""Cut blocks of bytes into lines, within the bounds of a listing.
+    r"""Splits blocks of bytes into lines, within the bounds of a listing.
 
     >>> lines = LineSplitter("ftp://h/add"); lines.feed(b"a\r\nb"); lines.feed(b"c"); list(lines.end())
     ['a', 'bc']
     """
 
     def __init__(self, where: str) -> None:
-        """Begin; `where` is for the message of the refusal."""
+        """`where` is named in errors."""
         self._where = where
         self._rest = b""
         self._size = 0
         self._lines: list[bytes] = []
 
     def feed(self, block: bytes | memoryview) -> None:
-        """Take the next bytes; TerminalFailure with TOO_LARGE when a bound is passed."""
+        """Take the next bytes; TerminalFailure with TOO_LARGE beyond a bound."""
         *lines, self._rest = (self._rest + block).split(b"\n")
         self._lines += lines
         if len(self._rest) > LINE or any(len(line) > LINE for line in lines):
@@ -169,19 +169,19 @@ class LineSplitter:
 
 
 def read_index_page(folder: str, address: str, page: bytes) -> Entries:
-    """Read an index page as nginx, Apache and others make them; `address` is the folder's own.
+    """Read an index page as nginx, Apache and others generate it; `address` is the folder's own.
 
-    Only direct children count: links that leave the folder, sort it anew or go deeper are passed
-    over. A size counts where it is exact (Apache's `20K` is not), a time is taken for UTC.
+    Only direct children count: links that leave the folder, sort it or go deeper are ignored. A size is read only if
+    it is exact (Apache's `20K` is not); a time is taken as UTC.
 
     >>> page = b'<a href="../">../</a><a href="a%20b.zip">a b.zip</a>  21-Nov-2026 11:35   20480'
     >>> read_index_page("add", "https://h/drop/add/", page)[0][:3]
     ('add', 'a b.zip', 20480)
     """
     links = _links(page)
-    if not links and not _EMPTY.search(page):  # most show a link to the folder above even then
+    if not links and not _EMPTY.search(page):  # an empty folder still links to the one above, on most servers
         hint = "if this server shows no index, name a manifest for the source"
-        raise TerminalFailure(f"{address}: no index page", Reason.PROTOCOL_ERROR, hint=hint)
+        raise TerminalFailure(f"{address}: not an index page", Reason.PROTOCOL_ERROR, hint=hint)
     entries: dict[str, ListingEntry] = {}
     rows: dict[html.HtmlElement, list[str]] = {}
     for link in links:
@@ -197,7 +197,7 @@ def read_index_page(folder: str, address: str, page: bytes) -> Entries:
 
 
 def read_manifest(folder: str, address: str, text: str) -> Entries:
-    r"""Read a manifest: one name a line, below the source's base, `add/NAME`; blank lines are passed over.
+    r"""Read a manifest: on each line a path below the source's base, such as `add/NAME`; blank lines are ignored.
 
     >>> read_manifest("add", "https://h/list.txt", "add/a.zip\nedit/b.zip\n")
     [ListingEntry(folder='add', name='a.zip', size=None, modified=None, is_file=True, reason=None)]
@@ -215,13 +215,13 @@ def read_manifest(folder: str, address: str, text: str) -> Entries:
 
 
 def refuse_too_many(count: int, where: str) -> None:
-    """Refuse a listing that has more entries than any may have."""
+    """Raise TerminalFailure with TOO_LARGE if a listing has more than `ENTRIES` entries."""
     if count > ENTRIES:
         raise TerminalFailure(f"{where}: more than {ENTRIES:,} entries", Reason.TOO_LARGE)
 
 
 def _number(text: str) -> int | None:
-    """Read a size, with or without commas between its thousands; it may be larger than any database holds."""
+    """Read a size, with or without commas between thousands; it may be larger than a database column can hold."""
     digits = text.replace(",", "")
     return int(digits) if digits.isascii() and digits.isdecimal() and len(digits) <= _DIGITS else None
 
@@ -229,31 +229,31 @@ def _number(text: str) -> int | None:
 def _links(page: bytes) -> list[html.HtmlElement]:
     try:
         return list(html.document_fromstring(page, parser=html.HTMLParser(encoding="utf-8")).iter("a"))
-    except LxmlError:  # nothing in it, or nothing that could be read
+    except LxmlError:  # it is empty, or cannot be parsed
         return []
 
 
 def _child(address: str, href: str) -> str | None:
-    """Return what a link adds to the folder's address, still encoded; None where it is no child."""
+    """Return a link's path below the folder's address, still encoded; None if it is not a direct child."""
     if len(href) > LINE or "?" in href or "#" in href:
         return None
     try:
-        there = urljoin(address, href.strip())
+        target = urljoin(address, href.strip())
     except ValueError:
         return None
-    if not there.startswith(address):
+    if not target.startswith(address):
         return None
-    rest = there[len(address) :]
+    rest = target[len(address) :]
     return None if not rest or rest == "/" or "/" in rest[:-1] or rest in {"./", "../"} else rest
 
 
 def _beside(link: html.HtmlElement, rows: dict[html.HtmlElement, list[str]]) -> Iterator[str]:
-    """Return the texts that stand beside a link: after it, or in the next cells of its row, read once for a cell."""
+    """Yield the texts beside a link: after it, and in the next cells of its row, which `rows` caches by cell."""
     yield (link.tail or "")[:_TEXT]
     cell = link.getparent()
     if cell is not None and cell.tag == "td":
         if cell not in rows:
-            rows[cell] = [f" {other.text_content()}"[:_TEXT] for other in islice(cell.itersiblings("td"), _CELLS)]
+            rows[cell] = [f" {next_.text_content()}"[:_TEXT] for next_ in islice(cell.itersiblings("td"), _CELLS)]
         yield from rows[cell]
 
 
@@ -261,10 +261,10 @@ def _size_and_time(texts: Iterator[str]) -> tuple[int | None, datetime | None]:
     size: int | None = None
     modified: datetime | None = None
     for text in texts:
-        for pattern, form in _DATES:
+        for pattern, format_ in _DATES:
             if modified is None and (date := pattern.search(text)):
                 try:
-                    modified = datetime.strptime(date[1], form).replace(tzinfo=UTC)
+                    modified = datetime.strptime(date[1], format_).replace(tzinfo=UTC)
                 except ValueError:
                     continue
         if size is None and (number := _SIZE.search(text)):

@@ -1,7 +1,7 @@
-"""The text, links and metadata of a PDF (ISO 32000-1), by PDFium, where the extra `pdf` is installed.
+"""Read the text, links and metadata of a PDF (ISO 32000-1) with PDFium; needs the extra `pdf`.
 
-PDFium is C++: it is fast and was fuzzed by many, and what is worse than it can bear takes down the reader's process
-alone, which has bounds of time and memory. Here are bounds of bytes, pages, characters and links.
+PDFium is C++, fast and well fuzzed; a document that crashes it ends only the process that reads documents, which has
+limits of time and memory. This module limits bytes, pages, characters and links.
 """
 
 from __future__ import annotations
@@ -25,30 +25,30 @@ if TYPE_CHECKING:
     from pypdfium2 import PdfDocument, PdfPage, PdfTextPage
 
 PAGES = 1_000
-"""Pages that are read; of the rest it is only known that they are there."""
+"""The most pages that are read; the others are only counted."""
 
 _BYTES = 64 * 1024 * 1024
 _CHARACTERS = 4 * 1024 * 1024
 _LINKS = 10_000
 _LINKS_PAGE = 500
-_HEAD = 16  # lines from the largest on
-_WORD = 4  # letters of a line that says something
-_PIECES = 40  # pieces of the first page that are looked at for its title
-_MARKS = 2_000  # headlines of the table of contents
+_HEAD = 16  # lines from the one in the largest letters on
+_WORD = 4  # the least letters or digits of a title
+_PIECES = 40  # pieces of the first page that are searched for its title
+_MARKS = 2_000  # entries of the table of contents
 _LONGEST = 2_048
 _DATE = re.compile(r"D:(\d{4})(\d\d)?(\d\d)?(\d\d)?(\d\d)?(\d\d)?(?:Z|([+-])(\d\d)'?(\d\d)?'?)?", re.ASCII)
 _PASSWORD = 4  # FPDF_ERR_PASSWORD
 _ACTION_URI = 3  # PDFACTION_URI
-# PDFium puts one of these for a hyphen at a line's end
+# PDFium returns one of these for a hyphen at the end of a line
 _HYPHEN = re.compile("[\x02\ufffe]\r?\n?")
 
 
-# What it warns of, such as a table of contents that is too deep, is told by what is read.
+# Its warnings, such as of a table of contents that is too deep, repeat what the result shows.
 logging.getLogger("pypdfium2").addHandler(logging.NullHandler())
 
 
 class PdfLink(NamedTuple):
-    """An address that a page refers to, and the words that lie under it."""
+    """An address that a page links to, and the text of the link."""
 
     url: str
     text: str
@@ -56,7 +56,7 @@ class PdfLink(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Pdf:
-    """A document; what it does not say is empty. Times are UNIX seconds."""
+    """A document; missing fields are empty. Times are UNIX seconds."""
 
     title: str
     subject: str
@@ -69,20 +69,20 @@ class Pdf:
     """The table of contents: levels from 0, and titles."""
     links: list[PdfLink]
     cut: bool
-    """Whether there is more than was read."""
+    """Whether the document has more pages or text than was read."""
 
 
 class PdfLine(NamedTuple):
-    """A line of a page, and how high its letters are, in points."""
+    """A line of a page, and the height of its letters in points."""
 
     text: str
     size: float
 
 
 class PdfPages(NamedTuple):
-    """The text of a document by page; `head` are the upper lines of the first page, `number` the pages that there are.
+    """The text of a document by page; `head` has the top lines of the first page, `number` is the count of all pages.
 
-    `cut` says that there is more text than this.
+    `cut` says that the document has more text than this.
     """
 
     title: str
@@ -99,20 +99,20 @@ def known() -> bool:
 
 
 def read(raw: bytes) -> Pdf:
-    """Read a document, or raise `MissingExtra`, or `StepError` with a reason."""
-    with _opened(raw) as document:
+    """Read a document; raises `MissingExtra` without the extra, `StepError` with a reason if it cannot be read."""
+    with _open(raw) as document:
         return _read(document)
 
 
 def read_pages(raw: bytes) -> PdfPages:
     """Read the text of a document by page, without links and contents; raises what `read` raises."""
-    with _opened(raw) as document:
+    with _open(raw) as document:
         pages: list[str] = []
         head: list[PdfLine] = []
         room = _CHARACTERS
         number = len(document)
         for at in range(min(number, PAGES)):
-            text = _words(document, at, None if at else head)
+            text = _page_and_head(document, at, None if at else head)
             pages.append(text[:room])
             room -= len(text)
             if room <= 0:
@@ -122,10 +122,10 @@ def read_pages(raw: bytes) -> PdfPages:
 
 
 def picture(raw: bytes, width: int, height: int) -> bytes:
-    """Draw the first page as a JPEG that fits into so many points; raises what `read` raises."""
+    """Return the first page as a JPEG of at most `width` by `height` pixels; raises what `read` raises."""
     if find_spec("PIL") is None:
         raise MissingExtra("drawing a page", "pictures")
-    with _opened(raw) as document, closing(document[0]) as page:
+    with _open(raw) as document, closing(document[0]) as page:
         wide, high = page.get_size()
         scale = min(width / max(wide, 1), height / max(high, 1))
         with closing(page.render(scale=scale)) as bitmap:
@@ -135,7 +135,7 @@ def picture(raw: bytes, width: int, height: int) -> bytes:
 
 
 @contextmanager
-def _opened(raw: bytes) -> Iterator[PdfDocument]:
+def _open(raw: bytes) -> Iterator[PdfDocument]:
     if not known():
         raise MissingExtra("reading PDF", "pdf")
     if len(raw) > _BYTES:
@@ -147,9 +147,9 @@ def _opened(raw: bytes) -> Iterator[PdfDocument]:
             yield document
     except PdfiumError as error:
         if error.err_code == _PASSWORD:
-            raise StepError("it wants a password", Reason.ENCRYPTED) from None
+            raise StepError("the document needs a password", Reason.ENCRYPTED) from None
         raise StepError(str(error)[:200], Reason.CORRUPT) from None
-    except OverflowError as error:  # of pages as large as nobody can draw
+    except OverflowError as error:  # a page has an impossible size
         raise StepError(str(error)[:200], Reason.CORRUPT) from None
 
 
@@ -159,7 +159,7 @@ def _read(document: PdfDocument) -> Pdf:
     number = len(document)
     room = _CHARACTERS
     for at in range(min(number, PAGES)):
-        text = _page(document, at, links)
+        text = _page_and_links(document, at, links)
         pages.append(text[:room])
         room -= len(text)
         if room <= 0:
@@ -177,8 +177,8 @@ def _read(document: PdfDocument) -> Pdf:
     )
 
 
-def _page(document: PdfDocument, at: int, links: list[PdfLink]) -> str:
-    """Return the text of a page, and add its links; a page that cannot be read is empty."""
+def _page_and_links(document: PdfDocument, at: int, links: list[PdfLink]) -> str:
+    """Return the text of a page, and append its links to `links`; empty if the page cannot be read."""
     from pypdfium2 import PdfiumError  # noqa: PLC0415 an extra
 
     try:
@@ -190,8 +190,8 @@ def _page(document: PdfDocument, at: int, links: list[PdfLink]) -> str:
         return ""
 
 
-def _words(document: PdfDocument, at: int, head: list[PdfLine] | None) -> str:
-    """Return the text of a page, and put its first lines into a head; a page that cannot be read is empty."""
+def _page_and_head(document: PdfDocument, at: int, head: list[PdfLine] | None) -> str:
+    """Return the text of a page, and append its top lines to `head`; empty if the page cannot be read."""
     from pypdfium2 import PdfiumError  # noqa: PLC0415 an extra
 
     try:
@@ -204,30 +204,30 @@ def _words(document: PdfDocument, at: int, head: list[PdfLine] | None) -> str:
 
 
 def _head(text: PdfTextPage) -> list[PdfLine]:
-    """Return the first line of a page in its largest letters, and those behind it, as they are in the file.
+    """Return the first line in the largest letters of a page, and the lines after it in the file's order.
 
-    To ask where lines are is cheap, to ask what they say is not: only these are asked.
+    Asking PDFium for the positions of lines is cheap, for their text is not: only these lines are asked for.
     """
     from pypdfium2 import PdfiumError  # noqa: PLC0415 an extra
 
     lines: list[_Piece] = []
     try:
         for at in range(min(text.count_rects(), _PIECES)):
-            found = _Piece(*text.get_rect(at))
-            lines.append(lines.pop().joined(found) if lines and lines[-1].beside(found) else found)
-        sizes = [round(one.high(), 1) for one in lines]
+            piece = _Piece(*text.get_rect(at))
+            lines.append(lines.pop().join(piece) if lines and lines[-1].is_beside(piece) else piece)
+        sizes = [round(line.height(), 1) for line in lines]
         for at in sorted(range(len(lines)), key=lambda at: (-sizes[at], at)):
             if sum(map(str.isalnum, _line(text.get_text_bounded(*lines[at][:4])))) >= _WORD:
                 end = at + _HEAD
-                said = (_line(text.get_text_bounded(*one[:4])) for one in lines[at:end])
-                return [PdfLine(*one) for one in zip(said, sizes[at:end], strict=True) if one[0]]
+                texts = (_line(text.get_text_bounded(*line[:4])) for line in lines[at:end])
+                return [PdfLine(*line) for line in zip(texts, sizes[at:end], strict=True) if line[0]]
     except PdfiumError:
         pass
     return []
 
 
 class _Piece(NamedTuple):
-    """Where a piece of a line stands on its page, in points; `size` is how high letters are in its widest part."""
+    """The box of a piece of a line on its page, in points; `size` is the height of letters in its widest part."""
 
     left: float
     bottom: float
@@ -235,18 +235,18 @@ class _Piece(NamedTuple):
     top: float
     size: float = 0.0
 
-    def high(self) -> float:
+    def height(self) -> float:
         return self.size or self.top - self.bottom
 
-    def beside(self, other: _Piece) -> bool:
-        """Tell whether both stand in one line."""
-        apart = abs(self.bottom + self.top - other.bottom - other.top) / 2
-        return apart < max(self.top - self.bottom, other.top - other.bottom) / 2
+    def is_beside(self, piece: _Piece) -> bool:
+        """Tell whether both are in one line."""
+        distance = abs(self.bottom + self.top - piece.bottom - piece.top) / 2
+        return distance < max(self.top - self.bottom, piece.top - piece.bottom) / 2
 
-    def joined(self, other: _Piece) -> _Piece:
-        wider = self if self.right - self.left >= other.right - other.left else other
-        left, bottom = min(self.left, other.left), min(self.bottom, other.bottom)
-        return _Piece(left, bottom, max(self.right, other.right), max(self.top, other.top), wider.high())
+    def join(self, piece: _Piece) -> _Piece:
+        wider = self if self.right - self.left >= piece.right - piece.left else piece
+        left, bottom = min(self.left, piece.left), min(self.bottom, piece.bottom)
+        return _Piece(left, bottom, max(self.right, piece.right), max(self.top, piece.top), wider.height())
 
 
 def _links(document: PdfDocument, page: PdfPage, text: PdfTextPage) -> Iterator[PdfLink]:
@@ -266,13 +266,13 @@ def _links(document: PdfDocument, page: PdfPage, text: PdfTextPage) -> Iterator[
         pdfium.FPDFAction_GetURIPath(document.raw, action, buffer, size)
         words = ""
         if pdfium.FPDFLink_GetAnnotRect(link, area):
-            edge = (area.top - area.bottom) / 4  # neighbouring lines reach into it
+            edge = (area.top - area.bottom) / 4  # neighbouring lines overlap the link's box
             words = _line(text.get_text_bounded(area.left, area.bottom + edge, area.right, area.top - edge))
         yield PdfLink(buffer.value.decode("utf-8", "replace"), words)
 
 
 def _contents(document: PdfDocument) -> Iterator[tuple[int, str]]:
-    """Yield the table of contents; one that runs in circles ends where it does."""
+    """Yield level and title of each entry of the table of contents, at most `_MARKS`, even if it is circular."""
     import pypdfium2.raw as pdfium  # noqa: PLC0415 an extra
 
     for at, mark in enumerate(document.get_toc(max_depth=6)):
@@ -289,11 +289,11 @@ def _metadata(document: PdfDocument, key: bytes) -> str:
     return _text(pdfium.FPDF_GetMetaText, document.raw, key)
 
 
-def _text(get: Callable[..., int], *asked: object) -> str:
-    """Return a text that PDFium gives in UTF-16 with a NUL behind it; pypdfium2 raises for half a surrogate pair."""
-    size = get(*asked, None, 0)
+def _text(get: Callable[..., int], *arguments: object) -> str:
+    """Return a text that PDFium gives as UTF-16 with a NUL at its end; pypdfium2 would raise for a lone surrogate."""
+    size = get(*arguments, None, 0)
     buffer = ctypes.create_string_buffer(size)
-    get(*asked, buffer, size)
+    get(*arguments, buffer, size)
     return buffer.raw[: max(0, size - 2)].decode("utf-16-le", "replace")
 
 
@@ -310,20 +310,20 @@ def _line(written: str) -> str:
 
 
 def moment(written: str) -> int | None:
-    """Return the UNIX time of a PDF date (ISO 32000-1, section 7.9.4); one without a zone is taken as UTC.
+    """Return the UNIX time of a PDF date (ISO 32000-1, section 7.9.4), in UTC without a zone; None if it is not valid.
 
     >>> moment("D:20080817215520+01'00'"), moment("D:1970"), moment("today")
     (1219006520, 0, None)
     """
-    found = _DATE.match(written.strip())
-    if not found:
+    date = _DATE.match(written.strip())
+    if not date:
         return None
     year, month, day, hour, minute, second = (
-        int(part) if part else least for part, least in zip(found.groups()[:6], (0, 1, 1, 0, 0, 0), strict=True)
+        int(part) if part else least for part, least in zip(date.groups()[:6], (0, 1, 1, 0, 0, 0), strict=True)
     )
-    away = timedelta(hours=int(found[8] or 0), minutes=int(found[9] or 0))
+    offset = timedelta(hours=int(date[8] or 0), minutes=int(date[9] or 0))
     try:
-        zone = timezone(-away if found[7] == "-" else away) if away else UTC
+        zone = timezone(-offset if date[7] == "-" else offset) if offset else UTC
         return int(datetime(year, month, day, hour, minute, second, tzinfo=zone).astimezone(UTC).timestamp())
     except (ValueError, OverflowError):
         return None

@@ -1,21 +1,21 @@
-"""robots.txt as RFC 9309 reads it, patterns of paths, and what a page asks of those who keep and show it.
+"""Read robots.txt (RFC 9309) with its path patterns, and the robots directives of a page.
 
-Settled where the RFC leaves a choice:
+Where the RFC leaves a choice:
 
 - Of a file longer than 500 KiB the whole lines within them count.
-- An agent is matched whole and in any case, up to the first space, `/`, `;`, `,` or `(`.
+- An agent is compared as a whole and in any case, up to the first space, `/`, `;`, `,` or `(`.
 - A line may lack its colon, and `disallow` may be misspelt in the usual ways: what was meant as a
   refusal is obeyed.
-- Crawl-delay is not a rule: it neither begins nor ends a group, and counts for the agents that were
+- Crawl-delay is not a rule: it neither begins nor ends a group, and counts for the agents
   named above it. Of several for one agent the longest counts, at most 180 seconds.
 
-A pattern matches where the path and query begin with it. Matching takes no regular expression and
+A pattern matches a path and query that begin with it. Matching uses no regular expression and
 is linear: a hostile pattern costs no more than its length.
 
-There is no standard but the common practice of the large search engines. Settled: what is said to all
-and what is said to this agent by name add up, in the header and in the page; nothing takes a
-restriction back. `none` is `noindex, nofollow`; `nocache` is `noarchive`; `max-snippet:0` is
-`nosnippet`. After `unavailable_after` a page counts as `noindex`. Unknown words are passed over.
+For directives (`X-Robots-Tag`, `meta name=robots`) there is no standard, only the practice of the large
+search engines. Here directives for all agents and for this agent add up, in the header and in the page;
+nothing lifts a restriction. `none` is `noindex, nofollow`; `nocache` is `noarchive`; `max-snippet:0` is
+`nosnippet`. After `unavailable_after` a page counts as `noindex`. Unknown directives are ignored.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _UNRESERVED = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz01
 
 
 class Pattern(NamedTuple):
-    """A pattern in its canonical spelling, cut at its stars; `ends` where it holds to the end."""
+    """A pattern in its canonical spelling, split at its stars; `ends` if it must match to the end of the target."""
 
     text: str
     pieces: tuple[str, ...]
@@ -45,7 +45,7 @@ class Pattern(NamedTuple):
 
     @property
     def plain(self) -> bool:
-        """Tell whether it is a mere beginning."""
+        """Whether it is only a prefix, without `*` and `$`."""
         return len(self.pieces) == 1 and not self.ends
 
     def matches(self, target: str) -> bool:
@@ -57,15 +57,15 @@ class Pattern(NamedTuple):
         if not others:
             return not self.ends or place == len(target)
         for piece in others[:-1] if self.ends else others:
-            found = target.find(piece, place)
-            if found < 0:
+            at = target.find(piece, place)
+            if at < 0:
                 return False
-            place = found + len(piece)
+            place = at + len(piece)
         return not self.ends or (place + len(others[-1]) <= len(target) and target.endswith(others[-1]))
 
 
 def pattern(text: str) -> Pattern:
-    """Read a pattern.
+    """Read a pattern of an allow or disallow line.
 
     >>> pattern("/*.pdf$").matches("/a/b.pdf"), pattern("/*.pdf$").matches("/a/b.pdf?x")
     (True, False)
@@ -76,9 +76,9 @@ def pattern(text: str) -> Pattern:
 
 
 def canonical(text: str, *, literal: bool = False) -> str:
-    """Spell a pattern or, as a `literal`, a target so that equals look equal (RFC 9309, section 2.2.2).
+    """Return the one spelling of a pattern or, if `literal`, of a target (RFC 9309, section 2.2.2).
 
-    Characters that browsers escape in one place and not in another are escaped.
+    Characters that browsers escape in some parts of an address and not in others are escaped.
 
     >>> canonical("/caf\u00e9/%7e%2a*'$"), canonical("/a*$", literal=True)
     ('/caf%C3%A9/~%2A*%27$', '/a%2A%24')
@@ -93,8 +93,8 @@ def canonical(text: str, *, literal: bool = False) -> str:
     return spelt
 
 
-def _escape(found: re.Match[bytes]) -> bytes:
-    odd = found[0]
+def _escape(match: re.Match[bytes]) -> bytes:
+    odd = match[0]
     if len(odd) == 3:
         octet = int(odd[1:], 16)
         return bytes((octet,)) if octet in _UNRESERVED else odd.upper()
@@ -102,10 +102,10 @@ def _escape(found: re.Match[bytes]) -> bytes:
 
 
 CAP = 500 * 1024
-"""Bytes of a file that are read (RFC 9309, section 2.5)."""
+"""The most bytes of a file that are read (RFC 9309, section 2.5)."""
 
 LONGEST_DELAY = 180.0
-"""Seconds of the longest Crawl-delay that is obeyed."""
+"""The longest Crawl-delay that is obeyed, in seconds."""
 
 _SITEMAPS = 500
 _KEY = re.compile(r"\s*+([A-Za-z-]++)(?:\s*+:|\s)")
@@ -119,7 +119,7 @@ _KEYS = {
 
 
 class RobotsVerdict(NamedTuple):
-    """Whether an address may be asked for, and what says so: a line of the file, counted from 1, or none."""
+    """Whether an address may be requested, and the line of the file that decides, counted from 1; None without one."""
 
     reason: Reason | None
     line: int | None = None
@@ -127,7 +127,7 @@ class RobotsVerdict(NamedTuple):
 
     @property
     def allowed(self) -> bool:
-        """Tell whether it may be asked for."""
+        """Whether it may be requested."""
         return self.reason is None
 
 
@@ -145,9 +145,9 @@ class Rule(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Robots:
-    """What one robots.txt says to one agent.
+    """The rules of one robots.txt for one agent.
 
-    `agent` is the name of the group that counts: the agent's own, `*`, or empty where none does.
+    `agent` is the name of the group that applies: the agent's own, `*`, or empty without one.
     """
 
     rules: tuple[Rule, ...] = ()
@@ -161,7 +161,7 @@ class Robots:
     _starts: tuple[str, ...] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        """Sort the rules for matching: plain beginnings by length, patterns by the longest first."""
+        """Sort the rules for matching: prefixes by length, patterns with the longest first."""
         ordered = sorted(self.rules, key=lambda rule: (-len(rule.pattern.text), not rule.allow, rule.line))
         plain: dict[str, Rule] = {}
         wild = []
@@ -176,7 +176,7 @@ class Robots:
         object.__setattr__(self, "_starts", tuple({rule.pattern.pieces[0] for rule in wild}))
 
     def ask(self, target: str) -> RobotsVerdict:
-        r"""Judge a normal address's path and query: the longest rule counts, of equals the one that allows.
+        r"""Judge the path and query of a normalised address: the longest rule wins, of equal ones the one that allows.
 
         >>> site = parse(b"User-agent: *\nDisallow: /*.pdf$\nAllow: /free", "windrow")
         >>> site.ask("/a.pdf")
@@ -194,35 +194,35 @@ class Robots:
         return RobotsVerdict(None if rule.allow else Reason.ROBOTS_DENIED, rule.line, rule.text)
 
     def _find(self, target: str) -> Rule | None:
-        """Return the rule that counts for a target."""
+        """Return the rule that applies to a target in canonical spelling, or None."""
         whole = len(target)
-        found = None
+        rule_found = None
         for length in self._lengths:
-            if length <= whole and (found := self._plain.get(target[:length])):
+            if length <= whole and (rule_found := self._plain.get(target[:length])):
                 break
         for rule in self._wild if target.startswith(self._starts) else ():
-            if found and (len(rule.pattern.text), rule.allow) <= (len(found.pattern.text), found.allow):
+            if rule_found and (len(rule.pattern.text), rule.allow) <= (len(rule_found.pattern.text), rule_found.allow):
                 break
             if rule.pattern.matches(target):
                 return rule
-        return found
+        return rule_found
 
 
 ALLOW_ALL = Robots()
 
 
 def parse(content: bytes, agent: str) -> Robots:
-    r"""Read what a robots.txt says to an agent, known by its product token: `example-crawler`.
+    r"""Read the rules of a robots.txt for an agent, given by its product token such as `example-crawler`.
 
-    Nothing is malformed: what cannot be understood is passed over.
+    Never raises: lines that cannot be understood are ignored.
 
     >>> parse(b"User-agent: Example-Crawler/2\nCrawl-delay: 5", "example-crawler").delay
     5.0
     """
     wanted = token(agent)
     groups: dict[str, _Group] = {}
-    named: dict[str, _Group] = {}  # the agents that the lines at hand are for
-    open_ = False  # more agents may join them
+    named: dict[str, _Group] = {}  # the agents that the current lines are for
+    open_ = False  # the last line was a user-agent line: another one joins the same group
     sitemaps: dict[str, None] = {}
     for number, line in enumerate(_lines(content), 1):
         key, value = _split(line)
@@ -250,32 +250,32 @@ def parse(content: bytes, agent: str) -> Robots:
 
 @dataclass(slots=True)
 class _Group:
-    """What the lines for one agent say, all over the file."""
+    """The rules for one agent, from anywhere in the file."""
 
     rules: list[Rule] = field(default_factory=list)
     delays: list[float] = field(default_factory=list)
 
 
 def token(agent: str) -> str:
-    """Return the part of a user agent that robots.txt is matched with, in lower case.
+    """Return the product token of a user agent in lower case; robots.txt names agents by it.
 
     >>> token("Example-Crawler/1.0 (for https://example.org/)")
     'example-crawler'
     """
-    found = _AGENT.match(agent.strip())
-    return found[0].lower() if found else ""
+    match = _AGENT.match(agent.strip())
+    return match[0].lower() if match else ""
 
 
 def _split(line: str) -> tuple[str, str]:
-    """Return the kind and the value of a line; empty ones where it is none of ours."""
+    """Return the key (as in `_KEYS`) and the value of a line; both empty for an unknown line."""
     text = line.partition("#")[0]
-    found = _KEY.match(text)
-    key = _KEYS.get(found[1].lower(), "") if found else ""
-    return (key, text[found.end() :].strip()) if found else ("", "")
+    match = _KEY.match(text)
+    key = _KEYS.get(match[1].lower(), "") if match else ""
+    return (key, text[match.end() :].strip()) if match else ("", "")
 
 
 def _lines(content: bytes) -> Iterable[str]:
-    """Bring a file to text and cut it into lines; a last line that the cap cuts is left out."""
+    """Decode a file and split it into lines; a last line that `CAP` cuts is left out."""
     text = content[:CAP]
     if text.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
         lines = _END.split(text.decode("utf-16", "replace"))
@@ -291,7 +291,7 @@ _NOFOLLOW = re.compile(r"(?:^|\s)nofollow(?:\s|$)", re.IGNORECASE)
 
 
 class Directives(NamedTuple):
-    """What a page asks; `until` is the time after which it is not to be shown."""
+    """The robots directives of a page; `until` is the time of `unavailable_after`."""
 
     noindex: bool = False
     nofollow: bool = False
@@ -299,19 +299,19 @@ class Directives(NamedTuple):
     nosnippet: bool = False
     until: datetime | None = None
 
-    def join(self, other: Directives) -> Directives:
-        """Return what both ask together, with the earlier of two times."""
-        times = [one for one in (self.until, other.until) if one]
+    def join(self, more: Directives) -> Directives:
+        """Return the restrictions of both, with the earlier of two times."""
+        times = [time for time in (self.until, more.until) if time]
         return Directives(
-            self.noindex or other.noindex,
-            self.nofollow or other.nofollow,
-            self.noarchive or other.noarchive,
-            self.nosnippet or other.nosnippet,
+            self.noindex or more.noindex,
+            self.nofollow or more.nofollow,
+            self.noarchive or more.noarchive,
+            self.nosnippet or more.nosnippet,
             min(times, default=None),
         )
 
     def refusal(self, now: datetime) -> Reason | None:
-        """Return why the page may not be indexed now, or None."""
+        """Return why the page may not be indexed now; None if it may."""
         if self.noindex:
             return Reason.NOINDEX
         return Reason.EXPIRED if self.until and self.until <= now else None
@@ -329,9 +329,9 @@ _WORDS = {
 
 
 def header(values: Iterable[str], agent: str) -> Directives:
-    """Read the `X-Robots-Tag` fields of a response, for all agents and for this one.
+    """Read the `X-Robots-Tag` fields of a response: the directives for all agents and for this one.
 
-    An agent's name before a colon holds up to the next name, within one field.
+    An agent's name before a colon applies up to the next name within the same field.
 
     >>> header(["noarchive", "other: noindex", "Example-Crawler: nofollow"], "example-crawler/1")
     Directives(noindex=False, nofollow=True, noarchive=True, nosnippet=False, until=None)
@@ -339,36 +339,36 @@ def header(values: Iterable[str], agent: str) -> Directives:
     wanted = {token(agent), "*", "robots"}
     asked = NOTHING
     for value in values:
-        ours = True
+        for_us = True
         rest = value[:_LONGEST]
         while rest:
-            found = _PREFIX.match(rest)
-            if found and "," not in found[0][: found.start(2)] and found[1].lower() not in _VALUED:
-                ours, rest = found[1].lower() in wanted, found[2]
+            prefix = _PREFIX.match(rest)
+            if prefix and "," not in prefix[0][: prefix.start(2)] and prefix[1].lower() not in _VALUED:
+                for_us, rest = prefix[1].lower() in wanted, prefix[2]
                 continue
-            one, rest = _first(rest)
-            asked = asked.join(one) if ours else asked
+            directive, rest = _read_directive(rest)
+            asked = asked.join(directive) if for_us else asked
     return asked
 
 
 def meta(pairs: Iterable[tuple[str, str]], agent: str) -> Directives:
-    """Read the `meta` elements of a page, as pairs of name and content.
+    """Read the directives in the `meta` elements of a page, given as pairs of name and content.
 
     >>> meta([("ROBOTS", "NoIndex, follow"), ("other", "noarchive")], "example-crawler").noindex
     True
     """
     wanted = {token(agent), "robots"}
-    asked = NOTHING
+    directives = NOTHING
     for name, content in pairs:
         rest = content[:_LONGEST] if name.strip().lower() in wanted else ""
         while rest:
-            one, rest = _first(rest)
-            asked = asked.join(one)
-    return asked
+            directive, rest = _read_directive(rest)
+            directives = directives.join(directive)
+    return directives
 
 
 def nofollow(rel: str) -> bool:
-    """Tell whether a link's `rel` asks not to follow it.
+    """Tell whether a link's `rel` holds `nofollow`.
 
     >>> nofollow("external NOFOLLOW"), nofollow("no-nofollow"), nofollow("")
     (True, False, False)
@@ -376,20 +376,20 @@ def nofollow(rel: str) -> bool:
     return bool(rel) and bool(_NOFOLLOW.search(rel))
 
 
-def _first(text: str) -> tuple[Directives, str]:
-    """Read the first directive of a list, and return what is behind it."""
+def _read_directive(text: str) -> tuple[Directives, str]:
+    """Read the first directive of a list; return it and the rest."""
     word, _, rest = text.partition(",")
     name, colon, value = word.partition(":")
     name = name.strip().lower()
     if name == "unavailable_after" and colon:
-        return _until(text.partition(":")[2])
+        return _read_until(text.partition(":")[2])
     if name == "max-snippet" and value.strip() == "0":
         return Directives(nosnippet=True), rest
     return _WORDS.get(name, NOTHING), rest
 
 
-def _until(text: str) -> tuple[Directives, str]:
-    """Read a time that may itself hold a comma, and return what is behind it."""
+def _read_until(text: str) -> tuple[Directives, str]:
+    """Read the time of `unavailable_after`, which may hold a comma; return it and the rest."""
     parts = text.split(",", 2)
     for count in (2, 1):
         if len(parts) >= count and (time := moment(",".join(parts[:count]))):

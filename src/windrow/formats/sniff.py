@@ -1,7 +1,7 @@
-"""What a document is, by its server's word and its first bytes (WHATWG MIME Sniffing), and in which language.
+"""Determine a document's media type (WHATWG MIME Sniffing), from its Content-Type and first bytes, and its language.
 
-Nothing is executed here, so the standard's care about scripts is not needed: `nosniff` is not looked at, and what is
-called a text but holds a PDF is told as what it is, with `conflict`.
+Nothing is executed here, so the standard's precautions about scripts are not needed: `nosniff` is ignored, and a PDF
+that is announced as text is reported as a PDF, with `conflict`.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple
 if TYPE_CHECKING:
     from py3langid.langid import LanguageIdentifier
 
-_HEAD = 1445  # bytes that are looked at (section 5.2)
+_HEAD = 1445  # bytes that are examined (section 5.2)
 _SPACE = b"\t\n\x0c\r "
 _MARKS = (b"\xfe\xff", b"\xff\xfe", b"\xef\xbb\xbf")
 _BINARY = re.compile(rb"[\x00-\x08\x0b\x0e-\x1a\x1c-\x1f]")
@@ -58,27 +58,27 @@ _FEEDS = {b"rss": "application/rss+xml", b"feed": "application/atom+xml", b"RDF"
 
 
 class Sniffed(NamedTuple):
-    """What a document is: an essence such as `text/html`; `conflict` where its server says something else."""
+    """A document's media type without parameters, such as `text/html`; `conflict` if the server announced another."""
 
     essence: str
     conflict: bool = False
 
 
 def sniff(raw: bytes, claimed: str = "", *, encoded: bool = False) -> Sniffed:
-    """Return what the document is; `claimed` is the essence of its Content-Type, `encoded` that this names UTF-16.
+    """Determine the media type; `claimed` is the one of Content-Type, `encoded` says that its charset is UTF-16.
 
     >>> sniff(b"%PDF-1.7", "text/html"), sniff(b" <!DOCTYPE html>"), sniff(b"{}", "application/json")
     (Sniffed(essence='application/pdf', conflict=True), Sniffed(essence='text/html', conflict=False), \
 Sniffed(essence='application/json', conflict=False))
     """
     head = raw[:_HEAD]
-    sign = signed(head)
+    sign = signature_type(head)
     if claimed in _UNSAID:
-        return Sniffed(sign or _marked(raw) or _plain(head))
+        return Sniffed(sign or _markup_type(raw) or _plain(head))
     if claimed in _VAGUE:
         return Sniffed(sign if sign == "application/pdf" else claimed)
     if not textual(claimed):
-        return _bytes(raw, claimed, sign)
+        return _sniff_binary(raw, claimed, sign)
     if sign:
         return Sniffed(sign, conflict=True)
     if claimed == "text/html":
@@ -87,19 +87,19 @@ Sniffed(essence='application/json', conflict=False))
     return Sniffed("application/octet-stream", conflict=True) if garbled else Sniffed(claimed)
 
 
-def _bytes(raw: bytes, claimed: str, sign: str) -> Sniffed:
-    """Look at what is called a binary document: a page in its stead is common where it is missing."""
-    # a PDF may begin late (ISO 32000-1, annex H: within the first 1,024 bytes)
+def _sniff_binary(raw: bytes, claimed: str, sign: str) -> Sniffed:
+    """Check a document announced as binary: servers often send a page instead of a missing one."""
+    # a PDF's header may come late (ISO 32000-1, annex H: within the first 1,024 bytes)
     if not raw or sign or (claimed == "application/pdf" and b"%PDF-" in raw[:1024]):
         lies = bool(sign) and claimed == "application/pdf" and sign != claimed
         return Sniffed(sign if lies else claimed, conflict=lies)
-    found = _marked(raw)
-    told = claimed == "application/pdf" or claimed.startswith(("image/", "audio/", "video/"))
-    return Sniffed(found, conflict=True) if found == "text/html" and told else Sniffed(claimed)
+    kind = _markup_type(raw)
+    is_media = claimed == "application/pdf" or claimed.startswith(("image/", "audio/", "video/"))
+    return Sniffed(kind, conflict=True) if kind == "text/html" and is_media else Sniffed(claimed)
 
 
 def textual(essence: str) -> bool:
-    """Tell whether a media type is one of text.
+    """Tell whether documents of a media type are text.
 
     >>> textual("application/atom+xml"), textual("image/svg+xml"), textual("image/png")
     (True, True, False)
@@ -109,8 +109,8 @@ def textual(essence: str) -> bool:
     )
 
 
-def signed(head: bytes) -> str:
-    """Return the binary type whose signature the first bytes bear; empty where they bear none."""
+def signature_type(head: bytes) -> str:
+    """Return the binary type whose signature the first bytes have; empty if they have none."""
     for sign, kind in _SIGNS:
         if head.startswith(sign):
             return kind
@@ -121,22 +121,22 @@ def signed(head: bytes) -> str:
 
 
 def root(raw: bytes) -> bytes:
-    """Return the local name of the first element of something like XML; empty where there is none.
+    """Return the local name of the first element of anything like XML; empty if there is none.
 
     >>> root(b"<?xml version='1.0'?><!-- a --><rdf:RDF xmlns:rdf='x'>")
     b'RDF'
     """
-    found = _ROOT.match(raw[:4096].removeprefix(_MARKS[2]))
-    return found[1].rpartition(b":")[2] if found else b""
+    start_tag = _ROOT.match(raw[:4096].removeprefix(_MARKS[2]))
+    return start_tag[1].rpartition(b":")[2] if start_tag else b""
 
 
 def _feed(raw: bytes) -> str:
-    """Tell a feed that is called HTML (section 8.2)."""
+    """Return a feed's type by its root element (section 8.2); empty for anything else."""
     return _FEEDS.get(root(raw), "")
 
 
-def _marked(raw: bytes) -> str:
-    """Tell HTML and XML by their first tag (section 7.1)."""
+def _markup_type(raw: bytes) -> str:
+    """Return the type of HTML, XML or a feed by its first tag (section 7.1); empty for anything else."""
     start = raw[:_HEAD].removeprefix(_MARKS[2]).lstrip(_SPACE)
     if _HTML.match(start):
         return "text/html"
@@ -150,9 +150,9 @@ def _plain(head: bytes) -> str:
 
 
 ENOUGH = 0.9
-"""How sure the detector must be."""
+"""The least probability at which a detected language is believed."""
 
-_LOOKED_AT = 600  # characters: more takes longer, and tells no better
+_LOOKED_AT = 600  # characters; more take longer and give no better answer
 _LEAST = 40
 
 
@@ -160,18 +160,18 @@ _TAG = re.compile(r"([a-z]{2,3})(?:[-_]([a-z]{4}))?(?:[-_]([a-z]{2}|[0-9]{3}))?(
 
 
 def normal(tag: str) -> str | None:
-    """Return a tag of language, script and region as it is best written; None where no such language is registered.
+    """Return a language tag (BCP 47) in its preferred spelling; None if the language is not registered.
 
-    A script or region that is not registered is left out, and so are variants.
+    Scripts and regions that are not registered are left out, and so are variants.
 
     >>> normal("zh_hant-tw"), normal("ENG-us-x-twain"), normal("en-xx"), normal("xx"), normal("12")
     ('zh-Hant-TW', 'en-US', 'en', None, None)
     """
-    found = _TAG.fullmatch(tag.strip())
-    if not found:
+    match = _TAG.fullmatch(tag.strip())
+    if not match:
         return None
     languages, scripts, regions = _registry()
-    name, script, region = (part or "" for part in found.groups())
+    name, script, region = (part or "" for part in match.groups())
     language_ = languages.get(name.lower())
     if language_ is None:
         return None
@@ -182,33 +182,33 @@ def normal(tag: str) -> str | None:
 
 @cache
 def _registry() -> tuple[dict[str, str], frozenset[str], frozenset[str]]:
-    """Return languages with their preferred subtag, scripts and regions, as `tools/languages.py` wrote them down."""
-    written = (get_data("windrow.formats", "languages.txt") or b"").decode()  # part of the package, as code is
+    """Return languages with their preferred subtag, scripts and regions, as `tools/languages.py` wrote them."""
+    written = (get_data("windrow.formats", "languages.txt") or b"").decode()  # a file of the package
     languages, scripts, regions = map(str.split, written.splitlines())
     known_ = {name: preferred or name for name, _, preferred in (each.partition("=") for each in languages)}
     return known_, frozenset(scripts), frozenset(regions)
 
 
 def known() -> bool:
-    """Tell whether a detector is installed."""
+    """Tell whether a language detector is installed."""
     return find_spec("py3langid") is not None
 
 
 def language(text: str) -> str | None:
-    """Return the language of a text's beginning as an IANA subtag; None where that is not sure, or nobody can tell."""
+    """Return the language of a text's beginning as an IANA subtag; None if uncertain, or without a detector."""
     begin = text[:_LOOKED_AT]
     if len(begin) < _LEAST:
         return None
     detector = _detector()
     if detector is None:
         return None
-    found, sure = detector.classify(begin)
-    return str(found) if sure > ENOUGH and found not in {"zxx", "und"} else None
+    tag, probability = detector.classify(begin)
+    return str(tag) if probability > ENOUGH and tag not in {"zxx", "und"} else None
 
 
 @cache
 def _detector() -> LanguageIdentifier | None:
-    """Load the model once in each process: a second, and a hundred megabytes."""
+    """Load the model once in each process: it takes a second and a hundred megabytes."""
     if not known():
         return None
     from py3langid.langid import MODEL_FILE, LanguageIdentifier  # noqa: PLC0415 an extra, and slow to load

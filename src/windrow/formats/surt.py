@@ -1,8 +1,8 @@
-"""Sort-friendly forms of addresses (SURT), by which indexes of web archives are looked up.
+"""Sort-friendly URI Reordering Transform (SURT): the keys of web archive indexes.
 
-pywb, cdxj-indexer and the Wayback Machine all compute this key with the same rules, so an index of ours must have the
-same: host labels turned round, `www` and usual ports left out, lower case, percent escapes in their shortest form,
-`.`, `..` and empty segments of the path resolved, no slash at its end, query in order, no session ids.
+pywb, cdxj-indexer and the Wayback Machine all compute this key by the same rules, and so must we: host labels
+reversed, `www` and default ports left out, lower case, percent escapes in their shortest form, `.`, `..` and empty
+segments of the path resolved, no slash at its end, query sorted, no session ids.
 """
 
 from __future__ import annotations
@@ -12,14 +12,14 @@ from functools import lru_cache
 from urllib.parse import quote_from_bytes, unquote_to_bytes
 
 _PLAIN = re.compile(r"(https?|s?ftps?)://([A-Za-z0-9.-]++)(:[1-9]\d{0,4})?((?:/[\w~-][\w.~-]*+)*+)/?", re.ASCII)
-"""What most addresses are like: a host, perhaps a port, and a path in which nothing is to be resolved."""
+"""Most addresses: a host, perhaps a port, and a path in which nothing must be resolved."""
 
 _ADDRESS = re.compile(rb"(?:([A-Za-z][A-Za-z0-9+.-]*):)?(?://([^/?#]*))?([^?#]*)(?:\?([^#]*))?(?:#.*)?", re.DOTALL)
-_ODD = re.compile(rb"[\x00-\x20#%\x7f-\xff]")  # what stands in a key as a percent escape only
+_ODD = re.compile(rb"[\x00-\x20#%\x7f-\xff]")  # must be escaped in a key
 _WWW = re.compile(rb"www\d*\.")
 _SAFE = bytes(code for code in range(0x21, 0x7F) if code not in b"#%")
 _USUAL = {b"http": b"80", b"https": b"443"}
-_DEEP = 16  # times that one percent escape may hide another
+_DEEP = 16  # nested percent escapes that are undone
 
 _PATH_SESSIONS = [
     re.compile(rb"^(.*/)\((?:[a-z]\([0-9a-z]{24}\))+\)/([^?]+\.aspx.*)$"),
@@ -33,7 +33,7 @@ _QUERY_SESSIONS = [
 
 
 def surt(address: str) -> str:
-    """Return the key of an address.
+    """Return the SURT key of an address.
 
     >>> surt("https://www.Example.org:8443/A//b.html?q=2&a=1")
     'org,example:8443)/a/b.html?a=1&q=2'
@@ -43,57 +43,57 @@ def surt(address: str) -> str:
     'org,example,drops)/add/x.zip'
     """
     if (plain := _PLAIN.fullmatch(address)) and plain[3] not in {":80", ":443"}:
-        return f"{_turned(plain[2])}{plain[3] or ''}){plain[4].lower() or '/'}"
+        return f"{_reverse_host(plain[2])}{plain[3] or ''}){plain[4].lower() or '/'}"
     return _surt(address.encode("utf-8", "surrogateescape"))
 
 
 @lru_cache(maxsize=1024)
-def _turned(host: str) -> str:
-    return _labels(host.encode()).decode()
+def _reverse_host(host: str) -> str:
+    return _reverse_labels(host.encode()).decode()
 
 
 def _surt(address: bytes) -> str:
-    """Return the key of an address that may hold anything."""
-    found = _ADDRESS.fullmatch(address.strip().translate(None, b"\r\n\t"))
-    if found is None or not (found[1] or found[2]):
+    """Return the key of any address."""
+    match = _ADDRESS.fullmatch(address.strip().translate(None, b"\r\n\t"))
+    if match is None or not (match[1] or match[2]):
         return address.decode("utf-8", "replace")
-    scheme, netloc, path, query = (found[1] or b"").lower(), found[2], found[3], found[4]
+    scheme, netloc, path, query = (match[1] or b"").lower(), match[2], match[3], match[4]
     key = scheme + b":"
     if netloc:
         host, port = _host_and_port(netloc)
-        key = _labels(host) + (b":" + port if port and port != _USUAL.get(scheme) else b"") + b")"
-        path = _resolved(_unescaped(path))
+        key = _reverse_labels(host) + (b":" + port if port and port != _USUAL.get(scheme) else b"") + b")"
+        path = _resolve_segments(_unescape(path))
     else:
-        path = _unescaped(path)
-    path = _escaped(path).lower()
+        path = _unescape(path)
+    path = _escape(path).lower()
     if b".aspx" in path:
         for pattern in _PATH_SESSIONS:
             path = pattern.sub(rb"\1\2", path)
     key += path[:-1] if len(path) > 1 and path.endswith(b"/") else path
-    query = _ordered(_escaped(_unescaped(query or b"")).lower())
+    query = _sort_query(_escape(_unescape(query or b"")).lower())
     return (key + (b"?" + query if query else b"")).decode("ascii", "replace")
 
 
 def _host_and_port(netloc: bytes) -> tuple[bytes, bytes]:
-    """Part the host from its port; `[` and `]` of an IPv6 address, and who logs in, are left out."""
-    place = netloc.rpartition(b"@")[2]
-    if place.startswith(b"["):
-        host, _, rest = place[1:].partition(b"]")
+    """Split host and port; credentials and the brackets of an IPv6 address are left out."""
+    authority = netloc.rpartition(b"@")[2]
+    if authority.startswith(b"["):
+        host, _, rest = authority[1:].partition(b"]")
         port = rest.removeprefix(b":")
     else:
-        host, _, port = place.partition(b":")
-    host = _unescaped(host)
+        host, _, port = authority.partition(b":")
+    host = _unescape(host)
     if not host.isascii():
         try:
             host = host.decode().encode("idna")
         except UnicodeError:
-            host = _escaped(host)
+            host = _escape(host)
     return host, port.lstrip(b"0") if port.isdigit() else b""
 
 
-def _labels(host: bytes) -> bytes:
-    """Turn a host's labels round; a number is an IPv4 address."""
-    host = _escaped(host.replace(b"..", b".").strip(b".")).lower()
+def _reverse_labels(host: bytes) -> bytes:
+    """Reverse a host's labels and join them with commas; a plain number is read as an IPv4 address."""
+    host = _escape(host.replace(b"..", b".").strip(b".")).lower()
     if host.isdigit() and len(host) < 20:
         number = int(host)
         host = b".".join(str(number >> shift & 255).encode() for shift in (24, 16, 8, 0))
@@ -102,7 +102,7 @@ def _labels(host: bytes) -> bytes:
     return b",".join(host.split(b".")[::-1])
 
 
-def _unescaped(text: bytes) -> bytes:
+def _unescape(text: bytes) -> bytes:
     if b"%" not in text:
         return text
     for _ in range(_DEEP):
@@ -113,12 +113,12 @@ def _unescaped(text: bytes) -> bytes:
     return text
 
 
-def _escaped(text: bytes) -> bytes:
+def _escape(text: bytes) -> bytes:
     return quote_from_bytes(text, _SAFE).encode() if _ODD.search(text) else text
 
 
-def _resolved(path: bytes) -> bytes:
-    """Resolve `.`, `..` and empty segments."""
+def _resolve_segments(path: bytes) -> bytes:
+    """Resolve `.`, `..` and empty segments of a path."""
     kept: list[bytes] = []
     for segment in path.split(b"/")[1:]:
         if segment == b"..":
@@ -128,17 +128,17 @@ def _resolved(path: bytes) -> bytes:
     return b"/" + b"".join(segment + b"/" for segment in kept[:-1] if segment) + (kept[-1] if kept else b"")
 
 
-def _ordered(query: bytes) -> bytes:
-    """Put a query's fields in order and leave session ids out."""
+def _sort_query(query: bytes) -> bytes:
+    """Sort a query's fields and leave session ids out."""
     if b"=" not in query:
         return b"&".join(sorted(query.split(b"&")))
     for pattern in _QUERY_SESSIONS:
         query = pattern.sub(rb"\1\2", query)
     fields = query.split(b"&")
-    fields.sort(key=_field)
+    fields.sort(key=_field_key)
     return b"&".join(fields)
 
 
-def _field(field: bytes) -> tuple[bytes, bytes, bool]:
+def _field_key(field: bytes) -> tuple[bytes, bytes, bool]:
     name, mark, value = field.partition(b"=")
     return name, value, bool(mark)

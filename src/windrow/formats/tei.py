@@ -1,7 +1,7 @@
-"""TEI documents as GROBID writes them, as JSON, in the two shapes that readers of journal-extract tables know.
+"""Convert GROBID's TEI documents to JSON, in the two shapes that readers of journal-extract tables know.
 
-`table_shape` has all keys always, null where nothing is said; `later_shape` is the legacy dictionary of the public
-package grobid-tei-xml, which has only what is said. Both can be made anew from the TEI at any time.
+`table_shape` always has all keys, null for what is missing; `later_shape` is the legacy dictionary of the public
+package grobid-tei-xml, which leaves out what is missing.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ Json = dict[str, Any]
 
 
 def read(content: bytes, limits: Limits) -> etree._Element:
-    """Parse a document; raises `StepError`, NOT_WELL_FORMED and the like, and WRONG_ROOT for what is not TEI."""
+    """Parse a document; StepError with NOT_WELL_FORMED and the like, or WRONG_ROOT if it is not TEI."""
     root = parse(content, replace(limits, elements=max(limits.elements, 1_000_000)))
     if root.tag != f"{_TEI}TEI" or _find(root, ".//teiHeader") is None:
         raise StepError("the document is not TEI: it has no teiHeader", Reason.WRONG_ROOT)
@@ -35,64 +35,64 @@ def read(content: bytes, limits: Limits) -> etree._Element:
 
 
 def metadata(shape: Mapping[str, Any]) -> Json:
-    """Return a shape without its full text; abstract and acknowledgement stay."""
+    """Return a shape without body and annex; abstract and acknowledgement stay."""
     return {key: value for key, value in shape.items() if key not in _FULLTEXT}
 
 
 def _path(steps: str) -> str:
-    """Give every element of a path the namespace of TEI."""
+    """Put every step of a path into the namespace of TEI."""
     return "/".join(step if step in {".", ""} else f"{_TEI}{step}" for step in steps.split("/"))
 
 
 def _find(element: etree._Element, steps: str) -> etree._Element | None:
-    found: etree._Element | None = element.find(_path(steps))
-    return found
+    first: etree._Element | None = element.find(_path(steps))
+    return first
 
 
 def _all(element: etree._Element, steps: str) -> list[etree._Element]:
     return list(element.findall(_path(steps)))
 
 
-def _said(element: etree._Element, steps: str) -> str | None:
-    """Return the text of the first element at a path; None where there is none, empty where it has no text."""
-    found: str | None = element.findtext(_path(steps))
-    return found
+def _text(element: etree._Element, steps: str) -> str | None:
+    """Return the text of the first element at a path; None without an element, empty if it has no text."""
+    first: str | None = element.findtext(_path(steps))
+    return first
 
 
 def _attribute(element: etree._Element, steps: str, name: str) -> str | None:
-    found = _find(element, steps)
-    return None if found is None else found.get(name)
+    first = _find(element, steps)
+    return None if first is None else first.get(name)
 
 
-def _joined(element: etree._Element | None) -> str:
+def _full_text(element: etree._Element | None) -> str:
     return "" if element is None else " ".join(map(str, element.itertext())).strip()
 
 
-# The shape of the table, as it was in 2018.
+# The shape of the table of 2018.
 
 
 def table_shape(root: etree._Element) -> Json:
-    """Return all keys that the table has, null where the document says nothing."""
+    """Return a document in the shape of the table, with all keys, null for what is missing."""
     header = _find(root, ".//teiHeader")
     assert header is not None
-    doi = _said(header, './/idno[@type="DOI"]')
+    doi = _text(header, './/idno[@type="DOI"]')
     return {
         "grobid_version": _attribute(header, ".//appInfo/application", "version"),
         "grobid_timestamp": _attribute(header, ".//appInfo/application", "when"),
-        "title": _said(header, ".//analytic/title"),
+        "title": _text(header, ".//analytic/title"),
         "authors": _names(_find(header, ".//sourceDesc/biblStruct")),
         "journal": {
-            "name": _said(header, ".//monogr/title"),
-            "publisher": _said(header, ".//publicationStmt/publisher") or None,
-            "issn": _said(header, './/idno[@type="ISSN"]'),
-            "eissn": _said(header, './/idno[@type="eISSN"]'),
-            "volume": _said(header, './/biblScope[@unit="volume"]'),
-            "issue": _said(header, './/biblScope[@unit="issue"]'),
+            "name": _text(header, ".//monogr/title"),
+            "publisher": _text(header, ".//publicationStmt/publisher") or None,
+            "issn": _text(header, './/idno[@type="ISSN"]'),
+            "eissn": _text(header, './/idno[@type="eISSN"]'),
+            "volume": _text(header, './/biblScope[@unit="volume"]'),
+            "issue": _text(header, './/biblScope[@unit="issue"]'),
         },
         "date": _published(header),
-        "fatcat_release": _said(header, './/idno[@type="fatcat"]'),
+        "fatcat_release": _text(header, './/idno[@type="fatcat"]'),
         "doi": doi.lower() if doi else None,
-        "citations": [_citation(at, one) for at, one in enumerate(_all(root, ".//listBibl/biblStruct"))],
+        "citations": [_citation(at, reference) for at, reference in enumerate(_all(root, ".//listBibl/biblStruct"))],
         "abstract": _passage(root, ".//profileDesc/abstract"),
         "body": _passage(root, ".//text/body"),
         "acknowledgement": _passage(root, './/back/div[@type="acknowledgement"]'),
@@ -101,72 +101,74 @@ def table_shape(root: etree._Element) -> Json:
 
 
 def _passage(root: etree._Element, steps: str) -> str | None:
-    """Return a passage's text; null where it has no element in it, as it has always been."""
-    found = _find(root, steps)
-    return _joined(found) if found is not None and len(found) else None
+    """Return a passage's text; None if it holds no element, as in the old table."""
+    passage = _find(root, steps)
+    return _full_text(passage) if passage is not None and len(passage) else None
 
 
 def _published(element: etree._Element) -> str | bool | None:
-    """Return the date of publication; false, not null, where there is none, as it has always been."""
-    found = _find(element, './/date[@type="published"]')
-    return False if found is None else found.get("when")
+    """Return the date of publication; False, not None, if it is missing, as in the old table."""
+    date = _find(element, './/date[@type="published"]')
+    return False if date is None else date.get("when")
 
 
 def _names(element: etree._Element | None) -> list[Json]:
-    found = []
+    names = []
     for person in _all(element, ".//author/persName") if element is not None else ():
-        given, surname = _said(person, "./forename") or None, _said(person, "./surname") or None
-        found.append({"name": f"{given or ''} {surname or ''}".strip(), "given_name": given, "surname": surname})
-    return found
+        forename, surname = _text(person, "./forename") or None, _text(person, "./surname") or None
+        names.append({"name": f"{forename or ''} {surname or ''}".strip(), "given_name": forename, "surname": surname})
+    return names
 
 
-def _citation(index: int, one: etree._Element) -> Json:
-    title, container = _said(one, ".//analytic/title"), _said(one, ".//monogr/title")
-    url = _attribute(one, ".//ptr[@target]", "target")
-    told: Json = {
-        "id": one.get(_ID),
+def _citation(index: int, reference: etree._Element) -> Json:
+    title, container = _text(reference, ".//analytic/title"), _text(reference, ".//monogr/title")
+    url = _attribute(reference, ".//ptr[@target]", "target")
+    citation: Json = {
+        "id": reference.get(_ID),
         "index": index,
         "title": title or container or title,
-        "authors": _names(one),
-        "publisher": _said(one, ".//publicationStmt/publisher") or None,
-        "date": _published(one),
-        "volume": _said(one, './/biblScope[@unit="volume"]'),
-        "issue": _said(one, './/biblScope[@unit="issue"]'),
+        "authors": _names(reference),
+        "publisher": _text(reference, ".//publicationStmt/publisher") or None,
+        "date": _published(reference),
+        "volume": _text(reference, './/biblScope[@unit="volume"]'),
+        "issue": _text(reference, './/biblScope[@unit="issue"]'),
         "url": url.removesuffix(_ACCESSED) if url else None,
     }
     if container:
-        told["journal"] = container if title else None
-    return told
+        citation["journal"] = container if title else None
+    return citation
 
 
 # The later shape.
 
 
 def later_shape(root: etree._Element) -> Json:
-    """Return what the legacy dictionary of grobid-tei-xml has; what is not said has no key."""
+    """Return a document as grobid-tei-xml's legacy dictionary; what is missing has no key."""
     header = _find(root, ".//teiHeader")
     assert header is not None
     application = _find(header, ".//appInfo/application")
     if application is None or not {"version", "when"} <= set(application.keys()):
-        raise StepError("the document does not say what wrote it and when", Reason.NOT_VALID)
+        raise StepError(
+            "the document does not name the application that wrote it, its version and the time", Reason.NOT_VALID
+        )
     text = _find(root, ".//text")
-    told = _record(header, None)
-    told["journal"] = {
-        "name": told.pop("journal", None),
-        **{key: told.pop(key, None) for key in ("publisher", "issn", "volume", "issue")},
+    fields = _record(header, None)
+    fields["journal"] = {
+        "name": fields.pop("journal", None),
+        **{key: fields.pop(key, None) for key in ("publisher", "issn", "volume", "issue")},
     }
-    found: Json = _without_empty({
+    shape: Json = _without_empty({
         "grobid_version": application.get("version", "").strip(),
         "grobid_timestamp": application.get("when", "").strip(),
         "language_code": text.get(_LANGUAGE) if text is not None and len(text) else None,
-        "citations": [_record(one, at) for at, one in enumerate(_all(root, ".//listBibl/biblStruct"))],
-        "abstract": _joined(_find(root, ".//profileDesc/abstract")),
-        "body": _joined(_find(root, ".//text/body")),
-        "acknowledgement": _joined(_find(root, './/back/div[@type="acknowledgement"]')),
-        "annex": _joined(_find(root, './/back/div[@type="annex"]')),
-        **told,
+        "citations": [_record(reference, at) for at, reference in enumerate(_all(root, ".//listBibl/biblStruct"))],
+        "abstract": _full_text(_find(root, ".//profileDesc/abstract")),
+        "body": _full_text(_find(root, ".//text/body")),
+        "acknowledgement": _full_text(_find(root, './/back/div[@type="acknowledgement"]')),
+        "annex": _full_text(_find(root, './/back/div[@type="annex"]')),
+        **fields,
     })  # fmt: skip
-    return found
+    return shape
 
 
 _IDENTIFIERS = {"doi": "DOI", "pmid": "PMID", "pmcid": "PMCID", "arxiv_id": "arXiv", "pii": "PII", "ark": "ark",
@@ -174,36 +176,36 @@ _IDENTIFIERS = {"doi": "DOI", "pmid": "PMID", "pmcid": "PMCID", "arxiv_id": "arX
 
 
 def _record(element: etree._Element, index: int | None) -> Json:
-    """Return a header, or a reference."""
-    told: Json = {key: _said(element, f'.//idno[@type="{kind}"]') for key, kind in _IDENTIFIERS.items()}
-    told |= {
+    """Return the fields of a header, or of a reference with its index."""
+    record: Json = {key: _text(element, f'.//idno[@type="{kind}"]') for key, kind in _IDENTIFIERS.items()}
+    record |= {
         "index": index,
         "id": element.get(_ID),
-        "unstructured": _said(element, './/note[@type="raw_reference"]'),
-        "authors": [found for one in _all(element, ".//author") if (found := _author(one)) is not None],
+        "unstructured": _text(element, './/note[@type="raw_reference"]'),
+        "authors": [person for author in _all(element, ".//author") if (person := _author(author)) is not None],
         "editors": _editors(element),
         "date": _attribute(element, './/date[@type="published"]', "when"),
-        "title": _said(element, './/title[@type="main"]'),
-        "journal": _said(element, './/title[@level="j"]'),
-        "journal_abbrev": _said(element, './/title[@level="j"][@type="abbrev"]'),
-        "series_title": _said(element, './/title[@level="s"]'),
-        "publisher": _said(element, ".//publicationStmt/publisher") or _said(element, ".//imprint/publisher"),
-        "institution": _said(element, ".//respStmt/orgName"),
-        "volume": _said(element, './/biblScope[@unit="volume"]'),
-        "issue": _said(element, './/biblScope[@unit="issue"]'),
+        "title": _text(element, './/title[@type="main"]'),
+        "journal": _text(element, './/title[@level="j"]'),
+        "journal_abbrev": _text(element, './/title[@level="j"][@type="abbrev"]'),
+        "series_title": _text(element, './/title[@level="s"]'),
+        "publisher": _text(element, ".//publicationStmt/publisher") or _text(element, ".//imprint/publisher"),
+        "institution": _text(element, ".//respStmt/orgName"),
+        "volume": _text(element, './/biblScope[@unit="volume"]'),
+        "issue": _text(element, './/biblScope[@unit="issue"]'),
         "pages": _pages(element),
-        "url": _cleaned(_attribute(element, ".//ptr[@target]", "target")),
+        "url": _clean_url(_attribute(element, ".//ptr[@target]", "target")),
     }
-    told["arxiv_id"] = (told["arxiv_id"] or "").removeprefix("arXiv:")
-    if told["doi"] and told["url"] and ("://doi.org/" in told["url"] or "://dx.doi.org/" in told["url"]):
-        told["url"] = None  # it says the same
+    record["arxiv_id"] = (record["arxiv_id"] or "").removeprefix("arXiv:")
+    if record["doi"] and record["url"] and ("://doi.org/" in record["url"] or "://dx.doi.org/" in record["url"]):
+        record["url"] = None  # it repeats the DOI
     book = _find(element, './/title[@level="m"]')
     name = book.text if book is not None and book.get("type") is None else None
-    if name and not told["title"]:
-        told["title"] = name
-    elif not told["journal"]:
-        told["journal"] = name
-    kept: Json = _without_empty(told)
+    if name and not record["title"]:
+        record["title"] = name
+    elif not record["journal"]:
+        record["journal"] = name
+    kept: Json = _without_empty(record)
     return kept
 
 
@@ -211,14 +213,14 @@ def _author(element: etree._Element) -> Json | None:
     person = _find(element, "./persName")
     if person is None:
         return None
-    told = _person(person)
-    given, middle = told.pop("given_name"), told.pop("middle_name")
+    fields = _person(person)
+    forename, middle = fields.pop("given_name"), fields.pop("middle_name")
     return {
-        "name": told["full_name"],
-        "given_name": given or middle,
-        "surname": told["surname"],
-        "orcid": _said(element, './/idno[@type="ORCID"]'),
-        "email": _said(element, "./email"),
+        "name": fields["full_name"],
+        "given_name": forename or middle,
+        "surname": fields["surname"],
+        "orcid": _text(element, './/idno[@type="ORCID"]'),
+        "email": _text(element, "./email"),
         "affiliation": _affiliation(_find(element, "./affiliation")),
     }
 
@@ -226,49 +228,51 @@ def _author(element: etree._Element) -> Json | None:
 def _person(element: etree._Element) -> Json:
     return {
         "full_name": " ".join(part for text in map(str, element.itertext()) if (part := text.strip())),
-        "given_name": _said(element, './forename[@type="first"]'),
-        "middle_name": _said(element, './forename[@type="middle"]'),
-        "surname": _said(element, "./surname"),
+        "given_name": _text(element, './forename[@type="first"]'),
+        "middle_name": _text(element, './forename[@type="middle"]'),
+        "surname": _text(element, "./surname"),
     }
 
 
 def _editors(element: etree._Element) -> list[Json] | None:
-    found: list[Json] = []
-    for one in _all(element, ".//editor"):
-        persons = _all(one, "./persName")
-        bare = (one.text or "").strip() if not len(one) else ""
-        found += [_person(person) for person in persons] or ([{"full_name": bare}] if len(bare) > 1 else [])
-    return found or None
+    editors: list[Json] = []
+    for editor in _all(element, ".//editor"):
+        persons = _all(editor, "./persName")
+        bare = (editor.text or "").strip() if not len(editor) else ""
+        editors += [_person(person) for person in persons] or ([{"full_name": bare}] if len(bare) > 1 else [])
+    return editors or None
 
 
 def _affiliation(element: etree._Element | None) -> Json | None:
     if element is None:
         return None
-    names = {kind: one.text for one in _all(element, "./orgName") if (kind := one.get("type"))}
+    names = {
+        kind: organisation.text for organisation in _all(element, "./orgName") if (kind := organisation.get("type"))
+    }
     if not names:
         return None
-    told: Json = {kind: names.get(kind) for kind in ("institution", "department", "laboratory")}
+    affiliation: Json = {kind: names.get(kind) for kind in ("institution", "department", "laboratory")}
     address = _find(element, "./address")
     if address is not None:
-        parts = {etree.QName(one).localname: one.text for one in address if isinstance(one.tag, str)}
-        told["address"] = {
+        parts = {etree.QName(part).localname: part.text for part in address if isinstance(part.tag, str)}
+        affiliation["address"] = {
             "addr_line": parts.get("addrLine"),
             "postCode": parts.get("postCode"),
             "settlement": parts.get("settlement"),
             "country": parts.get("country"),
         }
-    return told
+    return affiliation
 
 
 def _pages(element: etree._Element) -> str | None:
-    found = _find(element, './/biblScope[@unit="page"]')
-    if found is None:
+    pages = _find(element, './/biblScope[@unit="page"]')
+    if pages is None:
         return None
-    first, last = found.get("from"), found.get("to")
-    return f"{first}-{last}" if first and last else found.text
+    first, last = pages.get("from"), pages.get("to")
+    return f"{first}-{last}" if first and last else pages.text
 
 
-def _cleaned(url: str | None) -> str | None:
+def _clean_url(url: str | None) -> str | None:
     text = (url or "").strip()
     if text.endswith(_ACCESSED):
         text = text.replace(_ACCESSED, "")
@@ -276,10 +280,10 @@ def _cleaned(url: str | None) -> str | None:
 
 
 def _without_empty(value: Any) -> Any:
-    """Leave out what is empty in objects, and in objects of lists, but no list itself."""
+    """Leave out empty members of objects, also of objects in lists; lists stay even if empty."""
     if isinstance(value, dict):
-        kept = {key: _without_empty(one) for key, one in value.items()}
-        return {key: one for key, one in kept.items() if one is not None and one not in ({}, "")}
+        kept = {key: _without_empty(member) for key, member in value.items()}
+        return {key: member for key, member in kept.items() if member is not None and member not in ({}, "")}
     if isinstance(value, list):
-        return [_without_empty(one) for one in value]
+        return [_without_empty(member) for member in value]
     return value

@@ -1,4 +1,4 @@
-"""Text for people: harmless in a terminal, numbers and sizes and tables, values as JSON, paragraphs."""
+"""Text for people: safe for a terminal, with numbers, sizes and tables; values as JSON; paragraphs."""
 
 from __future__ import annotations
 
@@ -11,35 +11,35 @@ from enum import Enum, IntEnum
 from pathlib import Path
 from typing import Any
 
-_ACTING = re.compile(
+_UNSAFE = re.compile(
     "[\x00-\x1f\x7f-\x9f"  # controls: line ends, escapes, and their forms of one character
     "\u2028\u2029"  # line and paragraph separators
     "\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069"  # marks, embeddings, overrides and isolates of direction
     "\u206a-\u206f\ufff9-\ufffb"  # deprecated format controls, annotations
-    "\U000e0000-\U000e007f\ud800-\udfff]"  # tags, which nobody sees; halves of characters
+    "\U000e0000-\U000e007f\ud800-\udfff]"  # tags, which are invisible; lone surrogates
 )
 
 
 def escape(text: str) -> str:
-    r"""Make a line of foreign text harmless: what acts on a terminal is spelled, line ends too.
+    r"""Escape the characters of foreign text that control a terminal, line ends too.
 
     >>> escape("red \x1b[31m name\nof a file" + chr(0x200f))
     'red \\x1b[31m name\\nof a file\\u200f'
     """
-    return _ACTING.sub(lambda found: found[0].encode("unicode_escape").decode(), text)
+    return _UNSAFE.sub(lambda match: match[0].encode("unicode_escape").decode(), text)
 
 
 def escape_json(text: str) -> str:
-    r"""Spell the same characters in a line of JSON as JSON spells them, so that it says the same.
+    r"""Escape the same characters in a line of JSON as JSON does; its meaning stays the same.
 
     >>> escape_json('"a\x9bb\U000e0041"')
     '"a\\u009bb\\udb40\\udc41"'
     """
-    return _ACTING.sub(lambda found: "".join(f"\\u{unit:04x}" for unit in _units(found[0])), text)
+    return _UNSAFE.sub(lambda match: "".join(f"\\u{unit:04x}" for unit in _units(match[0])), text)
 
 
 def json_text(value: Any, *, sort_keys: bool = False) -> str:
-    """Write a value as one line of JSON that may be shown on a terminal: all letters as they are.
+    """Return a value as one line of JSON, safe for a terminal; letters beyond ASCII are not escaped.
 
     >>> json_text({"b": "caf\u00e9", "a": 1}, sort_keys=True)
     '{"a": 1, "b": "café"}'
@@ -56,15 +56,15 @@ _CONTROL = dict.fromkeys((*range(9), 11, 12, *range(14, 32), 127, *range(0xD800,
 _LINE = re.compile(r"\r\n|[\n\r\x85\u2028\u2029\f]")
 _ALONE = re.compile(r"\s|[-*+\u2022\xb7\u2013#>|=~_]|\(?[0-9A-Za-z]{1,3}[.)]\s")
 _RULE = re.compile(r"[\W_]+")
-_NARROW = 30  # characters: lines of lists are not taken for broken ones
-_SHORT = 0.65  # of the usual width ends a paragraph
+_NARROW = 30  # characters; shorter lines are those of a list, not of a wrapped paragraph
+_SHORT = 0.65  # of the usual width; a shorter line ends a paragraph
 
 
 def paragraphs(text: str) -> list[str]:
-    r"""Return the paragraphs of a text, each in one line with its spaces collapsed.
+    r"""Return the paragraphs of a text, each in one line with its white space collapsed.
 
-    An empty line parts paragraphs, and so does a line that ends well before the usual width, is indented, or begins
-    like the item of a list.
+    A paragraph ends at an empty line, after a line well short of the usual width, and before a line that is indented
+    or begins like the item of a list.
 
     >>> paragraphs("A line that was broken to fit into the width\nof its page, and goes on in another.\n\n- one\n- two")
     ['A line that was broken to fit into the width of its page, and goes on in another.', '- one', '- two']
@@ -72,24 +72,24 @@ def paragraphs(text: str) -> list[str]:
     lines = _LINE.split(text)
     lengths = sorted(len(line.rstrip()) for line in lines if line.strip())
     usual = max(lengths[len(lengths) * 4 // 5], _NARROW) if lengths else 0
-    found: list[str] = []
+    paragraphs_: list[str] = []
     open_: list[str] = []
     for line in lines:
         if open_ and (not line.strip() or _ALONE.match(line)):
-            found.append(" ".join(open_))
+            paragraphs_.append(" ".join(open_))
             open_ = []
         words = clean(line).split()
         open_ += words
         if words and len(line.rstrip()) < usual * _SHORT:
-            found.append(" ".join(open_))
+            paragraphs_.append(" ".join(open_))
             open_ = []
     if open_:
-        found.append(" ".join(open_))
-    return [one for one in found if one]
+        paragraphs_.append(" ".join(open_))
+    return [paragraph for paragraph in paragraphs_ if paragraph]
 
 
 def clean(text: str) -> str:
-    r"""Put a space for what is no character: controls and lone halves of pairs.
+    r"""Replace controls and lone surrogates by spaces.
 
     >>> clean("a\x00b\ud800")
     'a b '
@@ -98,7 +98,7 @@ def clean(text: str) -> str:
 
 
 def first(lines: list[str], longest: int = 120) -> str:
-    """Return the first paragraph if it is short enough for a title; a mere rule is none.
+    """Return the first paragraph that is not only a rule, if it is short enough for a title; else an empty string.
 
     >>> first(["=====", "Release notes", "What is new"])
     'Release notes'
@@ -108,13 +108,13 @@ def first(lines: list[str], longest: int = 120) -> str:
 
 
 class Table(str):
-    """Lines that were laid out here; no cell of them holds a line end."""
+    """The lines of a table made by `table`; its cells hold no line ends."""
 
     __slots__ = ()
 
 
 def table(head: Sequence[str], rows: Iterable[Sequence[object]], indent: str = "") -> Table:
-    """Lay rows out under a head; numbers stand to the right.
+    """Lay out rows in columns under a head; columns of numbers are aligned to the right.
 
     >>> print(table(["source", "new"], [["h", 12], ["jax", 3]]))
     source  new
@@ -136,7 +136,7 @@ def table(head: Sequence[str], rows: Iterable[Sequence[object]], indent: str = "
 
 
 def apart(parts: Iterable[str]) -> list[str]:
-    """Put an empty line between parts.
+    """Put an empty line between parts; return the lines.
 
     >>> apart(["a", "b"])
     ['a', '', 'b']
@@ -145,7 +145,7 @@ def apart(parts: Iterable[str]) -> list[str]:
 
 
 def show(value: object) -> str:
-    """Spell a value: times to the second in UTC, nothing as a dash, numbers with commas.
+    """Spell a value for people: times to the second, a missing value as a dash, numbers with commas.
 
     >>> show(12345), show(None), show("")
     ('12,345', '-', '-')
@@ -160,7 +160,7 @@ def show(value: object) -> str:
 
 
 def size(count: float) -> str:
-    """Spell bytes for people.
+    """Spell a number of bytes for people, in powers of 1000.
 
     >>> size(0), size(1234), size(5_600_000)
     ('0 B', '1.2 kB', '5.6 MB')
@@ -173,7 +173,7 @@ def size(count: float) -> str:
 
 
 def span(seconds: float) -> str:
-    """Spell a duration for people.
+    """Spell a duration in seconds for people.
 
     >>> span(3.21), span(75), span(7300)
     ('3.2 s', '1 min 15 s', '2 h 1 min')
@@ -188,26 +188,26 @@ def span(seconds: float) -> str:
     return f"{minutes // 60} h {minutes % 60} min" if minutes % 60 else f"{minutes // 60} h"
 
 
-def counted(count: int, what: str) -> str:
-    """Say how many there are of something.
+def counted(count: int, noun: str) -> str:
+    """Return a count with its noun, in the plural where needed.
 
     >>> counted(1, "crawl"), counted(0, "address"), counted(1200, "link")
     ('1 crawl', '0 addresses', '1,200 links')
     """
-    return f"{count:,} {what}" + ("" if count == 1 else "es" if what.endswith("s") else "s")
+    return f"{count:,} {noun}" + ("" if count == 1 else "es" if noun.endswith("s") else "s")
 
 
-def of(name: str, told: str) -> str:
-    """Put a name before what is told of it, once.
+def of(name: str, text: str) -> str:
+    """Put a name before a message about it, unless the message begins with it.
 
     >>> of("jax", "no answer"), of("jax", "jax: no answer")
     ('jax: no answer', 'jax: no answer')
     """
-    return told if told.startswith(f"{name}: ") else f"{name}: {told}"
+    return text if text.startswith(f"{name}: ") else f"{name}: {text}"
 
 
 def plain(value: Any) -> Any:
-    """Turn a value of ours into what JSON knows; times are ISO 8601 in UTC, statuses are words.
+    """Convert a value to JSON's types; times become ISO 8601, statuses words.
 
     >>> from windrow.model import Finding, Status
     >>> plain((Status.DONE, Path("/a"), Finding("SchemaError", "no", line=3)))[:2]
@@ -215,32 +215,34 @@ def plain(value: Any) -> Any:
     """
     match value:
         case IntEnum():
-            told: Any = value.name.lower()
+            json_value: Any = value.name.lower()
         case Enum():
-            told = value.value
+            json_value = value.value
         case datetime() | date():
-            told = value.isoformat().replace("+00:00", "Z")
+            json_value = value.isoformat().replace("+00:00", "Z")
         case Path():
-            told = str(value)
+            json_value = str(value)
         case Mapping():
-            told = {str(name): plain(each) for name, each in value.items()}
+            json_value = {str(name): plain(each) for name, each in value.items()}
         case list() | tuple() | set() | frozenset():
             names = getattr(value, "_fields", None)
-            told = {name: plain(getattr(value, name)) for name in names} if names else [plain(each) for each in value]
+            json_value = (
+                {name: plain(getattr(value, name)) for name in names} if names else [plain(each) for each in value]
+            )
         case _ if is_dataclass(value):
-            told = {field.name: plain(getattr(value, field.name)) for field in fields(value)}
+            json_value = {field.name: plain(getattr(value, field.name)) for field in fields(value)}
         case _:
-            told = value
-    return told
+            json_value = value
+    return json_value
 
 
 def message(kind: str, value: Any, *, omit_empty: bool = False) -> dict[str, Any]:
-    """Return a message of a type; with `omit_empty`, fields that say nothing are left out.
+    """Return a JSON message with its type; with `omit_empty`, empty fields are left out.
 
     >>> message("gone", {"name": "a", "why": None}, omit_empty=True)
     {'type': 'gone', 'name': 'a'}
     """
-    told = plain(value)
+    members = plain(value)
     if omit_empty:
-        told = {name: each for name, each in told.items() if each is not None and each not in ("", [])}
-    return {"type": kind, **told}
+        members = {name: each for name, each in members.items() if each is not None and each not in ("", [])}
+    return {"type": kind, **members}

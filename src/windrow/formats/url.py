@@ -1,16 +1,16 @@
-"""Addresses of the web: one spelling for each, and links resolved by the hundred thousand a second.
+"""Normalise web addresses, and resolve a hundred thousand links a second.
 
-`ada-url` reads and resolves as browsers do. On top of that, so that one page has one address:
-credentials, an empty query and the dot behind a host name go; escapes are in upper case, those of
-letters, digits, `-`, `.`, `_` and `~` are undone (RFC 3986, sections 6.2.2.1 and 6.2.2.2), a `%` that
-starts no escape becomes `%25`, and what browsers leave though the RFC does not allow it is escaped:
-brackets, braces, backslash, caret, grave and bar. The order of a query's parameters and a slash at a
-path's end are kept: servers tell them apart. Queries are encoded as UTF-8, whatever the page was
-written in.
+`ada-url` parses and resolves as browsers do. In addition, so that one page has one address:
+credentials, an empty query and a dot at the end of a host name are removed; escapes are in upper case,
+those of letters, digits, `-`, `.`, `_` and `~` are undone (RFC 3986, sections 6.2.2.1 and 6.2.2.2), a `%`
+that does not begin an escape becomes `%25`, and characters that browsers leave though the RFC forbids them are
+escaped: brackets, braces, backslash, caret, grave and bar. The order of a query's parameters and a slash
+at the end of a path are kept: servers distinguish them. Queries are encoded as UTF-8, whatever the
+encoding of the page.
 
-A link is looked up as it was written; sites repeat theirs on every page. One that is new and made
-of nothing but harmless characters is resolved by a regular expression and a joining of texts. All
-others take the long way through `normalise`. The three ways lead to the same address.
+A link is first looked up as it was written, since sites repeat their links on every page. A new link
+of safe characters only is resolved by a regular expression and a concatenation. All others go through
+`normalise`. All three ways give the same address.
 """
 
 from __future__ import annotations
@@ -26,23 +26,23 @@ from windrow.errors import StepError
 from windrow.reasons import Reason
 
 LONGEST = 2048
-"""Characters of the longest address that is kept, without its fragment."""
+"""The most characters of an address, without its fragment."""
 
-_READ = 4 * LONGEST  # what is longer is not even read
+_READ = 4 * LONGEST  # longer links are refused unread
 _SCHEME = re.compile(r"[\x00-\x20]*+(?!https?:)([a-z][a-z0-9+.-]*+):", re.IGNORECASE)
 _HOST = re.compile(r"(?=.{1,253}\Z)(?:[a-z0-9_-]{1,63}\.)*[a-z0-9_-]{1,63}|\[[0-9a-f:.]+\]")
-_HALF = re.compile("[\ud800-\udfff]")  # half a pair of surrogates, which UTF-8 cannot spell
+_HALF = re.compile("[\ud800-\udfff]")  # lone surrogates, which UTF-8 cannot encode
 _ESCAPE = re.compile(r"%(?:[0-9A-Fa-f]{2})?")
 _CONTROL = re.compile(r"%(?:[01][0-9A-F]|7F)")
-_LEFT = {ord(one): f"%{ord(one):02X}" for one in "\\^`{|}[]"}  # what browsers leave, and RFC 3986 does not
+_LEFT = {ord(char): f"%{ord(char):02X}" for char in "\\^`{|}[]"}  # browsers leave them, RFC 3986 forbids them
 _UNRESERVED = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~")
 _SPELT = {f"%{n:02X}": chr(n) if chr(n) in _UNRESERVED else f"%{n:02X}" for n in range(256)}
 
 
 class Resolved(NamedTuple):
-    """What a link means: an address without its fragment, or the reason why it is none.
+    """The target of a link: a normalised address without its fragment, or the reason why it was refused.
 
-    `fragment` is None where there is none, or an empty one. A refused link has an empty `url`.
+    `fragment` is None if it is missing or empty. A refused link has an empty `url`.
     """
 
     url: str
@@ -51,10 +51,10 @@ class Resolved(NamedTuple):
 
 
 def normalise(href: str, base: str = "") -> Resolved:
-    """Bring a link to its one spelling, against the normal address of its page where it has one.
+    """Normalise a link, resolved against `base`, the normalised address of its page, if given.
 
-    Refused are other schemes than http and https (NO_TRANSPORT), what is no address or holds an
-    escaped control character (BAD_ADDRESS), and what is longer than `LONGEST` (ADDRESS_TOO_LONG).
+    Refused are schemes other than http and https (NO_TRANSPORT), invalid addresses and those with an
+    escaped control character (BAD_ADDRESS), and addresses longer than `LONGEST` (ADDRESS_TOO_LONG).
 
     >>> normalise("../%7euser/?#top", "http://Example.org:80/a/b").url
     'http://example.org/~user/'
@@ -69,10 +69,10 @@ def normalise(href: str, base: str = "") -> Resolved:
         return _refused(Reason.ADDRESS_TOO_LONG)
     href = _HALF.sub("\ufffd", href)
     try:
-        read = ada_url.join_url(base, href) if base else ada_url.normalize_url(href)
+        resolved = ada_url.join_url(base, href) if base else ada_url.normalize_url(href)
     except ValueError:
         return _refused(Reason.BAD_ADDRESS)
-    address, _, fragment = read.partition("#")
+    address, _, fragment = resolved.partition("#")
     url = _strict(address)
     if url and len(url) <= LONGEST:
         return Resolved(url, fragment if 0 < len(fragment) <= LONGEST else None)
@@ -82,7 +82,7 @@ def normalise(href: str, base: str = "") -> Resolved:
 
 
 def _strict(address: str) -> str:
-    """Apply our own rules to an address as ada spells it; empty where it is none for us."""
+    """Apply our own rules to an address in ada's spelling; empty if we refuse it."""
     scheme, _, rest = address.partition("://")
     if scheme not in {"http", "https"}:
         return ""
@@ -103,9 +103,9 @@ def _strict(address: str) -> str:
     return f"{scheme}://{host}{port}/{path}{mark if query else ''}{query}"
 
 
-def _spell(found: re.Match[str]) -> str:
-    """Spell one escape, or the `%` that starts none."""
-    return _SPELT.get(found[0].upper(), "%25")
+def _spell(match: re.Match[str]) -> str:
+    """Return the normal spelling of an escape, or of a `%` that does not begin one."""
+    return _SPELT.get(match[0].upper(), "%25")
 
 
 def _refused(reason: Reason) -> Resolved:
@@ -116,7 +116,7 @@ _PARTS = re.compile(r"(https?)://(\[[^\]/?#]+\]|[^\[\]:/?#@]+)(?::(\d{1,5}))?(/[
 
 
 class Parts(NamedTuple):
-    """An address in parts; `port` is None where it is the scheme's own, `query` None where there is none."""
+    """An address in parts; `port` is None if it is the scheme's default, `query` None if there is none."""
 
     text: str
     scheme: str
@@ -127,22 +127,22 @@ class Parts(NamedTuple):
 
     @property
     def origin(self) -> str:
-        """Return scheme, host and, where it is not the scheme's own, port: `https://example.org`."""
+        """Scheme, host and port, without the scheme's default port: `https://example.org`."""
         return f"{self.scheme}://{self.host}" + (f":{self.port}" if self.port is not None else "")
 
 
 def parts(url: str) -> Parts:
-    """Take an address apart that `normalise` made; another text is refused with BAD_ADDRESS.
+    """Split an address that `normalise` returned; StepError with BAD_ADDRESS for any other text.
 
     >>> parts("https://example.org:8443/a?b=c").origin
     'https://example.org:8443'
     >>> parts("https://example.org/")[1:]
     ('https', 'example.org', None, '/', None)
     """
-    found = _PARTS.fullmatch(url)
-    if not found:
-        raise StepError(f"{url[:200]!r} is not a normal address", Reason.BAD_ADDRESS)
-    scheme, host, port, path, query = found.groups()
+    match = _PARTS.fullmatch(url)
+    if not match:
+        raise StepError(f"{url[:200]!r} is not a normalised address", Reason.BAD_ADDRESS)
+    scheme, host, port, path, query = match.groups()
     return Parts(url, scheme, host, int(port) if port else None, path, query)
 
 
@@ -150,7 +150,7 @@ _ANY_SCHEME = re.compile(r"[\x00-\x20]*+[a-z][a-z0-9+.-]*+:", re.IGNORECASE)
 
 
 def other(href: str) -> Resolved:
-    """Spell an address that `normalise` refused for its scheme as browsers do, without credentials.
+    """Normalise an address that `normalise` refused for its scheme, as browsers do, without credentials.
 
     >>> other("MAILTO:someone@example.org").url, other("ftp://me:secret@b.example/x#y")
     ('mailto:someone@example.org', Resolved(url='ftp://b.example/x', fragment='y', reason=None))
@@ -158,10 +158,10 @@ def other(href: str) -> Resolved:
     if len(href) > LONGEST:
         return Resolved("", None, Reason.ADDRESS_TOO_LONG)
     try:
-        read = ada_url.normalize_url(href.encode("utf-8", "replace").decode()) if _ANY_SCHEME.match(href) else ""
+        spelt = ada_url.normalize_url(href.encode("utf-8", "replace").decode()) if _ANY_SCHEME.match(href) else ""
     except ValueError:
-        read = ""
-    url, _, fragment = read.partition("#")
+        spelt = ""
+    url, _, fragment = spelt.partition("#")
     scheme, slashes, rest = url.partition("://")
     if slashes:
         authority, slash, path = rest.partition("/")
@@ -172,28 +172,30 @@ def other(href: str) -> Resolved:
 
 
 def without(url: str, names: Iterable[str]) -> str:
-    """Take parameters out of an address, whatever stands in them.
+    """Remove the query parameters of these names from an address.
 
     >>> without("/terms?page=2&api_key=xxxx", ["api_key"]), without("/terms?api_key=xxxx#a", ["api_key"])
     ('/terms?page=2', '/terms#a')
     """
-    out = {name.lower() for name in names}
-    bare, mark, fragment = url.partition("#")
-    path, asked, query = bare.partition("?")
-    if not asked or not out:
+    removed = {name.lower() for name in names}
+    bare, hash_, fragment = url.partition("#")
+    path, mark, query = bare.partition("?")
+    if not mark or not removed:
         return url
-    left = [one for one in query.split("&") if unquote_plus(one.partition("=")[0]).lower() not in out]
-    return f"{path}{'?' if left else ''}{'&'.join(left)}{mark}{fragment}"
+    left = [
+        parameter for parameter in query.split("&") if unquote_plus(parameter.partition("=")[0]).lower() not in removed
+    ]
+    return f"{path}{'?' if left else ''}{'&'.join(left)}{hash_}{fragment}"
 
 
 _ROOM = 8_192  # links remembered
-_WIDE = 200  # characters of the longest one remembered
+_WIDE = 200  # characters; longer links are not remembered
 
-_E = "%(?:2[0-9A-CF]|3[A-F]|40|5[B-E]|60|7[B-D]|[89A-F][0-9A-F])"  # escapes that stay as they are
+_E = "%(?:2[0-9A-CF]|3[A-F]|40|5[B-E]|60|7[B-D]|[89A-F][0-9A-F])"  # escapes that are kept
 _P = rf"[A-Za-z0-9_~!$&()*+,;=@./'-]*+(?:{_E}[A-Za-z0-9_~!$&()*+,;=@./'-]*+)*+"
 _Q = rf"(?:\?[A-Za-z0-9_~!$&()*+,;=@./:?-]++(?:{_E}[A-Za-z0-9_~!$&()*+,;=@./:?-]*+)*+)?+"
 _F = r"(?:#([A-Za-z0-9_~!$&()*+,;=@./:?'-]*+))?+"
-_C = _P.replace("@./", "@.:/")  # a colon may stand anywhere but in the first segment of a relative path
+_C = _P.replace("@./", "@.:/")  # a colon is allowed except in the first segment of a relative path
 _PATH = re.compile(rf"(/(?!/){_C}{_Q}){_F}")
 _NAME = re.compile(rf"([A-Za-z0-9_~]{_P}{_Q}){_F}")
 _QUERY = re.compile(rf"(?=[?#])({_Q}){_F}")
@@ -203,7 +205,7 @@ _APART = re.compile(rf"({_SITE})(/{_C})({_Q})")
 
 
 def quick(href: str, base: str, origin: str) -> Resolved | None:
-    """Resolve a link of harmless characters against a normal address; None where it is not one.
+    """Resolve a link of safe characters only against a normalised address; None if it has others.
 
     >>> quick("b.html#c", "https://example.org/a/?q", "https://example.org")
     Resolved(url='https://example.org/a/b.html', fragment='c', reason=None)
@@ -215,37 +217,37 @@ def quick(href: str, base: str, origin: str) -> Resolved | None:
     first = href[:1]
     before = ""
     if first == "/":
-        found, before = _PATH.fullmatch(href), origin
+        match, before = _PATH.fullmatch(href), origin
     elif first in "?#":
-        found = _QUERY.fullmatch(href)
+        match = _QUERY.fullmatch(href)
         before = base.partition("?")[0] if first == "?" else base
     elif href.startswith("http"):
-        found = _WHOLE.fullmatch(href)
-        if not found and href.startswith(f"{origin}/"):
-            found, before = _PATH.fullmatch(href, len(origin)), origin
+        match = _WHOLE.fullmatch(href)
+        if not match and href.startswith(f"{origin}/"):
+            match, before = _PATH.fullmatch(href, len(origin)), origin
     else:
-        found = _NAME.fullmatch(href)
+        match = _NAME.fullmatch(href)
         before = base.partition("?")[0].rpartition("/")[0] + "/"
-    if not found:
+    if not match:
         return None
-    url = before + found[1]
-    return Resolved(url, found[2] or None) if len(url) <= LONGEST else None
+    url = before + match[1]
+    return Resolved(url, match[2] or None) if len(url) <= LONGEST else None
 
 
 def apart(url: str) -> tuple[str, str, str] | None:
-    """Take a normal address of harmless characters apart: origin, path, query with its mark. None for any other.
+    """Split a normalised address of safe characters into origin, path, and query with its `?`; None for any other.
 
     >>> apart("https://example.org/a?b"), apart("https://example.org/a/../b")
     (('https://example.org', '/a', '?b'), None)
     """
-    found = None if "/." in url or len(url) > LONGEST else _APART.fullmatch(url)
-    return (found[1], found[2], found[3]) if found else None
+    match = None if "/." in url or len(url) > LONGEST else _APART.fullmatch(url)
+    return (match[1], match[2], match[3]) if match else None
 
 
 class Resolver:
-    """Resolve the links of one origin's pages, remembering those that its pages share.
+    """Resolves the links of one origin's pages, and remembers those that mean the same on every page.
 
-    The memory is bounded: `room` links of at most 200 characters; when it is full it starts afresh.
+    At most `room` links of at most 200 characters are remembered; then the memory is cleared.
 
     >>> site = Resolver("https://example.org")
     >>> [one.url for one in site.resolve("https://example.org/a/b", ["/x", "c#d", "ftp://h/"])]
@@ -255,16 +257,15 @@ class Resolver:
     __slots__ = ("_known", "_room", "origin")
 
     def __init__(self, origin: str, room: int = _ROOM) -> None:
-        """Serve pages of this origin, spelt as `Parts.origin` spells it."""
+        """`origin` is spelt as `Parts.origin` is."""
         self.origin = origin
         self._known: dict[str, Resolved] = {}
         self._room = room
 
     def resolve(self, base: str, hrefs: Iterable[str]) -> list[Resolved]:
-        """Return what each link means, in their order.
+        """Return the target of each link, in order.
 
-        `base` is the normal address of the page, or what its `base` element resolves to; it may
-        lie at another origin.
+        `base` is the normalised address of the page, or of its `base` element; it may have another origin.
         """
         if not base.startswith(f"{self.origin}/"):
             return [normalise(href, base) for href in hrefs]
@@ -272,19 +273,19 @@ class Resolver:
         return [known(href) or self._learn(href, base) for href in hrefs]
 
     def targets(self, base: str, hrefs: Iterable[str]) -> list[str]:
-        """Return the addresses that the links of a page lead to, each once, without the refused."""
-        found = {one[0]: None for one in self.resolve(base, hrefs)}
-        found.pop("", None)
-        return list(found)
+        """Return the target addresses of a page's links, each once, without refused ones."""
+        urls = {resolved[0]: None for resolved in self.resolve(base, hrefs)}
+        urls.pop("", None)
+        return list(urls)
 
     def _learn(self, href: str, base: str) -> Resolved:
-        """Resolve a link that is not remembered; remember it where it means the same on every page."""
-        found = quick(href, base, self.origin) or normalise(href, base)
+        """Resolve a new link; remember it if it is absolute, so that it means the same on every page."""
+        resolved = quick(href, base, self.origin) or normalise(href, base)
         if len(href) <= _WIDE and href.startswith(("/", "http://", "https://")):
             if len(self._known) >= self._room:
                 self._known.clear()
-            self._known[href] = found
-        return found
+            self._known[href] = resolved
+        return resolved
 
 
 __all__ = ["LONGEST", "Parts", "Resolved", "Resolver", "normalise", "other", "parts", "without"]

@@ -1,4 +1,4 @@
-"""What a sitemap or a feed tells, and how much of it is listened to."""
+"""Read the addresses in sitemaps and feeds, within limits."""
 
 from __future__ import annotations
 
@@ -24,23 +24,23 @@ from windrow.model import Limits
 from windrow.reasons import Reason
 
 CAP = 50 * 1024 * 1024
-"""Bytes of a sitemap, uncompressed (Sitemaps protocol 0.9)."""
+"""The most bytes of a sitemap, uncompressed (Sitemaps protocol 0.9)."""
 
 ENTRIES = 50_000
-"""Entries of a sitemap (Sitemaps protocol 0.9); a feed has as many at most."""
+"""The most entries of a sitemap (Sitemaps protocol 0.9), also applied to feeds."""
 
 
 class HintKind(StrEnum):
-    """What kind of hints a document holds."""
+    """The kind of a document with hints."""
 
     SITEMAP = "sitemap"  # pages of the site
     INDEX = "index"  # further sitemaps
-    FEED = "feed"  # what is new
+    FEED = "feed"  # new pages
     NONE = "none"
 
 
 class UrlHint(NamedTuple):
-    """A normal address, and when it is said to have changed (UTC), if that is told."""
+    """A normalised address, and the time of its last change (UTC) if the document gives it."""
 
     url: str
     modified: datetime | None = None
@@ -48,7 +48,7 @@ class UrlHint(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class UrlHints:
-    """What was read; a `reason` tells why it is not all, or nothing. `refused` counts what is no address."""
+    """The hints of a document; `reason` says why some or all are missing; `refused` counts invalid addresses."""
 
     kind: HintKind
     entries: tuple[UrlHint, ...] = ()
@@ -57,12 +57,12 @@ class UrlHints:
 
 
 def sitemap_entry(element: etree._Element) -> tuple[str, str, str]:
-    """Return the address and the time of a `url` or `sitemap` element."""
+    """Return address, time and an empty base of a `url` or `sitemap` element."""
     return text(element, "loc"), text(element, "lastmod"), ""
 
 
 def text(element: etree._Element, *names: str) -> str:
-    """Return the text of the first child of one of these local names that has any, the names in order of trust."""
+    """Return the first text that is not empty among the children of these local names, the most trusted name first."""
     for name in names:
         for child in element.iterchildren(f"{{*}}{name}"):
             if (written := (child.text or "").strip()) != "":
@@ -77,56 +77,56 @@ VERSION = ("https://jsonfeed.org/version/", "http://jsonfeed.org/version/")
 
 
 def item(element: etree._Element) -> tuple[str, str, str]:
-    """Return address, time and base of an RSS item; a `guid` is an address unless it says otherwise."""
+    """Return address, time and base of an RSS item; a `guid` is an address unless `isPermaLink` is false."""
     address = text(element, "link") or _alternate(element) or element.get(_ABOUT, "")
     if not address:
         for guid in element.iterchildren("guid"):
             if guid.get("isPermaLink", "true").strip().lower() == "true":
                 address = (guid.text or "").strip()
-    return address, text(element, "updated", "modified", "pubDate", "date"), _within(element)
+    return address, text(element, "updated", "modified", "pubDate", "date"), _relative_to(element)
 
 
 def feed_entry(element: etree._Element) -> tuple[str, str, str]:
     """Return address, time and base of an Atom entry."""
-    return _alternate(element), text(element, "updated", "modified", "published", "issued"), _within(element)
+    return _alternate(element), text(element, "updated", "modified", "published", "issued"), _relative_to(element)
 
 
 def items(content: bytes) -> Iterator[tuple[str, str, str]]:
-    """Yield address and time of the items of a JSON Feed."""
+    """Yield address, time and an empty base of the items of a JSON Feed."""
     if len(content) > _JSON:
         raise StepError(f"{len(content)} bytes, at most {_JSON} allowed", Reason.TOO_LARGE)
     try:
-        read = json.loads(content)
+        document = json.loads(content)
     except (ValueError, RecursionError):
-        raise StepError("this is no JSON", Reason.NOT_WELL_FORMED) from None
-    if not isinstance(read, dict) or not str(read.get("version", "")).startswith(VERSION):
-        raise StepError("this is no JSON Feed", Reason.WRONG_ROOT)
-    listed = read.get("items")
+        raise StepError("this is not JSON", Reason.NOT_WELL_FORMED) from None
+    if not isinstance(document, dict) or not str(document.get("version", "")).startswith(VERSION):
+        raise StepError("this is not a JSON Feed", Reason.WRONG_ROOT)
+    listed = document.get("items")
     if not isinstance(listed, list):
         raise StepError("this JSON Feed has no list of items", Reason.NOT_VALID)
-    for one in listed:
-        if isinstance(one, dict):
-            yield _told(one, "url", "id"), _told(one, "date_modified", "date_published"), ""
+    for item_ in listed:
+        if isinstance(item_, dict):
+            yield _first_text(item_, "url", "id"), _first_text(item_, "date_modified", "date_published"), ""
 
 
-def _told(one: dict[str, object], *names: str) -> str:
-    """Return the first of these members that is a text."""
-    return next((value for name in names if isinstance(value := one.get(name), str) and value), "")
+def _first_text(members: dict[str, object], *names: str) -> str:
+    """Return the first of these members that is a string and not empty."""
+    return next((value for name in names if isinstance(value := members.get(name), str) and value), "")
 
 
 def _alternate(element: etree._Element) -> str:
-    """Return where the page of an entry is (RFC 4287, section 4.2.7)."""
+    """Return the address of an entry's page (RFC 4287, section 4.2.7)."""
     for link in element.iterchildren("{*}link"):
         if link.get("href") and link.get("rel", "alternate").strip().lower() == "alternate":
             return link.get("href", "")
     return ""
 
 
-def _within(element: etree._Element) -> str:
-    """Return the nearest `xml:base` (XML Base), if there is one."""
+def _relative_to(element: etree._Element) -> str:
+    """Return the nearest `xml:base` (XML Base); empty without one."""
     if own := element.get(_BASE):
         return own
-    return next((found for above in element.iterancestors() if (found := above.get(_BASE))), "")
+    return next((base for above in element.iterancestors() if (base := above.get(_BASE))), "")
 
 
 _GZIP = b"\x1f\x8b"
@@ -142,16 +142,16 @@ _KINDS = {
     "feed": (HintKind.FEED, "entry", feed_entry),
 }
 _LINE = re.compile(r"[^\r\n]++")
-_LINES = 10 * ENTRIES  # of a text; few of them are no addresses
+_LINES = 10 * ENTRIES  # of a text sitemap, with lines that are not addresses
 
-_OF_A_FEED = frozenset((None, Reason.TOO_MANY_ELEMENTS, Reason.WRONG_ENCODING))  # why a JSON feed is not read whole
+_OF_A_FEED = frozenset((None, Reason.TOO_MANY_ELEMENTS, Reason.WRONG_ENCODING))  # of a JSON feed that was read, in part
 
-Found = Iterable[tuple[str, str, str]]
-"""Address, time and base, as they are written."""
+Rows = Iterable[tuple[str, str, str]]
+"""Address, time and base as written."""
 
 
 def read(content: bytes, base: str) -> UrlHints:
-    r"""Return the hints of a document that lies at the normal address `base`.
+    r"""Read the hints of a document; `base` is its own normalised address. Never raises.
 
     >>> read(b"https://example.org/a\nhttps://example.org/b", "https://example.org/txt").entries[1].url
     'https://example.org/b'
@@ -160,22 +160,22 @@ def read(content: bytes, base: str) -> UrlHints:
         plain = _inflate(content[: CAP + 1]) if content.startswith(_GZIP) else content
     except StepError as error:
         return UrlHints(HintKind.NONE, reason=error.reason)
-    if len(plain) > CAP:  # never read beyond what the protocol allows
+    if len(plain) > CAP:
         return UrlHints(HintKind.NONE, reason=Reason.TOO_LARGE)
     start = plain.removeprefix(codecs.BOM_UTF8)[:4096].lstrip(_SPACE)
     if start.startswith((b"<", *(mark for mark, _ in xml.MARKS), *(shape for shape, _ in xml.SHAPES))):
-        return _marked(plain, base)
+        return _read_xml(plain, base)
     if start.startswith(b"{"):
-        found = _gather(HintKind.FEED, items(plain), base)
-        return found if found.reason in _OF_A_FEED else UrlHints(HintKind.NONE, reason=found.reason)
-    return _text(plain, base)
+        hints = _gather(HintKind.FEED, items(plain), base)
+        return hints if hints.reason in _OF_A_FEED else UrlHints(HintKind.NONE, reason=hints.reason)
+    return _read_text(plain, base)
 
 
-def _marked(content: bytes, base: str) -> UrlHints:
-    """Read XML, element by element, so that memory stays flat."""
-    begun = content.lstrip(_SPACE) if content[:1] in _SPACE else content  # before the XML declaration: common
+def _read_xml(content: bytes, base: str) -> UrlHints:
+    """Read XML element by element, so that memory use does not grow."""
+    stripped = content.lstrip(_SPACE) if content[:1] in _SPACE else content  # many have it before the declaration
     try:
-        text = xml.admit(begun, _LIMITS)
+        text = xml.admit(stripped, _LIMITS)
     except StepError as error:
         return UrlHints(HintKind.NONE, reason=error.reason)
     if text.root not in _KINDS:
@@ -185,9 +185,9 @@ def _marked(content: bytes, base: str) -> UrlHints:
 
 
 def _elements(content: bytes, tag: str, entry: Any) -> Iterator[tuple[str, str, str]]:
-    """Yield what each entry says, and drop it."""
+    """Yield address, time and base of each element of this name, and free the element."""
     options: dict[str, Any] = xml.OPTIONS | {"recover": True}
-    reader = etree.iterparse(io.BytesIO(xml.mended(content)), events=("end",), tag=f"{{*}}{tag}", **options)
+    reader = etree.iterparse(io.BytesIO(xml.replace_surrogates(content)), events=("end",), tag=f"{{*}}{tag}", **options)
     try:
         for _, element in reader:
             if element.getroottree().docinfo.internalDTD is not None:
@@ -200,26 +200,26 @@ def _elements(content: bytes, tag: str, entry: Any) -> Iterator[tuple[str, str, 
         raise StepError("the document is broken", Reason.NOT_WELL_FORMED) from None
 
 
-def _text(content: bytes, base: str) -> UrlHints:
-    """Read a text sitemap: one whole address a line; a text of other things is none."""
+def _read_text(content: bytes, base: str) -> UrlHints:
+    """Read a text sitemap: an absolute address on each line; other lines are ignored."""
     try:
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError:
         return UrlHints(HintKind.NONE, reason=Reason.WRONG_ENCODING)
     lines = (line[0].strip() for line in islice(_LINE.finditer(text), _LINES))
-    found = _gather(
+    hints = _gather(
         HintKind.SITEMAP, ((line, "", "") for line in lines if line.startswith(("http://", "https://"))), base
     )
-    return found if found.entries else UrlHints(HintKind.NONE, reason=Reason.UNSUPPORTED)
+    return hints if hints.entries else UrlHints(HintKind.NONE, reason=Reason.UNSUPPORTED)
 
 
-def _gather(kind: HintKind, found: Found, base: str) -> UrlHints:
-    """Bring addresses and times to their normal form, each address once; all that are read count for the limit."""
+def _gather(kind: HintKind, rows: Rows, base: str) -> UrlHints:
+    """Normalise addresses and times, each address once; repeated and refused ones count for the limit too."""
     entries: dict[str, UrlHint] = {}
     refused = 0
     try:
-        for read_, (written, time, within) in enumerate(found):
-            if read_ >= ENTRIES:
+        for number, (written, time, within) in enumerate(rows):
+            if number >= ENTRIES:
                 return UrlHints(kind, tuple(entries.values()), Reason.TOO_MANY_ELEMENTS, refused)
             inner = normalise(within, base).url if within else ""
             url = normalise(written, inner or base).url if written else ""
@@ -236,7 +236,7 @@ def _gather(kind: HintKind, found: Found, base: str) -> UrlHints:
 
 
 def _inflate(content: bytes) -> bytes:
-    """Inflate gzip (RFC 1952), its first thousand members, to at most `CAP` bytes."""
+    """Inflate gzip (RFC 1952), at most a thousand members and `CAP` bytes; StepError if broken or too large."""
     inflated = bytearray()
     rest = content
     for _ in range(_MEMBERS):
@@ -248,7 +248,7 @@ def _inflate(content: bytes) -> bytes:
         except _BROKEN:
             raise StepError("the gzip cannot be inflated", Reason.CORRUPT) from None
         if len(inflated) > CAP:
-            raise StepError(f"it inflates to more than {CAP} bytes", Reason.BOMB_TOTAL)
+            raise StepError(f"the gzip inflates to more than {CAP} bytes", Reason.BOMB_TOTAL)
         if not stream.eof:
             raise StepError("the gzip ends too early", Reason.TRUNCATED)
         rest = stream.unused_data

@@ -1,8 +1,8 @@
-"""WARC/1.1 records as bytes (ISO 28500:2017), written and read back; ARC, the format before it.
+"""Write and read headers of WARC/1.1 records (ISO 28500:2017), and read those of ARC, the format before it.
 
-The Internet Archive wrote two versions of it from 1996 on, Heritrix to 2009 and later: a line has the address, the IP
-address, a time of 14 digits, the media type and the length, and in version 2 five fields between the last two. Blanks
-stand in some addresses, and before a parameter of the media type.
+The Internet Archive wrote two versions of ARC from 1996 on, Heritrix until 2009 and later: a record's line has the
+address, the IP address, a time of 14 digits, the media type and the length, and in version 2 five fields between the
+last two. Some addresses hold blanks, and some media types have one before a parameter.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from windrow.formats.http import unfold
 
 REVISIT = "http://netpreserve.org/warc/1.1/revisit/identical-payload-digest"
 NOT_MODIFIED = "urn:not-modified:"
-"""What stands before the address of metadata that is an answer 304."""
+"""The prefix of the address of a metadata record for a response 304."""
 END = b"\r\n\r\n"
 HTTP = b"HTTP/"
-"""How a block begins that holds an answer of HTTP."""
+"""The start of a block that holds an HTTP response."""
 BEGIN = re.compile(rb"[\r\n]*+WARC/(?:1\.[0-9]|0\.1[78])(\r?\n)")
-"""How a record begins, of every version that is read; some makers end the lines of headers with a line feed alone."""
+"""The start of a record, for all versions that are read; some writers end header lines with a bare line feed."""
 
 _LENGTH_ROOM = 20
 _LEGAL = re.compile(r"[A-Za-z0-9_./:?#\[\]@!$&'()*+,;=%~-]*")
@@ -35,7 +35,7 @@ _PACKED = (b"PK\x03\x04", b"PK\x05\x06", b"\x1f\x8b", b"\x28\xb5\x2f\xfd", b"BZh
 
 
 class Header(NamedTuple):
-    """A record's header: its type, its named fields in lower case, and its length in bytes."""
+    """A record's header: its type, its fields by name in lower case, and its own length in bytes."""
 
     kind: str
     fields: dict[str, str]
@@ -43,7 +43,7 @@ class Header(NamedTuple):
 
 
 def packed(head: bytes) -> bool:
-    """Tell from its first bytes whether content is compressed already.
+    """Tell from its first bytes whether content is already compressed.
 
     >>> packed(b"PK" + bytes([3, 4])), packed(b"<xml/>")
     (True, False)
@@ -62,20 +62,20 @@ def stamp(at: datetime) -> str:
 
 
 def record_id() -> str:
-    """Make a new record's name."""
-    word = os.urandom(16).hex()  # what `uuid.uuid4` does, in a third of the time
+    """Return a new WARC-Record-ID: a random UUID as a URN."""
+    word = os.urandom(16).hex()  # as `uuid.uuid4`, in a third of the time
     return f"<urn:uuid:{word[:8]}-{word[8:12]}-4{word[13:16]}-{_VARIANT[word[16]]}{word[17:20]}-{word[20:]}>"
 
 
 def target(address: str) -> str:
-    """Escape an address so that it is a legal WARC-Target-URI, whatever its file is called."""
+    """Escape an address so that it is a valid WARC-Target-URI, whatever characters a file's name has."""
     if _LEGAL.fullmatch(address):
         return address
     return quote(address, safe="/:?#[]@!$&'()*+,;=%~", errors="surrogateescape")
 
 
 def header(kind: str, fields: list[tuple[str, str]], length: int) -> bytes:
-    """Write a record's header for a block of `length` bytes."""
+    """Return a record's header for a block of `length` bytes."""
     lines = [f"WARC/1.1\r\nWARC-Type: {kind}"]
     lines += [f"{name}: {value}" for name, value in fields]
     lines.append(f"Content-Length: {length}\r\n\r\n")
@@ -83,7 +83,7 @@ def header(kind: str, fields: list[tuple[str, str]], length: int) -> bytes:
 
 
 def warcinfo(name: str, fields: list[tuple[str, str]], at: datetime) -> tuple[bytes, str]:
-    """Write the record that opens a file, and return it with its id."""
+    """Return the warcinfo record for the start of a file, and its id."""
     block = "".join(f"{key}: {value}\r\n" for key, value in fields).encode()
     ident = record_id()
     head = [("WARC-Record-ID", ident), ("WARC-Date", stamp(at)), ("WARC-Filename", name)]
@@ -91,83 +91,85 @@ def warcinfo(name: str, fields: list[tuple[str, str]], at: datetime) -> tuple[by
 
 
 def open_header(kind: str, fields: list[tuple[str, str]]) -> bytes:
-    """Write a header whose length and payload digest are filled in later by `close_header`."""
+    """Return a header with blanks for length and payload digest, which `close_header` fills in."""
     room = ("WARC-Payload-Digest", " " * _DIGEST_ROOM)
     lines = [f"WARC/1.1\r\nWARC-Type: {kind}", *(f"{name}: {value}" for name, value in (*fields, room))]
     return ("\r\n".join(lines) + f"\r\nContent-Length: {' ' * _LENGTH_ROOM}\r\n\r\n").encode()
 
 
 def close_header(written: bytes, digest: str, length: int) -> bytes:
-    """Fill in the blanks of an open header; its size stays the same."""
+    """Fill in the blanks of an open header; its size does not change."""
     blank = b"WARC-Payload-Digest: " + b" " * _DIGEST_ROOM
     full = b"WARC-Payload-Digest: " + spell(digest).encode()
     number = f"Content-Length: {length:>{_LENGTH_ROOM}}\r\n".encode()
     return written.replace(blank, full).replace(b"Content-Length: " + b" " * _LENGTH_ROOM + b"\r\n", number)
 
 
-def read_header(data: bytes) -> Header:
-    r"""Read a record's header at the start of `data`, or raise `ArchiveError`.
+def read_header(block: bytes) -> Header:
+    r"""Read a record's header at the start of `block`; ArchiveError if there is none.
 
-    Versions 0.17 to 1.1 are alike in what is read of them. Blank lines before a header belong to it, and a line that
-    begins with a blank goes on with the field before.
+    Versions 0.17 to 1.1 do not differ in what is read. Blank lines before a header belong to it, and a line that
+    begins with a blank continues the field before.
 
     >>> read_header(b"WARC/1.0\r\nWARC-Type: response\r\nA: b\r\n c\r\n\r\n").fields["a"]
     'b c'
     """
-    begin = BEGIN.match(data)
+    begin = BEGIN.match(block)
     line = begin[1] if begin else b""
-    end = data.find(line * 2, begin.end() - len(line)) if begin else -1
+    end = block.find(line * 2, begin.end() - len(line)) if begin else -1
     if begin is None or end < 0:
         raise ArchiveError("no WARC record here")
     fields = {}
-    text = data[begin.end() : end].decode("utf-8", "surrogateescape")
-    for told in unfold(text if line == b"\r\n" else text.replace("\n", "\r\n")).split("\r\n"):
-        name, _, value = told.partition(":")
+    text = block[begin.end() : end].decode("utf-8", "surrogateescape")
+    for field in unfold(text if line == b"\r\n" else text.replace("\n", "\r\n")).split("\r\n"):
+        name, _, value = field.partition(":")
         fields[name.strip().lower()] = value.strip()
     return Header(fields.get("warc-type", "").lower(), fields, end + 2 * len(line))
 
 
-def header_ends(data: bytes) -> bool:
-    r"""Tell whether the header that `data` begins with ends in it.
+def header_ends(block: bytes) -> bool:
+    r"""Tell whether the header at the start of `block` also ends in it.
 
     >>> header_ends(b"WARC/1.0\nA: b\n\n"), header_ends(b"WARC/1.0\r\nA: b\n\n")
     (True, False)
     """
-    begin = BEGIN.match(data)
-    return END in data or bool(begin and begin[1] == b"\n" and b"\n\n" in data)
+    begin = BEGIN.match(block)
+    return END in block or bool(begin and begin[1] == b"\n" and b"\n\n" in block)
 
 
-def holds_http(told: Header, begun: bytes) -> bool:
-    """Tell whether a record's block, which begins so, is an HTTP message: some makers leave out its type, or err in it.
+def holds_http(header_: Header, start: bytes) -> bool:
+    """Tell whether a record's block, of which `start` is the first bytes, is an HTTP message.
+
+    Some writers leave out its Content-Type, or give a wrong one.
 
     >>> holds_http(Header("response", {}, 0), b"HTTP/1.1 200"), holds_http(Header("resource", {}, 0), b"HTTP/1.1 200")
     (True, False)
     """
-    if told.fields.get("content-type", "").lower().startswith("application/http"):
+    if header_.fields.get("content-type", "").lower().startswith("application/http"):
         return True
-    return told.kind in {"response", "revisit"} and begun.startswith(HTTP)
+    return header_.kind in {"response", "revisit"} and start.startswith(HTTP)
 
 
 ARC_BEGIN = re.compile(
     rb"[\r\n]*+([A-Za-z][A-Za-z0-9+.-]{0,30}:[^\r\n]{1,8192}?) ([0-9A-Fa-f.:-]{1,45}) (\d{8,17}) ([^ \r\n]{0,256})"
     rb"(?: [^ \r\n]{0,4096}){0,9}? (\d{1,15})\r?\n"
 )
-"""How a record begins: its line, after the blank lines that part it from the one before."""
+"""The start of a record: its line, after the blank lines that separate it from the record before."""
 
 LONGEST = 16_384
-"""Bytes in which the line of a record ends."""
+"""The most bytes of the line of a record."""
 
 
-def read_line(data: bytes) -> Header:
-    r"""Read the line of an ARC record as a WARC header's fields, or raise `ArchiveError`.
+def read_line(block: bytes) -> Header:
+    r"""Read the line of an ARC record as fields of a WARC header; ArchiveError if there is none.
 
     >>> read_line(b"http://a.example/x 192.0.2.1 20040131120000 text/html 20\n").fields["warc-date"]
     '2004-01-31T12:00:00Z'
     """
-    found = ARC_BEGIN.match(data[:LONGEST])
-    if found is None:
+    match = ARC_BEGIN.match(block[:LONGEST])
+    if match is None:
         raise ArchiveError("no ARC record here")
-    address, ip, at, kind, length = (part.decode("utf-8", "surrogateescape") for part in found.groups())
+    address, ip, at, kind, length = (part.decode("utf-8", "surrogateescape") for part in match.groups())
     web = address.lower().startswith(("http:", "https:"))
     fields = {
         "warc-target-uri": address,
@@ -177,4 +179,4 @@ def read_line(data: bytes) -> Header:
         "content-length": length,
     }
     name = "warcinfo" if address.startswith("filedesc:") else "response" if web else "resource"
-    return Header(name, fields, found.end())
+    return Header(name, fields, match.end())

@@ -1,8 +1,8 @@
-"""XML from strangers: no DTD, no entities, no network, bounded before a tree is built.
+"""Parse untrusted XML: no DTD, no entities, no network, with limits checked before a tree is built.
 
-Everything is brought to UTF-8 first, by Python's codecs, so that one reading of the bytes is the
-only one: the parser is told the encoding and never guesses. Faults are `StepError`s with a reason
-and, where the parser knows it, line and column, right on documents of any length.
+Every document is first converted to UTF-8 by Python's codecs, so that the parser is told the encoding
+and never guesses it. Faults are `StepError`s with a reason and, if the parser knows it, line and column,
+which are correct in documents of any length.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ OPTIONS: dict[str, Any] = {
     "resolve_entities": False,
     "load_dtd": False,
     "no_network": True,
-    "huge_tree": False,  # depth, names and single texts stay within the parser's own bounds
+    "huge_tree": False,  # keep the parser's own limits on depth, names and single texts
     "collect_ids": False,
-    "remove_comments": True,  # a comment would split the text that the schema sees as one
+    "remove_comments": True,  # a comment would split a text that the schema sees as one
     "remove_pis": True,
 }
 SLICE = 1 << 20
 TEXT = 10_000_000
-"""Bytes that one text may have: the bound of libxml2."""
+"""The most bytes of one text: the limit of libxml2."""
 CODECS = re.compile(
     r"utf-8|ascii|utf-(16|32)(-[bl]e)?|iso8859-\d+|cp125\d|koi8-[ru]|shift_jis|euc_(jp|kr)|gb(2312|k|18030)|big5"
 )
@@ -47,12 +47,12 @@ SHAPES = (
     (b"\0\0\0<", "utf-32-be"),
     (b"<\0", "utf-16-le"),
     (b"\0<", "utf-16-be"),
-)  # what a first `<` looks like without a mark (XML 1.0, appendix F)
-PLAIN = re.compile(rb"[^\0\xef\xfe\xff][^\0]")  # none of the marks and shapes begins so
+)  # the first `<` in each encoding, without a byte order mark (XML 1.0, appendix F)
+PLAIN = re.compile(rb"[^\0\xef\xfe\xff][^\0]")  # not one of the marks and shapes
 DECLARED = re.compile(rb"""<\?xml\s[^>]*?\sencoding\s*=\s*["']([^"']{1,40})["']""")
 PROLOG = re.compile(rb"(?:\s+|<\?.*?\?>|<!--.*?-->)*+", re.DOTALL)
 ROOT = re.compile(rb"<(?:[^\s/>:]*:)?([^\s/>:]+)")
-_ADVICE = re.compile(r",? (?:try|use) XML_PARSE_HUGE.*")  # for programmers, who do not read it here
+_ADVICE = re.compile(r",? (?:try|use) XML_PARSE_HUGE.*")  # advice for programmers
 _HALF = re.compile(
     rb"&#(?:x0*+[dD][89a-fA-F][0-9a-fA-F]{2}(?![0-9a-fA-F])"
     rb"|0*+5(?:529[6-9]|5[3-9]\d\d|6\d{3}|7[0-2]\d\d|73[0-3]\d|734[0-3])(?!\d));?"
@@ -67,16 +67,16 @@ _BOUNDS = {114, etree.ErrorTypes.ERR_NAME_TOO_LONG}  # 114: XML_ERR_RESOURCE_LIM
 
 
 class XmlText(NamedTuple):
-    """A document that may be parsed: UTF-8 without a mark, and its root element's local name."""
+    """A document that may be parsed: its bytes in UTF-8 without a mark, and its root element's local name."""
 
     content: bytes
     root: str
 
 
 def admit(content: bytes, limits: Limits) -> XmlText:
-    """Refuse what must not reach a parser: too large, wrongly encoded, with a DTD, too many elements.
+    """Check a document before it is parsed: StepError if too large, wrongly encoded, with a DTD or too many elements.
 
-    The root is empty where something else than XML allows stands before it; see `rooted`.
+    The root is empty if something that XML does not allow precedes it; see `rooted`.
 
     >>> admit(b"<?xml version='1.0'?><!-- set --><p:set xmlns:p='urn:x'/>", Limits()).root
     'set'
@@ -96,21 +96,21 @@ def admit(content: bytes, limits: Limits) -> XmlText:
 
 
 def rooted(text: XmlText) -> XmlText:
-    """Refuse a document before whose root stands what XML does not allow.
+    """Refuse a document with something before its root that XML does not allow.
 
-    A parser that passes over it, such as over a second byte order mark, passes over a document type
-    declaration behind it, too.
+    A parser that skips it, such as a second byte order mark, would also skip a document type declaration
+    after it.
     """
     if not text.root:
-        tree(text.content)  # tells what is wrong, and where
-        raise StepError("it does not begin with its root element", Reason.NOT_WELL_FORMED, line=1)
+        tree(text.content)  # raises an error that says what is wrong, and where
+        raise StepError("the document does not begin with its root element", Reason.NOT_WELL_FORMED, line=1)
     return text
 
 
 def parse(content: bytes, limits: Limits) -> etree._Element:
-    """Return the root element of a document.
+    """Parse a document and return its root element; StepError with a reason if it is refused.
 
-    Comments and processing instructions are left out, so that an element's text is one piece.
+    Comments and processing instructions are removed, so that an element's text is one piece.
 
     >>> parse(b"<a>1<!-- 2 -->3</a>", Limits()).text
     '13'
@@ -119,41 +119,41 @@ def parse(content: bytes, limits: Limits) -> etree._Element:
 
 
 def tree(content: bytes, *, recover: bool = False, bare: bool = False) -> etree._Element:
-    """Build the tree of an admitted document; with `recover`, of one that was cut off, too.
+    """Build the tree of an admitted document; with `recover`, also of one that was cut off.
 
-    `bare` leaves out the white space between elements.
+    `bare` removes white space between elements.
     """
     parser = etree.XMLParser(recover=recover, remove_blank_text=bare, **OPTIONS)
     try:
-        root = etree.fromstring(mended(content) if recover else content, parser)
+        root = etree.fromstring(replace_surrogates(content) if recover else content, parser)
     except etree.XMLSyntaxError as error:
         raise refusal(error, parser.error_log) from None
     except MemoryError:
-        raise StepError("no memory is left to parse it", Reason.MEMORY_LIMIT) from None
+        raise StepError("parsing the document needs more memory than allowed", Reason.MEMORY_LIMIT) from None
     if root is None:
-        raise StepError("nothing of the document can be read", Reason.NOT_WELL_FORMED)
+        raise StepError("the document has no element that can be read", Reason.NOT_WELL_FORMED)
     if root.getroottree().docinfo.internalDTD is not None:
         raise StepError("a document type declaration is refused", Reason.DTD_FORBIDDEN)
     return root
 
 
-def mended(content: bytes) -> bytes:
-    """Replace references to halves of pairs: a parser that recovers takes them for characters, and no text holds them.
+def replace_surrogates(content: bytes) -> bytes:
+    """Replace references to surrogates: a recovering parser would accept them, and Python cannot encode the text.
 
-    >>> mended(b"<a>&#xD83D;&#55357;&#x41;</a>").decode()
+    >>> replace_surrogates(b"<a>&#xD83D;&#55357;&#x41;</a>").decode()
     '<a>\ufffd\ufffd&#x41;</a>'
     """
     return _HALF.sub("\ufffd".encode(), content) if b"&#" in content else content
 
 
 def refusal(error: etree.XMLSyntaxError, log: Any) -> StepError:
-    """Map the first grave complaint of a parser's log to a reason and a place."""
+    """Map the first error of a parser's log to a StepError with reason, line and column."""
     first = next((entry for entry in log if entry.level >= etree.ErrorLevels.ERROR), None)
     if first is None:
         return StepError(str(error.msg or "the parser gave up"), Reason.NOT_WELL_FORMED)
     if first.type in _ENCODING or first.domain == etree.ErrorDomains.I18N:
         reason = Reason.WRONG_ENCODING
-    elif first.type in _BOUNDS or "too big found" in first.message:  # so it says of comments and CDATA
+    elif first.type in _BOUNDS or "too big found" in first.message:  # its message for comments and CDATA
         reason = Reason.TOO_LARGE
     elif first.type == etree.ErrorTypes.ERR_NO_MEMORY:
         reason = Reason.MEMORY_LIMIT
@@ -164,30 +164,32 @@ def refusal(error: etree.XMLSyntaxError, log: Any) -> StepError:
 
 
 def _bound_texts(text: bytes) -> None:
-    """Refuse a text of more than `TEXT` bytes: the parser takes it while it validates, and not when it loads."""
-    place = 0
-    while place + TEXT < len(text):
-        last = text.rfind(b"<", place, place + TEXT)
+    """Refuse a text of more than `TEXT` bytes: the parser accepts it when validating, but not when building a tree."""
+    start = 0
+    while start + TEXT < len(text):
+        last = text.rfind(b"<", start, start + TEXT)
         if last < 0:
-            line = text.count(b"\n", 0, place) + 1
-            raise StepError(f"a text of more than {TEXT} bytes", Reason.TOO_LARGE, line=line)
-        place = last + 1
+            line = text.count(b"\n", 0, start) + 1
+            raise StepError(f"a text has more than {TEXT} bytes", Reason.TOO_LARGE, line=line)
+        start = last + 1
 
 
 def _utf8(content: bytes) -> bytes:
-    """Bring a document to UTF-8 without a mark, or say why its bytes do not fit what it announces."""
+    """Convert a document to UTF-8 without a mark; StepError if its bytes do not fit the encoding that it announces."""
     mark, family = (b"", "") if PLAIN.match(content) else _mark(content)
     body = content[len(mark) :] if mark else content
     head = body[:1024].decode(family, "replace").encode() if family else body[:1024]
-    found = DECLARED.match(head)
-    announced = found[1].decode("ascii", "replace") if found else ""
+    declaration = DECLARED.match(head)
+    announced = declaration[1].decode("ascii", "replace") if declaration else ""
     codec = _codec(announced) if announced else family or "utf-8"
     if family and family != codec and not (family.startswith(codec) or (family, codec) == ("utf-8", "ascii")):
         raise StepError(f"announced as {announced}, written in {family}", Reason.WRONG_ENCODING, line=1)
     if not family and codec.startswith(("utf-16", "utf-32")):
-        raise StepError(f"announced as {announced}, written in bytes", Reason.WRONG_ENCODING, line=1)
+        raise StepError(
+            f"announced as {announced}, written in an encoding of single bytes", Reason.WRONG_ENCODING, line=1
+        )
     if codec == "utf-8" or (codec == "ascii" and body.isascii()):
-        return body  # the parser itself tells where a byte is wrong
+        return body  # the parser's error says where a byte is wrong
     try:
         return body.decode(family or codec).encode()
     except UnicodeError as error:
@@ -196,39 +198,39 @@ def _utf8(content: bytes) -> bytes:
 
 
 def _mark(content: bytes) -> tuple[bytes, str]:
-    """Return the byte order mark and the encoding that it tells, or that the shape of the first character tells."""
+    """Return the byte order mark, and the encoding that it or else the first character indicates; both may be empty."""
     mark, family = next(((mark, name) for mark, name in MARKS if content.startswith(mark)), (b"", ""))
     return mark, family or next((name for shape, name in SHAPES if content.startswith(shape)), "")
 
 
 @lru_cache(maxsize=64)
 def _codec(announced: str) -> str:
-    """Return the plain name of an encoding that documents may be written in."""
+    """Return Python's name of an encoding; StepError if documents may not use it."""
     try:
         name = codecs.lookup(announced).name
     except (LookupError, ValueError):
         name = ""
     if not CODECS.fullmatch(name):
-        raise StepError(f"the encoding {announced!r} is not known here", Reason.WRONG_ENCODING, line=1)
+        raise StepError(f"the encoding {announced!r} is not supported", Reason.WRONG_ENCODING, line=1)
     return name
 
 
 def _bound(text: bytes, limit: int) -> None:
-    """Refuse a document of too many elements: by its size, by its brackets, and only then by counting."""
+    """Refuse a document of too many elements; they are counted only if its size and brackets do not exclude that."""
     if len(text) < 4 * limit or text.count(b"<") - text.count(b"</") <= limit:
         return
-    seen = 0
+    elements = 0
 
     def start(_name: str, _attributes: Any) -> None:
-        nonlocal seen
-        seen += 1
+        nonlocal elements
+        elements += 1
 
     reader = expat.ParserCreate("utf-8")
     reader.StartElementHandler = start
-    for place in range(0, len(text), SLICE):
+    for at in range(0, len(text), SLICE):
         try:
-            reader.Parse(text[place : place + SLICE], place + SLICE >= len(text))
+            reader.Parse(text[at : at + SLICE], at + SLICE >= len(text))
         except expat.ExpatError:
-            return  # the parser will say it better
-        if seen > limit:
+            return  # the parser's own error says more
+        if elements > limit:
             raise StepError(f"more than {limit} elements", Reason.TOO_MANY_ELEMENTS)

@@ -1,12 +1,12 @@
-"""XML Schema 1.0: compiled once, validated as fast as libxml2 streams; where the elements of a document stand.
+"""Validate documents by XML Schema 1.0, and find the lines and columns of elements.
 
-A valid document is validated while it is parsed, and no tree is built: time and memory are the
-parser's own. Only an invalid one costs more: libxml2 tells no position for what it finds while
-streaming, so the part of the document that holds the first `LIMIT` findings is validated again as
-a tree, which names the elements, and a last pass finds where these stand.
+A schema is compiled once. A valid document is validated while it is parsed, without a tree: it costs
+no more time and memory than parsing. An invalid one costs more: libxml2 gives no position for a finding while
+streaming, so the part of the document with the first `LIMIT` findings is validated again as
+a tree, which names the elements, and a last pass finds their positions.
 
-The tree that lxml builds knows no columns, and no lines beyond 65,535 for sure. A second pass with
-expat knows both exactly; it is made only for the few elements that a finding is about.
+The tree that lxml builds has no columns, and no reliable lines beyond 65,535. A pass with
+expat gives both exactly; it is made only for the few elements that a finding is about.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ STEP = re.compile(r"/([^/\[@]+)(?:\[(\d+)\])?")
 
 @dataclass(slots=True)
 class _Branch:
-    """One step of the paths looked for, and what lies below it."""
+    """One step of the wanted paths, and the steps below it."""
 
     path: str = ""
     below: dict[tuple[str, int], _Branch] = field(default_factory=dict)
@@ -40,7 +40,7 @@ class _Branch:
 
 @dataclass(slots=True)
 class _Level:
-    """An open element on the way to one that is looked for: how many children of which name it had."""
+    """An open element on a wanted path; counts its children so far, all and by name."""
 
     branch: _Branch
     children: int = 0
@@ -51,8 +51,8 @@ def places(content: bytes, paths: Iterable[str]) -> dict[str, tuple[int, int]]:
     r"""Return line and column, counted from 1, of the `<` of each element's start tag.
 
     `paths` are as libxml2 spells them: `/*/*[2]` for elements of a default namespace, `/p:a/p:b[3]`
-    for prefixed ones, `/a/b` for those in no namespace. `content` is UTF-8. Columns count
-    characters. A path to an attribute is its element's; one that leads nowhere is left out.
+    for prefixed ones, `/a/b` for those without a namespace. `content` is UTF-8. Columns count
+    characters. A path to an attribute means its element; a path without an element is left out.
 
     >>> places(b"<a>\n <b/><b/></a>", ["/a", "/a/b[2]"])
     {'/a': (1, 1), '/a/b[2]': (2, 6)}
@@ -63,16 +63,16 @@ def places(content: bytes, paths: Iterable[str]) -> dict[str, tuple[int, int]]:
             search.reader.Parse(content[start : start + PLACE_SLICE], start + PLACE_SLICE >= len(content))
         except expat.ExpatError:
             break
-        if len(search.found) == search.wanted:
+        if len(search.positions) == search.wanted:
             break
-    return search.found
+    return search.positions
 
 
 class _Search:
-    """One pass over a document."""
+    """One pass over a document that finds the positions of elements."""
 
     def __init__(self, paths: Iterable[str]) -> None:
-        """Plant the paths as a tree of steps."""
+        """Arrange the paths as a tree of steps."""
         root = _Branch()
         names = set(paths)
         for path in names:
@@ -81,16 +81,16 @@ class _Search:
                 branch = branch.below.setdefault((name, int(number or 1)), _Branch())
             branch.path = path
         self.wanted = len(names)
-        self.found: dict[str, tuple[int, int]] = {}
+        self.positions: dict[str, tuple[int, int]] = {}
         self._open = [_Level(root)]
-        self._aside = 0  # how deep the pass is within an element that leads to none
+        self._aside = 0  # depth within an element that is on no wanted path
         self.reader = expat.ParserCreate("utf-8", "\1")
         self.reader.namespace_prefixes = True
         self.reader.StartElementHandler = self._start
         self.reader.EndElementHandler = self._end
 
     def _start(self, name: str, _attributes: Any) -> None:
-        """Count the element among its siblings; note its place if it is looked for."""
+        """Count the element among its siblings; note its position if it is wanted."""
         if self._aside:
             self._aside += 1
             return
@@ -107,7 +107,7 @@ class _Search:
             self._aside = 1
             return
         if branch.path:
-            self.found[branch.path] = (self.reader.CurrentLineNumber, self.reader.CurrentColumnNumber + 1)
+            self.positions[branch.path] = (self.reader.CurrentLineNumber, self.reader.CurrentColumnNumber + 1)
         self._open.append(_Level(branch))
 
     def _end(self, _name: str) -> None:
@@ -119,16 +119,16 @@ class _Search:
 
 
 LIMIT = 1000
-"""Findings of one document that are told one by one."""
+"""The most findings of one document that are reported one by one."""
 KIND = "SchemaError"
 MESSAGE = 1000
-"""Characters of a message that are kept: a value that is quoted in it may be of any length."""
+"""The most characters of a message: it may quote a value of any length."""
 SLICE = 1 << 15
 
 
 @dataclass(frozen=True, slots=True)
 class Sheets:
-    """A schema's own bytes and those of the files it imports, known together by one digest."""
+    """A schema's own bytes and those of the files it imports, with one digest of all of them."""
 
     digest: str
     content: bytes = field(compare=False, repr=False)
@@ -137,7 +137,7 @@ class Sheets:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class XmlSchema:
-    """A compiled schema, good for any number of documents and threads."""
+    """A compiled schema, for any number of documents and threads."""
 
     digest: str
     namespace: str
@@ -145,15 +145,15 @@ class XmlSchema:
     lock: Lock = field(default_factory=Lock, repr=False)
 
 
-class _Nobody:
-    """Take nothing of what the parser reads: the schema alone listens."""
+class _NullTarget:
+    """A parser target that ignores all events, so that the parser only validates."""
 
     def close(self) -> None:
-        """End."""
+        """Do nothing."""
 
 
 class _Imports(etree.Resolver):
-    """Answer for the files a schema names, by file name, from memory and nowhere else."""
+    """Resolves the files that a schema imports, by file name, only from memory."""
 
     def __init__(self, imports: Mapping[str, bytes]) -> None:
         """Keep the files."""
@@ -161,8 +161,8 @@ class _Imports(etree.Resolver):
         self.missing: list[str] = []
 
     def resolve(self, system_url: str, public_id: str | None, context: Any = None) -> Any:  # noqa: ARG002
-        """Return the file of that name, or an empty one and a note that it is missing."""
-        answer: Any = self  # lxml gives the means to answer, its stubs do not tell of all
+        """Return the file of that name; if it is missing, note that and return an empty one."""
+        answer: Any = self  # lxml's stubs lack some methods
         content = self.imports.get(system_url.rpartition("/")[2])
         if content is None:
             self.missing.append(system_url)
@@ -172,10 +172,10 @@ class _Imports(etree.Resolver):
 
 @lru_cache(maxsize=16)
 def load(sheets: Sheets) -> XmlSchema:
-    """Compile a schema; asked again for the same digest, return the one made before.
+    """Compile a schema, or return the one compiled before with the same digest.
 
-    An import is looked for in `sheets.imports` under the last part of its `schemaLocation`; a
-    schema that does not compile, or names what is not there, raises with `NO_SCHEMA`.
+    An import is looked up in `sheets.imports` by the last part of its `schemaLocation`. StepError
+    with NO_SCHEMA if the schema does not compile or an import is missing.
     """
     imports = _Imports(sheets.imports)
     parser = etree.XMLParser(**xml.OPTIONS)
@@ -192,88 +192,90 @@ def load(sheets: Sheets) -> XmlSchema:
 
 
 def validate(content: bytes, schema: XmlSchema, limits: Limits) -> list[Finding]:
-    """Return what is wrong with a document by its schema; nothing, if it is valid.
+    """Validate a document; return its findings, none if it is valid.
 
-    Findings come in the document's order, with line and column of the element they are about. Of
-    more than `LIMIT` the rest is counted in a last one. A document that is not well-formed raises.
+    Findings are in the document's order, with line and column of their element. Findings beyond `LIMIT`
+    are only counted, in a last one. StepError for a document that is not well-formed.
     """
     return check(xml.admit(content, limits), schema)
 
 
 def check(text: xml.XmlText, schema: XmlSchema) -> list[Finding]:
-    """Do the work of `validate` on an admitted document."""
+    """Validate an admitted document as `validate` does."""
     content = xml.rooted(text).content
     total = _stream(content, schema)
     if not total:
         return []
     head = content if total <= LIMIT else _head(content, schema)
-    findings = _told(head, schema, whole=len(head) == len(content))
+    findings = _findings(head, schema, whole=len(head) == len(content))
     if len(findings) < LIMIT and len(head) < len(content):
-        findings = _told(content, schema, whole=True)
+        findings = _findings(content, schema, whole=True)
     if len(findings) == LIMIT and total > LIMIT:
         findings.append(Finding(KIND, f"{total - LIMIT} more findings", Level.NOTE))
     return findings
 
 
 def _stream(content: bytes, schema: XmlSchema) -> int:
-    """Validate while parsing, and count the findings.
+    """Validate while parsing; return the number of findings.
 
-    Text where none is allowed is found once for each piece in which it is read: that counts once.
+    The parser reports misplaced text once for each piece that it reads; a run of these counts once.
     """
-    parser = _kept_listener(schema)
+    parser = _cached_validator(schema)
     try:
         with schema.lock:
             etree.fromstring(content, parser)
             log = parser.error_log
     except etree.XMLSyntaxError:
-        _kept_listener.cache_clear()
-        xml.tree(content)  # tells what is wrong with it, and where
+        _cached_validator.cache_clear()
+        xml.tree(content)  # raises an error that says what is wrong, and where
         log = parser.error_log
     except MemoryError:
-        _kept_listener.cache_clear()
-        raise StepError("no memory is left to parse it", Reason.MEMORY_LIMIT) from None
+        _cached_validator.cache_clear()
+        raise StepError("parsing the document needs more memory than allowed", Reason.MEMORY_LIMIT) from None
     if not log:
         return 0
     if any(entry.domain != etree.ErrorDomains.SCHEMASV for entry in log):
         xml.tree(content)
     pieces = etree.ErrorTypes.SCHEMAV_CVC_COMPLEX_TYPE_2_3
-    found = [(entry.type, entry.message) for entry in log]
-    return sum(one[0] != pieces or one != before for one, before in zip(found, [None, *found], strict=False))
+    errors = [(entry.type, entry.message) for entry in log]
+    return sum(
+        error[0] != pieces or error != previous for error, previous in zip(errors, [None, *errors], strict=False)
+    )
 
 
 @lru_cache(maxsize=16)
-def _kept_listener(schema: XmlSchema) -> etree.XMLParser:
-    """Return a listener for one document after another: on small ones, making it takes a fifth of the time."""
-    return _listener(schema)
+def _cached_validator(schema: XmlSchema) -> etree.XMLParser:
+    """Return a parser for one document after another: for small ones, creating it takes a fifth of the time."""
+    return _new_validator(schema)
 
 
-def _listener(schema: XmlSchema) -> etree.XMLParser:
-    """Make a parser that only validates."""
-    nobody: Any = _Nobody()
-    return etree.XMLParser(schema=schema.compiled, target=nobody, **xml.OPTIONS)
+def _new_validator(schema: XmlSchema) -> etree.XMLParser:
+    """Return a parser that only validates."""
+    target: Any = _NullTarget()
+    return etree.XMLParser(schema=schema.compiled, target=target, **xml.OPTIONS)
 
 
 def _head(content: bytes, schema: XmlSchema) -> bytes:
-    """Return the start of a document that holds more than `LIMIT` findings."""
-    parser = _listener(schema)
-    for place in range(0, len(content), SLICE):
-        parser.feed(content[place : place + SLICE])
+    """Return the start of a document, as much of it as has more than `LIMIT` findings."""
+    parser = _new_validator(schema)
+    for start in range(0, len(content), SLICE):
+        parser.feed(content[start : start + SLICE])
         if len(parser.feed_error_log) > LIMIT:
-            return content[: place + SLICE]
+            return content[: start + SLICE]
     return content
 
 
-def _told(content: bytes, schema: XmlSchema, *, whole: bool) -> list[Finding]:
-    """Validate as a tree, and tell the first `LIMIT` findings with their places."""
+def _findings(content: bytes, schema: XmlSchema, *, whole: bool) -> list[Finding]:
+    """Validate as a tree; return the first `LIMIT` findings with their positions."""
     root = xml.tree(content, recover=not whole, bare=True)
     with schema.lock:
         schema.compiled.validate(root)
         log: Any = schema.compiled.error_log
         entries = list(log)[:LIMIT]
-    found = places(content, {entry.path for entry in entries if entry.path})
+    positions = places(content, {entry.path for entry in entries if entry.path})
     findings = []
     for entry in entries:
-        line, column = found.get(entry.path or "", (entry.line or None, None))
+        line, column = positions.get(entry.path or "", (entry.line or None, None))
         message = entry.message.strip().replace(f"{{{schema.namespace}}}", "")[:MESSAGE]
         level = Level.WARN if entry.level == etree.ErrorLevels.WARNING else Level.ERROR
         findings.append(Finding(KIND, message, level, line, column))
@@ -281,5 +283,5 @@ def _told(content: bytes, schema: XmlSchema, *, whole: bool) -> list[Finding]:
 
 
 def _missing(imports: _Imports) -> str:
-    """Say which imports were not there."""
+    """Return the part of a message that names the missing imports."""
     return f"; not found: {', '.join(imports.missing)}" if imports.missing else ""

@@ -1,11 +1,9 @@
-"""Zip archives from strangers, read by their directory: bounded, checked, never unpacked to disk.
+"""Read untrusted zip archives by their directory: with limits and checks, never unpacked to disk.
 
 `members` reads the directory and judges every entry before a byte is inflated; `open_member`
-inflates one, and stops where it would grow beyond what its entry announces. Nothing is ever named
-by the archive: a member is only a name to look up and bytes to read. Faults are `StepError`s.
-
-Nothing here is inflated. What is read is bounded before it is read, and every fault leaves as a
-`StepError` with its reason.
+inflates one entry, and stops if it grows beyond the size that it announces. A member's name never names a
+file on this machine: it is only looked up in the directory. Limits are checked before bytes are read, and every
+fault is a `StepError` with its reason.
 """
 
 from __future__ import annotations
@@ -30,14 +28,14 @@ CENTRAL = Struct("<4s2B5H3L5H2L")
 LENGTHS = Struct("<3H")  # of name, extra field and comment, 28 bytes into a record
 LOCAL = Struct("<4s5H3L2H")
 ROOM = 1024
-"""Bytes that one directory record may take on average: a bound on what is held in memory."""
+"""The most bytes of a directory record on average: it limits memory use."""
 SLICE = 1 << 20
 FAR = 1 << 62
-"""No file reaches this far, and some cannot even be asked to."""
+"""An offset beyond the end of any file; some files cannot even seek there."""
 
 
 class DirectoryRecord(NamedTuple):
-    """One line of the central directory, as it stands there; `offset` counts from the file's start."""
+    """One record of the central directory; `offset` is that of the member's own header in the file."""
 
     raw: bytes  # the name's bytes
     name: str
@@ -47,22 +45,22 @@ class DirectoryRecord(NamedTuple):
     packed: int
     size: int
     offset: int
-    mode: int  # unix file mode, 0 where the archive was made elsewhere
+    mode: int  # Unix file mode, 0 if the archive was made on another system
 
 
 class _End(NamedTuple):
-    """Where the directory lies and how many records it announces."""
+    """The position of the directory, and the number of records that it announces."""
 
     start: int
     size: int
     announced: int
-    shift: int  # bytes that stand before the archive
+    shift: int  # bytes of the file before the archive
 
 
 def read(view: BinaryIO, limits: Limits) -> tuple[list[DirectoryRecord], int]:
-    """Return the records of the archive, and the offset at which its directory starts.
+    """Return the records of an archive, and the offset of its directory.
 
-    A directory that is larger than `limits.members` records could make it is refused unread.
+    A directory that is too large for `limits.members` records is refused unread.
     """
     end = _end(view)
     content = _content(view, end, limits)
@@ -73,24 +71,26 @@ def read(view: BinaryIO, limits: Limits) -> tuple[list[DirectoryRecord], int]:
 
 
 def find(view: BinaryIO, name: str, limits: Limits) -> DirectoryRecord:
-    """Return the one record of this name, without taking the others apart."""
-    found = _known(view, limits)
-    places = [place for raw in _spelled(name) for place in found.places.get(raw, ())]
-    records = [one for place in places if (one := _record(found.content, place, found.shift)).name == name]
+    """Return the record of this name without parsing the others; StepError if there is not exactly one."""
+    directory = _directory(view, limits)
+    places = [place for raw in _encodings(name) for place in directory.places.get(raw, ())]
+    records = [
+        record for place in places if (record := _record(directory.content, place, directory.shift)).name == name
+    ]
     if not records:
-        raise StepError(f"the archive holds no {name!r}", Reason.NOT_FOUND)
+        raise StepError(f"the archive has no member {name!r}", Reason.NOT_FOUND)
     if len(records) > 1:
-        raise StepError(f"the archive holds two members {name!r}", Reason.DUPLICATE_MEMBER)
+        raise StepError(f"the archive has several members {name!r}", Reason.DUPLICATE_MEMBER)
     return records[0]
 
 
-def _spelled(name: str) -> set[bytes]:
-    """Return the bytes that may stand for a name."""
+def _encodings(name: str) -> set[bytes]:
+    """Return the bytes with which an archive may write a name."""
     return {name.encode("utf-8", "replace"), name.encode("cp437", "replace")}
 
 
-class _Names(NamedTuple):
-    """A directory, and where in it the records of each name stand."""
+class _Directory(NamedTuple):
+    """A directory's bytes, and the offsets in it of each name's records."""
 
     content: bytes
     shift: int
@@ -98,24 +98,24 @@ class _Names(NamedTuple):
     limits: Limits
 
 
-_NAMES: WeakKeyDictionary[BinaryIO, _Names] = WeakKeyDictionary()
-"""The directories of archives that are open: to go through one for each member takes the square of their number."""
+_DIRECTORIES: WeakKeyDictionary[BinaryIO, _Directory] = WeakKeyDictionary()
+"""The directories of open archives: searching one for each member would take time quadratic in their number."""
 
 
-def _known(view: BinaryIO, limits: Limits) -> _Names:
-    found = _NAMES.get(view)
-    if found is None or found.limits != limits:
+def _directory(view: BinaryIO, limits: Limits) -> _Directory:
+    directory = _DIRECTORIES.get(view)
+    if directory is None or directory.limits != limits:
         end = _end(view)
         content = _content(view, end, limits)
         places: dict[bytes, list[int]] = {}
         for place in _places(content, limits):
             places.setdefault(_raw(content, place), []).append(place)
-        found = _NAMES[view] = _Names(content, end.shift, places, limits)
-    return found
+        directory = _DIRECTORIES[view] = _Directory(content, end.shift, places, limits)
+    return directory
 
 
 def at(view: BinaryIO, offset: int, size: int) -> bytes:
-    """Read exactly `size` bytes at `offset`, or refuse the archive as truncated."""
+    """Read exactly `size` bytes at `offset`; StepError with TRUNCATED if the file ends before."""
     if offset >= FAR:
         raise StepError("a record lies far beyond the end of the archive", Reason.TRUNCATED)
     view.seek(offset)
@@ -130,7 +130,7 @@ def at(view: BinaryIO, offset: int, size: int) -> bytes:
 
 
 def _end(view: BinaryIO) -> _End:
-    """Find the end record: the last 22 bytes of the archive and its comment."""
+    """Find and read the end record: 22 bytes and a comment at the end of the archive."""
     length = view.seek(0, 2)
     tail = at(view, max(0, length - 65557), min(length, 65557))
     place = tail.rfind(b"PK\x05\x06")
@@ -138,17 +138,17 @@ def _end(view: BinaryIO) -> _End:
         if place + END.size <= len(tail):
             fields = END.unpack_from(tail, place)
             if place + END.size + fields[7] == len(tail):
-                return _located(view, length - len(tail) + place, fields)
+                return _locate_directory(view, length - len(tail) + place, fields)
         place = tail.rfind(b"PK\x05\x06", 0, place + 3)
     if length and at(view, 0, min(4, length)) == b"PK\x03\x04":
         if surplus := _surplus(view, length):
-            raise StepError(f"{surplus} bytes stand after the end of the archive", Reason.TRAILING_BYTES)
+            raise StepError(f"{surplus} bytes follow the end of the archive", Reason.TRAILING_BYTES)
         raise StepError("the archive has no directory at its end", Reason.TRUNCATED)
     raise StepError("no zip directory was found", Reason.NOT_A_ZIP)
 
 
 def _surplus(view: BinaryIO, length: int) -> int:
-    """Return how many bytes stand after an end record that fits the start of the file, 0 where there is none."""
+    """Return the number of bytes after an end record that matches the start of the file; 0 without such a record."""
     for start in range(0, length, SLICE):
         part = at(view, start, min(SLICE + END.size, length - start))
         place = part.find(b"PK\x05\x06")
@@ -156,15 +156,15 @@ def _surplus(view: BinaryIO, length: int) -> int:
             _, _, _, _, count, size, offset, comment = END.unpack_from(part, place)
             here = start + place
             end = here + END.size + comment
-            # The end of an archive that is stored as a member of this one does not fit.
+            # The end record of an archive that is stored as a member of this one does not match.
             if count and size + offset == here and at(view, offset, 4) == b"PK\x01\x02":
                 return max(0, int(length - end))
             place = part.find(b"PK\x05\x06", place + 1)
     return 0
 
 
-def _located(view: BinaryIO, place: int, fields: tuple[int, ...]) -> _End:
-    """Work out where the directory starts, from its 64-bit record where there is one."""
+def _locate_directory(view: BinaryIO, place: int, fields: tuple[int, ...]) -> _End:
+    """Find the directory from the fields of the end record at `place`, or from the 64-bit record if there is one."""
     _, disk, first, here, count, size, offset, _ = fields
     after = place
     if place >= LOCATOR.size:
@@ -177,15 +177,15 @@ def _located(view: BinaryIO, place: int, fields: tuple[int, ...]) -> _End:
             if mark != b"PK\x06\x06":
                 raise StepError("the 64-bit end record is missing", Reason.CORRUPT)
     if disk or first or here != count:
-        raise StepError("the archive is one part of several", Reason.UNSUPPORTED)
+        raise StepError("the archive is one part of a split archive", Reason.UNSUPPORTED)
     start = after - size
     if start < 0 or offset > start:
-        raise StepError("the directory does not lie where the end record says", Reason.CORRUPT)
+        raise StepError("the directory is not where the end record says", Reason.CORRUPT)
     return _End(start, size, count, start - offset)
 
 
 def _content(view: BinaryIO, end: _End, limits: Limits) -> bytes:
-    """Read the directory, unless it is larger than the allowed number of records could make it."""
+    """Read the directory's bytes; StepError if it is too large for the allowed number of records."""
     if end.announced > limits.members or end.size > limits.members * ROOM:
         raise StepError(
             f"{end.announced} members in {end.size} bytes, at most {limits.members} members allowed",
@@ -195,7 +195,7 @@ def _content(view: BinaryIO, end: _End, limits: Limits) -> bytes:
 
 
 def _places(content: bytes, limits: Limits) -> Iterator[int]:
-    """Yield where each record starts; refuse what is not a row of records."""
+    """Yield the offset of each record in a directory; StepError if it holds anything else."""
     place = number = 0
     while place < len(content):
         stop = place + CENTRAL.size
@@ -230,7 +230,7 @@ def _record(content: bytes, place: int, shift: int) -> DirectoryRecord:
 
 
 def _wide(extra: bytes, *values: int) -> tuple[int, ...]:
-    """Replace the values that did not fit 32 bits by those of the 64-bit extra field."""
+    """Replace values that do not fit into 32 bits by those of the 64-bit extra field."""
     if 0xFFFFFFFF not in values:
         return values
     place = 0
@@ -239,18 +239,18 @@ def _wide(extra: bytes, *values: int) -> tuple[int, ...]:
         length = int.from_bytes(extra[place + 2 : place + 4], "little")
         body = extra[place + 4 : place + 4 + length]
         if kind == 1:
-            found = []
+            replaced = []
             for value in values:
                 is_wide = value == 0xFFFFFFFF and len(body) >= 8
-                found.append(int.from_bytes(body[:8], "little") if is_wide else value)
+                replaced.append(int.from_bytes(body[:8], "little") if is_wide else value)
                 body = body[8:] if is_wide else body
-            return tuple(found)
+            return tuple(replaced)
         place += 4 + length
     return values
 
 
 def _decode(raw: bytes, flags: int) -> str:
-    """Decode a member's name; bytes that are not what the flag says become visible escapes."""
+    """Decode a member's name; bytes that do not fit the encoding of its flag become visible escapes."""
     return raw.decode("utf-8" if flags & 0x800 else "cp437", "backslashreplace")
 
 
@@ -260,10 +260,10 @@ UNSAFE = re.compile(r"[\x00-\x1f\x7f\\]|\A/|\A[A-Za-z]:|(\A|/)\.\.(/|\Z)|\A\Z")
 
 
 class ZipMember(NamedTuple):
-    """One entry of an archive. With a `reason` it must not, or cannot, be read.
+    """One entry of an archive; with a `reason` it must not or cannot be read.
 
-    `start` is where its packed bytes begin in the view. Sizes are in bytes; the entry announces
-    them, and reading holds it to that.
+    `start` is the offset of its packed bytes in the view. Sizes are in bytes, as the entry announces
+    them; reading checks them.
     """
 
     name: str
@@ -276,16 +276,16 @@ class ZipMember(NamedTuple):
 
     @property
     def is_folder(self) -> bool:
-        """Tell whether the entry is a directory."""
+        """Whether the entry is a directory."""
         return self.name.endswith("/")
 
 
 def members(view: BinaryIO, limits: Limits) -> list[ZipMember]:
     """Return the entries of an archive in its directory's order.
 
-    An archive is refused as a whole (`StepError`) where it is none, is cut off, is in parts, has
+    The whole archive is refused (`StepError`) if it is not a zip, is truncated, is split, has
     too many entries, announces more than `limits.total` bytes, or has entries that overlap or
-    differ from their own headers, as bombs do. An entry carries its own reason otherwise.
+    differ from their own headers, as zip bombs do. Other faults are the `reason` of a single entry.
 
     >>> import io, zipfile
     >>> with zipfile.ZipFile(made := io.BytesIO(), "w") as archive:
@@ -297,21 +297,21 @@ def members(view: BinaryIO, limits: Limits) -> list[ZipMember]:
     if sum(record.size for record in records) > limits.total:
         raise StepError(f"the members are larger than {limits.total} bytes together", Reason.BOMB_TOTAL)
     starts = [_start(view, record) for record in records]
-    _apart(records, starts, end)
+    _refuse_overlaps(records, starts, end)
     seen: set[str] = set()
-    found = []
+    entries = []
     for record, start in zip(records, starts, strict=True):
         reason = Reason.DUPLICATE_MEMBER if record.name in seen else _fault(record, limits)
         seen.add(record.name)
-        found.append(_member(record, start, reason))
-    return found
+        entries.append(_member(record, start, reason))
+    return entries
 
 
 def open_member(view: BinaryIO, name: str, limits: Limits) -> BinaryIO:
-    """Open the one member of this name as a seekable, read-only file.
+    """Open the member of this name as a seekable, read-only file.
 
-    The archive is taken to have passed `members` before; only this entry is judged again.
-    Reading beyond what it announces, or to an end that does not match its checksum, raises.
+    The archive must have passed `members` before; only this entry is judged again. Reading raises
+    StepError if the member is larger than it announces or does not match its checksum.
     """
     record = find(view, name, limits)
     member = _member(record, _start(view, record), _fault(record, limits))
@@ -319,7 +319,7 @@ def open_member(view: BinaryIO, name: str, limits: Limits) -> BinaryIO:
 
 
 def inflate(view: BinaryIO, member: ZipMember) -> Inflated:
-    """Open a member that `members` found; one with a reason is refused."""
+    """Open a member that `members` returned; StepError if it has a reason."""
     if member.reason:
         raise StepError(f"{member.name!r} is refused: {member.reason.meaning}", member.reason)
     return Inflated(
@@ -333,12 +333,12 @@ def inflate(view: BinaryIO, member: ZipMember) -> Inflated:
 
 
 def blocks(view: BinaryIO, member: ZipMember) -> Iterator[bytes]:
-    """Yield a member's content block by block, checked at the end."""
+    """Yield a member's content block by block; size and checksum are checked at the end."""
     return inflate(view, member).blocks()
 
 
 def is_archive(head: bytes) -> bool:
-    """Tell whether a document's first bytes are those of an archive.
+    """Tell whether a document's first bytes are those of an archive or a compressed file.
 
     >>> is_archive(b"<?xml version='1.0'?>"), is_archive(b"PK" + bytes([3, 4]))
     (False, True)
@@ -347,27 +347,26 @@ def is_archive(head: bytes) -> bool:
 
 
 def _member(record: DirectoryRecord, start: int, reason: Reason | None) -> ZipMember:
-    """Make the entry of a directory record."""
+    """Return the entry of a directory record."""
     return ZipMember(record.name, record.size, record.packed, start, record.crc, record.method, reason)
 
 
 def _start(view: BinaryIO, record: DirectoryRecord) -> int:
-    """Hold an entry's own header against the directory; return where its packed bytes start."""
+    """Check an entry's own header against the directory; return the offset of its packed bytes."""
     head = LOCAL.unpack(at(view, record.offset, LOCAL.size))
     mark, flags, method, names, extras = head[0], head[2], head[3], head[9], head[10]
     if mark != b"PK\x03\x04":
-        raise StepError(f"{record.name!r} does not lie where the directory says", Reason.CORRUPT)
+        raise StepError(f"{record.name!r} is not where the directory says", Reason.CORRUPT)
     name = at(view, record.offset + LOCAL.size, names)
     if name != record.raw or method != record.method or (flags ^ record.flags) & 1:
         raise StepError(f"the header of {record.name!r} contradicts the directory", Reason.CORRUPT)
     return record.offset + LOCAL.size + int(names) + int(extras)
 
 
-def _apart(records: list[DirectoryRecord], starts: list[int], end: int) -> None:
-    """Refuse entries that share bytes with one another or with the directory.
+def _refuse_overlaps(records: list[DirectoryRecord], starts: list[int], end: int) -> None:
+    """Refuse entries that share bytes with each other or with the directory.
 
-    Overlap is how one kernel of packed bytes is made to inflate thousands of times; no archiver
-    writes it.
+    Zip bombs use overlaps to inflate the same packed bytes thousands of times; archivers never write them.
     """
     reach = 0
     for record, start in sorted(zip(records, starts, strict=True), key=lambda pair: pair[0].offset):
@@ -379,7 +378,7 @@ def _apart(records: list[DirectoryRecord], starts: list[int], end: int) -> None:
 
 
 def _fault(record: DirectoryRecord, limits: Limits) -> Reason | None:
-    """Judge one entry by what it announces of itself."""
+    """Return why an entry must not be read, by what its record announces; None if it may."""
     kind = stat.S_IFMT(record.mode)
     faults = (
         (UNSAFE.search(record.name), Reason.UNSAFE_NAME),
@@ -390,4 +389,4 @@ def _fault(record: DirectoryRecord, limits: Limits) -> Reason | None:
         (record.size > limits.member, Reason.TOO_LARGE),
         (record.size > record.packed * limits.ratio, Reason.BOMB_RATIO),
     )
-    return next((reason for found, reason in faults if found), None)
+    return next((reason for is_fault, reason in faults if is_fault), None)

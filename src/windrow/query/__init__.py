@@ -1,4 +1,4 @@
-"""The query language of searches: text to tree, tree to conditions."""
+"""The query language of searches: parsing a query, and turning its tree into clauses for an index."""
 
 from windrow.query.parse import Query, parse
 from windrow.query.tree import And, Filter, Node, Not, Or, Phrase, Word

@@ -1,4 +1,4 @@
-"""What an index is asked, as values, and how a query becomes them: no index is opened here."""
+"""Clauses, the conditions of a search in an index, and their construction from a query."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from windrow.query.word import pieces
 
 
 class IndexField(NamedTuple):
-    """A field of an index: `words` are cut and folded, `mark` is a word as it is, `number` a whole number."""
+    """A field of an index: `words` are split and folded, a `mark` is matched as it is, a `number` is an integer."""
 
     name: str
     kind: str  # words | mark | number
@@ -39,9 +39,9 @@ class Everything:
 
 @dataclass(frozen=True, slots=True)
 class WordSequence:
-    """Words that follow each other in one of the fields, each field with its weight.
+    """Consecutive words in one of the fields; each field has its weight.
 
-    With `prefix`, the last word is the beginning of one. A text without words matches nothing.
+    With `prefix`, the last word may be the beginning of a longer one. A text without words matches nothing.
     """
 
     text: str
@@ -51,7 +51,7 @@ class WordSequence:
 
 @dataclass(frozen=True, slots=True)
 class MarkIn:
-    """A field of marks has one of these."""
+    """A field of marks has one of these values."""
 
     field: str
     values: tuple[str, ...]
@@ -59,7 +59,7 @@ class MarkIn:
 
 @dataclass(frozen=True, slots=True)
 class MarkLike:
-    """A field of marks has one that contains a text: with anything `before` it, with anything `after` it."""
+    """A field of marks has a value that contains a text, with anything `before` or `after` it."""
 
     field: str
     text: str
@@ -69,7 +69,7 @@ class MarkLike:
 
 @dataclass(frozen=True, slots=True)
 class NumberRange:
-    """A number between two others, both included; None: no end."""
+    """A number is within a range, both ends included; None means no limit."""
 
     field: str
     low: int | None = None
@@ -78,7 +78,7 @@ class NumberRange:
 
 @dataclass(frozen=True, slots=True)
 class NumberIn:
-    """A number is one of these."""
+    """A number is one of these values."""
 
     field: str
     values: tuple[int, ...]
@@ -88,13 +88,13 @@ Clause: TypeAlias = Tree[Everything | WordSequence | MarkIn | MarkLike | NumberR
 
 
 NOTHING = NumberIn("id", ())
-"""No document."""
+"""The clause that matches no document."""
 
 Leaf: TypeAlias = Word | Phrase | Filter
 
 
 def question(node: Node, leaf: Callable[[Leaf], Clause]) -> Clause:
-    """Return the clause of a query's tree; `leaf` makes those of its leaves."""
+    """Return the clause of a query's tree; `leaf` returns those of its leaves."""
     match node:
         case Not(part):
             return Not(question(part, leaf))
@@ -107,24 +107,24 @@ def question(node: Node, leaf: Callable[[Leaf], Clause]) -> Clause:
 
 
 def question_for_some(query: Query, count: int, leaf: Callable[[Leaf], Clause]) -> Clause:
-    """Return the clause of so many of the words of a query, and of everything else in it."""
-    either = tuple(question(one, leaf) for one in wanted(query.root))
+    """Return a clause that wants at least `count` of a query's words and phrases, and everything else in it."""
+    either = tuple(question(term, leaf) for term in wanted(query.root))
     parts = query.root.parts if isinstance(query.root, And) else (query.root,)
     kept = tuple(question(part, leaf) for part in parts if part is not None and not list(wanted(part)))
     return And((Or(either, count), *kept))
 
 
 def sequence(leaf: Leaf, fields: tuple[tuple[str, float], ...]) -> WordSequence:
-    """Return the clause of a leaf's words, in their order, in some fields."""
+    """Return the clause of a leaf's words, consecutive in one of these fields."""
     text, prefix = asks(leaf)
     return WordSequence(" ".join(pieces(text)), fields, prefix)
 
 
 def filter_clause(leaf: Filter, scopes: Mapping[str, str]) -> Clause | None:
-    """Return the clause of a filter that means the same whatever is searched; None for others.
+    """Return the clause of a filter that is the same for all indexes; None for other filters.
 
-    `scopes` are the fields by the keys of filters whose words are looked for in one field. The others are called
-    `published`, `updated`, `site`, `host`, `port` and `url`.
+    `scopes` has the index field for the key of each filter whose words are searched in one field. The other fields
+    are `published`, `updated`, `site`, `host`, `port` and `url`.
     """
     match leaf:
         case Filter(key="before" | "after" | "updated-before" | "updated-after" as key, value=TimeSpan() as span):
@@ -143,17 +143,17 @@ def filter_clause(leaf: Filter, scopes: Mapping[str, str]) -> Clause | None:
 
 
 def bare(target: LinkFilter) -> str:
-    """Return the address that `url:` means, without its scheme."""
+    """Return the address of a `url:` filter, without its scheme."""
     port = f":{target.port}" if target.port is not None else ""
     return target.url if target.url is not None else f"{target.host}{port}/"
 
 
 _PORTS = {"http": "80", "https": "443"}
-_ASKED_URL = 2_100  # characters; no query is so long, and a part of an address must not be taken for another one
+_ASKED_URL = 2_100  # characters; queries are shorter, and a cut address could equal another one
 
 
 def address_marks(url: str, host: str) -> list[tuple[str, str]]:
-    """Return the marks by which `filter_clause` finds a normal address.
+    """Return the field and value of each mark by which `filter_clause` finds a normalised address.
 
     >>> address_marks("http://www.a.example/b", "www.a.example")[:3]
     [('host', 'www.a.example'), ('port', '80'), ('url', 'www.a.example/b')]
@@ -166,14 +166,14 @@ def address_marks(url: str, host: str) -> list[tuple[str, str]]:
 
 
 class IndexHit(NamedTuple):
-    """A document that an index found, with its score; 0 where nothing was scored."""
+    """A document that an index found, with its score; 0 if the clause has no score."""
 
     id: int
     score: float
 
 
 class IndexDocument(NamedTuple):
-    """A document as an index takes it: texts of its fields (a field may come again) and numbers."""
+    """A document for an index: texts by field (a field may occur several times) and numbers by field."""
 
     id: int
     texts: tuple[tuple[str, str], ...]

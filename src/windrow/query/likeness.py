@@ -1,4 +1,4 @@
-"""How like a text is to what was searched for; what is searched for instead where nothing has it all."""
+"""Rank texts by their similarity to a query; relax a query of which no page has all words."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from windrow.query.tree import And, Node, Or, Word, filters, joined, wanted
 from windrow.query.word import fold, pieces, stands_alone, words
 
 LOOKED_AT = 6_000
-"""Characters of a text in which words are looked for together."""
+"""The most characters of a text that `together` reads."""
 _FRESH = {"latest", "newest", "news", "recent", "recently", "today", "current", "now", "breaking", "update", "updates"}
-_PLACES = 60  # of one word in one text
+_PLACES = 60  # the most occurrences of one word in one text
 
 
 class Sought(NamedTuple):
-    """A query, prepared for ranking: folded words with their weights (rare words weigh more)."""
+    """A query prepared for ranking: folded words with their weights (rare words weigh more), and their sum."""
 
     weights: Mapping[str, float]
     total: float
@@ -30,57 +30,59 @@ class Sought(NamedTuple):
 
 
 def sought(query: Query, frequency: Mapping[str, int], count: int, now: int) -> Sought:
-    """Prepare a query; `frequency` says in how many of `count` pages each word stands."""
+    """Prepare a query; `frequency` has for each word the number of pages with it, of `count` pages in all."""
     texts = list(wanted(query.root))
-    found = dict.fromkeys(word for one in texts for word in words(one.text))
-    weights = {word: math.log(1 + (count + 1) / (frequency.get(word, 0) + 0.5)) for word in found}
+    query_words = dict.fromkeys(word for text in texts for word in words(text.text))
+    weights = {word: math.log(1 + (count + 1) / (frequency.get(word, 0) + 0.5)) for word in query_words}
     year = str(datetime.fromtimestamp(now, UTC).year)
-    recent = any(one.key in {"after", "updated-after"} for one in filters(query.root))
-    return Sought(weights, sum(weights.values()), recent or bool((_FRESH | {year}) & set(found)), now)
+    recent = any(filter_.key in {"after", "updated-after"} for filter_ in filters(query.root))
+    return Sought(weights, sum(weights.values()), recent or bool((_FRESH | {year}) & set(query_words)), now)
 
 
 def alike(sought: Sought, text: str | None) -> float:
-    """Say how far a short text is what was searched for: its words there, and few others.
+    """Return the similarity of a short text to the query, 0 to 1: it has the query's words and few others.
 
     All words and nothing else give 1; all words among twice as many others give about 0.7.
     """
-    there = cut(text) if text else ()
-    if not there:
+    text_words = cut(text) if text else ()
+    if not text_words:
         return 0.0
     weights = sought.weights
-    hits = [word for word in there if word in weights]
+    hits = [word for word in text_words if word in weights]
     if not hits:
         return 0.0
     covered = sum([weights[word] for word in set(hits)]) / sought.total
-    return covered * covered * (0.55 + 0.45 * len(hits) / len(there))
+    return covered * covered * (0.55 + 0.45 * len(hits) / len(text_words))
 
 
 def together(sought: Sought, text: str) -> float:
-    """Say how close the words stand in a text: 1 where they follow each other, once at least.
+    """Return how close the query's words are in a text, 0 to 1; 1 if they are consecutive at least once.
 
-    Between the words of the best stretch may stand others: the value is the share of its length that the
-    words themselves take, times the share of the words that are there.
+    In the shortest stretch with all words that occur, it is the root of the share of its length that these
+    words take, times the share of the query's weight that they have.
     """
     if len(sought.weights) < 2:
         return 0.0
     short = fold(text[:LOOKED_AT])
-    found = sorted(place for word in sought.weights for place in _places(short, word))
-    there = {what for _, _, what in found}
-    if len(there) < 2:
+    occurrences = sorted(place for word in sought.weights for place in _places(short, word))
+    present = {word for _, _, word in occurrences}
+    if len(present) < 2:
         return 0.0
-    length, need = _stretch(found, len(there))
-    ideal = sum(len(word) for word in there) + len(there) - 1
-    return min(1.0, ideal / length) ** 0.5 * sum(sought.weights[word] for word in there) / sought.total if need else 0.0
+    length, need = _stretch(occurrences, len(present))
+    ideal = sum(len(word) for word in present) + len(present) - 1
+    return (
+        min(1.0, ideal / length) ** 0.5 * sum(sought.weights[word] for word in present) / sought.total if need else 0.0
+    )
 
 
-def _stretch(found: Sequence[tuple[int, int, str]], need: int) -> tuple[int, int]:
-    """Return the length of the shortest stretch with all words."""
+def _stretch(occurrences: Sequence[tuple[int, int, str]], need: int) -> tuple[int, int]:
+    """Return the length of the shortest stretch with `need` different words, in characters, and `need`."""
     counts: dict[str, int] = {}
     best, left = 1 << 30, 0
-    for _, end, what in found:
-        counts[what] = counts.get(what, 0) + 1
+    for _, end, word in occurrences:
+        counts[word] = counts.get(word, 0) + 1
         while len(counts) == need:
-            start, _, first = found[left]
+            start, _, first = occurrences[left]
             best = min(best, end - start)
             counts[first] -= 1
             if not counts[first]:
@@ -90,16 +92,16 @@ def _stretch(found: Sequence[tuple[int, int, str]], need: int) -> tuple[int, int
 
 
 def _places(text: str, word: str) -> list[tuple[int, int, str]]:
-    """Return where a word begins and ends, the first places of it."""
-    found: list[tuple[int, int, str]] = []
+    """Return start and end of each occurrence of a word, with the word; at most `_PLACES`."""
+    occurrences: list[tuple[int, int, str]] = []
     length, alone = len(word), stands_alone(word)
     at = text.find(word)
-    while at >= 0 and len(found) < _PLACES:
+    while at >= 0 and len(occurrences) < _PLACES:
         end = at + length
         if alone or not (text[at - 1 : at].isalnum() or text[end : end + 1].isalnum()):
-            found.append((at, end, word))
+            occurrences.append((at, end, word))
         at = text.find(word, end)
-    return found
+    return occurrences
 
 
 @lru_cache(maxsize=4096)
@@ -109,12 +111,12 @@ def cut(text: str) -> tuple[str, ...]:
 
 
 SHARES = (1.0, 0.6, 0.0)
-"""The share of words that must be found: the next one where no page has so many."""
+"""The shares of words that a page must have; each is tried if no page satisfies the one before."""
 _BETWEEN = re.compile(r"[^\w*-]+")
 
 
 def attempts(query: Query) -> Iterator[tuple[Query, float]]:
-    """Yield what is searched for one after the other until something is found, and which share of its words must be."""
+    """Yield the queries to try in order until one finds something, each with the share of its words that must occur."""
     yield query, 1.0
     apart = parted(query)
     if apart is not None:
@@ -126,19 +128,19 @@ def attempts(query: Query) -> Iterator[tuple[Query, float]]:
 
 
 def least(query: Query, share: float) -> int:
-    """Return how many words are a share of a query's words: one at least."""
+    """Return the number of words that make up a share of a query's words, at least 1."""
     return max(1, round(len(list(wanted(query.root))) * share))
 
 
 def several(query: Query) -> bool:
-    """Say whether there are words enough to leave some out."""
+    """Tell whether a query has more than one word or phrase."""
     return len(list(wanted(query.root))) > 1
 
 
 def parted(query: Query) -> Query | None:
-    """Return the query with names such as `asyncio.Queue.put_nowait` as the words between their signs; None without.
+    """Return the query with names such as `asyncio.Queue.put_nowait` split at their signs; None if it has none.
 
-    A hyphen and an underscore part nothing: such words are found side by side.
+    Words are not split at hyphens and underscores: their parts are searched side by side.
     """
     if query.root is None:
         return None
@@ -149,9 +151,9 @@ def parted(query: Query) -> Query | None:
 def _parted(node: Node) -> Node:
     match node:
         case Word(text, prefix):
-            found = [one for one in _BETWEEN.split(text) if pieces(one)]
-            some: list[Node] = [Word(one) for one in found[:-1]]
-            return joined(And, [*some, Word(found[-1], prefix)]) or node if some else node
+            names = [part for part in _BETWEEN.split(text) if pieces(part)]
+            complete: list[Node] = [Word(name) for name in names[:-1]]
+            return joined(And, [*complete, Word(names[-1], prefix)]) or node if complete else node
         case And(parts):
             return joined(And, [_parted(part) for part in parts]) or node
         case Or(parts):

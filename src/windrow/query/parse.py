@@ -1,19 +1,19 @@
-"""A query cut into tokens and read to a tree. Any string is a valid one: what is not understood is a word.
+"""Split a query into tokens and parse it to a tree. Every string is valid: what is not understood is taken as a word.
 
 The language:
 
-- words, all of which must occur; `harv*` is any word that begins so. Signs that stand in or around a word part words
-  or say nothing; what has neither letter nor digit is left out, and a query of nothing else finds nothing;
-- phrases in "...", »...« or «...»; a backslash keeps a closing quote or a backslash;
-- `a OR b` or `a | b`, which joins its two neighbours only (`x a OR b` is x and one of the two);
-  `AND` between two words says what is meant anyway; parentheses group;
-- filters `key:value` and `key:"a value"`, and `!leaf` for `is:leaf`; a key that is not listed, or a
-  value that makes no sense for it, makes words;
-- a dash directly before a phrase, a filter or a parenthesis excludes it. Before a word it does so where
-  the word has two letters or more (or is like `c++`), something else is searched for too, and the whole does not
+- words, all of which must occur; `harv*` is any word that begins so. Signs in or around a word separate words
+  or are ignored; a token without letter and digit is left out, and a query of nothing else finds nothing;
+- phrases in "...", »...« or «...»; a backslash escapes a closing quote or a backslash;
+- `a OR b` or `a | b`, which joins only its two neighbours (`x a OR b` is x and one of the two);
+  `AND` between two words changes nothing; parentheses group;
+- filters `key:value` and `key:"a value"`, and `!leaf` for `is:leaf`; with an unknown key, or a
+  value that is not valid for it, the text is searched for as words;
+- a dash directly before a phrase, a filter or a parenthesis excludes it. Before a word it does so if
+  the word has two letters or more (or is like `c++`), something else is searched for too, and the query does not
   look like a pasted command or error message (`pasted`).
 
-Whatever is left out, or understood in another way than one might think, is told in `notes`.
+Whatever is left out, or understood in another way than expected, is reported in `notes`.
 """
 
 from __future__ import annotations
@@ -45,12 +45,12 @@ from windrow.query.word import LONGEST as LONGEST_WORD
 from windrow.query.word import words
 
 QUOTES = {'"': '"', "»": "«", "«": "»"}
-DEPTH = 20  # parentheses within parentheses; deeper ones only separate
+DEPTH = 20  # nested parentheses; deeper ones only separate words
 _KEY = re.compile(r"([A-Za-z][A-Za-z-]*):", re.ASCII)
 
 
 class TokenKind(Enum):
-    """What a token is."""
+    """The kind of a token."""
 
     WORD = auto()
     PHRASE = auto()
@@ -60,7 +60,7 @@ class TokenKind(Enum):
 
 
 class Token(NamedTuple):
-    """A piece of the query; `text` is what was typed, without the quotes of a phrase or the dash before it."""
+    """A token of the query; `text` is as typed, without the quotes of a phrase or the dash before it."""
 
     kind: TokenKind
     text: str
@@ -71,7 +71,7 @@ class Token(NamedTuple):
 
 
 def tokens(text: str) -> list[Token]:
-    """Cut a query into tokens.
+    """Split a query into tokens.
 
     >>> [(token.kind.name, token.text) for token in tokens('tea -"green tea" site:example.org')]
     [('WORD', 'tea'), ('PHRASE', 'green tea'), ('FILTER', 'site:example.org')]
@@ -80,7 +80,7 @@ def tokens(text: str) -> list[Token]:
 
 
 class _Scanner:
-    """Walks over the text once; `depth` counts the open parentheses."""
+    """Reads a text once, from left to right; `depth` counts the open parentheses."""
 
     def __init__(self, text: str) -> None:
         self.text, self.at, self.depth = text, 0, 0
@@ -116,28 +116,28 @@ class _Scanner:
         if (quoted := self._quoted(start)) is not None:
             yield Token(TokenKind.PHRASE, quoted, negated)
             return
-        found = self._keyed(start, negated=negated) or self._bang(start, negated=negated)
-        if found and found.value is not None:
-            yield found
+        token = self._keyed(start, negated=negated) or self._bang(start, negated=negated)
+        if token and token.value is not None:
+            yield token
             return
-        if found:
-            note = found.note
+        if token:
+            note = token.note
         yield self._word(note)
 
     def _quoted(self, start: int) -> str | None:
-        """Read a phrase that opens at `start`, and stand behind it; None where none opens or it stays open."""
+        """Read a phrase that opens at `start`, and move behind it; None if there is none, or it is not closed."""
         closing = QUOTES.get(self.text[start : start + 1])
         if closing is None:
             return None
         letters: list[str] = []
         at = start + 1
         while at < len(self.text):
-            here, behind = self.text[at], self.text[at + 1 : at + 2]
-            if here == "\\" and behind in {closing, "\\"}:
-                letters.append(behind)
+            here, following = self.text[at], self.text[at + 1 : at + 2]
+            if here == "\\" and following in {closing, "\\"}:
+                letters.append(following)
                 at += 2
                 continue
-            if here == closing and (not behind or behind.isspace() or (behind == ")" and self.depth)):
+            if here == closing and (not following or following.isspace() or (following == ")" and self.depth)):
                 self.at = at + 1
                 return "".join(letters)
             letters.append(here)
@@ -145,15 +145,15 @@ class _Scanner:
         return None
 
     def _keyed(self, start: int, *, negated: bool) -> Token | None:
-        found = _KEY.match(self.text, start)
-        key = found[1].lower() if found else ""
-        if found is None or key not in KEYS or (negated and key == "as-of"):
+        prefix = _KEY.match(self.text, start)
+        key = prefix[1].lower() if prefix else ""
+        if prefix is None or key not in KEYS or (negated and key == "as-of"):
             return None
         before = self.at
-        value = self._quoted(found.end())
+        value = self._quoted(prefix.end())
         if value is None:
-            value = self._run_of_letters(found.end())
-            self.at = found.end() + len(value)
+            value = self._until_space(prefix.end())
+            self.at = prefix.end() + len(value)
         token = self._filter(key, value, f"{key}:{value}", negated=negated)
         if token.value is None:
             self.at = before
@@ -163,7 +163,7 @@ class _Scanner:
         key = BANGS.get(self.text[start : start + 1])
         if key is None:
             return None
-        value = self._run_of_letters(start + 1)
+        value = self._until_space(start + 1)
         token = self._filter(key, value, f"{key}:{value}", negated=negated)
         if token.value is not None:
             self.at = start + 1 + len(value)
@@ -172,11 +172,11 @@ class _Scanner:
     @staticmethod
     def _filter(key: str, value: str, typed: str, *, negated: bool) -> Token:
         meant = KEYS[key](value)
-        note = "" if meant is not None else f"'{typed}' is no filter, so its words are searched for"
+        note = "" if meant is not None else f"'{typed}' is not a valid filter, so its words are searched for"
         return Token(TokenKind.FILTER, typed, negated, key, meant, note)
 
-    def _run_of_letters(self, start: int) -> str:
-        """Return what stands up to the next space, without the parentheses that close a group."""
+    def _until_space(self, start: int) -> str:
+        """Return the text up to the next space, without parentheses that close a group."""
         end = start
         while end < len(self.text) and not self.text[end].isspace():
             end += 1
@@ -186,7 +186,7 @@ class _Scanner:
         return run
 
     def _word(self, note: str) -> Token:
-        run = self._run_of_letters(self.at)
+        run = self._until_space(self.at)
         self.at += max(1, len(run))
         return Token(TokenKind.WORD, run, note=note)
 
@@ -210,33 +210,33 @@ _LABEL = re.compile(r"(?:^|\s)(\S+):(?=\s|$)")
 
 
 def pasted(text: str) -> bool:
-    """Say whether a query looks like a command or an error message rather than a search.
+    """Tell whether a query looks like a command or an error message rather than a search.
 
     >>> pasted("ld: cannot find -lssl"), pasted("rm --force -recursive dir"), pasted("jaguar -car site:example.org")
     (True, True, False)
     >>> pasted("cannot find -lssl")
     True
     """
-    labels = (found[1].lower() for found in _LABEL.finditer(text))
+    labels = (match[1].lower() for match in _LABEL.finditer(text))
     return bool(_MARKS.search(text) or _FAILED.search(text)) or any(label.lstrip("-") not in KEYS for label in labels)
 
 
 LONGEST = 2_000
-"""Characters that are read; what stands behind them is left out, with a note."""
+"""The most characters of a query; the rest is left out, with a note."""
 MOST = 64
-"""Words, phrases and filters that are read."""
+"""The most words, phrases and filters of a query."""
 
 _NOISE = re.compile("[\x00-\x08\x0e-\x1b\x7f\ud800-\udfff]")
 _EXCLUDED = re.compile(r"-[^\W\d_][\w+#*]")
 _SIGNS = re.compile(r"[+#$%&@*\u00a3\u00a7\u20ac]")
-"""Signs that people may take for a part of a word: `c++`, `#tag`."""
+"""Signs that users may consider a part of a word: `c++`, `#tag`."""
 
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """A query as it was understood. `as_of` is the last second that the day, month or year meant has.
+    """A parsed query; `as_of` is the last second of its day, month or year, in UNIX time.
 
-    `nothing` is true where something was typed of which nothing can be searched for: no page is found.
+    `nothing` is true if the text is not empty but has nothing to search for: then no page is found.
     """
 
     text: str
@@ -247,28 +247,28 @@ class Query:
 
     @property
     def history(self) -> bool:
-        """Whether pages that are gone or changed may be found too."""
-        return self.as_of is not None or any(one.key == "seen" for one in filters(self.root))
+        """Whether pages that were removed or have changed may be found too."""
+        return self.as_of is not None or any(filter_.key == "seen" for filter_ in filters(self.root))
 
 
 def parse(text: str) -> Query:
-    """Read what a person typed.
+    """Parse a query; every text is valid.
 
     >>> parse("tea -black").root
     And(parts=(Word(text='tea', prefix=False), Not(part=Word(text='black', prefix=False))))
     """
     notes = [] if len(text) <= LONGEST else [f"only the first {LONGEST:,} characters are searched for"]
     clean = _NOISE.sub(" ", text[:LONGEST])
-    found = tokens(clean)
-    notes += [token.note for token in found if token.note]
+    all_tokens = tokens(clean)
+    notes += [token.note for token in all_tokens if token.note]
     as_of = None
-    for token in found:
+    for token in all_tokens:
         if token.key == "as-of" and isinstance(token.value, TimeSpan):
             as_of = token.value.end - 1
-    kept = [token for token in found if not (token.key == "as-of" and token.value is not None)]
+    kept = [token for token in all_tokens if not (token.key == "as-of" and token.value is not None)]
     if sum(token.kind in _LEAVES for token in kept) > MOST:
         notes.append(f"only the first {MOST} words are searched for")
-    kept = _first(kept)
+    kept = _limit(kept)
     dashes = _dashes(kept)
     root = _Reader(kept, dashes=dashes).sequence()
     notes += _left_out(kept, dashes=dashes)
@@ -279,41 +279,43 @@ def parse(text: str) -> Query:
 _LEAVES = {TokenKind.WORD, TokenKind.PHRASE, TokenKind.FILTER}
 
 
-def _first(found: list[Token]) -> list[Token]:
-    """Return the tokens up to the last word that is read."""
+def _limit(all_tokens: list[Token]) -> list[Token]:
+    """Return the tokens before the word, phrase or filter that exceeds `MOST`."""
     count = 0
-    for index, token in enumerate(found):
+    for index, token in enumerate(all_tokens):
         count += token.kind in _LEAVES
         if count > MOST:
-            return found[:index]
-    return found
+            return all_tokens[:index]
+    return all_tokens
 
 
-def _dashes(found: list[Token]) -> bool:
-    """Say whether a dash before a word excludes it in this query."""
+def _dashes(all_tokens: list[Token]) -> bool:
+    """Tell whether a dash before a word excludes it in this query."""
     positive = any(
-        token.kind in _LEAVES and not token.negated and not token.text.startswith("-") and _says(token.text)
-        for token in found
+        token.kind in _LEAVES and not token.negated and not token.text.startswith("-") and _has_words(token.text)
+        for token in all_tokens
     )
-    return positive and not pasted(" ".join(token.text for token in found if token.kind is TokenKind.WORD))
+    return positive and not pasted(" ".join(token.text for token in all_tokens if token.kind is TokenKind.WORD))
 
 
-def _left_out(found: list[Token], *, dashes: bool) -> list[str]:
-    """Say what of the words is not searched for as it was typed."""
-    texts = [str(token.value) if token.key else token.text for token in found if _is_text(token)]
+def _left_out(all_tokens: list[Token], *, dashes: bool) -> list[str]:
+    """Return notes on words that are not searched for as typed."""
+    texts = [str(token.value) if token.key else token.text for token in all_tokens if _is_text(token)]
     notes = []
-    silent = [f"'{text}'" for text in dict.fromkeys(texts) if not _says(text) and text not in {"", "-"}]
+    silent = [f"'{text}'" for text in dict.fromkeys(texts) if not _has_words(text) and text not in {"", "-"}]
     if silent:
-        notes.append(f"left out, as no index has signs: {', '.join(silent)}")
-    signed = [text for text in dict.fromkeys(texts) if _says(text) and _SIGNS.search(leading(text)[0].strip("\"'"))]
+        notes.append(f"left out, since an index has no signs: {', '.join(silent)}")
+    signed = [
+        text for text in dict.fromkeys(texts) if _has_words(text) and _SIGNS.search(leading(text)[0].strip("\"'"))
+    ]
     if signed:
         meant = ", ".join(f"'{text}' as '{' '.join(words(text))}'" for text in signed)
         notes.append(f"signs are not searched for: {meant}")
     long = [text for text in texts if max(map(len, words(text)), default=0) > LONGEST_WORD]
     if long:
-        notes.append(f"of a word, the first {LONGEST_WORD} characters are searched for")
+        notes.append(f"only the first {LONGEST_WORD} characters of a word are searched for")
     if not dashes:
-        bare = [token.text for token in found if token.kind is TokenKind.WORD and _EXCLUDED.match(token.text)]
+        bare = [token.text for token in all_tokens if token.kind is TokenKind.WORD and _EXCLUDED.match(token.text)]
         notes += [f"'{text}' excludes nothing here; -\"{text[1:]}\" does" for text in dict.fromkeys(bare)]
     return notes
 
@@ -322,21 +324,21 @@ def _is_text(token: Token) -> bool:
     return token.kind in {TokenKind.WORD, TokenKind.PHRASE} or token.key in TEXTUAL
 
 
-def _says(text: str) -> bool:
+def _has_words(text: str) -> bool:
     return bool(words(text))
 
 
 class _Reader:
-    """Makes the tree of the tokens, from left to right."""
+    """Parses tokens into a tree, from left to right."""
 
-    def __init__(self, found: list[Token], *, dashes: bool) -> None:
-        self.found, self.at, self.dashes = found, 0, dashes
+    def __init__(self, all_tokens: list[Token], *, dashes: bool) -> None:
+        self.tokens, self.at, self.dashes = all_tokens, 0, dashes
 
     def sequence(self) -> Node | None:
-        """Read up to the parenthesis that closes, or the end."""
+        """Parse up to the closing parenthesis or the end; None if nothing is left to search for."""
         parts: list[Node] = []
         either = False
-        while self.at < len(self.found) and self.found[self.at].kind is not TokenKind.CLOSE:
+        while self.at < len(self.tokens) and self.tokens[self.at].kind is not TokenKind.CLOSE:
             joint = self.joint() if parts else ""
             if joint:
                 self.at += 1
@@ -351,15 +353,15 @@ class _Reader:
         return joined(And, parts)
 
     def joint(self) -> str:
-        """Say whether the next token joins what stands before and behind it."""
-        token = self.found[self.at]
-        behind = self.found[self.at + 1] if self.at + 1 < len(self.found) else None
-        if token.kind is not TokenKind.WORD or behind is None or behind.kind is TokenKind.CLOSE:
+        """Return `or` or `and` if the next token is such an operator between two operands, else an empty string."""
+        token = self.tokens[self.at]
+        following = self.tokens[self.at + 1] if self.at + 1 < len(self.tokens) else None
+        if token.kind is not TokenKind.WORD or following is None or following.kind is TokenKind.CLOSE:
             return ""
         return {"OR": "or", "|": "or", "AND": "and"}.get(token.text, "")
 
     def operand(self) -> Node | None:
-        token = self.found[self.at]
+        token = self.tokens[self.at]
         self.at += 1
         node: Node | None
         negated = token.negated
@@ -369,7 +371,7 @@ class _Reader:
         elif token.kind is TokenKind.FILTER and token.value is not None:
             node = Filter(token.key, token.value, token.text)
         elif token.kind is TokenKind.PHRASE:
-            node = Phrase(token.text) if _says(token.text) else None
+            node = Phrase(token.text) if _has_words(token.text) else None
         else:
             negated = self.dashes and bool(_EXCLUDED.match(token.text))
             node = _word(token.text[negated:])
@@ -377,5 +379,5 @@ class _Reader:
 
 
 def _word(text: str) -> Word | None:
-    """Return the word, or None for what has no letter and no digit."""
-    return Word(*leading(text)) if _says(text) else None
+    """Return the word; None if it has neither a letter nor a digit."""
+    return Word(*leading(text)) if _has_words(text) else None

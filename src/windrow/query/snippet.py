@@ -1,4 +1,4 @@
-"""The part of a text that shows why it was found, with the hits marked."""
+"""Snippets: the part of a text that shows why it was found, with the hits marked."""
 
 from __future__ import annotations
 
@@ -11,36 +11,36 @@ from windrow.query.word import bounded, composed, fold, words
 
 
 class Piece(NamedTuple):
-    """A piece of a text; `hit` where it is what was searched for."""
+    """A piece of a text; `hit` if it matches the query."""
 
     text: str
     hit: bool
 
 
 LENGTH = 220
-"""Characters of a snippet, about."""
+"""The approximate characters of a snippet."""
 _BEFORE = 60
-_HITS = 120  # hits in one text that are looked at
+_HITS = 120  # the most hits in one text
 
 
 def pattern(sought: Iterable[Word | Phrase]) -> re.Pattern[str] | None:
-    """Return what finds the words and phrases in a folded text; None where there is nothing to find.
+    """Return a regular expression that finds words and phrases in a folded text; None if there are none.
 
     >>> pattern([Word("Café"), Phrase("green tea")]).findall("cafe with green  tea")
     ['cafe', 'green  tea']
     """
-    some = []
-    for one in sought:
-        pieces = words(one.text)
+    expressions = []
+    for term in sought:
+        pieces = words(term.text)
         if pieces:
             between = r"[\W_]*".join(map(re.escape, pieces))
-            some.append(bounded(between, pieces, open_end=isinstance(one, Word) and one.prefix))
-    some.sort(key=len, reverse=True)
-    return re.compile("|".join(dict.fromkeys(some))) if some else None
+            expressions.append(bounded(between, pieces, open_end=isinstance(term, Word) and term.prefix))
+    expressions.sort(key=len, reverse=True)
+    return re.compile("|".join(dict.fromkeys(expressions))) if expressions else None
 
 
 def snippet(text: str, find: re.Pattern[str] | None) -> tuple[Piece, ...]:
-    """Return the stretch of a text with the most different hits, or its beginning.
+    """Return the part of a text with the most different hits, or its beginning.
 
     >>> snippet("Tea is a drink.", pattern([Word("tea")]))
     (Piece(text='Tea', hit=True), Piece(text=' is a drink.', hit=False))
@@ -62,22 +62,22 @@ def marked(text: str, find: re.Pattern[str] | None) -> tuple[Piece, ...]:
 
 
 def hits(text: str, find: re.Pattern[str] | None) -> list[tuple[int, int, str]]:
-    """Return where hits begin and end, and what was hit, folded. Places hold for a composed text."""
+    """Return start and end of each hit in a composed text, and the folded text of the hit."""
     if find is None:
         return []
-    found = []
-    for one in find.finditer(fold(text)):
-        found.append((one.start(), one.end(), one[0]))
-        if len(found) == _HITS:
+    spans = []
+    for match in find.finditer(fold(text)):
+        spans.append((match.start(), match.end(), match[0]))
+        if len(spans) == _HITS:
             break
-    return found
+    return spans
 
 
 def _start(text: str, spans: Sequence[tuple[int, int, str]]) -> int:
-    """Return where the best stretch begins: at a hit, some characters before, at a word's beginning."""
+    """Return the start of the best part: up to `_BEFORE` characters before a hit, at the beginning of a word."""
     best, most = 0, 0
     for index, (start, _, _) in enumerate(spans):
-        within = {what for begin, end, what in spans[index : index + 40] if end <= start + LENGTH - _BEFORE}
+        within = {words_hit for begin, end, words_hit in spans[index : index + 40] if end <= start + LENGTH - _BEFORE}
         if len(within) > most:
             best, most = start, len(within)
     if best < _BEFORE:

@@ -1,4 +1,4 @@
-"""What a query says, as a tree of frozen values: words, filters with their keys, dates."""
+"""The tree of a query as frozen values: words, phrases, filters with their keys, dates."""
 
 from __future__ import annotations
 
@@ -21,23 +21,23 @@ _FORM = re.compile(
 
 
 class TimeSpan(NamedTuple):
-    """A stretch of time in UNIX seconds: `start` belongs to it, `end` does not."""
+    """A time span in UNIX seconds, including `start` and excluding `end`."""
 
     start: int
     end: int
 
 
 def span(text: str) -> TimeSpan | None:
-    """Read `2024`, `2024-06`, `2024-06-01`, `2024-06-01T12:30` or `2024-06-01T12:30:15`; None where it is no date.
+    """Read `2024`, `2024-06`, `2024-06-01`, `2024-06-01T12:30` or `2024-06-01T12:30:15`; None if it is not valid.
 
     >>> span("2024-06-01")
     TimeSpan(start=1717200000, end=1717286400)
     >>> span("2024-13")
     """
-    found = _FORM.fullmatch(text)
-    if not found:
+    match = _FORM.fullmatch(text)
+    if not match:
         return None
-    year, month, day, hour, minute, second = (int(part) if part else None for part in found.groups())
+    year, month, day, hour, minute, second = (int(part) if part else None for part in match.groups())
     try:
         start = datetime(year or 0, month or 1, day or 1, hour or 0, minute or 0, second or 0, tzinfo=UTC)
         if hour is not None:
@@ -66,7 +66,7 @@ IS = ("duplicate", "index", "leaf")
 
 
 class HostFilter(NamedTuple):
-    """A host name in punycode; `before` and `after` say whether more may stand there, `port` which one was named."""
+    """A host name in punycode; `before` and `after` say whether it is only the end or the beginning of a name."""
 
     name: str
     before: bool = False
@@ -75,7 +75,7 @@ class HostFilter(NamedTuple):
 
 
 class LinkFilter(NamedTuple):
-    """What a link or URL filter names: a host with all below it, or one URL without its scheme."""
+    """The target of a link or URL filter: a host with all hosts below it, or one URL without its scheme."""
 
     host: str | None
     url: str | None
@@ -83,7 +83,7 @@ class LinkFilter(NamedTuple):
 
 
 class Past(NamedTuple):
-    """What a filter by links names, of pages as they were at a time in UNIX seconds, or (None) at any time."""
+    """The value of a filter by links for pages as they were at a time in UNIX seconds, or (None) at any time."""
 
     sought: str | LinkFilter
     at: int | None
@@ -93,7 +93,7 @@ Value: TypeAlias = str | TimeSpan | HostFilter | LinkFilter | Past
 
 
 def host(text: str) -> HostFilter | None:
-    """Read a host name: a leading dot means that it ends so, a trailing one that it begins so.
+    """Read a host name; after a leading dot it is the end of a name, before a trailing dot the beginning.
 
     >>> host("Bücher.example")
     HostFilter(name='xn--bcher-kva.example', before=False, after=False, port=None)
@@ -101,9 +101,9 @@ def host(text: str) -> HostFilter | None:
     HostFilter(name='.org', before=True, after=False, port=None)
     """
     text = _authority(text)
-    found = _PORT.search(text)
-    port = int(found[1]) if found else None
-    text = text[: found.start()] if found else text
+    port_part = _PORT.search(text)
+    port = int(port_part[1]) if port_part else None
+    text = text[: port_part.start()] if port_part else text
     name = _name(text.strip("."))
     if name is None or (port is not None and not 0 < port < 1 << 16):
         return None
@@ -112,17 +112,17 @@ def host(text: str) -> HostFilter | None:
 
 
 def site(text: str) -> HostFilter | None:
-    """Read a host name that stands for all hosts below it too, with its port where one is named.
+    """Read a host name that also means all hosts below it, with its port if one is given.
 
     >>> site("https://Example.org:8443/")
     HostFilter(name='example.org', before=False, after=False, port=8443)
     """
-    found = host(_authority(text).strip("."))
-    return None if found is None else found._replace(name=found.name.strip("."), before=False, after=False)
+    filter_ = host(_authority(text).strip("."))
+    return None if filter_ is None else filter_._replace(name=filter_.name.strip("."), before=False, after=False)
 
 
 def target(text: str) -> LinkFilter | None:
-    """Read a host, or a URL with or without its scheme, in the one spelling that addresses are kept in.
+    """Read a host, or a URL with or without its scheme, and normalise it; None if it is neither.
 
     >>> target("example.org"), target("https://example.org/a%7eb")
     (LinkFilter(host='example.org', url=None, port=None), LinkFilter(host=None, url='example.org/a~b', port=None))
@@ -132,18 +132,18 @@ def target(text: str) -> LinkFilter | None:
         scheme = "http" if text[:5].lower() == "http:" or _PORT_OF_HTTP.match(bare) else "https"
         url = normalise(f"{scheme}://{bare}").url
         return LinkFilter(None, url.partition("://")[2]) if url else None
-    found = site(bare)
-    return None if found is None else LinkFilter(found.name, None, found.port)
+    filter_ = site(bare)
+    return None if filter_ is None else LinkFilter(filter_.name, None, filter_.port)
 
 
 def _authority(text: str) -> str:
-    """Return a host as it was typed, without the scheme before it and the slash behind it."""
+    """Return a typed host without scheme and trailing slash."""
     return _SCHEME.sub("", text).rstrip("/")
 
 
 def _name(text: str) -> str | None:
-    """Return a host name in the spelling of addresses; it may be the beginning or the end of one."""
-    if _NUMERIC.fullmatch(text):  # what is no whole IPv4 address would be read as one
+    """Return a host name, or a part of one, in its normal spelling; None if it is not valid."""
+    if _NUMERIC.fullmatch(text):  # a part of an IPv4 address would be read as a whole one
         return text
     if not text.isascii() or "%" in text or text.startswith("["):
         text = normalise(f"http://{text}/").url.partition("://")[2].rstrip("/") if "/" not in text else ""
@@ -157,7 +157,7 @@ def _text(text: str) -> str | None:
 
 
 def _of_address(text: str) -> str | None:
-    """Read a piece of an address; letters that are escaped there mean themselves."""
+    """Read a part of an address, and undo its percent escapes."""
     return _text(unquote(text) if "%" in text else text)
 
 
@@ -197,13 +197,13 @@ KEYS: Mapping[str, Callable[[str], Value | None]] = MappingProxyType(
         "is": _is,
     }
 )
-"""Every key, with the function that reads its value or returns None."""
+"""The function of each key that reads its value; it returns None if the value is not valid."""
 
 TEXTUAL = frozenset({"inurl", "title", "headline", "link-text", "code", "quote"})
-"""Keys whose values are words that follow each other."""
+"""Keys whose values are consecutive words."""
 
 BANGS: Mapping[str, str] = MappingProxyType({"!": "is"})
-"""Characters that stand for a key: `!leaf` is `is:leaf`."""
+"""Characters that abbreviate a key: `!leaf` is `is:leaf`."""
 
 
 Leaf = TypeVar("Leaf")
@@ -211,7 +211,7 @@ Leaf = TypeVar("Leaf")
 
 @dataclass(frozen=True, slots=True)
 class Word:
-    """One word as it was typed; with `prefix`, any word that begins so (`harv*`)."""
+    """A word as typed; with `prefix`, any word that begins with it (`harv*`)."""
 
     text: str
     prefix: bool = False
@@ -219,17 +219,16 @@ class Word:
 
 @dataclass(frozen=True, slots=True)
 class Phrase:
-    """Words that must follow each other."""
+    """Consecutive words."""
 
     text: str
 
 
 @dataclass(frozen=True, slots=True)
 class Filter:
-    """A condition on one property of a page; `typed` is the value as it was written.
+    """A condition on one property of a page; `typed` is the filter as typed.
 
-    A value that is text stands for words that follow each other, the last one the beginning of a word where a star
-    is behind it.
+    A text as value means consecutive words; before a star, the last may be the beginning of a word.
     """
 
     key: str
@@ -260,13 +259,13 @@ class Or(Generic[Leaf]):
 
 
 Tree: TypeAlias = Leaf | Not[Leaf] | And[Leaf] | Or[Leaf]
-"""Leaves joined by Not, And and Or: those of a query here, those that an index is asked in `query.clause`."""
+"""Leaves joined by Not, And and Or: the leaves of a query here, those of a clause in `query.clause`."""
 
 Node: TypeAlias = Tree[Word | Phrase | Filter]
 
 
 def joined(kind: type[And[Leaf] | Or[Leaf]], parts: list[Tree[Leaf]]) -> Tree[Leaf] | None:
-    """Join parts by And or Or, without a layer where there is only one.
+    """Join parts by And or Or; a single part is returned as it is, None if there is none.
 
     >>> joined(And, [Word("a")])
     Word(text='a', prefix=False)
@@ -280,7 +279,7 @@ def joined(kind: type[And[Leaf] | Or[Leaf]], parts: list[Tree[Leaf]]) -> Tree[Le
 
 
 def leading(text: str) -> tuple[str, bool]:
-    """Return a text without the stars behind it, and whether they make its last word a beginning.
+    """Return a text without trailing stars, and whether they make its last word a prefix.
 
     >>> leading("harv*"), leading("c++*"), leading("**")
     (('harv', True), ('c++*', False), ('**', False))
@@ -290,17 +289,17 @@ def leading(text: str) -> tuple[str, bool]:
 
 
 def asks(leaf: Word | Phrase | Filter) -> tuple[str, bool]:
-    """Return the text that a leaf asks for, and whether its last word is the beginning of one."""
+    """Return the text of a leaf, and whether its last word is a prefix."""
     if isinstance(leaf, Filter):
         return leading(str(leaf.value))
     return leaf.text, isinstance(leaf, Word) and leaf.prefix
 
 
 def wanted(node: Node | None) -> Iterator[Word | Phrase]:
-    """Yield the words and phrases that are searched for, in the order typed; excluded ones are not.
+    """Yield the words and phrases that are searched for in the order typed, without excluded ones.
 
     >>> from windrow.query import parse
-    >>> [one.text for one in wanted(parse('red "green tea" -"black tea" site:example.org').root)]
+    >>> [term.text for term in wanted(parse('red "green tea" -"black tea" site:example.org').root)]
     ['red', 'green tea']
     """
     if isinstance(node, Word | Phrase):

@@ -1,1 +1,1 @@
-"""What a setting is: kinds of values, layers and origins; collections declare theirs with these."""
+"""Settings: kinds of values, their layers and origins; collections declare their own settings with these."""

@@ -1,4 +1,4 @@
-"""How a collection declares what it may be told; flags over environment over files over defaults."""
+"""How a collection declares its settings, and how values are resolved: flag, else variable, else file, else default."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ Section = TypeVar("Section", bound="DataclassInstance")
 
 @dataclass(frozen=True, slots=True)
 class DatabaseAddress:
-    """A database's address in SQLAlchemy's spelling, without its password, and where that one is."""
+    """A database's address in SQLAlchemy's spelling, without its password, and where the password is kept."""
 
     url: str
     secret: Secret | None = None
 
 
 class SourceTable(NamedTuple):
-    """A source's own table, before it is read."""
+    """A source's table in TOML, unchecked."""
 
     name: str
     file: str
@@ -38,10 +38,10 @@ class SourceTable(NamedTuple):
 
 
 class Given(NamedTuple):
-    """What a collection's section is made of.
+    """The input of `Configuration.section`.
 
-    `values` has every setting of the workspace, by its dotted name; `rows` those of each array of tables that the
-    collection declares, a mapping for every table. `file` names the file for errors.
+    `values` has every setting of the workspace by dotted name; `rows` has, for each array of tables that the
+    collection declares, one mapping for each table. `file` names the file in error messages.
     """
 
     root: Path
@@ -51,7 +51,7 @@ class Given(NamedTuple):
 
 
 class Surroundings(NamedTuple):
-    """What all sources of a collection share: `keys` are trusted host keys, `section` what the collection is told."""
+    """What all sources of a collection share; `keys` are trusted host keys by source, `section` the collection's."""
 
     root: Path
     environ: Mapping[str, str]
@@ -61,37 +61,37 @@ class Surroundings(NamedTuple):
     section: Any = None
 
 
-def filled(kind: type[Section], values: Mapping[str, Value], table: str, **made: Any) -> Section:
-    """Make a dataclass whose fields are called like the settings of a table, but for those that are in `made`."""
-    names = [field.name for field in fields(kind) if field.name not in made]
-    return kind(**{name: values[f"{table}.{name}"].value for name in names}, **made)
+def filled(kind: type[Section], values: Mapping[str, Value], table: str, **fixed: Any) -> Section:
+    """Build a dataclass whose fields have the names of a table's settings; `fixed` gives the other fields."""
+    names = [field.name for field in fields(kind) if field.name not in fixed]
+    return kind(**{name: values[f"{table}.{name}"].value for name in names}, **fixed)
 
 
-def source_at_url(table: SourceTable, values: Mapping[str, Value], around: Surroundings) -> Source:
-    """Make a source that lives at its `url`; its options are the values of the collection's own source settings."""
+def source_at_url(table: SourceTable, values: Mapping[str, Value], context: Surroundings) -> Source:
+    """Build a source from its table, with the values of all its settings as `options`.
+
+    ConfigError without a `url`, unless the source takes captures of others.
+    """
     url = values["url"]
     options = {name: value.value for name, value in values.items()}
     active = values["state"].value == "available"
-    if not url.value and any(
-        options.get(name) for name in _CAPTURES
-    ):  # it takes captures of others, and nobody is asked
-        nowhere = Site("", agent=around.agent)
+    if not url.value and any(options.get(name) for name in _CAPTURES):
+        nowhere = Site("", agent=context.agent)
         return Source(table.name, values["collection"].value, nowhere, active=active, options=options)
     if not url.value:
-        others = [name for name in _CAPTURES if name in options]
-        missing = f"{{}}: one of url, {', '.join(others)} is missing" if others else "{}.url is missing"
-        told = missing.format(f"source.{table.name}")
-        raise ConfigError(f"{table.file}: {told}", hint=f"edit {table.file}")
+        capture_settings = [name for name in _CAPTURES if name in options]
+        missing = f": one of url, {', '.join(capture_settings)} is missing" if capture_settings else ".url is missing"
+        raise ConfigError(f"{table.file}: source.{table.name}{missing}", hint=f"edit {table.file}")
     try:
-        where = place(url.value, around.root)
+        address = place(url.value, context.root)
     except ConfigError as error:
         raise ConfigError(f"{url.origin}: {url.name}: {error}", hint=f"edit {table.file}") from None
     bundle = values["ca_bundle"].value
     site = Site(
-        **where._asdict(),
+        **address._asdict(),
         **{name: values[name].value for name in ("timeout", "proxy", "family")},
         ca_bundle=str(bundle) if bundle else "",
-        agent=around.agent,
+        agent=context.agent,
     )
     try:
         credentials = credentials_of(**{name: options.get(name) or "" for name in SECRET_SETTINGS})
@@ -103,54 +103,54 @@ def source_at_url(table: SourceTable, values: Mapping[str, Value], around: Surro
 
 
 SECRET_SETTINGS = ("secret", "secret_header", "secret_query", "secret_prefix")
-"""What says of a source or a service which secret goes where in its requests."""
+"""The settings of a source or service that put a secret into its requests."""
 
 _CAPTURES = ("from", "cdx", "warc", "warc_at")
-"""The settings that name captures of others."""
+"""The settings that name captures to read."""
 
 _TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
-_OURS = frozenset({"host", "content-length", "transfer-encoding", "connection", "range", "accept-encoding"})
+_RESERVED = frozenset({"host", "content-length", "transfer-encoding", "connection", "range", "accept-encoding"})
 
 
 def credentials_of(
     secret: Any, secret_header: str = "", secret_query: str = "", secret_prefix: str = ""
 ) -> tuple[Credential, ...]:
-    """Return a secret with the place that it goes to; ConfigError where that place is none, or missing."""
+    """Return a secret with the header or parameter that carries it; ConfigError if that is missing or unfit."""
     if not isinstance(secret, Secret):  # drops has a setting of the same name for its passwords
         if secret_header or secret_query:
-            raise ConfigError("it says where a secret goes, and not where it is: secret = is missing")
+            raise ConfigError("secret = is missing, though secret_header or secret_query says where to send it")
         return ()
     if not secret_header and not secret_query and not secret_prefix:
-        return ()  # it is a password of its site
+        return ()  # it is the password of the source's own address
     if bool(secret_header) == bool(secret_query):
-        raise ConfigError("a secret goes into a header or a parameter: one of secret_header and secret_query")
-    if secret_header and (not _TOKEN.fullmatch(secret_header) or secret_header.lower() in _OURS):
-        raise ConfigError(f"{secret_header[:40]!r} is no header that a secret may go into")
+        raise ConfigError("wanted one of secret_header and secret_query, to say where the secret is sent")
+    if secret_header and (not _TOKEN.fullmatch(secret_header) or secret_header.lower() in _RESERVED):
+        raise ConfigError(f"secret_header: {secret_header[:40]!r} is not a header that can carry a secret")
     if secret_query and (not re.fullmatch(r"[A-Za-z0-9._~-]+", secret_query) or secret_prefix):
-        raise ConfigError("secret_query is a parameter's name alone: letters, digits, and . _ ~ -")
+        raise ConfigError("secret_query: wanted only a parameter's name: letters, digits, and . _ ~ -")
     return (Credential(secret, secret_header, secret_query, secret_prefix),)
 
 
 @dataclass(frozen=True, slots=True)
 class Service:
-    """A service that a collection's steps may ask: `setting` is the dotted name of the setting that has its address.
+    """A service that a collection's steps may ask; `setting` is the dotted name of the setting with its address.
 
-    No robots.txt is asked there: it is named by who runs the workspace. `delay` is the least pause between two
-    requests, in seconds. Where a number is a text, that is the dotted name of the setting that has it: `connections`
-    are the requests that are made at a time, `seconds` how long one answer may take, `largest` the bytes it may have.
+    Its robots.txt is not read: the workspace's operator named the service. `delay` is the least pause between two
+    requests, in seconds; `connections` the most requests at a time; `seconds` the longest time for one answer;
+    `largest` its most bytes. A text in place of a number is the dotted name of the setting with that number.
 
-    A step is given every answer below 500 but redirects (3xx), refusals of who asks (401, 403, 407) and what asks to
-    come back (408, 425, 429), and one that is too large, with that reason. All else counts as failed and is asked
-    again, first `busy` seconds later and then after twice as many each time, by this run and by later ones. `final`
-    names statuses that are answers all the same, and reasons (such as `Reason.TIMEOUT`) that the step is given after
-    `tries` failures in a row.
+    A step gets every answer below 500 except redirects (3xx), denied access (401, 403, 407) and requests to come back
+    later (408, 425, 429); it also gets an answer that is too large, with that reason. Anything else counts as failed
+    and is asked again, first after `busy` seconds and then after twice as many each time, by this run and by later
+    ones. `final` names statuses that count as answers nevertheless, and reasons (such as `Reason.TIMEOUT`) that the
+    step gets after `tries` failures in a row.
 
-    `secret` is the dotted name of the setting (of the kind SECRET) that has the place of a secret. It is sent in a
-    header, after a prefix ("Bearer "), or as a parameter of the address, and kept nowhere: neither in the ledger nor in
-    the archive, where an answer that repeats it has as many x in its place.
+    `secret` is the dotted name of the setting (of kind SECRET) with the place of a secret. It is sent in a header,
+    after a prefix ("Bearer "), or as a parameter of the address. It is stored neither in the ledger nor in the archive:
+    an answer that repeats it is archived with as many x in its place.
 
-    Answers are `archived`, so that a replay reads them again. Otherwise only their status and digest are kept, and
-    their bytes no longer than until no step waits for them: a replay, or another step that asks the same, asks again.
+    If answers are `archived`, a replay reads them again. Otherwise only their status and digest are kept, and their
+    bytes only while a step waits for them: a replay, or another step that asks the same, sends the request again.
     """
 
     name: str
@@ -174,12 +174,12 @@ class Service:
 class Configuration:
     """The settings of a collection and of its sources.
 
-    Names of `settings` are dotted and begin with the collection's name; those of `source` stand beside the ones that
-    all sources have; `services` are those that steps may ask. `tables` are arrays of tables such as [[NAME.thing]].
-    `section` makes of the values what the adapter finds by `Workspace.section`, most often by `filled`, and `build` a
-    source of its table; both raise ConfigError.
-    `template` stands in a new windrow.toml. `examples` are whole command lines, such as `windrow run NAME --every 6h`:
-    the help of `new source`, `run`, `try`, `why` and `export` shows those of its own.
+    Names of `settings` are dotted and begin with the collection's name; `source` adds to the settings that all
+    sources have; `services` are those that steps may ask. `tables` are arrays of tables such as [[NAME.thing]].
+    `section` builds from the values what the adapter gets from `Workspace.section`, mostly with `filled`; `build`
+    builds a source from its table. Both raise ConfigError.
+    `template` is put into a new windrow.toml. `examples` are whole command lines, such as `windrow run NAME --every
+    6h`; the help of `new source`, `run`, `try`, `why` and `export` each shows its own.
     """
 
     settings: tuple[Setting, ...] = ()
@@ -192,24 +192,24 @@ class Configuration:
     examples: tuple[str, ...] = ()
 
 
-Layered = tuple[Any, str]
-"""A value as TOML would spell it, and its origin."""
+RawValue = tuple[Any, str]
+"""A value as TOML spells it, and its origin."""
 
 
 class Layers(NamedTuple):
-    """Where values come from, strongest first; names are dotted, without `prefix`.
+    """Where values come from, the strongest first, by dotted name without `prefix`.
 
-    `prefix` is put before a name to make its public one: `source.NAME.` for a source.
+    `prefix` before a name makes the public name: `source.NAME.` for a source.
     """
 
     flags: Mapping[str, Any]
     environ: Mapping[str, str]
-    files: Mapping[str, Layered]
+    files: Mapping[str, RawValue]
     prefix: str = ""
 
 
-def settle(settings: Iterable[Setting], layers: Layers, root: Path) -> dict[str, Value]:
-    """Return each setting's value, with a ConfigError that names the place of a wrong one."""
+def resolve_values(settings: Iterable[Setting], layers: Layers, root: Path) -> dict[str, Value]:
+    """Return each setting's value by name; ConfigError names the origin of a wrong one."""
     return {setting.name: _value(setting, layers, root) for setting in settings}
 
 
@@ -218,43 +218,43 @@ def _value(setting: Setting, layers: Layers, root: Path) -> Value:
     env = variable(name)
     if setting.name in layers.flags:
         flag = setting.flag or f"--{setting.name.rpartition('.')[2].replace('_', '-')}"
-        given, origin = _spelled(setting, layers.flags[setting.name]), f"flag {flag}"
+        raw, origin = _spell(setting, layers.flags[setting.name]), f"flag {flag}"
     elif env in layers.environ:
-        given, origin = _spelled(setting, layers.environ[env]), f"env {env}"
+        raw, origin = _spell(setting, layers.environ[env]), f"env {env}"
     else:
-        given, origin = layers.files.get(setting.name, (setting.default, "default"))
+        raw, origin = layers.files.get(setting.name, (setting.default, "default"))
     try:
-        value = setting.kind.read(given, root)
+        value = setting.kind.read(raw, root)
     except ConfigError as error:
-        raise ConfigError(f"{origin}: {name}: {error}", hint=_mend(origin, root)) from None
+        raise ConfigError(f"{origin}: {name}: {error}", hint=_hint(origin, root)) from None
     return Value(name, value, setting.kind.show(value), origin)
 
 
-def _spelled(setting: Setting, given: Any) -> Any:
-    return setting.kind.spell(given) if isinstance(given, str) else given
+def _spell(setting: Setting, raw: Any) -> Any:
+    return setting.kind.spell(raw) if isinstance(raw, str) else raw
 
 
-def _mend(origin: str, root: Path) -> str:
+def _hint(origin: str, root: Path) -> str:
     if origin.endswith(".toml"):
         return f"edit {root / origin}"
     return f"unset {origin.removeprefix('env ')}" if origin.startswith("env ") else "windrow config"
 
 
-def flatten(tree: Mapping[str, Any], names: Iterable[str], file: str, at: str = "") -> dict[str, Layered]:
-    """Turn nested tables into dotted names; a name that is not one of `names` is a ConfigError.
+def flatten(tree: Mapping[str, Any], names: Iterable[str], file: str, at: str = "") -> dict[str, RawValue]:
+    """Turn nested tables into dotted names; ConfigError for a name that is not one of `names`.
 
-    `at` is the table that `tree` is, for the message.
+    `at` is the dotted path of `tree` itself, for the message.
     """
     known = set(names)
     tables = {name[:end] for name in known for end, mark in enumerate(name) if mark == "."}
-    found: dict[str, Layered] = {}
+    values_by_name: dict[str, RawValue] = {}
     for name, value in _walk(tree, tables):
         if name in tables:
             raise ConfigError(f"{file}: {at}{name}: wanted a table [{at}{name}]", hint=f"edit {file}")
         if name not in known:
-            raise unknown(f"{at}{name}", (f"{at}{each}" for each in known | tables), file)
-        found[name] = (value, file)
-    return found
+            raise _unknown_setting(f"{at}{name}", (f"{at}{each}" for each in known | tables), file)
+        values_by_name[name] = (value, file)
+    return values_by_name
 
 
 def _walk(tree: Mapping[str, Any], tables: set[str], above: str = "") -> Iterator[tuple[str, Any]]:
@@ -266,18 +266,17 @@ def _walk(tree: Mapping[str, Any], tables: set[str], above: str = "") -> Iterato
             yield name, value
 
 
-def unknown(name: str, known: Iterable[str], file: str) -> ConfigError:
-    """Say that a name is not known, and which one may have been meant."""
+def _unknown_setting(name: str, known: Iterable[str], file: str) -> ConfigError:
     names = sorted(known)
-    last = {each.rpartition(".")[2]: each for each in names}
+    by_last_part = {each.rpartition(".")[2]: each for each in names}
     guess = get_close_matches(name, names, 1, 0.6)
-    guess = guess or [last[each] for each in get_close_matches(name.rpartition(".")[2], last, 1, 0.6)]
+    guess = guess or [by_last_part[part] for part in get_close_matches(name.rpartition(".")[2], by_last_part, 1, 0.6)]
     meant = f"; did you mean {guess[0]}?" if guess else ""
     return ConfigError(f"{file}: {name} is not a setting{meant}", hint=f"edit {file}")
 
 
-def unknown_names(environ: Mapping[str, str], known: Iterable[str]) -> None:
-    """Refuse a variable that looks like a mistyped one of ours; others are somebody else's."""
+def refuse_mistyped_variables(environ: Mapping[str, str], known: Iterable[str]) -> None:
+    """Raise ConfigError if a variable looks like a mistyped one of ours; others may belong to another program."""
     names = {each.removeprefix(PREFIX): each for each in known}
     for variable_ in sorted(environ):
         if not variable_.startswith(PREFIX) or variable_.removeprefix(PREFIX) in names:

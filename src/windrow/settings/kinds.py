@@ -1,4 +1,4 @@
-"""What a setting may hold: how each kind is read, spelled and shown; sizes, durations, addresses."""
+"""The kinds of values that settings hold, and how each is read, spelled and shown: sizes, durations, addresses."""
 
 from __future__ import annotations
 
@@ -26,21 +26,21 @@ for _word, _short in (
     ("year", 31536000),
 ):
     _SECONDS |= {_word: float(_short), f"{_word}s": float(_short)}
-_ONE = re.compile(r"([0-9]{1,19}(?:\.[0-9]{1,6})?)\s*([A-Za-z]*)")
-_MOST = 2**62
+_AMOUNT = re.compile(r"([0-9]{1,19}(?:\.[0-9]{1,6})?)\s*([A-Za-z]*)")
+_MOST = 2**62  # bytes
 
 
 def size(value: object) -> int:
-    """Read bytes: a whole number, or a text with a unit (kB is 1000, KiB is 1024).
+    """Read a number of bytes: a whole number, or a text with a unit (kB is 1000, KiB is 1024).
 
     >>> size("64 MB"), size("1.5 GiB"), size(10)
     (64000000, 1610612736, 10)
     """
     if isinstance(value, int) and not isinstance(value, bool):
         number: float = value
-    elif isinstance(value, str) and (found := _ONE.fullmatch(value.strip())):
-        figure: float = float(found[1]) if "." in found[1] else int(found[1])
-        number = figure * _SIZES.get(found[2].lower(), -1)
+    elif isinstance(value, str) and (match := _AMOUNT.fullmatch(value.strip())):
+        amount: float = float(match[1]) if "." in match[1] else int(match[1])
+        number = amount * _SIZES.get(match[2].lower(), -1)
     else:
         number = -1
     if not 0 <= number < _MOST:
@@ -49,28 +49,28 @@ def size(value: object) -> int:
 
 
 def show_size(value: int) -> str:
-    """Spell bytes in the largest unit that they fill wholly.
+    """Spell a number of bytes in the largest unit that divides it.
 
     >>> show_size(2 * 2**30), show_size(64_000_000), show_size(1234)
     ('2 GiB', '64 MB', '1234')
     """
     for unit in ("TiB", "TB", "GiB", "GB", "MiB", "MB", "KiB", "kB"):
-        whole, rest = divmod(value, _SIZES[unit.lower()])
-        if whole and not rest:
-            return f"{whole} {unit}"
+        quotient, remainder = divmod(value, _SIZES[unit.lower()])
+        if quotient and not remainder:
+            return f"{quotient} {unit}"
     return str(value)
 
 
 def duration(value: object) -> float:
-    """Read seconds: a number, or a text with units (w, d, h, m or min, s, ms, or the words: 4 weeks).
+    """Read a number of seconds: a number, or a text with units (w, d, h, m or min, s, ms, or words: 4 weeks).
 
     >>> duration("6h"), duration("1 h 30 min"), duration(0.5), duration("4 weeks")
     (21600.0, 5400.0, 0.5, 2419200.0)
     """
     if isinstance(value, int | float) and not isinstance(value, bool):
         number = float(value)
-    elif isinstance(value, str) and len(value) < 100 and not _ONE.sub("", value).strip():
-        parts = [(float(figure), unit.lower()) for figure, unit in _ONE.findall(value)]
+    elif isinstance(value, str) and len(value) < 100 and not _AMOUNT.sub("", value).strip():
+        parts = [(float(figure), unit.lower()) for figure, unit in _AMOUNT.findall(value)]
         known = all(unit in _SECONDS for _, unit in parts) or (len(parts) == 1 and not parts[0][1])
         known = known and bool(parts)
         number = sum(figure * _SECONDS.get(unit, 1.0) for figure, unit in parts) if known else -1.0
@@ -82,7 +82,7 @@ def duration(value: object) -> float:
 
 
 def show_duration(value: float) -> str:
-    """Spell seconds in the largest unit that they fill wholly.
+    """Spell a number of seconds in the largest unit that divides it.
 
     >>> show_duration(21600.0), show_duration(90.0), show_duration(0.25)
     ('6 h', '90 s', '250 ms')
@@ -90,9 +90,9 @@ def show_duration(value: float) -> str:
     if value == 0:
         return "0 s"
     for unit in ("d", "h", "min", "s"):
-        whole, rest = divmod(value, _SECONDS[unit])
-        if whole and not rest:
-            return f"{int(whole)} {unit}"
+        quotient, remainder = divmod(value, _SECONDS[unit])
+        if quotient and not remainder:
+            return f"{int(quotient)} {unit}"
     return f"{value * 1000:g} ms" if value < 1 else f"{value:.3f}".rstrip("0") + " s"
 
 
@@ -103,9 +103,9 @@ _SWITCH = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0
 class ValueKind(NamedTuple):
     """One kind of value.
 
-    `read` takes what TOML gives and the folder that relative paths start from; `spell` turns the
-    text of an environment variable into what TOML would give; `show` is for people and never
-    shows a secret. Both readers raise ConfigError, saying only what was wanted.
+    `read` takes a value as TOML gives it and the folder that relative paths start from; `spell` turns the text of an
+    environment variable into what TOML would give; `show` is for people and never shows a secret. `read` raises a
+    ConfigError that says only what was wanted, since the value may be a secret.
     """
 
     noun: str
@@ -115,7 +115,7 @@ class ValueKind(NamedTuple):
 
 
 def wanted(noun: str, value: object) -> ConfigError:
-    """Say what was wanted; what was given is told by its type, it may be a secret."""
+    """Return an error that says what was wanted, and only the type of what was given: that may be a secret."""
     names = {str: "text", bool: "true or false", int: "a whole number", float: "a number"}
     kind = names.get(type(value), "a list" if isinstance(value, list) else "a table")
     return ConfigError(f"wanted {noun}, not {kind}" if kind != noun else f"this is not {noun}")
@@ -125,7 +125,7 @@ def _text(value: Any, _root: Path) -> str:
     if not isinstance(value, str):
         raise wanted("text", value)
     if _CONTROL.search(value):
-        raise ConfigError("wanted text of one line, without control characters")
+        raise ConfigError("wanted one line of text, without control characters")
     return value
 
 
@@ -140,7 +140,7 @@ def _under(root: Path, text: str) -> Path:
     try:
         return root / Path(text).expanduser()
     except RuntimeError:
-        raise ConfigError("there is no such user, whose home folder ~ would mean") from None
+        raise ConfigError("the user named after ~ does not exist") from None
 
 
 def _optional(value: Any, root: Path) -> Path | None:
@@ -163,7 +163,7 @@ def _pattern(value: Any, root: Path) -> str:
 
 
 def secret(value: Any, root: Path) -> Secret | None:
-    """Read the place of a secret; the secret itself is refused, and not repeated in the message."""
+    """Read the place of a secret; None if empty. A secret itself is refused, and not repeated in the message."""
     text = _text(value, root)
     if not text:
         return None
@@ -172,25 +172,25 @@ def secret(value: Any, root: Path) -> Secret | None:
         return Secret(text)
     if kind == "file" and where:
         return Secret(f"file:{_under(root, where)}")
-    raise ConfigError("wanted the place of a secret, env:NAME or file:PATH; a secret itself may not stand here")
+    raise ConfigError("wanted the place of a secret, env:NAME or file:PATH, not the secret itself")
 
 
-def _open(value: Any, root: Path) -> str:
-    """Read an address that holds no password."""
+def _address(value: Any, root: Path) -> str:
+    """Read an address, and refuse one with a password in it."""
     text = _text(value, root)
     if re.search(r"://[^@]*:[^@]*@", text):
-        raise ConfigError("the address holds a password; name its place with a secret = instead")
+        raise ConfigError("the address holds a password; use secret = to name its place instead")
     try:
         split = urlsplit(text)
     except ValueError:
         raise ConfigError("this is not an address") from None
     if re.search(r"(?i)(^|&)(password|passwd|pwd)=", split.query):
-        raise ConfigError("the address holds a password; name its place with a secret = instead")
+        raise ConfigError("the address holds a password; use secret = to name its place instead")
     return text
 
 
 def _database(value: Any, root: Path) -> str:
-    text = _open(value, root)
+    text = _address(value, root)
     if not text:
         raise ConfigError("wanted a path or a database's address")
     if "://" in text:
@@ -222,7 +222,7 @@ def _number(text: str) -> Any:
 
 
 def count(least: int, most: int) -> ValueKind:
-    """Return the kind of whole numbers within bounds."""
+    """Return the kind of whole numbers from `least` to `most`."""
     noun = f"a whole number from {least} to {most}"
 
     def read(value: Any, _root: Path) -> int:
@@ -234,7 +234,7 @@ def count(least: int, most: int) -> ValueKind:
 
 
 def choice(*words: str) -> ValueKind:
-    """Return the kind of a word from a list."""
+    """Return the kind of text that is one of `words`."""
     spelled = [word for word in words if word] + (["empty"] if "" in words else [])
     noun = ", ".join(spelled[:-1]) + f" or {spelled[-1]}"
 
@@ -247,11 +247,11 @@ def choice(*words: str) -> ValueKind:
     return ValueKind(noun, read)
 
 
-def _place(value: Secret | None) -> str:
+def _show_secret(value: Secret | None) -> str:
     return value.place if value else ""
 
 
-def _lasting(value: Any, _root: Path) -> float | None:
+def _optional_duration(value: Any, _root: Path) -> float | None:
     return None if value == "" else duration(value)
 
 
@@ -261,10 +261,12 @@ OPTIONAL = ValueKind("path or nothing", _optional, show=lambda value: str(value)
 SWITCH = ValueKind("true or false", _switch, _bool, lambda value: str(value).lower())
 SIZE = ValueKind("size", lambda value, _: size(value), _number, show_size)
 DURATION = ValueKind("duration", lambda value, _: duration(value), _number, show_duration)
-MAYBE = ValueKind("duration or nothing", _lasting, _number, lambda value: "" if value is None else show_duration(value))
+MAYBE = ValueKind(
+    "duration or nothing", _optional_duration, _number, lambda value: "" if value is None else show_duration(value)
+)
 PATTERN = ValueKind("regular expression", _pattern)
-SECRET = ValueKind("place of a secret", secret, show=_place)
-OPEN = ValueKind("address without a password", _open)
+SECRET = ValueKind("place of a secret", secret, show=_show_secret)
+OPEN = ValueKind("address without a password", _address)
 DATABASE = ValueKind("path or database address", _database)
 COMMAND = ValueKind("command", _command, show=shlex.join)
 PATHS = ValueKind(
@@ -280,7 +282,7 @@ SCHEMES = ("file", "ftp", "ftps", "http", "https", "sftp")
 
 
 class AddressParts(NamedTuple):
-    """An address in its parts; `base` is decoded and begins with a slash."""
+    """The parts of an address; `base` is percent-decoded and begins with a slash."""
 
     scheme: str
     host: str
@@ -290,10 +292,9 @@ class AddressParts(NamedTuple):
 
 
 def place(url: str, root: Path) -> AddressParts:
-    """Take an address apart.
+    """Split the address of a source; a `file:` address may be relative to `root`.
 
-    A password in it is refused and not repeated in the message. A `file:` address may be relative
-    to the workspace.
+    A password in it is refused, and not repeated in the message.
 
     >>> place("sftp://harvest@drop.example.org:2222/out/", Path("/w"))
     AddressParts(scheme='sftp', host='drop.example.org', port=2222, username='harvest', base='/out/')
@@ -304,16 +305,16 @@ def place(url: str, root: Path) -> AddressParts:
         parts = urlsplit(url)
         port = parts.port
     except ValueError as error:
-        raise ConfigError(f"this is not an address: {_plain(error)}") from None
+        raise ConfigError(f"this is not an address: {_safe_reason(error)}") from None
     if parts.password is not None or "@" in parts.path + parts.query + parts.fragment:
         raise ConfigError(
             'an address may not hold a password; name its place: secret = "env:NAME" or "file:PATH"'
-            " (and spell @ in a folder's name %40)"
+            " (spell @ in a folder's name as %40)"
         )
     if parts.scheme not in SCHEMES:
         raise ConfigError(f"wanted an address that begins with one of {', '.join(SCHEMES)}")
     if parts.query or parts.fragment:
-        raise ConfigError("an address of a base folder has no ? or #; spell them %3F and %23 in a name")
+        raise ConfigError("the base folder may not hold ? or #; spell them as %3F and %23")
     base = unquote(parts.path)
     if ".." in base.split("/") or re.search(r"[\x00-\x1f\x7f]", base):
         raise ConfigError("the base folder may not hold '..' or control characters")
@@ -326,12 +327,12 @@ def place(url: str, root: Path) -> AddressParts:
 
 def _folder(parts: SplitResult, base: str, root: Path) -> AddressParts:
     if parts.hostname not in {None, "localhost"} or parts.username:
-        raise ConfigError("a file: address has no host or user")
+        raise ConfigError("a file: address may not name a host or user")
     if not base:
         raise ConfigError("wanted a folder in the address")
     return AddressParts("file", "", None, "", str(root / base))
 
 
-def _plain(error: ValueError) -> str:
-    """Keep only what is surely not a part of the address."""
-    return "its port is not a number up to 65535" if str(error).startswith("Port") else "its host is not one"
+def _safe_reason(error: ValueError) -> str:
+    """Say what is wrong without repeating any part of the address: it may hold a password."""
+    return "its port is not a number up to 65535" if str(error).startswith("Port") else "its host is not valid"

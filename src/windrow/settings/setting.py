@@ -1,7 +1,6 @@
-"""The settings that all collections share, and those of sources that are asked or whose captures are taken.
+"""The settings that all collections share, and those of sources that are crawled or take captures of others.
 
-The loader, `windrow config` and the reference page are all made from these and from the tables of
-each collection beside them.
+The loader, `windrow config` and the reference page are all generated from these and from each collection's own.
 """
 
 from __future__ import annotations
@@ -31,10 +30,10 @@ PREFIX = "WINDROW_"
 
 
 class Setting(NamedTuple):
-    """One setting. `default` is spelled as TOML would.
+    """One setting; `default` is spelled as in TOML.
 
-    A `flag` sets it too: of `windrow run` for the workspace's, of `windrow new source` for a source's. What is
-    `written` names a file or folder in which windrow writes, so that no other setting may name it too.
+    A `flag` sets it too: of `windrow run` for a setting of the workspace, of `windrow new source` for one of a source.
+    A `written` setting names a file or folder in which windrow writes, so that no other setting may name the same.
     """
 
     name: str
@@ -46,7 +45,7 @@ class Setting(NamedTuple):
 
     @property
     def env(self) -> str:
-        """Return the name of its environment variable.
+        """The name of its environment variable.
 
         >>> Setting("ledger.path", PATH, "", "").env
         'WINDROW_LEDGER_PATH'
@@ -58,7 +57,7 @@ class Value(NamedTuple):
     """One setting's value and where it came from.
 
     `origin` is `default`, a file's name, `env NAME` or `flag --NAME`; `shown` is the value for
-    people, a place where it is a secret.
+    people: for a secret, its place.
     """
 
     name: str
@@ -71,19 +70,19 @@ _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
 
 
 def is_name(text: str) -> bool:
-    """Tell whether a text may name a source."""
+    """Tell whether a text is a valid name of a source."""
     return _NAME.fullmatch(text) is not None
 
 
 def variable(name: str) -> str:
-    """Spell a dotted name as an environment variable."""
+    """Return the environment variable of a dotted name."""
     return PREFIX + "".join(c if c.isalnum() else "_" for c in name).upper()
 
 
 _LIMITS = Limits()
 WORKSPACE = (
     Setting("name", TEXT, "", "what this workspace is called; empty: its folder's name"),
-    Setting("contact", TEXT, "", "e-mail or page of the operator, told to servers and shown on pages"),
+    Setting("contact", TEXT, "", "e-mail or page of the operator; it is sent to servers and shown on pages"),
     Setting("agent", TEXT, "", "how windrow names itself to web servers; empty: windrow, version, contact"),
     Setting("ledger.path", PATH, "ledger.sqlite", "the file of the ledger", written=True),
     Setting("archive.folder", PATH, "archive", "where the captures are kept, as WARC files", written=True),
@@ -92,7 +91,7 @@ WORKSPACE = (
     Setting("limits.members", count(1, 10**7), _LIMITS.members, "most members of one archive"),
     Setting("limits.member", SIZE, _LIMITS.member, "most bytes of one member, inflated"),
     Setting("limits.total", SIZE, _LIMITS.total, "most bytes of all members of an archive, inflated"),
-    Setting("limits.ratio", count(1, 10**5), _LIMITS.ratio, "most bytes that one packed byte may become"),
+    Setting("limits.ratio", count(1, 10**5), _LIMITS.ratio, "most bytes that one compressed byte may inflate to"),
     Setting("limits.elements", count(1, 10**10), _LIMITS.elements, "most elements of one document"),
     Setting("limits.seconds", DURATION, _LIMITS.seconds, "CPU time to read one document"),
     Setting("limits.memory", SIZE, _LIMITS.memory, "most memory to read one document"),
@@ -106,42 +105,50 @@ WORKSPACE = (
 
 _SITE = Site("")
 SOURCE = (
-    Setting("url", TEXT, "", "where it is: scheme, user, host, port and base folder; never a password"),
-    Setting("collection", TEXT, "", "what is harvested there"),
-    Setting("state", choice("available", "maintenance", "removed"), "available", "only available is asked"),
+    Setting("url", TEXT, "", "its address: scheme, user, host, port and base folder; never a password"),
+    Setting("collection", TEXT, "", "the collection that it is harvested for"),
+    Setting(
+        "state", choice("available", "maintenance", "removed"), "available", "only an available source is harvested"
+    ),
     Setting("timeout", DURATION, _SITE.timeout, "longest silence of the server"),
-    Setting("proxy", OPEN, _SITE.proxy, "HTTP proxy on the way there"),
-    Setting("ca_bundle", OPTIONAL, _SITE.ca_bundle, "certificates to trust there, instead of the system's"),
+    Setting("proxy", OPEN, _SITE.proxy, "HTTP proxy to reach it through"),
+    Setting("ca_bundle", OPTIONAL, _SITE.ca_bundle, "certificates to trust instead of the system's"),
     Setting("family", choice("any", "ipv4", "ipv6"), _SITE.family, "which addresses of the host to use"),
 )
-"""What a source of every collection may say."""
+"""The settings of every source."""
 
 
 ASKED = (
-    Setting("delay", DURATION, 1.0, "least pause between two requests, where its robots.txt names none"),
+    Setting("delay", DURATION, 1.0, "shortest pause between two requests, if its robots.txt sets none"),
     Setting("max_requests_per_run", count(0, 10**9), 100_000, "most requests to it in one run; 0: all that are due"),
     Setting("private", TEXTS, [], "hosts and networks that may be private, beside the one that `url` itself names"),
-    Setting("secret", SECRET, "", "where a secret is that is sent with each request: env:NAME or file:PATH"),
-    Setting("secret_header", TEXT, "", "header that it goes into, such as X-Api-Key"),
-    Setting("secret_query", TEXT, "", "or parameter of the address, such as api_key"),
-    Setting("secret_prefix", TEXT, "", 'what stands before it in the header, such as "Bearer "'),
+    Setting("secret", SECRET, "", "place of a secret to send with each request: env:NAME or file:PATH"),
+    Setting("secret_header", TEXT, "", "header that carries it, such as X-Api-Key"),
+    Setting("secret_query", TEXT, "", "or parameter of the address that carries it, such as api_key"),
+    Setting("secret_prefix", TEXT, "", 'prefix before it in the header, such as "Bearer "'),
 )
-"""To be put into `Configuration.source`."""
+"""For `Configuration.source` of a collection whose sources are crawled."""
 
 
 CAPTURED = (
-    Setting("from", TEXTS, [], "whose captures are read: collections, or sources of theirs as collection:source"),
-    Setting("cdx", PATHS, [], "CDX or CDXJ files, or folders of them, that say what to read of WARC files"),
-    Setting("warc", PATHS, [], "WARC files, or folders of them: those that `cdx` names, or to be read from end to end"),
-    Setting("warc_at", TEXTS, [], "where else the files of `cdx` lie: https://HOST/PATH/ or s3://BUCKET/PREFIX/"),
-    Setting("warc_secret", SECRET, "", "where its secret is: KEY:SECRET for s3, else the header Authorization"),
-    Setting("warc_private", SWITCH, False, "whether `warc_at` may lie in a private network"),
+    Setting("from", TEXTS, [], "collections whose captures are read, or sources of them as collection:source"),
+    Setting("cdx", PATHS, [], "CDX or CDXJ files, or folders of them, that select records of WARC files"),
+    Setting(
+        "warc", PATHS, [], "WARC files, or folders of them: those that `cdx` names, or files to be read completely"
+    ),
+    Setting(
+        "warc_at", TEXTS, [], "other places of the files that `cdx` names: https://HOST/PATH/ or s3://BUCKET/PREFIX/"
+    ),
+    Setting(
+        "warc_secret", SECRET, "", "place of the secret for `warc_at`: KEY:SECRET for s3, else the header Authorization"
+    ),
+    Setting("warc_private", SWITCH, False, "whether `warc_at` may be in a private network"),
     Setting("s3_endpoint", TEXT, "", "the store of s3:// addresses, such as https://HOST; none: Amazon's"),
     Setting("s3_region", TEXT, "us-east-1", "its region"),
 )
-"""To be put into `Configuration.source` by a collection that takes captures of others."""
+"""For `Configuration.source` of a collection that takes captures of others."""
 
 
 def store_of(name: str) -> Setting:
-    """Return the setting of where a collection's records are kept, to be put into `Configuration.settings`."""
+    """Return the setting, for `Configuration.settings`, that says where a collection's records are kept."""
     return Setting(f"{name}.store", PATH, f"{name}.db", "where its records are kept", written=True)

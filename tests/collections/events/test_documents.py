@@ -69,7 +69,7 @@ def test_what_is_still_to_come_is_missing_after_as_many_whole_listings_as_are_wa
     def missing(told, listings, at=FIRST):
         source = Source("s", "events", Site(""), options={"event_parser": EventParser("p", "Other", "Senate")})
         listed = WholeListing(source, at, 7, (Unlisted("p/7", told, listings),))
-        return [one.value["status"] for one in missing_events(listed)]
+        return [missing_event.value["status"] for missing_event in missing_events(listed)]
 
     assert missing(value(), 2) == []
     assert missing(value(), 3) == ["missing"]

@@ -102,7 +102,7 @@ def test_feeds_are_well_formed_with_one_id_for_an_event_whatever_becomes_of_it()
     name = "{http://www.w3.org/2005/Atom}"
     feed = etree.fromstring(text_of("atom").encode())
     entries = feed.findall(f"{name}entry")
-    ids = [one.findtext(f"{name}id") for one in entries]
+    ids = [entry.findtext(f"{name}id") for entry in entries]
     assert len(set(ids)) == 3
     assert entries[2].find(f"{name}link").get("href") == "https://a.example/3"
     told = json.loads(text_of("jsonfeed"))
@@ -112,7 +112,7 @@ def test_feeds_are_well_formed_with_one_id_for_an_event_whatever_becomes_of_it()
 
 def test_tables_have_every_event_and_no_formula_and_open_civic_data_its_keys():
     rows = list(csv.DictReader(io.StringIO(text_of("csv"))))
-    assert [one["title"] for one in rows][1:] == ["Recess", "'=HYPERLINK(1)"]
+    assert [row["title"] for row in rows][1:] == ["Recess", "'=HYPERLINK(1)"]
     assert rows[0]["description"] == HARD
     listed = json.loads(text_of("ocd"))
     assert [one["start_date"] for one in listed] == ["2026-12-01T15:00:00Z", "2026-12-30", "2026-12-31"]

@@ -79,10 +79,10 @@ def timeless(documents):
     moving = {"access_datetime", "first_seen", "changed", "session", "visit", "parser_runtime"}
     return sorted(
         str({
-            name: one["_id"].split(" - ", 1)[1] if name == "_id" and "result" in one else value
-            for name, value in one.items() if name not in moving
+            name: document["_id"].split(" - ", 1)[1] if name == "_id" and "result" in document else value
+            for name, value in document.items() if name not in moving
         })
-        for one in documents
+        for document in documents
     )  # fmt: skip
 
 

@@ -67,7 +67,7 @@ def test_the_document_of_an_event_is_removed_where_all_that_was_said_of_it_is_ta
     (visit,) = visits(workspace, "council/b@x")
     read_as_empty(workspace, visit)
     assert [one["uid"] for one in events(workspace)] == ["council/a@x"]
-    assert [one["insert_count"] for one in logs(workspace)] == [1, 0]
+    assert [log["insert_count"] for log in logs(workspace)] == [1, 0]
 
 
 def test_a_late_reading_writes_its_own_records_and_the_logs_that_it_changes(site, workspace, monkeypatch):
@@ -80,7 +80,7 @@ def test_a_late_reading_writes_its_own_records_and_the_logs_that_it_changes(site
         patched.setattr("windrow.engine.steps.unread.UnreadVisits.due", lambda _: [])
         for name in "abcd":
             harvest(site, workspace, event("a@x", FIRST), event(f"{name}-{name}@x", FIRST))
-    assert [one["insert_count"] for one in logs(workspace)] == [1, 0, 2, 1, 1, 1]
+    assert [log["insert_count"] for log in logs(workspace)] == [1, 0, 2, 1, 1, 1]
     written, logged = [], []
     write, put = EventProjection._event, RunLogs.put
     monkeypatch.setattr(EventProjection, "_event", lambda *told: written.append(told[1]) or write(*told))
@@ -89,7 +89,7 @@ def test_a_late_reading_writes_its_own_records_and_the_logs_that_it_changes(site
     assert written == ["council/a@x"]
     assert len(logged) == 2, "of the session that had not read it, and of the one that told of it first till now"
     monkeypatch.undo()
-    assert [one["insert_count"] for one in logs(workspace)] == [1, 1, 1, 1, 1, 1]
+    assert [log["insert_count"] for log in logs(workspace)] == [1, 1, 1, 1, 1, 1]
     before = events(workspace), logs(workspace)
     ADAPTER.replay(workspace, setup_of(workspace), Progress(quiet=True))
     assert (events(workspace), logs(workspace)) == before

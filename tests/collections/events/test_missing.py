@@ -35,7 +35,7 @@ def statuses(workspace):
 def told(workspace, session):
     ledger = Ledger(workspace.ledger)
     window = Window(facts=ledger.sessions.get(session).span)
-    found = [(one.kind, one.key, one.difference) for one in ADAPTER.changes(workspace, ledger, window)]
+    found = [(change.kind, change.key, change.difference) for change in ADAPTER.changes(workspace, ledger, window)]
     counted = ADAPTER.content(workspace, ledger, window.facts)["council"]
     ledger.close()
     return found, dict(counted)
@@ -69,8 +69,8 @@ def test_changes_tells_that_an_event_is_missing_as_gone_and_that_it_is_listed_ag
     site.put("/a.ics", both)
     back = again(workspace).number
     assert told(workspace, back) == ([("changed", "council/b@x", "status missing -> scheduled")], {"changed": 1})
-    assert [one["events"] for one in logs(workspace)] == [2, 1, 1, 1, 2]
-    assert [one["insert_count"] for one in logs(workspace)] == [2, 0, 0, 0, 0]
+    assert [log["events"] for log in logs(workspace)] == [2, 1, 1, 1, 2]
+    assert [log["insert_count"] for log in logs(workspace)] == [2, 0, 0, 0, 0]
     before = events(workspace), logs(workspace)
     ADAPTER.replay(workspace, setup_of(workspace), Progress(quiet=True))
     assert (events(workspace), logs(workspace)) == before
@@ -171,7 +171,7 @@ def test_a_page_that_no_page_leads_to_any_more_is_not_asked_and_its_events_stay_
     assert "/2.json" not in site.asked[asked:]
     site.put("/2.json", "gone", status=404)
     again(workspace)
-    assert [one["result"] for one in logs(workspace)] == ["success"] * 4
+    assert [log["result"] for log in logs(workspace)] == ["success"] * 4
     page(site, 1, {"A": "2099-01-01"}, last=False)
     page(site, 2, {"B": "2099-01-02"}, last=True)
     again(workspace)
@@ -222,6 +222,6 @@ def test_endless_paging_ends_with_the_requests_of_a_run_and_the_next_run_goes_on
     ledger = Ledger(workspace.ledger)
     comments = [one.comment for one in ledger.sessions.tasks_of_source("council")]
     ledger.close()
-    assert any("no more were asked, for one run asks 5 at most" in one for one in comments)
+    assert any("no more were asked, for one run asks 5 at most" in comment for comment in comments)
     run(workspace)
     assert len(events(workspace)) == 10

@@ -13,8 +13,8 @@ def test_what_a_moved_event_is_and_the_ids_that_it_had_stay_in_one_request_howev
     assert len(groups) > 2
     for documents, removed in groups:
         assert len(documents) + len(removed) <= 500
-        assert sum(len(str(one)) for one in documents) < 4_000_000
-        numbers = [one["_id"].removeprefix("new ") for one in documents]
+        assert sum(len(str(document)) for document in documents) < 4_000_000
+        numbers = [document["_id"].removeprefix("new ") for document in documents]
         assert removed == [f"{word} {number}" for number in numbers for word in ("old", "older")]
     assert sum(len(documents) for documents, _ in groups) == 900
 

@@ -183,13 +183,13 @@ def test_the_houses_calendar_leads_from_weeks_and_days_to_meetings_and_by_their_
     )
     source = workspace.source("council")
     turn = follow(source, {}, calendar_answer(f"{REPOSITORY}/ByWeek.aspx?WeekOf=10042026_10102026", WEEK))
-    assert [(one.name, one.url.removeprefix(REPOSITORY)) for one in turn.requests] == [
+    assert [(request.name, request.url.removeprefix(REPOSITORY)) for request in turn.requests] == [
         ("day", "/ByDay.aspx?DayID=10062026&day=20261005"),
         ("meeting", "/ByEvent.aspx?EventID=102252&day=20261005"),
         ("week", "/ByWeek.aspx?WeekOf=10112026_10172026&day=20261005"),
     ]
     late = follow(source, {}, calendar_answer(f"{REPOSITORY}/ByWeek.aspx?WeekOf=10252026_10312026", WEEK))
-    assert [one.name for one in late.requests] == ["day", "meeting"]
+    assert [request.name for request in late.requests] == ["day", "meeting"]
     url = turn.requests[1].url
     (form,) = follow(source, {}, calendar_answer(url, MEETING)).requests
     assert (form.method, form.url) == ("POST", url)
@@ -202,7 +202,7 @@ def test_the_houses_calendar_leads_from_weeks_and_days_to_meetings_and_by_their_
     assert values([one], "unique_key", "event_url") == [("HMTG102252", f"{REPOSITORY}/ByEvent.aspx?EventID=102252")]
     assert unread == []
     looped = follow(source, {}, calendar_answer(url, MEETING, "POST"))
-    assert (looped.requests, [one.kind for one in looped.findings]) == ((), ["NoEvent"])
+    assert (looped.requests, [finding.kind for finding in looped.findings]) == ((), ["NoEvent"])
     with pytest.raises(StepError):
         by("house-committee-calendar", "<html><body>Sorry</body></html>")
 
@@ -227,7 +227,7 @@ def test_congress_gov_names_its_meetings_by_a_list_and_each_is_asked_when_it_cha
         datetime(2026, 9, 1, tzinfo=UTC),
         "",
     )
-    assert [one.url for one in details(given)] == [
+    assert [detail.url for detail in details(given)] == [
         "https://api.congress.gov/v3/committee-meeting/119/house/7?format=json&changed=2026-09-01T10%3A00%3A00Z"
     ]
     assert by("congress-committee-meetings", listed) == ([], [])

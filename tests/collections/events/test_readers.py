@@ -327,7 +327,7 @@ def test_two_meetings_of_one_committee_on_one_day_are_two_and_one_told_twice_is_
     days, _ = read(
         '[{"t": "B", "s": "2026-09-15", "l": "1"}, {"t": "B", "s": "2026-09-15", "l": "2"}]', "json", fields=fields
     )
-    assert [one.value["unique_key"] for one in days] == ["B", "B - 2"]
+    assert [day.value["unique_key"] for day in days] == ["B", "B - 2"]
 
 
 def test_times_that_name_no_zone_are_in_that_of_the_source_unless_it_says_utc(tmp_path):

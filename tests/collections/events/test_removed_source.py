@@ -29,7 +29,7 @@ def test_replay_keeps_the_events_and_logs_of_a_source_that_is_configured_no_more
         for again in (ADAPTER._anew, lambda one: ADAPTER.replay(one, setup_of(one), Progress(quiet=True))):
             again(workspace)
             assert [one for one in events(workspace) if one["source"] == "board"] == before[0]
-            assert [one for one in logs(workspace) if one["source"] == "board"] == before[1]
+            assert [log for log in logs(workspace) if log["source"] == "board"] == before[1]
             assert len(events(workspace)) == 2
         ledger = Ledger(workspace.ledger)
         assert list(ADAPTER.check(workspace, ledger)) == []

@@ -96,7 +96,7 @@ def test_a_second_reading_inserts_nothing_and_leaves_a_log(tmp_path, site):
     site.put("/a.ics", calendar(event("a@x", MEETING), "X-STAMP:2"))  # the markup differs, the event does not
     waited(workspace)
     assert events(workspace) == before
-    assert [one["insert_count"] for one in logs(workspace)] == [1, 0]
+    assert [log["insert_count"] for log in logs(workspace)] == [1, 0]
 
 
 def test_a_moved_and_renamed_event_is_one_document_with_its_history_and_its_former_id(tmp_path, site):
@@ -111,7 +111,7 @@ def test_a_moved_and_renamed_event_is_one_document_with_its_history_and_its_form
     assert new["_id"] == "2027-01-20T15:00:00Z - council - a@x"
     assert new["status"] == "cancelled"
     assert new["history"][0]["fields"]["title"] == ["Board", "Board, moved"]
-    assert [one["insert_count"] for one in logs(workspace)] == [1, 0]
+    assert [log["insert_count"] for log in logs(workspace)] == [1, 0]
 
 
 def test_an_attempt_that_fails_is_logged_with_its_exception_before_a_byte_came_too(tmp_path, site):
@@ -140,7 +140,7 @@ def test_an_answer_200_that_is_an_error_page_is_logged_as_such_and_changes_nothi
     site.put("/a.ics", "<html>Sorry, an error</html>", "text/html")
     waited(workspace)
     assert events(workspace) == before
-    assert [one["result"] for one in logs(workspace)] == ["success", "WrongRoot"]
+    assert [log["result"] for log in logs(workspace)] == ["success", "WrongRoot"]
     assert logs(workspace)[1]["source_text"] == "<html>Sorry, an error</html>"
 
 
@@ -151,7 +151,7 @@ def test_two_logs_of_one_second_have_two_ids_and_the_same_one_twice_has_one(tmp_
         made = RunLogs(None, None, held, {}, archive=tmp_path, limits=workspace.limits)
         for source in ("one", "two", "one", "two"):
             made.put(ParserRun("council", "1", source, 5, 7, (asked,)), None)
-    assert [(one["_id"], one["source"]) for one in logs(workspace)] == [
+    assert [(log["_id"], log["source"]) for log in logs(workspace)] == [
         ("2026-01-01T00:00:00Z - council - success", "one"),
         ("2026-01-01T00:00:00Z - council - success - 2", "two"),
     ]
@@ -173,7 +173,7 @@ def test_a_source_whose_secret_is_missing_leaves_a_log_with_the_reason_though_no
     assert first["session"] != second["session"]
     (tmp_path / "secret").write_text("s3cr3t-word")
     waited(workspace)
-    assert [one["result"] for one in logs(workspace)] == ["NoSecret", "NoSecret", "success"]
+    assert [log["result"] for log in logs(workspace)] == ["NoSecret", "NoSecret", "success"]
     before = logs(workspace)
     for again in (ADAPTER._anew, lambda one: ADAPTER._derive(one, lambda: True)):
         again(workspace)
@@ -245,7 +245,7 @@ def test_a_placeholder_row_is_no_event_and_none_that_was_rejected(tmp_path, site
     site.put("/a.json", f"[{row}]", "application/json")
     waited(workspace)
     assert [one["title"] for one in events(workspace)] == ["Board"]
-    assert [(one["outcome"], one["events"], one["rejected"]) for one in logs(workspace)] == [
+    assert [(log["outcome"], log["events"], log["rejected"]) for log in logs(workspace)] == [
         ("read", 1, 0),
         ("empty", 0, 0),
     ]
@@ -268,10 +268,10 @@ def test_try_check_search_replay_export_and_forget_work_on_events(tmp_path, site
     assert (events(workspace), logs(workspace)) == before
     assert len(site.asked) == asked
     written = {}
-    for one in ADAPTER.EXPORTS:
+    for export in ADAPTER.EXPORTS:
         out = io.StringIO()
-        assert one.write(workspace, "jsonl", out)
-        written[one.what] = [json.loads(line) for line in out.getvalue().splitlines()]
+        assert export.write(workspace, "jsonl", out)
+        written[export.what] = [json.loads(line) for line in out.getvalue().splitlines()]
     assert written["vd_events"] == before[0]
     assert written["vd_log"] == before[1]
     take_down(workspace, setup_of(workspace), ["council/a@x"], "asked", {"events": ADAPTER})
@@ -341,7 +341,7 @@ def test_a_future_event_that_vanishes_is_marked_after_good_runs_only_and_is_back
     site.put("/a.ics", both)
     waited(workspace)
     assert [one["status"] for one in events(workspace)] == ["scheduled", "scheduled"]
-    assert [one["insert_count"] for one in logs(workspace)] == [2, 0, 0, 0, 0]
+    assert [log["insert_count"] for log in logs(workspace)] == [2, 0, 0, 0, 0]
 
 
 def test_a_calendar_that_came_only_in_part_says_nothing_of_what_is_missing(tmp_path, site):
@@ -352,7 +352,7 @@ def test_a_calendar_that_came_only_in_part_says_nothing_of_what_is_missing(tmp_p
     site.put("/a.ics", whole[: whole.index("END:VEVENT") + 12])
     waited(workspace)
     assert [one["status"] for one in events(workspace)] == ["scheduled", "scheduled"]
-    assert [(one["outcome"], one["events"]) for one in logs(workspace)] == [("read", 2), ("partial", 1)]
+    assert [(log["outcome"], log["events"]) for log in logs(workspace)] == [("read", 2), ("partial", 1)]
 
 
 def test_why_takes_a_uid_or_an_id_of_either_database_and_says_that_an_event_is_missing(tmp_path, site):
@@ -385,7 +385,7 @@ def test_a_source_that_drifts_is_shown_in_its_log_and_in_the_status(tmp_path, si
         waited(workspace)
     site.put("/a.json", "[]", "application/json")
     waited(workspace)
-    assert [one["outcome"] for one in logs(workspace)] == ["read", "read", "read", "drift"]
+    assert [log["outcome"] for log in logs(workspace)] == ["read", "read", "read", "drift"]
     assert logs(workspace)[-1]["result"] == "success"
     ledger = Ledger(workspace.ledger)
     whole = load(tmp_path, environ={})  # with all collections: the status asks each

@@ -63,7 +63,11 @@ def test_whatever_the_types_of_values_a_reply_is_followed_and_read_to_valid_arti
         whole = rows if reader is wordpress else {"total": chance.choice(ODD), "rows": rows}
         body = json.dumps(chance.choice(ODD) if chance.random() < 0.05 else whole).encode()
         turn = reader.follow(SOURCE, {"numbers.0": [1, 2]}, Answer(request, 200, {}, io.BytesIO(body), NOW))
-        told = [json.dumps(dict(turn.learned)), *(one.key for one in turn.offers), *(one.url for one in turn.requests)]
+        told = [
+            json.dumps(dict(turn.learned)),
+            *(offer.key for offer in turn.offers),
+            *(one.url for one in turn.requests),
+        ]
         "".join(told).encode()
         task = SimpleNamespace(request=request, fields={}, view=io.BytesIO(body), source=SOURCE, visited=NOW)
         for one in reader.read(task):

@@ -140,4 +140,4 @@ def test_rows_that_are_listed_twice_protected_or_of_other_types_are_counted_by_r
     (summary,) = summaries(tmp_path)
     wanted = {"error: protected": 1, "type page": 1, "error: no_title": 1}
     assert {name: summary["details"].get(name) for name in wanted} == wanted
-    assert not [problem for one in articles(tmp_path).values() for problem in standard.problems(one)]
+    assert not [problem for article in articles(tmp_path).values() for problem in standard.problems(article)]

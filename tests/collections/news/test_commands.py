@@ -53,7 +53,7 @@ def configured(root, monkeypatch, *, news="", **sources):
 
 
 def titles(root):
-    return sorted(one["title"] for one in articles(root).values())
+    return sorted(article["title"] for article in articles(root).values())
 
 
 THREE = ["The quay 1", "The quay 2", "The quay 3"]
@@ -68,7 +68,7 @@ def test_a_site_that_pages_crawls_gives_its_news_without_being_asked_again(tmp_p
     assert len(asked) == len(set(asked)), asked
     assert {"/news/the-quay-story-1.html", "/about.html"} < set(asked)
     assert titles(tmp_path) == THREE
-    assert not [one for each in articles(tmp_path).values() for one in standard.problems(each)]
+    assert not [problem for each in articles(tmp_path).values() for problem in standard.problems(each)]
     (summary,) = summaries(tmp_path)
     assert summary["source"] == "page"
     assert summary["statistics"]["articles_new"] == 3
@@ -92,7 +92,7 @@ def test_a_site_that_is_crawled_and_asked_has_one_file_for_each_article(tmp_path
     assert titles(tmp_path) == THREE
     assert windrow("run")[0] == 0
     assert titles(tmp_path) == THREE
-    assert sum(one["statistics"]["articles_new"] for one in summaries(tmp_path)) == 3
+    assert sum(summary["statistics"]["articles_new"] for summary in summaries(tmp_path)) == 3
     found = articles(tmp_path)
     assert {one["metadata"].get("canonical_url", url) for url, one in found.items()} == {
         f"{origin}/news/the-quay-story-{number}.html" for number in (1, 2, 3)
@@ -139,8 +139,10 @@ def test_an_article_that_pages_finds_gone_is_told_by_why_changes_and_search_and_
     assert titles(tmp_path) == THREE
     assert f"{url}: a record of news, gone" in windrow("why", url)[1]
     changes = [json.loads(line) for line in windrow("changes", "--json")[1].splitlines()]
-    assert [(one["kind"], one["key"]) for one in changes if one.get("collection") == "news"] == [("gone", url)]
-    found = [one["url"] for one in hits(windrow, "harbour") if one.get("collection") == "news"]
+    assert [(change["kind"], change["key"]) for change in changes if change.get("collection") == "news"] == [
+        ("gone", url)
+    ]
+    found = [hit["url"] for hit in hits(windrow, "harbour") if hit.get("collection") == "news"]
     assert len(found) == 2
     assert url not in found
     assert windrow("check")[0] == 0
@@ -250,7 +252,14 @@ def test_check_tells_each_fault_of_a_tree_that_other_tools_made_as_a_line_of_jso
     code, said = windrow("check", "news", tmp_path, "--json")
     faults = [one for one in map(json.loads, said.splitlines()) if one["type"] == "fault"]
     assert code == 1
-    assert {one["where"].rpartition("/")[2][:4] for one in faults} == {name[:4], "a1b2", "0000", "1111", "2222", "3333"}
+    assert {fault["where"].rpartition("/")[2][:4] for fault in faults} == {
+        name[:4],
+        "a1b2",
+        "0000",
+        "1111",
+        "2222",
+        "3333",
+    }
     assert len(faults) == 6
 
 
@@ -286,19 +295,21 @@ def test_an_article_at_several_spellings_of_its_address_is_one_record_that_searc
     first = f"{press.url}{path}"
     spellings = [f"{first}?utm_source=a", first, f"{first}/", f"{press.url}/amp{path}"]
     page = paper.article(press.url, 1, text=f"<p>{SECRET}</p>{paper.PROSE}")
-    for one in spellings:
-        press.put(one.removeprefix(press.url), page)
+    for spelling in spellings:
+        press.put(spelling.removeprefix(press.url), page)
     items = "".join(f"<item><link>{one}</link></item>" for one in spellings)
     press.put("/rss.xml", f"<rss version='2.0'><channel><title>G</title>{items}</channel></rss>", "text/xml")
     configured(tmp_path, monkeypatch, gazette={"url": f"{press.url}/rss.xml", "kind": "feed"})
     assert windrow("run")[0] == 0
     (url,) = articles(tmp_path)
     assert url in spellings
-    assert [one["url"].partition("?")[0].rstrip("/").replace("/amp", "") for one in hits(windrow, "harbour")] == [first]
+    assert [hit["url"].partition("?")[0].rstrip("/").replace("/amp", "") for hit in hits(windrow, "harbour")] == [first]
     changes = [json.loads(line) for line in windrow("changes", "--json")[1].splitlines()]
-    assert [(one["kind"], one["key"]) for one in changes if one.get("collection") == "news"] == [("new", url)]
-    for one in (*spellings, first.replace("http:", "https:")):
-        assert url in windrow("why", one)[1], one
+    assert [(change["kind"], change["key"]) for change in changes if change.get("collection") == "news"] == [
+        ("new", url)
+    ]
+    for spelling in (*spellings, first.replace("http:", "https:")):
+        assert url in windrow("why", spelling)[1], spelling
     assert windrow("replay")[0] == 0
     assert len(hits(windrow, "harbour")) == 1
     assert windrow("forget", f"{first}/", "--yes")[0] == 0

@@ -104,8 +104,10 @@ def test_the_trees_are_the_same_whichever_file_was_touched_last_when_writing_the
     publish(tmp_path / "whole")
     expected = trees(tmp_path / "whole")
     assert len([one for one in expected if one.startswith("normalized_news")]) == 5
-    assert sum(one["statistics"]["articles_new"] for one in summaries(tmp_path / "whole")) == 5
-    assert len([one for one in articles(tmp_path / "whole").values() if "revisions" in one["metadata"]]) == 2
+    assert sum(summary["statistics"]["articles_new"] for summary in summaries(tmp_path / "whole")) == 5
+    assert (
+        len([article for article in articles(tmp_path / "whole").values() if "revisions" in article["metadata"]]) == 2
+    )
     number, killed = 1, True
     while killed:
         root = tmp_path / f"cut{number}"
@@ -136,7 +138,7 @@ def test_a_run_that_is_killed_while_it_asks_is_gone_on_with_and_leaves_the_same_
         run(workspace)
         found = {url: one | {"first_seen_timestamp_gmt": 0} for url, one in articles(root).items()}
         assert found == expected
-        assert sum(one["statistics"]["articles_new"] for one in summaries(root)) == 25
+        assert sum(summary["statistics"]["articles_new"] for summary in summaries(root)) == 25
     finally:
         press.close()
 
@@ -193,4 +195,4 @@ def test_forgetting_an_article_of_a_list_that_is_killed_anywhere_is_finished_and
 def found(root):
     """Return the addresses of the articles that the store has."""
     with closing(RecordStore(root / "news.db", read_only=True)) as store:
-        return {one.key for one in store.versions() if one.change != "gone"}
+        return {version.key for version in store.versions() if version.change != "gone"}

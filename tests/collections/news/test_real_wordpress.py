@@ -33,7 +33,7 @@ def test_posts_of_a_real_wordpress_are_found_or_told_as_gone_whatever_is_done_to
     run(workspace)
     first = articles(tmp_path)
     assert len(first) == 30
-    assert not [one for each in first.values() for one in standard.problems(each)]
+    assert not [problem for each in first.values() for problem in standard.problems(each)]
     crab = next(one for one in first.values() if "Crabs" in one["title"])
     assert crab["title"] == "\U0001f980 Crabs & \u201cquotes\u201d < 5 \u2014 caf\u00e9"
     assert crab["article_text"] == "Body of story 7: & \\<b> \U0001d11e.\n\nSecond paragraph."
@@ -82,7 +82,7 @@ def test_posts_of_a_real_wordpress_are_found_or_told_as_gone_whatever_is_done_to
     searched = ADAPTER.search(workspace, "story", offset=0, limit=50, explain=False).results
     assert gone & {one.url for one in searched} == {hidden["link"]}
     assert len(articles(tmp_path)) == 33
-    assert not [one for each in articles(tmp_path).values() for one in standard.problems(each)]
+    assert not [problem for each in articles(tmp_path).values() for problem in standard.problems(each)]
 
 
 def test_the_feed_and_the_pages_of_a_real_wordpress_give_the_same_articles_as_its_interface(tmp_path, wordpress):

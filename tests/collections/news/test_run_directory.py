@@ -42,7 +42,7 @@ def test_raw_replies_are_json_where_the_first_reply_of_a_site_lists_nothing(tmp_
     run(workspace)
     for path in sorted(tmp_path.glob("raw_news_data/*/*/127*.json")):
         rows = json.loads(path.read_text())
-    assert [one["title"]["rendered"] for one in rows if one["id"] == 2] == ["Edited"]
+    assert [row["title"]["rendered"] for row in rows if row["id"] == 2] == ["Edited"]
 
 
 def test_articles_that_a_run_did_not_read_are_written_by_the_next_one(tmp_path, press, monkeypatch):

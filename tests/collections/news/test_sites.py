@@ -104,7 +104,7 @@ def test_sitemaps_sections_and_front_pages_lead_to_articles_whose_kind_is_found_
         rss(press, (1, 2))
         press.put("/", f"<link rel=alternate type='application/rss+xml' href='/rss.xml'><ul>{links}</ul>")
     run(configured(tmp_path, {"g": {"url": press.url}}))
-    assert sorted(one["title"] for one in articles(tmp_path).values()) == ["The quay 1", "The quay 2"]
+    assert sorted(article["title"] for article in articles(tmp_path).values()) == ["The quay 1", "The quay 2"]
 
 
 def test_a_wordpress_is_found_out_by_what_its_front_page_says(tmp_path, press):

@@ -109,10 +109,14 @@ def test_with_updates_a_changed_article_keeps_its_file_and_first_seen_and_tells_
     assert last["article_text"] == "Corrected again."
     assert last["first_seen_timestamp_gmt"] == first["first_seen_timestamp_gmt"]
     revisions = last["metadata"]["revisions"]
-    assert [one["changed"] for one in revisions] == [[], ["article_text", "word_count"], ["article_text", "word_count"]]
+    assert [revision["changed"] for revision in revisions] == [
+        [],
+        ["article_text", "word_count"],
+        ["article_text", "word_count"],
+    ]
     assert revisions[0]["seen"] == first["first_seen_timestamp_gmt"] < revisions[1]["seen"] < revisions[2]["seen"]
-    assert len({one["hash"] for one in revisions}) == 3
-    assert [one["statistics"]["articles_new"] for one in summaries(tmp_path)] == [3, 0, 0]
+    assert len({revision["hash"] for revision in revisions}) == 3
+    assert [summary["statistics"]["articles_new"] for summary in summaries(tmp_path)] == [3, 0, 0]
     assert summaries(tmp_path)[-1]["details"]["updated"] == 1
     assert list(standard.problems(last)) == []
 
@@ -219,7 +223,7 @@ def test_news_is_exported_as_lines_feed_table_and_warc_and_found_by_search(tmp_p
     run(workspace)
     count, lines = written(workspace, "jsonl")
     assert count == 3
-    assert {json.loads(one)["url"] for one in lines.splitlines()} == set(articles(tmp_path))
+    assert {json.loads(line)["url"] for line in lines.splitlines()} == set(articles(tmp_path))
     feed = etree.fromstring(written(workspace, "atom")[1])
     titles = [one.findtext("{*}title") for one in feed.findall("{*}entry")]
     assert titles == ["Story \u201c3\u201d & more", "Story \u201c2\u201d & more", "Story \u201c1\u201d & more"]
@@ -228,7 +232,7 @@ def test_news_is_exported_as_lines_feed_table_and_warc_and_found_by_search(tmp_p
     assert table.column("keywords").to_pylist()[0] == ["Sport & Leisure", "odd"]
     fastwarc = pytest.importorskip("fastwarc")
     records = list(fastwarc.ArchiveIterator(io.BytesIO(written(workspace, "warc")[1])))
-    assert any("/wp/v2/posts" in one.headers["WARC-Target-URI"] for one in records)
+    assert any("/wp/v2/posts" in record.headers["WARC-Target-URI"] for record in records)
     hits = ADAPTER.search(workspace, "story", offset=0, limit=10, explain=False)
     assert len(hits.results) == 3
     assert list(ADAPTER.check_tree(tmp_path / "normalized_news"))

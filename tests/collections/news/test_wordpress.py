@@ -53,7 +53,7 @@ def test_every_post_of_every_page_becomes_a_file_that_is_exactly_valid_by_the_st
 def test_a_run_leaves_its_raw_replies_and_both_summaries_in_a_directory_of_its_own(tmp_path, press):
     run(wordpress(tmp_path, press))
     (folder,) = (tmp_path / "raw_news_data").glob("*/*")
-    first_seen = {one["first_seen_timestamp_gmt"] for one in articles(tmp_path).values()}
+    first_seen = {article["first_seen_timestamp_gmt"] for article in articles(tmp_path).values()}
     assert first_seen == {int(folder.name)}
     assert folder.parent.name == time.strftime("%Y-%m-%d", time.gmtime(int(folder.name)))
     (summary,) = summaries(tmp_path)
@@ -135,7 +135,7 @@ def test_a_back_fill_that_is_cut_goes_on_in_its_middle_and_leaves_the_same_tree(
         for name in ("cut", "whole")
     )
     assert cut == whole
-    assert [one["results"][0]["status"] for one in summaries(tmp_path / "cut", "_collection_summary.json")] == [
+    assert [summary["results"][0]["status"] for summary in summaries(tmp_path / "cut", "_collection_summary.json")] == [
         "pending", "success",
     ]  # fmt: skip
 

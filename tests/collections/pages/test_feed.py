@@ -78,9 +78,9 @@ def test_other_xml_and_json_is_a_file() -> None:
 
 def test_hostile_ones() -> None:
     bomb = b'<!DOCTYPE a [<!ENTITY b "xx"><!ENTITY c "&b;&b;">]><rss><channel><title>&c;</title></channel></rss>'
-    assert [one.kind for one in told(bomb).findings] == ["dtd_forbidden"]
+    assert [finding.kind for finding in told(bomb).findings] == ["dtd_forbidden"]
     assert not told(b"<rss>" + b"<a>" * 50_000).pile
-    assert [one.kind for one in told(b'{"version":' + b"[" * 200_000).findings] == ["not_well_formed"]
+    assert [finding.kind for finding in told(b'{"version":' + b"[" * 200_000).findings] == ["not_well_formed"]
     assert told(b"<rss><channel><title>Cut").pile.text == "Cut"
     many = b"<rss>" + b"<item><title>a</title></item>" * 6_000 + b"</rss>"
     assert told(many).pile.big_headlines.count("a") == 5_000

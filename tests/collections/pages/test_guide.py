@@ -181,13 +181,13 @@ def test_what_sitemaps_and_feeds_name():
     found = guide.hints(call, {}, sitemap(HOME + "a?utm_source=x", HOME + "x/1", HOME + "no/1", "https://h.example/"))
     assert [(one.url, one.kind, one.hinted) for one in found] == [(HOME + "a", 0, datetime(2026, 11, 20, tzinfo=UTC))]
     index = sitemap(HOME + "b.xml", kind="sitemapindex", entry="sitemap")
-    assert [(one.url, one.kind, one.place) for one in guide.hints(call, {}, index)] == [(HOME + "b.xml", 2, 1)]
+    assert [(hint.url, hint.kind, hint.place) for hint in guide.hints(call, {}, index)] == [(HOME + "b.xml", 2, 1)]
     assert guide.hints(call._replace(place=2), {}, index) == [], "three lie within each other, and no more"
     page, feed = (
         FetchJob(1, HOME + "feed"),
         b"<rss><channel><item><link>https://example.org/f</link></item></channel></rss>",
     )
-    assert [one.url for one in guide.hints(page, {"content-type": "application/rss+xml"}, feed)] == [HOME + "f"]
+    assert [hint.url for hint in guide.hints(page, {"content-type": "application/rss+xml"}, feed)] == [HOME + "f"]
     assert guide.hints(page, {"content-type": "text/html"}, feed) is None
     assert guide.hints(page, {"content-type": "text/xml"}, b"<html/>") is None
 

@@ -74,7 +74,7 @@ def test_forgetting_offers_everything_again():
 
 HREFS = ["/x", "/y?a=1&amp;b=2", "z.html", "?page=2", "#t", "https://o.example/", "//o.example/q", "", " /w ", "\u00e9"]
 PIECES = [
-    *(f'<a href="{one}">' for one in HREFS), *(f"<a href='{one}'>" for one in HREFS),
+    *(f'<a href="{href}">' for href in HREFS), *(f"<a href='{href}'>" for href in HREFS),
     "<a title='>' href=/v>", "<a rel=nofollow href=/x>", "<!--", "-->", "<script>", "</script>", "<iframe src=/f>",
     "</iframe>", "<textarea>", "</textarea>", "<select>", "</select>", "<link rel=next href=/n>", "<p>", '"', "'", ">",
     "<meta http-equiv=refresh content='0; url=/r'>", "<svg><a href=/svg>", "</svg>", "<template>", "</template>",

@@ -69,18 +69,18 @@ def test_what_cannot_be_read_says_why() -> None:
     for raw in (b"", b"%PDF-1.7", paper(FIRST)[:300]):
         found = told(raw)
         assert not found.pile
-        assert [one.kind for one in found.findings] == ["corrupt"]
+        assert [finding.kind for finding in found.findings] == ["corrupt"]
     crypt = b"/Encrypt <</Filter /Standard /V 1 /R 2 /P -4 /O <%s> /U <%s>>> /ID [<00> <00>]" % (b"61" * 32, b"62" * 32)
     closed = paper(FIRST).replace(b"/Root", crypt + b" /Root")
-    assert [one.kind for one in told(closed).findings] == ["encrypted"]
-    assert [one.kind for one in told(paper(b"")).findings] == ["no_text"]
+    assert [finding.kind for finding in told(closed).findings] == ["encrypted"]
+    assert [finding.kind for finding in told(paper(b"")).findings] == ["no_text"]
 
 
 def test_no_more_than_so_many_pages(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(portable, "PAGES", 2)
     found = told(paper(*(lines(f"page {at}") for at in range(4))))
     assert found.pile.text == "page 0\npage 1"
-    assert [one.kind for one in found.findings] == ["too_large"]
+    assert [finding.kind for finding in found.findings] == ["too_large"]
 
 
 def test_without_the_extra_it_says_how_to_get_it(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -98,7 +98,10 @@ def test_real_papers(shared) -> None:
     assert found.description.title == "Ultra light bosonic dark matter and CMB"
     assert len(found.pile.text) > 10_000
     assert found.links
-    kinds = {path.name: [one.kind for one in told(path.read_bytes()).findings] for path in sorted(folder.glob("*.pdf"))}
+    kinds = {
+        path.name: [finding.kind for finding in told(path.read_bytes()).findings]
+        for path in sorted(folder.glob("*.pdf"))
+    }
     assert kinds["err-user-password.pdf"] == ["encrypted"]
     assert kinds["err-truncated.pdf"] == kinds["err-empty.pdf"] == ["corrupt"]
     assert kinds["err-image-only.pdf"] == ["no_text"]
@@ -137,7 +140,9 @@ def test_numbers_that_lie_end_in_a_document_or_a_reason(place: bytes, lie: bytes
     assert place in good
     for number in NUMBERS:
         found = told(good.replace(place, lie % number))
-        assert found.pile.text or {one.kind for one in found.findings} <= {"corrupt", "no_text", "too_large"}, number
+        assert found.pile.text or {finding.kind for finding in found.findings} <= {"corrupt", "no_text", "too_large"}, (
+            number
+        )
 
 
 def test_a_hundred_damaged_documents_end_in_a_document_or_a_reason() -> None:
@@ -151,4 +156,4 @@ def test_a_hundred_damaged_documents_end_in_a_document_or_a_reason() -> None:
                 [b"99999999999", b"<<", b"[", b"(", b"0 0 R", b"\0\xff"]
             )
         found = told(b"%PDF-" + bytes(raw[5:]))
-        assert found.pile.text or {one.kind for one in found.findings} <= {"corrupt", "no_text", "encrypted"}
+        assert found.pile.text or {finding.kind for finding in found.findings} <= {"corrupt", "no_text", "encrypted"}

@@ -58,7 +58,7 @@ def pdf(
         out += b"%d 0 obj%s endobj\n" % (number, one)
     start = len(out)
     out += b"xref\n0 %d\n0000000000 65535 f \n" % (len(objects) + 1) + b"".join(
-        b"%010d 00000 n \n" % one for one in places
+        b"%010d 00000 n \n" % place for place in places
     )
     return bytes(out) + b"trailer<</Size %d/Root 1 0 R>>\nstartxref\n%d\n%%%%EOF\n" % (len(objects) + 1, start)
 

@@ -258,7 +258,7 @@ def test_dumps_and_counts_are_those_of_the_standard(harvested):
     assert exported(harvested, "paper-count", "text-status") == b"error\t2\nsuccess\t2\n"
     assert exported(harvested, "paper-count", "match-status") == b"different\t1\nstrong\t1\n"
     papers = [json.loads(line) for line in exported(harvested, "papers", "jsonl").splitlines()]
-    assert {one["key"] for one in papers} == set(harvested.rows())
+    assert {paper["key"] for paper in papers} == set(harvested.rows())
     parquet = pytest.importorskip("pyarrow.parquet")
     table = parquet.read_table(io.BytesIO(exported(harvested, "papers", "parquet")))
     assert (table.num_rows, table.column("file:size").to_pylist()[0] > 0) == (4, True)
@@ -304,7 +304,7 @@ def test_a_paper_taken_down_leaves_no_row(tmp_path):
     ADAPTER.replay(made.workspace(), made.setup(), Progress())
     assert "other.pdf taken down by" in made.why(sha1(OTHER))
     assert sha1(OTHER).encode() not in b"".join(
-        one.read_bytes() for one in tmp_path.rglob("*") if one.is_file() and ".db" in str(one)
+        path.read_bytes() for path in tmp_path.rglob("*") if path.is_file() and ".db" in str(path)
     )
     assert let_again(made.workspace(), made.setup(), [key], {"papers": ADAPTER}) == 1
     assert "lifted" in made.why(key)

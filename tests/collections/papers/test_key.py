@@ -42,7 +42,7 @@ def test_families_and_columns_are_those_of_the_standard_and_one_of_our_own():
     check_families(FAMILIES)
     columns = {f"{family.name}:{column}" for family in FAMILIES for column in family.columns}
     assert columns == set(ENCODINGS)
-    assert {one.name: one.compressed for one in FAMILIES} == {
+    assert {family.name: family.compressed for family in FAMILIES} == {
         "f": False, "file": False, "grobid0": True, "match0": False, "text0": True}  # fmt: skip
 
 

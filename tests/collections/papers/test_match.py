@@ -222,12 +222,14 @@ def test_the_catalogue_is_found_by_identifier_and_slug_and_taken_again_without_d
         imported = index.take(read_lines(packed))
         assert (imported.taken, imported.refused) == (2, {"bad_line": 1})
     assert (index.count(), index.version()) == (2, 2)
-    assert [one.name for one in index.candidates(seen("A Much-longer TITLE"))] == ["10.5000/abc"]
-    assert [one.name for one in index.candidates(Paper("", "", identifiers=("arxiv:1234.5678",)))] == ["release_abc"]
+    assert [candidate.name for candidate in index.candidates(seen("A Much-longer TITLE"))] == ["10.5000/abc"]
+    assert [candidate.name for candidate in index.candidates(Paper("", "", identifiers=("arxiv:1234.5678",)))] == [
+        "release_abc"
+    ]
     changed = json.dumps(FATCAT | {"ext_ids": {"doi": "10.1000/y"}, "title": "Another title now"}).encode()
     index.take([changed])
     assert index.candidates(Paper("", "", identifiers=("arxiv:1234.5678", "doi:10.1000/x"))) == []
-    assert [one.title for one in index.candidates(Paper("", "", identifiers=("doi:10.1000/y",)))] == [
+    assert [candidate.title for candidate in index.candidates(Paper("", "", identifiers=("doi:10.1000/y",)))] == [
         "Another title now"
     ]
     index.close()

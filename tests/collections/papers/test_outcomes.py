@@ -101,7 +101,7 @@ def test_tei_is_kept_and_the_json_of_both_shapes_is_made_from_it_without_grobid(
     assert exported(made, "paper-count", "status-code") == b"200\t1\n500\t1\n"
     assert exported(made, "paper-count", "status") == b"error\t1\nsuccess\t1\n"
     codes = exported(made, "paper-dump", "grobid-status-code").decode().splitlines()
-    assert sorted(one.split("\t")[1] for one in codes) == ["200", "500"]
+    assert sorted(code.split("\t")[1] for code in codes) == ["200", "500"]
     (line,) = exported(made, "paper-dump", "grobid-meta-insertable").decode().splitlines()
     assert "body" not in json.loads(line.split("\t")[4])
     assert exported(made, "paper-dump", "ungrobided") == b""

@@ -20,7 +20,7 @@ def shelf(folder) -> Shelf:
     made.put("http://example.org/long.pdf", OTHER)
     made.put("http://example.org/last.pdf", pdf("Its line says that it ends behind the file"))
     made.lines[-2], made.lines[-1] = cut(made.lines[-2], 100), cut(made.lines[-1], 10**6)
-    made.lines = [one.replace("far.warc.gz", "item-9/far.warc.gz") for one in made.lines]
+    made.lines = [line.replace("far.warc.gz", "item-9/far.warc.gz") for line in made.lines]
     return made
 
 
@@ -59,9 +59,9 @@ def test_papers_are_fetched_from_a_web_server_and_asked_for_again_when_it_is_bac
     path.with_name("away").rename(path)
     library.run()
     check(library, made.lines)
-    before = sum("far.warc.gz" in one for one in nginx.log.read_text().splitlines())
+    before = sum("far.warc.gz" in line for line in nginx.log.read_text().splitlines())
     library.run()
-    after = [one for one in nginx.log.read_text().splitlines() if "far.warc.gz" in one]
+    after = [line for line in nginx.log.read_text().splitlines() if "far.warc.gz" in line]
     assert len(after) == before, "what was fetched, or is not what its index says, is not asked for again"
 
 
@@ -75,7 +75,7 @@ def test_papers_are_fetched_from_an_s3_store(tmp_path, s3, monkeypatch):
     library.run()
     check(library, made.lines)
     assert KEY.partition(":")[2].encode() not in b"".join(
-        one.read_bytes() for one in tmp_path.rglob("*") if one.is_file() and ".db" in str(one)
+        path.read_bytes() for path in tmp_path.rglob("*") if path.is_file() and ".db" in str(path)
     )
 
 

@@ -147,14 +147,14 @@ def test_both_stores_hold_the_same_bytes(tmp_path, hbase_gateway):
             for _ in range(25)
         ]  # fmt: skip
         gone = [b"%02x" % chance.randrange(60) for _ in range(3)]
-        for one in stores:
-            one.put(rows)
-            one.delete(gone)
+        for store in stores:
+            store.put(rows)
+            store.delete(gone)
         first, second = map(everything, stores)
         assert first == second
     assert first
-    for one in stores:
-        one.close()
+    for store in stores:
+        store.close()
 
 
 def socket_of(table) -> socket.socket:

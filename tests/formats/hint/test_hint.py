@@ -23,16 +23,16 @@ SITEMAP = b"""<?xml version="1.0" encoding="UTF-8"?>
 </urlset>"""
 
 
-def urls(found):
-    return [hint.url for hint in found.entries]
+def urls(hints):
+    return [hint.url for hint in hints.entries]
 
 
 def test_a_sitemap():
-    found = read(SITEMAP, BASE)
-    assert (found.kind, found.reason, found.refused) == (HintKind.SITEMAP, None, 2)
-    assert found.entries[0] == ("https://example.org/a?b&c", datetime(2024, 2, 29, tzinfo=UTC))
-    assert found.entries[1] == ("https://example.org/relative", None)
-    assert len(found.entries) == 2
+    hints = read(SITEMAP, BASE)
+    assert (hints.kind, hints.reason, hints.refused) == (HintKind.SITEMAP, None, 2)
+    assert hints.entries[0] == ("https://example.org/a?b&c", datetime(2024, 2, 29, tzinfo=UTC))
+    assert hints.entries[1] == ("https://example.org/relative", None)
+    assert len(hints.entries) == 2
 
 
 @pytest.mark.parametrize(
@@ -56,8 +56,8 @@ def test_dress_does_not_matter(change):
 
 def test_an_index():
     text = b"<sitemapindex><sitemap><loc>https://h/1.xml.gz</loc><lastmod>2024</lastmod></sitemap></sitemapindex>"
-    found = read(text, BASE)
-    assert (found.kind, found.entries[0].url, found.entries[0].modified.year) == (
+    hints = read(text, BASE)
+    assert (hints.kind, hints.entries[0].url, hints.entries[0].modified.year) == (
         HintKind.INDEX,
         "https://h/1.xml.gz",
         2024,
@@ -65,8 +65,8 @@ def test_an_index():
 
 
 def test_a_text():
-    found = read("\ufeffhttps://example.org/\u00e9\r\n\r\nhttps://example.org/b \n/c\n".encode(), BASE)
-    assert urls(found) == ["https://example.org/%C3%A9", "https://example.org/b"]
+    hints = read("\ufeffhttps://example.org/\u00e9\r\n\r\nhttps://example.org/b \n/c\n".encode(), BASE)
+    assert urls(hints) == ["https://example.org/%C3%A9", "https://example.org/b"]
 
 
 RSS = b"""<rss version="2.0" xmlns:atom="http://www.w3.org/2005/Atom" xmlns:dc="http://purl.org/dc/elements/1.1/"><channel>
@@ -85,27 +85,27 @@ NINE = datetime(2024, 2, 29, 9, tzinfo=UTC)
 
 
 def test_feeds():
-    found = read(RSS, BASE)
-    assert found.entries == (
+    hints = read(RSS, BASE)
+    assert hints.entries == (
         ("https://example.org/1", NINE),
         ("https://example.org/2", NINE),
         ("https://example.org/4", None),
     )
-    assert (found.kind, found.refused) == (HintKind.FEED, 1)
+    assert (hints.kind, hints.refused) == (HintKind.FEED, 1)
     assert read(ATOM, BASE).entries == (("https://example.org/blog/1", NINE), ("https://example.org/other/2", None))
     assert urls(read(RDF, BASE)) == ["https://example.org/1"]
 
 
 def test_a_json_feed():
-    items = [
+    feed_items = [
         {"id": "https://example.org/1"},
         {"url": "/2", "id": "x", "date_published": "2024-02-29T09:00:00Z"},
         3,
         {"url": 4},
     ]
-    text = json.dumps({"version": "https://jsonfeed.org/version/1.1", "items": items}).encode()
-    found = read(text, BASE)
-    assert found.entries == (("https://example.org/1", None), ("https://example.org/2", NINE))
+    text = json.dumps({"version": "https://jsonfeed.org/version/1.1", "items": feed_items}).encode()
+    hints = read(text, BASE)
+    assert hints.entries == (("https://example.org/1", None), ("https://example.org/2", NINE))
     assert read(b'{"version": "https://jsonfeed.org/version/1", "items": 5}', BASE).entries == ()
 
 
@@ -133,8 +133,8 @@ def test_a_json_feed():
     ids=lambda value: value if isinstance(value, str) else "",
 )  # fmt: skip
 def test_what_is_refused(content, reason):
-    found = read(content, BASE)
-    assert (found.reason, found.entries) == (reason, ())
+    hints = read(content, BASE)
+    assert (hints.reason, hints.entries) == (reason, ())
 
 
 def test_what_is_cut_off_is_read_as_far_as_it_goes():
@@ -150,15 +150,15 @@ def test_no_more_entries_than_the_protocol_allows():
     for number in range(ENTRIES + 5):
         text.write(b"<url><loc>https://h/%d</loc></url>" % number)
     text.write(b"</urlset>")
-    found = read(text.getvalue(), BASE)
-    assert (len(found.entries), found.reason) == (ENTRIES, Reason.TOO_MANY_ELEMENTS)
+    hints = read(text.getvalue(), BASE)
+    assert (len(hints.entries), hints.reason) == (ENTRIES, Reason.TOO_MANY_ELEMENTS)
 
 
 def test_a_doctype_is_refused_wherever_it_hides():
-    found = read(
+    hints = read(
         b"<urlset><url><loc>https://h/1</loc></url><!DOCTYPE a><url><loc>https://h/2</loc></url></urlset>", BASE
     )
-    assert all(url in {"https://h/1", "https://h/2"} for url in urls(found))
+    assert all(url in {"https://h/1", "https://h/2"} for url in urls(hints))
     bomb = b"<rss><!DOCTYPE a [<!ENTITY b 'cccc'><!ENTITY d '&b;&b;&b;'>]><channel><item><link>https://h/&d;</link></item></channel></rss>"
     assert not any("cccc" in url for url in urls(read(bomb, BASE)))
 
@@ -170,6 +170,6 @@ def test_a_doctype_is_refused_wherever_it_hides():
     ),
 )
 def test_any_bytes_can_be_read(content, start):
-    found = read(start + content, BASE)
-    assert all(hint.url.startswith("http") for hint in found.entries)
-    assert found.reason is not None or found.kind is not HintKind.NONE
+    hints = read(start + content, BASE)
+    assert all(hint.url.startswith("http") for hint in hints.entries)
+    assert hints.reason is not None or hints.kind is not HintKind.NONE

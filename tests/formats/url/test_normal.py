@@ -147,8 +147,8 @@ NO_END = st.text(st.characters(exclude_characters="/\\?#"), max_size=30)
 @given(NO_END, NO_END)
 @example("a@b", "c:d@")
 def test_credentials_never_stay(user, password):
-    found = normalise(f"https://{user}:{password}@example.org/x")
-    assert found.url == "https://example.org/x"
+    resolved = normalise(f"https://{user}:{password}@example.org/x")
+    assert resolved.url == "https://example.org/x"
 
 
 def test_parts():

@@ -29,9 +29,9 @@ LINKS = st.one_of(
 @given(LINKS, st.sampled_from(BASES))
 def test_the_fast_way_leads_where_the_slow_one_does(href, base):
     origin = "/".join(base.split("/")[:3])
-    found = quick(href, base, origin)
-    if found is not None:
-        assert found == normalise(href, base)
+    resolved = quick(href, base, origin)
+    if resolved is not None:
+        assert resolved == normalise(href, base)
 
 
 @settings(max_examples=300)

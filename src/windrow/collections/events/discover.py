@@ -48,7 +48,7 @@ def judge(known: Mapping[str, Any], read: Sequence[ReadEvent | WithdrawnEvent | 
         if row >= ANSWERS and not empty and not said:
             return DriftVerdict(dict(known), (f"there is no event, where each of {row} answers before had some",))
         return DriftVerdict({**known, "row": 0, "empty": True}, ())
-    filled = {name: round(sum(bool(one.value.get(name)) for one in events) / len(events), 3) for name in FIELDS}
+    filled = {name: round(sum(bool(event.value.get(name)) for event in events) / len(events), 3) for name in FIELDS}
     drifts = tuple(
         f"{name} is filled in {share:.0%} of {len(events)} events; it was in {shares[name]:.0%}"
         for name, share in filled.items()
@@ -109,7 +109,7 @@ def follow(source: Source, learned: Mapping[str, Any], answer: Answer) -> Follow
         asked = (Request(url, _LISTS[1], only_if_new=not whole, when_named=whole),)
     if answer.request.method == "GET":  # a form that is answered with itself would be sent again and again
         details = READERS[given.rules.reader].details(given)
-        offers |= {one.url: Offering(one.url) for one in details if len(one.url) <= _LONGEST}
+        offers |= {detail.url: Offering(detail.url) for detail in details if len(detail.url) <= _LONGEST}
         asked += details
     elif not offers:
         told.append(Finding("NoEvent", "a form was answered without an event", Level.WARN))
@@ -119,7 +119,7 @@ def follow(source: Source, learned: Mapping[str, Any], answer: Answer) -> Follow
         name = f"habits of {given.url}"[:300]
         judged = judge(learned.get(name, {}), read)
         remembered[name] = judged.known
-        told = [*(Finding(DRIFT, one, Level.WARN) for one in judged.drifts), *told]
+        told = [*(Finding(DRIFT, drift, Level.WARN) for drift in judged.drifts), *told]
     if not parser.complete or given.rules.details or answer.request.name not in _LISTS:
         return FollowResult(asked, tuple(offers.values())[:MOST], remembered, end=end, findings=tuple(told[:100]))
     # What cannot be read is listed all the same. What it is may not be known: then nothing is known to be missing.

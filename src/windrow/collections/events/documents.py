@@ -104,7 +104,7 @@ def _document(
     made["revision"] = len(history)
     made["first_seen"] = spelled(seen.first.at)
     made["changed"] = history[-1]["at"] if history else made["first_seen"]
-    former = tuple(one for one in ids if one != name)
+    former = tuple(id_ for id_ in ids if id_ != name)
     if former:
         made["previous_ids"] = list(former)
     if history:
@@ -234,7 +234,7 @@ def log_document(run: ParserRun, ordinal: int = 1) -> dict[str, Any]:
     }
     if failed:
         made["traceback"] = f"{result}: {failed.message or 'no more is known'}\n  at {failed.url}"
-    drifts = [told for one in run.asked for told in one.drifts]
+    drifts = [drift for one in run.asked for drift in one.drifts]
     made |= {"source": run.source, "session": run.session, "visit": run.visit, "outcome": _outcome(run, drifts)}
     made |= {"events": sum(one.events for one in run.asked), "rejected": sum(one.rejected for one in run.asked)}
     made |= ({"drift": drifts} if drifts else {}) | dict(first.facts)

@@ -46,19 +46,19 @@ def json_feed(events: Iterable[Mapping[str, Any]]) -> Iterator[str]:
     """Yield a JSON Feed."""
     items = [
         {
-            "id": identity(one["uid"]),
-            "url": page_of(one),
-            "title": one["title"],
-            "content_text": told(one),
-            "date_published": one["first_seen"],
-            "date_modified": one["changed"],
-            "authors": [{"name": one["entity"]}],
-            "tags": [one["branch"], one["entity"]],
+            "id": identity(event["uid"]),
+            "url": page_of(event),
+            "title": event["title"],
+            "content_text": told(event),
+            "date_published": event["first_seen"],
+            "date_modified": event["changed"],
+            "authors": [{"name": event["entity"]}],
+            "tags": [event["branch"], event["entity"]],
             "_event": {
-                name: one.get(name) for name in ("datetime", "end_datetime", "all_day", "status", "location", "uid")
+                name: event.get(name) for name in ("datetime", "end_datetime", "all_day", "status", "location", "uid")
             },
         }
-        for one in events
+        for event in events
     ]
     told_ = {"version": "https://jsonfeed.org/version/1.1", "title": "Events", "items": items}
     yield json.dumps(told_, ensure_ascii=False, indent=1) + "\n"
@@ -107,8 +107,8 @@ def icalendar(events: Iterable[Mapping[str, Any]]) -> Iterator[str]:
         "BEGIN:VCALENDAR", "VERSION:2.0", "PRODID:-//windrow//events//EN", "CALSCALE:GREGORIAN", "METHOD:PUBLISH",
         "X-WR-CALNAME:Events",
     )))  # fmt: skip
-    for one in events:
-        yield "".join(map(_folded, _lines(one)))
+    for event in events:
+        yield "".join(map(_folded, _lines(event)))
     yield _folded("END:VCALENDAR")
 
 
@@ -196,8 +196,8 @@ def csv_rows(events: Iterable[Mapping[str, Any]]) -> Iterator[str]:
     out = io.StringIO()
     writer = csv.writer(out)
     writer.writerow(COLUMNS)
-    for one in events:
-        writer.writerow([_cell(one.get(name)) for name in COLUMNS])
+    for event in events:
+        writer.writerow([_cell(event.get(name)) for name in COLUMNS])
         yield out.getvalue()
         out.seek(0)
         out.truncate()
@@ -218,8 +218,8 @@ _OCD_STATUSES = {"cancelled": "cancelled", "withdrawn": "cancelled", "scheduled"
 def ocd_events(events: Iterable[Mapping[str, Any]]) -> Iterator[str]:
     """Yield a list of events as Open Civic Data has them (OCDEP 4)."""
     first = True
-    for one in events:
-        yield ("[\n" if first else ",\n") + json_text(ocd_event(one))
+    for event in events:
+        yield ("[\n" if first else ",\n") + json_text(ocd_event(event))
         first = False
     yield "[]\n" if first else "\n]\n"
 
@@ -265,8 +265,8 @@ class EventForm(NamedTuple):
 def legacy_json(events: Iterable[Mapping[str, Any]]) -> Iterator[str]:
     """Yield the object that VotersDaily's API answered with: documents by id, without their source_text."""
     results = {
-        one["_id"]: {name: value for name, value in one.items() if name[0] != "_" and name != "source_text"}
-        for one in events
+        event["_id"]: {name: value for name, value in event.items() if name[0] != "_" and name != "source_text"}
+        for event in events
     }
     yield json_text({"count": len(results), "results": results})
 
@@ -274,18 +274,18 @@ def legacy_json(events: Iterable[Mapping[str, Any]]) -> Iterator[str]:
 def html(events: Iterable[Mapping[str, Any]]) -> Iterator[str]:
     """Yield a page with a table."""
     yield '<!doctype html><meta charset="utf-8"><title>Events</title><table><tr><th>When<th>Entity<th>Event<th>Status'
-    for one in events:
-        url = page_of(one)
-        title = escape(one["title"])
+    for event in events:
+        url = page_of(event)
+        title = escape(event["title"])
         linked = f'<a href="{escape(url)}">{title}</a>' if url.startswith(("http://", "https://")) else title
-        cells = (escape(told(one).splitlines()[0]), escape(one["entity"]), linked, escape(one["status"]))
+        cells = (escape(told(event).splitlines()[0]), escape(event["entity"]), linked, escape(event["status"]))
         yield f"<tr><td>{'<td>'.join(cells)}\n"
     yield "</table>\n"
 
 
 def _form(media: str, write: Writer) -> EventForm:
     """Make a form that every document can be written in, also one that another program put into the database."""
-    return EventForm(media, lambda events: write(whole for one in events if (whole := completed(one)) is not None))
+    return EventForm(media, lambda events: write(whole for event in events if (whole := completed(event)) is not None))
 
 
 FORMS = {

@@ -63,21 +63,21 @@ def read_document(parser: EventParser, given: ParserInput) -> Iterator[ReadEvent
     found = list(_bounded(READERS[given.rules.reader].read(given)))
     events = [one for one in found if isinstance(one, RawEvent)]
     unread = [one for one in found if isinstance(one, Unread)]
-    ids = _usable_ids([*(one.id for one in events), *(one.key for one in unread)])
+    ids = _usable_ids([*(event.id for event in events), *(one.key for one in unread)])
     for each in unread:
         yield each._replace(key=_uid(parser, each.key.strip()) if each.key.strip() in ids else "")
     known: dict[str, ReadEvent] = {}
     keys: Counter[str] = Counter()
-    for one in events:
-        if not one.title.strip() and not one.id:
-            yield Unread(Reason.INCOMPLETE_RECORD, f"it has neither title nor id: {one.text[:100]!r}")
+    for event in events:
+        if not event.title.strip() and not event.id:
+            yield Unread(Reason.INCOMPLETE_RECORD, f"it has neither title nor id: {event.text[:100]!r}")
             continue
-        source_id = one.id.strip() if one.id.strip() in ids else ""
-        if one.start is None:
+        source_id = event.id.strip() if event.id.strip() in ids else ""
+        if event.start is None:
             if source_id:
                 yield WithdrawnEvent(_uid(parser, source_id))
             continue
-        made = _event(parser, given, one, one.start, source_id)
+        made = _event(parser, given, event, event.start, source_id)
         same = known.get(made.uid)
         if same and same.value == made.value:
             yield Unread(Reason.DUPLICATE_RECORD, "the document has it twice", made.uid)

@@ -189,7 +189,7 @@ def _parser(
         )  # fmt: skip
     own = {name: said[name] for name in RULES if name in said}
     versions = ready.versions if ready else (ParserRules(),)
-    versions = tuple(replace(one, **own) for one in versions) if own else versions
+    versions = tuple(replace(version, **own) for version in versions) if own else versions
     versions += tuple(replace(versions[-1], **one) for one in values["versions"].value)
     first = ready or EventParser(name, "", "")
     branches = BRANCHES + tuple(around.values["events.branches"].value)

@@ -139,7 +139,7 @@ def follow(source: Source, learned: Mapping[str, Any], answer: Answer) -> Follow
     found = url_hints.read(body, url)
     if found.kind is HintKind.INDEX:
         every = answer.request.every
-        newest = sorted(found.entries, key=lambda one: str(one.modified or ""), reverse=True)[:100]
+        newest = sorted(found.entries, key=lambda entry: str(entry.modified or ""), reverse=True)[:100]
         return FollowResult(tuple(Request(one.url, f"{kind}.{LIST}", every=every, priority=1) for one in newest))
     if found.kind is HintKind.NONE:
         if not _is_html(body):
@@ -147,7 +147,7 @@ def follow(source: Source, learned: Mapping[str, Any], answer: Answer) -> Follow
             return FollowResult(skip=Reason.NOT_A_FEED, findings=(Finding("NoFeed", why, Level.WARN),))
         named = dict.fromkeys(_links(body, answer, url), "")
         return _asked(kind, learned, url, named, {})
-    named = {one.url: one.modified.isoformat() if one.modified else "" for one in found.entries[:_MOST]}
+    named = {entry.url: entry.modified.isoformat() if entry.modified else "" for entry in found.entries[:_MOST]}
     since, until = source.options["since"], source.options["until"]
     named = {one: at for one, at in named.items() if not at or ((not since or at[:10] >= since)
                                                                 and (not until or at[:10] <= until))}  # fmt: skip
@@ -178,9 +178,9 @@ def _told(body: bytes, url: str) -> dict[str, dict[str, Any]]:
     except StepError:
         return {}
     told = {}
-    for one in found.entries if found else ():
-        where = normalise(one.url, normalise(one.base, url).url if one.base else url).url
-        said = {"title": one.title[:500], "published": one.published[:64]}
+    for entry in found.entries if found else ():
+        where = normalise(entry.url, normalise(entry.base, url).url if entry.base else url).url
+        said = {"title": entry.title[:500], "published": entry.published[:64]}
         told[where] = {name: value for name, value in said.items() if value}
     return told
 

@@ -119,7 +119,7 @@ def _optional(article: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
         if not isinstance(article.get(name), str | None):
             yield name, "is neither null nor a text"
     keywords = article.get("keywords", [])
-    if not isinstance(keywords, list) or not all(isinstance(one, str) for one in keywords):
+    if not isinstance(keywords, list) or not all(isinstance(keyword, str) for keyword in keywords):
         yield "keywords", "is no list of texts"
     for name in _OPTIONAL_TEXTS:
         if name in article and not isinstance(article[name], str):

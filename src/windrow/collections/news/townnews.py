@@ -46,7 +46,7 @@ def follow(source: Source, learned: Mapping[str, Any], answer: Answer) -> Follow
         refused = came if isinstance(came, RefusedReply) else RefusedReply(Reason.NOT_VALID, "no list of rows")
         return FollowResult(skip=refused.reason, findings=(Finding("Refused", refused.message, Level.WARN),))
     rows = [one for one in came["rows"] if isinstance(one, dict)]
-    keys = dict.fromkeys(f"{str(_name(one))[:300]}@{_time(one, 'lastupdated')[:40]}" for one in rows)
+    keys = dict.fromkeys(f"{str(_name(row))[:300]}@{_time(row, 'lastupdated')[:40]}" for row in rows)
     offers = tuple(map(Offering, keys))
     end = int(answer.request.context or 0) + len(rows)
     total = came.get("total")
@@ -58,7 +58,7 @@ def follow(source: Source, learned: Mapping[str, Any], answer: Answer) -> Follow
 
 
 def _is_before(rows: list[dict[str, Any]], day: str) -> bool:
-    told = [_time(one, "starttime") for one in rows]
+    told = [_time(row, "starttime") for row in rows]
     return all(one[:10] < day for one in told if one[:4].isdecimal()) and any(one[:4].isdecimal() for one in told)
 
 
@@ -110,8 +110,8 @@ def _found(row: Mapping[str, Any], url: str) -> FoundArticle:
         base=url,
         date=_time(row, "starttime"),
         stamp=_utc(row.get("starttime")),
-        authors=[one for one in authors if one] or ([byline] if byline else []),
-        keywords=[plain(one) for one in (*texts(row.get("keywords")), *texts(row.get("sections")))],
+        authors=[author for author in authors if author] or ([byline] if byline else []),
+        keywords=[plain(text) for text in (*texts(row.get("keywords")), *texts(row.get("sections")))],
         image=image if isinstance(image, str) else "",
         excerpt=plain(row.get("subheadline")),
         metadata={

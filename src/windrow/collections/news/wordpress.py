@@ -117,10 +117,10 @@ def follow(source: Source, learned: Mapping[str, Any], answer: Answer) -> Follow
         refused = came if isinstance(came, RefusedReply) else RefusedReply(Reason.NOT_VALID, "no list of posts")
         return _closed(source, learned, api, refused)
     posts = [one for one in came if isinstance(one, dict)]
-    numbers = [one["id"] for one in posts if isinstance(one.get("id"), int)]
+    numbers = [post["id"] for post in posts if isinstance(post.get("id"), int)]
     top = {"top": max([learned.get("top", 0), *numbers]), **wordpress_gone.learned_numbers(learned, numbers)}
     offers = tuple({key: Offering(key) for key in map(_version, posts)}.values())
-    listed = ",".join(str(one.get("id")) for one in posts)[:2000]
+    listed = ",".join(str(post.get("id")) for post in posts)[:2000]
     total, pages = _number(answer.fields, "x-wp-total"), _number(answer.fields, "x-wp-totalpages")
     now = PostList(**{
         **vars(now), "began": now.began or answer.at.isoformat(), "total": total,
@@ -142,7 +142,7 @@ def _follow_by_number(learned: Mapping[str, Any], answer: Answer) -> FollowResul
         refused = came if isinstance(came, RefusedReply) else RefusedReply(Reason.NOT_VALID, "no list of posts")
         return FollowResult(skip=refused.reason, findings=(Finding("Refused", refused.message, Level.WARN),))
     posts = [one for one in came if isinstance(one, dict)]
-    there = {one["id"] for one in posts if isinstance(one.get("id"), int)}
+    there = {post["id"] for post in posts if isinstance(post.get("id"), int)}
     not_there = set(wordpress_gone.asked_numbers(answer.request)) - there
     offers = tuple({key: Offering(key) for key in map(_version, posts)}.values())
     return FollowResult(
@@ -199,9 +199,9 @@ def _is_before(posts: Sequence[Mapping[str, Any]], now: PostList) -> bool:
         return False
     if now.mode == "id":
         known = int(now.start.partition(".")[0])
-        return any(isinstance(one.get("id"), int) and one["id"] <= known for one in posts)
+        return any(isinstance(post.get("id"), int) and post["id"] <= known for post in posts)
     column = "modified_gmt" if now.mode == "modified" else "date_gmt"
-    told = [str(one.get(column) or one.get(column[:-4]) or "") for one in posts]
+    told = [str(post.get(column) or post.get(column[:-4]) or "") for post in posts]
     least = (datetime.fromisoformat(now.start) - timedelta(days=1)).isoformat()  # the site's own zone may be any
     return all(one < least for one in told)
 
@@ -300,7 +300,7 @@ def _authors(embedded: Mapping[str, Any]) -> list[str]:
 def _terms(embedded: Mapping[str, Any]) -> list[str]:
     groups = embedded.get("wp:term")
     terms = [term for group in groups if isinstance(group, list) for term in group] if isinstance(groups, list) else []
-    return [plain(one["name"]) for one in terms if isinstance(one, dict) and isinstance(one.get("name"), str)]
+    return [plain(term["name"]) for term in terms if isinstance(term, dict) and isinstance(term.get("name"), str)]
 
 
 def _slugs(post: Mapping[str, Any]) -> list[str]:

@@ -98,7 +98,7 @@ def asked_numbers(request: Request) -> list[int]:
 
 def gone(request: Request, posts: Iterable[Any]) -> Iterator[Observation]:
     """Say of the posts that were asked for by number, and are not there, that they are gone."""
-    there = {one["id"] for one in posts if isinstance(one, dict) and isinstance(one.get("id"), int)}
+    there = {post["id"] for post in posts if isinstance(post, dict) and isinstance(post.get("id"), int)}
     for number in asked_numbers(request):
         if number not in there:
             name = post_name(request.url, number)

@@ -61,7 +61,7 @@ class Difference:
         >>> str(difference(State((("title", "A"),), "one"), State((("title", "B"),), "one\ntwo")))
         "title 'A' -> 'B'; text: 1 line added"
         """
-        told = [_said(one) for one in self.changes]
+        told = [_said(change) for change in self.changes]
         counts = [
             f"{n} line{'s' * (n != 1)} {what}" for n, what in ((self.added, "added"), (self.removed, "removed")) if n
         ]
@@ -81,9 +81,9 @@ def difference(before: State, after: State, *, context: int = CONTEXT) -> Differ
         return Difference((TextChange(REDIRECT, led, leads),), (), 0, 0, 0)
     said, now = dict(before.said), dict(after.said)
     changes = [
-        TextChange(what, said.get(what, ""), now.get(what, ""))
-        for what in dict.fromkeys((*said, *now))
-        if said.get(what, "") != now.get(what, "") and not (what == SIZE and (_has_text(before) or _has_text(after)))
+        TextChange(key, said.get(key, ""), now.get(key, ""))
+        for key in dict.fromkeys((*said, *now))
+        if said.get(key, "") != now.get(key, "") and not (key == SIZE and (_has_text(before) or _has_text(after)))
     ]
     whole = list(_compared(before.text.splitlines(), after.text.splitlines()))
     rest = [line for line in _compared(before.rest.splitlines(), after.rest.splitlines()) if line.sign != " "]

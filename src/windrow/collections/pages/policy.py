@@ -239,7 +239,7 @@ class Policy:
     def _query(self, address: Parts, where: str) -> PolicyVerdict:
         """Judge the query: one rule must allow all its parameters."""
         given = scope.names(address.query)
-        if any(one.pattern.matches(where) and one.allows(given) for one in self.queries):
+        if any(query.pattern.matches(where) and query.allows(given) for query in self.queries):
             return ALLOWED
         return PolicyVerdict(Reason.QUERY_DENIED, " ".join(dict.fromkeys(given))[:200])
 

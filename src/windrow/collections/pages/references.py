@@ -51,7 +51,7 @@ class References:
         if robots.header(named.get("x-robots-tag", "").split("\n"), self._agent).nofollow:
             return url, []
         if essence in _HINTS:
-            return url, [one.url for one in read_hint(body, url).entries[:MOST_LINKS]]
+            return url, [entry.url for entry in read_hint(body, url).entries[:MOST_LINKS]]
         if essence not in _PAGES:
             return url, []
         return self._page(url, decode(body, named.get("content-type", "")).text)
@@ -137,7 +137,7 @@ class LinkMemo:
         if tags and base == url:
             self._learn(folder, tags, url, set(references))
         offered = self._offered
-        fresh = [one for one in references if one not in offered]
+        fresh = [reference for reference in references if reference not in offered]
         if base == url:
             steady = list(filter(_steady, fresh))
             offered.update(steady)
@@ -156,19 +156,19 @@ class LinkMemo:
 
         Behind every tag stands one of ours: where it is read as such, the tag before it was whole.
         """
-        alone = [one for one in tags if len(one) <= _WIDE and one.isascii() and not _NEVER.match(one)]
+        alone = [tag for tag in tags if len(tag) <= _WIDE and tag.isascii() and not _NEVER.match(tag)]
         text = b"".join(b"%b></iframe><a href='%b%d'>" % (one, _END, at) for at, one in enumerate(alone))
         _, references = self._read(url, {"content-type": "text/html"}, text)
         held: list[str] = []
         ends = {f"{_END.decode()}{at}": one for at, one in enumerate(alone)}
         before = -1
-        for one in references:
-            if one not in ends:
-                held.append(one)
+        for reference in references:
+            if reference not in ends:
+                held.append(reference)
                 continue
-            at = int(one[len(_END) :])
+            at = int(reference[len(_END) :])
             if at == before + 1 and offered.issuperset(held):
-                self._remember(folder, ends[one], held)
+                self._remember(folder, ends[reference], held)
             before = at
             held = []
 
@@ -247,7 +247,11 @@ def assets(url: str, fields: Mapping[str, str], body: bytes) -> list[str]:
 
 
 def _resolved(base: str, references: Iterable[str]) -> list[str]:
-    named = (normalise(one.strip(), base).url for one in references if one and not one.startswith(("data:", "#")))
+    named = (
+        normalise(reference.strip(), base).url
+        for reference in references
+        if reference and not reference.startswith(("data:", "#"))
+    )
     return list(islice(dict.fromkeys(filter(None, named)), MOST_ASSETS))
 
 

@@ -32,7 +32,7 @@ class Scope:
         if not self.paths:
             return True
         where = target(address)
-        return any(one.matches(where) for one in self.paths)
+        return any(path.matches(where) for path in self.paths)
 
     def owns(self, address: Parts) -> bool:
         """Tell whether an address lies on one of the site's hosts, whatever its path."""
@@ -71,8 +71,8 @@ def scope(seeds: Iterable[str], hosts: Iterable[str] = (), paths: Iterable[str] 
     made = Scope(
         tuple(dict.fromkeys(found)),
         origins,
-        tuple(host_pattern(one, "hosts") for one in hosts),
-        tuple(path_pattern(one, "paths") for one in paths),
+        tuple(host_pattern(host, "hosts") for host in hosts),
+        tuple(path_pattern(path, "paths") for path in paths),
     )
     for url in made.seeds:
         if not made.holds(parts(url)):

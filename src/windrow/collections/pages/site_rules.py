@@ -198,7 +198,7 @@ class SiteRules:
             return self._some(maps) if job.kind == SITEMAP else []
         if job.kind != SITEMAP and found.kind is not HintKind.FEED:
             return None
-        pages = ((one, self._judge(scope.clean(one.url))) for one in found.entries)
+        pages = ((entry, self._judge(scope.clean(entry.url))) for entry in found.entries)
         hints = self._manner.hints
         return [page._replace(hinted=one.modified if hints else None) for one, page in pages if page]
 

@@ -155,7 +155,7 @@ def _onward(found: PageDocument, url: str, header: str) -> RedirectEntry | None:
 
 def _unread(found: PageDocument) -> str:
     """Return why there is no text, empty where the document has none to read."""
-    reasons = [one.kind for one in found.findings if one.kind in _REASONS]
+    reasons = [finding.kind for finding in found.findings if finding.kind in _REASONS]
     if reasons:
         return reasons[0]
     return "" if found.encoding or found.mime is None else Reason.UNSUPPORTED.value

@@ -34,7 +34,7 @@ class CatalogueRecord(NamedTuple):
     @property
     def doi(self) -> str:
         """The record's DOI, empty where it has none."""
-        return next((one[4:] for one in self.identifiers if one.startswith("doi:")), "")
+        return next((identifier[4:] for identifier in self.identifiers if identifier.startswith("doi:")), "")
 
 
 def parse(line: bytes) -> CatalogueRecord:

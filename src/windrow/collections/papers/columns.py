@@ -88,12 +88,12 @@ def check_families(families: Sequence[Family]) -> None:
     >>> check_families([Family("a0", ("x",)), Family("a1", ("x",)), Family("b", ("y",))])
     """
     seen = defaultdict(list)
-    for one in families:
-        if not _FAMILY(one.name):
-            raise ConfigError(f"{one.name!r} cannot be the name of a family")
-        for column in one.columns:
-            check_column(f"{one.name}:{column}")
-            seen[column].append(one.name)
+    for family in families:
+        if not _FAMILY(family.name):
+            raise ConfigError(f"{family.name!r} cannot be the name of a family")
+        for column in family.columns:
+            check_column(f"{family.name}:{column}")
+            seen[column].append(family.name)
     for column, names in seen.items():
         for first, second in combinations(names, 2):
             if first == second or _GENERATION.sub("", first) != _GENERATION.sub("", second):
@@ -119,9 +119,9 @@ def check_put(put: Put, families: frozenset[str]) -> None:
 
 def check_known(columns: Iterable[str], families: frozenset[str]) -> None:
     """Refuse columns of families that the table has not."""
-    for one in columns:
-        if one.partition(":")[0] not in families:
-            raise StoreError(f"the table has no family for {one[:100]!r}")
+    for column in columns:
+        if column.partition(":")[0] not in families:
+            raise StoreError(f"the table has no family for {column[:100]!r}")
 
 
 FAMILIES = (

@@ -92,7 +92,7 @@ def _title(document: PdfPages) -> tuple[str, Sequence[PdfLine]]:
     said = " ".join(document.title.split())
     good = bool(said) and not _POOR.match(said) and len(plain(said)) >= 12 and " " in said
     lines = document.head
-    sizes = [one.size for one in lines if len(plain(one.text)) >= 4]
+    sizes = [line.size for line in lines if len(plain(line.text)) >= 4]
     if not sizes:
         return (said if good else ""), lines
     largest = max(sizes)
@@ -100,16 +100,16 @@ def _title(document: PdfPages) -> tuple[str, Sequence[PdfLine]]:
     last = first
     while last + 1 < len(lines) and lines[last + 1].size >= 0.85 * largest and last - first < 4:
         last += 1
-    seen = " ".join(" ".join(one.text.split()) for one in lines[first : last + 1])
+    seen = " ".join(" ".join(line.text.split()) for line in lines[first : last + 1])
     return (said if good else seen[:_LONGEST]), lines[last + 1 :]
 
 
 def _authors(lines: Sequence[PdfLine]) -> Iterator[str]:
     """Yield the names in the lines below the title, until a line that is of something else."""
-    for one in lines[:4]:
-        if _ABSTRACT.match(one.text) or _AFTER.match(one.text) or _PLACE.search(one.text):
+    for line in lines[:4]:
+        if _ABSTRACT.match(line.text) or _AFTER.match(line.text) or _PLACE.search(line.text):
             return
-        names = [part.strip(" .") for part in _APART.split(one.text)]
+        names = [part.strip(" .") for part in _APART.split(line.text)]
         names = [part for part in names if part]
         if not names or not all(_NAME.fullmatch(part) for part in names):
             return
@@ -349,7 +349,7 @@ def is_declined(value: Mapping[str, Any]) -> bool:
 
 
 def _known(title: str | None, authors: list[str], doi: str | None) -> dict[str, Any]:
-    return {"title": title, "authors": [one for one in authors if one], "doi": doi}
+    return {"title": title, "authors": [author for author in authors if author], "doi": doi}
 
 
 def _thumbnail(task: Task) -> str:

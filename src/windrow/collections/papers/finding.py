@@ -204,6 +204,6 @@ def _refusal(  # noqa: PLR0911 one rule after the other
         return _NO_PLACE
     if digests and digest not in digests:
         return _UNLISTED
-    if patterns and not any(one(line.key or surt(line.url)) for one in patterns):
+    if patterns and not any(pattern(line.key or surt(line.url)) for pattern in patterns):
         return _UNLIKE
     return None

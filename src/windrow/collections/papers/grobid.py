@@ -47,7 +47,7 @@ _NO_GROBID = frozenset({404, 405})
 def asked(number: int, *, coordinates: bool = False) -> Ask:
     """Return the request for the full text of the document at hand, numbered from 1; servers pass over the number."""
     fields = [FormField(name, value) for name, value in OPTIONS]
-    fields += [FormField("teiCoordinates", one) for one in _COORDINATES if coordinates]
+    fields += [FormField("teiCoordinates", coordinate) for coordinate in _COORDINATES if coordinates]
     return Ask(
         f"tei-{number}",
         GROBID,

@@ -140,7 +140,7 @@ def paper(table: Mapping[str, Any], slug: str) -> Paper:
     found = [f"doi:{doi}"] if (doi := doi_of(str(table.get("doi") or ""))) else []
     found += [f"arxiv:{number}"] if (number := arxiv_of(str(table.get("arxiv_id") or ""))) else []
     return Paper(
-        table.get("title") or "", slug, tuple(one for one in authors if one),
+        table.get("title") or "", slug, tuple(author for author in authors if author),
         int(date[:4]) if date[:4].isdecimal() else None,
         (journal.get("name") or "" if isinstance(journal, dict) else journal or ""), tuple(found),
     )  # fmt: skip
@@ -159,7 +159,7 @@ def judge(one: Paper, candidates: Sequence[CatalogueRecord]) -> Verdict:
         status, reasons = AMBIGUOUS, (*reasons, "many_records")
     elif status in {STRONG, WEAK}:
         rivals = [other for other in judged[1:] if _order(other)[:2] == _order(best)[:2]]
-        if any(other.record.doi != best.record.doi or not best.record.doi for other in rivals):
+        if any(rival.record.doi != best.record.doi or not best.record.doi for rival in rivals):
             status, reasons = AMBIGUOUS, (*reasons, "several_records")
     info |= {
         "score": best.parts["title"],

@@ -89,7 +89,7 @@ def tell(store: SummaryStore, events: Sequence[Event], size: int = 100) -> None:
 
 def pay(store: SummaryStore, events: Iterable[Event]) -> None:
     """Read what is owed, one at a time."""
-    by_number = {one.number: one for one in events}
+    by_number = {event.number: event for event in events}
     while owed := store.to_read_again(1):
         store.read_again({number: entry(by_number[number]) for number in owed})
 

@@ -20,9 +20,9 @@ def test_each_media_type_has_one_number_however_its_parameters_are_ordered():
     with closing(sqlite3.connect(":memory:")) as link:
         for statement in statements("base", "kind"):
             link.execute(statement)
-        numbers = [Catalogue(link).mime(one) for one in KINDS]
+        numbers = [Catalogue(link).mime(kind) for kind in KINDS]
         assert len(set(numbers)) == len(KINDS)
-        turned = [one._replace(parameters=one.parameters[::-1]) for one in KINDS]
+        turned = [kind._replace(parameters=kind.parameters[::-1]) for kind in KINDS]
         assert [Catalogue(link).mime(one) for one in turned] == numbers
 
 

@@ -40,7 +40,7 @@ def test_other_content_ends_the_one_before():
 
 
 def test_what_comes_back_after_other_content_is_a_third():
-    assert [one[0] for one in spans(A, B, A)] == [A, B, A]
+    assert [span[0] for span in spans(A, B, A)] == [A, B, A]
 
 
 def test_one_missing_answer_ends_nothing():
@@ -119,4 +119,4 @@ def test_no_generation_spans_an_absence_that_ended_it(observations):
 def test_every_sight_of_content_belongs_to_one_generation(observations):
     crawls = [crawl for one in fold(observations) for crawl in one.crawls]
     assert len(crawls) == len(set(crawls))
-    assert {one.crawl for one in observations if one.sight is Sighted.CONTENT} <= set(crawls)
+    assert {observation.crawl for observation in observations if observation.sight is Sighted.CONTENT} <= set(crawls)

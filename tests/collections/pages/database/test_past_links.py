@@ -93,7 +93,7 @@ def test_links_to_as_of_a_day_asks_for_the_links_of_then(tmp_path: Path, order: 
         assert len(search("links-to:one.example", now=NOW + 9 * DAY).results) == 1
         assert search("links-to:two.example", now=NOW + 9 * DAY).results == ()
         spans = [NOW, NOW + DAY, NOW + 2 * DAY, NOW + 4 * DAY]
-        dates = [f"{datetime.fromtimestamp(one, UTC):%Y-%m-%d}" for one in spans]
+        dates = [f"{datetime.fromtimestamp(span, UTC):%Y-%m-%d}" for span in spans]
         found = [bool(search(f"links-to:two.example seen:{date}", now=NOW + 9 * DAY).results) for date in dates]
         assert found == [True, True, True, False], "the version of these days had it, the other text had not"
     with store.engine.connect() as link:

@@ -81,7 +81,7 @@ def expected(events: list[Event]) -> list[tuple[Any, ...]]:
     """Fold the events by hand: address, times, text, latest title, link, and the crawls of each generation."""
     found = []
     for url in URLS:
-        mine = [one for one in events if one.url == url]
+        mine = [event for event in events if event.url == url]
         seen = []
         for one in mine:
             sight = Sighted.CONTENT if is_content(one) else Sighted(one.what)

@@ -43,7 +43,9 @@ def replay(workspace: Workspace, setup: SessionSettings, progress: Progress) -> 
     scratch, new = (workspace.root / REPLAY / name for name in SCRATCH)
     beside = workspace
     if _on_file(workspace):
-        beside = workspace.told("drops", replace(workspace.section(Drops), store=DatabaseAddress(f"sqlite:///{new}")))
+        beside = workspace.with_section(
+            "drops", replace(workspace.section(Drops), store=DatabaseAddress(f"sqlite:///{new}"))
+        )
     changes: list[ReplayChange] = []
     with Session(setup, "replay", progress) as session:
 

@@ -83,16 +83,16 @@ _CONFIGURED = -1
 def remember_parsers(ledger: Ledger, collection: str, sources: Iterable[Source]) -> None:
     """Put the parser and address of each source on the ledger, where they are not there already."""
     known = ledger.requests.learned_as(collection, _LEARNED)
-    for one in sources:
-        told = {"address": one.options[ADDRESS], **_spelled(one.options[PARSER])}
-        if known.get(one.name) != told:
+    for source in sources:
+        told = {"address": source.options[ADDRESS], **_spelled(source.options[PARSER])}
+        if known.get(source.name) != told:
             with ledger.writing() as writer:
-                writer.requests.learn(collection, one.name, {_LEARNED: told}, _CONFIGURED)
+                writer.requests.learn(collection, source.name, {_LEARNED: told}, _CONFIGURED)
 
 
 def removed_sources(ledger: Ledger, collection: str, sources: Iterable[Source]) -> tuple[Source, ...]:
     """Return the sources that were configured once and are not any more: nobody asks them, their documents are read."""
-    configured = {one.name for one in sources}
+    configured = {source.name for source in sources}
     return tuple(
         Source(name, collection, Site(""), active=False, options={ADDRESS: told["address"], PARSER: _read_back(told)})
         for name, told in sorted(ledger.requests.learned_as(collection, _LEARNED).items())

@@ -41,7 +41,7 @@ class EventProjection:
         self._records = records
         self._store = databases.store
         self._databases = databases
-        named = {one.name: one for one in sources}
+        named = {source.name: source for source in sources}
         self._logs = RunLogs(records, ledger, databases, named, archive=archive, limits=limits)
         self._written: Counter[str] = Counter()
 
@@ -85,7 +85,7 @@ class EventProjection:
 
     def _remove_stale(self, database: str, known: set[str], mark: str) -> None:
         """Remove what windrow wrote and would not write now; what has no `mark` is somebody else's, and stays."""
-        for names in _chunks([one for one in self._store.ids(database) if one not in known], PAGE):
+        for names in _chunks([id_ for id_ in self._store.ids(database) if id_ not in known], PAGE):
             ours = [name for name, one in self._store.get(database, names).items() if mark in one]
             if ours:
                 self._store.write(database, (), ours)

@@ -79,8 +79,8 @@ class RunLogs:
         written anew.
         """
         for runs in self._sessions(after, upto, late):
-            for one in sorted(runs, key=lambda each: each.number):
-                told = self._told(one)
+            for run in sorted(runs, key=lambda each: each.number):
+                told = self._told(run)
                 if told is not None:
                     self.put(told, kept)
             if not pulse():
@@ -110,7 +110,7 @@ class RunLogs:
     def remove_former(self) -> None:
         """Remove what the runs whose logs were written have under the id of an earlier result."""
         times, runs = {*map(_time_of, self._placed)}, {*self._placed.values()}
-        names = [one for one in self._store.ids(self._database) if _time_of(one) in times and one not in self._placed]
+        names = [id_ for id_ in self._store.ids(self._database) if _time_of(id_) in times and id_ not in self._placed]
         for start in range(0, len(names), PAGE):
             documents = self._store.get(self._database, names[start : start + PAGE])
             former = [name for name, one in documents.items() if (one.get("session"), one.get("source")) in runs]
@@ -148,13 +148,13 @@ class RunLogs:
             if told_before or (documents and documents[-1] > upto):  # or it is not read yet
                 continue
             tasks = {
-                one.source: one for one in self._ledger.sessions.tasks(span)
-                if one.collection == COLLECTION and one.phase == _ASK and one.failed
-                and one.reason not in {None, Reason.STOPPED}
+                task.source: task for task in self._ledger.sessions.tasks(span)
+                if task.collection == COLLECTION and task.phase == _ASK and task.failed
+                and task.reason not in {None, Reason.STOPPED}
             }  # fmt: skip
             by_source: dict[str, list[Recorded]] = {name: [] for name in tasks}
-            for one in visits:
-                by_source.setdefault(one.source, []).append(one)
+            for visit in visits:
+                by_source.setdefault(visit.source, []).append(visit)
             yield [_SourceRun(number, name, some, tasks.get(name)) for name, some in by_source.items()]
 
     def _visits(self, first: int, last: int) -> Iterator[Recorded]:

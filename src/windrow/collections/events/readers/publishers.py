@@ -214,12 +214,12 @@ def read_schema_org(given: ParserInput) -> Iterator[RawEvent | Unread]:
             if "startDate" in text:
                 yield Unread(Reason.NOT_WELL_FORMED, "a block of JSON-LD with a start is no JSON")
             continue
-        for one in _events(tree, 0):
+        for event in _events(tree, 0):
             count += 1
             if count > MOST:
                 yield Unread(Reason.TOO_LARGE, f"more than {MOST} events")
                 return
-            yield _event(given, one)
+            yield _event(given, event)
 
 
 def _events(tree: Any, depth: int) -> Iterator[dict[str, Any]]:

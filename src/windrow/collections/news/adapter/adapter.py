@@ -132,16 +132,18 @@ class NewsAdapter(RecordAdapter):
                 known = index.find([standard.alias(url)])
             key = store.key_of_alias(standard.alias(url))
             names = dict.fromkeys(one for one in (url, key, known.url if known else "") if one)
-            return tuple(one for one in names if store.known(one)) or ((known.url,) if known else ())
+            return tuple(name for name in names if store.known(name)) or ((known.url,) if known else ())
 
     def remove_taken_down(self, workspace: Workspace, target: TakedownTarget, visits: Sequence[int]) -> int:
         """Remove what visits said from the store, and what was written of it from both trees."""
         urls: set[str] = set()
         with self._store(workspace) as store:
             for start in range(0, len(visits) if store else 0, 400):
-                urls |= {one.key for one in store.statements(visits[start : start + 400])} if store else set()
+                urls |= (
+                    {statement.key for statement in store.statements(visits[start : start + 400])} if store else set()
+                )
         if not target.host:  # of a list that has others too, only what is named
-            urls = {one for one in (*urls, target.name) if number(normalise(one).url) == target.address}
+            urls = {url for url in (*urls, target.name) if number(normalise(url).url) == target.address}
         if urls:
             self._unwrite(workspace, urls)
         return super().remove_taken_down(workspace, target, visits)
@@ -180,7 +182,7 @@ def _leave_out(path: Path, urls: set[str]) -> None:
     rows = told.get(name) if isinstance(told, dict) else told
     if not isinstance(rows, list):
         return
-    kept = [one for one in rows if not (isinstance(one, dict) and {one.get("link"), one.get("url")} & urls)]
+    kept = [row for row in rows if not (isinstance(row, dict) and {row.get("link"), row.get("url")} & urls)]
     if len(kept) < len(rows):
         part = path.with_name(f".{path.name}.part")
         rest = {**told, name: kept} if isinstance(told, dict) else kept

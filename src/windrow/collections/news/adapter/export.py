@@ -39,8 +39,8 @@ def articles(tree: Path) -> Iterator[dict[str, Any]]:
 def jsonl(tree: Path, out: TextIO) -> int:
     """Write a line of JSON for each article."""
     count = 0
-    for one in articles(tree):
-        out.write(json_text(one) + "\n")
+    for article in articles(tree):
+        out.write(json_text(article) + "\n")
         count += 1
     return count
 
@@ -98,8 +98,8 @@ def parquet(tree: Path, out: TextIO) -> int:
     count = 0
     with pq.ParquetWriter(out.buffer, schema) as writer:
         batch: list[dict[str, Any]] = []
-        for one in articles(tree):
-            batch.append({name: _cell(name, one.get(name)) for name in FIELDS})
+        for article in articles(tree):
+            batch.append({name: _cell(name, article.get(name)) for name in FIELDS})
             count += 1
             if len(batch) >= _BATCH:
                 writer.write_table(pa.Table.from_pylist(batch, schema))

@@ -67,7 +67,7 @@ class Publisher:
             failed: dict[str, str] = {}
             try:
                 visits = _visits(ledger, index.upto(), _upto(ledger, store))
-                for session, some in groupby(visits, key=lambda one: one.session):
+                for session, some in groupby(visits, key=lambda visit: visit.session):
                     if not pulse():
                         break
                     writing = _Writing(ledger, store, index, self, session)
@@ -91,10 +91,10 @@ def _upto(ledger: Ledger, store: RecordStore) -> int:
 
 def _visits(ledger: Ledger, after: int, upto: int) -> Iterator[Recorded]:
     while visits := ledger.attempts.visits_logged("news", after, _PAGE):
-        for one in visits:
-            if one.recorded.seq > upto:
+        for visit in visits:
+            if visit.recorded.seq > upto:
                 return
-            yield one.recorded
+            yield visit.recorded
         after = visits[-1].recorded.seq
 
 
@@ -122,8 +122,8 @@ class _Writing:
         with self._index.run():
             for page in _pages(visits):
                 told: dict[int, list[VisitStatement]] = {}
-                for one in self._store.statements([one.seq for one in page]):
-                    told.setdefault(one.visit, []).append(one)
+                for statement in self._store.statements([one.seq for one in page]):
+                    told.setdefault(statement.visit, []).append(statement)
                 for visit in page:
                     last, opened = visit.seq, visit.opened
                     if visit.attempt.kind in {REQUEST, CAPTURED}:
@@ -145,10 +145,10 @@ class _Writing:
         """
         new = 0
         with self._index.run():
-            for one in visits:
-                kind = kind_of(self._name(one))
-                for each in self._store.statements([one.seq]) if kind in KINDS else ():
-                    new += self._told(each, one, kind, update=self._store.is_latest(each))[0] == "articles_new"
+            for visit in visits:
+                kind = kind_of(self._name(visit))
+                for each in self._store.statements([visit.seq]) if kind in KINDS else ():
+                    new += self._told(each, visit, kind, update=self._store.is_latest(each))[0] == "articles_new"
             os.sync()
         return new
 
@@ -271,7 +271,7 @@ class _Writing:
             return False
         before = _loaded(_read(path))
         fields = {*before, *article} - {"first_seen_timestamp_gmt", "metadata"}
-        changed = sorted([*moved, *(one for one in fields if before.get(one) != article.get(one))])
+        changed = sorted([*moved, *(field for field in fields if before.get(field) != article.get(field))])
         revisions = known.revisions or [{"seen": known.first_seen, "hash": known.hash, "changed": []}]
         if revisions[-1]["hash"] != name:
             revisions = _written_already(before, revisions, name) or [
@@ -311,8 +311,8 @@ def _written_already(
 
 def _pages(visits: Iterable[Recorded]) -> Iterator[list[Recorded]]:
     page: list[Recorded] = []
-    for one in visits:
-        page.append(one)
+    for visit in visits:
+        page.append(visit)
         if len(page) == _PAGE:
             yield page
             page = []

@@ -248,7 +248,7 @@ def _begun(first: bytes) -> tuple[bytes, bytes, bool]:
         rest = {name: value for name, value in told.items() if name not in {"rows", "next", "prev"}}
         rows = told["rows"] if isinstance(told.get("rows"), list) else []
         head, end = json.dumps({**rest, "rows": []}, ensure_ascii=False)[:-2], b"\n]}\n"
-    spelled = ",\n".join(json.dumps(one, ensure_ascii=False) for one in rows)
+    spelled = ",\n".join(json.dumps(row, ensure_ascii=False) for row in rows)
     return f"{head}\n{spelled}".encode("utf-8", "replace"), end, bool(rows)
 
 

@@ -75,9 +75,9 @@ class TreeIndex(SqliteStore):
 
     def find(self, aliases: Iterable[str]) -> WrittenArticle | None:
         """Return the article that has one of these addresses, the first of them that is known."""
-        for one in aliases:
+        for alias in aliases:
             row = self._connection.execute(
-                "SELECT w.* FROM written_alias a JOIN written w ON w.id = a.article WHERE a.alias = ?", (one,)
+                "SELECT w.* FROM written_alias a JOIN written w ON w.id = a.article WHERE a.alias = ?", (alias,)
             ).fetchone()
             if row:
                 number, file, url, first_seen, kind, name, revisions, site = row
@@ -95,7 +95,7 @@ class TreeIndex(SqliteStore):
 
     def name(self, article: int, aliases: Iterable[str]) -> None:
         """Note further addresses of an article; those that are another one's stay its own."""
-        rows = [(one, article) for one in aliases]
+        rows = [(alias, article) for alias in aliases]
         self._connection.executemany("INSERT INTO written_alias VALUES (?,?) ON CONFLICT DO NOTHING", rows)
 
     def revise(self, article: WrittenArticle) -> None:

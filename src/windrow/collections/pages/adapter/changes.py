@@ -250,7 +250,8 @@ def _count(ledger: Ledger, lines: Iterable[Timeline]) -> Mapping[str, Counter[st
             found[source].update(turn.kind for turn in turns(line))
             # a page may send its readers on by itself: it moved, though its answer is one of a page
             found[source][MOVED] += sum(
-                one.redirect is not None and one.kind is not None and one.first in line.visited for one in line.versions
+                version.redirect is not None and version.kind is not None and version.first in line.visited
+                for version in line.versions
             )
     return found
 

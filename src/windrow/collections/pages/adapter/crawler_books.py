@@ -80,7 +80,7 @@ class CrawlerBooks:
         visits = ledger.attempts.visits_logged(COLLECTION, self.store.checkpoint(), self._piece)
         if visits:
             texts = self._texts(ledger, visits) if self._archive is not None else ()
-            self.store.log([log(*one) for one in visits], self._user_agent, texts)
+            self.store.log([log(*visit) for visit in visits], self._user_agent, texts)
         return len(visits) == self._piece
 
     def _texts(self, ledger: Ledger, visits: Iterable[LoggedVisit]) -> Iterator[tuple[int, str]]:

@@ -62,8 +62,8 @@ def of_page(told_of: PageState) -> Explanation:
     """Put the story of a page into messages and lines."""
     told = told_of._asdict()
     versions, events = told.pop("versions"), told.pop("events")
-    messages = [Message("page", told), *(Message("version", one) for one in versions)]
-    messages += [Message("visit", one, omit_empty=True) for one in events]
+    messages = [Message("page", told), *(Message("version", version) for version in versions)]
+    messages += [Message("visit", event, omit_empty=True) for event in events]
     return Explanation(told_of, tuple(messages), tuple(_page(told_of)))
 
 
@@ -71,14 +71,14 @@ def of_site(site: SiteState) -> Explanation:
     """Put what is known of a site into messages and lines."""
     told = site._asdict()
     origins = told.pop("origins")
-    messages = (Message("site", told), *(Message("origin", one) for one in origins))
+    messages = (Message("site", told), *(Message("origin", origin) for origin in origins))
     return Explanation(site, messages, tuple(_site(site)))
 
 
 def _known_from(page: PageState) -> Iterator[str]:
     if page.via:
         yield f"  found at {', found at '.join(page.via)}"
-    elif page.events and all(is_foreign(one.warc) for one in page.events):
+    elif page.events and all(is_foreign(event.warc) for event in page.events):
         yield "  known from WARC files of other makers"
     elif page.events or page.due is not None:
         yield "  a seed, or named by a list"
@@ -113,7 +113,7 @@ def _page(page: PageState) -> Iterator[str]:
 
 def _events(page: PageState) -> Iterator[tuple[datetime, int, str]]:
     """Yield what happened and when; in one second, by the number."""
-    yield from ((one.at, 0, f"{one.what:<8} {one.told}") for one in page.events)
+    yield from ((event.at, 0, f"{event.what:<8} {event.told}") for event in page.events)
     for number, one in enumerate(page.versions, 1):
         yield one.first_seen, 1, f"version  {number}: {_edition(one)}"
         if one.changed:
@@ -161,8 +161,8 @@ def _site(site: SiteState) -> Iterator[str]:
     copies = f", {counts.duplicates:,} of these marked as duplicates" if counts.duplicates else ""
     told = f"{counted(counts.versions, 'version')} of {counted(counts.addresses, 'page')}"
     yield f"  {told}; {counts.open:,} are there now{copies}"
-    for one in site.origins:
-        yield from _origin(one)
+    for origin in site.origins:
+        yield from _origin(origin)
 
 
 def _origin(one: SiteOrigin) -> Iterator[str]:

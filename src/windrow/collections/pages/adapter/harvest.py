@@ -186,10 +186,10 @@ def standing(workspace: Workspace, ledger: Ledger, source: Source, origin: str) 
     kind = int(CrawlType.ROBOTSTXT_FETCH)
     visits = ledger.attempts.of_rules(origin, "pages", kind, _LOOKED_AT)
     state = robots_standing.NEW
-    for one in reversed(visits):
-        content = _content(workspace, one.place) if one.place else b""
-        at = one.started.timestamp()
-        state = robots_standing.updated(state, status=one.status, content=content, agent=source.site.agent, now=at)
+    for visit in reversed(visits):
+        content = _content(workspace, visit.place) if visit.place else b""
+        at = visit.started.timestamp()
+        state = robots_standing.updated(state, status=visit.status, content=content, agent=source.site.agent, now=at)
     return state if visits else robots_standing.updated(robots_standing.NEW, status=404, content=b"", agent="", now=0.0)
 
 

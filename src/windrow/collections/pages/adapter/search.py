@@ -178,7 +178,7 @@ class Search:
         fold = not query.history
         for block in self._blocks(query, share, among):
             best = best or max((one.score for one in block), default=0.0)
-            ranked = [Ranked(one, parts(prepared, one)) for one in self._candidates(block, best)]
+            ranked = [Ranked(candidate, parts(prepared, candidate)) for candidate in self._candidates(block, best)]
             ranked = self._nearer(prepared, ordered(ranked))
             standing = self._summary.standing([one.id for one in block]) if fold else {}
             found += spread(folded(ranked, seen, standing), hosts)
@@ -213,7 +213,7 @@ class Search:
         made = condition(leaf)
         relations = self._summary.relations()
         sql = f"SELECT g.version_id FROM {FROM} WHERE {made.sql}"
-        parts = " UNION ALL ".join(sql.format(versions=one) for one in relations)
+        parts = " UNION ALL ".join(sql.format(versions=relation) for relation in relations)
         values = (*made.values * len(relations), MOST)
         return self._summary.numbers(f"{parts} LIMIT ?", values)
 
@@ -245,7 +245,10 @@ class Search:
             return
         standing = self._summary.standing([one.candidate.page.id for one in page])
         sizes = self._summary.sizes(standing.values())
-        others = {one.id: one for one in self._summary.generations(sorted(set(standing.values())), texts=False)}
+        others = {
+            generation.id: generation
+            for generation in self._summary.generations(sorted(set(standing.values())), texts=False)
+        }
         free = not any(True for _ in filters(query.root))
         for one in page:
             other = others.get(standing.get(one.candidate.page.id, 0))

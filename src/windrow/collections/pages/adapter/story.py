@@ -112,7 +112,7 @@ def page(workspace: Workspace, ledger: Ledger, what: str) -> PageState | None:
     )
     graves = tombstones(ledger, number(url), known.host) if known else ()
     state, reason = _state(known, visits, versions, judged.reason)
-    if any(one.lifted is None for one in graves):
+    if any(grave.lifted is None for grave in graves):
         state, reason = "forgotten", Reason.FORGOTTEN
     elif known is not None and known.due is None and known.pause != ELSEWHERE:
         state, reason = "cancelled", Reason.CANCELLED
@@ -264,7 +264,7 @@ def _site(
 ) -> SiteState:
     sources = {source.name: source for source in workspace.sources}
     found = tuple(
-        _origin(workspace, ledger, sources.get(one.source), one) for one in hosts if one.collection == "pages"
+        _origin(workspace, ledger, sources.get(host.source), host) for host in hosts if host.collection == "pages"
     )
     origins = [one.origin for one in found]
     with summary_if_there(workspace) as engine:
@@ -275,12 +275,17 @@ def _site(
 def _origin(workspace: Workspace, ledger: Ledger, source: Source | None, host: HostState) -> SiteOrigin:
     state = standing(workspace, ledger, source, host.origin) if source else None
     came = [
-        OutcomeTally(one.reason or str(one.status), one.number, one.reason.meaning if one.reason else "", one.latest)
-        for one in ledger.attempts.outcomes(host.seq)
+        OutcomeTally(
+            outcome.reason or str(outcome.status),
+            outcome.number,
+            outcome.reason.meaning if outcome.reason else "",
+            outcome.latest,
+        )
+        for outcome in ledger.attempts.outcomes(host.seq)
     ]
     delay = state.robots.delay if state else None
     graves = tombstones(ledger, 0, host.seq)
-    buried = any(one.lifted is None for one in graves)
+    buried = any(grave.lifted is None for grave in graves)
     said = _robots(state) if state and host.asked and not buried else ""
     return SiteOrigin(
         host.origin, host.source, host.addresses, host.pages, host.failing, host.due, when(host.next_due), host.asked,

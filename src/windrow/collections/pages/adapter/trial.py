@@ -53,8 +53,8 @@ def attempt(workspace: Workspace | None, address: str) -> Iterator[Part]:
     records = list(_records(found.url, page))
     for directive in sorted(page.robots):
         yield Note(found.address, PHASE, Level.NOTE, "Robots", f"the page says {directive}")
-    for one in page.findings:
-        yield Note(found.address, PHASE, one.level, one.kind.title().replace("_", ""), one.message)
+    for finding in page.findings:
+        yield Note(found.address, PHASE, finding.level, finding.kind.title().replace("_", ""), finding.message)
     if page.canonical:
         yield Note(found.address, PHASE, Level.NOTE, "Canonical", page.canonical)
     yield from records

@@ -142,7 +142,7 @@ def replay(workspace: Workspace, setup: SessionSettings, progress: Progress) -> 
         refuse_strange(index)
 
     def build(session: Session, new: Path) -> None:
-        made = harvest(workspace.told("pages", replace(workspace.section(Pages), summary=new)))
+        made = harvest(workspace.with_section("pages", replace(workspace.section(Pages), summary=new)))
         if made.books:
             made.books.close()
         session.harvest(replace(made, books=None, reread=True), phases=frozenset({"summarise"}), fetch=False)
@@ -176,8 +176,8 @@ def check(workspace: Workspace, ledger: Ledger) -> Iterator[Fault]:
             told_of, last = reached(engine), ledger.attempts.last_visit()
             if told_of > last:
                 yield Fault(told.summary.name, f"tells of visit {told_of}; the ledger ends with visit {last}", AGAIN)
-            for found in faults(engine, _digest):
-                yield Fault(told.summary.name, found, AGAIN)
+            for fault in faults(engine, _digest):
+                yield Fault(told.summary.name, fault, AGAIN)
             for line in _few(recount(engine, counted, SPELLING)):
                 yield Fault(told.summary.name, line, INDEX)
             for line in behind(told.summary, told.index):
@@ -216,8 +216,8 @@ def pages(workspace: Workspace, form: str, out: TextIO) -> int:
     del form
     count = 0
     with summaries(workspace) as engine:
-        for one in generations(engine):
-            told = one._asdict() | {name: when(getattr(one, name)) for name in TIMES}
+        for generation in generations(engine):
+            told = generation._asdict() | {name: when(getattr(generation, name)) for name in TIMES}
             out.write(json_text(plain(told)) + "\n")
             count += 1
     return count

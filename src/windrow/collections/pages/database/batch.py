@@ -122,11 +122,11 @@ class SummaryBatch:
 
     def settle(self, entries: Sequence[SummaryEntry]) -> None:
         """Put crawls on record, and make the generations of their addresses what follows."""
-        summaries = [one.summary for one in entries if one.summary is not None]
-        self._told = {one.crawl.uuid: one.summary for one in entries if one.summary is not None}
-        urls = self._catalogue.urls(chain((one.crawl.url for one in entries), addresses(summaries)))
+        summaries = [entry.summary for entry in entries if entry.summary is not None]
+        self._told = {entry.crawl.uuid: entry.summary for entry in entries if entry.summary is not None}
+        urls = self._catalogue.urls(chain((entry.crawl.url for entry in entries), addresses(summaries)))
         self._observe(entries, urls)
-        self._settle({urls[one.crawl.url]: one.crawl.url for one in entries}, summaries)
+        self._settle({urls[entry.crawl.url]: entry.crawl.url for entry in entries}, summaries)
         self._readings.write(self._stands, urls)
         self._keep_links(entries, urls)
         keep(self._link, summaries, urls, self._catalogue)
@@ -141,7 +141,7 @@ class SummaryBatch:
         self, url_id: int, folded: Folded, by_crawl: Mapping[bytes, Row], described_by: Mapping[int, Row | None]
     ) -> None:
         """Keep the present links of an address's generations that one of them had, and will not have any more."""
-        sets = [{by_crawl[read][16] for read in one.made.readings} for one in folded.versions]
+        sets = [{by_crawl[read][16] for read in version.made.readings} for version in folded.versions]
         needed = set().union(*(some for some in sets if len(some) > 1))
         missing = needed - self._past_links.get(url_id, set())
         if missing:
@@ -187,7 +187,7 @@ class SummaryBatch:
     def _piles(self, summaries: Sequence[TextSummary], seen: Mapping[int, list[Row]]) -> Mapping[bytes, int]:
         """Return the numbers of all text piles that these addresses ever had."""
         others = {row[4] for rows in seen.values() for row in rows if len(row[4]) == PILE}
-        return self._catalogue.piles(summaries, others - {one.identity for one in summaries})
+        return self._catalogue.piles(summaries, others - {summary.identity for summary in summaries})
 
     def _owing_now(self, asked: str) -> set[int]:
         if self._link.execute("SELECT 1 FROM windrow_owed LIMIT 1").fetchone() is None:
@@ -204,14 +204,14 @@ class SummaryBatch:
         self._keep_past_links(
             url_id, folded, by_crawl, {number: by_visit.get(self._reads.get(number, 0)) for number in known}
         )
-        for one in folded.versions:
-            made = one.made
+        for version in folded.versions:
+            made = version.made
             pile = self._pile_ids[made.identity] if len(made.identity) == PILE else None
             span = (made.first_seen, made.last_seen, made.confirmed_end, pile, _uuid(url, made))
-            number = self._number(one, url_id, span, known)
-            same_text = one.id is not None and known[one.id][3] == pile
+            number = self._number(version, url_id, span, known)
+            same_text = version.id is not None and known[version.id][3] == pile
             described_by = by_visit.get(self._reads.get(number, 0)) if same_text else None
-            self._describe(number, by_crawl[made.reads], described_by, again=one.id is not None)
+            self._describe(number, by_crawl[made.reads], described_by, again=version.id is not None)
             self._past.update(past(number, [
                 WordingSeen(by_crawl[crawl][6], by_crawl[crawl][1], by_crawl[read][14])
                 for crawl, read in zip(made.crawls, made.readings, strict=True)

@@ -107,10 +107,10 @@ class CrawlerStore(SummaryWriter):
     def log(self, crawls: Sequence[LoggedCrawl], user_agent: str, texts: Iterable[tuple[int, str]] = ()) -> None:
         """Write crawls, each once and in the ledger's order, and how far they reach; `texts` are those of files."""
         with self._writing():
-            led = {one.redirect.url for one in crawls if one.redirect}
-            urls = self._catalogue.urls({one.url for one in crawls} | led)
-            agents = {one.agent.id: one.agent for one in crawls}
-            self._link.executemany(_AGENT, [(*one, user_agent) for one in agents.values()])
+            led = {crawl.redirect.url for crawl in crawls if crawl.redirect}
+            urls = self._catalogue.urls({crawl.url for crawl in crawls} | led)
+            agents = {crawl.agent.id: crawl.agent for crawl in crawls}
+            self._link.executemany(_AGENT, [(*agent, user_agent) for agent in agents.values()])
             self._crawls(crawls, urls)
             self._hang(crawls, urls)
             self._link.executemany("INSERT OR REPLACE INTO file_text VALUES (?, ?)", texts)
@@ -119,8 +119,8 @@ class CrawlerStore(SummaryWriter):
 
     def _crawls(self, crawls: Sequence[LoggedCrawl], urls: Mapping[str, int]) -> None:
         rows = [
-            (one.id, one.agent.id, urls[one.url], *one[3:9])
-            for one in crawls
+            (crawl.id, crawl.agent.id, urls[crawl.url], *crawl[3:9])
+            for crawl in crawls
         ]  # fmt: skip
         self._link.execute("SAVEPOINT crawls")
         try:
@@ -139,27 +139,27 @@ class CrawlerStore(SummaryWriter):
     def _hang(self, crawls: Sequence[LoggedCrawl], urls: Mapping[str, int]) -> None:
         """Write what hangs on crawls: requests, files and redirects."""
         requests, files, redirects = [], [], []
-        for one in crawls:
-            url, request, file, to = urls[one.url], one.request, one.file, one.redirect
-            asked = one.id if request else None
+        for crawl in crawls:
+            url, request, file, to = urls[crawl.url], crawl.request, crawl.file, crawl.redirect
+            asked = crawl.id if request else None
             if request:
                 requests.append((
-                    one.id, one.id, url, one.at, request.allowed, one.milliseconds, one.exit_code, request.modified,
-                    request.status, request.etag,
+                    crawl.id, crawl.id, url, crawl.at, request.allowed, crawl.milliseconds, crawl.exit_code,
+                    request.modified, request.status, request.etag,
                 ))  # fmt: skip
             if file:
                 mime = self._catalogue.mime(file.mime) if file.mime else None
-                files.append((one.id, one.id, asked, url, file.modified, file.size, mime))
+                files.append((crawl.id, crawl.id, asked, url, file.modified, file.size, mime))
             if to:
                 redirects.append((
-                    one.id, one.id, asked, url, to.modified, urls[to.url], to.source, to.permanent, to.fragment,
+                    crawl.id, crawl.id, asked, url, to.modified, urls[to.url], to.source, to.permanent, to.fragment,
                 ))  # fmt: skip
         self._link.executemany(_REQUEST, requests)
         self._link.executemany(_FILE, files)
         self._link.executemany(_REDIRECT, redirects)
 
     def _candidates(self, crawls: Sequence[LoggedCrawl], urls: Mapping[str, int]) -> None:
-        told = [one for one in crawls if one.candidate]
+        told = [crawl for crawl in crawls if crawl.candidate]
         self._link.executemany(_CANDIDATE, [(urls[one.url], one.at, one.exit_code) for one in told])
         found = [one for one in told if one.contentful]
         etags = [one.request.etag if one.request else None for one in found]
@@ -170,7 +170,7 @@ class CrawlerStore(SummaryWriter):
         """Put candidates on record that may never have been crawled, and how far they reach."""
         with self._writing():
             urls = self._catalogue.urls(addresses)
-            rows = [(urls[one],) for one in addresses]
+            rows = [(urls[address],) for address in addresses]
             self._link.executemany("INSERT INTO crawl_candidate (url_id) VALUES (?) ON CONFLICT DO NOTHING", rows)
             self._come(ADDRESS, checkpoint)
 
@@ -178,10 +178,10 @@ class CrawlerStore(SummaryWriter):
         """Add what was read of files: exit codes, the parameters of their media types, and their originals."""
         with self._writing():
             self._correct(files)
-            urls = self._catalogue.urls({one.canonical for one in files if one.canonical})
-            canonicals = [(urls[one.canonical], one.visit) for one in files if one.canonical]
+            urls = self._catalogue.urls({file.canonical for file in files if file.canonical})
+            canonicals = [(urls[file.canonical], file.visit) for file in files if file.canonical]
             self._link.executemany("UPDATE file SET canonical_url_id = ? WHERE file_id = ?", canonicals)
-            kinds = [(one.mime, one.visit) for one in files if one.mime and one.mime.parameters]
+            kinds = [(file.mime, file.visit) for file in files if file.mime and file.mime.parameters]
             mime = self._catalogue.mime
             rows = [(mime(kind), visit, mime(kind._replace(parameters=()))) for kind, visit in kinds]
             # What the server called something else than it is keeps the server's word.
@@ -190,7 +190,7 @@ class CrawlerStore(SummaryWriter):
 
     def _correct(self, files: Sequence[DescribedFile]) -> None:
         """Take over the exit codes of files that turned out to be something else than their servers say."""
-        rows = [(one.exit_code, one.visit) for one in files]
+        rows = [(file.exit_code, file.visit) for file in files]
         for code, visit in rows:
             found = self._link.execute(_OTHERWISE, (visit, code)).fetchone()
             if found is None:

@@ -75,25 +75,25 @@ def fold(observations: Iterable[CrawlObservation]) -> list[Generation]:
     found: list[Generation] = []
     body: tuple[bytes, bytes] | None = None  # its identity, and the crawl that it came with
     missing = 0
-    for one in sorted(observations, key=lambda one: one[:2]):
+    for observation in sorted(observations, key=lambda one: one[:2]):
         latest = found[-1] if found and found[-1].confirmed_end is None else None
-        if one.sight in {Sighted.MISSING, Sighted.GONE}:
+        if observation.sight in {Sighted.MISSING, Sighted.GONE}:
             missing += 1
-            if latest is not None and (one.sight is Sighted.GONE or missing > 1):
-                latest.confirmed_end = one.at
+            if latest is not None and (observation.sight is Sighted.GONE or missing > 1):
+                latest.confirmed_end = observation.at
             continue
-        there = (one.identity, one.crawl) if one.sight is Sighted.CONTENT else body
-        if one.sight is Sighted.UNKNOWN or there is None:
+        there = (observation.identity, observation.crawl) if observation.sight is Sighted.CONTENT else body
+        if observation.sight is Sighted.UNKNOWN or there is None:
             continue
-        if one.body:
+        if observation.body:
             body = there
         missing = 0
         if latest is None or latest.identity != there[0]:
             if latest is not None:
-                latest.confirmed_end = one.at
-            found.append(latest := Generation(there[0], one.at, one.at))
-        latest.last_seen = one.at
-        latest.crawls.append(one.crawl)
+                latest.confirmed_end = observation.at
+            found.append(latest := Generation(there[0], observation.at, observation.at))
+        latest.last_seen = observation.at
+        latest.crawls.append(observation.crawl)
         latest.readings.append(there[1])
     return found
 

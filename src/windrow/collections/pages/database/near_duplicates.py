@@ -287,8 +287,8 @@ class _Groups:
     def connected(self) -> list[list[GroupMember]]:
         """Return the groups, each in the order of ids."""
         groups: dict[int, list[GroupMember]] = {}
-        for one in sorted(self.members):
-            groups.setdefault(self._root(one), []).append(self.members[one])
+        for member in sorted(self.members):
+            groups.setdefault(self._root(member), []).append(self.members[member])
         return list(groups.values())
 
     def _root(self, one: int) -> int:

@@ -46,13 +46,13 @@ class _Shapes(dict[tuple[Any, ...], tuple[int, int, int, str]]):
 
 def addresses(summaries: Iterable[TextSummary]) -> Iterator[str]:
     """Yield every address that these readings name."""
-    for one in summaries:
-        for link in one.links:
+    for summary in summaries:
+        for link in summary.links:
             yield link[0]
-        if one.canonical:
-            yield one.canonical
-        if one.move:
-            yield one.move.url
+        if summary.canonical:
+            yield summary.canonical
+        if summary.move:
+            yield summary.move.url
 
 
 class Readings:
@@ -88,7 +88,7 @@ class Readings:
 
     def clear(self, generations: Iterable[int]) -> None:
         """Remove the rows of these generations."""
-        rows = [(one,) for one in generations]
+        rows = [(generation,) for generation in generations]
         for table in TABLES:
             self._link.executemany(f"DELETE FROM {table} WHERE entity_generation_id = ?", rows)
 
@@ -148,12 +148,12 @@ def keep(
 ) -> None:
     """Put wordings on record; those that are known stay as they are."""
     rows = []
-    for one in summaries:
-        if one.described is not None:
-            *times, language, title, headline, description, indexiness = one.described
-            mime = catalogue.mime(one.mime) if one.mime else None
-            canonical = urls[one.canonical] if one.canonical else None
-            rows.append((said(one), title, headline, description, canonical, *times, language, indexiness, mime))
+    for summary in summaries:
+        if summary.described is not None:
+            *times, language, title, headline, description, indexiness = summary.described
+            mime = catalogue.mime(summary.mime) if summary.mime else None
+            canonical = urls[summary.canonical] if summary.canonical else None
+            rows.append((said(summary), title, headline, description, canonical, *times, language, indexiness, mime))
     link.executemany(_KEEP, rows)
 
 
@@ -230,7 +230,7 @@ def keep_read(link: sqlite3.Connection, told: Iterable[tuple[int, TextSummary]],
 
 def prune(link: sqlite3.Connection, url_ids: Iterable[int]) -> None:
     """Remove the sets of links of addresses that are the present ones, or that no crawl has."""
-    link.executemany(_PRUNE, [(one,) for one in url_ids])
+    link.executemany(_PRUNE, [(url_id_,) for url_id_ in url_ids])
 
 
 def held(link: sqlite3.Connection, url_ids: Iterable[int]) -> dict[int, set[bytes]]:

@@ -153,7 +153,7 @@ class SummaryReader:
         found = []
         with self._read() as link:
             for relation in self._relations(link):
-                some = [one for one in ids if (one < 0) is (relation is PAST)]
+                some = [id_ for id_ in ids if (id_ < 0) is (relation is PAST)]
                 if some:
                     rows = link.execute(f"{sql.format(versions=relation)} {_AMONG}", (str(some),))
                     found += [IndexedGeneration._make(row) for row in rows]

@@ -157,7 +157,7 @@ class Catalogue:
 
     def piles(self, summaries: Iterable[TextSummary], others: Iterable[bytes] = ()) -> Mapping[bytes, int]:
         """Return the numbers of text piles by digest: those of summaries, made where they are new, and others."""
-        texts = {one.identity: one.pile for one in summaries if one.pile is not None}
+        texts = {summary.identity: summary.pile for summary in summaries if summary.pile is not None}
         wanted = [*texts, *others]
         marks = ",".join("?" * len(wanted))
         sql = f"SELECT blake2b512_digest, text_pile_id FROM text_pile WHERE blake2b512_digest IN ({marks})"

@@ -194,7 +194,7 @@ def _offers(head: PageHead, compass: LinkClassifier) -> Iterator[Link]:
     """Yield what the `link` elements of a page offer beside it."""
     offers = [(feed.href, Destination.FEED, feed.title) for feed in head.feeds]
     offers += [(one.href, Destination.FILE, one.title) for one in head.related]
-    offers += [(one.href, Destination.TRANSLATION, one.title) for one in head.translations]
+    offers += [(translation.href, Destination.TRANSLATION, translation.title) for translation in head.translations]
     offers += [(href, Destination.ICON, "") for href in head.icons]
     tags = {one.href: "meta" for one in head.related if one.rel == "refresh"}
     targets = compass.targets([href for href, _, _ in offers])

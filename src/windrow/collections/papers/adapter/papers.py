@@ -105,7 +105,7 @@ class PaperAdapter(RecordAdapter):
             found = Explanation(_key(what), (), (f"{_key(what)}: no record with these bytes is in papers",))
         if found is None or not claims:
             return found
-        messages = [Message("failed_capture", one) for one in claims]
+        messages = [Message("failed_capture", claim) for claim in claims]
         return found._replace(lines=(*found.lines, *map(_claim_line, claims)), messages=(*found.messages, *messages))
 
     def attempt(self, workspace: Workspace | None, address: str) -> Iterator[Part]:

@@ -227,7 +227,7 @@ def _match(one: PaperRecord, index: CatalogueIndex | None) -> dict[str, Any] | N
 
 def _catalogue(stack: ExitStack, where: Places, book: RowBook, pulse: Callable[[], bool]) -> CatalogueIndex | None:
     """Open the catalogue, with what its files have that is not taken in yet; None where there is none."""
-    files = sorted({one for path in where.catalogue for one in _files(path)})
+    files = sorted({file for path in where.catalogue for file in _files(path)})
     if not files and not where.catalogue_index.is_file():
         return None
     index = stack.enter_context(closing(CatalogueIndex(where.catalogue_index, stubs=STUBS)))

@@ -50,7 +50,7 @@ class HbaseTable:
         if not read_only:
             self._make(families)
         self._families = self._described()
-        self._known = frozenset(one.name for one in self._families)
+        self._known = frozenset(family.name for family in self._families)
         self._check(families)
 
     def _connect(self) -> None:
@@ -96,7 +96,8 @@ class HbaseTable:
         if self._name.encode() in tables:
             return
         described = {
-            one.name: {"max_versions": 1, "compression": "SNAPPY" if one.compressed else "NONE"} for one in families
+            family.name: {"max_versions": 1, "compression": "SNAPPY" if family.compressed else "NONE"}
+            for family in families
         }
         with suppress(StoreError):  # what matters is whether it is there, which is asked next
             self._asked(lambda: self._connection.create_table(self._name, described))
@@ -109,18 +110,18 @@ class HbaseTable:
 
     def _check(self, families: Sequence[Family]) -> None:
         """Refuse a table that lacks a family or keeps more than one version: the gateway can change neither."""
-        held = {one.name: one for one in self._families}
-        for one in families:
-            packed = ", COMPRESSION => 'SNAPPY'" if one.compressed else ""
-            wanted = f"{{NAME => '{one.name}', VERSIONS => 1{packed}}}"
+        held = {family.name: family for family in self._families}
+        for family in families:
+            packed = ", COMPRESSION => 'SNAPPY'" if family.compressed else ""
+            wanted = f"{{NAME => '{family.name}', VERSIONS => 1{packed}}}"
             hint = f"in hbase shell: alter '{self._name}', {wanted}"
-            if one.name not in held:
-                raise ConfigError(f"the table {self._name} has no family {one.name}", hint=hint)
-            if self._versions[one.name] != 1:
-                told = f"{one.name} of {self._name} keeps {self._versions[one.name]} versions of a cell, not 1"
+            if family.name not in held:
+                raise ConfigError(f"the table {self._name} has no family {family.name}", hint=hint)
+            if self._versions[family.name] != 1:
+                told = f"{family.name} of {self._name} keeps {self._versions[family.name]} versions of a cell, not 1"
                 raise ConfigError(told, hint=hint)
-            if one.compressed and not held[one.name].compressed:
-                raise ConfigError(f"{one.name} of {self._name} is not compressed", hint=hint)
+            if family.compressed and not held[family.name].compressed:
+                raise ConfigError(f"{family.name} of {self._name} is not compressed", hint=hint)
 
     def get(self, key: bytes, columns: Sequence[str] = ()) -> Cells:
         """Return a row; empty where there is none."""
@@ -130,7 +131,7 @@ class HbaseTable:
         """Return those rows that there are."""
         check_known(columns, self._known)
         size = self._rows_at_once(columns)
-        wanted = [one.encode() for one in columns] or None
+        wanted = [column.encode() for column in columns] or None
         found: dict[bytes, Cells] = {}
         for start in range(0, len(keys), size):
             part = [key for key in keys[start : start + size] if key]
@@ -143,28 +144,28 @@ class HbaseTable:
         waiting: list[Put] = []
         keys: set[bytes] = set()
         size = 0
-        for one in rows:
-            check_put(one, self._known)
-            length = sum(map(len, one.cells.values()))
-            if size + length > _BATCH or len(waiting) >= _ROWS or one.key in keys:
+        for row in rows:
+            check_put(row, self._known)
+            length = sum(map(len, row.cells.values()))
+            if size + length > _BATCH or len(waiting) >= _ROWS or row.key in keys:
                 self._send(waiting)
                 waiting, keys, size = [], set(), 0
-            waiting.append(one)
-            keys.add(one.key)
+            waiting.append(row)
+            keys.add(row.key)
             size += length
         self._send(waiting)
 
     def _send(self, rows: Sequence[Put]) -> None:
         def ask() -> None:
             with self._table.batch(wal=True) as batch:
-                for one in rows:
-                    cleared = [column.encode() for column in one.cleared if column not in one.cells]
+                for row in rows:
+                    cleared = [column.encode() for column in row.cleared if column not in row.cells]
                     if cleared:
-                        batch.delete(one.key, columns=cleared)
-                    if one.cells:
-                        batch.put(one.key, {column.encode(): value for column, value in one.cells.items()})
+                        batch.delete(row.key, columns=cleared)
+                    if row.cells:
+                        batch.put(row.key, {column.encode(): value for column, value in row.cells.items()})
 
-        size = sum(len(value) for one in rows for value in one.cells.values())
+        size = sum(len(value) for row in rows for value in row.cells.values())
         try:
             if rows:
                 self._asked(ask)
@@ -175,7 +176,7 @@ class HbaseTable:
             told = f"HBase at {self._gateway.host}:{self._gateway.port} takes no message of {size} bytes"
             hint = "let hbase.regionserver.thrift.framed.max_frame_size_in_mb be 16 in the gateway's hbase-site.xml"
             raise StoreError(told, hint=hint) from error
-        if any(one.cleared for one in rows):
+        if any(row.cleared for row in rows):
             sleep(_APART)
 
     def delete(self, keys: Iterable[bytes]) -> None:
@@ -195,7 +196,7 @@ class HbaseTable:
     def scan(self, columns: Sequence[str] = (), after: bytes = b"") -> Iterator[tuple[bytes, Cells]]:
         """Yield rows in the order of their keys; a scanner is not held longer than for one message."""
         check_known(columns, self._known)
-        wanted = [one.encode() for one in columns] or None
+        wanted = [column.encode() for column in columns] or None
         size = self._rows_at_once(columns)
         while True:
             start = after + b"\0"
@@ -211,8 +212,8 @@ class HbaseTable:
             after = found[-1][0]
 
     def _rows_at_once(self, columns: Sequence[str]) -> int:
-        heavy = {one.name for one in self._families if one.compressed}
-        light = columns and not any(one.partition(":")[0] in heavy for one in columns)
+        heavy = {family.name for family in self._families if family.compressed}
+        light = columns and not any(column.partition(":")[0] in heavy for column in columns)
         return _LIGHT if light else _HEAVY
 
     def families(self) -> tuple[Family, ...]:

@@ -47,8 +47,8 @@ class SqliteTable(SqliteStore):
             run("INSERT OR IGNORE INTO named VALUES (?)", (self._name,))
         elif held[0] != self._name:
             raise ConfigError(f"{self.path} holds the table {held[0]}, not {self._name}")
-        for one in families:
-            run("INSERT INTO family VALUES (?, ?) ON CONFLICT DO NOTHING", (one.name, one.compressed))
+        for family in families:
+            run("INSERT INTO family VALUES (?, ?) ON CONFLICT DO NOTHING", (family.name, family.compressed))
 
     def get(self, key: bytes, columns: Sequence[str] = ()) -> Cells:
         """Return a row; empty where there is none."""
@@ -73,20 +73,20 @@ class SqliteTable(SqliteStore):
         """Write cells of rows, in one transaction."""
         run = self._connection.execute
         with self._writing():
-            for one in rows:
-                check_put(one, self._known)
-                if one.cells:
-                    run("INSERT INTO key (key) VALUES (?) ON CONFLICT DO NOTHING", (one.key,))
-                found = run("SELECT id FROM key WHERE key = ?", (one.key,)).fetchone()
+            for row in rows:
+                check_put(row, self._known)
+                if row.cells:
+                    run("INSERT INTO key (key) VALUES (?) ON CONFLICT DO NOTHING", (row.key,))
+                found = run("SELECT id FROM key WHERE key = ?", (row.key,)).fetchone()
                 if found is None:
                     continue
-                for column in one.cleared:
+                for column in row.cleared:
                     run("DELETE FROM cell WHERE key = ? AND column = ?", (found[0], column))
                 run_many = self._connection.executemany
                 run_many(
                     "INSERT INTO cell VALUES (?,?,?,?) ON CONFLICT DO UPDATE"
                     " SET packed = excluded.packed, value = excluded.value",
-                    [(found[0], column, *self._packed(column, value)) for column, value in one.cells.items()],
+                    [(found[0], column, *self._packed(column, value)) for column, value in row.cells.items()],
                 )
 
     def _packed(self, column: str, value: bytes) -> tuple[int, bytes]:

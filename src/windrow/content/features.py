@@ -1,4 +1,4 @@
-"""What the forest asks: the traits of a page and of its blocks, in grades."""
+"""The features of a page and its blocks that the forests ask for, as grades of one byte."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from itertools import accumulate, repeat
 from operator import eq, itemgetter, sub, truediv
 
 from windrow.content.hints import ADDRESSES, GROUPS, TYPES
-from windrow.content.opinion import OF_OPINION, Likelihoods
+from windrow.content.likelihoods import LIKELIHOOD_FEATURES, Likelihoods
 from windrow.content.outline import PageLocation
 from windrow.content.view import (
     ABOVE,
@@ -27,22 +27,22 @@ from windrow.content.view import (
     grade,
 )
 
-Trait = Callable[[View], bytes]
+Feature = Callable[[View], bytes]
 
-_LONG = 15  # words of a block that can be the first or the last of the prose
+_LONG = 15  # the least words of the first and the last block of prose
 _NEIGHBOURS = (-2, -1, 1, 2)
 _ENDS = frozenset('.!?…:”"。')
 _MONEY = re.compile(r"[$€£¥]\s?\d|\d\s?[$€£¥]")
 
 
 def _shift(values: Sequence[int], by: int) -> Sequence[int]:
-    """Return each block's neighbour's value."""
+    """Return for each block the value of the block `by` places on, `BEYOND` outside the page."""
     edge = [BEYOND] * min(abs(by), len(values))
     return [*values[by:], *edge] if by > 0 else [*edge, *values[: len(values) + by]]
 
 
-def _neighbour(view: View, trait: Callable[[View], bytes], by: int) -> bytes:
-    return bytes(view.keep(_shift(trait(view), by)))
+def _neighbour(view: View, feature: Callable[[View], bytes], by: int) -> bytes:
+    return bytes(view.keep(_shift(feature(view), by)))
 
 
 def _words(view: View) -> bytes:
@@ -65,28 +65,28 @@ def _same(view: View, by: int) -> bytes:
 
 
 def _before(view: View) -> bytes:
-    """Return the share of the page's words up to the end of each block."""
+    """Return the share of the page's words up to the end of each block, graded."""
     running = view.keep(list(accumulate(view.outline.blocks.words)))
     return grade(map(truediv, running, repeat(view.sums.words[0])), SHARE)
 
 
-def _from(view: View, what: str) -> bytes:
-    """Count blocks from the first h1, from the first prose, or from the last."""
+def _from(view: View, origin: str) -> bytes:
+    """Count the blocks from the first h1, or from the first or last prose, negative before it."""
     blocks, tag = view.outline.blocks, view.outline.boxes.tag
-    if what == "h1":
-        found = (at for at, box in enumerate(blocks.box) if tag[box] == "h1")
+    if origin == "h1":
+        starts = (at for at, box in enumerate(blocks.box) if tag[box] == "h1")
     else:
-        order = range(len(blocks.words)) if what == "first" else range(len(blocks.words) - 1, -1, -1)
-        found = (at for at in order if blocks.words[at] >= _LONG and blocks.linked[at] * 3 < blocks.words[at])
-    start = next(found, None)
+        order = range(len(blocks.words)) if origin == "first" else range(len(blocks.words) - 1, -1, -1)
+        starts = (at for at in order if blocks.words[at] >= _LONG and blocks.linked[at] * 3 < blocks.words[at])
+    start = next(starts, None)
     if start is None:
         return bytes(len(view.kept))
     return grade([at - start for at in view.kept], STEPS)
 
 
-def _under(view: View, what: int) -> bytes:
-    """Tell of the last headline before a block: its level, and how many blocks and words ago it was."""
-    return counted(list(map(itemgetter(what), view.keep(view.under))))
+def _under(view: View, measure: int) -> bytes:
+    """Return a measure of the last headline before each block: its level, or the blocks or words since it."""
+    return counted(list(map(itemgetter(measure), view.keep(view.under))))
 
 
 def _texts(view: View) -> Sequence[str]:
@@ -94,7 +94,7 @@ def _texts(view: View) -> Sequence[str]:
 
 
 def _letters(view: View) -> bytes:
-    """Return how long the words are, on average."""
+    """Return the mean length of the words, graded."""
     return grade(map(truediv, map(len, _texts(view)), view.keep(view.outline.blocks.words)), LETTERS)
 
 
@@ -103,8 +103,8 @@ def _copies(view: View) -> bytes:
     return counted(list(map(times.__getitem__, _texts(view))))
 
 
-def _times(view: View, what: str) -> bytes:
-    return counted([text.count(what) for text in _texts(view)])
+def _times(view: View, mark: str) -> bytes:
+    return counted([text.count(mark) for text in _texts(view)])
 
 
 def _place(view: View) -> bytes:
@@ -112,7 +112,7 @@ def _place(view: View) -> bytes:
     return grade([at / count for at in view.kept], SHARE)
 
 
-OF_BLOCK: dict[str, Trait] = {
+BLOCK_FEATURES: dict[str, Feature] = {
     "words": lambda view: counted(view.keep(view.outline.blocks.words)),
     "density": lambda view: bytes(view.keep(_density(view))),
     "links": lambda view: counted(view.keep(view.outline.blocks.links)),
@@ -121,22 +121,22 @@ OF_BLOCK: dict[str, Trait] = {
     "before": _before,
     "copies": _copies,
     "ending": lambda view: bytes([text[-1] in _ENDS for text in _texts(view)]),
-    "commas": partial(_times, what=","),
-    "stops": partial(_times, what=". "),
+    "commas": partial(_times, mark=","),
+    "stops": partial(_times, mark=". "),
     "letters": _letters,
     "capital": lambda view: bytes([text[0].isupper() for text in _texts(view)]),
     "digit": lambda view: bytes([text[0].isdigit() for text in _texts(view)]),
     "money": lambda view: bytes([_MONEY.search(text) is not None for text in _texts(view)]),
-    **{f"from {what}": partial(_from, what=what) for what in ("h1", "first", "last")},
-    **{f"under {what}": partial(_under, what=at) for at, what in enumerate(("level", "blocks", "words"))},
-    **{f"words {by:+}": partial(_neighbour, trait=_words, by=by) for by in _NEIGHBOURS},
-    **{f"density {by:+}": partial(_neighbour, trait=_density, by=by) for by in _NEIGHBOURS},
-    **{f"tag {by:+}": partial(_neighbour, trait=_tags, by=by) for by in _NEIGHBOURS},
+    **{f"from {origin}": partial(_from, origin=origin) for origin in ("h1", "first", "last")},
+    **{f"under {measure}": partial(_under, measure=at) for at, measure in enumerate(("level", "blocks", "words"))},
+    **{f"words {by:+}": partial(_neighbour, feature=_words, by=by) for by in _NEIGHBOURS},
+    **{f"density {by:+}": partial(_neighbour, feature=_density, by=by) for by in _NEIGHBOURS},
+    **{f"tag {by:+}": partial(_neighbour, feature=_tags, by=by) for by in _NEIGHBOURS},
     **{f"same {by:+}": partial(_same, by=by) for by in _NEIGHBOURS},
 }
 
 
-BoxTrait = Callable[[View], bytes]
+BoxFeature = Callable[[View], bytes]
 
 TAGS = (
     "p", "li", "td", "th", "dt", "dd", "pre", "blockquote", "figcaption", "button", "option", "label", "summary",
@@ -187,29 +187,29 @@ def _telling_share(view: View, share: float) -> bytes:
     return bytes(map(view.sums.share.__getitem__, view.telling[share]))
 
 
-def _alike(view: View, what: str) -> bytes:
-    """Sum up the blocks whose boxes have one path: how many, their words, the share of links, the mean of words."""
+def _alike(view: View, measure: str) -> bytes:
+    """Measure the blocks whose boxes have the same path: number, words, share of linked words, or mean words."""
     times, words, linked = view.alike
     paths = view.above[0](view.outline.boxes.path)
-    if what in {"times", "words"}:
-        return counted([(times if what == "times" else words)[path] for path in paths])
-    over, under, scale = (linked, words, SHARE) if what == "density" else (words, times, COUNT)
+    if measure in {"times", "words"}:
+        return counted([(times if measure == "times" else words)[path] for path in paths])
+    over, under, scale = (linked, words, SHARE) if measure == "density" else (words, times, COUNT)
     return grade([over[path] / under[path] for path in paths], scale)
 
 
-def _repeat(view: View, what: str) -> bytes:
-    """Tell of the box around it that has most siblings of its kind."""
+def _repeat(view: View, measure: str) -> bytes:
+    """Measure the box around each block with the most siblings of its kind: distance, words, or its parent's share."""
     words, up = view.sums.words, view.outline.boxes.up
     boxes = view.above[0](view.around.repeated)
-    if what == "depth":
+    if measure == "depth":
         return _distance(view, boxes)
-    if what == "words":
+    if measure == "words":
         return counted([words[box] if box else 0 for box in boxes])
     return bytes([view.sums.share[up[box]] if box else 0 for box in boxes])
 
 
 def _lightest(view: View) -> bytes:
-    """Return the least share of linked words of any box around it."""
+    """Return the least share of linked words of all boxes around each block."""
     least = list(view.sums.dense)
     for box, over in enumerate(view.outline.boxes.up[1:], 1):
         least[box] = min(least[box], least[over])
@@ -217,12 +217,12 @@ def _lightest(view: View) -> bytes:
 
 
 def _headline(view: View) -> bytes:
-    """Return the level of the headline that a block is, or lies directly in."""
+    """Return the level of the headline that is a block's box or that box's parent; 0 if neither is one."""
     own, over = view.above[0](view.levels), view.above[1](view.levels)
     return bytes([level or higher for level, higher in zip(own, over, strict=True)])
 
 
-OF_BOX: dict[str, BoxTrait] = {
+BOX_FEATURES: dict[str, BoxFeature] = {
     "depth": lambda view: bytes(view.above[0](view.outline.boxes.depth)),
     "tag": lambda view: bytes(map(TAG.get, view.above[0](view.outline.boxes.tag), repeat(0))),
     "headline": _headline,
@@ -237,20 +237,20 @@ OF_BOX: dict[str, BoxTrait] = {
     **{f"large depth {share}": partial(_large_depth, share=share) for share in SHARES},
     **{f"telling depth {share}": partial(_telling_depth, share=share) for share in PROSE_SHARES},
     **{f"telling share {share}": partial(_telling_share, share=share) for share in PROSE_SHARES},
-    **{f"alike {what}": partial(_alike, what=what) for what in ("times", "words", "density", "mean")},
+    **{f"alike {measure}": partial(_alike, measure=measure) for measure in ("times", "words", "density", "mean")},
     "repeat times": lambda view: counted(view.above[0](view.around.times)),
-    **{f"repeat {what}": partial(_repeat, what=what) for what in ("depth", "words", "share")},
+    **{f"repeat {measure}": partial(_repeat, measure=measure) for measure in ("depth", "words", "share")},
 }
 
 
-PageTrait = Callable[[View], int]
+PageFeature = Callable[[View], int]
 
 
-def _graded(measure: Callable[[View], float], scale: Scale) -> PageTrait:
+def _graded(measure: Callable[[View], float], scale: Scale) -> PageFeature:
     return lambda view: grade([measure(view)], scale)[0]
 
 
-def _number(tag: str) -> PageTrait:
+def _number(tag: str) -> PageFeature:
     return lambda view: grade([view.outline.boxes.tag.count(tag)], COUNT)[0]
 
 
@@ -266,7 +266,7 @@ def _box_tags(view: View) -> list[str]:
     return view.outline.boxes.tag
 
 
-OF_PAGE: dict[str, PageTrait] = {
+PAGE_FEATURES: dict[str, PageFeature] = {
     "page words": _graded(lambda view: view.sums.words[0], COUNT),
     "page blocks": _graded(lambda view: view.sums.blocks[0], COUNT),
     "page density": lambda view: view.sums.dense[0],
@@ -285,63 +285,64 @@ OF_PAGE: dict[str, PageTrait] = {
 }
 
 
-BITS: dict[str, tuple[str, int]] = {
+BIT_FEATURES: dict[str, tuple[str, int]] = {
     **{f"in {str(mark.name).lower()}": ("marks", int(mark)) for mark in PageLocation},
     **{f"near {group}": ("near", 1 << at) for at, group in enumerate(GROUPS)},
     **{f"far {group}": ("far", 1 << at) for at, group in enumerate(GROUPS)},
 }
-_OWN = OF_BLOCK | OF_BOX
+_OWN = BLOCK_FEATURES | BOX_FEATURES
 
-NAMES = (*OF_PAGE, *OF_BOX, *OF_BLOCK, *BITS)
-"""Every trait there is before any judgement."""
-OPINIONS = tuple(OF_OPINION)
-"""Those that a first judgement adds."""
+NAMES = (*PAGE_FEATURES, *BOX_FEATURES, *BLOCK_FEATURES, *BIT_FEATURES)
+"""The features that the first forest may use."""
+LIKELIHOOD_NAMES = tuple(LIKELIHOOD_FEATURES)
+"""The further features of the second forest, from the likelihoods of the first."""
 
 
-class Traits:
-    """The traits of one page, in grades; what is asked of them is what `forest.Source` says."""
+class Features:
+    """The features of one page as grades, computed when asked for; a `forest.FeatureSource`."""
 
-    __slots__ = ("_bits", "_known", "_opinion", "_shared", "_view", "count")
+    __slots__ = ("_bits", "_known", "_likelihoods", "_shared", "_view", "count")
 
     def __init__(self, view: View) -> None:
-        """Look at a page that has at least one block."""
+        """Take a page with at least one block."""
         self._view = view
-        self._opinion: Likelihoods | None = None
+        self._likelihoods: Likelihoods | None = None
         self._known: dict[str, bytes] = {}
         self._shared: dict[str, int] = {}
         self.count = len(view.kept)
         home = view.above[0]
-        every = {"marks": view.outline.boxes.marks, "near": view.around.near, "far": view.around.far}
-        self._bits: dict[str, Sequence[int]] = {what: home(values) for what, values in every.items()}
+        by_box = {"marks": view.outline.boxes.marks, "near": view.around.near, "far": view.around.far}
+        self._bits: dict[str, Sequence[int]] = {name: home(bits) for name, bits in by_box.items()}
 
-    def hear(self, likely: Sequence[float]) -> None:
-        """Add the traits that follow from a first judgement: what it said of each block that is kept."""
-        self._opinion = Likelihoods(self._view, likely)
+    def add_likelihoods(self, likely: Sequence[float]) -> None:
+        """Add the features from the first forest's likelihoods, one for each block in `view.kept`."""
+        self._likelihoods = Likelihoods(self._view, likely)
 
     def of_page(self, name: str) -> int | None:
-        """Return a trait of the page, None where it is not one."""
-        if name not in OF_PAGE:
+        """Return a feature of the page; None if it is a feature of blocks."""
+        if name not in PAGE_FEATURES:
             return None
-        found = self._shared.get(name)
-        if found is None:
-            found = self._shared[name] = OF_PAGE[name](self._view)
-        return found
+        shared_grade = self._shared.get(name)
+        if shared_grade is None:
+            shared_grade = self._shared[name] = PAGE_FEATURES[name](self._view)
+        return shared_grade
 
     def of_block(self, name: str) -> bytes:
-        """Return a trait of blocks or of their boxes, a grade for each block."""
-        found = self._known.get(name)
-        if found is None:
-            found = self._known[name] = self._of_bit(*BITS[name]) if name in BITS else self._measured(name)
-        return found
+        """Return a feature of blocks or of their boxes, a grade for each block."""
+        grades = self._known.get(name)
+        if grades is None:
+            grades = self._of_bit(*BIT_FEATURES[name]) if name in BIT_FEATURES else self._measure(name)
+            self._known[name] = grades
+        return grades
 
-    def _of_bit(self, what: str, bit: int) -> bytes:
-        return bytes([value & bit != 0 for value in self._bits[what]])
+    def _of_bit(self, name: str, bit: int) -> bytes:
+        return bytes([marks & bit != 0 for marks in self._bits[name]])
 
-    def _measured(self, name: str) -> bytes:
-        heard = OF_OPINION.get(name)
-        return _OWN[name](self._view) if heard is None or self._opinion is None else heard(self._opinion)
+    def _measure(self, name: str) -> bytes:
+        second = LIKELIHOOD_FEATURES.get(name)
+        return _OWN[name](self._view) if second is None or self._likelihoods is None else second(self._likelihoods)
 
     def column(self, name: str) -> bytes:
-        """Return any trait, a grade for each block, as the model is taught with them."""
+        """Return any feature, a grade for each block, as the model is taught with them."""
         page = self.of_page(name)
         return self.of_block(name) if page is None else bytes([page]) * self.count
