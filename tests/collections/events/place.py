@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from windrow.collections.events.adapter import ADAPTER
-from windrow.collections.events.adapter.databases import opened
+from windrow.collections.events.adapter.databases import open_databases
 from windrow.collections.events.collection import COLLECTION
 from windrow.config import Workspace, load
 from windrow.engine.session import Session, SessionSettings
@@ -99,13 +99,13 @@ def run(workspace: Workspace) -> Session:
 
 def events(workspace: Workspace) -> list[Any]:
     """Return the documents of vd_events, in the order of time."""
-    with opened(workspace) as held:
+    with open_databases(workspace) as held:
         return list(held.store.view(held.events, "all", Span(limit=10_000)))
 
 
 def logs(workspace: Workspace) -> list[Any]:
     """Return the documents of vd_log, in the order of time."""
-    with opened(workspace) as held:
+    with open_databases(workspace) as held:
         return list(held.store.view(held.log, "all", Span(limit=10_000)))
 
 

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from windrow.collections.events.parser import EventParser, ParserRules
-from windrow.collections.events.reading import ReadEvent, input_of, read_document
+from windrow.collections.events.reading import ReadEvent, read_document, source_document
 
 VISITED = datetime(2026, 9, 1, 12, tzinfo=UTC)
 
@@ -21,6 +21,6 @@ def read(
 ) -> tuple[list[ReadEvent], list[Any]]:  # fmt: skip
     """Return the events of a document, and what could not be read of it."""
     made = by or parser(reader, zone, **rules)
-    given = input_of(made, content if isinstance(content, bytes) else content.encode(), url, visited, media)
+    given = source_document(made, content if isinstance(content, bytes) else content.encode(), url, visited, media)
     told = list(read_document(made, given))
     return [one for one in told if isinstance(one, ReadEvent)], [one for one in told if not isinstance(one, ReadEvent)]

@@ -10,7 +10,7 @@ import pytest
 from tests.clock import pass_time
 from tests.collections.events.place import ADAPTER, calendar, configured, event, events, logs, run, serving, setup_of
 from tests.servers.pouchdb import NPM, couchdb
-from windrow.collections.events.adapter.databases import opened
+from windrow.collections.events.adapter.databases import open_databases
 from windrow.engine.progress import Progress
 from windrow.ledger import Ledger
 
@@ -59,7 +59,7 @@ def test_events_are_written_to_a_couchdb_as_to_sqlite_and_replicated_unchanged(t
             if not one["_id"].startswith("_")
         ]
         assert sorted(plain, key=lambda one: one["datetime"]) == before[0]
-        with opened(workspace) as held:
+        with open_databases(workspace) as held:
             for name in (held.events, held.log):
                 held.store._ask("DELETE", f"/{name}", good=(200, 202))
 

@@ -2,7 +2,7 @@
 
 from datetime import UTC, datetime, timedelta
 
-from windrow.collections.events.documents import Said, event_document, id_of
+from windrow.collections.events.documents import EventVersion, event_document, id_of
 from windrow.collections.events.parser import EventParser
 from windrow.collections.events.reading import missing_events
 from windrow.contract import Unlisted, WholeListing
@@ -22,7 +22,7 @@ def value(**more):
 
 def said(day, told):
     aside = {"source_url": "http://a.example/", "source_text": f"<li>{day}</li>", "parser_version": "1"}
-    return Said(FIRST + timedelta(days=day), "s", told, aside)
+    return EventVersion(FIRST + timedelta(days=day), "s", told, aside)
 
 
 def folded(told):
@@ -40,7 +40,7 @@ def test_a_changed_title_is_an_update_with_what_it_said_before_and_a_moved_one_h
     made = event_document("p/7", [said(1, value()), said(2, moved), said(3, moved)])
     one = made.document
     assert one["_id"] == id_of(moved)
-    assert one["previous_ids"] == [id_of(value())] == list(made.former)
+    assert one["previous_ids"] == [id_of(value())] == list(made.previous_ids)
     assert one["history"] == [{"at": "2026-01-03T12:00:00Z", "fields": {
         "datetime": ["2026-01-10T15:00:00Z", "2026-01-11T15:00:00Z"], "title": ["Board", "Board, moved"]}}]  # fmt: skip
     assert one["access_datetime"] == "2026-01-03T12:00:00Z"
@@ -53,7 +53,7 @@ def test_an_event_that_moves_back_has_its_first_id_and_the_other_among_its_forme
 
 
 def test_an_event_that_a_listing_left_out_is_missing_with_what_it_said_and_when_it_was_last_seen():
-    missing = Said(FIRST + timedelta(days=3), "s", value(status="missing"), {})
+    missing = EventVersion(FIRST + timedelta(days=3), "s", value(status="missing"), {})
     one = folded([said(1, value()), missing])
     assert (one["status"], one["last_seen"], one["revision"]) == ("missing", "2026-01-02T12:00:00Z", 1)
     assert (one["changed"], one["source_text"]) == ("2026-01-04T12:00:00Z", "<li>1</li>")

@@ -15,7 +15,7 @@ from tests.collections.events.reader import read
 from tests.servers.pouchdb import NPM
 from windrow.app.export import export
 from windrow.collections.events.adapter.api import EventApi
-from windrow.collections.events.adapter.databases import opened
+from windrow.collections.events.adapter.databases import open_databases
 from windrow.collections.events.exports import FORMS, ocd_event
 from windrow.collections.events.exports import icalendar as written
 
@@ -136,7 +136,7 @@ def asked(app, path, query="", method="GET"):
 
 def test_the_api_answers_at_the_original_addresses_with_bounds_and_forms(tmp_path):
     workspace = configured(tmp_path, "http://a.example/a.ics")
-    with opened(workspace) as held:
+    with open_databases(workspace) as held:
         held.store.write(
             held.events,
             [*EVENTS, document(4, datetime="2026-12-31T12:00:00Z", entity="Supreme Court", branch="Judicial")],

@@ -7,7 +7,7 @@ import pytest
 
 from tests.collections.events.place import calendar, event
 from tests.collections.events.reader import read
-from windrow.collections.events.readers.by_fields import text_of
+from windrow.collections.events.readers.by_fields import decode_text
 from windrow.errors import StepError
 from windrow.reasons import Reason
 
@@ -80,4 +80,4 @@ def test_a_calendar_with_an_event_in_each_second_has_a_bound_and_costs_no_other(
 @pytest.mark.parametrize("charset", ["undefined", "idna", "punycode", "unicode_escape", "bz2", "hex", "no-such"])
 def test_a_charset_that_only_python_knows_is_passed_over(charset):
     text = "é-b9" * 300
-    assert text_of(text.encode(), f"text/calendar; charset={charset}") == text
+    assert decode_text(text.encode(), f"text/calendar; charset={charset}") == text

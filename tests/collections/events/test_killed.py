@@ -14,7 +14,7 @@ import pytest
 from tests.clock import pass_time
 from tests.collections.events.place import ADAPTER, calendar, event, events, logs, run, serving
 from tests.servers.pouchdb import couchdb
-from windrow.collections.events.adapter.databases import opened
+from windrow.collections.events.adapter.databases import open_databases
 from windrow.collections.events.adapter.run_logs import RunLogs
 from windrow.collections.events.collection import COLLECTION
 from windrow.config import load
@@ -187,7 +187,7 @@ def test_documents_whose_writing_to_a_couchdb_is_killed_at_any_request_are_the_s
             ADAPTER._derive(workspace, lambda: True)
             assert (events(workspace), logs(workspace)) == wanted, moment
             assert faults(workspace) == [], moment
-            with opened(workspace) as held:
+            with open_databases(workspace) as held:
                 for name in (held.events, held.log):
                     held.store._ask("DELETE", f"/{name}", good=(200, 202))
 
@@ -213,7 +213,7 @@ def test_what_vanished_in_a_session_whose_documents_were_not_written_is_told_whe
         assert [change["fields"]["status"] for change in told[0]["history"]] == [
             ["scheduled", "missing"], ["missing", "scheduled"]
         ]  # fmt: skip
-        ADAPTER._anew(workspace)
+        ADAPTER._rewrite_documents(workspace)
         assert events(workspace) == told
 
 
@@ -229,7 +229,7 @@ def test_an_event_of_several_days_that_began_already_is_missing_too_when_its_cal
         run(workspace)
         told = events(workspace)
         assert [(one["title"], one["status"]) for one in told] == [("Recess", "missing"), ("Event 1", "scheduled")]
-        ADAPTER._anew(workspace)
+        ADAPTER._rewrite_documents(workspace)
         assert events(workspace) == told
 
 
@@ -239,7 +239,7 @@ def test_drift_is_told_to_the_status_once_though_its_log_is_written_twice(tmp_pa
         site.put("/council.ics", calendar(*FIRST))
         workspace = configured(tmp_path, site, every="1s")
         run(workspace)
-        with opened(workspace) as databases, ADAPTER._store(workspace) as records:
+        with open_databases(workspace) as databases, ADAPTER._store(workspace) as records:
             ledger = Ledger(workspace.ledger)
             made = RunLogs(records, ledger, databases, {}, archive=workspace.archive.folder, limits=workspace.limits)
             (log, *_) = databases.store.view(databases.log, "all")

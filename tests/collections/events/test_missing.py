@@ -8,7 +8,7 @@ from tests.clock import pass_time
 from tests.collections.events.place import ADAPTER, calendar, configured, event, events, logs, run, serving, setup_of
 from tests.engine.unsteady import unread
 from windrow.adapters.adapter import Window
-from windrow.collections.events.exports import _span
+from windrow.collections.events.exports import _start_and_end
 from windrow.engine.progress import Progress
 from windrow.ledger import Ledger
 
@@ -50,7 +50,7 @@ def test_an_event_of_the_last_day_that_there_is_becomes_missing_and_is_exported_
     again(workspace)
     assert statuses(workspace) == {"A": "scheduled", "B": "missing"}
     (last,) = [one for one in events(workspace) if one["title"] == "B"]
-    assert list(_span(last)) == ["DTSTART;VALUE=DATE:99991231"]
+    assert list(_start_and_end(last)) == ["DTSTART;VALUE=DATE:99991231"]
 
 
 def test_changes_tells_that_an_event_is_missing_as_gone_and_that_it_is_listed_again(tmp_path, site):
@@ -62,7 +62,7 @@ def test_changes_tells_that_an_event_is_missing_as_gone_and_that_it_is_listed_ag
     assert told(workspace, again(workspace).number) == ([], {})
     gone = again(workspace).number
     assert told(workspace, gone) == (
-        [("gone", "council/b@x", "its source does not list it any more")],
+        [("gone", "council/b@x", "its source no longer lists it")],
         {"gone": 1},
     )
     assert told(workspace, again(workspace).number) == ([], {})

@@ -9,12 +9,12 @@ import pytest
 
 from tests.collections.events.place import configured
 from tests.collections.events.reader import read
-from windrow.collections.events.discover import filled, follow
+from windrow.collections.events.discover import fill_address, follow
 from windrow.collections.events.parser import BRANCHES, ENTITIES
-from windrow.collections.events.readers.by_fields import details
+from windrow.collections.events.readers.by_fields import detail_requests
 from windrow.collections.events.readers.publishers import next_vote
 from windrow.collections.events.readers.registry import READERS
-from windrow.collections.events.reading import WithdrawnEvent, input_of
+from windrow.collections.events.reading import WithdrawnEvent, source_document
 from windrow.collections.events.settings import ready_names, ready_parser
 from windrow.contract import Answer, Request
 from windrow.errors import StepError
@@ -136,7 +136,7 @@ def test_a_roll_call_of_the_house_is_read_and_leads_to_the_next_until_one_is_abs
     assert values([one], "datetime", "roll_call", "result", "issue") == [
         ("2026-09-16T23:05:00Z", 314, "Passed", "S 2403")
     ]
-    given = input_of(ready_parser("house-votes"), content, url, datetime(2026, 10, 1, tzinfo=UTC), "")
+    given = source_document(ready_parser("house-votes"), content, url, datetime(2026, 10, 1, tzinfo=UTC), "")
     assert next_vote(given) == "https://clerk.house.gov/evs/2026/roll315.xml"
     absent = given._replace(content=(folder / "roll315_missing_is_http200.xml").read_bytes())
     assert (by("house-votes", absent.content), next_vote(absent)) == (([], []), "")
@@ -220,14 +220,14 @@ def test_a_bill_that_is_taken_off_the_weeks_list_is_withdrawn():
 def test_congress_gov_names_its_meetings_by_a_list_and_each_is_asked_when_it_changed():
     listed = '{"committeeMeetings": [{"eventId": "7", "updateDate": "2026-09-01T10:00:00Z", "url": "https://api.congress.gov/v3/committee-meeting/119/house/7?format=json"}], "pagination": {"count": 1}}'
     made = ready_parser("congress-committee-meetings")
-    given = input_of(
+    given = source_document(
         made,
         listed.encode(),
         "https://api.congress.gov/v3/committee-meeting/119/house",
         datetime(2026, 9, 1, tzinfo=UTC),
         "",
     )
-    assert [detail.url for detail in details(given)] == [
+    assert [detail.url for detail in detail_requests(given)] == [
         "https://api.congress.gov/v3/committee-meeting/119/house/7?format=json&changed=2026-09-01T10%3A00%3A00Z"
     ]
     assert by("congress-committee-meetings", listed) == ([], [])
@@ -307,16 +307,16 @@ def test_the_entries_of_a_docket_are_events_known_by_their_docket_day_and_words(
 
 
 def test_addresses_have_the_year_congress_term_and_week_of_the_day():
-    assert filled("{year} {congress} {session}", datetime(2025, 12, 31, tzinfo=UTC)) == "2025 119 1"
-    assert filled("{year} {congress} {session}", datetime(2026, 1, 2, tzinfo=UTC)) == "2026 119 1"
-    assert filled("{year} {congress} {session}", datetime(2026, 1, 3, tzinfo=UTC)) == "2026 119 2"
-    assert filled("{year} {congress} {session}", datetime(2027, 1, 3, tzinfo=UTC)) == "2027 120 1"
+    assert fill_address("{year} {congress} {session}", datetime(2025, 12, 31, tzinfo=UTC)) == "2025 119 1"
+    assert fill_address("{year} {congress} {session}", datetime(2026, 1, 2, tzinfo=UTC)) == "2026 119 1"
+    assert fill_address("{year} {congress} {session}", datetime(2026, 1, 3, tzinfo=UTC)) == "2026 119 2"
+    assert fill_address("{year} {congress} {session}", datetime(2027, 1, 3, tzinfo=UTC)) == "2027 120 1"
     assert (
-        filled("{term}", datetime(2026, 9, 30, tzinfo=UTC)),
-        filled("{term}", datetime(2026, 10, 1, tzinfo=UTC)),
+        fill_address("{term}", datetime(2026, 9, 30, tzinfo=UTC)),
+        fill_address("{term}", datetime(2026, 10, 1, tzinfo=UTC)),
     ) == ("25", "26")
-    assert filled("{week}/{day}", datetime(2026, 10, 7, tzinfo=UTC)) == "20261005/20261007"
-    assert filled("{sunday}_{saturday}", datetime(2026, 10, 10, tzinfo=UTC)) == "10042026_10102026"
-    assert filled("{sunday}", datetime(2026, 10, 11, tzinfo=UTC)) == "10112026"
-    assert filled("{legislative_day} {hour}", datetime(2026, 10, 7, 2, tzinfo=UTC)) == "20261006 2026100702"
-    assert filled("plain", datetime(2026, 1, 1, tzinfo=UTC)) == "plain"
+    assert fill_address("{week}/{day}", datetime(2026, 10, 7, tzinfo=UTC)) == "20261005/20261007"
+    assert fill_address("{sunday}_{saturday}", datetime(2026, 10, 10, tzinfo=UTC)) == "10042026_10102026"
+    assert fill_address("{sunday}", datetime(2026, 10, 11, tzinfo=UTC)) == "10112026"
+    assert fill_address("{legislative_day} {hour}", datetime(2026, 10, 7, 2, tzinfo=UTC)) == "20261006 2026100702"
+    assert fill_address("plain", datetime(2026, 1, 1, tzinfo=UTC)) == "plain"

@@ -7,10 +7,10 @@ import pytest
 
 from tests.collections.events.place import calendar, event
 from tests.collections.events.reader import VISITED, parser, read
-from windrow.collections.events.documents import Said, event_document
+from windrow.collections.events.documents import EventVersion, event_document
 from windrow.collections.events.parser import EventParser, ParserRules
 from windrow.collections.events.readers.publishers import next_legistar_page
-from windrow.collections.events.reading import input_of
+from windrow.collections.events.reading import source_document
 from windrow.errors import StepError
 from windrow.reasons import Reason
 
@@ -87,7 +87,7 @@ def test_a_malformed_calendar_gives_what_can_be_read_and_says_what_not():
     ]
     assert found[0].value["categories"] == ["a,b", "c"]
     assert {one.reason for one in unread} == {Reason.INCOMPLETE_RECORD, Reason.TRUNCATED}
-    with pytest.raises(StepError, match="no iCalendar"):
+    with pytest.raises(StepError, match="not an iCalendar"):
         read("<html>404</html>", "icalendar")
 
 
@@ -198,7 +198,10 @@ def test_a_number_that_was_text_in_an_earlier_windrow_is_no_change_of_an_event()
         ("7", 8, 1),
         (1, "1", 1),
     ):
-        said = [Said(first, "s", {**value, "n": before}, aside), Said(second, "s", {**value, "n": after}, aside)]
+        said = [
+            EventVersion(first, "s", {**value, "n": before}, aside),
+            EventVersion(second, "s", {**value, "n": after}, aside),
+        ]
         document = event_document("p/1", said).document
         assert (document["n"], document["revision"]) == (after, revision)
 
@@ -274,7 +277,7 @@ def test_legistar_is_read_with_the_day_and_hour_that_stand_apart_and_asked_by_th
     assert values(found, "title", "datetime", "status", "unique_key") == [
         ("City Council", "2026-09-15T15:00:00Z", "cancelled", "G-5")
     ]
-    given = input_of(
+    given = source_document(
         parser("legistar"),
         ("[" + ",".join([one] * 1000) + "]").encode(),
         "https://w.example/events?$top=1000",
@@ -306,7 +309,7 @@ def test_atom_and_json_feed_are_read_and_a_page_that_is_no_feed_is_an_error():
     ]
     feed = '{"version": "https://jsonfeed.org/version/1.1", "items": [{"id": "1", "title": "J", "date_published": "2026-09-15"}]}'
     assert values(read(feed, "feed")[0], "title", "datetime") == [("J", "2026-09-15T00:00:00Z")]
-    with pytest.raises(StepError, match="no feed"):
+    with pytest.raises(StepError, match="not a feed"):
         read("<html><p>Error</p></html>", "feed")
 
 

@@ -26,7 +26,7 @@ def test_replay_keeps_the_events_and_logs_of_a_source_that_is_configured_no_more
         asked = len(site.asked)
         run(workspace)
         assert "/a.json" not in site.asked[asked:]
-        for again in (ADAPTER._anew, lambda one: ADAPTER.replay(one, setup_of(one), Progress(quiet=True))):
+        for again in (ADAPTER._rewrite_documents, lambda one: ADAPTER.replay(one, setup_of(one), Progress(quiet=True))):
             again(workspace)
             assert [one for one in events(workspace) if one["source"] == "board"] == before[0]
             assert [log for log in logs(workspace) if log["source"] == "board"] == before[1]

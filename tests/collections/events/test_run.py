@@ -13,7 +13,7 @@ from tests.collections.events.place import ADAPTER, calendar, configured, event,
 from tests.engine.unsteady import unread
 from windrow.app.check import take_down
 from windrow.app.status import current_state
-from windrow.collections.events.adapter.databases import opened
+from windrow.collections.events.adapter.databases import open_databases
 from windrow.collections.events.adapter.run_logs import RunLogs
 from windrow.collections.events.collection import COLLECTION
 from windrow.collections.events.documents import KEYS, LOG_KEYS, NULLABLE, AskedAddress, ParserRun
@@ -147,7 +147,7 @@ def test_an_answer_200_that_is_an_error_page_is_logged_as_such_and_changes_nothi
 def test_two_logs_of_one_second_have_two_ids_and_the_same_one_twice_has_one(tmp_path, site):
     workspace = configured(tmp_path, f"{site.url}/a.ics")
     asked = AskedAddress(datetime(2026, 1, 1, tzinfo=UTC), "http://a.example/")
-    with opened(workspace) as held:
+    with open_databases(workspace) as held:
         made = RunLogs(None, None, held, {}, archive=tmp_path, limits=workspace.limits)
         for source in ("one", "two", "one", "two"):
             made.put(ParserRun("council", "1", source, 5, 7, (asked,)), None)
@@ -175,7 +175,7 @@ def test_a_source_whose_secret_is_missing_leaves_a_log_with_the_reason_though_no
     waited(workspace)
     assert [log["result"] for log in logs(workspace)] == ["NoSecret", "NoSecret", "success"]
     before = logs(workspace)
-    for again in (ADAPTER._anew, lambda one: ADAPTER._derive(one, lambda: True)):
+    for again in (ADAPTER._rewrite_documents, lambda one: ADAPTER._derive(one, lambda: True)):
         again(workspace)
         assert logs(workspace) == before
 
@@ -314,9 +314,9 @@ def test_a_branch_that_is_not_on_the_list_is_refused_and_the_workspace_may_name_
 
 
 def test_an_address_with_a_key_and_a_zone_that_is_none_are_refused(tmp_path):
-    with pytest.raises(ConfigError, match="holds a key"):
+    with pytest.raises(ConfigError, match="contains a key"):
         configured(tmp_path, "https://a.example/a.json?api_key=xyz")
-    with pytest.raises(ConfigError, match="no zone"):
+    with pytest.raises(ConfigError, match="not a time zone"):
         configured(tmp_path, "https://a.example/a.ics", timezone="Eastern")
     workspace = configured(tmp_path, "webcal://a.example/a.ics?x=1")
     assert workspace.source("council").options["address"] == "https://a.example/a.ics?x=1"
@@ -367,7 +367,7 @@ def test_why_takes_a_uid_or_an_id_of_either_database_and_says_that_an_event_is_m
             lines = ADAPTER.explain(workspace, ledger, what).lines
             assert lines[0] == "council/b@x: a record of events, missing"
             assert lines[-2:] == (
-                "  stands as 2027-03-01T15:00:00Z - council - b@x",
+                "  its document is 2027-03-01T15:00:00Z - council - b@x",
                 f"      {budget['changed']}  status 'scheduled' -> 'missing'",
             )
         assert ADAPTER.explain(workspace, ledger, board["_id"]).lines[0].endswith("a record of events, scheduled")
@@ -391,7 +391,7 @@ def test_a_source_that_drifts_is_shown_in_its_log_and_in_the_status(tmp_path, si
     whole = load(tmp_path, environ={})  # with all collections: the status asks each
     (told,) = current_state(whole, ledger, {"events": tuple(COLLECTION.phases)}).sources
     ledger.close()
-    assert "drift: there is no event" in told.trouble
+    assert "drift: there are no events" in told.trouble
 
 
 def test_events_are_read_from_the_pages_that_another_collection_of_the_workspace_crawls(tmp_path, site):
