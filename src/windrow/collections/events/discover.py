@@ -123,9 +123,8 @@ def follow(source: Source, learned: Mapping[str, Any], answer: Answer) -> Follow
         remembered[name] = verdict.known
         findings = [*(Finding(DRIFT, drift, Level.WARN) for drift in verdict.drifts), *findings]
     if not parser.complete or document.rules.details or answer.request.name not in _LISTS:
-        return FollowResult(
-            asked, tuple(offers.values())[:MAX_OFFERINGS], remembered, end=end, findings=tuple(findings[:100])
-        )
+        offered = tuple(offers.values())[:MAX_OFFERINGS]
+        return FollowResult(asked, offered, remembered, end=end, findings=tuple(findings[:100]))
     # A part that cannot be read is listed, too. If its event is not known, no event is known to be missing.
     offers |= {key: Offering(key) for key in skipped_keys if key}
     begins = answer.request.name == _LISTS[0]

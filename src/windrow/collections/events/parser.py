@@ -30,9 +30,8 @@ def check_name(name: str, known: tuple[str, ...], setting: str) -> str:
         return name
     guess = get_close_matches(name, known, 1, 0.6)
     suggestion = f"; did you mean {guess[0]}?" if guess else ""
-    raise ConfigError(
-        f"{name!r} is not one of {', '.join(known)}{suggestion}", hint=f"add it to {setting} in windrow.toml"
-    )
+    message = f"{name!r} is not one of {', '.join(known)}{suggestion}"
+    raise ConfigError(message, hint=f"add it to {setting} in windrow.toml")
 
 
 EARLIEST = date(1, 1, 1)

@@ -105,9 +105,7 @@ def _limit_texts(parts: Iterable[RawEvent | SkippedPart]) -> Iterator[RawEvent |
         yield part
         size += len(part.text) if isinstance(part, RawEvent) else 0
         if size > MAX_TEXT:
-            yield SkippedPart(
-                Reason.TOO_LARGE, f"the texts of its events together have more than {MAX_TEXT} characters"
-            )
+            yield SkippedPart(Reason.TOO_LARGE, f"the texts of its events have more than {MAX_TEXT} characters")
             return
 
 
@@ -191,9 +189,8 @@ def read_events(task: Task) -> list[Observation | Skip]:
         return [Skip(Reason.SOURCE_INACTIVE, "", "its source is not in the configuration, which sets its parser")]
     assert task.visited is not None
     parser = parser_of(task.source)
-    document = source_document(
-        parser, task.view.read(), task.item.key, task.visited, task.fields.get("content-type", "")
-    )
+    media = task.fields.get("content-type", "")
+    document = source_document(parser, task.view.read(), task.item.key, task.visited, media)
     observations: list[Observation | Skip] = []
     skipped = 0
     for part in read_document(parser, document):

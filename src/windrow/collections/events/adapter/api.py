@@ -59,16 +59,12 @@ class EventApi:
         parts = [unquote(part) for part in path.strip("/").split("/")]
         view = parts[2] if len(parts) > 2 and parts[:2] == ["api", "events"] else ""
         if (view, len(parts)) != ("all", 3) and not (view in _VIEWS and len(parts) == 4):
-            return _error(
-                404, "not found; try /api/events/all or /api/events/branch/NAME, entity/NAME, parser/NAME, status/NAME"
-            )
+            return _error(404, "not found; try /api/events/all or /api/events/branch/NAME, also entity, parser, status")
         parameters = dict(parse_qsl(query.decode("latin-1"), errors="replace", max_num_fields=20))
         form = FORMS.get(parameters.get("format", "json"))
         if form is None:
             return _error(404, f"format must be one of {', '.join(FORMS)}")
-        numbers = {
-            name: parameters.get(name, default) for name, default in (("limit", str(MAX_EVENTS)), ("offset", "0"))
-        }
+        numbers = {"limit": parameters.get("limit", str(MAX_EVENTS)), "offset": parameters.get("offset", "0")}
         if not all(digits.isdecimal() and len(digits) < 10 for digits in numbers.values()):
             return _error(400, "limit and offset must be whole numbers below 1,000,000,000")
         span = Span(

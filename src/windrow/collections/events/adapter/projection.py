@@ -146,9 +146,7 @@ class EventProjection:
 
     def _remove_events(self, ids: Mapping[str, Sequence[str]]) -> None:
         """Remove the documents with these ids, by uid, unless they belong to other events."""
-        names = {
-            name for key, removed_ids in ids.items() for id_ in removed_ids for name in (id_, distinct_id(id_, key))
-        }
+        names = {name for key, own_ids in ids.items() for id_ in own_ids for name in (id_, distinct_id(id_, key))}
         known = self._store.get(self._databases.events, sorted(names)) if names else {}
         if gone := [name for name, document in known.items() if document.get("uid") in ids]:
             self._store.write(self._databases.events, (), gone)

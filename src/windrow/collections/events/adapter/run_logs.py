@@ -179,8 +179,7 @@ class RunLogs:
             used = {number for number in numbers if counts.get(number) or skips.get(number)}
             attempts = [attempt for attempt in attempts if attempt.seq in used] or attempts[:1]
         addresses = [
-            self._address(attempt, counts.get(attempt.seq, (0, 0)), skips.get(attempt.seq, []), source)
-            for attempt in attempts
+            self._address(visit, counts.get(visit.seq, (0, 0)), skips.get(visit.seq, []), source) for visit in attempts
         ]
         if run.failed and not any(address.result for address in addresses):
             url = addresses[-1].url if addresses else str(source.options[ADDRESS]) if source else ""
@@ -226,9 +225,8 @@ class RunLogs:
         if reason is None and document_skip is not None:
             reason, message = document_skip.reason, document_skip.message
         if reason is None and visit.status not in _GOOD:
-            reason = _REFUSALS.get(
-                visit.status or 0, Reason.SERVER_ERROR if _is_server_error(visit) else Reason.PROTOCOL_ERROR
-            )
+            default = Reason.SERVER_ERROR if _is_server_error(visit) else Reason.PROTOCOL_ERROR
+            reason = _REFUSALS.get(visit.status or 0, default)
             message = f"status {visit.status}"
             if _is_redirect(visit):
                 reason, message = Reason.REDIRECTED, f"to {visit.location}, which is not an address of this source"
