@@ -1,4 +1,4 @@
-"""Read one document with a parser of a test's own."""
+"""Read one document with a parser that a test defines."""
 
 from __future__ import annotations
 
@@ -19,8 +19,9 @@ def read(
     content: bytes | str, reader: str = "", zone: str = "America/New_York", media: str = "", visited: datetime = VISITED,
     by: EventParser | None = None, url: str = "http://a.example/x", **rules: Any,
 ) -> tuple[list[ReadEvent], list[Any]]:  # fmt: skip
-    """Return the events of a document, and what could not be read of it."""
-    made = by or parser(reader, zone, **rules)
-    given = source_document(made, content if isinstance(content, bytes) else content.encode(), url, visited, media)
-    told = list(read_document(made, given))
-    return [one for one in told if isinstance(one, ReadEvent)], [one for one in told if not isinstance(one, ReadEvent)]
+    """Return the events of a document, and the parts that could not be read."""
+    by = by or parser(reader, zone, **rules)
+    content = content if isinstance(content, bytes) else content.encode()
+    parts = list(read_document(by, source_document(by, content, url, visited, media)))
+    read_events = [part for part in parts if isinstance(part, ReadEvent)]
+    return read_events, [part for part in parts if not isinstance(part, ReadEvent)]

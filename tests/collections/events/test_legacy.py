@@ -1,4 +1,4 @@
-"""Documents that VotersDaily itself left in its databases: they stay, and every form and the API has them."""
+"""Documents that VotersDaily itself left in its databases: they are kept, and are in every export and in the API."""
 
 import json
 
@@ -36,7 +36,7 @@ def test_documents_that_votersdaily_left_in_the_databases_stay_when_all_is_writt
         run(workspace)
         ADAPTER.replay(workspace, setup_of(workspace), Progress(quiet=True))
         run(workspace)
-    assert [one["title"] for one in events(workspace)] == ["Recess", "Recess", "Board"]
+    assert [document["title"] for document in events(workspace)] == ["Recess", "Recess", "Board"]
     assert events(workspace)[0] == OLD
     assert logs(workspace)[0] == OLD_LOG
 
