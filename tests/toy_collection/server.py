@@ -1,4 +1,4 @@
-"""The servers that the toy is tried with, on this machine: an API of terms, and a service that defines them."""
+"""Local servers for the toy collection: an API of terms, and a service that defines them."""
 
 from __future__ import annotations
 
@@ -14,22 +14,22 @@ class Glossary:
     """An API and a service on one free port each; `asked` has every request, in order."""
 
     def __init__(self, terms: int = 10) -> None:
-        """Serve so many terms, newest first."""
+        """Serve this many terms, newest first."""
         self.terms = [_term(number) for number in range(terms, 0, -1)]
         self.asked: list[str] = []
-        self.failing = 0  # answers of the service that are 503
+        self.failing = 0  # how many of the next responses of the service are 503
         self.robots = ""
         self.api = self._serve(self._page)
         self.service = self._serve(self._define)
 
     @property
     def url(self) -> str:
-        """Where the API is."""
+        """The address of the API."""
         return f"http://127.0.0.1:{self.api.server_port}/"
 
     @property
     def definer(self) -> str:
-        """Where the service is."""
+        """The address of the service."""
         return f"http://127.0.0.1:{self.service.server_port}/"
 
     def add(self, number: int) -> None:
@@ -73,7 +73,7 @@ class Glossary:
         part = self.terms[(number - 1) * PER_PAGE : number * PER_PAGE]
         more = number * PER_PAGE < len(self.terms)
         fields = {"Link": f'</terms?page={number + 1}>; rel="next"'} if more else {}
-        return 200, "".join(json.dumps(one) + "\n" for one in part).encode(), fields
+        return 200, "".join(json.dumps(row) + "\n" for row in part).encode(), fields
 
     def _define(self, method: str, path: str, body: bytes) -> tuple[int, bytes, dict[str, str]]:
         if self.failing:
@@ -85,7 +85,7 @@ class Glossary:
         return 200, json.dumps({"definition": f"what {asked['term']} means, in {asked['language']}"}).encode(), {}
 
     def close(self) -> None:
-        """End both."""
+        """Stop both servers."""
         for server in (self.api, self.service):
             server.shutdown()
             server.server_close()

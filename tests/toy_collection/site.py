@@ -67,8 +67,8 @@ class Site:
         return f"http://127.0.0.1:{self.server.server_port}/"
 
     def paths(self) -> list[str]:
-        """Return what was asked, in order."""
-        return [one.path for one in self.asked]
+        """Return the paths of all requests, in order."""
+        return [request.path for request in self.asked]
 
     def close(self) -> None:
         self.server.shutdown()
@@ -76,7 +76,7 @@ class Site:
 
 
 def page(title: str, *links: str, body: str = "") -> str:
-    """Return a page that links to paths; its text says enough to be one of its own."""
+    """Return a page that links to paths; its text is long enough not to be a near duplicate."""
     text = " ".join(f"{title} says sentence {number} of its own." for number in range(12))
     anchors = "".join(f'<a href="{link}">{link}</a>' for link in links)
     return f"<html><head><title>{title}</title></head><body><h1>{title}</h1><p>{text}</p>{body}{anchors}</body></html>"

@@ -1,4 +1,4 @@
-"""A process whose children harvest events, or write their documents, and kill themselves at a counted moment.
+"""A process whose children harvest events, or write their documents, and kill themselves at a given moment.
 
 A line `FOLDER run|derive MOMENT` on its input makes one child. The moments are before and after each commit to a SQLite
 file, and before and after each request to a CouchDB; MOMENT 0 kills nothing. Each line is answered by how many moments
@@ -24,7 +24,7 @@ from windrow.engine.runtime import warm_up
 from windrow.stores import couchdb
 
 
-def child(folder: Path, what: str, deadly: int, out: int) -> None:
+def child(folder: Path, command: str, deadly: int, out: int) -> None:
     moments = count(1)
 
     def pass_moment(deadly: int) -> None:
@@ -34,11 +34,11 @@ def child(folder: Path, what: str, deadly: int, out: int) -> None:
             os.kill(os.getpid(), signal.SIGKILL)
 
     class Connection(sqlite3.Connection):
-        def execute(self, text: str, *values: Any) -> sqlite3.Cursor:
+        def execute(self, text: str, *parameters: Any) -> sqlite3.Cursor:
             if text.strip().upper() != "COMMIT":
-                return super().execute(text, *values)
+                return super().execute(text, *parameters)
             pass_moment(deadly)
-            done = super().execute(text, *values)
+            done = super().execute(text, *parameters)
             pass_moment(deadly)
             return done
 
@@ -50,17 +50,17 @@ def child(folder: Path, what: str, deadly: int, out: int) -> None:
     sqlite, documents = cast(Any, sqlite3), cast(Any, couchdb.CouchDocuments)
     connect, once = sqlite.connect, documents._once
 
-    def asked(*told: Any) -> Any:
+    def asked(*arguments: Any) -> Any:
         pass_moment(deadly)
-        answer = once(*told)
+        answer = once(*arguments)
         pass_moment(deadly)
         return answer
 
-    sqlite.connect = lambda *told, **more: connect(*told, factory=Connection, **more)
+    sqlite.connect = lambda *arguments, **more: connect(*arguments, factory=Connection, **more)
     documents._once = asked
     projection.PAGE = 3  # several writes of each kind
     workspace = load(folder, environ={}, collections={"events": COLLECTION})
-    if what == "run":
+    if command == "run":
         run(workspace)
     else:
         ADAPTER._derive(workspace, lambda: True)
@@ -70,14 +70,14 @@ def main(folder: Path) -> None:
     warm_up({"http"}, {"windrow.collections.events.discover", "windrow.collections.events.reading"})
     out = os.open(folder / "passed", os.O_RDWR | os.O_CREAT)
     for line in sys.stdin:
-        where, what, moment = line.split()
+        where, command, moment = line.split()
         os.ftruncate(out, 0)
         number = os.fork()
         if not number:
-            # The server of processes runs for all children, and is none of this one's.
+            # The fork server belongs to the parent and serves all its children.
             serving: Any = forkserver
             serving.ensure_running = serving._forkserver.ensure_running = lambda: None
-            child(Path(where), what, int(moment), out)
+            child(Path(where), command, int(moment), out)
             os._exit(0)
         _, status = os.waitpid(number, 0)
         sys.stdout.write(f"{int(os.pread(out, 9, 0) or 0)} {os.waitstatus_to_exitcode(status)}\n")

@@ -1,4 +1,4 @@
-"""A workspace of events on this machine: a server whose documents a test sets, and runs in this process."""
+"""A workspace of events, a local server whose documents a test sets, and runs in this process."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from windrow.collections.events.adapter import ADAPTER
-from windrow.collections.events.adapter.databases import opened
+from windrow.collections.events.adapter.databases import open_databases
 from windrow.collections.events.collection import COLLECTION
 from windrow.config import Workspace, load
 from windrow.engine.session import Session, SessionSettings
@@ -67,23 +67,23 @@ def serving() -> Iterator[Site]:
 
 def configured(root: Path, url: str, workspace: str = "", name: str = "council", **source: Any) -> Workspace:
     """Write a workspace with one source and load it."""
-    told = {
+    settings = {
         "reader": "icalendar", "branch": "Legislative", "entity": "Senate", "timezone": "America/New_York",
         "delay": "0s", "every": "0s",
     } | source  # fmt: skip
-    lines = "".join(f"{key} = {spelled(value)}\n" for key, value in told.items() if value is not None)
+    lines = "".join(f"{key} = {to_toml(value)}\n" for key, value in settings.items() if value is not None)
     (root / "windrow.toml").write_text(
         f'[events]\n{workspace}\n\n[source.{name}]\ncollection = "events"\nurl = "{url}"\n{lines}'
     )
     return load(root, environ={}, collections={"events": COLLECTION})
 
 
-def spelled(value: Any) -> str:
-    if isinstance(value, dict):
-        return "{ " + ", ".join(f'"{key}" = {spelled(one)}' for key, one in value.items()) + " }"
-    if isinstance(value, list):
-        return "[" + ", ".join(map(spelled, value)) + "]"
-    return str(value) if isinstance(value, int | float) and not isinstance(value, bool) else f'"{value}"'
+def to_toml(setting: Any) -> str:
+    if isinstance(setting, dict):
+        return "{ " + ", ".join(f'"{key}" = {to_toml(member)}' for key, member in setting.items()) + " }"
+    if isinstance(setting, list):
+        return "[" + ", ".join(map(to_toml, setting)) + "]"
+    return str(setting) if isinstance(setting, int | float) and not isinstance(setting, bool) else f'"{setting}"'
 
 
 def setup_of(workspace: Workspace) -> SessionSettings:
@@ -99,19 +99,19 @@ def run(workspace: Workspace) -> Session:
 
 def events(workspace: Workspace) -> list[Any]:
     """Return the documents of vd_events, in the order of time."""
-    with opened(workspace) as held:
+    with open_databases(workspace) as held:
         return list(held.store.view(held.events, "all", Span(limit=10_000)))
 
 
 def logs(workspace: Workspace) -> list[Any]:
     """Return the documents of vd_log, in the order of time."""
-    with opened(workspace) as held:
+    with open_databases(workspace) as held:
         return list(held.store.view(held.log, "all", Span(limit=10_000)))
 
 
 def calendar(*events_: str, head: str = "VERSION:2.0\r\nPRODID:-//test//EN") -> str:
-    """Spell a calendar; each event is its lines."""
-    blocks = "".join(f"BEGIN:VEVENT\r\n{one}\r\nEND:VEVENT\r\n" for one in events_)
+    """Return a calendar with these events, each as its lines."""
+    blocks = "".join(f"BEGIN:VEVENT\r\n{lines}\r\nEND:VEVENT\r\n" for lines in events_)
     return f"BEGIN:VCALENDAR\r\n{head}\r\n{blocks}END:VCALENDAR\r\n"
 
 

@@ -1,4 +1,4 @@
-"""Which test shows each case that a successor of VotersDaily must get right."""
+"""The tests for each case that a successor of VotersDaily must handle."""
 
 import ast
 from pathlib import Path
@@ -59,10 +59,10 @@ def test_every_case_is_shown_by_tests_that_there_are():
     here = Path(__file__).parent
     files = [*here.glob("test_*.py"), here.parents[1] / "stores" / "test_documents.py"]
     defined = {
-        one.name
+        statement.name
         for path in files
-        for one in ast.parse(path.read_text()).body
-        if isinstance(one, ast.FunctionDef) and one.name.startswith("test_")
+        for statement in ast.parse(path.read_text()).body
+        if isinstance(statement, ast.FunctionDef) and statement.name.startswith("test_")
     }
     assert [(case, name) for case, names in CASES.items() for name in names if name not in defined] == []
     assert all(CASES.values())

@@ -1,4 +1,4 @@
-"""A whole run over hostile sources: each has its log, what can be read is written, and the documents keep the standard."""
+"""A whole run over hostile sources: each has a log, readable events are written, and the documents follow the standard."""
 
 import csv
 import gzip
@@ -59,7 +59,7 @@ SOURCES = {
 
 
 def hostile(folder, site):
-    """Write a workspace with all these sources, one that leads elsewhere and one whose answer inflates without end."""
+    """Write a workspace with all these sources, one that redirects to another host and one whose response is a decompression bomb."""
     lines = []
     away = {
         "away": ("/away", "file:///etc/passwd"),
@@ -92,39 +92,42 @@ def harvested(tmp_path_factory):
 
 
 def test_every_hostile_source_has_one_log_with_what_became_of_it(harvested):
-    told = logs(harvested)
-    assert {one["source"] for one in told} == {*SOURCES, "zip", "away", "other", "round"}
-    assert len(told) == len(SOURCES) + 4
-    found = {one["source"]: one["result"] for one in told}
-    assert {name for name, result in found.items() if result == "success"} == {"tricks", "giant", "lies", "nested"}
-    assert (found["away"], found["other"], found["zip"], found["bomb"]) == (
+    documents = logs(harvested)
+    assert {log["source"] for log in documents} == {*SOURCES, "zip", "away", "other", "round"}
+    assert len(documents) == len(SOURCES) + 4
+    results = {log["source"]: log["result"] for log in documents}
+    assert {name for name, result in results.items() if result == "success"} == {"tricks", "giant", "lies", "nested"}
+    assert (results["away"], results["other"], results["zip"], results["bomb"]) == (
         "Redirected", "Redirected", "BombRatio", "DtdForbidden"
     )  # fmt: skip
-    for one in told:
-        assert set(LOG_KEYS) - {"traceback"} <= set(one)
-        assert ("traceback" in one) == (one["result"] != "success")
-        assert "root:" not in json.dumps(one)
+    for log in documents:
+        assert set(LOG_KEYS) - {"traceback"} <= set(log)
+        assert ("traceback" in log) == (log["result"] != "success")
+        assert "root:" not in json.dumps(log)
         for name in ("parser_name", "parser_version", "source_url", "source_text", "access_datetime", "result"):
-            assert isinstance(one[name], str), name
-        assert (type(one["parser_runtime"]), type(one["insert_count"])) == (float, int)
+            assert isinstance(log[name], str), name
+        assert (type(log["parser_runtime"]), type(log["insert_count"])) == (float, int)
 
 
 def test_what_hostile_sources_say_keeps_the_keys_types_and_ids_of_the_standard(harvested):
-    told = events(harvested)
-    assert len({one["_id"] for one in told}) == len(told)
-    for one in told:
+    documents = events(harvested)
+    assert len({document["_id"] for document in documents}) == len(documents)
+    for document in documents:
         for key in KEYS:
-            assert isinstance(one[key], str) or (key in NULLABLE and one[key] is None), (key, one["_id"][:80])
+            assert isinstance(document[key], str) or (key in NULLABLE and document[key] is None), (
+                key,
+                document["_id"][:80],
+            )
         for key in ("datetime", "end_datetime", "access_datetime"):
-            assert not one[key] or MOMENT.fullmatch(one[key]), one[key]
-        assert one["_id"].startswith(f"{one['datetime']} - {one['parser_name']} - ")
-        assert "\x00" not in one["_id"]
-        assert len(one["_id"].encode()) < 5000
-        assert not one["event_url"] or one["event_url"].startswith("http"), one["event_url"]
-    lies = {one["title"] for one in told if one["source"] == "lies"}
+            assert not document[key] or MOMENT.fullmatch(document[key]), document[key]
+        assert document["_id"].startswith(f"{document['datetime']} - {document['parser_name']} - ")
+        assert "\x00" not in document["_id"]
+        assert len(document["_id"].encode()) < 5000
+        assert not document["event_url"] or document["event_url"].startswith("http"), document["event_url"]
+    lies = {lie["title"] for lie in documents if lie["source"] == "lies"}
     assert "good" in lies
     assert not {"year 99999", "32nd", "infinite", "zone"} & lies
-    titles = [one["title"] for one in told if one["source"] == "tricks"]
+    titles = [trick["title"] for trick in documents if trick["source"] == "tricks"]
     assert {"up", "design", "<b>", "30 February"} - set(titles) <= {"30 February"}
     assert titles.count("each second") <= 10_000
 

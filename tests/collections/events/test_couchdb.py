@@ -1,4 +1,4 @@
-"""Events in a CouchDB: the same documents as in SQLite, and a client of its own replicates them unchanged."""
+"""Events in a CouchDB: the same documents as in SQLite, and a CouchDB client replicates them unchanged."""
 
 import json
 import os
@@ -10,7 +10,7 @@ import pytest
 from tests.clock import pass_time
 from tests.collections.events.place import ADAPTER, calendar, configured, event, events, logs, run, serving, setup_of
 from tests.servers.pouchdb import NPM, couchdb
-from windrow.collections.events.adapter.databases import opened
+from windrow.collections.events.adapter.databases import open_databases
 from windrow.engine.progress import Progress
 from windrow.ledger import Ledger
 
@@ -43,9 +43,9 @@ def test_events_are_written_to_a_couchdb_as_to_sqlite_and_replicated_unchanged(t
         site.put("/a.ics", calendar(event("a@x", ":20270120T150000Z", "Moved"), both[1]))
         pass_time(1.05)
         run(workspace)
-        found = {one["uid"]: one for one in events(workspace)}
-        assert len(found) == 2
-        assert found["council/a@x"]["previous_ids"] == [first["_id"]]
+        by_uid = {document["uid"]: document for document in events(workspace)}
+        assert len(by_uid) == 2
+        assert by_uid["council/a@x"]["previous_ids"] == [first["_id"]]
         before = (events(workspace), logs(workspace))
         ADAPTER.replay(workspace, setup_of(workspace), Progress(quiet=True))
         assert (events(workspace), logs(workspace)) == before
@@ -54,12 +54,12 @@ def test_events_are_written_to_a_couchdb_as_to_sqlite_and_replicated_unchanged(t
         ledger.close()
         copied = replicated(f"{url}{mark}_events")
         plain = [
-            {name: value for name, value in one.items() if name != "_rev"}
-            for one in copied
-            if not one["_id"].startswith("_")
+            {name: value for name, value in document.items() if name != "_rev"}
+            for document in copied
+            if not document["_id"].startswith("_")
         ]
-        assert sorted(plain, key=lambda one: one["datetime"]) == before[0]
-        with opened(workspace) as held:
+        assert sorted(plain, key=lambda document: document["datetime"]) == before[0]
+        with open_databases(workspace) as held:
             for name in (held.events, held.log):
                 held.store._ask("DELETE", f"/{name}", good=(200, 202))
 

@@ -1,4 +1,4 @@
-"""What is written for other programs is what they read: iCalendar by two of them, feeds, tables, and the API's answers."""
+"""Exports are read by other programs: iCalendar by two of them, feeds, tables, and the API's responses."""
 
 import asyncio
 import csv
@@ -15,7 +15,7 @@ from tests.collections.events.reader import read
 from tests.servers.pouchdb import NPM
 from windrow.app.export import export
 from windrow.collections.events.adapter.api import EventApi
-from windrow.collections.events.adapter.databases import opened
+from windrow.collections.events.adapter.databases import open_databases
 from windrow.collections.events.exports import FORMS, ocd_event
 from windrow.collections.events.exports import icalendar as written
 
@@ -32,7 +32,7 @@ HARD = "Bürger, Äpfel; \\n 😀 " * 12 + "end\nnext line\r\n\x07"
 
 
 def document(number, **more):
-    told = {
+    fields = {
         "datetime": f"2026-12-{number:02}T15:00:00Z", "title": f"Event {number}", "description": None,
         "end_datetime": None, "branch": "Legislative", "entity": "Senate", "source_url": "https://a.example/list",
         "source_text": "<li>", "access_datetime": "2026-11-01T00:00:00Z", "parser_name": "p", "parser_version": "1",
@@ -40,7 +40,7 @@ def document(number, **more):
         "local_datetime": f"2026-12-{number:02}T10:00:00", "status": "scheduled", "uid": f"p/{number}", "source": "s",
         "revision": 0, "first_seen": "2026-11-01T00:00:00Z", "changed": "2026-11-02T00:00:00Z",
     } | more  # fmt: skip
-    return {"_id": f"{told['datetime']} - p - {told['unique_key']}"} | told
+    return {"_id": f"{fields['datetime']} - p - {fields['unique_key']}"} | fields
 
 
 EVENTS = [
@@ -59,15 +59,15 @@ def test_our_icalendar_is_folded_escaped_and_read_by_the_library_with_the_last_a
     assert all(len(line.encode()) <= 75 for line in text.split("\r\n"))
     assert "\n" not in text.replace("\r\n", "")
     calendar = icalendar.Calendar.from_ical(text.encode())
-    one, two, three = calendar.walk("VEVENT")
-    assert not any(each.errors for each in (calendar, one, two, three))
+    first, second, third = calendar.walk("VEVENT")
+    assert not any(each.errors for each in (calendar, first, second, third))
     plain = HARD.replace("\r\n", "\n").replace("\x07", " ")
-    assert (str(one["SUMMARY"]), str(one["DESCRIPTION"])) == (plain, plain)
-    assert (one["STATUS"], one["SEQUENCE"], str(one["UID"])) == ("CANCELLED", 3, "p/1")
-    assert one["DTEND"].dt.isoformat() == "2026-12-01T16:30:00+00:00"
-    assert [str(each["DTSTART"].dt) for each in (two, three)] == ["2026-12-30", "2026-12-31"]
-    assert [str(each["DTEND"].dt) for each in (two, three)] == ["2027-01-03", "2027-01-01"]
-    for each in (one, two, three):
+    assert (str(first["SUMMARY"]), str(first["DESCRIPTION"])) == (plain, plain)
+    assert (first["STATUS"], first["SEQUENCE"], str(first["UID"])) == ("CANCELLED", 3, "p/1")
+    assert first["DTEND"].dt.isoformat() == "2026-12-01T16:30:00+00:00"
+    assert [str(each["DTSTART"].dt) for each in (second, third)] == ["2026-12-30", "2026-12-31"]
+    assert [str(each["DTEND"].dt) for each in (second, third)] == ["2027-01-03", "2027-01-01"]
+    for each in (first, second, third):
         assert each["DTSTAMP"].dt.isoformat() == "2026-11-02T00:00:00+00:00"
 
 
@@ -87,13 +87,13 @@ def test_our_icalendar_is_read_by_an_independent_program_as_the_same_events():
 
 def test_an_evening_in_washington_that_is_midnight_utc_is_no_whole_day_in_a_calendar():
     evening = event("a@x", ";TZID=America/New_York:20260902T200000")
-    found, _ = read(calendar(evening, event("b@x", ";VALUE=DATE:20260903")), "icalendar")
-    assert [(one.value["datetime"], one.value["all_day"]) for one in found] == [
+    read_events, _ = read(calendar(evening, event("b@x", ";VALUE=DATE:20260903")), "icalendar")
+    assert [(read_event.value["datetime"], read_event.value["all_day"]) for read_event in read_events] == [
         ("2026-09-03T00:00:00Z", False),
         ("2026-09-03T00:00:00Z", True),
     ]
-    told = [document(number, **one.value) for number, one in enumerate(found, 1)]
-    text = "".join(FORMS["ical"].write(told))
+    documents = [document(number, **read_event.value) for number, read_event in enumerate(read_events, 1)]
+    text = "".join(FORMS["ical"].write(documents))
     assert "DTSTART:20260903T000000Z\r\n" in text
     assert "DTSTART;VALUE=DATE:20260903\r\nDTEND;VALUE=DATE:20260904\r\n" in text
 
@@ -105,9 +105,9 @@ def test_feeds_are_well_formed_with_one_id_for_an_event_whatever_becomes_of_it()
     ids = [entry.findtext(f"{name}id") for entry in entries]
     assert len(set(ids)) == 3
     assert entries[2].find(f"{name}link").get("href") == "https://a.example/3"
-    told = json.loads(text_of("jsonfeed"))
-    assert [one["id"] for one in told["items"]] == ids
-    assert told["items"][0]["content_text"].startswith("2026-12-01 10:00:00 (America/New_York)\nStatus: cancelled")
+    json_feed = json.loads(text_of("jsonfeed"))
+    assert [entry["id"] for entry in json_feed["items"]] == ids
+    assert json_feed["items"][0]["content_text"].startswith("2026-12-01 10:00:00 (America/New_York)\nStatus: cancelled")
 
 
 def test_tables_have_every_event_and_no_formula_and_open_civic_data_its_keys():
@@ -115,7 +115,7 @@ def test_tables_have_every_event_and_no_formula_and_open_civic_data_its_keys():
     assert [row["title"] for row in rows][1:] == ["Recess", "'=HYPERLINK(1)"]
     assert rows[0]["description"] == HARD
     listed = json.loads(text_of("ocd"))
-    assert [one["start_date"] for one in listed] == ["2026-12-01T15:00:00Z", "2026-12-30", "2026-12-31"]
+    assert [ocd["start_date"] for ocd in listed] == ["2026-12-01T15:00:00Z", "2026-12-30", "2026-12-31"]
     assert (listed[0]["status"], listed[2]["links"][0]["url"]) == ("cancelled", "https://a.example/3")
     assert json.loads("".join(FORMS["ocd"].write([]))) == []
     assert "source_text" not in ocd_event(EVENTS[0])["extras"]
@@ -123,7 +123,7 @@ def test_tables_have_every_event_and_no_formula_and_open_civic_data_its_keys():
 
 
 def asked(app, path, query="", method="GET"):
-    """Ask the application as a server does; return status, media type and body."""
+    """Call the application as a server does; return status, media type and body."""
     sent = []
 
     async def send(message):
@@ -136,7 +136,7 @@ def asked(app, path, query="", method="GET"):
 
 def test_the_api_answers_at_the_original_addresses_with_bounds_and_forms(tmp_path):
     workspace = configured(tmp_path, "http://a.example/a.ics")
-    with opened(workspace) as held:
+    with open_databases(workspace) as held:
         held.store.write(
             held.events,
             [*EVENTS, document(4, datetime="2026-12-31T12:00:00Z", entity="Supreme Court", branch="Judicial")],
@@ -146,9 +146,9 @@ def test_the_api_answers_at_the_original_addresses_with_bounds_and_forms(tmp_pat
     def ids(path, query=""):
         status, _, body = asked(app, path, query)
         assert status == 200
-        told = json.loads(body)
-        assert told["count"] == len(told["results"])
-        return [name[:13] for name in told["results"]]
+        response = json.loads(body)
+        assert response["count"] == len(response["results"])
+        return [name[:13] for name in response["results"]]
 
     assert ids("/api/events/all") == ["2026-12-31T12", "2026-12-31T00", "2026-12-30T00", "2026-12-01T15"]
     assert ids("/api/events/all", "start=2026-12-30&end=2026-12-31T12:00:00Z") == ["2026-12-31T00", "2026-12-30T00"]
@@ -159,8 +159,8 @@ def test_the_api_answers_at_the_original_addresses_with_bounds_and_forms(tmp_pat
     assert ids("/api/events/all", "q=recess") == ["2026-12-30T00"]
     assert ids("/api/events/branch/Judicial", "q=event+4&end=2027") == ["2026-12-31T12"]
     assert ids("/api/events/all", "q=%22") == []
-    one = json.loads(asked(app, "/api/events/branch/Judicial")[2])["results"]
-    assert not {"source_text", "_id", "_rev"} & set(next(iter(one.values())))
+    documents = json.loads(asked(app, "/api/events/branch/Judicial")[2])["results"]
+    assert not {"source_text", "_id", "_rev"} & set(next(iter(documents.values())))
     for form in FORMS:
         assert asked(app, "/api/events/all", f"format={form}")[:2] == (200, FORMS[form].media)
     assert asked(app, "/api/events/all", "format=xls")[0] == 404

@@ -1,4 +1,4 @@
-"""Whatever a source sends: events, parts with a reason, or one clear error; never a fault of ours."""
+"""Any input gives events, skipped parts with a reason, or one clear error, but never a bug of ours."""
 
 import json
 import random
@@ -7,7 +7,7 @@ import pytest
 
 from tests.collections.events.place import calendar, event
 from tests.collections.events.reader import read
-from windrow.collections.events.readers.by_fields import text_of
+from windrow.collections.events.readers.by_fields import decode_text
 from windrow.errors import StepError
 from windrow.reasons import Reason
 
@@ -60,24 +60,24 @@ def test_a_mutilated_document_is_read_or_refused(name):
 
 def test_an_address_that_is_none_costs_neither_its_event_nor_the_others():
     for name in ("json", "html", "legistar", "feed"):
-        found, unread = read(DOCUMENTS[name], name, **RULES.get(name, {}))
-        assert ([one.value["event_url"] for one in found], unread) == ([""], [])
+        read_events, unread = read(DOCUMENTS[name], name, **RULES.get(name, {}))
+        assert ([read_event.value["event_url"] for read_event in read_events], unread) == ([""], [])
 
 
 def test_events_that_lie_within_one_another_end_where_their_texts_are_too_much():
-    found, unread = read(b"<div>" * 15_000, "html", items="div", fields={"title": "b", "start": "i"})
-    assert (found, unread[-1].reason) == ([], Reason.TOO_LARGE)
+    read_events, unread = read(b"<div>" * 15_000, "html", items="div", fields={"title": "b", "start": "i"})
+    assert (read_events, unread[-1].reason) == ([], Reason.TOO_LARGE)
     assert len(unread) < 1000
 
 
 def test_a_calendar_with_an_event_in_each_second_has_a_bound_and_costs_no_other():
     every = event("s", ":20260831T120000Z", rrule="FREQ=SECONDLY")
-    found, unread = read(calendar(every, event("b", ":20260915T090000Z", "Budget")), "icalendar")
-    assert (len(found), unread) == (10_001, [])
-    assert found[-1].value["title"] == "Budget"
+    read_events, unread = read(calendar(every, event("b", ":20260915T090000Z", "Budget")), "icalendar")
+    assert (len(read_events), unread) == (10_001, [])
+    assert read_events[-1].value["title"] == "Budget"
 
 
 @pytest.mark.parametrize("charset", ["undefined", "idna", "punycode", "unicode_escape", "bz2", "hex", "no-such"])
 def test_a_charset_that_only_python_knows_is_passed_over(charset):
     text = "é-b9" * 300
-    assert text_of(text.encode(), f"text/calendar; charset={charset}") == text
+    assert decode_text(text.encode(), f"text/calendar; charset={charset}") == text

@@ -1,4 +1,4 @@
-"""A harvest of events that is killed with -9 at counted moments, and run again, has the documents of one that was not."""
+"""A harvest of events that is killed with SIGKILL at given moments, and run again, has the documents of one that was not."""
 
 import os
 import secrets
@@ -14,7 +14,7 @@ import pytest
 from tests.clock import pass_time
 from tests.collections.events.place import ADAPTER, calendar, event, events, logs, run, serving
 from tests.servers.pouchdb import couchdb
-from windrow.collections.events.adapter.databases import opened
+from windrow.collections.events.adapter.databases import open_databases
 from windrow.collections.events.adapter.run_logs import RunLogs
 from windrow.collections.events.collection import COLLECTION
 from windrow.config import load
@@ -22,7 +22,7 @@ from windrow.ledger import Ledger
 
 ROOT = Path(__file__).parents[3]
 OFTEN = 8
-"""Moments of each kind at which it is killed, spread evenly over all that there are."""
+"""Moments of each kind at which it is killed, evenly spread over all moments."""
 
 FIRST = [event(f"e{number}@x", f":202701{number:02}T150000Z", f"Event {number}") for number in range(1, 9)]
 SECOND = [
@@ -36,9 +36,9 @@ SOURCE = (
 )
 
 
-def configured(folder, site, every="6h", told=""):
-    """Write a workspace with a calendar, a feed of votes, and a source that is not there; return it."""
-    lines = [f"[events]\n{told}\n"]
+def configured(folder, site, every="6h", settings=""):
+    """Write a workspace with a calendar, a feed of votes, and a source that does not exist; return it."""
+    lines = [f"[events]\n{settings}\n"]
     for name in ("council", "board", "none"):
         url = "" if site is None else f'url = "{site.url}/{name}.ics"\n'
         lines.append(f'[source.{name}]\n{url}every = "{every}"\n{SOURCE}')
@@ -48,17 +48,17 @@ def configured(folder, site, every="6h", told=""):
 
 @pytest.fixture(scope="module")
 def killed(tmp_path_factory):
-    """Let a process do something and kill itself at a moment; moment 0: return how many moments there are."""
+    """Run a command in a process that kills itself at a moment; for moment 0, return the number of moments."""
     process = subprocess.Popen(
         [sys.executable, "-m", "tests.collections.events.dying", str(tmp_path_factory.mktemp("dying"))],
         cwd=ROOT, env={**os.environ, "PYTHONPATH": str(ROOT)}, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
     )  # fmt: skip
 
-    def kill(folder, what, moment):
-        process.stdin.write(f"{folder} {what} {moment}\n")
+    def kill(folder, command, moment):
+        process.stdin.write(f"{folder} {command} {moment}\n")
         process.stdin.flush()
         passed, status = map(int, process.stdout.readline().split())
-        # A slow run has more moments than a quick one, since its lease is renewed: a late one may never come.
+        # A slow run renews its lease and so has more moments than a fast one: a late moment may never come.
         assert status == (-signal.SIGKILL if moment and passed == moment else 0)
         assert passed <= moment or not moment
         return passed
@@ -70,12 +70,12 @@ def killed(tmp_path_factory):
 
 
 def spread(moments):
-    """Return some of so many moments, the first and the last among them."""
+    """Choose some of the moments, with the first and the last."""
     return sorted({1 + round(number * (moments - 1) / (OFTEN - 1)) for number in range(OFTEN)})
 
 
 def timeless(documents):
-    """Return documents without what depends on when, and in which session, their source was asked."""
+    """Return documents without what depends on the time and session of the requests."""
     moving = {"access_datetime", "first_seen", "changed", "session", "visit", "parser_runtime"}
     return sorted(
         str({
@@ -88,9 +88,9 @@ def timeless(documents):
 
 def faults(workspace):
     ledger = Ledger(workspace.ledger)
-    found = list(ADAPTER.check(workspace, ledger))
+    problems = list(ADAPTER.check(workspace, ledger))
     ledger.close()
-    return found
+    return problems
 
 
 def test_a_harvest_that_is_killed_at_any_commit_goes_on_to_the_same_events_and_logs(tmp_path, killed):
@@ -129,7 +129,7 @@ def two_sessions(tmp_path_factory):
         time.sleep(1.05)
         run(workspace)
         documents = (events(workspace), logs(workspace))
-        assert [one["status"] for one in documents[0]].count("missing") == 1
+        assert [document["status"] for document in documents[0]].count("missing") == 1
         assert len(documents[1]) == 6
         return root, site, documents
 
@@ -172,10 +172,10 @@ def test_documents_whose_writing_to_a_couchdb_is_killed_at_any_request_are_the_s
         where = f'documents = "{url}"\n' + (f'documents_secret = "file:{tmp_path}/secret"\n' if secret else "")
 
         def half_way():
-            """Fill databases with the documents of the first session; return the workspace after the second one."""
+            """Write the documents of the first session to databases; return the workspace after the second one."""
             mark = f"t{os.getpid()}_{secrets.token_hex(3)}"
-            told = f'{where}event_database = "{mark}_events"\nlog_database = "{mark}_log"'
-            first, second = (configured(tmp_path / name, site, "1s", told) for name in ("first", "second"))
+            settings = f'{where}event_database = "{mark}_events"\nlog_database = "{mark}_log"'
+            first, second = (configured(tmp_path / name, site, "1s", settings) for name in ("first", "second"))
             ADAPTER._derive(first, lambda: True)
             assert len(events(second)) == 9
             return second
@@ -187,7 +187,7 @@ def test_documents_whose_writing_to_a_couchdb_is_killed_at_any_request_are_the_s
             ADAPTER._derive(workspace, lambda: True)
             assert (events(workspace), logs(workspace)) == wanted, moment
             assert faults(workspace) == [], moment
-            with opened(workspace) as held:
+            with open_databases(workspace) as held:
                 for name in (held.events, held.log):
                     held.store._ask("DELETE", f"/{name}", good=(200, 202))
 
@@ -209,12 +209,12 @@ def test_what_vanished_in_a_session_whose_documents_were_not_written_is_told_whe
         site.put("/council.ics", calendar(*FIRST))
         pass_time(1.05)
         run(workspace)
-        told = events(workspace)
-        assert [change["fields"]["status"] for change in told[0]["history"]] == [
+        documents = events(workspace)
+        assert [change["fields"]["status"] for change in documents[0]["history"]] == [
             ["scheduled", "missing"], ["missing", "scheduled"]
         ]  # fmt: skip
-        ADAPTER._anew(workspace)
-        assert events(workspace) == told
+        ADAPTER._rewrite_documents(workspace)
+        assert events(workspace) == documents
 
 
 def test_an_event_of_several_days_that_began_already_is_missing_too_when_its_calendar_leaves_it_out(tmp_path):
@@ -227,10 +227,11 @@ def test_an_event_of_several_days_that_began_already_is_missing_too_when_its_cal
         site.put("/council.ics", calendar(FIRST[0]))
         pass_time(1.05)
         run(workspace)
-        told = events(workspace)
-        assert [(one["title"], one["status"]) for one in told] == [("Recess", "missing"), ("Event 1", "scheduled")]
-        ADAPTER._anew(workspace)
-        assert events(workspace) == told
+        documents = events(workspace)
+        states = [(document["title"], document["status"]) for document in documents]
+        assert states == [("Recess", "missing"), ("Event 1", "scheduled")]
+        ADAPTER._rewrite_documents(workspace)
+        assert events(workspace) == documents
 
 
 def test_drift_is_told_to_the_status_once_though_its_log_is_written_twice(tmp_path):
@@ -239,12 +240,14 @@ def test_drift_is_told_to_the_status_once_though_its_log_is_written_twice(tmp_pa
         site.put("/council.ics", calendar(*FIRST))
         workspace = configured(tmp_path, site, every="1s")
         run(workspace)
-        with opened(workspace) as databases, ADAPTER._store(workspace) as records:
+        with open_databases(workspace) as databases, ADAPTER._store(workspace) as records:
             ledger = Ledger(workspace.ledger)
-            made = RunLogs(records, ledger, databases, {}, archive=workspace.archive.folder, limits=workspace.limits)
+            run_logs = RunLogs(
+                records, ledger, databases, {}, archive=workspace.archive.folder, limits=workspace.limits
+            )
             (log, *_) = databases.store.view(databases.log, "all")
             for _ in range(2):
-                made.show_trouble({**log, "drift": ["there is no event"]})
-            told = [one.comment for one in ledger.sessions.tasks_of_source(log["source"])]
-            assert told.count(f"{log['source']}: drift: there is no event") == 1
+                run_logs.show_trouble({**log, "drift": ["there is no event"]})
+            comments = [task.comment for task in ledger.sessions.tasks_of_source(log["source"])]
+            assert comments.count(f"{log['source']}: drift: there is no event") == 1
             ledger.close()

@@ -1,4 +1,4 @@
-"""What is read late, or read again otherwise, changes the documents that it tells of, and no other ones."""
+"""Visits that are read late, or again with another result, change the documents of their events and no others."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ FIRST, SECOND = ":20990115T150000Z", ":20990120T150000Z"
 
 @pytest.fixture
 def site():
-    with serving() as one:
-        yield one
+    with serving() as web_site:
+        yield web_site
 
 
 @pytest.fixture
@@ -30,17 +30,17 @@ def workspace(tmp_path, site):
     return configured(tmp_path, f"{site.url}/a.ics", every="1h")
 
 
-def harvest(site, workspace, *told):
+def harvest(site, workspace, *documents):
     """Run when the address is due again, with these events in the calendar."""
-    site.put("/a.ics", calendar(*told))
+    site.put("/a.ics", calendar(*documents))
     pass_time(3601)
     run(workspace)
 
 
 def read_as_empty(workspace, visit):
-    """Let a visit of an earlier run say nothing any more, and bring the documents up to date."""
+    """Remove what a visit of an earlier run said, and update the documents."""
     with ADAPTER._store(workspace) as records:
-        before = next(one for one in records.versions() if one.visit == visit)
+        before = next(version for version in records.versions() if version.visit == visit)
         records.settle([Observed(visit, before.at, before.url, before.source, ())], records.checkpoint())
     ADAPTER._derive(workspace, lambda: True)
     with ADAPTER._store(workspace) as records:
@@ -49,14 +49,14 @@ def read_as_empty(workspace, visit):
 
 def visits(workspace, uid):
     with ADAPTER._store(workspace) as records:
-        return [one.visit for one in records.history(uid)]
+        return [version.visit for version in records.history(uid)]
 
 
 def test_an_event_has_its_former_id_again_where_what_moved_it_is_taken_back(site, workspace):
     harvest(site, workspace, event("a@x", FIRST))
     before = events(workspace)
     harvest(site, workspace, event("a@x", SECOND))
-    assert [one["_id"] for one in events(workspace)] == ["2099-01-20T15:00:00Z - council - a@x"]
+    assert [document["_id"] for document in events(workspace)] == ["2099-01-20T15:00:00Z - council - a@x"]
     read_as_empty(workspace, visits(workspace, "council/a@x")[-1])
     assert events(workspace) == before
 
@@ -66,7 +66,7 @@ def test_the_document_of_an_event_is_removed_where_all_that_was_said_of_it_is_ta
     harvest(site, workspace, event("a@x", FIRST), event("b@x", FIRST))
     (visit,) = visits(workspace, "council/b@x")
     read_as_empty(workspace, visit)
-    assert [one["uid"] for one in events(workspace)] == ["council/a@x"]
+    assert [document["uid"] for document in events(workspace)] == ["council/a@x"]
     assert [log["insert_count"] for log in logs(workspace)] == [1, 0]
 
 
@@ -83,8 +83,8 @@ def test_a_late_reading_writes_its_own_records_and_the_logs_that_it_changes(site
     assert [log["insert_count"] for log in logs(workspace)] == [1, 0, 2, 1, 1, 1]
     written, logged = [], []
     write, put = EventProjection._event, RunLogs.put
-    monkeypatch.setattr(EventProjection, "_event", lambda *told: written.append(told[1]) or write(*told))
-    monkeypatch.setattr(RunLogs, "put", lambda *told: logged.append(told[1]) or put(*told))
+    monkeypatch.setattr(EventProjection, "_event", lambda *arguments: written.append(arguments[1]) or write(*arguments))
+    monkeypatch.setattr(RunLogs, "put", lambda *arguments: logged.append(arguments[1]) or put(*arguments))
     run(workspace)
     assert written == ["council/a@x"]
     assert len(logged) == 2, "of the session that had not read it, and of the one that told of it first till now"

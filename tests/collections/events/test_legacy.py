@@ -1,4 +1,4 @@
-"""Documents that VotersDaily itself left in its databases: they stay, and every form and the API has them."""
+"""Documents that VotersDaily itself left in its databases: they are kept, and are in every export and in the API."""
 
 import json
 
@@ -8,8 +8,8 @@ import pytest
 from tests.collections.events.place import calendar, configured, event, events, logs, run, serving, setup_of
 from windrow.collections.events.adapter import ADAPTER
 from windrow.collections.events.adapter.api import EventApi
-from windrow.collections.events.adapter.databases import opened
-from windrow.collections.events.documents import completed
+from windrow.collections.events.adapter.databases import open_databases
+from windrow.collections.events.documents import complete_document
 from windrow.collections.events.exports import FORMS
 from windrow.engine.progress import Progress
 
@@ -30,20 +30,20 @@ def test_documents_that_votersdaily_left_in_the_databases_stay_when_all_is_writt
     with serving() as site:
         site.put("/a.ics", calendar(event("a@x", ":20270115T150000Z", "Board")))
         workspace = configured(tmp_path, f"{site.url}/a.ics")
-        with opened(workspace) as held:
+        with open_databases(workspace) as held:
             held.store.write(held.events, [OLD, {**OLD, "_id": "theirs", "status": "missing"}])
             held.store.write(held.log, [OLD_LOG])
         run(workspace)
         ADAPTER.replay(workspace, setup_of(workspace), Progress(quiet=True))
         run(workspace)
-    assert [one["title"] for one in events(workspace)] == ["Recess", "Recess", "Board"]
+    assert [document["title"] for document in events(workspace)] == ["Recess", "Recess", "Board"]
     assert events(workspace)[0] == OLD
     assert logs(workspace)[0] == OLD_LOG
 
 
 def test_the_api_answers_in_every_form_with_documents_that_votersdaily_wrote(tmp_path):
     workspace = configured(tmp_path, "http://a.example/a.ics")
-    with opened(workspace) as held:
+    with open_databases(workspace) as held:
         held.store.write(held.events, [OLD, {"_id": "broken", "datetime": "soon"}])
     app = EventApi(workspace)
     for form in FORMS:
@@ -57,5 +57,5 @@ def test_the_api_answers_in_every_form_with_documents_that_votersdaily_wrote(tmp
 
 @pytest.mark.parametrize("value", [None, 5, "", "2009-12-13", "2009-12-13T00:00:00+00:00", "2009-13-13T00:00:00Z"])
 def test_a_document_without_a_start_that_the_standard_knows_is_in_no_calendar(value):
-    assert completed({**OLD, "datetime": value}) is None
-    assert completed({**OLD, "end_datetime": value})["end_datetime"] is None
+    assert complete_document({**OLD, "datetime": value}) is None
+    assert complete_document({**OLD, "end_datetime": value})["end_datetime"] is None

@@ -1,4 +1,4 @@
-"""What a whole listing of a source leaves out is missing; what cannot be read is listed, where it is known what it is."""
+"""Events that a whole listing of a source does not have are missing; an unreadable one is listed if its uid is known."""
 
 import json
 
@@ -8,7 +8,7 @@ from tests.clock import pass_time
 from tests.collections.events.place import ADAPTER, calendar, configured, event, events, logs, run, serving, setup_of
 from tests.engine.unsteady import unread
 from windrow.adapters.adapter import Window
-from windrow.collections.events.exports import _span
+from windrow.collections.events.exports import _start_and_end
 from windrow.engine.progress import Progress
 from windrow.ledger import Ledger
 
@@ -18,27 +18,27 @@ DAY = ":20990115T150000Z"
 
 @pytest.fixture
 def site():
-    with serving() as one:
-        yield one
+    with serving() as web_site:
+        yield web_site
 
 
 def again(workspace):
-    """Run when the second has passed in which the address was asked."""
+    """Run after the second in which the address was requested has passed."""
     pass_time(1.05)
     return run(workspace)
 
 
 def statuses(workspace):
-    return {one["title"]: one["status"] for one in events(workspace)}
+    return {document["title"]: document["status"] for document in events(workspace)}
 
 
-def told(workspace, session):
+def list_changes(workspace, session):
     ledger = Ledger(workspace.ledger)
     window = Window(facts=ledger.sessions.get(session).span)
-    found = [(change.kind, change.key, change.difference) for change in ADAPTER.changes(workspace, ledger, window)]
+    changes = [(change.kind, change.key, change.difference) for change in ADAPTER.changes(workspace, ledger, window)]
     counted = ADAPTER.content(workspace, ledger, window.facts)["council"]
     ledger.close()
-    return found, dict(counted)
+    return changes, dict(counted)
 
 
 def test_an_event_of_the_last_day_that_there_is_becomes_missing_and_is_exported_like_any_other(tmp_path, site):
@@ -49,8 +49,8 @@ def test_an_event_of_the_last_day_that_there_is_becomes_missing_and_is_exported_
     site.put("/a.ics", calendar(event("a@x", DAY, "A")))
     again(workspace)
     assert statuses(workspace) == {"A": "scheduled", "B": "missing"}
-    (last,) = [one for one in events(workspace) if one["title"] == "B"]
-    assert list(_span(last)) == ["DTSTART;VALUE=DATE:99991231"]
+    (last,) = [document for document in events(workspace) if document["title"] == "B"]
+    assert list(_start_and_end(last)) == ["DTSTART;VALUE=DATE:99991231"]
 
 
 def test_changes_tells_that_an_event_is_missing_as_gone_and_that_it_is_listed_again(tmp_path, site):
@@ -59,22 +59,25 @@ def test_changes_tells_that_an_event_is_missing_as_gone_and_that_it_is_listed_ag
     workspace = configured(tmp_path, f"{site.url}/a.ics", every="1s", missing_after=2)
     run(workspace)
     site.put("/a.ics", calendar(event("a@x", DAY, "A")))
-    assert told(workspace, again(workspace).number) == ([], {})
+    assert list_changes(workspace, again(workspace).number) == ([], {})
     gone = again(workspace).number
-    assert told(workspace, gone) == (
-        [("gone", "council/b@x", "its source does not list it any more")],
+    assert list_changes(workspace, gone) == (
+        [("gone", "council/b@x", "its source no longer lists it")],
         {"gone": 1},
     )
-    assert told(workspace, again(workspace).number) == ([], {})
+    assert list_changes(workspace, again(workspace).number) == ([], {})
     site.put("/a.ics", both)
     back = again(workspace).number
-    assert told(workspace, back) == ([("changed", "council/b@x", "status missing -> scheduled")], {"changed": 1})
+    assert list_changes(workspace, back) == (
+        [("changed", "council/b@x", "status missing -> scheduled")],
+        {"changed": 1},
+    )
     assert [log["events"] for log in logs(workspace)] == [2, 1, 1, 1, 2]
     assert [log["insert_count"] for log in logs(workspace)] == [2, 0, 0, 0, 0]
     before = events(workspace), logs(workspace)
     ADAPTER.replay(workspace, setup_of(workspace), Progress(quiet=True))
     assert (events(workspace), logs(workspace)) == before
-    assert told(workspace, gone)[1] == {"gone": 1}
+    assert list_changes(workspace, gone)[1] == {"gone": 1}
 
 
 def test_an_event_that_cannot_be_read_any_more_is_listed_all_the_same_where_its_id_can_be(tmp_path, site):
@@ -125,16 +128,16 @@ def test_an_event_stays_missing_where_the_answer_that_ended_the_listing_is_read_
     assert len(site.asked) == asked
     assert statuses(workspace) == {"A moved": "scheduled", "B": "missing"}
     with ADAPTER._store(workspace) as records:
-        assert [one.value["status"] for one in records.history("council/b@x")] == ["scheduled", "missing"]
+        assert [version.value["status"] for version in records.history("council/b@x")] == ["scheduled", "missing"]
     before = events(workspace)
     ADAPTER.replay(workspace, setup_of(workspace), Progress(quiet=True))
     assert events(workspace) == before
 
 
 def page(site, number, rows, last):
-    told = {"rows": [{"i": name, "t": name, "s": when} for name, when in rows.items()]}
-    told |= {} if last else {"next": f"{site.url}/{number + 1}.json"}
-    site.put(f"/{number}.json", json.dumps(told), "application/json")
+    listing_page = {"rows": [{"i": name, "t": name, "s": when} for name, when in rows.items()]}
+    listing_page |= {} if last else {"next": f"{site.url}/{number + 1}.json"}
+    site.put(f"/{number}.json", json.dumps(listing_page), "application/json")
 
 
 def test_a_listing_of_several_pages_is_whole_when_all_of_them_came_and_can_be_read(tmp_path, site):
@@ -151,7 +154,7 @@ def test_a_listing_of_several_pages_is_whole_when_all_of_them_came_and_can_be_re
     again(workspace)
     assert set(statuses(workspace).values()) == {"scheduled"}
     page(site, 2, {"C": "2099-01-03"}, last=False)
-    pass_time(3)  # a page that failed is put off
+    pass_time(3)  # a page that failed is requested later
     again(workspace)
     assert statuses(workspace) == dict.fromkeys("ACEF", "scheduled") | dict.fromkeys("BD", "missing")
 
@@ -165,7 +168,7 @@ def test_a_page_that_no_page_leads_to_any_more_is_not_asked_and_its_events_stay_
     asked = len(site.asked)
     for _ in range(2):
         again(workspace)
-        assert {one["title"]: (one["status"], one["revision"]) for one in events(workspace)} == {
+        assert {document["title"]: (document["status"], document["revision"]) for document in events(workspace)} == {
             "A": ("scheduled", 0), "B": ("missing", 1),
         }  # fmt: skip
     assert "/2.json" not in site.asked[asked:]
@@ -196,20 +199,20 @@ def test_documents_that_only_name_those_of_their_events_tell_nothing_of_what_is_
     site.put("/e.json?changed=1", json.dumps({"event": {"i": 1, "t": "A", "s": "2099-01-01"}}), "application/json")
     workspace = configured(tmp_path, f"{site.url}/a.json", every="1s", missing_after=1, **rules)
     run(workspace)
-    for _ in range(2):  # it did not change, and is not asked again
+    for _ in range(2):  # it did not change, and is not requested again
         again(workspace)
     assert statuses(workspace) == {"A": "scheduled"}
 
 
 class Endless(dict):
-    """Pages each of which has an event and names another page, for ever."""
+    """Return an endless chain of pages, each with an event and the address of the next."""
 
     def get(self, path, default=None):
         if path == "/robots.txt":
             return default
         number = int(path.strip("/").removesuffix(".json"))
-        told = {"rows": [{"i": number, "t": "x", "s": "2099-01-01"}], "next": f"/{number + 1}.json"}
-        return (200, "application/json", json.dumps(told).encode())
+        listing_page = {"rows": [{"i": number, "t": "x", "s": "2099-01-01"}], "next": f"/{number + 1}.json"}
+        return (200, "application/json", json.dumps(listing_page).encode())
 
 
 def test_endless_paging_ends_with_the_requests_of_a_run_and_the_next_run_goes_on(tmp_path, site):
@@ -220,7 +223,7 @@ def test_endless_paging_ends_with_the_requests_of_a_run_and_the_next_run_goes_on
     assert [path for path in site.asked if path != "/robots.txt"] == [f"/{number}.json" for number in range(1, 6)]
     assert len(events(workspace)) == 5
     ledger = Ledger(workspace.ledger)
-    comments = [one.comment for one in ledger.sessions.tasks_of_source("council")]
+    comments = [task.comment for task in ledger.sessions.tasks_of_source("council")]
     ledger.close()
     assert any("no more were asked, for one run asks 5 at most" in comment for comment in comments)
     run(workspace)

@@ -1,4 +1,4 @@
-"""A moved event is written under its new id, and removed under its old one, by one and the same request."""
+"""A moved event is written under its new id, and removed under its old one, in the same request."""
 
 from __future__ import annotations
 

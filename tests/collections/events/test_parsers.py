@@ -1,4 +1,4 @@
-"""The ready parsers on what the federal government publishes: samples where they are at hand, and documents of our own."""
+"""The built-in parsers on documents of the federal government: samples if they are available, and synthetic ones."""
 
 import io
 from datetime import UTC, datetime
@@ -9,20 +9,20 @@ import pytest
 
 from tests.collections.events.place import configured
 from tests.collections.events.reader import read
-from windrow.collections.events.discover import filled, follow
+from windrow.collections.events.discover import fill_address, follow
 from windrow.collections.events.parser import BRANCHES, ENTITIES
-from windrow.collections.events.readers.by_fields import details
+from windrow.collections.events.readers.by_fields import detail_requests
 from windrow.collections.events.readers.publishers import next_vote
 from windrow.collections.events.readers.registry import READERS
-from windrow.collections.events.reading import WithdrawnEvent, input_of
+from windrow.collections.events.reading import WithdrawnEvent, source_document
 from windrow.collections.events.settings import ready_names, ready_parser
 from windrow.contract import Answer, Request
 from windrow.errors import StepError
 from windrow.reasons import Reason
 
 
-def values(told, *names):
-    return [tuple(one.value.get(name) for name in names) for one in told]
+def values(read_events, *names):
+    return [tuple(read_event.value.get(name) for name in names) for read_event in read_events]
 
 
 def by(name, content, **more):
@@ -31,16 +31,18 @@ def by(name, content, **more):
 
 def test_every_ready_parser_is_whole_and_its_names_are_on_the_list(tmp_path):
     for name in ready_names():
-        one = ready_parser(name)
-        assert one.name == name
-        assert (one.branch in BRANCHES, one.entity in ENTITIES) == (True, True), name
-        assert all(rules.reader in READERS for rules in one.versions), name
-        url = None if one.url else "https://docs.example/document"
-        told = configured(
+        parser = ready_parser(name)
+        assert parser.name == name
+        assert (parser.branch in BRANCHES, parser.entity in ENTITIES) == (True, True), name
+        assert all(rules.reader in READERS for rules in parser.versions), name
+        url = None if parser.url else "https://docs.example/document"
+        workspace = configured(
             tmp_path, url or "", parser=name, reader=None, branch=None, entity=None, timezone=None, every=None
         )
-        made = told.source("council").options["event_parser"]
-        assert (made.name, made.entity, made.versions) == (name, one.entity, one.versions)
+        configured_parser = workspace.source("council").options["event_parser"]
+        assert [getattr(configured_parser, field) for field in ("name", "entity", "versions")] == [
+            name, parser.entity, parser.versions
+        ]  # fmt: skip
 
 
 def test_the_manual_names_every_ready_parser():
@@ -54,15 +56,15 @@ def test_the_manual_names_every_ready_parser():
 def test_senate_hearings_are_read_without_the_placeholder_and_an_empty_list_is_empty(shared):
     folder = shared / "data" / "events-and-news" / "senate"
     content = (folder / "hearings_2026-07-25_abridged.xml").read_bytes()
-    found, unread = by("senate-hearings", content)
-    assert len(found) == content.count(b"<identifier>")
-    assert [one.reason for one in unread] == [Reason.PLACEHOLDER]
-    assert values(found[:2], "datetime", "unique_key", "location", "committee_code", "subcommittee") == [
+    read_events, unread = by("senate-hearings", content)
+    assert len(read_events) == content.count(b"<identifier>")
+    assert [part.reason for part in unread] == [Reason.PLACEHOLDER]
+    assert values(read_events[:2], "datetime", "unique_key", "location", "committee_code", "subcommittee") == [
         ("2026-07-29T12:30:00Z", "338683", "SD-342", "SSGA00", None),
         ("2026-07-29T18:00:00Z", "338686", "SD-430", "SSHR11", "Employment and Workplace Safety Subcommittee"),
     ]
-    found, unread = by("senate-hearings", (folder / "hearings_empty.xml").read_bytes())
-    assert (found, [one.reason for one in unread]) == ([], [Reason.PLACEHOLDER])
+    read_events, unread = by("senate-hearings", (folder / "hearings_empty.xml").read_bytes())
+    assert (read_events, [part.reason for part in unread]) == ([], [Reason.PLACEHOLDER])
 
 
 def test_a_wrong_address_of_the_senate_that_answers_200_with_html_is_an_error():
@@ -73,16 +75,16 @@ def test_a_wrong_address_of_the_senate_that_answers_200_with_html_is_an_error():
 
 def test_the_senates_next_convening_is_read_as_eastern_time(shared):
     content = (shared / "data" / "events-and-news" / "senate" / "floor_schedule.json").read_bytes()
-    (one,), _ = by("senate-floor", content)
-    assert values([one], "datetime", "title", "unique_key") == [
+    (read_event,), _ = by("senate-floor", content)
+    assert values([read_event], "datetime", "title", "unique_key") == [
         ("2026-10-05T20:00:00Z", "Senate convenes", "2026-10-05")
     ]
 
 
 def test_recess_periods_are_events_of_several_days_with_their_last_one():
     text = "<schedule><dates><date><beginDate>08/03/2026</beginDate><endDate>09/11/2026</endDate><action>State Work Period</action><note/></date></dates></schedule>"
-    (one,), _ = by("senate-schedule", text)
-    assert values([one], "datetime", "end_datetime", "all_day", "description") == [
+    (read_event,), _ = by("senate-schedule", text)
+    assert values([read_event], "datetime", "end_datetime", "all_day", "description") == [
         ("2026-08-03T00:00:00Z", "2026-09-11T00:00:00Z", True, "")
     ]
 
@@ -90,27 +92,27 @@ def test_recess_periods_are_events_of_several_days_with_their_last_one():
 def test_senate_votes_have_the_year_that_their_dates_leave_out_at_its_end_too():
     vote = "<vote><vote_number>{}</vote_number><vote_date>{}</vote_date><issue>PN1</issue><question>On the Nomination</question><result>Confirmed</result><vote_tally><yeas>53</yeas><nays>46</nays></vote_tally><title>Confirmation</title></vote>"
     text = f"<vote_summary><congress>119</congress><session>1</session><congress_year>2025</congress_year><votes>{vote.format('00659', '02-Jan')}{vote.format('00658', '18-Dec')}{vote.format('00001', '09-Jan')}</votes></vote_summary>"
-    found, unread = by("senate-votes", text)
+    read_events, unread = by("senate-votes", text)
     assert unread == []
-    assert values(found, "datetime", "unique_key", "yes_votes", "vote_result") == [
+    assert values(read_events, "datetime", "unique_key", "yes_votes", "vote_result") == [
         ("2026-01-02T00:00:00Z", "119-1-00659", 53, "Confirmed"),
         ("2025-12-18T00:00:00Z", "119-1-00658", 53, "Confirmed"),
         ("2025-01-09T00:00:00Z", "119-1-00001", 53, "Confirmed"),
     ]
-    assert found[0].value["event_url"].endswith("/vote1191/vote_119_1_00659.htm")
+    assert read_events[0].value["event_url"].endswith("/vote1191/vote_119_1_00659.htm")
 
 
 def test_nominations_and_posts_of_the_press_gallery_are_read_by_their_numbers(shared):
     text = "<Nominations><Nomination><NominationDisplayNumber>PN12-3</NominationDisplayNumber><ReceivedDate>01/20/2026</ReceivedDate><ReportingStageDate>02/03/2026</ReportingStageDate><Organization>Department of State</Organization><ReportingDescription>A. Person, to be Ambassador</ReportingDescription></Nomination></Nominations>"
-    (one,), _ = by("senate-nominations-confirmed", text)
-    assert values([one], "datetime", "unique_key", "agency") == [
+    (read_event,), _ = by("senate-nominations-confirmed", text)
+    assert values([read_event], "datetime", "unique_key", "agency") == [
         ("2026-02-03T00:00:00Z", "PN12-3", "Department of State")
     ]
     post = (shared / "data" / "events-and-news" / "wordpress" / "post_56415_entity_title.json").read_text()
-    (one,), _ = by("senate-press-gallery", f"[{post}]")
-    assert one.value["title"] == "*Postponed Standing Committee of Correspondents\u2019 Meeting Postponed*"
-    assert one.value["description"].startswith("The Standing Committee of Correspondents meeting scheduled")
-    assert one.value["datetime"] == "2021-10-18T21:06:59Z"
+    (read_event,), _ = by("senate-press-gallery", f"[{post}]")
+    assert read_event.value["title"] == "*Postponed Standing Committee of Correspondents\u2019 Meeting Postponed*"
+    assert read_event.value["description"].startswith("The Standing Committee of Correspondents meeting scheduled")
+    assert read_event.value["datetime"] == "2021-10-18T21:06:59Z"
 
 
 # The House
@@ -118,49 +120,49 @@ def test_nominations_and_posts_of_the_press_gallery_are_read_by_their_numbers(sh
 
 def test_a_committee_meeting_is_read_with_its_status_and_place(shared):
     content = (shared / "data" / "events-and-news" / "house" / "committee_meeting.xml").read_bytes()
-    (one,), unread = by("house-committee-meeting", content)
+    (read_event,), unread = by("house-committee-meeting", content)
     assert unread == []
-    assert values([one], "datetime", "unique_key", "status", "location", "committee_code") == [
+    assert values([read_event], "datetime", "unique_key", "status", "location", "committee_code") == [
         ("2014-05-19T21:00:00Z", "HMTG102252", "scheduled", "H-313 CAPITOL", "RU00")
     ]
-    (one,), _ = by("house-committee-meeting", content.replace(b">S<", b">P<"))
-    assert one.value["status"] == "postponed"
+    (read_event,), _ = by("house-committee-meeting", content.replace(b">S<", b">P<"))
+    assert read_event.value["status"] == "postponed"
 
 
 def test_a_roll_call_of_the_house_is_read_and_leads_to_the_next_until_one_is_absent(shared):
     folder = shared / "data" / "events-and-news" / "house"
     url = "https://clerk.house.gov/evs/2026/roll314.xml"
     content = (folder / "roll314_abridged.xml").read_bytes()
-    (one,), unread = by("house-votes", content, url=url)
+    (read_event,), unread = by("house-votes", content, url=url)
     assert unread == []
-    assert values([one], "datetime", "roll_call", "result", "issue") == [
+    assert values([read_event], "datetime", "roll_call", "result", "issue") == [
         ("2026-09-16T23:05:00Z", 314, "Passed", "S 2403")
     ]
-    given = input_of(ready_parser("house-votes"), content, url, datetime(2026, 10, 1, tzinfo=UTC), "")
-    assert next_vote(given) == "https://clerk.house.gov/evs/2026/roll315.xml"
-    absent = given._replace(content=(folder / "roll315_missing_is_http200.xml").read_bytes())
+    document = source_document(ready_parser("house-votes"), content, url, datetime(2026, 10, 1, tzinfo=UTC), "")
+    assert next_vote(document) == "https://clerk.house.gov/evs/2026/roll315.xml"
+    absent = document._replace(content=(folder / "roll315_missing_is_http200.xml").read_bytes())
     assert (by("house-votes", absent.content), next_vote(absent)) == (([], []), "")
 
 
 def test_the_floor_feed_with_a_mark_before_it_and_one_guid_for_all_gives_each_item(shared):
     content = (shared / "data" / "events-and-news" / "house" / "clerk_home_feed.xml").read_bytes()
-    found, unread = by("house-floor", content)
-    assert len(found) + len(unread) == content.count(b"<item>")
-    assert len({one.uid for one in found}) == len(found) > 1
-    assert all(one.reason is Reason.DUPLICATE_RECORD for one in unread)
+    read_events, unread = by("house-floor", content)
+    assert len(read_events) + len(unread) == content.count(b"<item>")
+    assert len({read_event.uid for read_event in read_events}) == len(read_events) > 1
+    assert all(part.reason is Reason.DUPLICATE_RECORD for part in unread)
 
 
 def test_the_floor_of_a_day_has_its_actions_and_when_the_next_day_convenes_also_when_that_moves():
     action = '<floor_action unique-id="45150" act-id="H20100" update-date-time="20260917T00:05"><action_time/><action_item>H.R. 1</action_item><action_description>The House adjourned.</action_description></floor_action>'
     text = f'<legislative_activity><legislative_day date="20260916"/><floor_actions>{action}<legislative_day_finished next-legislative-day-convenes="20261005T16:30"/></floor_actions></legislative_activity>'
-    found, unread = by("house-floor-actions", text)
+    read_events, unread = by("house-floor-actions", text)
     assert unread == []
-    assert values(found, "datetime", "unique_key", "title", "act_id") == [
+    assert values(read_events, "datetime", "unique_key", "title", "act_id") == [
         ("2026-09-17T04:05:00Z", "45150", "The House adjourned.", "H20100"),
         ("2026-10-05T20:30:00Z", "after 20260916", "House convenes", None),
     ]
     moved, _ = by("house-floor-actions", text.replace("T16:30", "T14:00"))
-    assert moved[1].uid == found[1].uid
+    assert moved[1].uid == read_events[1].uid
 
 
 REPOSITORY = "https://docs.house.gov/Committee/Calendar"
@@ -198,8 +200,10 @@ def test_the_houses_calendar_leads_from_weeks_and_days_to_meetings_and_by_their_
     }  # fmt: skip
     content = (shared / "data" / "events-and-news" / "house" / "committee_meeting.xml").read_text()
     assert follow(source, {}, calendar_answer(url, content, "POST")).requests == ()
-    (one,), unread = by("house-committee-calendar", content, url=url)
-    assert values([one], "unique_key", "event_url") == [("HMTG102252", f"{REPOSITORY}/ByEvent.aspx?EventID=102252")]
+    (read_event,), unread = by("house-committee-calendar", content, url=url)
+    assert values([read_event], "unique_key", "event_url") == [
+        ("HMTG102252", f"{REPOSITORY}/ByEvent.aspx?EventID=102252")
+    ]
     assert unread == []
     looped = follow(source, {}, calendar_answer(url, MEETING, "POST"))
     assert (looped.requests, [finding.kind for finding in looped.findings]) == ((), ["NoEvent"])
@@ -208,10 +212,10 @@ def test_the_houses_calendar_leads_from_weeks_and_days_to_meetings_and_by_their_
 
 
 def test_a_bill_that_is_taken_off_the_weeks_list_is_withdrawn():
-    item = '<floor-item id="{}" add-date="2026-10-02T10:00:00" remove-date="{}"><legis-num>H.R. 1</legis-num><floor-text>An Act</floor-text></floor-item>'
-    text = f'<floorschedule week-date="2026-10-05"><category>{item.format(1, "")}{item.format(2, "2026-10-06T09:00:00")}</category></floorschedule>'
-    found, _ = by("house-bills-this-week", text)
-    assert values(found, "datetime", "unique_key", "status", "title") == [
+    floor_item = '<floor-item id="{}" add-date="2026-10-02T10:00:00" remove-date="{}"><legis-num>H.R. 1</legis-num><floor-text>An Act</floor-text></floor-item>'
+    text = f'<floorschedule week-date="2026-10-05"><category>{floor_item.format(1, "")}{floor_item.format(2, "2026-10-06T09:00:00")}</category></floorschedule>'
+    read_events, _ = by("house-bills-this-week", text)
+    assert values(read_events, "datetime", "unique_key", "status", "title") == [
         ("2026-10-05T00:00:00Z", "1", "scheduled", "H.R. 1: An Act"),
         ("2026-10-05T00:00:00Z", "2", "withdrawn", "H.R. 1: An Act"),
     ]
@@ -219,21 +223,21 @@ def test_a_bill_that_is_taken_off_the_weeks_list_is_withdrawn():
 
 def test_congress_gov_names_its_meetings_by_a_list_and_each_is_asked_when_it_changed():
     listed = '{"committeeMeetings": [{"eventId": "7", "updateDate": "2026-09-01T10:00:00Z", "url": "https://api.congress.gov/v3/committee-meeting/119/house/7?format=json"}], "pagination": {"count": 1}}'
-    made = ready_parser("congress-committee-meetings")
-    given = input_of(
-        made,
+    parser = ready_parser("congress-committee-meetings")
+    document = source_document(
+        parser,
         listed.encode(),
         "https://api.congress.gov/v3/committee-meeting/119/house",
         datetime(2026, 9, 1, tzinfo=UTC),
         "",
     )
-    assert [detail.url for detail in details(given)] == [
+    assert [detail.url for detail in detail_requests(document)] == [
         "https://api.congress.gov/v3/committee-meeting/119/house/7?format=json&changed=2026-09-01T10%3A00%3A00Z"
     ]
     assert by("congress-committee-meetings", listed) == ([], [])
-    one = '{"committeeMeeting": {"eventId": "7", "title": "Markup", "date": "2026-09-15T14:00:00Z", "meetingStatus": "Canceled", "type": "Meeting", "location": {"room": "2123", "building": "Rayburn"}, "committees": [{"systemCode": "hsif00", "name": "Energy"}]}}'
-    (found,), _ = by("congress-committee-meetings", one)
-    assert values([found], "datetime", "status", "location", "committee_code") == [
+    content = '{"committeeMeeting": {"eventId": "7", "title": "Markup", "date": "2026-09-15T14:00:00Z", "meetingStatus": "Canceled", "type": "Meeting", "location": {"room": "2123", "building": "Rayburn"}, "committees": [{"systemCode": "hsif00", "name": "Energy"}]}}'
+    (read_event,), _ = by("congress-committee-meetings", content)
+    assert values([read_event], "datetime", "status", "location", "committee_code") == [
         ("2026-09-15T14:00:00Z", "cancelled", "2123 Rayburn", "hsif00")
     ]
 
@@ -243,41 +247,41 @@ def test_congress_gov_names_its_meetings_by_a_list_and_each_is_asked_when_it_cha
 
 def test_posts_of_the_white_house_are_known_by_their_number_and_without_the_pages_navigation(shared):
     content = next((shared / "data" / "events-and-news" / "whitehouse").glob("*.xml")).read_bytes()
-    (one,), _ = by("white-house-actions", content)
-    assert values([one], "datetime", "unique_key", "entity") == [
+    (read_event,), _ = by("white-house-actions", content)
+    assert values([read_event], "datetime", "unique_key", "entity") == [
         ("2026-09-29T21:23:48Z", "https://www.whitehouse.gov/?p=51617", "White House")
     ]
-    assert one.value["description"].startswith("By the authority vested in me")
-    assert "<p>" not in one.value["description"]
+    assert read_event.value["description"].startswith("By the authority vested in me")
+    assert "<p>" not in read_event.value["description"]
 
 
 def test_the_federal_register_is_read_page_by_page_and_an_answer_without_results_is_empty(shared):
     content = (shared / "data" / "events-and-news" / "federal_register" / "documents_page.json").read_bytes()
-    found, unread = by("federal-register", content)
+    read_events, unread = by("federal-register", content)
     assert unread == []
-    assert values(found[:1], "datetime", "unique_key", "document_type") == [
+    assert values(read_events[:1], "datetime", "unique_key", "document_type") == [
         ("2026-04-21T00:00:00Z", "2026-07755", "Notice")
     ]
     assert by("federal-register", '{"count": 0, "description": "none"}') == ([], [])
     with pytest.raises(StepError):
         by("federal-register", '{"errors": {"per_page": "too many"}}')
     inspected = '{"count": 2, "results": [{"document_number": "1", "title": "A", "type": "Notice", "filed_at": "2026-10-02T08:45:00.000-04:00", "publication_date": null}, {"document_number": "2", "title": "B", "filed_at": null, "publication_date": null}]}'
-    found, unread = by("public-inspection", inspected)
-    assert values(found, "datetime", "unique_key") == [("2026-10-02T12:45:00Z", "1")]
+    read_events, unread = by("public-inspection", inspected)
+    assert values(read_events, "datetime", "unique_key") == [("2026-10-02T12:45:00Z", "1")]
     assert unread == [WithdrawnEvent("public-inspection/2")]
 
 
 def test_notices_of_agencies_meetings_are_read_as_the_register_is():
     notice = '{"count": 1, "results": [{"document_number": "2026-1", "title": "Sunshine Act Meetings", "type": "Notice", "publication_date": "2026-10-02", "agencies": [{"name": "A"}, {"name": "B"}]}]}'
-    (one,), unread = by("federal-register-meetings", notice)
-    assert (values([one], "unique_key", "agencies"), unread) == ([("2026-1", "A, B")], [])
+    (read_event,), unread = by("federal-register-meetings", notice)
+    assert (values([read_event], "unique_key", "agencies"), unread) == ([("2026-1", "A, B")], [])
 
 
 def test_dates_of_the_election_commission_are_days_whether_their_number_is_a_text_or_not(shared):
     content = (shared / "data" / "events-and-news" / "fec" / "calendar_rows.json").read_bytes()
-    found, unread = by("fec-calendar", content)
+    read_events, unread = by("fec-calendar", content)
     assert unread == []
-    assert values(found[:2], "datetime", "unique_key", "all_day", "end_datetime") == [
+    assert values(read_events[:2], "datetime", "unique_key", "all_day", "end_datetime") == [
         ("2026-01-01T00:00:00Z", "8250", True, ""),
         ("2026-10-15T00:00:00Z", "8275", True, ""),
     ]
@@ -285,38 +289,38 @@ def test_dates_of_the_election_commission_are_days_whether_their_number_is_a_tex
 
 def test_the_courts_orders_and_opinions_are_read_from_their_tables():
     opinions = "<table><tr><th>R-</th><th>Date</th><th>Docket</th><th>Name</th><th>J.</th></tr><tr><td>12</td><td>6/30/26</td><td>25-100</td><td><a href='/opinions/25pdf/25-100.pdf'>A v. B</a></td><td>K</td></tr></table>"
-    (one,), _ = by("supreme-court-opinions", opinions)
-    assert values([one], "datetime", "unique_key", "title", "opinion") == [
+    (read_event,), _ = by("supreme-court-opinions", opinions)
+    assert values([read_event], "datetime", "unique_key", "title", "opinion") == [
         ("2026-06-30T00:00:00Z", "25-100", "A v. B", "12")
     ]
     orders = "<main><ul class=column2><li><span>10/05/26</span> <a href='/orders/courtorders/100526zor.pdf'>Order List</a></li></ul></main>"
-    (one,), _ = by("supreme-court-orders", orders)
-    assert values([one], "datetime", "title") == [("2026-10-05T00:00:00Z", "Order List")]
+    (read_event,), _ = by("supreme-court-orders", orders)
+    assert values([read_event], "datetime", "title") == [("2026-10-05T00:00:00Z", "Order List")]
     with pytest.raises(StepError):
         by("supreme-court-opinions", "<html><body><p>Server error</p></body></html>")
 
 
 def test_the_entries_of_a_docket_are_events_known_by_their_docket_day_and_words():
     docket = '{"CaseNumber": "25-100 ", "PetitionerTitle": "A", "RespondentTitle": "B", "LowerCourt": "C", "ProceedingsandOrder": [{"Date": "Nov 15 2025", "Text": "Petition filed.", "Links": [{"DocumentUrl": "https://x.example/p.pdf"}]}, {"Date": "Oct 5 2026", "Text": "Petition DENIED."}]}'
-    found, unread = by("supreme-court-docket", docket)
+    read_events, unread = by("supreme-court-docket", docket)
     assert unread == []
-    assert values(found, "datetime", "unique_key", "description", "event_url") == [
+    assert values(read_events, "datetime", "unique_key", "description", "event_url") == [
         ("2025-11-15T00:00:00Z", "25-100 Nov 15 2025 Petition filed.", "A v. B", "https://x.example/p.pdf"),
         ("2026-10-05T00:00:00Z", "25-100 Oct 5 2026 Petition DENIED.", "A v. B", ""),
     ]
 
 
 def test_addresses_have_the_year_congress_term_and_week_of_the_day():
-    assert filled("{year} {congress} {session}", datetime(2025, 12, 31, tzinfo=UTC)) == "2025 119 1"
-    assert filled("{year} {congress} {session}", datetime(2026, 1, 2, tzinfo=UTC)) == "2026 119 1"
-    assert filled("{year} {congress} {session}", datetime(2026, 1, 3, tzinfo=UTC)) == "2026 119 2"
-    assert filled("{year} {congress} {session}", datetime(2027, 1, 3, tzinfo=UTC)) == "2027 120 1"
+    assert fill_address("{year} {congress} {session}", datetime(2025, 12, 31, tzinfo=UTC)) == "2025 119 1"
+    assert fill_address("{year} {congress} {session}", datetime(2026, 1, 2, tzinfo=UTC)) == "2026 119 1"
+    assert fill_address("{year} {congress} {session}", datetime(2026, 1, 3, tzinfo=UTC)) == "2026 119 2"
+    assert fill_address("{year} {congress} {session}", datetime(2027, 1, 3, tzinfo=UTC)) == "2027 120 1"
     assert (
-        filled("{term}", datetime(2026, 9, 30, tzinfo=UTC)),
-        filled("{term}", datetime(2026, 10, 1, tzinfo=UTC)),
+        fill_address("{term}", datetime(2026, 9, 30, tzinfo=UTC)),
+        fill_address("{term}", datetime(2026, 10, 1, tzinfo=UTC)),
     ) == ("25", "26")
-    assert filled("{week}/{day}", datetime(2026, 10, 7, tzinfo=UTC)) == "20261005/20261007"
-    assert filled("{sunday}_{saturday}", datetime(2026, 10, 10, tzinfo=UTC)) == "10042026_10102026"
-    assert filled("{sunday}", datetime(2026, 10, 11, tzinfo=UTC)) == "10112026"
-    assert filled("{legislative_day} {hour}", datetime(2026, 10, 7, 2, tzinfo=UTC)) == "20261006 2026100702"
-    assert filled("plain", datetime(2026, 1, 1, tzinfo=UTC)) == "plain"
+    assert fill_address("{week}/{day}", datetime(2026, 10, 7, tzinfo=UTC)) == "20261005/20261007"
+    assert fill_address("{sunday}_{saturday}", datetime(2026, 10, 10, tzinfo=UTC)) == "10042026_10102026"
+    assert fill_address("{sunday}", datetime(2026, 10, 11, tzinfo=UTC)) == "10112026"
+    assert fill_address("{legislative_day} {hour}", datetime(2026, 10, 7, 2, tzinfo=UTC)) == "20261006 2026100702"
+    assert fill_address("plain", datetime(2026, 1, 1, tzinfo=UTC)) == "plain"

@@ -1,4 +1,4 @@
-"""Each reader on documents as sources publish them, and on such that are broken."""
+"""Each reader on documents as sources publish them, and on broken ones."""
 
 import json
 from datetime import UTC, date, datetime
@@ -7,69 +7,69 @@ import pytest
 
 from tests.collections.events.place import calendar, configured, event
 from tests.collections.events.reader import VISITED, parser, read
-from windrow.collections.events.documents import Said, event_document
+from windrow.collections.events.documents import EventVersion, event_document
 from windrow.collections.events.parser import EventParser, ParserRules
 from windrow.collections.events.readers.publishers import next_legistar_page
-from windrow.collections.events.reading import input_of
+from windrow.collections.events.reading import source_document
 from windrow.collections.events.settings import PARSER
 from windrow.errors import StepError
 from windrow.reasons import Reason
 
 
-def values(told, *names):
-    return [tuple(one.value[name] for name in names) for one in told]
+def values(read_events, *names):
+    return [tuple(read_event.value[name] for name in names) for read_event in read_events]
 
 
 # iCalendar
 
 
 def test_a_calendar_is_read_with_its_zones_its_escapes_and_its_last_all_day_day():
-    found, unread = read(calendar(
+    read_events, unread = read(calendar(
         event("a", ";TZID=America/Chicago:20260915T090000", "One\\, two\\; three\\nfour", duration="PT90M"),
         event("b", ";VALUE=DATE:20260916", dtend=";VALUE=DATE:20260919"),
         event("c", ":20260917T090000"), event("d", ":20260917T090000Z"),
     ), "icalendar")  # fmt: skip
     assert unread == []
-    assert values(found, "datetime", "end_datetime", "all_day") == [
+    assert values(read_events, "datetime", "end_datetime", "all_day") == [
         ("2026-09-15T14:00:00Z", "2026-09-15T15:30:00Z", False),
         ("2026-09-16T00:00:00Z", "2026-09-18T00:00:00Z", True),
         ("2026-09-17T13:00:00Z", "", False),
         ("2026-09-17T09:00:00Z", "", False),
     ]
-    assert found[0].value["title"] == "One, two; three four"
+    assert read_events[0].value["title"] == "One, two; three four"
 
 
 def test_times_that_the_clocks_repeat_or_skip_are_told_and_noted():
-    found, _ = read(calendar(
+    read_events, _ = read(calendar(
         event("a", ":20261101T013000"), event("b", ":20270314T023000"), event("c", ";TZID=America/New_York:20261101T000000",
         dtend=";TZID=America/New_York:20261101T040000"),
     ), "icalendar")  # fmt: skip
-    assert [one.value.get("time_note") for one in found] == ["ambiguous", "nonexistent", None]
-    assert found[0].value["datetime"] == "2026-11-01T05:30:00Z"
-    assert values(found[2:], "datetime", "end_datetime") == [("2026-11-01T04:00:00Z", "2026-11-01T09:00:00Z")]
+    assert [read_event.value.get("time_note") for read_event in read_events] == ["ambiguous", "nonexistent", None]
+    assert read_events[0].value["datetime"] == "2026-11-01T05:30:00Z"
+    assert values(read_events[2:], "datetime", "end_datetime") == [("2026-11-01T04:00:00Z", "2026-11-01T09:00:00Z")]
 
 
 def test_a_repeated_event_is_told_one_by_one_by_its_own_clock_with_exceptions_and_moved_ones():
-    found, unread = read(calendar(
+    read_events, unread = read(calendar(
         event("w", ";TZID=America/New_York:20261018T100000", "Weekly", rrule="FREQ=WEEKLY;COUNT=5",
               exdate=";TZID=America/New_York:20261025T100000"),
         event("w", ";TZID=America/New_York:20261102T110000", "Weekly, later",
               recurrence_id=";TZID=America/New_York:20261101T100000"),
     ), "icalendar")  # fmt: skip
     assert unread == []
-    assert sorted(values(found, "datetime", "title")) == [
+    assert sorted(values(read_events, "datetime", "title")) == [
         ("2026-10-18T14:00:00Z", "Weekly"),
         ("2026-11-02T16:00:00Z", "Weekly, later"),
         ("2026-11-08T15:00:00Z", "Weekly"),
         ("2026-11-15T15:00:00Z", "Weekly"),
     ]
-    assert len({one.uid for one in found}) == 4
+    assert len({read_event.uid for read_event in read_events}) == 4
 
 
 def test_a_repetition_without_end_ends_with_the_window_and_one_in_each_second_with_the_bound():
-    found, _ = read(calendar(event("d", ":20000101T120000Z", rrule="FREQ=DAILY")), "icalendar")
-    assert len(found) == 30 + 180 + 1
-    assert found[0].value["datetime"] == "2026-08-02T12:00:00Z"
+    read_events, _ = read(calendar(event("d", ":20000101T120000Z", rrule="FREQ=DAILY")), "icalendar")
+    assert len(read_events) == 30 + 180 + 1
+    assert read_events[0].value["datetime"] == "2026-08-02T12:00:00Z"
     read(calendar(event("s", ":20000101T120000Z", rrule="FREQ=SECONDLY")), "icalendar")
 
 
@@ -81,14 +81,14 @@ def test_a_malformed_calendar_gives_what_can_be_read_and_says_what_not():
         "BEGIN:VEVENT\nUID:z\nDTSTART;TZID=Nowhere/None:20260916T090000\nDURATION:P999999999999999999W\nSUMMARY:Z\nEND:VEVENT\n"
         "BEGIN:VEVENT\nUID:cut\nDTSTART:20260917T090000Z\n"
     )
-    found, unread = read("\ufeff" + text, "icalendar")
-    assert values(found, "title", "datetime") == [
+    read_events, unread = read("\ufeff" + text, "icalendar")
+    assert values(read_events, "title", "datetime") == [
         ("Colon: in it", "2026-09-15T09:00:00Z"),
         ("Z", "2026-09-16T13:00:00Z"),
     ]
-    assert found[0].value["categories"] == ["a,b", "c"]
-    assert {one.reason for one in unread} == {Reason.INCOMPLETE_RECORD, Reason.TRUNCATED}
-    with pytest.raises(StepError, match="no iCalendar"):
+    assert read_events[0].value["categories"] == ["a,b", "c"]
+    assert {part.reason for part in unread} == {Reason.INCOMPLETE_RECORD, Reason.TRUNCATED}
+    with pytest.raises(StepError, match="not an iCalendar"):
         read("<html>404</html>", "icalendar")
 
 
@@ -98,21 +98,21 @@ def test_a_malformed_calendar_gives_what_can_be_read_and_says_what_not():
 def test_a_calendar_that_ends_between_two_events_is_read_and_said_to_be_truncated():
     whole = calendar(event("a@x", ":20260915T120000Z"), event("b@x", ":20260916T120000Z"))
     assert read(whole, "icalendar")[1] == []
-    found, unread = read(whole[: whole.index("END:VEVENT") + 12], "icalendar")
-    assert [one.uid for one in found] == ["p/a@x"]
-    assert [one.reason for one in unread] == [Reason.TRUNCATED]
-    assert [one.reason for one in read("BEGIN:VCALENDAR\r\nVERSION", "icalendar")[1]] == [Reason.TRUNCATED]
+    read_events, unread = read(whole[: whole.index("END:VEVENT") + 12], "icalendar")
+    assert [read_event.uid for read_event in read_events] == ["p/a@x"]
+    assert [part.reason for part in unread] == [Reason.TRUNCATED]
+    assert [part.reason for part in read("BEGIN:VCALENDAR\r\nVERSION", "icalendar")[1]] == [Reason.TRUNCATED]
 
 
 def test_times_of_a_calendar_with_zones_of_their_own_are_noted_where_the_clocks_repeat_or_skip_them():
     berlin = ";TZID=Europe/Berlin:"
-    found, unread = read(calendar(
+    read_events, unread = read(calendar(
         event("gap", f"{berlin}20260329T023000"), event("fold", f"{berlin}20261025T023000"),
         event("plain", f"{berlin}20261025T040000"), event("utc", ":20261025T003000Z"),
         event("again", f"{berlin}20261024T023000", rrule="FREQ=DAILY;COUNT=2"),
     ), "icalendar")  # fmt: skip
     assert unread == []
-    assert [(one.uid, one.value["datetime"], one.value.get("time_note")) for one in found] == [
+    assert [(read_event.uid, read_event.value["datetime"], read_event.value.get("time_note")) for read_event in read_events] == [
         ("p/gap", "2026-03-29T01:30:00Z", "nonexistent"), ("p/fold", "2026-10-25T00:30:00Z", "ambiguous"),
         ("p/plain", "2026-10-25T03:00:00Z", None), ("p/utc", "2026-10-25T00:30:00Z", None),
         ("p/again 2026-10-24T00:30:00Z", "2026-10-24T00:30:00Z", None),
@@ -122,44 +122,44 @@ def test_times_of_a_calendar_with_zones_of_their_own_are_noted_where_the_clocks_
 
 def test_a_day_in_exdate_leaves_out_what_begins_on_it_and_a_period_in_rdate_has_its_own_end():
     zone = ";TZID=America/New_York:"
-    found, unread = read(calendar(
+    read_events, unread = read(calendar(
         event("a", f"{zone}20261002T220000", rrule="FREQ=DAILY;COUNT=3", exdate=";VALUE=DATE:20261003"),
         event("b", ":20261002T090000Z", dtend=":20261002T093000Z",
               rdate=";VALUE=PERIOD:20261005T090000Z/PT1H,20261006T100000Z/20261006T120000Z"),
     ), "icalendar")  # fmt: skip
     assert unread == []
-    assert values(found, "datetime", "end_datetime") == [
+    assert values(read_events, "datetime", "end_datetime") == [
         ("2026-10-03T02:00:00Z", ""), ("2026-10-05T02:00:00Z", ""), ("2026-10-02T09:00:00Z", "2026-10-02T09:30:00Z"),
         ("2026-10-05T09:00:00Z", "2026-10-05T10:00:00Z"), ("2026-10-06T10:00:00Z", "2026-10-06T12:00:00Z"),
     ]  # fmt: skip
 
 
 def test_an_event_with_too_many_repetitions_to_get_through_is_told_and_not_silently_none():
-    found, unread = read(calendar(event("a", ":19000101T000000Z", rrule="FREQ=SECONDLY")), "icalendar")
-    assert found == []
-    assert [(one.reason, one.key) for one in unread] == [(Reason.TOO_LARGE, "")]
+    read_events, unread = read(calendar(event("a", ":19000101T000000Z", rrule="FREQ=SECONDLY")), "icalendar")
+    assert read_events == []
+    assert [(part.reason, part.key) for part in unread] == [(Reason.TOO_LARGE, "")]
 
 
 def test_json_is_read_by_path_with_alternatives_and_missing_values_as_the_standard_wants_them():
-    found, unread = read(
+    read_events, unread = read(
         '{"data": {"list": [{"n": 7, "name": "A", "when": {"day": "2026-09-15", "hour": "10:00"}, "tags": ["x", "y"]},'
         ' {"n": 8, "title": "B", "when": {"day": "2026-09-16"}, "note": "text"}, 5, {"n": 9, "title": "C"}]}}', "json",
         items="data.list", extra={"tags": "tags"},
         fields={"id": "n", "title": "title|name", "start": "{when.day} {when.hour}", "description": "note"},
     )  # fmt: skip
-    assert values(found, "title", "datetime", "all_day", "description", "event_url", "unique_key") == [
+    assert values(read_events, "title", "datetime", "all_day", "description", "event_url", "unique_key") == [
         ("A", "2026-09-15T14:00:00Z", False, "", None, "7"),
         ("B", "2026-09-16T00:00:00Z", True, "text", None, "8"),
     ]
-    assert found[0].value["tags"] == "x, y"
-    assert [one.reason for one in unread] == [Reason.INCOMPLETE_RECORD] * 2
+    assert read_events[0].value["tags"] == "x, y"
+    assert [part.reason for part in unread] == [Reason.INCOMPLETE_RECORD] * 2
     for wrong in ('{"data": {}}', "<html>", '{"data": ' + "[" * 100_000):
         with pytest.raises(StepError):
             read(wrong, "json", items="data.list")
 
 
 def test_extra_keys_of_json_keep_the_type_of_numbers_and_booleans():
-    told = (
+    content = (
         '[{"n": 1, "t": "A", "d": "2026-09-15", "i": 7, "zero": 0, "f": 1.5, "whole": 2.0, "yes": true, "no": false,'
         ' "text": "12", "nothing": null, "many": 9007199254740993, "beyond": 1e400, "none": NaN, "big": 1%s}]'
         % ("0" * 400)
@@ -172,14 +172,14 @@ def test_extra_keys_of_json_keep_the_type_of_numbers_and_booleans():
         "word": "=7",
         "said": "i?8",
     }
-    found, _ = read(told, "json", fields={"id": "n", "title": "t", "start": "d"}, extra=extra)
-    value = found[0].value
-    got = {name: value.get(f"x_{name}") for name in names}
-    assert got == {
+    read_events, _ = read(content, "json", fields={"id": "n", "title": "t", "start": "d"}, extra=extra)
+    value = read_events[0].value
+    extra_values = {name: value.get(f"x_{name}") for name in names}
+    assert extra_values == {
         "i": 7, "zero": 0, "f": 1.5, "whole": 2.0, "yes": True, "no": False, "text": "12", "nothing": None,
         "many": "9007199254740993", "beyond": "inf", "none": "nan", "big": "1" + "0" * 400, "missing": None,
     }  # fmt: skip
-    assert [type(got[name]) for name in ("i", "zero", "yes", "no")] == [int, int, bool, bool]
+    assert [type(extra_values[name]) for name in ("i", "zero", "yes", "no")] == [int, int, bool, bool]
     assert [value[name] for name in ("either", "both", "word", "said")] == [7, "7 1.5", "7", "8"]
     meeting = (
         '[{"EventId": 12, "EventBodyName": "Council", "EventDate": "2026-09-15T00:00:00", "EventTime": "1:00 PM"}]'
@@ -199,15 +199,18 @@ def test_a_number_that_was_text_in_an_earlier_windrow_is_no_change_of_an_event()
         ("7", 8, 1),
         (1, "1", 1),
     ):
-        said = [Said(first, "s", {**value, "n": before}, aside), Said(second, "s", {**value, "n": after}, aside)]
-        document = event_document("p/1", said).document
+        versions = [
+            EventVersion(first, "s", {**value, "n": before}, aside),
+            EventVersion(second, "s", {**value, "n": after}, aside),
+        ]
+        document = event_document("p/1", versions).document
         assert (document["n"], document["revision"]) == (after, revision)
 
 
 def test_xml_is_read_by_path_whatever_its_namespaces_and_an_error_page_is_none():
     rules = {"items": "day/vote", "root": "votes", "fields": {"id": "@n", "title": "q", "start": "../@d|when/@at"}}
-    found, _ = read('<v:votes xmlns:v="urn:v"><v:day><v:vote n="3"><v:q>On <i>it</i></v:q><v:when at="2026-09-15"/></v:vote></v:day></v:votes>', "xml", **rules)  # fmt: skip
-    assert values(found, "title", "datetime", "unique_key") == [("On it", "2026-09-15T00:00:00Z", "3")]
+    read_events, _ = read('<v:votes xmlns:v="urn:v"><v:day><v:vote n="3"><v:q>On <i>it</i></v:q><v:when at="2026-09-15"/></v:vote></v:day></v:votes>', "xml", **rules)  # fmt: skip
+    assert values(read_events, "title", "datetime", "unique_key") == [("On it", "2026-09-15T00:00:00Z", "3")]
     assert read("<votes/>", "xml", **rules) == ([], [])
     for wrong in ("<xml>Error sanitizing file. Please try again.</xml>", "<html><body>", ""):
         with pytest.raises(StepError):
@@ -224,11 +227,11 @@ def test_a_clock_of_twelve_hours_is_read_however_a_page_or_an_api_writes_it():
         "Oct 5, 2026, 1:00\u20133:00 pm ET": "17:00", "Oct 5, 2026 9 a.m. PT": "16:00", "9 am on October 5, 2026": "13:00",
         "Oct 5, 2026 11:00 - 1:00 pm": "15:00", "Oct 5, 2026 14:00": "18:00", "Mon, 05 Oct 2026 08:00:00 EST": "13:00",
     }  # fmt: skip
-    told = json.dumps([{"id": one, "t": "A", "s": one} for one in written])
-    found, unread = read(told, "json", fields={"id": "id", "title": "t", "start": "s"})
+    content = json.dumps([{"id": text, "t": "A", "s": text} for text in written])
+    read_events, unread = read(content, "json", fields={"id": "id", "title": "t", "start": "s"})
     assert unread == []
-    assert {one.value["unique_key"]: one.value["datetime"] for one in found} == {
-        one: f"2026-10-05T{clock}:00Z" for one, clock in written.items()
+    assert {read_event.value["unique_key"]: read_event.value["datetime"] for read_event in read_events} == {
+        text: f"2026-10-05T{clock}:00Z" for text, clock in written.items()
     }
     meeting = (
         '[{"EventId": 12, "EventBodyName": "Council", "EventDate": "2026-09-15T00:00:00", "EventTime": "1:30 PM"}]'
@@ -241,12 +244,12 @@ def test_html_is_read_by_selector_and_by_the_headings_of_a_table():
       <tr class=e><td>March 5, 2027</td><td><a href="/x?a=1&amp;b=2">Board &amp; staff</a></td></tr>
       <tr class=e><td>tba</td><td>Later</td></tr></table><a rel=next href="?p=2">more</a>"""
     fields = {"start": "column:Date", "title": "column:what", "url": "a@href"}
-    found, unread = read(page, "html", items="tr.e", fields=fields)
-    assert values(found, "title", "datetime", "event_url") == [
+    read_events, unread = read(page, "html", items="tr.e", fields=fields)
+    assert values(read_events, "title", "datetime", "event_url") == [
         ("Board & staff", "2027-03-05T00:00:00Z", "http://a.example/x?a=1&b=2")
     ]
-    assert found[0].aside["source_text"].startswith('<tr class="e">')
-    assert [one.reason for one in unread] == [Reason.INCOMPLETE_RECORD]
+    assert read_events[0].aside["source_text"].startswith('<tr class="e">')
+    assert [part.reason for part in unread] == [Reason.INCOMPLETE_RECORD]
     with pytest.raises(StepError, match="nothing at"):
         read("<p>We moved.</p>", "html", items="tr.e", fields=fields)
     assert read("<table id=t></table>", "html", items="tr.e", root="#t", fields=fields) == ([], [])
@@ -260,54 +263,56 @@ def test_schema_org_events_are_found_wherever_they_are_nested():
       "location": {"@type": "Place", "name": "Hall", "address": {"streetAddress": "1 Main St"}},
       "subEvent": [{"@type": "Event", "name": "Part", "startDate": "2026-09-16"}]}]}</script>
       <script type="application/ld+json">{"@type": "Event", "startDate": broken</script>"""
-    found, unread = read(page, "schema.org")
-    assert values(found, "title", "datetime", "status", "location", "all_day") == [
+    read_events, unread = read(page, "schema.org")
+    assert values(read_events, "title", "datetime", "status", "location", "all_day") == [
         ("A & B", "2026-09-16T00:00:00Z", "cancelled", "Hall, 1 Main St", False),
         ("Part", "2026-09-16T00:00:00Z", "scheduled", "", True),
     ]
-    assert [one.reason for one in unread] == [Reason.NOT_WELL_FORMED]
+    assert [part.reason for part in unread] == [Reason.NOT_WELL_FORMED]
     assert read("<p>nothing here</p>", "schema.org") == ([], [])
 
 
 def test_legistar_is_read_with_the_day_and_hour_that_stand_apart_and_asked_by_thousands():
-    one = '{"EventId": 5, "EventGuid": "G-5", "EventBodyName": "City Council", "EventDate": "2026-09-15T00:00:00", "EventTime": "10:00 AM", "EventLocation": null, "EventAgendaStatusName": "Cancelled", "EventInSiteURL": "https://c.legistar.com/5"}'
-    found, _ = read(f"[{one}]", "legistar", zone="America/Chicago")
-    assert values(found, "title", "datetime", "status", "unique_key") == [
+    meeting = '{"EventId": 5, "EventGuid": "G-5", "EventBodyName": "City Council", "EventDate": "2026-09-15T00:00:00", "EventTime": "10:00 AM", "EventLocation": null, "EventAgendaStatusName": "Cancelled", "EventInSiteURL": "https://c.legistar.com/5"}'
+    read_events, _ = read(f"[{meeting}]", "legistar", zone="America/Chicago")
+    assert values(read_events, "title", "datetime", "status", "unique_key") == [
         ("City Council", "2026-09-15T15:00:00Z", "cancelled", "G-5")
     ]
-    given = input_of(
+    document = source_document(
         parser("legistar"),
-        ("[" + ",".join([one] * 1000) + "]").encode(),
+        ("[" + ",".join([meeting] * 1000) + "]").encode(),
         "https://w.example/events?$top=1000",
         VISITED,
         "",
     )
-    assert next_legistar_page(given).endswith("$top=1000&$skip=1000")
+    assert next_legistar_page(document).endswith("$top=1000&$skip=1000")
 
 
 # Feeds
 
 
 def test_a_feed_whose_entries_share_one_guid_gives_each_of_them():
-    items = "".join(
+    entries = "".join(
         f"<item><guid>urn:same</guid><title>Day {n}</title><pubDate>Thu, 0{n} Oct 2026 11:33:10 -0400</pubDate></item>"
         for n in range(1, 6)
     )
-    found, unread = read(f"\ufeff<?xml version='1.0' encoding='utf-8'?><rss><channel>{items}</channel></rss>", "feed")
+    read_events, unread = read(
+        f"\ufeff<?xml version='1.0' encoding='utf-8'?><rss><channel>{entries}</channel></rss>", "feed"
+    )
     assert unread == []
-    assert len({one.uid for one in found}) == 5
-    assert found[0].value["datetime"] == "2026-10-01T15:33:10Z"
+    assert len({read_event.uid for read_event in read_events}) == 5
+    assert read_events[0].value["datetime"] == "2026-10-01T15:33:10Z"
 
 
 def test_atom_and_json_feed_are_read_and_a_page_that_is_no_feed_is_an_error():
     atom = '<feed xmlns="http://www.w3.org/2005/Atom"><entry><id>u:1</id><title>A</title><link rel="self" href="/s"/><link href="/a"/><published>2026-09-15T10:00:00Z</published><summary>s</summary></entry></feed>'
-    found, _ = read(atom, "feed")
-    assert values(found, "title", "event_url", "unique_key", "description", "end_datetime") == [
+    read_events, _ = read(atom, "feed")
+    assert values(read_events, "title", "event_url", "unique_key", "description", "end_datetime") == [
         ("A", "http://a.example/a", "u:1", "s", None)
     ]
     feed = '{"version": "https://jsonfeed.org/version/1.1", "items": [{"id": "1", "title": "J", "date_published": "2026-09-15"}]}'
     assert values(read(feed, "feed")[0], "title", "datetime") == [("J", "2026-09-15T00:00:00Z")]
-    with pytest.raises(StepError, match="no feed"):
+    with pytest.raises(StepError, match="not a feed"):
         read("<html><p>Error</p></html>", "feed")
 
 
@@ -317,13 +322,13 @@ def test_atom_and_json_feed_are_read_and_a_page_that_is_no_feed_is_an_error():
 def test_two_meetings_of_one_committee_on_one_day_are_two_and_one_told_twice_is_one():
     fields = {"title": "t", "start": "s", "location": "l"}
     text = '[{"t": "Board", "s": "2026-09-15 10:00"}, {"t": "Board", "s": "2026-09-15 14:00"}, {"t": "Board", "s": "2026-09-15 14:00"}]'
-    found, unread = read(text, "json", fields=fields)
-    assert values(found, "datetime", "unique_key") == [
+    read_events, unread = read(text, "json", fields=fields)
+    assert values(read_events, "datetime", "unique_key") == [
         ("2026-09-15T14:00:00Z", "Board"),
         ("2026-09-15T18:00:00Z", "Board"),
     ]
-    assert len({one.uid for one in found}) == 2
-    assert [one.reason for one in unread] == [Reason.DUPLICATE_RECORD]
+    assert len({read_event.uid for read_event in read_events}) == 2
+    assert [part.reason for part in unread] == [Reason.DUPLICATE_RECORD]
     days, _ = read(
         '[{"t": "B", "s": "2026-09-15", "l": "1"}, {"t": "B", "s": "2026-09-15", "l": "2"}]', "json", fields=fields
     )
@@ -348,9 +353,9 @@ def test_an_event_has_its_own_branch_and_entity_where_the_list_has_them_and_else
         ' {"t": "B", "s": "2026-09-15", "b": "judicial", "e": "Court  of\\u0000 Appeals"},'
         ' {"t": "C", "s": "2026-09-15", "b": "", "e": null}]'
     )
-    found, _ = read(text, "json", fields=fields)
+    read_events, _ = read(text, "json", fields=fields)
     names = ("branch", "entity", "source_branch", "source_entity")
-    assert [[one.value[name] for name in names if name in one.value] for one in found] == [
+    assert [[read_event.value[name] for name in names if name in read_event.value] for read_event in read_events] == [
         ["Judicial", "Supreme Court"],
         ["Other", "Senate", "judicial", "Court of Appeals"],
         ["Other", "Senate"],
@@ -366,11 +371,11 @@ def test_a_document_is_read_by_the_version_that_was_in_force_when_it_came():
         (datetime(2026, 6, 30, tzinfo=UTC), "A", "1.0"),
         (datetime(2026, 7, 1, tzinfo=UTC), "B", "1.1"),
     ):
-        (one,), _ = read(text, by=by, visited=day)
-        assert (one.value["title"], one.aside["parser_version"]) == (title, version)
+        (read_event,), _ = read(text, by=by, visited=day)
+        assert (read_event.value["title"], read_event.aside["parser_version"]) == (title, version)
 
 
-# What is published, where the samples are at hand.
+# Published documents, if the samples are available
 
 
 def test_the_samples_of_calendars_are_read_without_loss(shared):
@@ -380,14 +385,14 @@ def test_the_samples_of_calendars_are_read_without_loss(shared):
         ("ics/event_with_unicode_fields.ics", 1),
         ("ics/invalid_duration.ics", 1),
     ):
-        found, unread = read((folder / name).read_bytes(), "icalendar", visited=VISITED)
-        assert (len(found), unread) == (count, []), name
-    found, unread = read((folder / "ics/pr_480_summary_with_colon.ics").read_bytes(), "icalendar")
-    assert found == []  # without a start, and without its end: told, and lost for nobody
-    assert [one.reason for one in unread].count(Reason.INCOMPLETE_RECORD) == 2
+        read_events, unread = read((folder / name).read_bytes(), "icalendar", visited=VISITED)
+        assert (len(read_events), unread) == (count, []), name
+    read_events, unread = read((folder / "ics/pr_480_summary_with_colon.ics").read_bytes(), "icalendar")
+    assert read_events == []  # one without a start, one without an end: both are reported
+    assert [part.reason for part in unread].count(Reason.INCOMPLETE_RECORD) == 2
     content = (folder / "local_events/chi_low_income_housing_trust_fund.ics").read_bytes()
-    found, unread = read(content, "icalendar", zone="America/Chicago")
-    assert len(found) + len(unread) == content.count(b"BEGIN:VEVENT")
+    read_events, unread = read(content, "icalendar", zone="America/Chicago")
+    assert len(read_events) + len(unread) == content.count(b"BEGIN:VEVENT")
     assert unread == []
 
 
@@ -396,14 +401,14 @@ def test_the_samples_of_json_are_read_without_loss(shared):
     water = (folder / "local_events/cook_water.json").read_text()
     fields = {"id": "iCalendar.url", "title": "Name.label|Name", "start": "{Meeting Date} {Meeting Time}",
               "location": "Meeting Location"}  # fmt: skip
-    found, unread = read(water, "json", zone="America/Chicago", formats=("%m/%d/%Y %I:%M %p",), fields=fields)
-    assert len(found) == water.count('"Meeting Date"')
+    read_events, unread = read(water, "json", zone="America/Chicago", formats=("%m/%d/%Y %I:%M %p",), fields=fields)
+    assert len(read_events) == water.count('"Meeting Date"')
     assert unread == []
 
 
 def test_an_event_without_an_end_takes_no_other_with_it():
     content = calendar(event("a", ":20260917T090000Z"), "SUMMARY:cut", event("b", ":20260918T090000Z"))
     content = content.replace("SUMMARY:cut\r\nEND:VEVENT\r\n", "SUMMARY:cut\r\n")
-    found, unread = read(content, "icalendar")
-    assert [one.value["datetime"] for one in found] == ["2026-09-17T09:00:00Z", "2026-09-18T09:00:00Z"]
-    assert [one.reason for one in unread] == [Reason.TRUNCATED]
+    read_events, unread = read(content, "icalendar")
+    assert values(read_events, "datetime") == [("2026-09-17T09:00:00Z",), ("2026-09-18T09:00:00Z",)]
+    assert [part.reason for part in unread] == [Reason.TRUNCATED]

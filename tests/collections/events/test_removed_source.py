@@ -1,4 +1,4 @@
-"""A source that is taken out of the configuration is asked no more; its events, logs and parser stay, after a replay too."""
+"""A source that is removed from the configuration is not requested; its events, logs and parser stay, also after a replay."""
 
 from tests.clock import pass_time
 from tests.collections.events.place import ADAPTER, calendar, configured, event, events, logs, run, serving, setup_of
@@ -20,15 +20,18 @@ def test_replay_keeps_the_events_and_logs_of_a_source_that_is_configured_no_more
         pass_time(1.05)
         run(workspace)
         before = (events(workspace), logs(workspace))
-        assert [(one["title"], one["status"], one["parser_version"]) for one in before[0]] == [("A", "missing", "2.5")]
+        assert [(document["title"], document["status"], document["parser_version"]) for document in before[0]] == [
+            ("A", "missing", "2.5")
+        ]
         site.put("/b.ics", calendar(event("b@x", ":20990115T150000Z", "Other")))
         workspace = configured(tmp_path, f"{site.url}/b.ics", name="council")
         asked = len(site.asked)
         run(workspace)
         assert "/a.json" not in site.asked[asked:]
-        for again in (ADAPTER._anew, lambda one: ADAPTER.replay(one, setup_of(one), Progress(quiet=True))):
-            again(workspace)
-            assert [one for one in events(workspace) if one["source"] == "board"] == before[0]
+        for again in ("_rewrite_documents", "replay"):
+            more = (setup_of(workspace), Progress(quiet=True)) if again == "replay" else ()
+            getattr(ADAPTER, again)(workspace, *more)
+            assert [document for document in events(workspace) if document["source"] == "board"] == before[0]
             assert [log for log in logs(workspace) if log["source"] == "board"] == before[1]
             assert len(events(workspace)) == 2
         ledger = Ledger(workspace.ledger)
@@ -45,6 +48,6 @@ def test_a_parser_that_is_on_the_ledger_comes_back_as_it_was_and_is_not_written_
     remember_parsers(ledger, "events", sources)
     (back,) = removed_sources(ledger, "events", ())
     assert back.options["event_parser"] == sources[0].options["event_parser"]
-    ledger.writing = None  # whoever writes now fails
+    ledger.writing = None  # any write fails now
     remember_parsers(ledger, "events", sources)
     ledger.close()

@@ -13,7 +13,7 @@ from tests.collections.events.place import ADAPTER, calendar, configured, event,
 from tests.engine.unsteady import unread
 from windrow.app.check import estimate, take_down
 from windrow.app.status import current_state
-from windrow.collections.events.adapter.databases import opened
+from windrow.collections.events.adapter.databases import open_databases
 from windrow.collections.events.adapter.run_logs import RunLogs
 from windrow.collections.events.collection import COLLECTION
 from windrow.collections.events.documents import KEYS, LOG_KEYS, NULLABLE, AskedAddress, ParserRun
@@ -31,12 +31,12 @@ MEETING = ";TZID=America/New_York:20270115T100000"
 
 @pytest.fixture
 def site():
-    with serving() as one:
-        yield one
+    with serving() as web_site:
+        yield web_site
 
 
-def waited(workspace):
-    """Run again, when the second has passed in which the address was asked."""
+def run_later(workspace):
+    """Run again after the second in which the address was requested has passed."""
     pass_time(1.05)
     return run(workspace)
 
@@ -50,7 +50,7 @@ def test_events_that_a_run_did_not_read_are_written_by_the_next_one(tmp_path, si
     asked = len(site.asked)
     run(workspace)
     assert len(site.asked) == asked, "nothing is asked again"
-    assert sorted(one["uid"] for one in events(workspace)) == ["council/a@x", "council/b@x"]
+    assert sorted(document["uid"] for document in events(workspace)) == ["council/a@x", "council/b@x"]
     with ADAPTER._store(workspace) as records:
         assert records.late_visits() == []
 
@@ -64,12 +64,12 @@ def test_every_document_has_the_keys_and_types_of_the_standard(tmp_path, site):
     workspace = configured(tmp_path, f"{site.url}/a.ics", every="1s")
     run(workspace)
     board, day = events(workspace)
-    for one in (board, day):
-        assert list(one)[1 : len(KEYS) + 1] == list(KEYS)
+    for document in (board, day):
+        assert list(document)[1 : len(KEYS) + 1] == list(KEYS)
         for key in KEYS:
-            assert isinstance(one[key], str) or (key in NULLABLE and one[key] is None), key
-        assert one["_id"] == f"{one['datetime']} - {one['parser_name']} - {one['unique_key']}"
-        assert MOMENT.fullmatch(one["access_datetime"])
+            assert isinstance(document[key], str) or (key in NULLABLE and document[key] is None), key
+        assert document["_id"] == f"{document['datetime']} - {document['parser_name']} - {document['unique_key']}"
+        assert MOMENT.fullmatch(document["access_datetime"])
     assert board["_id"] == "2027-01-15T15:00:00Z - council - a@x"
     assert board["end_datetime"] == "2027-01-15T16:00:00Z"
     assert board["description"] == "all, of it"
@@ -77,7 +77,7 @@ def test_every_document_has_the_keys_and_types_of_the_standard(tmp_path, site):
     assert board["source_text"].startswith("BEGIN:VEVENT\r\nUID:a@x")
     assert board["source_timezone"] == "America/New_York"
     assert (board["all_day"], day["all_day"], day["datetime"]) == (False, True, "2027-01-16T00:00:00Z")
-    assert day["description"] == day["end_datetime"] == day["event_url"] == ""  # a calendar has them; this one not
+    assert day["description"] == day["end_datetime"] == day["event_url"] == ""  # this calendar does not have them
     (log,) = logs(workspace)
     assert set(LOG_KEYS) - {"traceback"} <= set(log)
     assert "traceback" not in log
@@ -94,7 +94,7 @@ def test_a_second_reading_inserts_nothing_and_leaves_a_log(tmp_path, site):
     run(workspace)
     before = events(workspace)
     site.put("/a.ics", calendar(event("a@x", MEETING), "X-STAMP:2"))  # the markup differs, the event does not
-    waited(workspace)
+    run_later(workspace)
     assert events(workspace) == before
     assert [log["insert_count"] for log in logs(workspace)] == [1, 0]
 
@@ -105,7 +105,7 @@ def test_a_moved_and_renamed_event_is_one_document_with_its_history_and_its_form
     run(workspace)
     (old,) = events(workspace)
     site.put("/a.ics", calendar(event("a@x", ":20270120T150000Z", "Board, moved", status="CANCELLED")))
-    waited(workspace)
+    run_later(workspace)
     (new,) = events(workspace)
     assert (new["uid"], new["previous_ids"], new["revision"]) == (old["uid"], [old["_id"]], 1)
     assert new["_id"] == "2027-01-20T15:00:00Z - council - a@x"
@@ -138,7 +138,7 @@ def test_an_answer_200_that_is_an_error_page_is_logged_as_such_and_changes_nothi
     run(workspace)
     before = events(workspace)
     site.put("/a.ics", "<html>Sorry, an error</html>", "text/html")
-    waited(workspace)
+    run_later(workspace)
     assert events(workspace) == before
     assert [log["result"] for log in logs(workspace)] == ["success", "WrongRoot"]
     assert logs(workspace)[1]["source_text"] == "<html>Sorry, an error</html>"
@@ -147,10 +147,10 @@ def test_an_answer_200_that_is_an_error_page_is_logged_as_such_and_changes_nothi
 def test_two_logs_of_one_second_have_two_ids_and_the_same_one_twice_has_one(tmp_path, site):
     workspace = configured(tmp_path, f"{site.url}/a.ics")
     asked = AskedAddress(datetime(2026, 1, 1, tzinfo=UTC), "http://a.example/")
-    with opened(workspace) as held:
-        made = RunLogs(None, None, held, {}, archive=tmp_path, limits=workspace.limits)
+    with open_databases(workspace) as held:
+        run_logs = RunLogs(None, None, held, {}, archive=tmp_path, limits=workspace.limits)
         for source in ("one", "two", "one", "two"):
-            made.put(ParserRun("council", "1", source, 5, 7, (asked,)), None)
+            run_logs.put(ParserRun("council", "1", source, 5, 7, (asked,)), None)
     assert [(log["_id"], log["source"]) for log in logs(workspace)] == [
         ("2026-01-01T00:00:00Z - council - success", "one"),
         ("2026-01-01T00:00:00Z - council - success - 2", "two"),
@@ -166,25 +166,25 @@ def test_a_source_whose_secret_is_missing_leaves_a_log_with_the_reason_though_no
     assert "/a.ics" not in site.asked
     first, second = logs(workspace)
     assert first["_id"] == f"{first['access_datetime']} - council - NoSecret"
-    told = (first["source_url"], first["source_text"], first["insert_count"], first["parser_runtime"])
-    assert told == (f"{site.url}/a.ics", "", 0, 0.0)
+    logged = (first["source_url"], first["source_text"], first["insert_count"], first["parser_runtime"])
+    assert logged == (f"{site.url}/a.ics", "", 0, 0.0)
     assert (first["result"], first["outcome"], first["parser_version"]) == ("NoSecret", "failed", "2.5")
     assert first["traceback"].startswith(f"NoSecret: no secret at file:{tmp_path}/secret: No such file")
     assert first["session"] != second["session"]
     (tmp_path / "secret").write_text("s3cr3t-word")
-    waited(workspace)
+    run_later(workspace)
     assert [log["result"] for log in logs(workspace)] == ["NoSecret", "NoSecret", "success"]
     before = logs(workspace)
-    for again in (ADAPTER._anew, lambda one: ADAPTER._derive(one, lambda: True)):
+    for again in (ADAPTER._rewrite_documents, lambda workspace_: ADAPTER._derive(workspace_, lambda: True)):
         again(workspace)
         assert logs(workspace) == before
 
 
 def test_a_run_over_several_pages_leaves_one_log_with_all_that_they_brought(tmp_path, site):
     def page(number, rows, last=False):
-        told = {"rows": [{"t": name, "s": "2099-01-01"} for name in rows]}
-        told |= {} if last else {"next": f"{site.url}/{number + 1}.json"}
-        site.put(f"/{number}.json", json.dumps(told), "application/json")
+        listing_page = {"rows": [{"t": name, "s": "2099-01-01"} for name in rows]}
+        listing_page |= {} if last else {"next": f"{site.url}/{number + 1}.json"}
+        site.put(f"/{number}.json", json.dumps(listing_page), "application/json")
 
     rules = {"reader": "json", "items": "rows", "fields": {"title": "t", "start": "s"}, "next": "next"}
     page(1, "AB")
@@ -195,12 +195,12 @@ def test_a_run_over_several_pages_leaves_one_log_with_all_that_they_brought(tmp_
     (log,) = logs(workspace)
     assert (log["source_url"], log["source_text"]) == (f"{site.url}/1.json", site.documents["/1.json"][2].decode())
     assert (log["insert_count"], log["events"], log["rejected"], log["outcome"]) == (4, 4, 1, "partial")
-    assert [(one["source_url"][-7:], one["insert_count"], one["result"]) for one in log["requests"]] == [
+    assert [(request["source_url"][-7:], request["insert_count"], request["result"]) for request in log["requests"]] == [
         ("/1.json", 2, "success"), ("/2.json", 1, "success"), ("/3.json", 1, "success")
     ]  # fmt: skip
     page(1, "ABE")
     site.put("/3.json", "away", status=503)
-    waited(workspace)
+    run_later(workspace)
     log = logs(workspace)[-1]
     assert log["_id"] == f"{log['access_datetime']} - council - ServerError"
     assert (log["insert_count"], log["result"], log["outcome"]) == (1, "ServerError", "partial")
@@ -227,7 +227,7 @@ def test_a_broken_event_costs_no_other_and_its_reason_is_known(tmp_path, site):
     site.put("/a.ics", calendar("UID:bad\r\nSUMMARY:Without a time", event("a@x", MEETING)))
     workspace = configured(tmp_path, f"{site.url}/a.ics", every="1s")
     run(workspace)
-    assert [one["title"] for one in events(workspace)] == ["Hearing"]
+    assert [document["title"] for document in events(workspace)] == ["Hearing"]
     (log,) = logs(workspace)
     assert (log["outcome"], log["rejected"], log["result"]) == ("partial", 1, "success")
     ledger = Ledger(workspace.ledger)
@@ -243,8 +243,8 @@ def test_a_placeholder_row_is_no_event_and_none_that_was_rejected(tmp_path, site
     workspace = configured(tmp_path, f"{site.url}/a.json", every="1s", **rules)
     run(workspace)
     site.put("/a.json", f"[{row}]", "application/json")
-    waited(workspace)
-    assert [one["title"] for one in events(workspace)] == ["Board"]
+    run_later(workspace)
+    assert [document["title"] for document in events(workspace)] == ["Board"]
     assert [(log["outcome"], log["events"], log["rejected"]) for log in logs(workspace)] == [
         ("read", 1, 0),
         ("empty", 0, 0),
@@ -255,14 +255,14 @@ def test_try_check_search_replay_export_and_forget_work_on_events(tmp_path, site
     site.put("/a.ics", calendar(event("a@x", MEETING, "Board of Ethics"), event("b@x", ":20270201T150000Z", "Budget")))
     workspace = configured(tmp_path, f"{site.url}/a.ics", every="1s")
     tried = list(ADAPTER.attempt(workspace, f"{site.url}/a.ics"))
-    assert [one.identifier for one in tried if hasattr(one, "identifier")] == ["council/a@x", "council/b@x"]
+    assert [record.identifier for record in tried if hasattr(record, "identifier")] == ["council/a@x", "council/b@x"]
     run(workspace)
     ledger = Ledger(workspace.ledger)
     assert list(ADAPTER.check(workspace, ledger)) == []
     assert "a record of events" in ADAPTER.explain(workspace, ledger, "council/a@x").lines[0]
     ledger.close()
-    found = ADAPTER.search(workspace, "ethics", offset=0, limit=5, explain=False)
-    assert [one.details.key for one in found.results] == ["council/a@x"]
+    answer = ADAPTER.search(workspace, "ethics", offset=0, limit=5, explain=False)
+    assert [read_event.details.key for read_event in answer.results] == ["council/a@x"]
     before, asked = (events(workspace), logs(workspace)), len(site.asked)
     ADAPTER.replay(workspace, setup_of(workspace), Progress(quiet=True))
     assert (events(workspace), logs(workspace)) == before
@@ -275,7 +275,7 @@ def test_try_check_search_replay_export_and_forget_work_on_events(tmp_path, site
     assert written["vd_events"] == before[0]
     assert written["vd_log"] == before[1]
     take_down(workspace, setup_of(workspace), ["council/a@x"], "asked", {"events": ADAPTER})
-    assert events(workspace) == []  # both came with one document, which is gone
+    assert events(workspace) == []  # both were in one document, which was removed
     assert logs(workspace)[0]["source_text"] == ""
 
 
@@ -289,17 +289,17 @@ def test_forget_of_a_source_takes_down_what_it_asked_and_leaves_the_other_source
     workspace = load(tmp_path, environ={}, collections={"events": COLLECTION})
     run(workspace)
     with closing(Ledger(workspace.ledger)) as ledger:
-        (told,) = estimate(workspace, ledger, ["council"])
-    assert told.target == f"what council asked of {site.url}"
+        (target,) = estimate(workspace, ledger, ["council"])
+    assert target.target == f"what council asked of {site.url}"
     take_down(workspace, setup_of(workspace), ["council"], "asked", {"events": ADAPTER})
-    assert [one["title"] for one in events(workspace)] == ["B"]
+    assert [document["title"] for document in events(workspace)] == ["B"]
     asked = len(site.asked)
     site.put("/c.ics", calendar(event("c@x", MEETING, "C")))
-    path.write_text(path.read_text().replace("/b.ics", "/c.ics"))  # another address at that host is asked
+    path.write_text(path.read_text().replace("/b.ics", "/c.ics"))  # another address at that host
     workspace = load(tmp_path, environ={}, collections={"events": COLLECTION})
-    waited(workspace)
+    run_later(workspace)
     assert set(site.asked[asked:]) - {"/robots.txt"} == {"/c.ics"}
-    assert {one["title"] for one in events(workspace)} == {"B", "C"}
+    assert {document["title"] for document in events(workspace)} == {"B", "C"}
     with closing(Ledger(workspace.ledger)) as ledger:
         assert not ledger.takedowns.addresses().hold(f"{site.url}/z.ics")
         assert list(ADAPTER.check(workspace, ledger)) == []
@@ -314,9 +314,9 @@ def test_a_branch_that_is_not_on_the_list_is_refused_and_the_workspace_may_name_
 
 
 def test_an_address_with_a_key_and_a_zone_that_is_none_are_refused(tmp_path):
-    with pytest.raises(ConfigError, match="holds a key"):
+    with pytest.raises(ConfigError, match="contains a key"):
         configured(tmp_path, "https://a.example/a.json?api_key=xyz")
-    with pytest.raises(ConfigError, match="no zone"):
+    with pytest.raises(ConfigError, match="not a time zone"):
         configured(tmp_path, "https://a.example/a.ics", timezone="Eastern")
     workspace = configured(tmp_path, "webcal://a.example/a.ics?x=1")
     assert workspace.source("council").options["address"] == "https://a.example/a.ics?x=1"
@@ -328,19 +328,19 @@ def test_a_future_event_that_vanishes_is_marked_after_good_runs_only_and_is_back
     workspace = configured(tmp_path, f"{site.url}/a.ics", every="1s", missing_after=2)
     run(workspace)
     site.put("/a.ics", calendar(event("a@x", MEETING)))
-    waited(workspace)
-    site.put("/a.ics", "an error", "text/html")  # no good run: it tells nothing of what is missing
-    waited(workspace)
-    assert [one["status"] for one in events(workspace)] == ["scheduled", "scheduled"]
+    run_later(workspace)
+    site.put("/a.ics", "an error", "text/html")  # a failed run says nothing of missing events
+    run_later(workspace)
+    assert [document["status"] for document in events(workspace)] == ["scheduled", "scheduled"]
     site.put("/a.ics", calendar(event("a@x", MEETING)))
-    waited(workspace)
-    assert [one["status"] for one in events(workspace)] == ["scheduled", "missing"]
+    run_later(workspace)
+    assert [document["status"] for document in events(workspace)] == ["scheduled", "missing"]
     before = events(workspace)
     ADAPTER.replay(workspace, setup_of(workspace), Progress(quiet=True))
     assert events(workspace) == before
     site.put("/a.ics", both)
-    waited(workspace)
-    assert [one["status"] for one in events(workspace)] == ["scheduled", "scheduled"]
+    run_later(workspace)
+    assert [document["status"] for document in events(workspace)] == ["scheduled", "scheduled"]
     assert [log["insert_count"] for log in logs(workspace)] == [2, 0, 0, 0, 0]
 
 
@@ -350,8 +350,8 @@ def test_a_calendar_that_came_only_in_part_says_nothing_of_what_is_missing(tmp_p
     workspace = configured(tmp_path, f"{site.url}/a.ics", every="1s", missing_after=1)
     run(workspace)
     site.put("/a.ics", whole[: whole.index("END:VEVENT") + 12])
-    waited(workspace)
-    assert [one["status"] for one in events(workspace)] == ["scheduled", "scheduled"]
+    run_later(workspace)
+    assert [document["status"] for document in events(workspace)] == ["scheduled", "scheduled"]
     assert [(log["outcome"], log["events"]) for log in logs(workspace)] == [("read", 2), ("partial", 1)]
 
 
@@ -360,19 +360,19 @@ def test_why_takes_a_uid_or_an_id_of_either_database_and_says_that_an_event_is_m
     workspace = configured(tmp_path, f"{site.url}/a.ics", every="1s", missing_after=1)
     run(workspace)
     site.put("/a.ics", calendar(event("a@x", MEETING)))
-    waited(workspace)
+    run_later(workspace)
     with closing(Ledger(workspace.ledger)) as ledger:
         board, budget = events(workspace)
-        for what in (budget["_id"], budget["uid"]):
-            lines = ADAPTER.explain(workspace, ledger, what).lines
+        for name in (budget["_id"], budget["uid"]):
+            lines = ADAPTER.explain(workspace, ledger, name).lines
             assert lines[0] == "council/b@x: a record of events, missing"
             assert lines[-2:] == (
-                "  stands as 2027-03-01T15:00:00Z - council - b@x",
+                "  its document is 2027-03-01T15:00:00Z - council - b@x",
                 f"      {budget['changed']}  status 'scheduled' -> 'missing'",
             )
         assert ADAPTER.explain(workspace, ledger, board["_id"]).lines[0].endswith("a record of events, scheduled")
-        told = ADAPTER.explain(workspace, ledger, logs(workspace)[0]["_id"])
-        assert told.lines[0].startswith(f"{site.url}/a.ics: asked for events")
+        explanation = ADAPTER.explain(workspace, ledger, logs(workspace)[0]["_id"])
+        assert explanation.lines[0].startswith(f"{site.url}/a.ics: asked for events")
         assert ADAPTER.explain(workspace, ledger, "2027 - nobody - knows") is None
 
 
@@ -382,16 +382,16 @@ def test_a_source_that_drifts_is_shown_in_its_log_and_in_the_status(tmp_path, si
     workspace = configured(tmp_path, f"{site.url}/a.json", every="1s", **rules)
     run(workspace)
     for _ in range(2):
-        waited(workspace)
+        run_later(workspace)
     site.put("/a.json", "[]", "application/json")
-    waited(workspace)
+    run_later(workspace)
     assert [log["outcome"] for log in logs(workspace)] == ["read", "read", "read", "drift"]
     assert logs(workspace)[-1]["result"] == "success"
     ledger = Ledger(workspace.ledger)
-    whole = load(tmp_path, environ={})  # with all collections: the status asks each
-    (told,) = current_state(whole, ledger, {"events": tuple(COLLECTION.phases)}).sources
+    whole = load(tmp_path, environ={})  # with all collections, as the status needs each
+    (state,) = current_state(whole, ledger, {"events": tuple(COLLECTION.phases)}).sources
     ledger.close()
-    assert "drift: there is no event" in told.trouble
+    assert "drift: there are no events" in state.trouble
 
 
 def test_events_are_read_from_the_pages_that_another_collection_of_the_workspace_crawls(tmp_path, site):
@@ -411,6 +411,10 @@ def test_events_are_read_from_the_pages_that_another_collection_of_the_workspace
     asked = len(site.asked)
     run(workspace)
     assert len(site.asked) == asked
-    (one,) = events(workspace)
-    assert (one["title"], one["datetime"], one["source_url"]) == ("Quartet", "2027-02-02T00:00:00Z", f"{site.url}/")
+    (document,) = events(workspace)
+    assert (document["title"], document["datetime"], document["source_url"]) == (
+        "Quartet",
+        "2027-02-02T00:00:00Z",
+        f"{site.url}/",
+    )
     assert [log["insert_count"] for log in logs(workspace)] == [1]

@@ -1,4 +1,4 @@
-"""A source that failed is shown as one, by `windrow status`, and not as one that was read well."""
+"""`windrow status` shows a source that failed as failed."""
 
 from tests.clock import pass_time
 from tests.collections.events.place import ADAPTER, calendar, configured, event, run, serving, setup_of
@@ -8,9 +8,9 @@ from windrow.ledger import Ledger
 
 def troubles(workspace):
     ledger = Ledger(workspace.ledger)
-    told = [one.comment for one in ledger.sessions.tasks_of_source("council") if one.failed]
+    comments = [task.comment for task in ledger.sessions.tasks_of_source("council") if task.failed]
     ledger.close()
-    return [one.partition("; ")[2] for one in told]
+    return [comment.partition("; ")[2] for comment in comments]
 
 
 def test_a_source_that_answers_with_an_error_is_shown_as_trouble_in_its_first_run_and_later_and_not_by_replay(tmp_path):
@@ -18,14 +18,14 @@ def test_a_source_that_answers_with_an_error_is_shown_as_trouble_in_its_first_ru
         site.put("/a.ics", "away", status=500)
         workspace = configured(tmp_path, f"{site.url}/a.ics", every="1s")
         run(workspace)
-        said = f"{site.url}/a.ics: the server answers 500; ask it again with windrow retry --source council"
-        assert troubles(workspace) == [said]
+        message = f"{site.url}/a.ics: the server answers 500; ask it again with windrow retry --source council"
+        assert troubles(workspace) == [message]
         site.put("/a.ics", calendar(event("a@x", ":20990115T150000Z")))
         pass_time(1.05)
         run(workspace)
-        assert troubles(workspace) == [said]
+        assert troubles(workspace) == [message]
         site.put("/a.ics", "away", status=500)
         pass_time(1.05)
         run(workspace)
         ADAPTER.replay(workspace, setup_of(workspace), Progress(quiet=True))
-        assert troubles(workspace) == [said] * 2
+        assert troubles(workspace) == [message] * 2

@@ -15,13 +15,13 @@ PROSE = "".join(
 
 def article(origin: str, number: int, *, text: str = PROSE, head: str = "", title: str = "The quay") -> str:
     """Return a page with JSON-LD of a news article."""
-    told = {
+    linked_data = {
         "@context": "https://schema.org", "@type": "NewsArticle", "headline": f"{title} {number}",
         "datePublished": f"2025-11-{number:02}T08:00:00-06:00", "author": {"@type": "Person", "name": "Ann Lee"},
     }  # fmt: skip
     return (
         f"<html lang=en><head><title>{title} {number} | Gazette</title><link rel=canonical"
-        f" href='{origin}/news/the-quay-story-{number}.html'>{head}<script type='application/ld+json'>{json.dumps(told)}</script>"
+        f" href='{origin}/news/the-quay-story-{number}.html'>{head}<script type='application/ld+json'>{json.dumps(linked_data)}</script>"
         f"</head><body><nav><a href='/'>Home</a></nav><main><article><h1>{title} {number}</h1>{text}</article></main>"
         "<footer><a href='/about.html'>About us</a></footer></body></html>"
     )
@@ -40,12 +40,12 @@ def front(numbers: Iterable[int]) -> str:
 
 def rss(origin: str, numbers: Iterable[int], mark: str = "?utm_source=rss") -> str:
     """Return a feed of articles."""
-    items = "".join(
+    entries = "".join(
         f"<item><title>The quay {n}</title><link>{origin}/news/the-quay-story-{n}.html{mark}</link>"
         f"<pubDate>Sat, {n:02} Nov 2025 14:00:00 GMT</pubDate></item>"
         for n in numbers
     )
-    return f"<?xml version='1.0'?><rss version='2.0'><channel><title>Gazette</title>{items}</channel></rss>"
+    return f"<?xml version='1.0'?><rss version='2.0'><channel><title>Gazette</title>{entries}</channel></rss>"
 
 
 def sitemap(origin: str, numbers: Iterable[int]) -> str:
@@ -62,7 +62,7 @@ def sitemap(origin: str, numbers: Iterable[int]) -> str:
 
 
 def publish(village: Village, numbers: Collection[int], site: int = 0) -> str:
-    """Put the paper on a site of nginx; return where it is."""
+    """Write the paper to a site of nginx; return its address."""
     origin = village.origin(site)
     village.put(site, "index.html", front(numbers))
     village.put(site, "about.html", "<html><title>About</title><h1>About us</h1><p>We are the Gazette of the town.</p>")

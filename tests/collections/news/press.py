@@ -1,4 +1,4 @@
-"""A news site on a free port of this machine: WordPress's interface over a list of posts, and whatever else is put there."""
+"""A news site on a free local port: WordPress's REST API over a list of posts, and pages that tests add."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 PER_PAGE = 10
-"""Posts of a page at most, so that few posts have many pages."""
+"""Posts on a page at most, so that few posts have many pages."""
 
 
 class Press:
-    """`asked` has every request in order; `pages` what lies at a path: (status, media type, body)."""
+    """`asked` has every request in order; `pages` the response of a path: (status, media type, body)."""
 
     def __init__(self, posts: int = 0) -> None:
         self.asked: list[str] = []
         self.pages: dict[str, tuple[int, str, bytes]] = {}
         self.posts: dict[int, dict[str, Any]] = {}
-        self.old = False  # a WordPress that knows no modified_after, and tells no totals
-        self.before: Callable[[str], object] = lambda path: None  # called before each answer
+        self.old = False  # a WordPress without modified_after and headers with totals
+        self.before: Callable[[str], object] = lambda path: None  # called before each response
         self.server = self._serve()
         for number in range(1, posts + 1):
             self.post(number)
@@ -35,8 +35,8 @@ class Press:
         self.server.shutdown()
         self.server.server_close()
 
-    def post(self, number: int, at: str | None = None, **told: Any) -> None:
-        """Publish a post, dated one hour after the one before it."""
+    def post(self, number: int, at: str | None = None, **fields: Any) -> None:
+        """Publish a post, dated one hour after the previous one."""
         at = at or (datetime(2025, 11, 1, tzinfo=UTC) + timedelta(hours=number)).isoformat()[:19]
         self.posts[number] = {
             "id": number, "date": at, "date_gmt": at, "modified": at, "modified_gmt": at, "slug": f"story-{number}",
@@ -50,10 +50,10 @@ class Press:
                 "wp:featuredmedia": [{"id": 5, "source_url": f"{self.url}/picture.jpg"}],
                 "wp:term": [[{"name": "Sport &amp; Leisure", "taxonomy": "category"}], [{"name": "odd"}]],
             },
-        } | told  # fmt: skip
+        } | fields  # fmt: skip
 
-    def edit(self, number: int, at: str, **told: Any) -> None:
-        self.posts[number] |= {"modified": at, "modified_gmt": at} | told
+    def edit(self, number: int, at: str, **fields: Any) -> None:
+        self.posts[number] |= {"modified": at, "modified_gmt": at} | fields
 
     def put(self, path: str, body: bytes | str, media: str = "text/html; charset=utf-8", status: int = 200) -> None:
         self.pages[path] = (status, media, body if isinstance(body, bytes) else body.encode())
@@ -89,32 +89,32 @@ class Press:
         split = urlsplit(path)
         if self.posts and split.path == "/wp-json/wp/v2/posts":
             return self._list({name: values[0] for name, values in parse_qs(split.query).items()})
-        return 404, {"Content-Type": "text/html"}, b"<h1>Not found</h1>"
+        return 404, {"Content-Type": "text/html"}, b"<h1>Not matching</h1>"
 
     def _list(self, asked: dict[str, str]) -> tuple[int, dict[str, str], bytes]:
         if "include" in asked:
-            numbers = {int(one) for one in asked["include"].split(",")}
-            posts = [one for one in self.posts.values() if one["id"] in numbers and one["status"] == "publish"]
+            numbers = {int(number) for number in asked["include"].split(",")}
+            posts = [entry for entry in self.posts.values() if entry["id"] in numbers and entry["status"] == "publish"]
             return 200, {"Content-Type": "application/json; charset=UTF-8"}, json.dumps(posts).encode()
         column = asked.get("orderby", "date")
-        found = sorted(self.posts.values(), key=lambda one: (one[column], one["id"]))
+        matching = sorted(self.posts.values(), key=lambda entry: (entry[column], entry["id"]))
         if asked.get("order", "desc") == "desc":
-            found.reverse()
-        found = [one for one in found if one["status"] == "publish"]
+            matching.reverse()
+        matching = [entry for entry in matching if entry["status"] == "publish"]
         if "after" in asked:
-            found = [one for one in found if one["date"] > asked["after"]]
+            matching = [entry for entry in matching if entry["date"] > asked["after"]]
         if "before" in asked:
-            found = [one for one in found if one["date"] < asked["before"]]
+            matching = [entry for entry in matching if entry["date"] < asked["before"]]
         if "modified_after" in asked and not self.old:
-            found = [one for one in found if one["modified"] > asked["modified_after"]]
+            matching = [entry for entry in matching if entry["modified"] > asked["modified_after"]]
         page, size = int(asked["page"]), PER_PAGE
-        part = found[(page - 1) * size : page * size]
+        part = matching[(page - 1) * size : page * size]
         if page > 1 and not part:
-            told = {"code": "rest_post_invalid_page_number", "data": {"status": 400}}
-            return 400, {"Content-Type": "application/json"}, json.dumps(told).encode()
+            error = {"code": "rest_post_invalid_page_number", "data": {"status": 400}}
+            return 400, {"Content-Type": "application/json"}, json.dumps(error).encode()
         fields = {"Content-Type": "application/json; charset=UTF-8"}
         if not self.old:
-            fields |= {"X-WP-Total": str(len(found)), "X-WP-TotalPages": str(-(-len(found) // size))}
+            fields |= {"X-WP-Total": str(len(matching)), "X-WP-TotalPages": str(-(-len(matching) // size))}
         if asked.get("_fields") == "id":
-            part = [{"id": one["id"]} for one in part]
+            part = [{"id": entry["id"]} for entry in part]
         return 200, fields, json.dumps(part).encode()

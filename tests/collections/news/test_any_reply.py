@@ -1,4 +1,4 @@
-"""Replies in which any value may be of any type: each is followed and read, and what comes of it can be written."""
+"""Responses in which any value may have any type: each is read, and the results can be written."""
 
 import io
 import json
@@ -35,11 +35,11 @@ SOURCE = SimpleNamespace(options=OPTIONS, site=SimpleNamespace(address=lambda pa
 NOW = datetime(2025, 11, 20, tzinfo=UTC)
 
 
-def changed(chance, value):
-    """Return a copy of a value, some of which is of any type."""
-    value = json.loads(json.dumps(value))
+def changed(chance, content):
+    """Return a copy of a value with random parts replaced by other types."""
+    content = json.loads(json.dumps(content))
     for _ in range(chance.randint(1, 3)):
-        inner = value
+        inner = content
         while isinstance(inner, dict) and inner:
             name = chance.choice(list(inner))
             if isinstance(inner[name], dict) and inner[name] and chance.random() < 0.5:
@@ -47,7 +47,7 @@ def changed(chance, value):
                 continue
             inner[name] = json.loads(json.dumps(chance.choice(ODD)))
             break
-    return value
+    return content
 
 
 @pytest.mark.parametrize(("reader", "good", "name", "context"), [
@@ -63,18 +63,18 @@ def test_whatever_the_types_of_values_a_reply_is_followed_and_read_to_valid_arti
         whole = rows if reader is wordpress else {"total": chance.choice(ODD), "rows": rows}
         body = json.dumps(chance.choice(ODD) if chance.random() < 0.05 else whole).encode()
         turn = reader.follow(SOURCE, {"numbers.0": [1, 2]}, Answer(request, 200, {}, io.BytesIO(body), NOW))
-        told = [
+        spelled_out = [
             json.dumps(dict(turn.learned)),
             *(offer.key for offer in turn.offers),
-            *(one.url for one in turn.requests),
+            *(following.url for following in turn.requests),
         ]
-        "".join(told).encode()
+        "".join(spelled_out).encode()
         task = SimpleNamespace(request=request, fields={}, view=io.BytesIO(body), source=SOURCE, visited=NOW)
-        for one in reader.read(task):
-            if isinstance(one, Observation) and one.value is not None:
+        for observation in reader.read(task):
+            if isinstance(observation, Observation) and observation.value is not None:
                 articles += 1
-                article = one.value | {"first_seen_timestamp_gmt": 1}
+                article = observation.value | {"first_seen_timestamp_gmt": 1}
                 assert list(standard.problems(article)) == []
-                standard.spelled(article).encode()
-                f"{one.key}{json.dumps(dict(one.aside), ensure_ascii=False)}".encode()
+                standard.format_article(article).encode()
+                f"{observation.key}{json.dumps(dict(observation.aside), ensure_ascii=False)}".encode()
     assert articles or name == "wordpress.numbers"

@@ -1,4 +1,4 @@
-"""Bad answers, pages and rows, each in a whole run: each has its reason, is counted, and the run goes on."""
+"""Bad responses, pages and rows in a whole run: each gets a reason and is counted, and the run continues."""
 
 import json
 import re
@@ -35,14 +35,14 @@ ANSWERS = {
 
 
 def followed(workspace):
-    """Return why answers were of no use, by the first part of their paths."""
-    found = {}
+    """Return why responses could not be used, by the first part of their paths."""
+    outcomes = {}
     with closing(Ledger(workspace.ledger)) as ledger:
-        for one in ledger.attempts.visits_after("news", 0, 999):
-            told = ledger.requests.followed(one.seq)
-            if reason := one.attempt.reason or (told.reason if told else None):
-                found.setdefault(one.attempt.url.split("/")[3], set()).add(str(reason))
-    return found
+        for recorded in ledger.attempts.visits_after("news", 0, 999):
+            outcome = ledger.requests.followed(recorded.seq)
+            if reason := recorded.attempt.reason or (outcome.reason if outcome else None):
+                outcomes.setdefault(recorded.attempt.url.split("/")[3], set()).add(str(reason))
+    return outcomes
 
 
 @pytest.mark.parametrize("kind", ["wordpress", "townnews"])
@@ -63,8 +63,8 @@ def test_answers_that_are_no_json_have_a_reason_each_and_the_other_sites_are_rea
     sites = {name: {"url": f"{press.url}/{name}/", "kind": kind} for name in ANSWERS}
     workspace = configured(tmp_path, sites | {"fine": {"url": press.url, "kind": kind}}, transfer=200_000)
     run(workspace)
-    found = followed(workspace)
-    assert {name: found.get(name) for name in ANSWERS} == {name: {one[2]} for name, one in ANSWERS.items()}
+    outcomes = followed(workspace)
+    assert {name: outcomes.get(name) for name in ANSWERS} == {name: {expected[2]} for name, expected in ANSWERS.items()}
     assert len(articles(tmp_path)) == (2 if kind == "wordpress" else 1)
     (collected,) = summaries(tmp_path, "_collection_summary.json")
     assert collected["results"][0]["status"] == "success"
@@ -115,16 +115,16 @@ def test_pages_that_are_no_article_or_lie_about_their_date_have_a_reason_each_an
     assert {name: summary["details"].get(name) for name in reasons} == reasons
     assert summary["statistics"]["errors"] == len(PAGES)
     assert summary["details"]["type application/pdf"] == summary["statistics"]["articles_skipped_image_type"] == 1
-    found = articles(tmp_path)
-    assert not [problem for one in found.values() for problem in standard.problems(one)]
+    written = articles(tmp_path)
+    assert not [problem for dated in written.values() for problem in standard.problems(dated)]
     for date, (stamp, doubt) in DATES.items():
-        (one,) = [each for url, each in found.items() if url.endswith(f"-{numbers[date]}.html")]
-        told = one.get("metadata", {}).get("date_doubt")
-        if one["publication_date"] is not None:  # the reader of pages leaves out what is no date at all
-            assert (date, one["publication_timestamp_gmt"], told) == (date, stamp, doubt)
+        (article,) = [each for url, each in written.items() if url.endswith(f"-{numbers[date]}.html")]
+        stated = article.get("metadata", {}).get("date_doubt")
+        if article["publication_date"] is not None:  # the page reader drops invalid dates
+            assert (date, article["publication_timestamp_gmt"], stated) == (date, stamp, doubt)
         else:
-            assert (doubt, one["publication_timestamp_gmt"]) == ("not a date", None)
-    (trick,) = [one for url, one in found.items() if url.endswith("-50.html")]
+            assert (doubt, article["publication_timestamp_gmt"]) == ("not a date", None)
+    (trick,) = [dated for url, dated in written.items() if url.endswith("-50.html")]
     assert "<script>" not in trick["title"]
     assert trick["article_text"].startswith(("Sentence", "#"))
     assert {path.name for path in (tmp_path / "normalized_news").iterdir()} == {"127.0.0.1"}

@@ -1,4 +1,4 @@
-"""News through the command line, over static sites of a real nginx: crawled, asked, or both; taken down, replayed."""
+"""News through the command line, over static sites of a real nginx: crawled, requested, or both; takedown, replay."""
 
 import json
 import os
@@ -34,17 +34,17 @@ def windrow(capfd, monkeypatch):
         capfd.readouterr()
         with pytest.raises(SystemExit) as ended:
             main([str(word) for word in words])
-        said = capfd.readouterr()
-        return int(ended.value.code or 0), said.out or said.err
+        output = capfd.readouterr()
+        return int(ended.value.code or 0), output.out or output.err
 
     return call
 
 
 def configured(root, monkeypatch, *, news="", **sources):
-    """Write a workspace whose sources are those named, each a table of settings, and go there."""
+    """Write a workspace with these sources, each a table of settings, and change to its folder."""
     lines = [PAGES, "[news]", news]
-    for name, told in sources.items():
-        table = told if "collection" in told else {"collection": "news", "delay": "0s"} | told
+    for name, settings in sources.items():
+        table = settings if "collection" in settings else {"collection": "news", "delay": "0s"} | settings
         lines += [f"[source.{name}]", *(f"{key} = {json.dumps(value)}" for key, value in table.items())]
     root.mkdir(exist_ok=True)
     (root / "windrow.toml").write_text("\n".join(lines) + "\n")
@@ -64,7 +64,7 @@ def test_a_site_that_pages_crawls_gives_its_news_without_being_asked_again(tmp_p
     configured(tmp_path, monkeypatch, blog=blog, gazette={"from": ["pages:blog"]})
     since = town.mark()
     assert windrow("run")[0] == 0
-    asked = [one.path for one in town.asked(since)]
+    asked = [request.path for request in town.asked(since)]
     assert len(asked) == len(set(asked)), asked
     assert {"/news/the-quay-story-1.html", "/about.html"} < set(asked)
     assert titles(tmp_path) == THREE
@@ -93,8 +93,8 @@ def test_a_site_that_is_crawled_and_asked_has_one_file_for_each_article(tmp_path
     assert windrow("run")[0] == 0
     assert titles(tmp_path) == THREE
     assert sum(summary["statistics"]["articles_new"] for summary in summaries(tmp_path)) == 3
-    found = articles(tmp_path)
-    assert {one["metadata"].get("canonical_url", url) for url, one in found.items()} == {
+    written = articles(tmp_path)
+    assert {article["metadata"].get("canonical_url", url) for url, article in written.items()} == {
         f"{origin}/news/the-quay-story-{number}.html" for number in (1, 2, 3)
     }
     assert windrow("check")[0] == 0
@@ -102,12 +102,12 @@ def test_a_site_that_is_crawled_and_asked_has_one_file_for_each_article(tmp_path
 
 @pytest.mark.parametrize("kind", ["front", "feed", "sitemap", "section"])
 def test_a_static_site_of_nginx_gives_its_articles_whatever_names_them(tmp_path, town, windrow, monkeypatch, kind):
-    told = {"front": {}, "feed": {"kind": "feed", "addresses": ["rss.xml"]},
+    sources = {"front": {}, "feed": {"kind": "feed", "addresses": ["rss.xml"]},
             "sitemap": {"kind": "feed", "addresses": ["sitemap.xml"]}, "section": {"kind": "page"}}[kind]  # fmt: skip
-    configured(tmp_path, monkeypatch, gazette={"url": f"{town.origin(0)}/"} | told)
+    configured(tmp_path, monkeypatch, gazette={"url": f"{town.origin(0)}/"} | sources)
     assert windrow("run", "news")[0] == 0
     assert titles(tmp_path) == THREE
-    pass_time(1.1)  # nginx tells files apart by their second and their size
+    pass_time(1.1)  # the ETag of nginx is the time in seconds and the size
     town.put(0, "news/the-quay-story-4.html", paper.article(town.origin(0), 4))
     for name, text in {"index.html": paper.front((4, 3, 2)), "rss.xml": paper.rss(town.origin(0), (4, 3)),
                        "sitemap.xml": paper.sitemap(town.origin(0), (1, 2, 3, 4))}.items():  # fmt: skip
@@ -116,12 +116,12 @@ def test_a_static_site_of_nginx_gives_its_articles_whatever_names_them(tmp_path,
     since = town.mark()
     assert windrow("run", "news")[0] == 0
     assert titles(tmp_path) == [*THREE, "The quay 4"]
-    assert [one.path.partition("?")[0] for one in town.asked(since) if "/news/" in one.path] == [
+    assert [request.path.partition("?")[0] for request in town.asked(since) if "/news/" in request.path] == [
         "/news/the-quay-story-4.html"
     ]
-    code, said = windrow("search", "harbour council", "--json")
+    code, output = windrow("search", "harbour council", "--json")
     assert code == 0
-    assert len([line for line in said.splitlines() if json.loads(line)["type"].endswith("result")]) == 4
+    assert len([line for line in output.splitlines() if json.loads(line)["type"].endswith("result")]) == 4
     assert windrow("check", "news", tmp_path / "normalized_news")[0] == 0
 
 
@@ -142,9 +142,9 @@ def test_an_article_that_pages_finds_gone_is_told_by_why_changes_and_search_and_
     assert [(change["kind"], change["key"]) for change in changes if change.get("collection") == "news"] == [
         ("gone", url)
     ]
-    found = [hit["url"] for hit in hits(windrow, "harbour") if hit.get("collection") == "news"]
-    assert len(found) == 2
-    assert url not in found
+    urls = [hit["url"] for hit in hits(windrow, "harbour") if hit.get("collection") == "news"]
+    assert len(urls) == 2
+    assert url not in urls
     assert windrow("check")[0] == 0
 
 
@@ -162,7 +162,7 @@ def test_forgetting_an_article_leaves_nothing_of_it_and_it_does_not_come_back(tm
     configured(tmp_path, monkeypatch, gazette=feed)
     assert windrow("run")[0] == 0
     assert len(hits(windrow, SECRET)) == 1
-    (url,) = (url for url, one in articles(tmp_path).items() if SECRET in one["article_text"])
+    (url,) = (url for url, article in articles(tmp_path).items() if SECRET in article["article_text"])
     assert windrow("forget", url, "--yes", "--reason", "asked by its author")[0] == 0
     assert remains(tmp_path, SECRET) == []
     pass_time(1.1)
@@ -194,9 +194,9 @@ def test_forgetting_one_article_of_a_list_keeps_the_others_and_its_site_goes_on(
             text = f"<p>Story {number} {SECRET if number == 2 else ''}</p>"
             press.post(number, content={"rendered": text, "protected": False})
         rows = [
-            {"uuid": f"u{number}", "type": "article", "url": one["link"], "title": f"Story {number}",
-             "content": [one["content"]["rendered"]], "starttime": {"iso8601": f"{one['date']}Z"}}
-            for number, one in sorted(press.posts.items(), reverse=True)
+            {"uuid": f"u{number}", "type": "article", "url": post["link"], "title": f"Story {number}",
+             "content": [post["content"]["rendered"]], "starttime": {"iso8601": f"{post['date']}Z"}}
+            for number, post in sorted(press.posts.items(), reverse=True)
         ]  # fmt: skip
         path = "/search/?f=json&l=100&s=start_time&sd=desc&t=article&o=0"
         press.put(path, json.dumps({"total": len(rows), "rows": rows}), "application/json")
@@ -239,8 +239,8 @@ def test_check_tells_each_fault_of_a_tree_that_other_tools_made_as_a_line_of_jso
     folder.mkdir()
     name = standard.file_name(good["url"])
     (folder / name).write_text(json.dumps(good))
-    code, said = windrow("check", "news", tmp_path, "--json")
-    assert (code, [line for line in said.splitlines() if json.loads(line)["type"] == "fault"]) == (0, [])
+    code, output = windrow("check", "news", tmp_path, "--json")
+    assert (code, [line for line in output.splitlines() if json.loads(line)["type"] == "fault"]) == (0, [])
     (tmp_path / "example.org").mkdir()
     (tmp_path / "example.org" / name).write_text(json.dumps(good))  # in another domain's folder
     (folder / "a1b2.json").write_text(json.dumps(good))
@@ -248,9 +248,9 @@ def test_check_tells_each_fault_of_a_tree_that_other_tools_made_as_a_line_of_jso
     os.mkfifo(folder / f"{'1' * 32}.json")
     (folder / f"{'2' * 32}.json").symlink_to("/etc/passwd")
     with (folder / f"{'3' * 32}.json").open("wb") as file:
-        file.truncate(1 << 33)  # eight gigabytes of nothing
-    code, said = windrow("check", "news", tmp_path, "--json")
-    faults = [one for one in map(json.loads, said.splitlines()) if one["type"] == "fault"]
+        file.truncate(1 << 33)  # 8 GiB of zeros
+    code, output = windrow("check", "news", tmp_path, "--json")
+    faults = [fault for fault in map(json.loads, output.splitlines()) if fault["type"] == "fault"]
     assert code == 1
     assert {fault["where"].rpartition("/")[2][:4] for fault in faults} == {
         name[:4],
@@ -263,16 +263,16 @@ def test_check_tells_each_fault_of_a_tree_that_other_tools_made_as_a_line_of_jso
     assert len(faults) == 6
 
 
-@pytest.mark.parametrize(("what", "code"), [("article", 0), ("picture", 1), ("no article", 1)])
-def test_trying_a_page_ends_well_where_it_is_an_article_also_one_without_links(tmp_path, press, windrow, what, code):
+@pytest.mark.parametrize(("kind", "code"), [("article", 0), ("picture", 1), ("no article", 1)])
+def test_trying_a_page_ends_well_where_it_is_an_article_also_one_without_links(tmp_path, press, windrow, kind, code):
     body = {
         "article": paper.article(press.url, 1).replace("<a href", "<i title"), "picture": b"\x89PNG\r\n",
         "no article": "<title>Hours</title><p>Open from nine to five.",
-    }[what]  # fmt: skip
-    press.put("/x.html", body, "image/png" if what == "picture" else "text/html")
-    ended, said = windrow("try", f"{press.url}/x.html", "--as", "news")
-    assert ended == code, said
-    assert ("The quay 1" in said) == (code == 0)
+    }[kind]  # fmt: skip
+    press.put("/x.html", body, "image/png" if kind == "picture" else "text/html")
+    ended, output = windrow("try", f"{press.url}/x.html", "--as", "news")
+    assert ended == code, output
+    assert ("The quay 1" in output) == (code == 0)
 
 
 def test_one_article_is_counted_as_one_by_export_and_by_why(tmp_path, press, windrow, monkeypatch, capfd):
@@ -284,8 +284,8 @@ def test_one_article_is_counted_as_one_by_export_and_by_why(tmp_path, press, win
     with pytest.raises(SystemExit):
         main(["export", "news", "--as", "atom"])
     assert capfd.readouterr().err == "1 article written\n"
-    found = windrow("search", "quay")[1]
-    assert found.count(f"{press.url}/news/the-quay-story-1.html") == 1
+    output = windrow("search", "quay")[1]
+    assert output.count(f"{press.url}/news/the-quay-story-1.html") == 1
 
 
 def test_an_article_at_several_spellings_of_its_address_is_one_record_that_search_tells_once(
@@ -297,8 +297,8 @@ def test_an_article_at_several_spellings_of_its_address_is_one_record_that_searc
     page = paper.article(press.url, 1, text=f"<p>{SECRET}</p>{paper.PROSE}")
     for spelling in spellings:
         press.put(spelling.removeprefix(press.url), page)
-    items = "".join(f"<item><link>{one}</link></item>" for one in spellings)
-    press.put("/rss.xml", f"<rss version='2.0'><channel><title>G</title>{items}</channel></rss>", "text/xml")
+    entries = "".join(f"<item><link>{address}</link></item>" for address in spellings)
+    press.put("/rss.xml", f"<rss version='2.0'><channel><title>G</title>{entries}</channel></rss>", "text/xml")
     configured(tmp_path, monkeypatch, gazette={"url": f"{press.url}/rss.xml", "kind": "feed"})
     assert windrow("run")[0] == 0
     (url,) = articles(tmp_path)

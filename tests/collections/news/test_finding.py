@@ -1,4 +1,4 @@
-"""What a site offers is found out where its front page does not tell; an address that is none of that fails."""
+"""Detect the kind of a site whose front page does not tell it; an address without articles fails."""
 
 import json
 
@@ -28,9 +28,9 @@ def code_of(workspace):
 
 def put(press, path, numbers=(1, 2)):
     if path == "feed.json":
-        items = [{"id": n, "url": f"{press.url}/news/the-quay-story-{n}.html"} for n in numbers]
-        told = {"version": "https://jsonfeed.org/version/1.1", "title": "G", "items": items}
-        press.put("/feed.json", json.dumps(told), "application/json")
+        entries = [{"id": n, "url": f"{press.url}/news/the-quay-story-{n}.html"} for n in numbers]
+        json_feed = {"version": "https://jsonfeed.org/version/1.1", "title": "G", "items": entries}
+        press.put("/feed.json", json.dumps(json_feed), "application/json")
     elif "sitemap" in path:
         press.put(f"/{path}", sitemap(press.url, numbers), "text/xml")
     else:
@@ -49,15 +49,15 @@ def test_a_site_without_a_front_page_that_names_articles_is_read_by_its_sitemap_
         press.put("/robots.txt", f"User-agent: *\nAllow: /\nSitemap: {press.url}/{path}\n", "text/plain")
     workspace = configured(tmp_path, {"g": {"url": f"{press.url}/"}})
     assert code_of(workspace) == 0
-    assert {one["title"] for one in articles(tmp_path).values()} == {"The quay 1", "The quay 2"}
-    (result,) = summaries(tmp_path, "_collection_summary.json")[-1]["results"]
-    assert result["status"] == "success"
+    assert {article["title"] for article in articles(tmp_path).values()} == {"The quay 1", "The quay 2"}
+    (site,) = summaries(tmp_path, "_collection_summary.json")[-1]["results"]
+    assert site["status"] == "success"
     press.put("/news/the-quay-story-3.html", article(press.url, 3))
     put(press, path, (1, 2, 3))
     press.asked.clear()
     pass_time(1.1)
     assert code_of(workspace) == 0
-    assert {*press.asked} == {"/robots.txt", "/", f"/{path}", "/news/the-quay-story-3.html"}  # it is known from now on
+    assert {*press.asked} == {"/robots.txt", "/", f"/{path}", "/news/the-quay-story-3.html"}  # it is learned
     assert len(articles(tmp_path)) == 3
 
 
@@ -65,12 +65,12 @@ def test_a_site_that_offers_nothing_at_all_fails_and_says_so(tmp_path):
     bare = Press()
     workspace = configured(tmp_path, {"g": {"url": f"{bare.url}/"}})
     assert code_of(workspace) == 3
-    (result,) = summaries(tmp_path, "_collection_summary.json")[-1]["results"]
-    assert (result["status"], result["error_message"]) == ("error", "status 404")
+    (site,) = summaries(tmp_path, "_collection_summary.json")[-1]["results"]
+    assert (site["status"], site["error_message"]) == ("error", "status 404")
     asked = len(bare.asked)
     pass_time(1.1)
     assert code_of(workspace) == 3
-    assert len(bare.asked) - asked <= 2  # usual addresses are tried once a day
+    assert len(bare.asked) - asked <= 2  # usual paths are tried once a day
     bare.close()
 
 
@@ -84,16 +84,16 @@ def test_json_that_is_no_json_feed_is_not_read_as_an_empty_one_and_its_source_fa
     workspace = configured(tmp_path, {"g": {"url": f"{press.url}/api", "kind": kind}})
     assert code_of(workspace) == 3
     assert articles(tmp_path) == {}
-    (result,) = summaries(tmp_path, "_collection_summary.json")[-1]["results"]
-    assert result["status"] == "error"
-    assert "neither a feed nor a page" in result["error_message"]
+    (site,) = summaries(tmp_path, "_collection_summary.json")[-1]["results"]
+    assert site["status"] == "error"
+    assert "neither a feed nor a page" in site["error_message"]
 
 
 def test_a_json_feed_without_entries_is_well_read(tmp_path, press):
-    told = {"version": "https://jsonfeed.org/version/1.1", "title": "G", "items": []}
-    press.put("/feed.json", json.dumps(told), "application/feed+json")
+    json_feed = {"version": "https://jsonfeed.org/version/1.1", "title": "G", "items": []}
+    press.put("/feed.json", json.dumps(json_feed), "application/feed+json")
     workspace = configured(tmp_path, {"g": {"url": f"{press.url}/feed.json"}})
     assert code_of(workspace) == 0
     run(workspace)
-    (result,) = summaries(tmp_path, "_collection_summary.json")[-1]["results"]
-    assert (result["status"], result["article_count"]) == ("success", 0)
+    (site,) = summaries(tmp_path, "_collection_summary.json")[-1]["results"]
+    assert (site["status"], site["article_count"]) == ("success", 0)

@@ -1,4 +1,4 @@
-"""A run that is killed anywhere, and repeated, leaves the trees of a run that was not: the same files, byte by byte."""
+"""A run that is killed at any point and repeated writes the same trees, byte by byte, as one that was not."""
 
 import os
 import shutil
@@ -33,7 +33,7 @@ TOUCHED = {"open", "os.rename", "os.mkdir", "shutil.rmtree"}
 
 
 def harvest_only(workspace):
-    """Run a session that asks and reads, and writes no tree."""
+    """Run a session that requests and reads, but does not write the tree."""
     with Session(setup_of(workspace), "run news") as session:
         harvest = ADAPTER.harvest(workspace)
         session.harvest(replace(harvest, derivations={"publish": lambda pulse: "nothing"}))
@@ -46,14 +46,14 @@ def publish(root):
 
 
 def publish_and_be_killed(root, number):
-    """Write the trees in a process that is killed when it touches so many files; tell whether it was."""
+    """Write the trees in a process that is killed at a given number of file operations; tell whether it was."""
     child = os.fork()
     if child == 0:
         left = number
 
-        def heard(event, told):
+        def heard(event, arguments):
             nonlocal left
-            if event in TOUCHED and any(one in str(told[0]) for one in WATCHED):
+            if event in TOUCHED and any(word in str(arguments[0]) for word in WATCHED):
                 left -= 1
                 if left == 0:
                     os.kill(os.getpid(), signal.SIGKILL)
@@ -64,7 +64,7 @@ def publish_and_be_killed(root, number):
 
 
 def _end_with(work):
-    """Do the work of a forked process, and end it."""
+    """Do the work of a forked process, and exit."""
     code = 1
     try:
         work()
@@ -76,7 +76,7 @@ def _end_with(work):
 
 
 def _was_killed(child):
-    """Wait for a forked process, and tell whether it was killed; fails where it ended with an error."""
+    """Wait for a forked process, and tell whether it was killed; fail if it ended with an error."""
     code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
     assert code in {0, -signal.SIGKILL}
     return code != 0
@@ -103,7 +103,7 @@ def test_the_trees_are_the_same_whichever_file_was_touched_last_when_writing_the
     shutil.copytree(tmp_path / "run", tmp_path / "whole")
     publish(tmp_path / "whole")
     expected = trees(tmp_path / "whole")
-    assert len([one for one in expected if one.startswith("normalized_news")]) == 5
+    assert len([name for name in expected if name.startswith("normalized_news")]) == 5
     assert sum(summary["statistics"]["articles_new"] for summary in summaries(tmp_path / "whole")) == 5
     assert (
         len([article for article in articles(tmp_path / "whole").values() if "revisions" in article["metadata"]]) == 2
@@ -123,12 +123,14 @@ def test_the_trees_are_the_same_whichever_file_was_touched_last_when_writing_the
 def test_a_run_that_is_killed_while_it_asks_is_gone_on_with_and_leaves_the_same_articles(tmp_path):
     press = Press(posts=25)
     try:
-        told = {"press": {"url": press.url, "kind": "wordpress"}}
-        run(configured(tmp_path / "whole", told))
-        expected = {url: one | {"first_seen_timestamp_gmt": 0} for url, one in articles(tmp_path / "whole").items()}
+        sources = {"press": {"url": press.url, "kind": "wordpress"}}
+        run(configured(tmp_path / "whole", sources))
+        expected = {
+            url: article | {"first_seen_timestamp_gmt": 0} for url, article in articles(tmp_path / "whole").items()
+        }
         assert len(expected) == 25
         root = tmp_path / "cut"
-        workspace = configured(root, told)
+        workspace = configured(root, sources)
         for page in (1, 3):
             command = [sys.executable, "-m", "tests.collections.news.workspace", str(root)]
             child = subprocess.Popen(command, cwd=ROOT, stderr=subprocess.DEVNULL)
@@ -136,8 +138,8 @@ def test_a_run_that_is_killed_while_it_asks_is_gone_on_with_and_leaves_the_same_
             assert child.wait(timeout=PATIENCE) == -signal.SIGKILL
         press.before = lambda path: None
         run(workspace)
-        found = {url: one | {"first_seen_timestamp_gmt": 0} for url, one in articles(root).items()}
-        assert found == expected
+        written = {url: article | {"first_seen_timestamp_gmt": 0} for url, article in articles(root).items()}
+        assert written == expected
         assert sum(summary["statistics"]["articles_new"] for summary in summaries(root)) == 25
     finally:
         press.close()
@@ -152,7 +154,7 @@ DEADLY = (
 
 
 def forget_and_be_killed(root, url, number):
-    """Forget an article in a process that is killed before or after so many calls; tell whether it was."""
+    """Take down an article in a process that is killed before or after a given number of calls; tell whether it was."""
     child = os.fork()
     if child == 0:
         kill_at(number, DEADLY)
@@ -165,8 +167,8 @@ def test_forgetting_an_article_of_a_list_that_is_killed_anywhere_is_finished_and
     try:
         text = f"<p>It is about {SECRET}.</p>"
         press.post(3, content={"rendered": text, "protected": False})
-        told = {"press": {"url": press.url, "kind": "wordpress", "gone_every": "0s"}}
-        run(configured(tmp_path / "base", told))
+        sources = {"press": {"url": press.url, "kind": "wordpress", "gone_every": "0s"}}
+        run(configured(tmp_path / "base", sources))
         url, others = press.posts[3]["link"], {press.posts[number]["link"] for number in (1, 2)}
         assert articles(tmp_path / "base").keys() == {url, *others}
         number, killed = 1, True
@@ -180,8 +182,8 @@ def test_forgetting_an_article_of_a_list_that_is_killed_anywhere_is_finished_and
             assert remains(root, SECRET) == [], f"killed at {number}"
             assert articles(root).keys() == others
             asked = len(press.asked)
-            run(configured(root, told))
-            lists = [one for one in press.asked[asked:] if "_embed" in one and "include" not in one]
+            run(configured(root, sources))
+            lists = [path for path in press.asked[asked:] if "_embed" in path and "include" not in path]
             assert lists, f"killed at {number}: no list is asked for any more"
             assert articles(root).keys() == others, f"killed at {number}"
             assert found(root) == others, f"killed at {number}: what the list has besides is not known any more"
@@ -193,6 +195,6 @@ def test_forgetting_an_article_of_a_list_that_is_killed_anywhere_is_finished_and
 
 
 def found(root):
-    """Return the addresses of the articles that the store has."""
+    """Return the addresses of the articles in the store."""
     with closing(RecordStore(root / "news.db", read_only=True)) as store:
         return {version.key for version in store.versions() if version.change != "gone"}

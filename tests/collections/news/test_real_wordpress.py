@@ -34,20 +34,20 @@ def test_posts_of_a_real_wordpress_are_found_or_told_as_gone_whatever_is_done_to
     first = articles(tmp_path)
     assert len(first) == 30
     assert not [problem for each in first.values() for problem in standard.problems(each)]
-    crab = next(one for one in first.values() if "Crabs" in one["title"])
+    crab = next(article for article in first.values() if "Crabs" in article["title"])
     assert crab["title"] == "\U0001f980 Crabs & \u201cquotes\u201d < 5 \u2014 caf\u00e9"
     assert crab["article_text"] == "Body of story 7: & \\<b> \U0001d11e.\n\nSecond paragraph."
-    assert {one["author"] for one in first.values()} == {"admin", "In\u00e9s M\u00fcller"}
-    assert {word for one in first.values() for word in one["keywords"]} == {
+    assert {article["author"] for article in first.values()} == {"admin", "In\u00e9s M\u00fcller"}
+    assert {word for article in first.values() for word in article["keywords"]} == {
         "News", "Sport & Leisure", "Opinion", "odd", "even",
     }  # fmt: skip
     assert (crab["publication_date"], crab["publication_timestamp_gmt"]) == ("2024-03-02T09:00:00Z", 1709370000)
     due = time.time() + 4
-    for title, told in {
+    for title, fields in {
         "Added": {}, "Back-dated": {"date_gmt": "2019-05-05T05:05:05"}, "Locked": {"password": "x"},
         "Scheduled": {"status": "future", "date_gmt": gmt(4)}, "Far": {"status": "future", "date_gmt": gmt(86_400)},
     }.items():  # fmt: skip
-        call("POST", "posts", **({"title": title, "content": TEXT, "status": "publish"} | told))
+        call("POST", "posts", **({"title": title, "content": TEXT, "status": "publish"} | fields))
     edited, moved, trashed, hidden, unlisted = call(
         "GET", "posts?per_page=5&orderby=date&order=asc&after=2024-01-01T00:00:00"
     )
@@ -59,28 +59,32 @@ def test_posts_of_a_real_wordpress_are_found_or_told_as_gone_whatever_is_done_to
     time.sleep(max(0.0, due + 1 - time.time()))
     wordpress.publish_scheduled()
     run(workspace)
-    found = articles(tmp_path)
-    assert {one["title"] for url, one in found.items() if url not in first} == {"Added", "Back-dated", "Scheduled"}
-    added = next(one for one in found.values() if one["title"] == "Added")
+    written = articles(tmp_path)
+    assert {article["title"] for url, article in written.items() if url not in first} == {
+        "Added",
+        "Back-dated",
+        "Scheduled",
+    }
+    added = next(article for article in written.values() if article["title"] == "Added")
     assert added["article_text"] == "- one\n  - two\n\nText & **more**."
-    assert found[edited["link"]]["article_text"] == "Edited."
-    assert [one["changed"] for one in found[edited["link"]]["metadata"]["revisions"]] == [
+    assert written[edited["link"]]["article_text"] == "Edited."
+    assert [revision["changed"] for revision in written[edited["link"]]["metadata"]["revisions"]] == [
         [], ["article_text", "excerpt", "word_count"],
     ]  # fmt: skip
-    assert found[moved["link"]]["metadata"]["canonical_url"].endswith("/another-name/")
-    gone = {one["link"] for one in (trashed, hidden, unlisted)}
-    assert gone < found.keys()  # the standard keeps what was there
-    told = summaries(tmp_path)[1]
-    assert (told["details"]["gone"], told["details"]["error: protected"]) == (3, 1)
-    assert told["statistics"]["articles_new"] == 3
+    assert written[moved["link"]]["metadata"]["canonical_url"].endswith("/another-name/")
+    gone = {post["link"] for post in (trashed, hidden, unlisted)}
+    assert gone < written.keys()  # files of deleted posts are kept
+    fields = summaries(tmp_path)[1]
+    assert (fields["details"]["gone"], fields["details"]["error: protected"]) == (3, 1)
+    assert fields["statistics"]["articles_new"] == 3
     searched = ADAPTER.search(workspace, "story", offset=0, limit=50, explain=False).results
-    assert not gone & {one.url for one in searched}
+    assert not gone & {hit.url for hit in searched}
     call("POST", f"posts/{hidden['id']}", status="publish")
     time.sleep(1.1)
     run(workspace)
     assert "gone" not in summaries(tmp_path)[2]["details"]
     searched = ADAPTER.search(workspace, "story", offset=0, limit=50, explain=False).results
-    assert gone & {one.url for one in searched} == {hidden["link"]}
+    assert gone & {hit.url for hit in searched} == {hidden["link"]}
     assert len(articles(tmp_path)) == 33
     assert not [problem for each in articles(tmp_path).values() for problem in standard.problems(each)]
 
@@ -89,11 +93,11 @@ def test_the_feed_and_the_pages_of_a_real_wordpress_give_the_same_articles_as_it
     run(configured(tmp_path / "api", {"wp": {"url": wordpress.url}}))
     run(configured(tmp_path / "feed", {"wp": {"url": wordpress.url, "kind": "feed", "addresses": ["feed/"]}}))
     by_api, by_feed = articles(tmp_path / "api"), articles(tmp_path / "feed")
-    assert len(by_feed) == 10  # a feed has the newest
+    assert len(by_feed) == 10  # a feed has only the newest
     assert by_feed.keys() < by_api.keys()
-    for url, one in by_feed.items():
-        same = {name: one[name] for name in ("title", "publication_timestamp_gmt")}
+    for url, article in by_feed.items():
+        same = {name: article[name] for name in ("title", "publication_timestamp_gmt")}
         assert same == {name: by_api[url][name] for name in same}
-        assert "Second paragraph." in one["article_text"]
-    with pytest.raises(urllib.error.HTTPError):  # what is beyond the end is refused, as the reader expects
+        assert "Second paragraph." in article["article_text"]
+    with pytest.raises(urllib.error.HTTPError):  # a page beyond the end is refused, as the reader expects
         wordpress.call("GET", "posts?page=99")

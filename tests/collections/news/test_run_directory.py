@@ -1,4 +1,4 @@
-"""The directory of a run: its raw replies are valid JSON, and its summary says how every site did."""
+"""The directory of a run: its raw responses are valid JSON, and its summary has the result of every site."""
 
 import json
 from dataclasses import replace
@@ -32,13 +32,13 @@ def feed_of(press, numbers):
 
 
 def results(root, run=-1):
-    return {one["domain"]: one for one in summaries(root, "_collection_summary.json")[run]["results"]}
+    return {site["domain"]: site for site in summaries(root, "_collection_summary.json")[run]["results"]}
 
 
 def test_raw_replies_are_json_where_the_first_reply_of_a_site_lists_nothing(tmp_path, press):
     workspace = configured(tmp_path, {"press": {"url": press.url, "kind": "wordpress", "overlap": "0s"}})
     run(workspace)
-    press.edit(2, "2099-01-01T00:00:00", title={"rendered": "Edited"})  # in one window, and the other is empty
+    press.edit(2, "2099-01-01T00:00:00", title={"rendered": "Edited"})  # in one window; the other is empty
     run(workspace)
     for path in sorted(tmp_path.glob("raw_news_data/*/*/127*.json")):
         rows = json.loads(path.read_text())
@@ -50,7 +50,7 @@ def test_articles_that_a_run_did_not_read_are_written_by_the_next_one(tmp_path, 
     with unread(monkeypatch):
         run(workspace)
     assert articles(tmp_path) == {}
-    press.close()  # nothing is asked again
+    press.close()  # nothing is requested again
     run(workspace)
     assert len(articles(tmp_path)) == 3
     assert summaries(tmp_path)[0]["statistics"]["errors"] > 0, "what a run told of itself stays"
@@ -63,7 +63,7 @@ def test_an_edited_article_stays_as_it_is_where_an_earlier_answer_is_read_late(t
         run(workspace)
     press.edit(2, "2099-01-01T00:00:00", title={"rendered": "Edited"})
     run(workspace)
-    edited = {url: one["title"] for url, one in articles(tmp_path).items()}
+    edited = {url: article["title"] for url, article in articles(tmp_path).items()}
     assert len(edited) == len(press.posts)
     assert "Edited" in edited.values()
 
@@ -73,14 +73,14 @@ def test_articles_that_were_read_late_are_written_page_by_page_until_the_run_is_
     workspace = configured(tmp_path, feed_of(press, (1, 2, 3, 4)))
     with unread(monkeypatch):
         run(workspace)
-    made = ADAPTER.harvest(workspace)
+    harvest = ADAPTER.harvest(workspace)
     with Session(setup_of(workspace), "run news") as session:
-        session.harvest(replace(made, derivations={}))
-    (write,) = made.derivations.values()
+        session.harvest(replace(harvest, derivations={}))
+    (write,) = harvest.derivations.values()
     assert articles(tmp_path) == {}
     with ADAPTER._store(workspace) as records:
         late = len(records.late_visits())
-    write(lambda: not articles(tmp_path))  # stopped when something is written
+    write(lambda: not articles(tmp_path))  # stopped once an article is written
     assert 0 < len(articles(tmp_path)) < 4
     with ADAPTER._store(workspace) as records:
         assert 0 < len(records.late_visits()) < late
@@ -90,27 +90,27 @@ def test_articles_that_were_read_late_are_written_page_by_page_until_the_run_is_
 
 def test_the_summary_counts_the_articles_of_a_feed_and_says_where_its_replies_are_listed(tmp_path, press):
     run(configured(tmp_path, feed_of(press, (1, 2, 3))))
-    (one,) = results(tmp_path).values()
-    assert (one["status"], one["article_count"]) == ("success", 3)
-    assert json.loads(Path(one["file_path"]).read_text())[0]["url"].startswith(press.url)
+    (site,) = results(tmp_path).values()
+    assert (site["status"], site["article_count"]) == ("success", 3)
+    assert json.loads(Path(site["file_path"]).read_text())[0]["url"].startswith(press.url)
 
 
 def test_an_article_whose_page_fails_does_not_make_its_site_fail(tmp_path, press):
     sites = feed_of(press, (1, 2, 3))
     press.put("/news/the-quay-story-2.html", "no", status=404)
     run(configured(tmp_path, sites))
-    (one,) = results(tmp_path).values()
-    assert (one["status"], one["article_count"]) == ("success", 2)
-    assert "error_message" not in one
+    (site,) = results(tmp_path).values()
+    assert (site["status"], site["article_count"]) == ("success", 2)
+    assert "error_message" not in site
     assert summaries(tmp_path)[0]["statistics"]["errors"] == 1
 
 
 def test_a_site_whose_front_page_fails_is_in_the_summary(tmp_path, press):
     press.posts = {}
     run(configured(tmp_path, {"press": {"url": f"{press.url}/"}}))
-    (one,) = results(tmp_path).values()
-    assert one["status"] == "error"
-    assert one["error_message"]
+    (site,) = results(tmp_path).values()
+    assert site["status"] == "error"
+    assert site["error_message"]
 
 
 def test_an_address_that_is_spelled_in_an_odd_way_does_not_stop_the_run(tmp_path, press):
@@ -118,7 +118,7 @@ def test_an_address_that_is_spelled_in_an_odd_way_does_not_stop_the_run(tmp_path
     press.posts[2]["link"] += "#top"
     run(configured(tmp_path, {"press": {"url": press.url, "kind": "wordpress"}}))
     assert len(articles(tmp_path)) == 3
-    assert [list(standard.problems(one)) for one in articles(tmp_path).values()] == [[], [], []]
+    assert [list(standard.problems(article)) for article in articles(tmp_path).values()] == [[], [], []]
 
 
 def test_numbers_that_json_cannot_say_are_null(tmp_path, press):
@@ -142,8 +142,8 @@ def test_a_site_that_answers_no_list_fails_alone(tmp_path, press, kind, body):
     sites = {"odd": {"url": f"{odd.url}/a", "kind": kind}, "press": {"url": press.url, "kind": "wordpress"}}
     run(configured(tmp_path, sites))
     odd.close()
-    told = [one for each in summaries(tmp_path, "_collection_summary.json") for one in each["results"]]
-    assert [one["status"] for one in told if one["domain"] in odd.url] == ["error"]
+    collected = [site for each in summaries(tmp_path, "_collection_summary.json") for site in each["results"]]
+    assert [site["status"] for site in collected if site["domain"] in odd.url] == ["error"]
     assert len(articles(tmp_path)) == 3
 
 
@@ -171,17 +171,17 @@ def test_hosts_that_answer_nothing_at_all_are_in_the_summary_with_their_error(tm
     }  # fmt: skip
     root = tmp_path / "some"
     run(configured(root, sites))
-    told = summaries(root, "_collection_summary.json")
+    collected = summaries(root, "_collection_summary.json")
     press_host = press.url.partition("//")[2]
-    found = {one["domain"]: one for each in told for one in each["results"]}
-    assert {host: one["status"] for host, one in found.items()} == {
+    by_host = {site["domain"]: site for each in collected for site in each["results"]}
+    assert {host: site["status"] for host, site in by_host.items()} == {
         press_host: "success", f"127.0.0.1:{dead}": "error", name: "error",
     }  # fmt: skip
-    assert found[name]["error_message"]
-    assert "hours_ago" in told[0]
-    assert {one["domain"] for one in told[0]["results"]} == {press_host, f"127.0.0.1:{dead}"}
+    assert by_host[name]["error_message"]
+    assert "hours_ago" in collected[0]
+    assert {site["domain"] for site in collected[0]["results"]} == {press_host, f"127.0.0.1:{dead}"}
     alone = tmp_path / "alone"
     run(configured(alone, {"dead": sites["dead"]}))
-    (one,) = results(alone).values()
-    assert (one["domain"], one["status"]) == (f"127.0.0.1:{dead}", "error")
+    (site,) = results(alone).values()
+    assert (site["domain"], site["status"]) == (f"127.0.0.1:{dead}", "error")
     assert summaries(alone)[0]["statistics"]["files_processed"] == 0

@@ -1,4 +1,4 @@
-"""Sites of other kinds: BLOX searches, feeds, sitemaps and section pages, found out or told, and what their pages say."""
+"""Sites of other kinds: BLOX searches, feeds, sitemaps and section pages, detected or configured, and their articles."""
 
 import json
 import unittest.mock
@@ -26,7 +26,7 @@ PROSE = "".join(
 
 
 def page(press, number, title="The quay", extra="", text=PROSE):
-    told = {
+    sources = {
         "@context": "https://schema.org", "@type": "NewsArticle", "headline": f"{title} {number}",
         "datePublished": f"2025-11-{number:02}T08:00:00-06:00", "author": [{"name": "Ann Lee"}, {"name": "Bo Ek"}],
         "keywords": ["harbour", "council"], "image": "/quay.jpg",
@@ -34,7 +34,7 @@ def page(press, number, title="The quay", extra="", text=PROSE):
     press.put(
         f"/news/the-quay-story-{number}.html",
         f"<html><head><title>{title} {number} | Gazette</title><meta property='og:site_name' content='Gazette'>{extra}"
-        f"<script type='application/ld+json'>{json.dumps(told)}</script></head><body><nav><a href='/'>Home</a></nav>"
+        f"<script type='application/ld+json'>{json.dumps(sources)}</script></head><body><nav><a href='/'>Home</a></nav>"
         f"<main><article><h1>{title} {number}</h1>{text}<ul><li>one<ul><li>two</ul></ul>"
         f"<p>See <a href='/x'>the plan</a>.</p></article></main><footer>(c)</footer></body></html>",
     )
@@ -42,12 +42,12 @@ def page(press, number, title="The quay", extra="", text=PROSE):
 
 
 def rss(press, numbers, updated=""):
-    items = "".join(
+    entries = "".join(
         f"<item><title>The quay {n}</title><link>{press.url}/news/the-quay-story-{n}.html?utm_source=rss</link>"
         f"<pubDate>Sat, {n:02} Nov 2025 14:00:00 GMT</pubDate>{updated}</item>"
         for n in numbers
     )
-    press.put("/rss.xml", f"<?xml version='1.0'?><rss version='2.0'><channel><title>G</title>{items}</channel></rss>",
+    press.put("/rss.xml", f"<?xml version='1.0'?><rss version='2.0'><channel><title>G</title>{entries}</channel></rss>",
               "application/rss+xml")  # fmt: skip
     for n in numbers:
         press.pages[f"/news/the-quay-story-{n}.html?utm_source=rss"] = press.pages[f"/news/the-quay-story-{n}.html"]
@@ -58,22 +58,22 @@ def test_the_articles_of_a_feed_are_read_from_their_pages(tmp_path, press):
         page(press, number, extra=f"<link rel=canonical href='/news/the-quay-story-{number}.html'>")
     rss(press, (1, 2))
     run(configured(tmp_path, {"g": {"url": f"{press.url}/rss.xml", "kind": "feed"}}))
-    found = list(articles(tmp_path).values())
-    assert len(found) == 2
-    one = next(each for each in found if each["title"] == "The quay 1")
-    assert list(standard.problems(one)) == []
-    assert (one["publication_date"], one["publication_timestamp_gmt"]) == ("2025-11-01T08:00:00-06:00", 1762005600)
-    assert one["author"] == "Ann Lee, Bo Ek"
-    assert one["keywords"] == ["harbour", "council"]
-    assert one["image_url"] == f"{press.url}/quay.jpg"
-    assert one["article_text"].startswith("Sentence 0 of")  # the headline is the title
-    assert f"See [the plan]({press.url}/x)." in one["article_text"]
-    assert one["metadata"]["canonical_url"] == f"{press.url}/news/the-quay-story-1.html"
+    written = list(articles(tmp_path).values())
+    assert len(written) == 2
+    first = next(each for each in written if each["title"] == "The quay 1")
+    assert list(standard.problems(first)) == []
+    assert (first["publication_date"], first["publication_timestamp_gmt"]) == ("2025-11-01T08:00:00-06:00", 1762005600)
+    assert first["author"] == "Ann Lee, Bo Ek"
+    assert first["keywords"] == ["harbour", "council"]
+    assert first["image_url"] == f"{press.url}/quay.jpg"
+    assert first["article_text"].startswith("Sentence 0 of")  # the headline is the title
+    assert f"See [the plan]({press.url}/x)." in first["article_text"]
+    assert first["metadata"]["canonical_url"] == f"{press.url}/news/the-quay-story-1.html"
     (summary,) = summaries(tmp_path)
     assert (summary["source"], summary["statistics"]["articles_new"]) == ("feed", 2)
     (manifest,) = summaries(tmp_path, "_manifest.json")
-    assert {one["url"] for one in manifest} >= {f"{press.url}/rss.xml"}
-    assert all(one["warc"] and one["digest"].startswith("sha256:") for one in manifest)
+    assert {entry["url"] for entry in manifest} >= {f"{press.url}/rss.xml"}
+    assert all(entry["warc"] and entry["digest"].startswith("sha256:") for entry in manifest)
 
 
 def test_a_feed_is_asked_again_and_only_new_articles_are(tmp_path, press):
@@ -86,7 +86,7 @@ def test_a_feed_is_asked_again_and_only_new_articles_are(tmp_path, press):
     rss(press, (3, 2, 1))
     pass_time(1.1)
     run(workspace)
-    assert [one for one in press.asked if "quay" in one] == ["/news/the-quay-story-3.html?utm_source=rss"]
+    assert [path for path in press.asked if "quay" in path] == ["/news/the-quay-story-3.html?utm_source=rss"]
     assert len(articles(tmp_path)) == 3
 
 
@@ -122,8 +122,8 @@ def test_a_wordpress_whose_interface_is_closed_is_read_by_its_feed_from_the_next
     page(press, 1)
     rss(press, (1,))
     press.pages["/feed/"] = press.pages["/rss.xml"]
-    told = ("<html>Are you human?", 200) if wall == "html" else ('{"code":"rest_login_required"}', 401)
-    with unittest.mock.patch.object(press, "_answer", lambda path: closed(press, path, told)):
+    refusal = ("<html>Are you human?", 200) if wall == "html" else ('{"code":"rest_login_required"}', 401)
+    with unittest.mock.patch.object(press, "_answer", lambda path: closed(press, path, refusal)):
         workspace = configured(tmp_path, {"g": {"url": press.url, "kind": "wordpress"}})
         run(workspace)
         (collected,) = summaries(tmp_path, "_collection_summary.json")
@@ -132,13 +132,17 @@ def test_a_wordpress_whose_interface_is_closed_is_read_by_its_feed_from_the_next
     assert len(articles(tmp_path)) == 1
 
 
-def closed(press, path, told):
+def closed(press, path, refusal):
     if "wp/v2/posts" in path:
-        return told[1], {"Content-Type": "text/html" if told[1] == 200 else "application/json"}, told[0].encode()
+        return (
+            refusal[1],
+            {"Content-Type": "text/html" if refusal[1] == 200 else "application/json"},
+            refusal[0].encode(),
+        )
     return Press._answer(press, path)
 
 
-def row(press, number, **told):
+def row(press, number, **settings):
     at = f"2025-11-{number:02}T12:00:00-06:00"
     return {
         "uuid": f"u{number}", "type": "article", "url": f"{press.url}/news/article_{number}.html",
@@ -147,16 +151,16 @@ def row(press, number, **told):
         "keywords": ["quay", "council"], "sections": ["news/local", "quay"],
         "starttime": {"iso8601": at, "rfc2822": "", "utc": "1763000000000"}, "lastupdated": {"iso8601": at},
         "preview": {"url": f"{press.url}/p.jpg"},
-    } | told  # fmt: skip
+    } | settings  # fmt: skip
 
 
 def blox(press, rows, size=2, days=""):
-    for path in [one for one in press.pages if one.startswith("/search/")]:
+    for path in [page for page in press.pages if page.startswith("/search/")]:
         del press.pages[path]
     for offset in range(0, len(rows) + 1, size):
-        told = {"total": len(rows), "next": None, "prev": None, "rows": rows[offset : offset + size]}
+        listing = {"total": len(rows), "next": None, "prev": None, "rows": rows[offset : offset + size]}
         path = f"/search/?f=json&l=100&s=start_time&sd=desc&t=article&o={offset}{days}"
-        press.put(path, json.dumps(told), "application/json")
+        press.put(path, json.dumps(listing), "application/json")
 
 
 def test_a_blox_search_is_paged_to_its_oldest_row_and_later_until_a_known_one(tmp_path, press):
@@ -165,25 +169,25 @@ def test_a_blox_search_is_paged_to_its_oldest_row_and_later_until_a_known_one(tm
     blox(press, rows)
     workspace = configured(tmp_path, {"g": {"url": press.url, "kind": "townnews"}})
     run(workspace)
-    found = articles(tmp_path)
-    assert len(found) == 8
-    one = found[f"{press.url}/news/article_2.html"]
-    assert list(standard.problems(one)) == []
-    assert (one["title"], one["author"]) == ("Row & 2", "Ann Lee")
-    assert one["article_text"] == "Prologue 2.\n\nText \\<script> of it.\n\n- a\n  - b"
-    assert one["keywords"] == ["quay", "council", "news/local"]
-    assert one["publication_timestamp_gmt"] == 1762106400
+    written = articles(tmp_path)
+    assert len(written) == 8
+    article = written[f"{press.url}/news/article_2.html"]
+    assert list(standard.problems(article)) == []
+    assert (article["title"], article["author"]) == ("Row & 2", "Ann Lee")
+    assert article["article_text"] == "Prologue 2.\n\nText \\<script> of it.\n\n- a\n  - b"
+    assert article["keywords"] == ["quay", "council", "news/local"]
+    assert article["publication_timestamp_gmt"] == 1762106400
     statistics = summaries(tmp_path)[0]["statistics"]
     assert (statistics["articles_new"], statistics["articles_skipped_image_type"]) == (8, 1)
     (collected,) = summaries(tmp_path, "_collection_summary.json")
     assert (collected["results"][0]["status"], collected["results"][0]["article_count"]) == ("success", 9)
     (raw,) = (tmp_path / "raw_news_data").glob("*/*/127_*.json")
-    assert [one["uuid"] for one in json.loads(raw.read_text())["rows"]] == [f"u{n}" for n in range(9, 0, -1)]
+    assert [row_["uuid"] for row_ in json.loads(raw.read_text())["rows"]] == [f"u{n}" for n in range(9, 0, -1)]
     blox(press, [row(press, 10), *rows])
     press.asked.clear()
     pass_time(1.1)
     run(workspace)
-    assert len([one for one in press.asked if "search" in one]) == 2
+    assert len([path for path in press.asked if "search" in path]) == 2
     assert len(articles(tmp_path)) == 9
 
 
@@ -201,24 +205,24 @@ def test_a_back_fill_of_a_blox_site_is_limited_to_days_and_goes_on_in_its_middle
     rows = [row(press, number) for number in range(9, 0, -1)]
     days = "&d1=2025-11-03&d2=2025-11-08"
     blox(press, rows[1:7], days=days)
-    told = {"url": press.url, "kind": "townnews", "since": "2025-11-03", "until": "2025-11-08"}
-    run(configured(tmp_path / "whole", {"g": told}))
+    settings = {"url": press.url, "kind": "townnews", "since": "2025-11-03", "until": "2025-11-08"}
+    run(configured(tmp_path / "whole", {"g": settings}))
     assert len(articles(tmp_path / "whole")) == 6
-    workspace = configured(tmp_path / "cut", {"g": told})
+    workspace = configured(tmp_path / "cut", {"g": settings})
     run(workspace, limit=1)
     assert len(articles(tmp_path / "cut")) == 2
     press.asked.clear()
     run(workspace)
-    asked = [one for one in press.asked if "search" in one]
-    assert [one.partition("&o=")[2].partition("&")[0] for one in asked] == ["2", "4"]
+    asked = [path for path in press.asked if "search" in path]
+    assert [path.partition("&o=")[2].partition("&")[0] for path in asked] == ["2", "4"]
     assert articles(tmp_path / "cut").keys() == articles(tmp_path / "whole").keys()
     press.asked.clear()
     run(workspace)
-    assert press.asked == []  # a range that was read to its end is not asked for again
+    assert press.asked == []  # a range that was read to its end is not requested again
 
 
 def test_a_blox_site_that_moves_rows_between_pages_while_they_are_read_hides_none(tmp_path, press):
-    """An article that is published meanwhile moves the others on: one is listed twice, none is missed."""
+    """An article published meanwhile shifts the others: one is listed twice, none is missed."""
     rows = [row(press, number) for number in range(6, 0, -1)]
     blox(press, rows)
 
@@ -243,9 +247,9 @@ def test_a_blox_site_from_which_rows_go_while_it_is_paged_hides_no_other_one(tmp
         if "/search/" not in path:
             return 404, {}, b""
         offset = int(path.partition("&o=")[2])
-        told = {"total": len(rows), "rows": rows[offset : offset + 20]}
+        listing = {"total": len(rows), "rows": rows[offset : offset + 20]}
         del rows[0]  # the newest is withdrawn
-        return 200, {"Content-Type": "application/json"}, json.dumps(told).encode()
+        return 200, {"Content-Type": "application/json"}, json.dumps(listing).encode()
 
     monkeypatch.setattr(press, "_answer", answer)
     run(configured(tmp_path, {"g": {"url": press.url, "kind": "townnews"}}))
@@ -263,14 +267,14 @@ def test_rows_of_a_blox_site_have_each_field_wherever_the_row_tells_it(tmp_path,
         row(press, 10, starttime="0000-00-00"),
     ], size=100)  # fmt: skip
     run(configured(tmp_path, {"g": {"url": press.url, "kind": "townnews"}}))
-    found = {url.rpartition("_")[2][:-5]: one for url, one in articles(tmp_path).items()}
-    assert sorted(found) == ["1", "10", "2", "3", "6"]
-    assert [found[one]["author"] for one in "123"] == ["Ann Lee, Bo Ek, cy", "Ann Lee", None]
-    assert found["2"]["keywords"] == []
-    assert (found["2"]["publication_date"], found["2"]["publication_timestamp_gmt"]) == (at["rfc2822"], 1762016400)
-    assert (found["3"]["publication_date"], found["3"]["publication_timestamp_gmt"]) == (None, 1762016400)
-    assert found["3"]["article_text"] == "Prologue 3."
-    assert found["10"]["publication_timestamp_gmt"] is None
+    written = {url.rpartition("_")[2][:-5]: article for url, article in articles(tmp_path).items()}
+    assert sorted(written) == ["1", "10", "2", "3", "6"]
+    assert [written[number]["author"] for number in "123"] == ["Ann Lee, Bo Ek, cy", "Ann Lee", None]
+    assert written["2"]["keywords"] == []
+    assert (written["2"]["publication_date"], written["2"]["publication_timestamp_gmt"]) == (at["rfc2822"], 1762016400)
+    assert (written["3"]["publication_date"], written["3"]["publication_timestamp_gmt"]) == (None, 1762016400)
+    assert written["3"]["article_text"] == "Prologue 3."
+    assert written["10"]["publication_timestamp_gmt"] is None
     (summary,) = summaries(tmp_path)
     assert summary["statistics"] == {
         "files_processed": 1, "articles_new": 5, "articles_skipped": 0, "articles_skipped_image_type": 2, "errors": 3,
@@ -298,20 +302,20 @@ def test_all_spellings_of_one_address_have_one_file_named_by_the_first_and_other
     links += "".join(f"<item><link>{press.url}/news/the-quay-story-{n}.html</link></item>" for n in (2, 3, 4))
     press.put("/rss.xml", f"<rss version='2.0'><channel><title>G</title>{links}</channel></rss>", "application/rss+xml")
     run(configured(tmp_path, {"g": {"url": press.url, "kind": "feed", "addresses": ["rss.xml"]}}))
-    found = articles(tmp_path)
-    assert len(found) == 3, list(found)
-    assert sum("story-1" in url or "story-2" in url for url in found) == 1
-    for url in found:
+    written = articles(tmp_path)
+    assert len(written) == 3, list(written)
+    assert sum("story-1" in url or "story-2" in url for url in written) == 1
+    for url in written:
         assert (tmp_path / "normalized_news" / "127.0.0.1" / standard.file_name(url)).is_file()
-    (three,) = [one for url, one in found.items() if url.endswith("story-3.html")]
+    (three,) = [article for url, article in written.items() if url.endswith("story-3.html")]
     assert three["metadata"]["canonical_url"] == "https://elsewhere.example/news/1"
 
 
 def test_a_feed_in_json_and_one_in_atom_give_the_same_articles_as_one_in_rss(tmp_path, press):
     urls = [page(press, number) for number in (1, 2)]
-    items = [{"id": url, "url": url, "title": "The quay", "date_published": "2025-11-01T14:00:00Z"} for url in urls]
-    told = {"version": "https://jsonfeed.org/version/1.1", "title": "G", "items": items}
-    press.put("/feed.json", json.dumps(told), "application/feed+json")
+    listed = [{"id": url, "url": url, "title": "The quay", "date_published": "2025-11-01T14:00:00Z"} for url in urls]
+    json_feed = {"version": "https://jsonfeed.org/version/1.1", "title": "G", "items": listed}
+    press.put("/feed.json", json.dumps(json_feed), "application/feed+json")
     entries = "".join(
         f"<entry><title>The quay</title><id>{url}</id><link href='{url}'/><updated>2025-11-01T14:00:00Z</updated></entry>"
         for url in urls
@@ -343,9 +347,9 @@ def test_an_article_whose_page_is_not_there_any_more_is_gone_and_keeps_its_file(
     run(workspace)
     assert articles(tmp_path) == before
     assert summaries(tmp_path)[-1]["details"]["gone"] == 1
-    assert summaries(tmp_path)[-1]["statistics"]["errors"] == 1  # the page that never was an article
+    assert summaries(tmp_path)[-1]["statistics"]["errors"] == 1  # the page that is not an article
     with closing(RecordStore(tmp_path / "news.db", read_only=True)) as store:
-        assert [one.change for one in store.history(urls[1])] == ["new", "gone"]
+        assert [version.change for version in store.history(urls[1])] == ["new", "gone"]
         assert not store.known(missing)
     page(press, 2)
     sitemap(22)

@@ -1,4 +1,4 @@
-"""Bad input, revisions, trees of other tools, exports and take-down: what becomes of articles besides being found."""
+"""Bad input, revisions, trees of other tools, exports and takedown of articles."""
 
 import io
 import json
@@ -18,8 +18,8 @@ from tests.house.tree import ROOT
 from windrow.app.check import check_tree
 from windrow.collections.news import standard
 from windrow.collections.news.adapter import ADAPTER
-from windrow.collections.news.article import seconds
-from windrow.collections.news.feed import RefusedReply, reply
+from windrow.collections.news.article import parse_date
+from windrow.collections.news.feed import RefusedReply, parse_reply
 from windrow.content.article import article as read_article
 from windrow.content.markdown import markdown
 from windrow.engine.check import Fault
@@ -35,8 +35,8 @@ def press():
     served.close()
 
 
-def wordpress(root, press, news="", **told):
-    return configured(root, {"press": {"url": press.url, "kind": "wordpress"} | told}, news)
+def wordpress(root, press, news="", **settings):
+    return configured(root, {"press": {"url": press.url, "kind": "wordpress"} | settings}, news)
 
 
 def test_each_kind_of_bad_post_has_its_reason_is_counted_and_the_others_go_on(tmp_path, press):
@@ -61,11 +61,11 @@ def test_each_kind_of_bad_post_has_its_reason_is_counted_and_the_others_go_on(tm
     }.items()  # fmt: skip
     assert summary["statistics"]["errors"] == 6 + ("error: listed_twice" in summary["details"])
     assert summary["statistics"]["articles_skipped_image_type"] == 1
-    found = articles(tmp_path)
-    assert not [problem for one in found.values() for problem in standard.problems(one)]
-    assert {"Title <b>"} <= {one["title"] for one in found.values()}
+    tree = articles(tmp_path)
+    assert not [problem for article in tree.values() for problem in standard.problems(article)]
+    assert {"Title <b>"} <= {article["title"] for article in tree.values()}
     assert {path.parent.name for path in (tmp_path / "normalized_news").glob("*/*")} == {"127.0.0.1"}
-    future = next(one for one in found.values() if one["metadata"].get("date_doubt") == "in the future")
+    future = next(article for article in tree.values() if article["metadata"].get("date_doubt") == "in the future")
     assert future["publication_date"].startswith("9999")
 
 
@@ -78,21 +78,21 @@ def test_each_kind_of_bad_post_has_its_reason_is_counted_and_the_others_go_on(tm
     (b"[" * 100_000, Reason.NOT_WELL_FORMED),
 ])  # fmt: skip
 def test_answers_that_are_no_list_of_posts_are_refused_for_a_reason(body, reason):
-    found = reply(200, {"content-type": "application/json"}, body)
-    assert isinstance(found, RefusedReply)
-    assert found.reason is reason
+    parsed = parse_reply(200, {"content-type": "application/json"}, body)
+    assert isinstance(parsed, RefusedReply)
+    assert parsed.reason is reason
 
 
 def test_dates_that_lie_are_told_and_never_guessed():
     now = datetime(2025, 11, 20, tzinfo=UTC)
-    assert seconds("2025-11-20T14:30:00-06:00", "", now) == (1763670600, "")
-    assert seconds("Thu, 20 Nov 2025 14:30:00 -0600", "", now) == (1763670600, "")
-    assert seconds("2025-11-20T14:30:00", "America/Chicago", now) == (1763670600, "")
-    assert seconds("2025-11-20T14:30:00", "", now) == (None, "no time zone")
-    assert seconds("2025-11-25T14:30:00Z", "", now) == (1764081000, "in the future")
-    assert seconds("1969-01-01T00:00:00Z", "", now) == (None, "before 1990")
-    assert seconds("0000-00-00T00:00:00Z", "", now) == (None, "not a date")
-    assert seconds("", "", now) == (None, "")
+    assert parse_date("2025-11-20T14:30:00-06:00", "", now) == (1763670600, "")
+    assert parse_date("Thu, 20 Nov 2025 14:30:00 -0600", "", now) == (1763670600, "")
+    assert parse_date("2025-11-20T14:30:00", "America/Chicago", now) == (1763670600, "")
+    assert parse_date("2025-11-20T14:30:00", "", now) == (None, "no time zone")
+    assert parse_date("2025-11-25T14:30:00Z", "", now) == (1764081000, "in the future")
+    assert parse_date("1969-01-01T00:00:00Z", "", now) == (None, "before 1990")
+    assert parse_date("0000-00-00T00:00:00Z", "", now) == (None, "not a date")
+    assert parse_date("", "", now) == (None, "")
 
 
 def test_with_updates_a_changed_article_keeps_its_file_and_first_seen_and_tells_its_revisions(tmp_path, press):
@@ -127,38 +127,38 @@ def test_a_post_that_moved_keeps_the_file_of_its_first_address(tmp_path, press):
     now = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime())
     press.edit(2, now, link=f"{press.url}/2025/11/another-name/")
     run(workspace)
-    found = articles(tmp_path)
-    assert len(found) == 3
-    assert found[f"{press.url}/2025/11/story-2/"]["metadata"]["canonical_url"] == f"{press.url}/2025/11/another-name/"
+    tree = articles(tmp_path)
+    assert len(tree) == 3
+    assert tree[f"{press.url}/2025/11/story-2/"]["metadata"]["canonical_url"] == f"{press.url}/2025/11/another-name/"
     details = summaries(tmp_path)[-1]["details"]
     assert (details["moved"], details["updated"], details.get("gone")) == (1, 1, None)
-    hits = {one.url for one in ADAPTER.search(workspace, "story", offset=0, limit=10, explain=False).results}
+    hits = {hit.url for hit in ADAPTER.search(workspace, "story", offset=0, limit=10, explain=False).results}
     assert hits == {f"{press.url}/2025/11/{name}/" for name in ("story-1", "another-name", "story-3")}
 
 
-def good(**told):
+def good(**fields):
     url = "https://example.com/article1"
     return {
         "url": url, "title": "T", "article_text": "x", "source_domain": "example.com",
         "first_seen_timestamp_gmt": 1763670601, "publication_date": "2025-11-20T14:30:00-06:00",
         "publication_timestamp_gmt": 1763670600, "author": None, "keywords": ["a"],
-    } | told  # fmt: skip
+    } | fields  # fmt: skip
 
 
-@pytest.mark.parametrize(("told", "words"), [
-    ({"title": " "}, "title: is missing"), ({"url": "/x"}, "url: is no absolute"), ({"article_text": None}, "article_text"),
+@pytest.mark.parametrize(("changes", "words"), [
+    ({"title": " "}, "title: is missing"), ({"url": "/x"}, "url: is not an absolute"), ({"article_text": None}, "article_text"),
     ({"first_seen_timestamp_gmt": "1"}, "first_seen"), ({"first_seen_timestamp_gmt": 0}, "first_seen"),
     ({"publication_timestamp_gmt": 1763670600000}, "publication_timestamp_gmt"), ({"keywords": "a"}, "keywords"),
     ({"publication_timestamp_gmt": 1732132200}, "publication_timestamp_gmt: is 1732132200"), ({"author": ["x"]}, "author"),
     ({"source_domain": "www.example.com"}, "should lie in 'www.example.com'"), ({"metadata": []}, "metadata"),
 ])  # fmt: skip
-def test_a_tree_of_another_tool_is_judged_file_by_file(tmp_path, told, words):
+def test_a_tree_of_another_tool_is_judged_file_by_file(tmp_path, changes, words):
     folder = tmp_path / "example.com"
     folder.mkdir()
     path = folder / standard.file_name("https://example.com/article1")
-    path.write_text(json.dumps(good(**told)))
-    found = [one for one in check_tree(("news", str(tmp_path))) if isinstance(one, Fault)]
-    assert any(words in one.what for one in found), found
+    path.write_text(json.dumps(good(**changes)))
+    faults = [fault for fault in check_tree(("news", str(tmp_path))) if isinstance(fault, Fault)]
+    assert any(words in fault.what for fault in faults), faults
 
 
 def test_a_good_tree_has_no_fault_and_strange_files_are_told(tmp_path):
@@ -166,14 +166,14 @@ def test_a_good_tree_has_no_fault_and_strange_files_are_told(tmp_path):
     folder.mkdir()
     path = folder / standard.file_name("https://example.com/article1")
     path.write_text(json.dumps(good()))
-    assert [one for one in check_tree((str(tmp_path),)) if isinstance(one, Fault)] == []
+    assert [fault for fault in check_tree((str(tmp_path),)) if isinstance(fault, Fault)] == []
     (folder / "a1b2.json").write_bytes(b"\xff")
     (folder / "deep").mkdir()
     (folder / "deep" / "x.json").write_text("{}")
     (folder / "notes.txt").write_text("x")
-    found = {one.where: one.what for one in check_tree((str(tmp_path),)) if isinstance(one, Fault)}
-    assert len(found) == 3
-    assert found["example.com/a1b2.json"] == "is no UTF-8"
+    problems = {fault.where: fault.what for fault in check_tree((str(tmp_path),)) if isinstance(fault, Fault)}
+    assert len(problems) == 3
+    assert problems["example.com/a1b2.json"] == "is not UTF-8"
 
 
 def test_the_published_schema_and_the_rules_agree_on_what_is_required():
@@ -189,15 +189,17 @@ def test_the_published_schema_and_the_rules_agree_on_what_is_required():
 
 
 def fits(schema, article):
-    """Judge by the words of JSON Schema that the published one uses."""
+    """Tell whether an article fits the published JSON Schema; only the keywords that it uses are checked."""
     types = {"string": str, "integer": int, "null": type(None), "array": list, "object": dict}
     for name in schema["required"]:
         if name not in article:
             return False
     for name, value in article.items():
         rule = schema["properties"][name]
-        told = rule["type"] if isinstance(rule["type"], list) else [rule["type"]]
-        if not any(isinstance(value, types[one]) and not isinstance(value, bool) for one in told):
+        types_allowed = rule["type"] if isinstance(rule["type"], list) else [rule["type"]]
+        if not any(
+            isinstance(value, types[name_of_type]) and not isinstance(value, bool) for name_of_type in types_allowed
+        ):
             return False
         if isinstance(value, str) and "pattern" in rule and not re.search(rule["pattern"], value):
             return False
@@ -206,7 +208,7 @@ def fits(schema, article):
             and value >= rule.get("minimum", 0)
         ):
             return False
-        if isinstance(value, list) and not all(isinstance(one, str) for one in value):
+        if isinstance(value, list) and not all(isinstance(text, str) for text in value):
             return False
     return True
 
@@ -225,7 +227,7 @@ def test_news_is_exported_as_lines_feed_table_and_warc_and_found_by_search(tmp_p
     assert count == 3
     assert {json.loads(line)["url"] for line in lines.splitlines()} == set(articles(tmp_path))
     feed = etree.fromstring(written(workspace, "atom")[1])
-    titles = [one.findtext("{*}title") for one in feed.findall("{*}entry")]
+    titles = [entry.findtext("{*}title") for entry in feed.findall("{*}entry")]
     assert titles == ["Story \u201c3\u201d & more", "Story \u201c2\u201d & more", "Story \u201c1\u201d & more"]
     parquet = pytest.importorskip("pyarrow.parquet")
     table = parquet.read_table(io.BytesIO(written(workspace, "parquet")[1]))
@@ -236,7 +238,7 @@ def test_news_is_exported_as_lines_feed_table_and_warc_and_found_by_search(tmp_p
     hits = ADAPTER.search(workspace, "story", offset=0, limit=10, explain=False)
     assert len(hits.results) == 3
     assert list(ADAPTER.check_tree(tmp_path / "normalized_news"))
-    assert not [one for one in ADAPTER.check_tree(tmp_path / "normalized_news") if isinstance(one, Fault)]
+    assert not [fault for fault in ADAPTER.check_tree(tmp_path / "normalized_news") if isinstance(fault, Fault)]
 
 
 def test_exports_take_the_valid_articles_of_a_tree_that_other_tools_wrote_to_and_leave_out_what_is_none(
@@ -250,8 +252,8 @@ def test_exports_take_the_valid_articles_of_a_tree_that_other_tools_wrote_to_and
         good(publication_timestamp_gmt=999_999_999_999, publication_date=None, word_count=10**30, title="Far \u0000 off"),
         good(title=None), good(publication_timestamp_gmt="soon"), good(keywords="a"), good(word_count="many"), [], "x",
     ]  # fmt: skip
-    for number, one in enumerate(others):
-        (folder / f"{number:032}.json").write_text(json.dumps(one))
+    for number, foreign in enumerate(others):
+        (folder / f"{number:032}.json").write_text(json.dumps(foreign))
     (folder / f"{'8' * 32}.json").write_bytes(b"\xff")
     (folder / f"{'9' * 32}.json").write_text("[" * 100_000)
     assert written(workspace, "jsonl")[0] == 4
@@ -265,7 +267,7 @@ def test_exports_take_the_valid_articles_of_a_tree_that_other_tools_wrote_to_and
 def test_with_updates_an_article_is_changed_by_its_own_site_and_by_no_other_that_tells_of_its_address(
     tmp_path, press, first
 ):
-    other = Press()
+    second_press = Press()
     try:
         own = press.url.replace("127.0.0.1", "localhost")
         url = f"{own}/2025/11/story-1/"
@@ -277,9 +279,9 @@ def test_with_updates_an_article_is_changed_by_its_own_site_and_by_no_other_that
             return articles(tmp_path)[url]["article_text"]
 
         owner = {"owner": {"url": own, "kind": "wordpress"}}
-        stranger = {"stranger": {"url": other.url, "kind": "wordpress"}}
+        stranger = {"stranger": {"url": second_press.url, "kind": "wordpress"}}
         tell(press, "What the paper wrote.", "2025-11-01T10:00:00")
-        tell(other, "What another site makes of it.", "2025-11-01T10:00:00")
+        tell(second_press, "What another site makes of it.", "2025-11-01T10:00:00")
         run(configured(tmp_path, owner if first == "its own site" else stranger, "update = true"))
         pass_time(1.1)
         workspace = configured(tmp_path, owner | stranger, "update = true")
@@ -287,16 +289,16 @@ def test_with_updates_an_article_is_changed_by_its_own_site_and_by_no_other_that
         assert article() == "What the paper wrote."
         pass_time(1.1)
         now = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(time.time() + 2))
-        other.edit(1, now, content={"rendered": "<p>Something else again.</p>", "protected": False})
+        second_press.edit(1, now, content={"rendered": "<p>Something else again.</p>", "protected": False})
         run(workspace)
         assert article() == "What the paper wrote."
         pass_time(1.1)
         press.edit(1, now, content={"rendered": "<p>What the paper corrected.</p>", "protected": False})
         run(workspace)
         assert article() == "What the paper corrected."
-        assert [one for one in articles(tmp_path) if one.endswith("/story-1/")] == [url]
+        assert [address for address in articles(tmp_path) if address.endswith("/story-1/")] == [url]
     finally:
-        other.close()
+        second_press.close()
 
 
 def test_a_subdomain_that_anybody_may_have_cannot_name_an_article_of_its_parent():
@@ -312,8 +314,8 @@ def test_a_caption_stands_by_its_picture_in_the_text_of_an_article():
         "<figure><img src='/p.jpg' alt='A quay'><figcaption>The quay at dawn, from the bridge.</figcaption></figure>"
     )
     body = article("https://a.example", 1, text=PROSE + figure + PROSE).encode()
-    found = read_article(body, "text/html", "https://a.example/news/the-quay-story-1.html", ())
-    text = markdown(found.markup, "https://a.example/")
+    page = read_article(body, "text/html", "https://a.example/news/the-quay-story-1.html", ())
+    text = markdown(page.markup, "https://a.example/")
     assert "![A quay](https://a.example/p.jpg)" in text
     assert "*The quay at dawn, from the bridge.*" in text
-    assert not [block for block in found.blocks if "dawn" in block]
+    assert not [block for block in page.blocks if "dawn" in block]

@@ -1,4 +1,4 @@
-"""A WordPress site from its interface to the tree of articles: all pages, windows of time, and what is skipped."""
+"""A WordPress site from its REST API to the tree of articles: all pages, windows of time, skipped posts."""
 
 import hashlib
 import io
@@ -24,29 +24,33 @@ def press():
     served.close()
 
 
-def wordpress(root, press, **told):
-    return configured(root, {"press": {"url": press.url, "kind": "wordpress"} | told})
+def wordpress(root, press, **settings):
+    return configured(root, {"press": {"url": press.url, "kind": "wordpress"} | settings})
 
 
 def test_every_post_of_every_page_becomes_a_file_that_is_exactly_valid_by_the_standard(tmp_path, press):
     before = int(time.time())
     run(wordpress(tmp_path, press))
-    found = articles(tmp_path)
-    assert len(found) == 23
-    assert len([one for one in press.asked if "/posts" in one]) == 3
-    for url, one in found.items():
+    written = articles(tmp_path)
+    assert len(written) == 23
+    assert len([asked for asked in press.asked if "/posts" in asked]) == 3
+    for url, article in written.items():
         path = tmp_path / "normalized_news" / "127.0.0.1" / f"{hashlib.md5(url.encode()).hexdigest()}.json"
-        assert json.loads(path.read_text()) == one
-        assert list(standard.problems(one)) == []
-        assert before <= one["first_seen_timestamp_gmt"] <= time.time()
-    one = found[f"{press.url}/2025/11/story-7/"]
-    assert one["title"] == "Story \u201c7\u201d & more"
-    assert one["article_text"] == "Body of **story** 7."
-    assert (one["publication_date"], one["publication_timestamp_gmt"]) == ("2025-11-01T07:00:00Z", 1761980400)
-    assert one["author"] == "In\u00e9s M\u00fcller"
-    assert one["keywords"] == ["Sport & Leisure", "odd"]
-    assert (one["image_url"], one["excerpt"], one["word_count"]) == (f"{press.url}/picture.jpg", "Short 7", 4)
-    assert one["metadata"]["wp_post_id"] == 7
+        assert json.loads(path.read_text()) == article
+        assert list(standard.problems(article)) == []
+        assert before <= article["first_seen_timestamp_gmt"] <= time.time()
+    article = written[f"{press.url}/2025/11/story-7/"]
+    assert article["title"] == "Story \u201c7\u201d & more"
+    assert article["article_text"] == "Body of **story** 7."
+    assert (article["publication_date"], article["publication_timestamp_gmt"]) == ("2025-11-01T07:00:00Z", 1761980400)
+    assert article["author"] == "In\u00e9s M\u00fcller"
+    assert article["keywords"] == ["Sport & Leisure", "odd"]
+    assert (article["image_url"], article["excerpt"], article["word_count"]) == (
+        f"{press.url}/picture.jpg",
+        "Short 7",
+        4,
+    )
+    assert article["metadata"]["wp_post_id"] == 7
     assert "M\u00fcller" in next((tmp_path / "normalized_news").glob("*/*.json")).read_text()
 
 
@@ -64,10 +68,10 @@ def test_a_run_leaves_its_raw_replies_and_both_summaries_in_a_directory_of_its_o
     time.strptime(summary["timestamp"], "%Y-%m-%dT%H:%M:%S.%f")
     (collected,) = summaries(tmp_path, "_collection_summary.json")
     assert collected["collection_timestamp"] == folder.name
-    (result,) = collected["results"]
-    assert (result["status"], result["article_count"], result["pages_fetched"]) == ("success", 23, 3)
+    (site,) = collected["results"]
+    assert (site["status"], site["article_count"], site["pages_fetched"]) == ("success", 23, 3)
     raw = json.loads((folder / f"127_0_0_1_{press.server.server_port}.json").read_text())
-    assert [one["id"] for one in raw] == list(range(1, 24))
+    assert [post["id"] for post in raw] == list(range(1, 24))
 
 
 def test_later_runs_ask_for_windows_and_find_new_edited_back_dated_and_scheduled_posts(tmp_path, press):
@@ -77,19 +81,19 @@ def test_later_runs_ask_for_windows_and_find_new_edited_back_dated_and_scheduled
     press.asked.clear()
     now = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime())
     press.post(100, now)
-    press.post(101, "2019-01-01T00:00:00", modified=now, modified_gmt=now)  # was a draft for long
-    press.post(103, "2019-01-02T00:00:00")  # back-dated: WordPress says that it was changed then, too
-    press.post(102, now, modified="2020-01-01T00:00:00", modified_gmt="2020-01-01T00:00:00")  # was scheduled
+    press.post(101, "2019-01-01T00:00:00", modified=now, modified_gmt=now)  # it was a draft for a long time
+    press.post(103, "2019-01-02T00:00:00")  # back-dated: its time of change is old, too
+    press.post(102, now, modified="2020-01-01T00:00:00", modified_gmt="2020-01-01T00:00:00")  # it was scheduled
     press.edit(3, now, content={"rendered": "<p>Corrected.</p>"})
     pass_time(1.1)
     run(workspace)
-    found = articles(tmp_path)
-    assert sorted(int(url.split("-")[-1][:-1]) for url in found.keys() - first.keys()) == [100, 101, 102, 103]
-    assert {url: found[url] for url in first} == first  # skip if it exists
-    asked = [one for one in press.asked if "/posts" in one and "_fields" not in one]
+    written = articles(tmp_path)
+    assert sorted(int(url.split("-")[-1][:-1]) for url in written.keys() - first.keys()) == [100, 101, 102, 103]
+    assert {url: written[url] for url in first} == first  # skip if it exists
+    asked = [path for path in press.asked if "/posts" in path and "_fields" not in path]
     assert len(asked) == 3
-    assert any("&after=" in one for one in asked)
-    assert any("modified_after=" in one for one in asked)
+    assert any("&after=" in path for path in asked)
+    assert any("modified_after=" in path for path in asked)
     statistics = summaries(tmp_path)[1]["statistics"]
     assert statistics["articles_new"] == 4
     assert statistics["articles_skipped"] >= 1
@@ -104,9 +108,9 @@ def test_runs_within_one_second_ask_for_a_window_each_since_one_that_has_an_answ
     learned = {"range": "..", "upto.date": at.isoformat(), "upto.modified": at.isoformat()}
     asked = []
     for _ in range(3):
-        for one in begin(source, learned)[:2]:
-            asked.append(one.url)
-            learned |= follow(source, learned, Answer(one, 200, {}, io.BytesIO(b"[]"), at)).learned
+        for request in begin(source, learned)[:2]:
+            asked.append(request.url)
+            learned |= follow(source, learned, Answer(request, 200, {}, io.BytesIO(b"[]"), at)).learned
     assert len(set(asked)) == 6
 
 
@@ -114,12 +118,12 @@ def test_a_wordpress_that_knows_neither_windows_of_change_nor_totals_is_read_to_
     press.old = True
     workspace = wordpress(tmp_path, press)
     for number in range(24, 31):
-        press.post(number)  # three full pages: the fourth is beyond the end
+        press.post(number)  # three full pages; the fourth does not exist
     run(workspace)
     assert len(articles(tmp_path)) == 30
     press.asked.clear()
     run(workspace)
-    assert len([one for one in press.asked if "/posts" in one and "_fields" not in one]) <= 4
+    assert len([path for path in press.asked if "/posts" in path and "_fields" not in path]) <= 4
 
 
 def test_a_back_fill_that_is_cut_goes_on_in_its_middle_and_leaves_the_same_tree(tmp_path, press):
@@ -129,9 +133,9 @@ def test_a_back_fill_that_is_cut_goes_on_in_its_middle_and_leaves_the_same_tree(
     run(workspace, limit=1)
     assert len(articles(tmp_path / "cut")) == 10
     run(workspace)
-    assert len([one for one in press.asked if "/posts" in one]) == 3
+    assert len([path for path in press.asked if "/posts" in path]) == 3
     cut, whole = (
-        {url: one | {"first_seen_timestamp_gmt": 0} for url, one in articles(tmp_path / name).items()}
+        {url: article | {"first_seen_timestamp_gmt": 0} for url, article in articles(tmp_path / name).items()}
         for name in ("cut", "whole")
     )
     assert cut == whole
@@ -156,7 +160,7 @@ def test_a_post_that_goes_while_pages_are_read_hides_no_other_one(tmp_path, pres
 
     press.before = trash
     run(wordpress(tmp_path, press))
-    assert len(articles(tmp_path)) == 23  # the one that went was seen before
+    assert len(articles(tmp_path)) == 23  # the deleted one was read before
 
 
 def test_a_second_run_without_changes_writes_nothing_and_tells_so(tmp_path, press):
@@ -196,7 +200,7 @@ def test_posts_that_were_trashed_or_made_private_are_told_as_gone_and_keep_their
     press.asked.clear()
     pass_time(1.1)
     run(workspace)
-    assert len([one for one in press.asked if "include=" in one]) == 1  # only the one that is there again is asked for
+    assert len([path for path in press.asked if "include=" in path]) == 1  # only the restored post is requested
     assert "gone" not in summaries(tmp_path)[-1]["details"]
     assert len(ADAPTER.search(workspace, "story", offset=0, limit=50, explain=False).results) == 21
 
@@ -213,12 +217,12 @@ def test_a_post_that_every_window_missed_is_found_by_its_number(tmp_path, press)
 
 
 def test_posts_with_one_number_of_two_sites_on_one_host_are_two_articles(tmp_path, press):
-    found = {f"{press.url}/{name}": Press._list(press, {"page": "1"})[2] for name in ("a", "b")}
-    for site, body in found.items():
+    posts = {f"{press.url}/{name}": Press._list(press, {"page": "1"})[2] for name in ("a", "b")}
+    for site, body in posts.items():
         name = site.rpartition("/")[2]
         renamed = body.replace(b"/2025/", f"/{name}/2025/".encode())
         query = PostList("all").query()
         press.put(f"/{name}/wp-json/wp/v2/posts?{query}", renamed, "application/json")
         press.put(f"/{name}/wp-json/wp/v2/posts?{query.replace('page=1', 'page=2')}", b"[]", "application/json")
-    run(configured(tmp_path, {url[-1]: {"url": f"{url}/", "kind": "wordpress"} for url in found}))
+    run(configured(tmp_path, {url[-1]: {"url": f"{url}/", "kind": "wordpress"} for url in posts}))
     assert len(articles(tmp_path)) == 20

@@ -15,11 +15,11 @@ from windrow.engine.session import Session, SessionSettings
 
 
 def configured(root: Path, sites: Mapping[str, dict[str, Any]], news: str = "", transfer: int = 0) -> Workspace:
-    """Write a workspace whose sources are `sites`, name -> settings, and load it; `transfer`: most bytes of an answer."""
+    """Write a workspace whose sources are `sites`, name -> settings, and load it; `transfer`: the largest response in bytes."""
     lines = [f"[limits]\ntransfer = {transfer}" if transfer else "", "[news]", news]
-    for name, told in sites.items():
+    for name, settings in sites.items():
         lines.append(f'[source.{name}]\ncollection = "news"')
-        lines += [f"{key} = {json.dumps(value)}" for key, value in ({"delay": "0s"} | told).items()]
+        lines += [f"{key} = {json.dumps(value)}" for key, value in ({"delay": "0s"} | settings).items()]
     root.mkdir(exist_ok=True, parents=True)
     (root / "windrow.toml").write_text("\n".join(lines) + "\n")
     return load(root, environ={}, collections={"news": COLLECTION})
@@ -38,8 +38,8 @@ def run(workspace: Workspace, limit: int | None = None) -> Session:
 
 def articles(root: Path) -> dict[str, Any]:
     """Return the articles of the tree by their URL."""
-    found = [json.loads(path.read_text()) for path in sorted((root / "normalized_news").glob("*/*.json"))]
-    return {one["url"]: one for one in found}
+    written = [json.loads(path.read_text()) for path in sorted((root / "normalized_news").glob("*/*.json"))]
+    return {article["url"]: article for article in written}
 
 
 def summaries(root: Path, name: str = "_normalization_summary.json") -> list[Any]:

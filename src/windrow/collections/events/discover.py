@@ -1,6 +1,6 @@
-"""How documents of events are asked for: addresses of the day, pages that follow, and what has drifted.
+"""Request documents of events: addresses that depend on the day, following pages, and the detection of drift.
 
-What answers brought so far is remembered for each address, with what was learned of its source.
+What the responses of an address had so far is kept with what is learned of its source.
 """
 
 from __future__ import annotations
@@ -10,10 +10,10 @@ from datetime import datetime, timedelta
 from functools import partial
 from typing import Any, NamedTuple
 
-from windrow.collections.events.parser import Unread
-from windrow.collections.events.readers.by_fields import joined
+from windrow.collections.events.parser import SkippedPart
+from windrow.collections.events.readers.by_fields import join_url
 from windrow.collections.events.readers.registry import READERS
-from windrow.collections.events.reading import ReadEvent, WithdrawnEvent, input_of, parser_of, read_document
+from windrow.collections.events.reading import ReadEvent, WithdrawnEvent, parser_of, read_document, source_document
 from windrow.collections.events.settings import ADDRESS, ONCE, PARSER
 from windrow.contract import Answer, FollowResult, Offering, Request, Skip
 from windrow.errors import StepError
@@ -22,31 +22,32 @@ from windrow.reasons import Reason
 
 FIELDS = ("description", "end_datetime", "event_url", "location")
 ANSWERS = 3
-"""Answers in a row that make a habit."""
+"""Responses with events in a row after which a change is drift."""
 
+# A field drifts from this share of events or more to this share or less, in responses of at least so many events.
 _FULL, _BARE, _FEW = 0.8, 0.2, 3
 
 
 class DriftVerdict(NamedTuple):
-    """What is to be remembered of an address, and in a sentence each what it does not say any more."""
+    """What is to be remembered of an address, and a sentence for each thing that its responses no longer have."""
 
     known: dict[str, Any]
     drifts: tuple[str, ...]
 
 
-def judge(known: Mapping[str, Any], read: Sequence[ReadEvent | WithdrawnEvent | Unread]) -> DriftVerdict:
-    """Compare an answer with what the earlier ones of its address brought.
+def detect_drift(known: Mapping[str, Any], read: Sequence[ReadEvent | WithdrawnEvent | SkippedPart]) -> DriftVerdict:
+    """Compare a response with the earlier ones of its address.
 
-    `known` has the answers in a row that had events, whether there was ever one without any, and the share of events
-    that had each field.
+    `known` has `row`, the number of responses in a row with events, `empty`, whether any had none, and `shares`, the
+    share of events that had each field.
     """
-    events = [one for one in read if isinstance(one, ReadEvent)]
+    events = [part for part in read if isinstance(part, ReadEvent)]
     row, empty = int(known.get("row", 0)), bool(known.get("empty", False))
     shares: Mapping[str, float] = known.get("shares", {})
     if not events:
-        said = any(isinstance(one, Unread) and one.reason is Reason.PLACEHOLDER for one in read)
-        if row >= ANSWERS and not empty and not said:
-            return DriftVerdict(dict(known), (f"there is no event, where each of {row} answers before had some",))
+        has_placeholder = any(isinstance(part, SkippedPart) and part.reason is Reason.PLACEHOLDER for part in read)
+        if row >= ANSWERS and not empty and not has_placeholder:
+            return DriftVerdict(dict(known), (f"there are no events; each of the {row} responses before had some",))
         return DriftVerdict({**known, "row": 0, "empty": True}, ())
     filled = {name: round(sum(bool(event.value.get(name)) for event in events) / len(events), 3) for name in FIELDS}
     drifts = tuple(
@@ -60,26 +61,25 @@ def judge(known: Mapping[str, Any], read: Sequence[ReadEvent | WithdrawnEvent | 
 
 
 DRIFT = "Drift"
-"""The kind of a finding that a source does not say any more what it always said."""
+"""The kind of a finding that responses no longer have what all earlier ones had."""
 
-_ANY = ""
 _MEDIA = {"schema.org": "html", "html": "html", "icalendar": "calendar", "json": "json", "xml": "xml", "feed": "xml"}
-"""What is in the media type of what a reader reads."""
+"""By reader, a part of the media types that it reads."""
 
 _NO_ANSWER = Skip(Reason.NOT_WANTED, message="its status is not 200")
 _OTHER_MEDIA = Skip(Reason.NOT_WANTED, message="its media type is not that of the source's reader")
 _LISTS = ("first", "page")
 _FIRST = frozenset({"", _LISTS[0]})
 _IN_PART = "listed in part"
-"""Whether the listing under way has something of which it is not known what it is."""
+"""Key of what is learned: whether the current listing has a part whose event is not known."""
 
-_LONGEST = 512
-MOST = 10_000
-"""Events of one answer that are offered."""
+_MAX_URL = 512
+MAX_OFFERINGS = 10_000
+"""Events and details of one response that are offered."""
 
 
 def begin(source: Source, learned: Mapping[str, Any]) -> tuple[Request, ...]:
-    """Ask for the source's address, each time it is due."""
+    """Request the source's address, each time it is due."""
     del learned
     if not source.options[ADDRESS]:
         return ()
@@ -88,85 +88,91 @@ def begin(source: Source, learned: Mapping[str, Any]) -> tuple[Request, ...]:
 
 
 def follow(source: Source, learned: Mapping[str, Any], answer: Answer) -> FollowResult:
-    """Offer what events an answer has, and ask for the page after it."""
+    """Offer the events of a response, and request the next page and details."""
     parser = parser_of(source)
     if answer.status != 200:
         return FollowResult(skip=Reason.PROTOCOL_ERROR)
-    given = input_of(parser, answer.view.read(), answer.request.url, answer.at, answer.fields.get("content-type", ""))
+    media = answer.fields.get("content-type", "")
+    document = source_document(parser, answer.view.read(), answer.request.url, answer.at, media)
     try:
-        read = list(read_document(parser, given))
+        read = list(read_document(parser, document))
     except StepError as error:
-        return FollowResult(skip=error.reason, findings=(Finding(_word(error.reason), str(error)),))
-    offers = {one.uid: Offering(one.uid) for one in read if isinstance(one, ReadEvent | WithdrawnEvent)}
-    told = [Finding(_word(one.reason), one.message, Level.WARN) for one in read if isinstance(one, Unread)]
-    unread = {one.key for one in read if isinstance(one, Unread) and one.reason is not Reason.PLACEHOLDER}
-    following = READERS[given.rules.reader].next_page(given)
-    url = joined(given.url, following) if following else ""
-    url = "" if url == given.url else url
-    whole = parser.complete or READERS[given.rules.reader].growing
+        return FollowResult(skip=error.reason, findings=(Finding(_class_name(error.reason), str(error)),))
+    offers = {part.uid: Offering(part.uid) for part in read if isinstance(part, ReadEvent | WithdrawnEvent)}
+    skipped = [part for part in read if isinstance(part, SkippedPart)]
+    findings = [Finding(_class_name(part.reason), part.message, Level.WARN) for part in skipped]
+    skipped_keys = {part.key for part in skipped if part.reason is not Reason.PLACEHOLDER}
+    next_page = READERS[document.rules.reader].next_page(document)
+    url = join_url(document.url, next_page) if next_page else ""
+    url = "" if url == document.url else url
+    whole = parser.complete or READERS[document.rules.reader].growing
     asked: tuple[Request, ...] = ()
     if url:
         asked = (Request(url, _LISTS[1], only_if_new=not whole, when_named=whole),)
-    if answer.request.method == "GET":  # a form that is answered with itself would be sent again and again
-        details = READERS[given.rules.reader].details(given)
-        offers |= {detail.url: Offering(detail.url) for detail in details if len(detail.url) <= _LONGEST}
+    if answer.request.method == "GET":  # a form whose response has the same form would be sent without end
+        details = READERS[document.rules.reader].details(document)
+        offers |= {detail.url: Offering(detail.url) for detail in details if len(detail.url) <= _MAX_URL}
         asked += details
     elif not offers:
-        told.append(Finding("NoEvent", "a form was answered without an event", Level.WARN))
+        findings.append(Finding("NoEvent", "the response to a form has no event", Level.WARN))
     end = "" if asked else "the last page" if answer.request.name == _LISTS[1] else "there are no more pages"
     remembered: dict[str, Any] = {}
     if answer.request.name in _FIRST:
-        name = f"habits of {given.url}"[:300]
-        judged = judge(learned.get(name, {}), read)
-        remembered[name] = judged.known
-        told = [*(Finding(DRIFT, drift, Level.WARN) for drift in judged.drifts), *told]
-    if not parser.complete or given.rules.details or answer.request.name not in _LISTS:
-        return FollowResult(asked, tuple(offers.values())[:MOST], remembered, end=end, findings=tuple(told[:100]))
-    # What cannot be read is listed all the same. What it is may not be known: then nothing is known to be missing.
-    offers |= {key: Offering(key) for key in unread if key}
+        name = f"habits of {document.url}"[:300]
+        verdict = detect_drift(learned.get(name, {}), read)
+        remembered[name] = verdict.known
+        findings = [*(Finding(DRIFT, drift, Level.WARN) for drift in verdict.drifts), *findings]
+    if not parser.complete or document.rules.details or answer.request.name not in _LISTS:
+        offered = tuple(offers.values())[:MAX_OFFERINGS]
+        return FollowResult(asked, offered, remembered, end=end, findings=tuple(findings[:100]))
+    # A part that cannot be read is listed, too. If its event is not known, no event is known to be missing.
+    offers |= {key: Offering(key) for key in skipped_keys if key}
     begins = answer.request.name == _LISTS[0]
-    in_part = "" in unread or len(offers) > MOST or (not begins and bool(learned.get(_IN_PART)))
+    in_part = "" in skipped_keys or len(offers) > MAX_OFFERINGS or (not begins and bool(learned.get(_IN_PART)))
     if in_part != bool(learned.get(_IN_PART)):
         remembered[_IN_PART] = in_part
     return FollowResult(
-        asked, tuple(offers.values())[:MOST], remembered, end=end, findings=tuple(told[:100]),
+        asked, tuple(offers.values())[:MAX_OFFERINGS], remembered, end=end, findings=tuple(findings[:100]),
         begins_listing=begins, ends_listing=not url and not in_part,
     )  # fmt: skip
 
 
 def select(source: Source, options: Mapping[str, Any]) -> Callable[[CdxLine], Skip | None]:
-    """Want the captures of others that a source's reader can read."""
+    """Select the captures of imported archives that a source's reader can read."""
     del options
     reader = parser_of(source).versions[-1].reader
-    return partial(unwanted, _MEDIA.get(reader, _ANY))
+    return partial(refuse_capture, _MEDIA.get(reader, ""))
 
 
-def unwanted(media: str, line: CdxLine) -> Skip | None:
-    """Tell why a capture is not wanted."""
+def refuse_capture(media: str, line: CdxLine) -> Skip | None:
+    """Return why a capture is not wanted, None if it is."""
     if line.status != 200:
         return _NO_ANSWER
     return None if media in (line.mime or "") else _OTHER_MEDIA
 
 
-def _word(reason: Reason) -> str:
+def _class_name(reason: Reason) -> str:
     return str(reason).title().replace("_", "")
 
 
 MOVING = ("{day}", "{hour}")
-"""In an address: it is another one every day or hour, so that each is asked once."""
+"""Fields of an address that make it a new one each day or hour; each is requested once."""
 
 _NIGHT = timedelta(hours=6)
 
 
-def filled(address: str, at: datetime) -> str:
-    """Return an address as it is at a time, by the clock of the source.
+def fill_address(address: str, at: datetime) -> str:
+    """Fill in the fields of an address for a time, which is in the zone of the source.
 
-    {year}, {day} (20261005), {week} (its Monday, likewise), {sunday} and {saturday} (10042026) of its week, {hour}
-    (2026100514), {legislative_day}, which may pass midnight, {congress} and {session} of the United States, and {term}
-    (two figures) of its Supreme Court. A Congress and its sessions begin on 3 January, a term in October.
+    Fields are {year}, {day} (20261005), {week} (its Monday, 20261005), {sunday} and {saturday} (10042026) of its week,
+    {hour} (2026100514), {legislative_day}, which ends at 6:00 of the next day, {congress} and {session} of the United
+    States, and {term} (two digits) of its Supreme Court. A Congress and its sessions begin on 3 January, a term in
+    October.
 
-    >>> filled("{congress}_{session}.xml", datetime(2026, 1, 2)), filled("{congress}/{term}", datetime(2027, 1, 3))
-    ('119_1.xml', '120/26')
+    >>> fill_address("{congress}_{session}/{term}.xml", datetime(2026, 1, 2))
+    '119_1/25.xml'
+    >>> fill_address("{congress}_{session}/{term}.xml", datetime(2027, 1, 3))
+    '120_1/26.xml'
     """
     if "{" not in address:
         return address
@@ -186,6 +192,6 @@ def filled(address: str, at: datetime) -> str:
         "session": "1" if sitting % 2 else "2",
         "term": f"{term % 100:02}",
     }
-    for name, value in words.items():
-        address = address.replace(f"{{{name}}}", value)
+    for name, word in words.items():
+        address = address.replace(f"{{{name}}}", word)
     return address

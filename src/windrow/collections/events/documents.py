@@ -1,4 +1,4 @@
-"""What is known of an event, and of a run of a parser -> the documents of VotersDaily's two databases."""
+"""Make the documents of VotersDaily's two databases: of the versions of an event, and of a parser's run."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any, NamedTuple, TypeGuard
 
-from windrow.collections.events.readers.by_fields import shown
-from windrow.collections.events.times import day_after, read_back, spelled
+from windrow.collections.events.readers.by_fields import json_to_text
+from windrow.collections.events.times import day_after, format_utc, parse_utc
 from windrow.digest import digest
 
 KEYS = (
@@ -23,19 +23,21 @@ LOG_KEYS = (
 )  # fmt: skip
 SUCCESS = "success"
 MISSING, WITHDRAWN = "missing", "withdrawn"
-"""States of an event that its source does not list any more, and that it took back."""
+"""Status of an event that its source no longer lists, and of one that its source withdrew."""
 
-_UNTOLD = frozenset({"local_datetime"})  # says with `datetime` what that says alone
-_ADDED = frozenset({"uid", "all_day", "status", "revision", "first_seen", "changed"})
+_NOT_COMPARED = frozenset({"local_datetime"})  # it changes with `datetime`
+_WINDROW_KEYS = frozenset({"uid", "all_day", "status", "revision", "first_seen", "changed"})
 _MIDNIGHT = "T00:00:00Z"
-_HISTORY = 100
-_SHOWN = 500
-_REQUESTS = 100
-"""Requests of a run of which its log tells one by one."""
+_MAX_CHANGES = 100  # in a document's history
+_MAX_CHANGED_TEXT = 500  # characters
+_MAX_REQUESTS = 100  # in a run's log
 
 
-class Said(NamedTuple):
-    """What a source said of an event at a visit: its value, None where it took the event back."""
+class EventVersion(NamedTuple):
+    """An event as a source had it at a visit; `value` is None where the source withdrew it.
+
+    `aside` has what is kept beside the value and is not compared, such as the text it was read from.
+    """
 
     at: datetime
     source: str
@@ -44,151 +46,153 @@ class Said(NamedTuple):
 
 
 class EventDocument(NamedTuple):
-    """An event's document, and the ids that it had before or may have had: whatever it left there is removed."""
+    """An event's document, and the ids under which earlier documents of it are to be removed."""
 
     document: dict[str, Any]
-    former: tuple[str, ...]
+    previous_ids: tuple[str, ...]
 
 
-def event_document(uid: str, said: Sequence[Said]) -> EventDocument | None:
-    """Fold what was said of an event, in the order of the visits, into its document; None where nothing is known.
+def event_document(uid: str, versions: Sequence[EventVersion]) -> EventDocument | None:
+    """Make an event's document of its versions, in the order of the visits; None where none of them has a value.
 
-    It was withdrawn where its source said so, and is missing where a listing that should have it did not.
+    Its status is withdrawn if its source withdrew it, and missing if it was left out of a listing that should have it.
     """
     current: dict[str, Any] | None = None
-    latest = said[0] if said else None
+    latest = versions[0] if versions else None
     ids: list[str] = []
     history: list[dict[str, Any]] = []
     state = ""  # missing or withdrawn
     last_seen = None
-    for one in said:
+    for version in versions:
         before = {**current, "status": state} if current and state else current
-        if one.value is None or one.value["status"] == MISSING:
-            left = MISSING if one.value else WITHDRAWN
-            if before and current and state != left:
-                state = left
-                history.append({"at": spelled(one.at), "fields": {"status": [before["status"], left]}})
+        if version.value is None or version.value["status"] == MISSING:
+            new_state = MISSING if version.value else WITHDRAWN
+            if before and current and state != new_state:
+                state = new_state
+                history.append({"at": format_utc(version.at), "fields": {"status": [before["status"], new_state]}})
             continue
-        value = dict(one.value)
-        if before is not None and (changed := _changed(before, value)):
-            history.append({"at": spelled(one.at), "fields": changed})
-        if value != current:
-            current, latest = value, one
-        state, last_seen = "", one
-        if (name := id_of(value)) not in ids:
+        content = dict(version.value)
+        if before is not None and (changed := _changed(before, content)):
+            history.append({"at": format_utc(version.at), "fields": changed})
+        if content != current:
+            current, latest = content, version
+        state, last_seen = "", version
+        if (name := id_of(content)) not in ids:
             ids.append(name)
     if current is None or latest is None or last_seen is None:
         return None
-    first = next(one for one in said if one.value is not None)
+    first = next(filter(lambda version: version.value is not None, versions))
     return _document(uid, current, ids, history, _Seen(first, latest, last_seen, state))
 
 
 class _Seen(NamedTuple):
-    """When an event was first seen, when as it is now, and when last; `state` is empty while it is listed."""
+    """The first version of an event, the first with its present content, the last, and its state: empty if listed."""
 
-    first: Said
-    latest: Said
-    last: Said
+    first: EventVersion
+    latest: EventVersion
+    last: EventVersion
     state: str
 
 
 def _document(
-    uid: str, value: Mapping[str, Any], ids: list[str], history: list[dict[str, Any]], seen: _Seen
+    uid: str, content: Mapping[str, Any], ids: list[str], history: list[dict[str, Any]], seen: _Seen
 ) -> EventDocument:
-    name, latest = id_of(value), seen.latest
-    told = {**value, **latest.aside, "access_datetime": spelled(latest.at)}
-    made: dict[str, Any] = {"_id": name, **{key: told[key] for key in KEYS}}
-    made |= {key: one for key, one in told.items() if key not in made}
-    made["uid"] = uid
-    made["source"] = latest.source
-    made["revision"] = len(history)
-    made["first_seen"] = spelled(seen.first.at)
-    made["changed"] = history[-1]["at"] if history else made["first_seen"]
-    former = tuple(id_ for id_ in ids if id_ != name)
-    if former:
-        made["previous_ids"] = list(former)
+    name, latest = id_of(content), seen.latest
+    fields = {**content, **latest.aside, "access_datetime": format_utc(latest.at)}
+    document: dict[str, Any] = {"_id": name, **{key: fields[key] for key in KEYS}}
+    document |= {key: field for key, field in fields.items() if key not in document}
+    document["uid"] = uid
+    document["source"] = latest.source
+    document["revision"] = len(history)
+    document["first_seen"] = format_utc(seen.first.at)
+    document["changed"] = history[-1]["at"] if history else document["first_seen"]
+    previous_ids = tuple(id_ for id_ in ids if id_ != name)
+    if previous_ids:
+        document["previous_ids"] = list(previous_ids)
     if history:
-        made["history"] = history[-_HISTORY:]
+        document["history"] = history[-_MAX_CHANGES:]
     if seen.state:
-        made["status"] = seen.state
-        made["last_seen"] = spelled(seen.last.at)
-    return EventDocument(made, former)
+        document["status"] = seen.state
+        document["last_seen"] = format_utc(seen.last.at)
+    return EventDocument(document, previous_ids)
 
 
-def completed(document: Mapping[str, Any]) -> Mapping[str, Any] | None:
-    """Return an event's document with what windrow adds, where another program wrote it; None without a start.
+def complete_document(document: Mapping[str, Any]) -> Mapping[str, Any] | None:
+    """Add the keys of windrow to a document that another program wrote; None where its start is not a valid time.
 
-    One without a time of day is told by its zeros, as the standard has it.
+    A time of 00:00:00 means that the event has no time of day, as in VotersDaily's standard.
     """
-    if document.keys() >= _ADDED:
+    if document.keys() >= _WINDROW_KEYS:
         return document
     start, end = document.get("datetime"), document.get("end_datetime")
     if not _is_moment(start):
         return None
-    told: dict[str, Any] = {name: one if isinstance(one := document.get(name), str) else "" for name in KEYS}
-    told |= dict.fromkeys(name for name in NULLABLE if document.get(name) is None)
-    told["end_datetime"] = end = end if _is_moment(end) else None
-    seen = told["access_datetime"] if _is_moment(told["access_datetime"]) else start
+    fields: dict[str, Any] = {name: text if isinstance(text := document.get(name), str) else "" for name in KEYS}
+    fields |= dict.fromkeys(name for name in NULLABLE if document.get(name) is None)
+    fields["end_datetime"] = end = end if _is_moment(end) else None
+    seen = fields["access_datetime"] if _is_moment(fields["access_datetime"]) else start
     added = {
-        "uid": str(document["_id"]), "all_day": all(one.endswith(_MIDNIGHT) for one in (start, end) if one),
+        "uid": str(document["_id"]), "all_day": all(time.endswith(_MIDNIGHT) for time in (start, end) if time),
         "status": "scheduled", "revision": 0, "first_seen": seen, "changed": seen,
     }  # fmt: skip
-    return {**document, **told, **added}
+    return {**document, **fields, **added}
 
 
 def _is_moment(text: Any) -> TypeGuard[str]:
-    """Tell whether this is a time as the standard spells it."""
+    """Tell whether this is a time as the standard writes it: YYYY-MM-DDTHH:MM:SSZ."""
     if not isinstance(text, str) or len(text) != len("2009-08-19T13:43:21Z"):
         return False
     try:
-        return spelled(read_back(text)) == text
+        return format_utc(parse_utc(text)) == text
     except ValueError:
         return False
 
 
-def id_of(value: Mapping[str, Any]) -> str:
-    """Return an event's id as the standard forms it.
+def id_of(event: Mapping[str, Any]) -> str:
+    """Return the id of an event's document: DATETIME - PARSER - KEY.
 
     >>> id_of({"datetime": "2009-12-13T00:00:00Z", "parser_name": "House Schedule", "unique_key": "Recess"})
     '2009-12-13T00:00:00Z - House Schedule - Recess'
     """
-    return f"{value['datetime']} - {value['parser_name']} - {value['unique_key']}"
+    return f"{event['datetime']} - {event['parser_name']} - {event['unique_key']}"
 
 
-def distinct(name: str, uid: str) -> str:
-    """Return the id that an event has where another one has the id `name`."""
+def distinct_id(name: str, uid: str) -> str:
+    """Return the id for an event where the document of another event has the id `name`."""
     return f"{name} - {digest(uid.encode()).partition(':')[2][:8]}"
 
 
 def _changed(before: Mapping[str, Any], after: Mapping[str, Any]) -> dict[str, list[Any]]:
     names = [
-        name for name in {**before, **after} if name not in _UNTOLD and not _same(before.get(name), after.get(name))
+        name
+        for name in {**before, **after}
+        if name not in _NOT_COMPARED and not _same(before.get(name), after.get(name))
     ]
-    return {name: [_short(before.get(name)), _short(after.get(name))] for name in names}
+    return {name: [_cut_text(before.get(name)), _cut_text(after.get(name))] for name in names}
 
 
 def _same(before: Any, after: Any) -> bool:
-    """Tell whether two values are the same; so are a number and the text that an earlier windrow made of it."""
+    """Tell whether two values are equal; a number equals the text that an earlier version of a parser made of it."""
     if isinstance(before, str) and isinstance(after, int | float):
-        return before == shown(after)
+        return before == json_to_text(after)
     return bool(before == after)
 
 
-def _short(value: Any) -> Any:
-    return value[:_SHOWN] if isinstance(value, str) else value
+def _cut_text(content: Any) -> Any:
+    return content[:_MAX_CHANGED_TEXT] if isinstance(content, str) else content
 
 
-def ends(value: Mapping[str, Any]) -> datetime:
-    """Return when an event is over; of one that has only a day, the end of that day."""
-    end = read_back(value["end_datetime"] or value["datetime"])
-    return day_after(end) if value["all_day"] else end
+def end_of_event(event: Mapping[str, Any]) -> datetime:
+    """Return when an event ends: its end, or its start if it has none; of whole days, the day after the last one."""
+    end = parse_utc(event["end_datetime"] or event["datetime"])
+    return day_after(end) if event["all_day"] else end
 
 
 class AskedAddress(NamedTuple):
-    """One address that a run of a parser asked, and what came of it.
+    """One address that a parser's run requested, and the outcome.
 
-    `result` is the word for what went wrong, empty where nothing did; `message` says more. `seconds` is how long the
-    answer and reading it took. `facts` are what HTTP and the archive say: `http_status`, `bytes` and `digest`.
+    `result` is the name of the error, empty if there was none, and `message` its text. `seconds` is how long the
+    response and reading it took. `facts` may have `http_status`, `bytes` and `digest`.
     """
 
     at: datetime
@@ -204,7 +208,7 @@ class AskedAddress(NamedTuple):
 
 
 class ParserRun(NamedTuple):
-    """One run of a parser: the addresses that it asked, first that of its source, from which the `text` came."""
+    """One run of a parser: the addresses that it requested, first that of its source; `text` is the first response."""
 
     parser_name: str
     parser_version: str
@@ -216,46 +220,47 @@ class ParserRun(NamedTuple):
 
 
 def log_document(run: ParserRun, ordinal: int = 1) -> dict[str, Any]:
-    """Make the log document of a parser's run; a second one of the same id has an ordinal at its end."""
+    """Make the log document of a parser's run; an `ordinal` above 1 is appended to its id."""
     first = run.asked[0]
-    failed = next((one for one in run.asked if one.result), None)
-    result, at = failed.result if failed else SUCCESS, spelled(first.at)
-    name = f"{at} - {run.parser_name} - {result}" + (f" - {ordinal}" if ordinal > 1 else "")
-    made: dict[str, Any] = {
+    failed = next((address for address in run.asked if address.result), None)
+    result_name, at = failed.result if failed else SUCCESS, format_utc(first.at)
+    name = f"{at} - {run.parser_name} - {result_name}" + (f" - {ordinal}" if ordinal > 1 else "")
+    log: dict[str, Any] = {
         "_id": name,
         "parser_name": run.parser_name,
         "parser_version": run.parser_version,
-        "parser_runtime": float(round(sum(one.seconds for one in run.asked), 3)),
+        "parser_runtime": float(round(sum(address.seconds for address in run.asked), 3)),
         "source_url": first.url,
         "source_text": run.text,
         "access_datetime": at,
-        "insert_count": sum(one.inserted for one in run.asked),
-        "result": result,
+        "insert_count": sum(address.inserted for address in run.asked),
+        "result": result_name,
     }
     if failed:
-        made["traceback"] = f"{result}: {failed.message or 'no more is known'}\n  at {failed.url}"
-    drifts = [drift for one in run.asked for drift in one.drifts]
-    made |= {"source": run.source, "session": run.session, "visit": run.visit, "outcome": _outcome(run, drifts)}
-    made |= {"events": sum(one.events for one in run.asked), "rejected": sum(one.rejected for one in run.asked)}
-    made |= ({"drift": drifts} if drifts else {}) | dict(first.facts)
+        log["traceback"] = f"{result_name}: {failed.message or 'no further details'}\n  at {failed.url}"
+    drifts = [drift for address in run.asked for drift in address.drifts]
+    log |= {"source": run.source, "session": run.session, "visit": run.visit, "outcome": _outcome(run, drifts)}
+    log |= {"events": sum(address.events for address in run.asked)}
+    log |= {"rejected": sum(address.rejected for address in run.asked)}
+    log |= ({"drift": drifts} if drifts else {}) | dict(first.facts)
     if len(run.asked) > 1:
-        made["request_count"] = len(run.asked)
-        made["requests"] = [_request(one) for one in run.asked[:_REQUESTS]]
-    return made
+        log["request_count"] = len(run.asked)
+        log["requests"] = [_request(address) for address in run.asked[:_MAX_REQUESTS]]
+    return log
 
 
 def _outcome(run: ParserRun, drifts: Sequence[str]) -> str:
-    failed = sum(bool(one.result) for one in run.asked)
+    failed = sum(bool(address.result) for address in run.asked)
     if failed == len(run.asked):
         return "failed"
     if drifts and not failed:
         return "drift"
-    if failed or any(one.rejected for one in run.asked):
+    if failed or any(address.rejected for address in run.asked):
         return "partial"
-    return "read" if any(one.events for one in run.asked) else "empty"
+    return "read" if any(address.events for address in run.asked) else "empty"
 
 
-def _request(one: AskedAddress) -> dict[str, Any]:
-    """Tell of one of several requests; the text of those after the first is in the archive, by its digest."""
-    told = {"source_url": one.url, "access_datetime": spelled(one.at), "events": one.events}
-    return told | {"insert_count": one.inserted, "result": one.result or SUCCESS, **one.facts}
+def _request(address: AskedAddress) -> dict[str, Any]:
+    """Make the log's entry for one of several requests; the response is in the archive, under its digest."""
+    request = {"source_url": address.url, "access_datetime": format_utc(address.at), "events": address.events}
+    return request | {"insert_count": address.inserted, "result": address.result or SUCCESS, **address.facts}

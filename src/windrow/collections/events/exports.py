@@ -1,4 +1,4 @@
-"""The forms of events for other programs, by name: JSON, feeds, iCalendar, tables, a page."""
+"""Formats in which events are exported, by name: JSON, feeds, iCalendar, CSV, Open Civic Data, an HTML table."""
 
 from __future__ import annotations
 
@@ -14,42 +14,42 @@ from uuid import NAMESPACE_URL, uuid5
 from xml.sax.saxutils import escape as escape_xml
 from xml.sax.saxutils import quoteattr
 
-from windrow.collections.events.documents import completed
-from windrow.collections.events.times import day_after, read_back
+from windrow.collections.events.documents import complete_document
+from windrow.collections.events.times import day_after, parse_utc
 from windrow.formats.text import json_text
 
-_NO_XML = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+_NOT_XML = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
 def atom(events: Iterable[Mapping[str, Any]]) -> Iterator[str]:
-    """Yield an Atom feed, piece by piece."""
-    pending = list(events)
-    updated = max((one["changed"] for one in pending), default="1970-01-01T00:00:00Z")
+    """Yield an Atom feed (RFC 4287), an entry for each event."""
+    events = list(events)
+    updated = max((event["changed"] for event in events), default="1970-01-01T00:00:00Z")
     yield (
         '<?xml version="1.0" encoding="utf-8"?>\n<feed xmlns="http://www.w3.org/2005/Atom">\n'
-        f"<id>{identity('Events')}</id><title>Events</title><updated>{updated}</updated>\n"
+        f"<id>{event_urn('Events')}</id><title>Events</title><updated>{updated}</updated>\n"
         "<author><name>windrow</name></author><generator>windrow</generator>\n"
     )
-    for one in pending:
+    for event in events:
         yield (
-            f"<entry><id>{identity(one['uid'])}</id><title>{_text(one['title'])}</title>"
-            f"<updated>{one['changed']}</updated><published>{one['first_seen']}</published>"
-            f"<link href={quoteattr(_NO_XML.sub('', page_of(one)))}/>"
-            f"<category term={quoteattr(one['branch'])}/><category term={quoteattr(one['entity'])}/>"
-            f"<author><name>{_text(one['entity'])}</name></author>"
-            f'<content type="text">{_text(told(one))}</content></entry>\n'
+            f"<entry><id>{event_urn(event['uid'])}</id><title>{_xml_text(event['title'])}</title>"
+            f"<updated>{event['changed']}</updated><published>{event['first_seen']}</published>"
+            f"<link href={quoteattr(_NOT_XML.sub('', page_of(event)))}/>"
+            f"<category term={quoteattr(event['branch'])}/><category term={quoteattr(event['entity'])}/>"
+            f"<author><name>{_xml_text(event['entity'])}</name></author>"
+            f'<content type="text">{_xml_text(describe_event(event))}</content></entry>\n'
         )
     yield "</feed>\n"
 
 
 def json_feed(events: Iterable[Mapping[str, Any]]) -> Iterator[str]:
-    """Yield a JSON Feed."""
-    items = [
+    """Yield a JSON Feed (version 1.1) in one piece."""
+    feed_items = [
         {
-            "id": identity(event["uid"]),
+            "id": event_urn(event["uid"]),
             "url": page_of(event),
             "title": event["title"],
-            "content_text": told(event),
+            "content_text": describe_event(event),
             "date_published": event["first_seen"],
             "date_modified": event["changed"],
             "authors": [{"name": event["entity"]}],
@@ -60,26 +60,26 @@ def json_feed(events: Iterable[Mapping[str, Any]]) -> Iterator[str]:
         }
         for event in events
     ]
-    told_ = {"version": "https://jsonfeed.org/version/1.1", "title": "Events", "items": items}
-    yield json.dumps(told_, ensure_ascii=False, indent=1) + "\n"
+    feed = {"version": "https://jsonfeed.org/version/1.1", "title": "Events", "items": feed_items}
+    yield json.dumps(feed, ensure_ascii=False, indent=1) + "\n"
 
 
-def identity(uid: str) -> str:
-    """Return an address that names an event, and nothing else, for ever.
+def event_urn(uid: str) -> str:
+    """Return a URN for an event: a version 5 UUID (RFC 9562, section 5.5) of its uid.
 
-    >>> identity("senate/1") == identity("senate/1") != identity("senate/2")
+    >>> event_urn("senate/1") == event_urn("senate/1") != event_urn("senate/2")
     True
     """
     return f"urn:uuid:{uuid5(NAMESPACE_URL, 'windrow:event:' + uid.encode('utf-8', 'replace').decode())}"
 
 
 def page_of(event: Mapping[str, Any]) -> str:
-    """Return the page of an event, else that of its source."""
+    """Return the address of an event's page, or of its source where it has no page."""
     return str(event.get("event_url") or event["source_url"])
 
 
-def told(event: Mapping[str, Any]) -> str:
-    """Say in a few lines when and where an event is, how it stands, and what it is."""
+def describe_event(event: Mapping[str, Any]) -> str:
+    """Describe an event in a few lines: time, location, status unless it is scheduled, description."""
     when = event.get("local_datetime") or event["datetime"]
     zone = "" if event["all_day"] else f" ({event['source_timezone']})"
     lines = [f"{str(when).replace('T', ' ')}{zone}"]
@@ -89,94 +89,94 @@ def told(event: Mapping[str, Any]) -> str:
     return "\n".join(lines)
 
 
-def _text(text: str) -> str:
-    return escape_xml(_NO_XML.sub("", text))
+def _xml_text(text: str) -> str:
+    return escape_xml(_NOT_XML.sub("", text))
 
 
-_STATUSES = {
+_ICAL_STATUSES = {
     "cancelled": "CANCELLED", "withdrawn": "CANCELLED", "missing": "TENTATIVE", "tentative": "TENTATIVE",
     "postponed": "TENTATIVE",
 }  # fmt: skip
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f\x85\u2028\u2029\ud800-\udfff]")
-_WIDTH = 75
+_MAX_OCTETS = 75
 
 
 def icalendar(events: Iterable[Mapping[str, Any]]) -> Iterator[str]:
-    """Yield a calendar, piece by piece."""
-    yield "".join(map(_folded, (
+    """Yield an iCalendar (RFC 5545), a VEVENT for each event."""
+    yield "".join(map(_fold_line, (
         "BEGIN:VCALENDAR", "VERSION:2.0", "PRODID:-//windrow//events//EN", "CALSCALE:GREGORIAN", "METHOD:PUBLISH",
         "X-WR-CALNAME:Events",
     )))  # fmt: skip
     for event in events:
-        yield "".join(map(_folded, _lines(event)))
-    yield _folded("END:VCALENDAR")
+        yield "".join(map(_fold_line, _event_lines(event)))
+    yield _fold_line("END:VCALENDAR")
 
 
-def _lines(event: Mapping[str, Any]) -> Iterator[str]:
+def _event_lines(event: Mapping[str, Any]) -> Iterator[str]:
     yield "BEGIN:VEVENT"
-    yield f"UID:{escaped(event['uid'])}"
-    yield f"DTSTAMP:{_utc(event['changed'])}"
-    yield f"LAST-MODIFIED:{_utc(event['changed'])}"
-    yield f"CREATED:{_utc(event['first_seen'])}"
+    yield f"UID:{escape_value(event['uid'])}"
+    yield f"DTSTAMP:{_ical_utc(event['changed'])}"
+    yield f"LAST-MODIFIED:{_ical_utc(event['changed'])}"
+    yield f"CREATED:{_ical_utc(event['first_seen'])}"
     yield f"SEQUENCE:{event['revision']}"
-    yield f"STATUS:{_STATUSES.get(event['status'], 'CONFIRMED')}"
-    yield from _span(event)
-    yield f"SUMMARY:{escaped(event['title'])}"
+    yield f"STATUS:{_ICAL_STATUSES.get(event['status'], 'CONFIRMED')}"
+    yield from _start_and_end(event)
+    yield f"SUMMARY:{escape_value(event['title'])}"
     for key, name in (("description", "DESCRIPTION"), ("location", "LOCATION")):
         if text := event.get(key):
-            yield f"{name}:{escaped(str(text))}"
+            yield f"{name}:{escape_value(str(text))}"
     if url := event.get("event_url") or event.get("source_url"):
         yield f"URL:{_CONTROL.sub('', url).replace(chr(10), '')}"
-    yield f"CATEGORIES:{escaped(event['branch'])},{escaped(event['entity'])}"
+    yield f"CATEGORIES:{escape_value(event['branch'])},{escape_value(event['entity'])}"
     yield "END:VEVENT"
 
 
-def _span(event: Mapping[str, Any]) -> Iterator[str]:
-    """Yield when an event begins and ends; the end of whole days is the day after the last one."""
-    start = read_back(event["datetime"])
-    end = read_back(event["end_datetime"]) if event["end_datetime"] else None
+def _start_and_end(event: Mapping[str, Any]) -> Iterator[str]:
+    """Yield DTSTART and, where the event has an end, DTEND; of whole days DTEND is the day after the last one."""
+    start = parse_utc(event["datetime"])
+    end = parse_utc(event["end_datetime"]) if event["end_datetime"] else None
     if event["all_day"]:
         after = day_after(max(start, end or start))
-        yield f"DTSTART;VALUE=DATE:{_day(start)}"
-        if after.date() > start.date():  # without an end an event of whole days has the one
-            yield f"DTEND;VALUE=DATE:{_day(after)}"
+        yield f"DTSTART;VALUE=DATE:{_ical_date(start)}"
+        if after.date() > start.date():  # without a DTEND the event lasts one day (RFC 5545, section 3.6.1)
+            yield f"DTEND;VALUE=DATE:{_ical_date(after)}"
         return
-    yield f"DTSTART:{_utc(event['datetime'])}"
+    yield f"DTSTART:{_ical_utc(event['datetime'])}"
     if end is not None and end > start:
-        yield f"DTEND:{_utc(event['end_datetime'])}"
+        yield f"DTEND:{_ical_utc(event['end_datetime'])}"
 
 
-def _day(at: datetime) -> str:
+def _ical_date(at: datetime) -> str:
     return f"{at:%Y%m%d}".zfill(8)  # Linux writes the year 1 as one digit
 
 
-def _utc(text: str) -> str:
+def _ical_utc(text: str) -> str:
     return text.replace("-", "").replace(":", "")
 
 
-def escaped(text: str) -> str:
-    r"""Escape a text for a value, without characters that have no place in one.
+def escape_value(text: str) -> str:
+    r"""Escape a text for a TEXT value (RFC 5545, section 3.3.11); control characters become spaces.
 
-    >>> escaped("a, b; c\\d\r\ne")
+    >>> escape_value("a, b; c\\d\r\ne")
     'a\\, b\\; c\\\\d\\ne'
     """
     plain = _CONTROL.sub(" ", text.replace("\r\n", "\n").replace("\r", "\n"))
     return plain.replace("\\", "\\\\").replace(";", "\\;").replace(",", "\\,").replace("\n", "\\n")
 
 
-def _folded(line: str) -> str:
-    """Return a line in pieces of at most 75 octets, none of which cuts a character, with its end."""
+def _fold_line(line: str) -> str:
+    """Fold a line into pieces of at most 75 octets (RFC 5545, section 3.1), never within a character; add CRLF."""
     content = line.encode("utf-8", "replace")
-    if len(content) <= _WIDTH:
+    if len(content) <= _MAX_OCTETS:
         return f"{line}\r\n"
     pieces: list[bytes] = []
-    start, width = 0, _WIDTH
+    start, width = 0, _MAX_OCTETS
     while start < len(content):
         end = min(start + width, len(content))
         while end < len(content) and content[end] & 0xC0 == 0x80:
             end -= 1
         pieces.append(content[start:end])
-        start, width = end, _WIDTH - 1
+        start, width = end, _MAX_OCTETS - 1
     return b"\r\n ".join(pieces).decode("utf-8", "replace") + "\r\n"
 
 
@@ -191,7 +191,7 @@ _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 def csv_rows(events: Iterable[Mapping[str, Any]]) -> Iterator[str]:
     """Yield a heading, then a row for each event.
 
-    A text that a spreadsheet would take for a formula has an apostrophe before it.
+    A text that a spreadsheet would take for a formula is prefixed with an apostrophe.
     """
     out = io.StringIO()
     writer = csv.writer(out)
@@ -204,19 +204,19 @@ def csv_rows(events: Iterable[Mapping[str, Any]]) -> Iterator[str]:
     yield out.getvalue()
 
 
-def _cell(value: Any) -> Any:
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if isinstance(value, str) and value.startswith(_FORMULA):
-        return f"'{value}"
-    return "" if value is None else value
+def _cell(content: Any) -> Any:
+    if isinstance(content, bool):
+        return "true" if content else "false"
+    if isinstance(content, str) and content.startswith(_FORMULA):
+        return f"'{content}"
+    return "" if content is None else content
 
 
 _OCD_STATUSES = {"cancelled": "cancelled", "withdrawn": "cancelled", "scheduled": "confirmed", "confirmed": "confirmed"}
 
 
 def ocd_events(events: Iterable[Mapping[str, Any]]) -> Iterator[str]:
-    """Yield a list of events as Open Civic Data has them (OCDEP 4)."""
+    """Yield a JSON list of events in the form of Open Civic Data (OCDEP 4)."""
     first = True
     for event in events:
         yield ("[\n" if first else ",\n") + json_text(ocd_event(event))
@@ -225,7 +225,7 @@ def ocd_events(events: Iterable[Mapping[str, Any]]) -> Iterator[str]:
 
 
 def ocd_event(event: Mapping[str, Any]) -> dict[str, Any]:
-    """Make an event of Open Civic Data of a document."""
+    """Convert an event's document to an event of Open Civic Data (OCDEP 4)."""
     cut = slice(0, 10) if event["all_day"] else slice(None)
     standard = {*COLUMNS, "source_text", "access_datetime", "history", "unique_key", "source", "_rev"}
     return {
@@ -256,36 +256,37 @@ Writer = Callable[[Iterable[Mapping[str, Any]]], Iterator[str]]
 
 
 class EventForm(NamedTuple):
-    """A form of events: its media type, and what writes it in pieces of text."""
+    """An export format: its media type, and the function that writes events in it, as pieces of text."""
 
     media: str
     write: Writer
 
 
 def legacy_json(events: Iterable[Mapping[str, Any]]) -> Iterator[str]:
-    """Yield the object that VotersDaily's API answered with: documents by id, without their source_text."""
-    results = {
+    """Yield the JSON that VotersDaily's API returned: documents by id, without their source_text."""
+    documents = {
         event["_id"]: {name: value for name, value in event.items() if name[0] != "_" and name != "source_text"}
         for event in events
     }
-    yield json_text({"count": len(results), "results": results})
+    yield json_text({"count": len(documents), "results": documents})
 
 
 def html(events: Iterable[Mapping[str, Any]]) -> Iterator[str]:
-    """Yield a page with a table."""
+    """Yield an HTML page with a table, a row for each event."""
     yield '<!doctype html><meta charset="utf-8"><title>Events</title><table><tr><th>When<th>Entity<th>Event<th>Status'
     for event in events:
         url = page_of(event)
         title = escape(event["title"])
         linked = f'<a href="{escape(url)}">{title}</a>' if url.startswith(("http://", "https://")) else title
-        cells = (escape(told(event).splitlines()[0]), escape(event["entity"]), linked, escape(event["status"]))
+        when = escape(describe_event(event).splitlines()[0])
+        cells = (when, escape(event["entity"]), linked, escape(event["status"]))
         yield f"<tr><td>{'<td>'.join(cells)}\n"
     yield "</table>\n"
 
 
 def _form(media: str, write: Writer) -> EventForm:
-    """Make a form that every document can be written in, also one that another program put into the database."""
-    return EventForm(media, lambda events: write(whole for event in events if (whole := completed(event)) is not None))
+    """Make a form that also accepts documents which another program wrote; those without a start are left out."""
+    return EventForm(media, lambda events: write(filter(None, map(complete_document, events))))
 
 
 FORMS = {

@@ -1,7 +1,4 @@
-"""Parsers as data: a name, whose events they are, and dated versions of how they are read.
-
-A workspace may name more.
-"""
+"""Parsers of sources of events, as data: a name, whose events they are, and dated versions of the rules."""
 
 from __future__ import annotations
 
@@ -23,17 +20,18 @@ ENTITIES = (
 )  # fmt: skip
 
 
-def checked(name: str, known: tuple[str, ...], setting: str) -> str:
-    """Return a name that is on the list; ConfigError for any other, with the nearest one.
+def check_name(name: str, known: tuple[str, ...], setting: str) -> str:
+    """Return a name that is in `known`; ConfigError otherwise, which suggests the nearest one.
 
-    >>> checked("Senate", ENTITIES, "events.entities")
+    >>> check_name("Senate", ENTITIES, "events.entities")
     'Senate'
     """
     if name in known:
         return name
     guess = get_close_matches(name, known, 1, 0.6)
-    meant = f"; did you mean {guess[0]}?" if guess else ""
-    raise ConfigError(f"{name!r} is none of {', '.join(known)}{meant}", hint=f"add it to {setting} in windrow.toml")
+    suggestion = f"; did you mean {guess[0]}?" if guess else ""
+    message = f"{name!r} is not one of {', '.join(known)}{suggestion}"
+    raise ConfigError(message, hint=f"add it to {setting} in windrow.toml")
 
 
 EARLIEST = date(1, 1, 1)
@@ -41,15 +39,15 @@ EARLIEST = date(1, 1, 1)
 
 @dataclass(frozen=True, slots=True)
 class ParserRules:
-    """One version of a parser: what reads documents that came on `since` or later.
+    """One version of a parser's rules, for documents that were fetched on `since` or later.
 
-    `items` finds the events in a document, and `fields` the values in an event (id, title, start, end, description,
-    url, status, location, branch, entity); `extra` has the keys that a source gives beside those of the standard. How
-    both are written depends on the `reader`. `formats` are the times' patterns, `naive` the zone of times that name
-    none where that is not the source's ("UTC"), `statuses` this project's words for those of the source, `next` finds
-    the next page. `root` is what the document must be: anything else is an error page. `placeholders` are titles of
-    what says only that there is nothing, `markup` the fields that are HTML. `details` leads to documents of their own,
-    one for each event: `LIST:URL:CHANGED`, where CHANGED tells that one has to be asked again.
+    `items` selects the events in a document, and `fields` the values in an event (id, title, start, end, description,
+    url, status, location, branch, entity); `extra` selects further keys. Their syntax depends on the `reader`.
+    `formats` are strptime patterns of times. `naive` is "UTC" where times without a zone are in UTC, and empty where
+    they are in the source's zone. `statuses` maps the source's words to ours. `next` selects the next page. `root` is
+    what the document must have; one without it is an error page. `placeholders` are titles of entries which say that
+    there are no events, `markup` the fields that are HTML. `details` is `LIST:URL:CHANGED` where events have documents
+    of their own: the path of their list, and in an entry those of the address and of what differs when it changed.
     """
 
     version: str = "1"
@@ -72,10 +70,9 @@ class ParserRules:
 class EventParser:
     """A parser of one source of events.
 
-    `complete` says that a document has all that is to come, so that a future event that is not in it any more has
-    vanished; a feed of the newest has not. `url` is the address of a ready parser. `past` and `ahead` are the
-    seconds before and after a visit within which repeated events are told one by one. `branches` and `entities` are the
-    names that an event may have.
+    `complete` says that a document lists all future events, so that one which is no longer in it is missing. `url` is
+    the address of a built-in parser. `past` and `ahead` are the seconds before and after a visit within which a
+    recurring event is expanded. `branches` and `entities` are the names that an event may have.
     """
 
     name: str
@@ -92,35 +89,35 @@ class EventParser:
     branches: tuple[str, ...] = BRANCHES
     entities: tuple[str, ...] = ENTITIES
 
-    def at(self, when: datetime) -> ParserRules:
-        """Return the rules that a document is read by which came at a time: the latest that were in force then."""
+    def rules_at(self, when: datetime) -> ParserRules:
+        """Return the rules for a document that was fetched at a time: the latest in force then, else the first."""
         day = when.astimezone(UTC).date()
-        told = sorted(self.versions, key=lambda rules: rules.since)
-        return next((rules for rules in reversed(told) if rules.since <= day), told[0])
+        by_day = sorted(self.versions, key=lambda rules: rules.since)
+        return next((rules for rules in reversed(by_day) if rules.since <= day), by_day[0])
 
 
-class ParserInput(NamedTuple):
-    """A document to be read: its bytes, where and when they came from, and the rules."""
+class SourceDocument(NamedTuple):
+    """A document to be parsed: its bytes, its address, when it was fetched, and the rules for it."""
 
     content: bytes
     url: str
     visited: datetime
-    media: str  # the Content-Type, as it was sent
+    media: str  # the Content-Type header
     parser: EventParser
     rules: ParserRules
     zone: ZoneInfo
 
 
 class RawEvent(NamedTuple):
-    """An event as a reader found it.
+    """An event as a reader returns it.
 
-    None: this kind of source never says it; an empty text: it does, but not for this one. `text` is the part of the
-    document that it was read from.
+    A field is None where this kind of source never has it, and empty where this event does not have it. `text` is the
+    part of the document that the event was read from.
     """
 
     id: str
     title: str
-    start: EventTime | None  # None where the source took it back, and says no more than that
+    start: EventTime | None  # None where the source withdrew the event
     text: str
     end: EventTime | str | None = None
     description: str | None = None
@@ -132,10 +129,10 @@ class RawEvent(NamedTuple):
     entity: str = ""
 
 
-class Unread(NamedTuple):
-    """A part of a document of which no event was made, and why.
+class SkippedPart(NamedTuple):
+    """A part of a document that is not read as an event, and why.
 
-    `key` is the source's own id of the event that it would be, later its uid; empty where that is not known.
+    `key` is the source's id of the event, or its uid once `read_document` has made that; empty if it is not known.
     """
 
     reason: Reason

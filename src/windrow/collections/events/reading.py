@@ -1,4 +1,4 @@
-"""From a document to events: read by its parser, and what is missing since."""
+"""Read a document's events with its parser, and find those that are missing from a whole listing."""
 
 from __future__ import annotations
 
@@ -7,35 +7,36 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any, NamedTuple
 
-from windrow.collections.events.documents import MISSING, WITHDRAWN, ends
-from windrow.collections.events.parser import EventParser, ParserInput, RawEvent, Unread
+from windrow.collections.events.documents import MISSING, WITHDRAWN, end_of_event
+from windrow.collections.events.parser import EventParser, RawEvent, SkippedPart, SourceDocument
 from windrow.collections.events.readers.registry import READERS
 from windrow.collections.events.settings import PARSER
-from windrow.collections.events.times import EventTime, spelled, zone_of
+from windrow.collections.events.times import EventTime, format_utc, zone_of
 from windrow.contract import Observation, Skip, Task, WholeListing
 from windrow.digest import digest
 from windrow.errors import StepError
 from windrow.model import Source
 from windrow.reasons import Reason
 
-LONGEST = 1000
+MAX_LINE = 1000
 """Characters of a title and of a unique key that are kept."""
 
-LONGEST_UID = 480
+MAX_UID = 480
+"""Characters of a uid."""
 
-_NAMED = ("branch", "entity")
+_LISTED_NAMES = ("branch", "entity")
 _SEARCHED = ("title", "description", "location", "entity")
 
-MOST_TEXT = 64_000_000
-"""Characters of all events of a document, each with the part of the document that it was read from."""
+MAX_TEXT = 64_000_000
+"""Characters in the `text` of all events of a document together."""
 
 
 UNKNOWN = EventParser("unknown", "Other", "Other", zone="UTC")
-"""What an address is read by that no source names: as a calendar."""
+"""The parser, which reads iCalendar, of an address that is not in the configuration."""
 
 
 class ReadEvent(NamedTuple):
-    """An event under its uid, `PARSER/ID`: what it says, and beside it what it was read from."""
+    """An event by its uid, `PARSER/ID`. `aside` has what is kept but not compared: address, text, parser version."""
 
     uid: str
     value: dict[str, Any]
@@ -43,172 +44,176 @@ class ReadEvent(NamedTuple):
 
     @property
     def text(self) -> str:
-        """What is searched for."""
+        """The text by which the event is found in a search."""
         return text_of_event(self.value)
 
 
-def text_of_event(value: Mapping[str, Any]) -> str:
-    """Return what of an event is searched for."""
-    return " ".join(str(value[name]) for name in _SEARCHED if value.get(name))
+def text_of_event(event: Mapping[str, Any]) -> str:
+    """Return the text by which an event is found in a search."""
+    return " ".join(str(event[name]) for name in _SEARCHED if event.get(name))
 
 
 class WithdrawnEvent(NamedTuple):
-    """An event, by its uid, that its source took back and says nothing more of."""
+    """The uid of an event that its source withdrew."""
 
     uid: str
 
 
-def read_document(parser: EventParser, given: ParserInput) -> Iterator[ReadEvent | WithdrawnEvent | Unread]:
-    """Yield the events of a document, each once, and what no event could be made of."""
-    found = list(_bounded(READERS[given.rules.reader].read(given)))
-    events = [one for one in found if isinstance(one, RawEvent)]
-    unread = [one for one in found if isinstance(one, Unread)]
-    ids = _usable_ids([*(event.id for event in events), *(one.key for one in unread)])
-    for each in unread:
-        yield each._replace(key=_uid(parser, each.key.strip()) if each.key.strip() in ids else "")
+def read_document(parser: EventParser, document: SourceDocument) -> Iterator[ReadEvent | WithdrawnEvent | SkippedPart]:
+    """Yield the events of a document, each once, and the parts that could not be read, with the reason."""
+    parts = list(_limit_texts(READERS[document.rules.reader].read(document)))
+    events = [part for part in parts if isinstance(part, RawEvent)]
+    skipped = [part for part in parts if isinstance(part, SkippedPart)]
+    ids = _usable_ids([*(event.id for event in events), *(part.key for part in skipped)])
+    for part in skipped:
+        yield part._replace(key=_uid(parser, part.key.strip()) if part.key.strip() in ids else "")
     known: dict[str, ReadEvent] = {}
     keys: Counter[str] = Counter()
     for event in events:
         if not event.title.strip() and not event.id:
-            yield Unread(Reason.INCOMPLETE_RECORD, f"it has neither title nor id: {event.text[:100]!r}")
+            yield SkippedPart(Reason.INCOMPLETE_RECORD, f"an event has neither title nor id: {event.text[:100]!r}")
             continue
         source_id = event.id.strip() if event.id.strip() in ids else ""
         if event.start is None:
             if source_id:
                 yield WithdrawnEvent(_uid(parser, source_id))
             continue
-        made = _event(parser, given, event, event.start, source_id)
-        same = known.get(made.uid)
-        if same and same.value == made.value:
-            yield Unread(Reason.DUPLICATE_RECORD, "the document has it twice", made.uid)
+        read_event = _build_event(document, event, event.start, source_id)
+        same = known.get(read_event.uid)
+        if same and same.value == read_event.value:
+            yield SkippedPart(Reason.DUPLICATE_RECORD, "the document lists it twice", read_event.uid)
             continue
         if same:
-            # One id twice, with two contents at two times: the later start is another event.
-            made = made._replace(uid=f"{made.uid} {made.value['datetime']}")
-            if made.uid in known:
-                yield Unread(Reason.DUPLICATE_RECORD, "the document has it twice, with two contents", made.uid)
+            # The same id with other content: if the start differs, it is another event.
+            read_event = read_event._replace(uid=f"{read_event.uid} {read_event.value['datetime']}")
+            if read_event.uid in known:
+                message = "the document lists it twice, with different content"
+                yield SkippedPart(Reason.DUPLICATE_RECORD, message, read_event.uid)
                 continue
-        known[made.uid] = made
-        name = f"{made.value['datetime']} {made.value['unique_key']}"
+        known[read_event.uid] = read_event
+        name = f"{read_event.value['datetime']} {read_event.value['unique_key']}"
         keys[name] += 1
         if keys[name] > 1:
-            made.value["unique_key"] = f"{made.value['unique_key']} - {keys[name]}"
-        yield made
+            read_event.value["unique_key"] = f"{read_event.value['unique_key']} - {keys[name]}"
+        yield read_event
 
 
-def _bounded(found: Iterable[RawEvent | Unread]) -> Iterator[RawEvent | Unread]:
-    """Yield what was found until its texts are too much: in a page, events may lie in one another without end."""
+def _limit_texts(parts: Iterable[RawEvent | SkippedPart]) -> Iterator[RawEvent | SkippedPart]:
+    """Yield parts until their texts exceed MAX_TEXT: nested elements of a page multiply the text."""
     size = 0
-    for one in found:
-        yield one
-        size += len(one.text) if isinstance(one, RawEvent) else 0
-        if size > MOST_TEXT:
-            yield Unread(Reason.TOO_LARGE, f"the texts of its events have more than {MOST_TEXT} characters")
+    for part in parts:
+        yield part
+        size += len(part.text) if isinstance(part, RawEvent) else 0
+        if size > MAX_TEXT:
+            yield SkippedPart(Reason.TOO_LARGE, f"the texts of its events have more than {MAX_TEXT} characters")
             return
 
 
-def _usable_ids(told: list[str]) -> set[str]:
-    """Return the ids that tell events apart; one that most events share is none."""
-    counted = Counter(one.strip() for one in told if one.strip())
-    most = max(2, len(told) // 2)
-    return {name for name, number in counted.items() if number == 1 or number < most or len(told) <= 2}
+def _usable_ids(ids: list[str]) -> set[str]:
+    """Return the ids that identify events: not those that half of the events or more share."""
+    counted = Counter(id_.strip() for id_ in ids if id_.strip())
+    most = max(2, len(ids) // 2)
+    return {name for name, number in counted.items() if number == 1 or number < most or len(ids) <= 2}
 
 
-def _event(parser: EventParser, given: ParserInput, one: RawEvent, start: EventTime, source_id: str) -> ReadEvent:
-    """Make an event as the standard has it, but for what depends on its history."""
-    title = _line(one.title) or "(without a title)"
-    spelt = " ".join((title.casefold(), spelled(start.utc)[:10], _line(one.location or "").casefold()))
-    identity = source_id or digest(spelt.encode("utf-8", "replace")).partition(":")[2][:24]
-    end = one.end
+def _build_event(document: SourceDocument, raw: RawEvent, start: EventTime, source_id: str) -> ReadEvent:
+    """Build an event with the standard's keys, except those that depend on its history."""
+    parser = document.parser
+    title = _one_line(raw.title) or "(without a title)"
+    signature = " ".join((title.casefold(), format_utc(start.utc)[:10], _one_line(raw.location or "").casefold()))
+    identity = source_id or digest(signature.encode("utf-8", "replace")).partition(":")[2][:24]
+    end = raw.end
     value: dict[str, Any] = {
-        "datetime": spelled(start.utc),
+        "datetime": format_utc(start.utc),
         "title": title,
-        "description": one.description,
-        "end_datetime": spelled(end.utc) if isinstance(end, EventTime) else end,
-        "branch": one.branch if one.branch in parser.branches else parser.branch,
-        "entity": one.entity if one.entity in parser.entities else parser.entity,
+        "description": raw.description,
+        "end_datetime": format_utc(end.utc) if isinstance(end, EventTime) else end,
+        "branch": raw.branch if raw.branch in parser.branches else parser.branch,
+        "entity": raw.entity if raw.entity in parser.entities else parser.entity,
         "parser_name": parser.name,
-        "event_url": one.url,
+        "event_url": raw.url,
         "source_timezone": parser.zone,
-        "unique_key": _line(source_id) or title,
+        "unique_key": _one_line(source_id) or title,
         "all_day": start.all_day,
         "local_datetime": start.local,
-        "status": one.status or "scheduled",
+        "status": raw.status or "scheduled",
     }
-    if one.location is not None:
-        value["location"] = one.location
+    if raw.location is not None:
+        value["location"] = raw.location
     if start.note:
         value["time_note"] = start.note
-    # What is on no list of names is a key of its own, as the source spells it.
-    value |= {f"source_{name}": _line(told) for name in _NAMED if (told := getattr(one, name)) not in {"", value[name]}}
-    # A source's own key never takes the place of one of the standard's.
-    value |= {name: extra for name, extra in one.extra.items() if name not in value and not name.startswith("_")}
-    text = one.text.encode("utf-8", "replace").decode()  # half of a surrogate pair is no text, to a CouchDB neither
-    aside = {"source_url": given.url, "source_text": text, "parser_version": given.rules.version}
+    # A name that is not on the list is kept in a key of its own, as the source writes it.
+    source_names = {name: getattr(raw, name) for name in _LISTED_NAMES}
+    value |= {f"source_{key}": _one_line(name) for key, name in source_names.items() if name not in {"", value[key]}}
+    # A source's own key never replaces one of the standard.
+    value |= {name: extra for name, extra in raw.extra.items() if name not in value and not name.startswith("_")}
+    text = raw.text.encode("utf-8", "replace").decode()  # CouchDB refuses half of a surrogate pair
+    aside = {"source_url": document.url, "source_text": text, "parser_version": document.rules.version}
     return ReadEvent(_uid(parser, identity), value, aside)
 
 
 def _uid(parser: EventParser, identity: str) -> str:
-    """Return what an event is known by; one that would be too long ends in a digest of itself."""
+    """Return an event's uid; one above MAX_UID characters is cut and ends in a digest."""
     uid = f"{parser.name}/{identity}"
-    if len(uid) <= LONGEST_UID:
+    if len(uid) <= MAX_UID:
         return uid
-    return f"{uid[: LONGEST_UID - 25]} {digest(uid.encode('utf-8', 'replace')).partition(':')[2][:24]}"
+    return f"{uid[: MAX_UID - 25]} {digest(uid.encode('utf-8', 'replace')).partition(':')[2][:24]}"
 
 
-def _line(text: str) -> str:
-    return " ".join(text.replace("\x00", " ").split())[:LONGEST]
+def _one_line(text: str) -> str:
+    return " ".join(text.replace("\x00", " ").split())[:MAX_LINE]
 
 
-def input_of(parser: EventParser, content: bytes, url: str, visited: Any, media: str) -> ParserInput:
-    """Put together what a reader is given, with the rules that were in force at the time of the visit."""
+def source_document(parser: EventParser, content: bytes, url: str, visited: Any, media: str) -> SourceDocument:
+    """Build the input of a reader, with the rules in force at the time of the visit; StepError for an invalid zone."""
     zone = zone_of(parser.zone)
     if zone is None:
-        raise StepError(f"{parser.zone!r} is no zone", Reason.STEP_FAILED)
-    return ParserInput(content, url, visited, media, parser, parser.at(visited), zone)
+        raise StepError(f"{parser.zone!r} is not a time zone", Reason.STEP_FAILED)
+    return SourceDocument(content, url, visited, media, parser, parser.rules_at(visited), zone)
 
 
 _SETTLED = frozenset({MISSING, WITHDRAWN, "cancelled"})
 
 
 def parser_of(source: Source | None) -> EventParser:
-    """Return a source's parser; of one that is asked by nobody's configuration, that of a calendar."""
-    found = source.options.get(PARSER) if source else None
-    if isinstance(found, EventParser):
-        return found
+    """Return a source's parser, or `UNKNOWN` for a source without one."""
+    parser = source.options.get(PARSER) if source else None
+    if isinstance(parser, EventParser):
+        return parser
     return replace(UNKNOWN, name=source.name if source else UNKNOWN.name)
 
 
 def read_events(task: Task) -> list[Observation | Skip]:
-    """Return an observation of each event, by its uid, and a skip for what could not be read."""
+    """Return an observation of each event, by its uid, and a skip for each part that could not be read."""
     if task.source is None:
-        return [Skip(Reason.SOURCE_INACTIVE, "", "its source is not in the configuration, which says how it is read")]
+        return [Skip(Reason.SOURCE_INACTIVE, "", "its source is not in the configuration, which sets its parser")]
     assert task.visited is not None
     parser = parser_of(task.source)
-    given = input_of(parser, task.view.read(), task.item.key, task.visited, task.fields.get("content-type", ""))
-    results: list[Observation | Skip] = []
-    unread = 0
-    for one in read_document(parser, given):
-        if isinstance(one, ReadEvent):
-            results.append(Observation(one.uid, one.value, one.text, aside=one.aside))
-        elif isinstance(one, WithdrawnEvent):
-            results.append(Observation(one.uid, None))
+    media = task.fields.get("content-type", "")
+    document = source_document(parser, task.view.read(), task.item.key, task.visited, media)
+    observations: list[Observation | Skip] = []
+    skipped = 0
+    for part in read_document(parser, document):
+        if isinstance(part, ReadEvent):
+            observations.append(Observation(part.uid, part.value, part.text, aside=part.aside))
+        elif isinstance(part, WithdrawnEvent):
+            observations.append(Observation(part.uid, None))
         else:
-            unread += 1
-            results.append(Skip(one.reason, one.key or f"{parser.name}/part {unread}", one.message))
-    return results
+            skipped += 1
+            observations.append(Skip(part.reason, part.key or f"{parser.name}/part {skipped}", part.message))
+    return observations
 
 
 def missing_events(listing: WholeListing) -> Iterator[Observation]:
-    """Yield as missing the events still to come that as many whole listings in a row as are wanted leave out.
+    """Yield as missing each future event that the last `missing_after` whole listings in a row do not have.
 
-    One that its source cancelled before it left it out stays cancelled.
+    An event that was cancelled before stays cancelled.
     """
     if listing.source is None or not (parser := parser_of(listing.source)).complete:
         return
-    for one in listing.missing:
-        value = one.value
-        if not value or value["status"] in _SETTLED or one.listings < parser.missing_after:
+    for record in listing.missing:
+        event = record.value
+        if not event or event["status"] in _SETTLED or record.listings < parser.missing_after:
             continue
-        if ends(value) > listing.at:
-            yield Observation(one.key, {**value, "status": MISSING}, text_of_event(value))
+        if end_of_event(event) > listing.at:
+            yield Observation(record.key, {**event, "status": MISSING}, text_of_event(event))

@@ -1,4 +1,4 @@
-"""What windrow.toml and a source may say for events, and the parser that is made of it."""
+"""Settings of the collection `events` and of its sources, and the parser that is built from them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from pkgutil import get_data
 from typing import Any
 from urllib.parse import urlsplit
 
-from windrow.collections.events.parser import BRANCHES, ENTITIES, EventParser, ParserRules, checked
+from windrow.collections.events.parser import BRANCHES, ENTITIES, EventParser, ParserRules, check_name
 from windrow.collections.events.readers.registry import READERS
 from windrow.collections.events.times import zone_of
 from windrow.errors import ConfigError
@@ -25,55 +25,57 @@ from windrow.settings.kinds import DURATION, OPEN, SECRET, TEXT, TEXTS, ValueKin
 from windrow.settings.setting import ASKED, CAPTURED, Setting, Value, store_of
 
 ADDRESS, PARSER, ONCE = "address", "event_parser", "once"
-"""Options of a source: its whole address, its parser, and whether the address is another one every day."""
+"""Options of a source: its whole address, its parser, and whether the address changes each day or hour."""
 
 RULES = tuple(field.name for field in fields(ParserRules))
 
 
-def _unjson(value: Any) -> Any:
-    """Read what an environment variable says, which has text alone, as JSON."""
-    if not isinstance(value, str):
-        return value
+def _parse_json(setting: Any) -> Any:
+    """Parse a text, which comes from an environment variable, as JSON; return a table of the file as it is."""
+    if not isinstance(setting, str):
+        return setting
     try:
-        return json.loads(value)
+        return json.loads(setting)
     except ValueError:
         raise ConfigError("wanted JSON, where it is not a table of the file") from None
 
 
-def _table(value: Any, _root: Path) -> dict[str, str]:
-    value = _unjson(value)
-    if not isinstance(value, dict) or not all(isinstance(one, str) for one in value.values()):
+def _read_table(setting: Any, _root: Path) -> dict[str, str]:
+    table = _parse_json(setting)
+    if not isinstance(table, dict) or not all(isinstance(text, str) for text in table.values()):
         raise ConfigError("wanted a table of texts")
-    return dict(value)
+    return dict(table)
 
 
-def _tables(value: Any, root: Path) -> tuple[dict[str, Any], ...]:
-    value = _unjson(value)
-    if not isinstance(value, list) or not all(isinstance(one, dict) for one in value):
+def _read_tables(setting: Any, root: Path) -> tuple[dict[str, Any], ...]:
+    tables = _parse_json(setting)
+    if not isinstance(tables, list) or not all(isinstance(table, dict) for table in tables):
         raise ConfigError("wanted a list of tables, [[versions]]")
-    return tuple(_version(one, root) for one in value)
+    return tuple(_read_version(table, root) for table in tables)
 
 
-def _version(table: Mapping[str, Any], root: Path) -> dict[str, Any]:
-    """Read one dated version: what it says over the source's own words."""
+def _read_version(table: Mapping[str, Any], root: Path) -> dict[str, Any]:
+    """Read one dated version: the settings that it overrides in the source's own."""
     since = table.get("since")
     with suppress(ValueError):
         since = date.fromisoformat(since) if isinstance(since, str) else since
     if not isinstance(since, date) or isinstance(since, datetime):
-        raise ConfigError("every version has a day: since = 2026-07-01")
-    made: dict[str, Any] = {"since": since}
+        raise ConfigError("a version has no date; add one: since = 2026-07-01")
+    version: dict[str, Any] = {"since": since}
     for name, value in table.items():
         if name == "since":
             continue
-        kind = {one.name: one.kind for one in SOURCE}.get(name)
+        kind = {setting.name: setting.kind for setting in SOURCE}.get(name)
         if kind is None or name not in RULES:
-            raise ConfigError(f"{name} is no word of a version: {', '.join(RULES)}")
-        made[name] = kind.read(value, root)
-    return made
+            raise ConfigError(f"{name} is not a setting of a version: {', '.join(RULES)}")
+        version[name] = kind.read(value, root)
+    return version
 
 
-TABLE = ValueKind("table of texts", _table, show=lambda value: json.dumps(value, ensure_ascii=False))
-TABLES = ValueKind("list of tables", _tables, show=lambda value: json.dumps(value, ensure_ascii=False, default=str))
+TABLE = ValueKind("table of texts", _read_table, show=lambda value: json.dumps(value, ensure_ascii=False))
+TABLES = ValueKind(
+    "list of tables", _read_tables, show=lambda value: json.dumps(value, ensure_ascii=False, default=str)
+)
 
 SOURCE = (
     Setting(
@@ -107,7 +109,7 @@ SOURCE = (
     Setting("past", DURATION, 30 * 86400.0, "how far back repeated events are told one by one"),
     Setting("ahead", DURATION, 180 * 86400.0, "and how far ahead"),
 )
-"""What a source of events may say beside what all sources may."""
+"""Settings of a source of events, beside those of all sources."""
 
 
 _PACKAGE = "windrow.collections.events"
@@ -115,15 +117,15 @@ _PACKAGE = "windrow.collections.events"
 
 @cache
 def ready_names() -> tuple[str, ...]:
-    """Return the names of the ready parsers: the federal government of the United States in 2026."""
+    """Return the names of the built-in parsers, for the federal government of the United States in 2026."""
     return tuple(sorted(path.name.removesuffix(".toml") for path in files(_PACKAGE).joinpath("parsers").iterdir()))
 
 
 @cache
 def ready_parser(name: str) -> EventParser | None:
-    """Return the ready parser of a name, which `parsers/NAME.toml` tells as a source would; None where there is none.
+    """Return the built-in parser of a name from `parsers/NAME.toml`; None if there is no such file.
 
-    With `like` a file takes what it does not say from another one. Each is read when a source names it.
+    The file has the settings of a source. With `like` it takes the others from the file of another parser.
     """
     if name not in ready_names():
         return None
@@ -148,7 +150,7 @@ def _ready_words(name: str) -> dict[str, Any]:
 
 
 def event_source(table: SourceTable, values: Mapping[str, Value], around: Surroundings) -> Source:
-    """Make a source of its table; its options have the whole address, a query too, and its parser."""
+    """Build a source from its table; its options have its parser and its address, including the query."""
     ready = ready_parser(values["parser"].value)
     url = values["url"]
     address = url.value or (ready.url if ready else "")
@@ -157,60 +159,60 @@ def event_source(table: SourceTable, values: Mapping[str, Value], around: Surrou
     where = Value(url.name, address.partition("#")[0].partition("?")[0], url.shown, url.origin)
     source = source_at_url(table, {**values, "url": where}, around)
     if source.site.scheme not in {"http", "https"} and not (source.options.get("from") and not address):
-        raise ConfigError(f"{table.file}: source.{table.name}.url: wanted an address of the web")
+        raise ConfigError(f"{table.file}: source.{table.name}.url: wanted an http or https address")
     _refuse_secrets(table, address)
     try:
-        parser = _parser(table, values, around, ready)
+        parser = _build_parser(table, values, around, ready)
     except ConfigError as error:
         raise ConfigError(f"{table.file}: source.{table.name}: {error}", hint=error.hint) from None
     return replace(source, options={**source.options, ADDRESS: address.partition("#")[0], PARSER: parser})
 
 
 def _refuse_secrets(table: SourceTable, address: str) -> None:
-    """Refuse an address with a key in it: addresses are in the ledger, the archive, and all that is exported."""
+    """Refuse an address that contains a key: addresses are written to the ledger, the archive and all exports."""
     words = {part.partition("=")[0].lower() for part in urlsplit(address).query.split("&")}
     if words & {"api_key", "apikey", "key", "token", "access_token", "password"}:
         raise ConfigError(
-            f"{table.file}: source.{table.name}.url: holds a key, which would stand in every record",
-            hint='leave it out, and say where it is: secret = "env:NAME" and secret_query or secret_header',
+            f"{table.file}: source.{table.name}.url: contains a key, which would be written to every record",
+            hint='remove it, and set where it is kept: secret = "env:NAME" and secret_query or secret_header',
         )
 
 
-def _parser(
+def _build_parser(
     table: SourceTable, values: Mapping[str, Value], around: Surroundings, ready: EventParser | None
 ) -> EventParser:
-    """Return a source's parser: the ready one with what the source says over it, or one of its own."""
-    said = {name: value.value for name, value in values.items() if value.origin != "default"}
+    """Build a source's parser: the built-in one with the source's settings over it, or one of the source alone."""
+    configured = {name: value.value for name, value in values.items() if value.origin != "default"}
     name = values["parser"].value or table.name
-    if ready is None and not said.get("reader"):
+    if ready is None and not configured.get("reader"):
         raise ConfigError(
-            f"there is no parser {name!r}, and no reader is named", hint=f"reader: {', '.join(READERS)}; "
-            f"ready parsers: {', '.join(ready_names())}",
+            f"there is no built-in parser {name!r}, and no reader is set", hint=f"reader: {', '.join(READERS)}; "
+            f"built-in parsers: {', '.join(ready_names())}",
         )  # fmt: skip
-    own = {name: said[name] for name in RULES if name in said}
+    own = {name: configured[name] for name in RULES if name in configured}
     versions = ready.versions if ready else (ParserRules(),)
     versions = tuple(replace(version, **own) for version in versions) if own else versions
-    versions += tuple(replace(versions[-1], **one) for one in values["versions"].value)
+    versions += tuple(replace(versions[-1], **overrides) for overrides in values["versions"].value)
     first = ready or EventParser(name, "", "")
     branches = BRANCHES + tuple(around.values["events.branches"].value)
     entities = ENTITIES + tuple(around.values["events.entities"].value)
-    zone = said.get("timezone") or (ready.zone if ready else "")
+    zone = configured.get("timezone") or (ready.zone if ready else "")
     if not zone or zone_of(zone) is None:
-        raise ConfigError(f"timezone: {zone!r} is no zone such as America/New_York")
+        raise ConfigError(f"timezone: {zone!r} is not a time zone such as America/New_York")
     complete = {"yes": True, "no": False}.get(values["complete"].value)
     if complete is None:
         complete = ready.complete if ready else READERS[versions[-1].reader].complete
     return replace(
         first,
         name=name,
-        branch=checked(said.get("branch") or first.branch, branches, "events.branches"),
-        entity=checked(said.get("entity") or first.entity, entities, "events.entities"),
+        branch=check_name(configured.get("branch") or first.branch, branches, "events.branches"),
+        entity=check_name(configured.get("entity") or first.entity, entities, "events.entities"),
         zone=zone,
         versions=versions,
         complete=complete,
         branches=branches,
         entities=entities,
-        **{name: said[name] for name in ("every", "missing_after", "past", "ahead") if name in said},
+        **{name: configured[name] for name in ("every", "missing_after", "past", "ahead") if name in configured},
     )
 
 

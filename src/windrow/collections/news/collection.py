@@ -1,4 +1,4 @@
-"""The collection `news`, put together, and its settings."""
+"""The collection `news` and its settings."""
 
 from __future__ import annotations
 
@@ -17,31 +17,31 @@ from windrow.settings.kinds import DURATION, PATH, SWITCH, TEXTS, ValueKind, cho
 from windrow.settings.setting import ASKED, CAPTURED, Setting, Value, store_of
 
 KINDS = ("wordpress", "townnews", "feed", "page")
-"""The kinds of sources, in the order in which a run's directories are numbered."""
+"""The kinds of sources, the most reliable first; also the order of a run's directories."""
 
 
-def _day(value: Any, _root: Path) -> str:
-    if isinstance(value, date):
-        return value.isoformat()[:10]
-    if value == "":
+def _read_day(setting: Any, _root: Path) -> str:
+    if isinstance(setting, date):
+        return setting.isoformat()[:10]
+    if setting == "":
         return ""
     try:
-        return date.fromisoformat(str(value)).isoformat()
+        return date.fromisoformat(str(setting)).isoformat()
     except ValueError:
         raise ConfigError("wanted a day, such as 2025-11-20") from None
 
 
-def _zone(value: Any, _root: Path) -> str:
-    if value == "":
+def _read_zone(setting: Any, _root: Path) -> str:
+    if setting == "":
         return ""
     try:
-        return ZoneInfo(str(value)).key
+        return ZoneInfo(str(setting)).key
     except (ValueError, OSError, KeyError):
         raise ConfigError("wanted a time zone, such as America/Chicago") from None
 
 
-DAY = ValueKind("day", _day)
-ZONE = ValueKind("time zone", _zone)
+DAY = ValueKind("day", _read_day)
+ZONE = ValueKind("time zone", _read_zone)
 
 SOURCE = (
     *ASKED,
@@ -62,13 +62,13 @@ SOURCE = (
 
 
 def build(table: SourceTable, values: Mapping[str, Value], around: Surroundings) -> Source:
-    """Make a source; one that is on the web."""
+    """Build a source from its table; ConfigError if it is not on the web or its range of days is empty."""
     source = source_at_url(table, values, around)
     if source.site.scheme and source.site.scheme not in {"http", "https"}:
-        raise ConfigError(f"{values['url'].origin}: url: wanted an address of the web", hint=f"edit {table.file}")
+        raise ConfigError(f"{values['url'].origin}: url: wanted an http or https address", hint=f"edit {table.file}")
     since, until = values["since"].value, values["until"].value
     if since and until and since > until:
-        raise ConfigError(f"{values['until'].origin}: until lies before since", hint=f"edit {table.file}")
+        raise ConfigError(f"{values['until'].origin}: until is before since", hint=f"edit {table.file}")
     return replace(source, pace=float(values["delay"].value))
 
 

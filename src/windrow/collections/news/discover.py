@@ -1,4 +1,4 @@
-"""Find what a site offers, and hand its answers to what reads such a site."""
+"""Detect the kind of a site, and pass its responses to the reader for that kind."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ from windrow.reasons import Reason
 
 HOME = "auto.home"
 KNOWN = "it is known"
-"""What is said of a front page that leads to nothing, since what the site offers is known."""
+"""The ending of a front page that leads to no requests, as the kind of the site is known."""
 GUESS, _ROBOTS_FILE = "page.guess", "page.robots"
-_USUAL = (
+_USUAL_PATHS = (
     "sitemap-news.xml", "news-sitemap.xml", "sitemap_index.xml", "sitemap.xml", "feed/", "feed.xml", "rss.xml", "rss",
     "atom.xml", "feed.json",
 )  # fmt: skip
-"""Where sites mostly have what names their articles."""
-_MOST_SITEMAPS = 10  # of robots.txt
+"""Paths at which sites usually have feeds and sitemaps."""
+_MAX_SITEMAPS = 10  # of robots.txt
 _API = re.compile(r'<([^<>]+)>\s*;[^,<]*rel="?https://api\.w\.org/"?')
 _API_LINK = re.compile(rb"""<link[^<>]*rel=["']?https://api\.w\.org/["']?[^<>]*>""", re.IGNORECASE)
 _HREF = re.compile(rb"""href=["']?([^"'>\s]+)""", re.IGNORECASE)
@@ -45,7 +45,7 @@ _BLOX = re.compile(rb"(?i)tncms|bloximages|townnews")
 
 
 class SiteReader(NamedTuple):
-    """One kind of site: what it is asked first, what its answers lead to, and what is read of them."""
+    """The functions for one kind of site: first requests, requests that follow a response, and its articles."""
 
     begin: Callable[[Source, Mapping[str, Any]], tuple[Request, ...]]
     follow: Callable[[Source, Mapping[str, Any], Answer], FollowResult]
@@ -61,14 +61,14 @@ READERS = {
 
 
 def kind_of(name: str) -> str:
-    """Return the kind of site that a request is for; a page that another collection kept has no name."""
+    """Return the kind of site in a request's name; a page from another collection has no name."""
     return name.partition(".")[0] if name else "page"
 
 
 def begin(source: Source, learned: Mapping[str, Any]) -> tuple[Request, ...]:
-    """Ask for what is new; of a site that is not known yet, what it is."""
+    """Request what is new, or the front page of a site whose kind is not known yet."""
     if not source.site.scheme:
-        return ()  # it takes only what others keep
+        return ()  # it reads only captures of other collections
     kind = source.options["kind"]
     if kind == "auto" or learned.get("closed"):
         kind = learned.get("kind", "")
@@ -78,81 +78,82 @@ def begin(source: Source, learned: Mapping[str, Any]) -> tuple[Request, ...]:
 
 
 def follow(source: Source, learned: Mapping[str, Any], answer: Answer) -> FollowResult:
-    """Return what an answer leads to."""
+    """Return the requests and offers that follow from a response."""
     if answer.request.name == HOME:
-        return _recognised(source, learned, answer)
+        return _recognize_site(source, learned, answer)
     if answer.request.name in {GUESS, _ROBOTS_FILE}:
-        return _guessed(source, learned, answer)
+        return _follow_guess(source, learned, answer)
     return READERS[kind_of(answer.request.name)].follow(source, learned, answer)
 
 
-def _recognised(source: Source, learned: Mapping[str, Any], answer: Answer) -> FollowResult:
-    """Find out by its front page what a site offers, and begin with that; the page may itself name articles."""
+def _recognize_site(source: Source, learned: Mapping[str, Any], answer: Answer) -> FollowResult:
+    """Detect a site's kind by its front page and begin with it; the page may list articles itself."""
     url = answer.request.url
     if answer.status != 200:
         skip = Reason.NOT_FOUND if answer.status == 404 else Reason.PERMISSION_DENIED
         finding = Finding("Refused", f"status {answer.status}", Level.WARN)
-        return _guess(source, learned, answer, FollowResult(skip=skip, findings=(finding,)))
-    found = {}
+        return _request_guesses(source, learned, answer, FollowResult(skip=skip, findings=(finding,)))
+    offered = {}
     if "kind" not in learned:
-        found = _offered(answer.view.read(), answer.fields, url)
+        offered = _detect_kind(answer.view.read(), answer.fields, url)
         answer.view.seek(0)
-    known = {**learned, **found}
+    known = {**learned, **offered}
     kind = known["kind"]
     if url not in known.get("addresses", ()):
-        return FollowResult(READERS[kind].begin(source, known) if found else (), (), found, end="" if found else KNOWN)
-    result = feed.follow(source, known, answer._replace(request=answer.request._replace(name=f"{kind}.{feed.LIST}")))
-    if kind == "page" and not result.requests and found:
-        finding = Finding("NoArticles", "the front page names no article, feed or interface", Level.WARN)
-        refused = FollowResult(skip=Reason.NOT_A_FEED, findings=(*result.findings, finding))
-        return _guess(source, learned, answer, refused)
-    return replace(result, learned={**result.learned, **found})
+        requests = READERS[kind].begin(source, known) if offered else ()
+        return FollowResult(requests, (), offered, end="" if offered else KNOWN)
+    listing = feed.follow(source, known, answer._replace(request=answer.request._replace(name=f"{kind}.{feed.LIST}")))
+    if kind == "page" and not listing.requests and offered:
+        finding = Finding("NoArticles", "the front page has no link to an article, a feed or an API", Level.WARN)
+        refused = FollowResult(skip=Reason.NOT_A_FEED, findings=(*listing.findings, finding))
+        return _request_guesses(source, learned, answer, refused)
+    return replace(listing, learned={**listing.learned, **offered})
 
 
-def _guess(source: Source, learned: Mapping[str, Any], answer: Answer, why: FollowResult) -> FollowResult:
-    """Ask for the feeds and sitemaps that were found at usual addresses; where there are none, try all, once a day."""
-    if answer.status == 429 or answer.status >= 500:  # a server in trouble: what it offers is told another time
-        return why
+def _request_guesses(source: Source, learned: Mapping[str, Any], answer: Answer, failure: FollowResult) -> FollowResult:
+    """Request the feeds and sitemaps found at usual paths before; if there are none, try all paths, once a day."""
+    if answer.status == 429 or answer.status >= 500:  # the server may be overloaded: try another time
+        return failure
     home, today = source.site.address("").rstrip("/"), answer.at.date().isoformat()
     if learned.get("guessed"):
-        return replace(why, requests=tuple(Request(one, GUESS, when_named=True) for one in learned["guessed"]))
+        return replace(failure, requests=tuple(Request(url, GUESS, when_named=True) for url in learned["guessed"]))
     if learned.get("guessed_on") == today:
-        return why
-    names = ((_ROBOTS_FILE, "robots.txt"), *((GUESS, one) for one in _USUAL))
+        return failure
+    names = ((_ROBOTS_FILE, "robots.txt"), *((GUESS, path) for path in _USUAL_PATHS))
     asked = tuple(Request(f"{home}/{path}", name, priority=2, when_named=True) for name, path in names)
-    return replace(why, requests=asked, learned={**why.learned, "guessed_on": today})
+    return replace(failure, requests=asked, learned={**failure.learned, "guessed_on": today})
 
 
-def _guessed(source: Source, learned: Mapping[str, Any], answer: Answer) -> FollowResult:
-    """Take what lies at a usual address where it is a feed or a sitemap: it is asked in each run from then on."""
+def _follow_guess(source: Source, learned: Mapping[str, Any], answer: Answer) -> FollowResult:
+    """Use a feed or sitemap that is at a usual path, and learn it, so that each later run requests it."""
     name, url = answer.request.name, answer.request.url
     body = answer.view.read()
     answer.view.seek(0)
     if answer.status == 200 and name == _ROBOTS_FILE:
-        named = robots.parse(body, source.site.agent).sitemaps[:_MOST_SITEMAPS]
-        asked = tuple(Request(one, GUESS, priority=2, when_named=True) for one in named)
+        named = robots.parse(body, source.site.agent).sitemaps[:_MAX_SITEMAPS]
+        asked = tuple(Request(address, GUESS, priority=2, when_named=True) for address in named)
         return FollowResult(asked, skip=None if named else Reason.NOT_A_FEED)
-    known = [one for one in learned.get("guessed", ()) if one != url]
+    known = [guessed for guessed in learned.get("guessed", ()) if guessed != url]
     if answer.status != 200 or url_hints.read(body, url).kind is HintKind.NONE:
         skip = Reason.NOT_A_FEED if answer.status == 200 else Reason.NOT_FOUND
         finding = Finding("Refused", f"status {answer.status}", Level.WARN)
         return FollowResult(
             skip=skip, findings=(finding,), learned={"guessed": known} if url in learned.get("guessed", ()) else {}
         )
-    result = feed.follow(source, learned, answer._replace(request=answer.request._replace(name=f"feed.{feed.LIST}")))
-    return replace(result, learned={**result.learned, "guessed": [*known, url]})
+    listing = feed.follow(source, learned, answer._replace(request=answer.request._replace(name=f"feed.{feed.LIST}")))
+    return replace(listing, learned={**listing.learned, "guessed": [*known, url]})
 
 
-def _offered(body: bytes, fields: Mapping[str, str], url: str) -> dict[str, Any]:
-    """Return what is learned of a site: its kind, and where that is asked.
+def _detect_kind(body: bytes, fields: Mapping[str, str], url: str) -> dict[str, Any]:
+    """Return what is learned of a site from its front page: its kind, and the addresses to request.
 
-    >>> _offered(b"<link rel=alternate type=application/rss+xml href=/rss>", {}, "https://a.example/")
+    >>> _detect_kind(b"<link rel=alternate type=application/rss+xml href=/rss>", {}, "https://a.example/")
     {'kind': 'feed', 'addresses': ['https://a.example/rss']}
     """
     link = _API_LINK.search(body)
     href = _HREF.search(link[0]) if link else None
-    told = _API.search(fields.get("link", ""))
-    api = told[1] if told else href[1].decode("utf-8", "replace") if href else ""
+    header = _API.search(fields.get("link", ""))
+    api = header[1] if header else href[1].decode("utf-8", "replace") if href else ""
     if api and (root := normalise(api.replace("&amp;", "&"), url).url):
         return {"kind": "wordpress", "api": f"{root.rstrip('/')}/wp/v2/posts"}
     if _BLOX.search(body):
@@ -160,56 +161,57 @@ def _offered(body: bytes, fields: Mapping[str, str], url: str) -> dict[str, Any]
     if url_hints.read(body, url).kind is not HintKind.NONE:
         return {"kind": "feed", "addresses": [url]}
     feeds = read_page(body, url, fields.get("content-type", "")).head.feeds
-    addresses = [one for one in (normalise(each.href, url).url for each in feeds) if one and "comments" not in one]
+    addresses = [normalise(feed_link.href, url).url for feed_link in feeds]
+    addresses = [address for address in addresses if address and "comments" not in address]
     if addresses:
         return {"kind": "feed", "addresses": addresses[:10]}
     return {"kind": "page", "addresses": [url]}
 
 
 def read(task: Task) -> list[Observation | Skip]:
-    """Return the articles of an answer, and why there are none of what else it lists."""
+    """Return the articles of a response, and a skip for each other entry."""
     name = task.request.name if task.request else ""
     return [] if name == HOME else list(READERS[kind_of(name)].read(task))
 
 
-def tell(recorded: Recorded, result: Any) -> Observed | None:
-    """Join a visit with what was read of it: an article whose page is not there any more is gone.
+def tell(recorded: Recorded, observation: Any) -> Observed | None:
+    """Return what was read at a visit, or, for a status of 404 or 410, that the article is gone.
 
-    An address that is no article's says nothing: there is no record that goes by its name.
+    An address that is not an article's changes nothing, as no record has its name.
     """
     attempt = recorded.attempt
     if attempt.kind in {REQUEST, CAPTURED} and attempt.status in GONE:
-        result = Observation(attempt.url, None, names=(attempt.url,))
-    return observed(recorded, result)
+        observation = Observation(attempt.url, None, names=(attempt.url,))
+    return observed(recorded, observation)
 
 
 def origins(source: Source) -> tuple[str, ...]:
-    """Return the origins at which a site's articles lie: with `www.` and without, encrypted or not, and those told."""
+    """Return the origins of a site's articles: http and https, with and without `www.`, and those configured."""
     home = source.site.address("") if source.site.scheme else ""
-    found = [parts(normalise(one).url).origin for one in source.options["origins"] if normalise(one).url]
+    known = [parts(normalise(origin).url).origin for origin in source.options["origins"] if normalise(origin).url]
     resolved = normalise(home).url
     host = parts(resolved).host if resolved else ""
     if source.site.port is None and "." in host and not host.replace(".", "").isdigit():
         bare = host.removeprefix("www.")
-        found += [f"{scheme}://{name}" for scheme in ("https", "http") for name in (bare, f"www.{bare}")]
-    return tuple(dict.fromkeys(found))
+        known += [f"{scheme}://{name}" for scheme in ("https", "http") for name in (bare, f"www.{bare}")]
+    return tuple(dict.fromkeys(known))
 
 
 GONE = frozenset({404, 410})
-"""What a site answers where there is no such page any more."""
+"""Statuses of a page that no longer exists."""
 
-_NO_PAGE = Skip(Reason.NOT_WANTED, message="no page of HTML")
-_NO_ANSWER = Skip(Reason.NOT_WANTED, message="no answer with a document")
-
-
-def select(source: Source, options: Mapping[str, Any]) -> Callable[[CdxLine], Skip | None]:  # noqa: ARG001 its shape
-    """Return what chooses among the pages that another collection kept: any may be an article, or have been one."""
-    return _page
+_NOT_HTML = Skip(Reason.NOT_WANTED, message="its media type is not HTML")
+_NO_DOCUMENT = Skip(Reason.NOT_WANTED, message="its status is not 200 or 304")
 
 
-def _page(line: CdxLine) -> Skip | None:
+def select(source: Source, options: Mapping[str, Any]) -> Callable[[CdxLine], Skip | None]:  # noqa: ARG001 the signature of `Captures`
+    """Select HTML pages in the captures of another collection, and pages that no longer exist."""
+    return _refuse_capture
+
+
+def _refuse_capture(line: CdxLine) -> Skip | None:
     if line.status in GONE:
         return None
     if line.status not in {200, 304}:
-        return _NO_ANSWER
-    return None if line.mime in {"text/html", "application/xhtml+xml"} else _NO_PAGE
+        return _NO_DOCUMENT
+    return None if line.mime in {"text/html", "application/xhtml+xml"} else _NOT_HTML

@@ -1,4 +1,4 @@
-"""The collection `glossary`: pages of terms, newest first, a line of JSON for each; a service defines each term."""
+"""The collection `glossary`: terms from an API, newest first, in lines of JSON; a service defines each term."""
 
 from __future__ import annotations
 
@@ -32,27 +32,27 @@ NEXT = re.compile(r'<([^>]+)>;\s*rel="?next"?')
 
 
 def begin(source: Source, learned: Mapping[str, Any]) -> tuple[Request, ...]:
-    """Ask for the first page, each time it is due."""
+    """Request the first page, each time it is due."""
     return (Request("terms?page=1", "page", every=int(source.options["every"])),)
 
 
 def follow(source: Source, learned: Mapping[str, Any], answer: Answer) -> FollowResult:
-    """Offer each line of a page, and ask for the next page.
+    """Offer each line of a page, and request the next page.
 
-    Until the oldest term was seen every page is asked for; from then on only while a page has terms that are new.
+    Until the oldest term was seen every page is requested; after that, only while a page has new terms.
     """
     if answer.status != 200:
         return FollowResult(skip=Reason.PROTOCOL_ERROR)
     offers = tuple(Offering(json.loads(line)["id"], (start, len(line))) for start, line in lines(answer.view.read()))
-    following = NEXT.search(answer.fields.get("link", ""))
-    if following is None:
+    next_page = NEXT.search(answer.fields.get("link", ""))
+    if next_page is None:
         return FollowResult((), offers, {"complete": True}, end="the last page")
-    request = Request(following[1], "page", priority=1, only_if_new=learned.get("complete", False))
+    request = Request(next_page[1], "page", priority=1, only_if_new=learned.get("complete", False))
     return FollowResult((request,), offers, {"pages": learned.get("pages", 0) + 1})
 
 
 def lines(content: bytes) -> Iterator[tuple[int, bytes]]:
-    """Yield where each line begins, and the line."""
+    """Yield the offset of each line, and the line without its end."""
     start = 0
     for line in content.splitlines(keepends=True):
         if line.strip():
@@ -61,7 +61,7 @@ def lines(content: bytes) -> Iterator[tuple[int, bytes]]:
 
 
 def define(task: Task) -> Iterator[Observation | Skip | Ask]:
-    """Make a record of each term; its definition is asked of a service."""
+    """Yield a record of each term, whose definition a service returns."""
     for offer in task.offers:
         term = json.loads(task.part(offer))
         if not term.get("term"):
@@ -69,19 +69,19 @@ def define(task: Task) -> Iterator[Observation | Skip | Ask]:
             continue
         answer = task.answers.get(offer.key)
         if answer is None:
-            asked = {"term": term["term"], "language": task.options["language"]}
-            yield Ask(offer.key, "definer", "define", body=json.dumps(asked).encode())
+            question = {"term": term["term"], "language": task.options["language"]}
+            yield Ask(offer.key, "definer", "define", body=json.dumps(question).encode())
             continue
         if answer.status != 200:
             yield Skip(Reason.NOT_FOUND, offer.key, "the service does not know it")
             continue
-        value = {"term": term["term"], "definition": json.load(answer.view)["definition"]}
+        entry = {"term": term["term"], "definition": json.load(answer.view)["definition"]}
         at = datetime.fromisoformat(term["updated"])
-        yield Observation(offer.key, value, f"{value['term']} {value['definition']}", at)
+        yield Observation(offer.key, entry, f"{entry['term']} {entry['definition']}", at)
 
 
-def settled(task: Task) -> list[Observation | Skip | Ask]:
-    """Return what `define` makes: results go to another process."""
+def list_definitions(task: Task) -> list[Observation | Skip | Ask]:
+    """Return what `define` yields as a list, which can be sent to another process."""
     return list(define(task))
 
 
@@ -89,7 +89,7 @@ COLLECTION = Collection(
     name="glossary",
     phases=("ask", "define"),
     discovery=Requests(begin, follow),
-    steps=(Settle("define", "1", settled),),
+    steps=(Settle("define", "1", list_definitions),),
     adapter="windrow_glossary.collection:ADAPTER",
     configuration=Configuration(
         settings=(

@@ -1,4 +1,4 @@
-"""The collection `quotes`: what stands between quotation marks in pages that others keep; it asks nobody itself."""
+"""The collection `quotes`: quotations in pages that other collections fetched; it requests nothing itself."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ from windrow.settings.setting import CAPTURED, Setting, store_of
 
 QUOTE = re.compile(rb"<q>(.*?)</q>", re.DOTALL)
 
-NO_PAGE = Skip(Reason.NOT_WANTED, message="it is no HTML")
+NOT_HTML = Skip(Reason.NOT_WANTED, message="it is no HTML")
 ELSEWHERE = Skip(Reason.OUT_OF_SCOPE, message="its address does not match `pages`")
 
 
 def select(source: Source, options: Mapping[str, Any]) -> Callable[[CdxLine], Skip | None]:
-    """Want HTML at the addresses that a source names."""
-    wanted = re.compile(source.options["pages"]).search
+    """Select HTML pages whose address matches the setting `pages` of a source."""
+    matches = re.compile(source.options["pages"]).search
 
-    def rules(line: CdxLine) -> Skip | None:
+    def refuse(line: CdxLine) -> Skip | None:
         if line.mime != "text/html":
-            return NO_PAGE
-        return None if wanted(line.url) else ELSEWHERE
+            return NOT_HTML
+        return None if matches(line.url) else ELSEWHERE
 
-    return rules
+    return refuse
 
 
 def follow(source: Source, learned: Mapping[str, Any], answer: Answer) -> FollowResult:
@@ -42,22 +42,22 @@ def follow(source: Source, learned: Mapping[str, Any], answer: Answer) -> Follow
     return FollowResult((), offers, {"pages": learned.get("pages", 0) + 1}, end="" if offers else "nobody is quoted")
 
 
-def quoted(task: Task) -> list[Observation | Skip]:
-    """Make a record of each quotation."""
+def read_quotes(task: Task) -> list[Observation | Skip]:
+    """Return a record of each quotation of a page."""
     if not task.offers:
         return [Skip(Reason.NOT_WANTED, message="nobody is quoted")]
-    found: list[Observation | Skip] = []
+    observations: list[Observation | Skip] = []
     for offer in task.offers:
         text = task.part(offer).decode()
-        found.append(Observation(offer.key, {"quote": text}, text))
-    return found
+        observations.append(Observation(offer.key, {"quote": text}, text))
+    return observations
 
 
 COLLECTION = Collection(
     name="quotes",
     phases=("look", "quote"),
     discovery=Captures(select, "1", follow),
-    steps=(Settle("quote", "1", quoted),),
+    steps=(Settle("quote", "1", read_quotes),),
     adapter="windrow_quotes.collection:ADAPTER",
     configuration=Configuration(
         settings=(store_of("quotes"),),

@@ -1,4 +1,4 @@
-"""What joins events with a workspace: `ADAPTER`."""
+"""The adapter that connects events with a workspace: `ADAPTER`."""
 
 from windrow.collections.events.adapter.adapter import ADAPTER
 

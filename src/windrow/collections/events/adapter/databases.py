@@ -1,4 +1,4 @@
-"""The databases of events of a workspace, and the parsers that its ledger remembers."""
+"""The databases of a workspace's events, and the parsers that its ledger remembers."""
 
 from __future__ import annotations
 
@@ -43,83 +43,84 @@ class EventDatabases(NamedTuple):
     log: str
 
 
-def databases(workspace: Workspace) -> EventDatabases:
-    """Open the databases that a workspace's configuration names, making what is missing."""
-    told: dict[str, Any] = {one.name: one.value for one in workspace.values}
-    events, log = told["events.event_database"], told["events.log_database"]
+def connect_databases(workspace: Workspace) -> EventDatabases:
+    """Open the databases of a workspace's configuration, and create those that are missing."""
+    settings: dict[str, Any] = {setting.name: setting.value for setting in workspace.values}
+    events, log = settings["events.event_database"], settings["events.log_database"]
     if events == log:
-        raise ConfigError("events.event_database and events.log_database are one name", hint="windrow config")
+        raise ConfigError("events.event_database and events.log_database have the same name", hint="windrow config")
     declared = (
         DocumentDatabase(events, EVENT_VIEWS, texts=TEXTS, newest=NEWEST),
         DocumentDatabase(log, LOG_VIEWS, once="source_text"),
     )
-    where, secret = str(told["events.documents"]), told["events.documents_secret"]
-    if where.startswith(("http://", "https://")):
+    location, secret = str(settings["events.documents"]), settings["events.documents_secret"]
+    if location.startswith(("http://", "https://")):
         password = reveal(secret) if secret else ""
-        return EventDatabases(CouchDocuments(where, declared, password), events, log)
-    return EventDatabases(SqliteDocuments(workspace.root / where, declared), events, log)
+        return EventDatabases(CouchDocuments(location, declared, password), events, log)
+    return EventDatabases(SqliteDocuments(workspace.root / location, declared), events, log)
 
 
 def place_of(workspace: Workspace) -> str:
-    """Return where the databases are, for people: the name of a file, or an address."""
-    return next(str(one.value) for one in workspace.values if one.name == "events.documents")
+    """Return the location of the databases as configured: the name of a file, or a URL."""
+    return next(str(setting.value) for setting in workspace.values if setting.name == "events.documents")
 
 
 @contextmanager
-def opened(workspace: Workspace) -> Iterator[EventDatabases]:
+def open_databases(workspace: Workspace) -> Iterator[EventDatabases]:
     """Hold the databases open for a block."""
-    held = databases(workspace)
+    databases = connect_databases(workspace)
     try:
-        yield held
+        yield databases
     finally:
-        held.store.close()
+        databases.store.close()
 
 
 _LEARNED = "parser"
 _CONFIGURED = -1
-"""In place of the visit that something was learned from: no takedown of an answer makes it forgotten."""
+"""Stands for the visit from which the parser was learned, so that no takedown of a response removes it."""
 
 
 def remember_parsers(ledger: Ledger, collection: str, sources: Iterable[Source]) -> None:
-    """Put the parser and address of each source on the ledger, where they are not there already."""
+    """Write the parser and address of each source to the ledger, unless they are there already."""
     known = ledger.requests.learned_as(collection, _LEARNED)
     for source in sources:
-        told = {"address": source.options[ADDRESS], **_spelled(source.options[PARSER])}
-        if known.get(source.name) != told:
+        learned = {"address": source.options[ADDRESS], **_parser_to_json(source.options[PARSER])}
+        if known.get(source.name) != learned:
             with ledger.writing() as writer:
-                writer.requests.learn(collection, source.name, {_LEARNED: told}, _CONFIGURED)
+                writer.requests.learn(collection, source.name, {_LEARNED: learned}, _CONFIGURED)
 
 
 def removed_sources(ledger: Ledger, collection: str, sources: Iterable[Source]) -> tuple[Source, ...]:
-    """Return the sources that were configured once and are not any more: nobody asks them, their documents are read."""
+    """Return the sources that are no longer configured, as inactive, so that their stored documents can be read."""
     configured = {source.name for source in sources}
     return tuple(
-        Source(name, collection, Site(""), active=False, options={ADDRESS: told["address"], PARSER: _read_back(told)})
-        for name, told in sorted(ledger.requests.learned_as(collection, _LEARNED).items())
+        Source(name, collection, Site(""), active=False, options=_options(learned))
+        for name, learned in sorted(ledger.requests.learned_as(collection, _LEARNED).items())
         if name not in configured
     )
 
 
-def _spelled(parser: EventParser) -> dict[str, Any]:
-    versions = [_listed(asdict(rules)) | {"since": rules.since.isoformat()} for rules in parser.versions]
-    return _listed(asdict(parser)) | {"versions": versions}
+def _parser_to_json(parser: EventParser) -> dict[str, Any]:
+    versions = [_tuples_to_lists(asdict(rules)) | {"since": rules.since.isoformat()} for rules in parser.versions]
+    return _tuples_to_lists(asdict(parser)) | {"versions": versions}
 
 
-def _listed(words: dict[str, Any]) -> dict[str, Any]:
-    """Return words as JSON gives them back: so they are equal to what is on the ledger."""
-    return {name: list(value) if isinstance(value, tuple) else value for name, value in words.items()}
+def _tuples_to_lists(fields: dict[str, Any]) -> dict[str, Any]:
+    """Return fields as JSON has them, to compare them with those in the ledger."""
+    return {name: list(value) if isinstance(value, tuple) else value for name, value in fields.items()}
 
 
-def _read_back(told: dict[str, Any]) -> EventParser:
-    """Make a parser of what `_spelled` wrote; a later windrow may know fewer words, or more."""
-    rules = tuple(map(_rules, told["versions"]))
-    return EventParser(**(_known(told, EventParser) | {"versions": rules}))
+def _options(learned: dict[str, Any]) -> dict[str, Any]:
+    """Return a source's address and parser from what `remember_parsers` wrote, perhaps by another version."""
+    rules = tuple(map(_rules, learned["versions"]))
+    parser = EventParser(**(_known_fields(learned, EventParser) | {"versions": rules}))
+    return {ADDRESS: learned["address"], PARSER: parser}
 
 
-def _rules(told: dict[str, Any]) -> ParserRules:
-    return ParserRules(**(_known(told, ParserRules) | {"since": date.fromisoformat(told["since"])}))
+def _rules(learned: dict[str, Any]) -> ParserRules:
+    return ParserRules(**(_known_fields(learned, ParserRules) | {"since": date.fromisoformat(learned["since"])}))
 
 
-def _known(told: dict[str, Any], made: type[EventParser | ParserRules]) -> dict[str, Any]:
-    names = set(made.__dataclass_fields__)
-    return {name: tuple(value) if isinstance(value, list) else value for name, value in told.items() if name in names}
+def _known_fields(learned: dict[str, Any], kind: type[EventParser | ParserRules]) -> dict[str, Any]:
+    known = ((name, learned[name]) for name in kind.__dataclass_fields__ if name in learned)
+    return {name: tuple(value) if isinstance(value, list) else value for name, value in known}

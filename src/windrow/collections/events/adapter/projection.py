@@ -1,6 +1,6 @@
-"""Write the documents of both databases from the records and the ledger: what is new since the checkpoint, or all.
+"""Write the documents of both databases from the records and the ledger: all, or the changes since the checkpoint.
 
-Everything is made from what is kept, so that a projection that was killed is made again with the same result.
+All documents are derived from stored facts, so that a run after a killed one writes the same.
 """
 
 from __future__ import annotations
@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import filterfalse
 from pathlib import Path
 from typing import Any
 
@@ -15,8 +16,8 @@ from windrow.collections.events.adapter.databases import EventDatabases
 from windrow.collections.events.adapter.run_logs import RunLogs
 from windrow.collections.events.documents import (
     EventDocument,
-    Said,
-    distinct,
+    EventVersion,
+    distinct_id,
     event_document,
     id_of,
 )
@@ -27,17 +28,17 @@ from windrow.stores.late_visits import LateVisitStore
 
 PAGE = 256
 
-_TOGETHER, _LARGEST = 400, 3_000_000  # documents, and letters of them, that a CouchDB is sent at once
+_MAX_DOCUMENTS, _MAX_SIZE = 400, 3_000_000  # documents, and characters of their JSON, in one request to a CouchDB
 
 
 class EventProjection:
-    """One projection of a workspace's events."""
+    """Writes the documents of a workspace's events and of the runs of its parsers."""
 
     def __init__(
         self, records: LateVisitStore, ledger: Ledger, databases: EventDatabases, sources: Sequence[Source],
         *, archive: Path, limits: Limits,
     ) -> None:  # fmt: skip
-        """Project these records, which the visits of this ledger told of."""
+        """Write into `databases` from these records and this ledger, whose visits they come from."""
         self._records = records
         self._store = databases.store
         self._databases = databases
@@ -46,9 +47,9 @@ class EventProjection:
         self._written: Counter[str] = Counter()
 
     def run(self, pulse: Callable[[], bool]) -> str:
-        """Write what is new; from checkpoint 0, all, and remove what is of no record any more. Say it in a line.
+        """Write the changes since the checkpoint and return a summary; from checkpoint 0 write all and remove the rest.
 
-        Where earlier visits were read late, or again, the records and the logs that they change are written once more.
+        Records and logs that change because an earlier visit was read late, or again, are rewritten.
         """
         after, upto = self._store.checkpoint(), self._records.checkpoint()
         kept: set[str] | None = set() if after == 0 else None
@@ -56,20 +57,21 @@ class EventProjection:
         for keys in _chunks(self._records.changed_keys((after + 1, upto)), PAGE):
             self._write_events(keys, kept)
             if not pulse():
-                return self._said()
+                return self._summarize()
         if not self._logs.write(after, upto, logs, pulse):
-            return self._said()
+            return self._summarize()
         if kept is not None and logs is not None:
             self._remove_stale(self._databases.events, kept, "uid")
             self._remove_stale(self._databases.log, logs, "visit")
         self._store.write(self._databases.log, (), checkpoint=upto)
         self._write_late(upto, pulse)
-        return self._said()
+        return self._summarize()
 
     def _write_late(self, upto: int, pulse: Callable[[], bool]) -> None:
-        """Write what earlier visits that were read late, or again, changed."""
+        """Rewrite what changed because an earlier visit was read late, or again."""
         while pulse() and (late := self._records.late_visits(PAGE)):
-            removed = {key: [id_of(one) for one in values] for key, values in self._records.late_records(late).items()}
+            late_records = self._records.late_records(late)
+            removed = {key: [id_of(event) for event in events] for key, events in late_records.items()}
             for keys in _chunks([*removed], PAGE):
                 self._write_events(keys, None, removed)
             if not self._logs.write(upto, upto, None, pulse, self._records.recounted_visits(late)):
@@ -77,52 +79,51 @@ class EventProjection:
             self._logs.remove_former()
             self._records.remove_late_visits(late)
 
-    def _said(self) -> str:
+    def _summarize(self) -> str:
         events, logs = counted(self._written["new"], "event"), counted(self._logs.written, "log")
-        unread = self._logs.rejected
-        told = f"; {counted(unread, 'event')} could not be read: windrow why ADDRESS says why" if unread else ""
-        return f"{events} new, {self._written['changed']:,} changed, {logs}{told}"
+        rejected = self._logs.rejected
+        failures = f"; {counted(rejected, 'event')} could not be read: windrow why ADDRESS says why" if rejected else ""
+        return f"{events} new, {self._written['changed']:,} changed, {logs}{failures}"
 
     def _remove_stale(self, database: str, known: set[str], mark: str) -> None:
-        """Remove what windrow wrote and would not write now; what has no `mark` is somebody else's, and stays."""
+        """Remove documents that are not in `known`, except those of other programs, which lack the key `mark`."""
         for names in _chunks([id_ for id_ in self._store.ids(database) if id_ not in known], PAGE):
-            ours = [name for name, one in self._store.get(database, names).items() if mark in one]
+            ours = [name for name, document in self._store.get(database, names).items() if mark in document]
             if ours:
                 self._store.write(database, (), ours)
-
-    # Events.
 
     def _write_events(
         self, keys: Sequence[str], kept: set[str] | None, removed: Mapping[str, Sequence[str]] | None = None
     ) -> None:
-        """Write the documents of events, and remove those of which nothing is known any more.
+        """Write the documents of events, and remove those of events that have no versions any more.
 
-        `removed` has, by event, the ids that it had by statements which were taken back.
+        `removed` has the ids of an event in versions that were removed, by its uid.
         """
         removed = removed or {}
-        made = {key: one for key in keys if (one := self._event(key, removed.get(key, ()))) is not None}
-        self._remove_events({key: removed[key] for key in keys if key in removed and key not in made})
-        names = [name for one in made.values() for name in (one.document["_id"], *one.former)]
-        names += [distinct(name, key) for key, one in made.items() for name in (one.document["_id"], *one.former)]
+        events = {key: event for key in keys if (event := self._event(key, removed.get(key, ()))) is not None}
+        self._remove_events({key: removed[key] for key in keys if key in removed and key not in events})
+        ids = {key: (event.document["_id"], *event.previous_ids) for key, event in events.items()}
+        names = [name for event_ids in ids.values() for name in event_ids]
+        names += [distinct_id(name, key) for key, event_ids in ids.items() for name in event_ids]
         known = self._store.get(self._databases.events, list(dict.fromkeys(names)))
         documents: list[dict[str, Any]] = []
         moved: list[tuple[list[dict[str, Any]], list[str]]] = []
         placed: set[str] = set()
-        taken: dict[str, str] = {name: str(one.get("uid")) for name, one in known.items()}
-        for key, one in made.items():
-            name = plain = str(one.document["_id"])
-            if taken.get(name, key) != key:  # another event has this id: ids need not tell events apart
-                name = distinct(plain, key)
-            document = {**one.document, "_id": name}
+        taken: dict[str, str] = {name: str(stored.get("uid")) for name, stored in known.items()}
+        for key, event in events.items():
+            name = str(event.document["_id"])
+            if taken.get(name, key) != key:  # another event has this id, as ids need not be unique
+                name = distinct_id(name, key)
+            document = {**event.document, "_id": name}
             taken[name] = key
             placed.add(name)
             if kept is not None:
                 kept.add(name)
             before = known.get(name)
-            mine = [each for former in (plain, *one.former) for each in (former, distinct(former, key))]
-            gone = [each for each in mine if each != name and taken.get(each) == key]
-            for each in gone:
-                taken.pop(each)
+            own = [id_ for plain_id in ids[key] for id_ in (plain_id, distinct_id(plain_id, key))]
+            gone = [id_ for id_ in own if id_ != name and taken.get(id_) == key]
+            for id_ in gone:
+                taken.pop(id_)
             written = [document] if before is None or _bare(before) != document else []
             if written:
                 self._written["new" if before is None and not gone else "changed"] += 1
@@ -130,48 +131,49 @@ class EventProjection:
                 moved.append((written, gone))
             else:
                 documents += written
-        for some, gone in grouped(moved):
-            self._store.write(self._databases.events, some, [one for one in gone if one not in placed])
+        for written, gone in grouped(moved):
+            self._store.write(self._databases.events, written, list(filterfalse(placed.__contains__, gone)))
         if documents:
             self._store.write(self._databases.events, documents)
 
     def _event(self, key: str, removed: Sequence[str]) -> EventDocument | None:
-        said = [
-            Said(one.at, one.source, one.value, json.loads(one.aside) if one.aside else {})
-            for one in self._records.history(key)
+        versions = [
+            EventVersion(version.at, version.source, version.value, json.loads(version.aside) if version.aside else {})
+            for version in self._records.history(key)
         ]
-        event = event_document(key, said)
-        return event._replace(former=tuple(dict.fromkeys((*event.former, *removed)))) if event else None
+        event = event_document(key, versions)
+        return event._replace(previous_ids=tuple(dict.fromkeys((*event.previous_ids, *removed)))) if event else None
 
     def _remove_events(self, ids: Mapping[str, Sequence[str]]) -> None:
-        """Remove the documents of events under these ids, where they are theirs."""
-        names = {each for key, some in ids.items() for one in some for each in (one, distinct(one, key))}
+        """Remove the documents with these ids, by uid, unless they belong to other events."""
+        names = {name for key, own_ids in ids.items() for id_ in own_ids for name in (id_, distinct_id(id_, key))}
         known = self._store.get(self._databases.events, sorted(names)) if names else {}
-        if gone := [name for name, one in known.items() if one.get("uid") in ids]:
+        if gone := [name for name, document in known.items() if document.get("uid") in ids]:
             self._store.write(self._databases.events, (), gone)
 
 
 def grouped(
     moved: Iterable[tuple[list[dict[str, Any]], list[str]]],
 ) -> Iterator[tuple[list[dict[str, Any]], list[str]]]:
-    """Put moved events together, as many as one request takes: what each is stays beside the ids that it had."""
+    """Group moved events into as many as fit in one request; an event's document stays with its former ids."""
     documents: list[dict[str, Any]] = []
     removed: list[str] = []
     size = 0
-    for some, gone in moved:
-        more = sum(len(json.dumps(one)) for one in some)
-        if documents and (len(documents) + len(removed) + len(some) + len(gone) > _TOGETHER or size + more > _LARGEST):
+    for written, gone in moved:
+        more = sum(len(json.dumps(document)) for document in written)
+        count = len(documents) + len(removed) + len(written) + len(gone)
+        if documents and (count > _MAX_DOCUMENTS or size + more > _MAX_SIZE):
             yield documents, removed
             documents, removed, size = [], [], 0
-        documents, removed, size = documents + some, removed + gone, size + more
+        documents, removed, size = documents + written, removed + gone, size + more
     if documents or removed:
         yield documents, removed
 
 
 def _bare(document: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a document without what its store adds."""
+    """Return a document without `_rev`, which the store adds."""
     return {name: value for name, value in document.items() if name != "_rev"}
 
 
-def _chunks(values: Sequence[str], size: int) -> Iterator[Sequence[str]]:
-    return (values[start : start + size] for start in range(0, len(values), size))
+def _chunks(keys: Sequence[str], size: int) -> Iterator[Sequence[str]]:
+    return (keys[start : start + size] for start in range(0, len(keys), size))

@@ -1,4 +1,4 @@
-"""Write the documents of the log: one for each run of a parser, which is what one session asked for one source."""
+"""Write the documents of the log: one for each run of a parser, which is all requests of one session for one source."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from windrow.archive import open_response
 from windrow.collections.events.adapter.databases import EventDatabases
 from windrow.collections.events.discover import DRIFT
 from windrow.collections.events.documents import MISSING, AskedAddress, ParserRun, log_document
-from windrow.collections.events.readers.by_fields import text_of
+from windrow.collections.events.readers.by_fields import decode_text
 from windrow.collections.events.reading import parser_of
 from windrow.collections.events.settings import ADDRESS
 from windrow.contract import CAPTURED, REQUEST, ROBOTS
@@ -30,7 +30,7 @@ PAGE = 256
 
 _DOCUMENTS = frozenset({REQUEST, CAPTURED})
 _LATEST = 1 << 62
-_ASK, _READ = 1, 2  # the phases of these names
+_ASK, _READ = 1, 2  # numbers of these phases
 _GOOD = frozenset({200, 304})
 _REFUSALS = {
     401: Reason.PERMISSION_DENIED, 403: Reason.PERMISSION_DENIED, 404: Reason.NOT_FOUND, 410: Reason.GONE,
@@ -39,7 +39,7 @@ _REFUSALS = {
 
 
 class _SourceRun(NamedTuple):
-    """What a session asked for one source, in order, and its task where that failed; either may be empty."""
+    """The attempts of a session for one source, in order, and its task if that failed; either may be missing."""
 
     session: int
     source: str
@@ -48,7 +48,7 @@ class _SourceRun(NamedTuple):
 
     @property
     def number(self) -> int:
-        """Its place among the facts of the ledger."""
+        """The sequence number of its first entry in the ledger."""
         return self.visits[0].seq if self.visits else self.failed.seq if self.failed else 0
 
 
@@ -59,7 +59,7 @@ class RunLogs:
         self, records: RecordStore, ledger: Ledger, databases: EventDatabases, sources: Mapping[str, Source],
         *, archive: Path, limits: Limits,
     ) -> None:  # fmt: skip
-        """Write what this ledger and these records tell of runs."""
+        """Write into `databases` from these records and this ledger."""
         self._records = records
         self._ledger = ledger
         self._store, self._database = databases.store, databases.log
@@ -67,28 +67,27 @@ class RunLogs:
         self._archive = archive
         self._limits = limits
         self.written = 0
-        self._placed: dict[str, tuple[int, str]] = {}  # by id, of which session and source a log tells
-        self.rejected = 0  # parts of calendars that could not be read, of the logs written
+        self._placed: dict[str, tuple[int, str]] = {}  # session and source of the logs written, by id
+        self.rejected = 0  # events that could not be read, in the logs written
 
     def write(
         self, after: int, upto: int, kept: set[str] | None, pulse: Callable[[], bool], late: Sequence[int] = ()
     ) -> bool:
-        """Write the logs of the sessions with visits after one, up to another; False where `pulse` ended that.
+        """Write the logs of sessions with visits above `after` up to `upto`, and of those with `late` visits.
 
-        So are those of sessions with `late` visits, whenever they were. All ids are put into `kept`, where the log is
-        written anew.
+        The ids are added to `kept`. Return False if `pulse` stopped it.
         """
         for runs in self._sessions(after, upto, late):
-            for run in sorted(runs, key=lambda each: each.number):
-                told = self._told(run)
-                if told is not None:
-                    self.put(told, kept)
+            for run in sorted(runs, key=lambda session_run: session_run.number):
+                parser_run = self._parser_run(run)
+                if parser_run is not None:
+                    self.put(parser_run, kept)
             if not pulse():
                 return False
         return True
 
     def put(self, run: ParserRun, kept: set[str] | None) -> None:
-        """Write the log of a run, under an id that no other run has."""
+        """Write the log of a run, with the first ordinal whose id no other run has."""
         ordinal = 1
         while True:
             document = log_document(run, ordinal)
@@ -108,44 +107,44 @@ class RunLogs:
             self.rejected += document.get("rejected", 0)
 
     def remove_former(self) -> None:
-        """Remove what the runs whose logs were written have under the id of an earlier result."""
+        """Remove earlier logs of the runs just written, which have another result in their id."""
         times, runs = {*map(_time_of, self._placed)}, {*self._placed.values()}
         names = [id_ for id_ in self._store.ids(self._database) if _time_of(id_) in times and id_ not in self._placed]
         for start in range(0, len(names), PAGE):
             documents = self._store.get(self._database, names[start : start + PAGE])
-            former = [name for name, one in documents.items() if (one.get("session"), one.get("source")) in runs]
-            if former:
+            run_of = {name: (document.get("session"), document.get("source")) for name, document in documents.items()}
+            if former := [name for name, run in run_of.items() if run in runs]:
                 self._store.write(self._database, (), former)
 
     def show_trouble(self, document: Mapping[str, Any]) -> None:
-        """Let `windrow status` show a source that drifts or failed as one that could not be read.
+        """Add a failed task for a source that drifted or failed, so that `windrow status` shows it.
 
-        Once, also if killed between; and not where its task tells of it already: nobody could be asked.
+        Nothing is added if the same task is there, from a killed run, or if the source's phase `ask` failed itself.
         """
         session, source = document["session"], document["source"]
         why = f"drift: {'; '.join(document['drift'])}" if document.get("drift") else document["traceback"]
         comment = f"{source}: {why}"[:2000].replace("\n ", "")
-        tasks = [one for one in self._ledger.sessions.tasks_of_source(source) if one.session == session]
-        if any(one.comment == comment or (one.failed and one.phase == _ASK) for one in tasks):
+        tasks = [task for task in self._ledger.sessions.tasks_of_source(source) if task.session == session]
+        if any(task.comment == comment or (task.failed and task.phase == _ASK) for task in tasks):
             return
         with self._ledger.writing() as writer:
-            task = writer.sessions.open_task(session, COLLECTION, source, _READ)
-            writer.sessions.close_task(task, None, comment, failed=True)
+            new_task = writer.sessions.open_task(session, COLLECTION, source, _READ)
+            writer.sessions.close_task(new_task, None, comment, failed=True)
 
     def _sessions(self, after: int, upto: int, late: Sequence[int]) -> Iterator[list[_SourceRun]]:
-        """Yield what sessions did, from the one of a visit on, and those with `late` ones; each is told of whole."""
+        """Yield the runs of each session: from the one with the visit `after` on, and those with `late` visits."""
         numbers = sorted(self._ledger.sessions.numbers())
-        first = max((one for one in numbers if one <= after), default=0)
-        with_late = {max((one for one in numbers if one <= visit), default=0) for visit in late}
-        # One that was killed has no end: the next one bounds it.
+        first = max((start for start in numbers if start <= after), default=0)
+        with_late = {max((start for start in numbers if start <= visit), default=0) for visit in late}
+        # A killed session has no end: it extends to the next one.
         for number, following in zip(numbers, [*numbers[1:], _LATEST], strict=True):
             if number < first and number not in with_late:
                 continue
             span = (number, following - 1)
             visits = [*self._visits(*span)]
-            documents = [one.seq for one in visits if one.attempt.kind in _DOCUMENTS]
-            told_before = documents and documents[-1] <= after and number not in with_late
-            if told_before or (documents and documents[-1] > upto):  # or it is not read yet
+            documents = [recorded.seq for recorded in visits if recorded.attempt.kind in _DOCUMENTS]
+            is_logged = documents and documents[-1] <= after and number not in with_late
+            if is_logged or (documents and documents[-1] > upto):  # or its documents are not all read yet
                 continue
             tasks = {
                 task.source: task for task in self._ledger.sessions.tasks(span)
@@ -153,78 +152,87 @@ class RunLogs:
                 and task.reason not in {None, Reason.STOPPED}
             }  # fmt: skip
             by_source: dict[str, list[Recorded]] = {name: [] for name in tasks}
-            for visit in visits:
-                by_source.setdefault(visit.source, []).append(visit)
-            yield [_SourceRun(number, name, some, tasks.get(name)) for name, some in by_source.items()]
+            for recorded in visits:
+                by_source.setdefault(recorded.source, []).append(recorded)
+            yield [_SourceRun(number, name, attempts, tasks.get(name)) for name, attempts in by_source.items()]
 
     def _visits(self, first: int, last: int) -> Iterator[Recorded]:
         after = first
         while page := self._ledger.attempts.visits_logged(COLLECTION, after, PAGE):
-            for one in page:
-                if one.recorded.seq > last:
+            for row in page:
+                if row.recorded.seq > last:
                     return
-                yield one.recorded
+                yield row.recorded
             after = page[-1].recorded.seq
 
-    def _told(self, run: _SourceRun) -> ParserRun | None:
-        """Return what is told of a run, None where nobody was asked anything and nothing went wrong."""
+    def _parser_run(self, run: _SourceRun) -> ParserRun | None:
+        """Return a run as it is logged; None if it requested nothing and did not fail."""
         source = self._sources.get(run.source)
         parser = parser_of(source)
-        asked = self._asked(run.visits)
-        counts = self._records.counted([one.seq for one in asked], ("status", MISSING))
+        attempts = self._last_attempts(run.visits)
+        numbers = [recorded.seq for recorded in attempts]
+        counts = self._records.counted(numbers, ("status", MISSING))
         skips: dict[int, list[Skipped]] = {}
-        for skip in self._records.skipped(visits=[one.seq for one in asked]):
+        for skip in self._records.skipped(visits=numbers):
             skips.setdefault(skip.visit, []).append(skip)
-        if asked and asked[0].attempt.kind == CAPTURED:  # pages of somebody else's crawl: those that have an event
-            asked = [one for one in asked if counts.get(one.seq) or skips.get(one.seq)] or asked[:1]
-        told = [self._address(one, counts.get(one.seq, (0, 0)), skips.get(one.seq, []), source) for one in asked]
-        if run.failed and not any(one.result for one in told):
-            url = told[-1].url if told else str(source.options[ADDRESS]) if source else ""
-            why = run.failed.comment or ""
-            why = why.partition("; ")[2] or why
-            word = _word(run.failed.reason)
-            told.append(AskedAddress(run.failed.began, url, result=word, message=why))
-        if not told:
+        if attempts and attempts[0].attempt.kind == CAPTURED:  # of an imported crawl only pages with events are logged
+            used = {number for number in numbers if counts.get(number) or skips.get(number)}
+            attempts = [recorded for recorded in attempts if recorded.seq in used] or attempts[:1]
+        addresses = [
+            self._address(recorded, counts.get(recorded.seq, (0, 0)), skips.get(recorded.seq, []), source)
+            for recorded in attempts
+        ]
+        if run.failed and not any(address.result for address in addresses):
+            url = addresses[-1].url if addresses else str(source.options[ADDRESS]) if source else ""
+            comment = run.failed.comment or ""
+            message = comment.partition("; ")[2] or comment
+            result = _class_name(run.failed.reason)
+            addresses.append(AskedAddress(run.failed.began, url, result=result, message=message))
+        if not addresses:
             return None
-        first = asked[0] if asked else None
-        text, attempt = "", first.attempt if first else None
-        if attempt and attempt.kept and attempt.kind in _DOCUMENTS:
-            text = self._text(attempt.target, attempt.kept)
-        version = parser.at(told[0].at).version
-        return ParserRun(parser.name, version, run.source, run.session, first.seq if first else 0, told, text)
+        first = attempts[0] if attempts else None
+        attempt = first.attempt if first else None
+        text = (
+            self._text(attempt.target, attempt.kept) if attempt and attempt.kept and attempt.kind in _DOCUMENTS else ""
+        )
+        version = parser.rules_at(addresses[0].at).version
+        return ParserRun(parser.name, version, run.source, run.session, first.seq if first else 0, addresses, text)
 
-    def _asked(self, visits: Sequence[Recorded]) -> list[Recorded]:
-        """Return the last attempt at each address, in the order in which they were asked first."""
-        last = {one.attempt.target: one for one in visits if one.attempt.kind in _DOCUMENTS}
-        heard = {parts(one.attempt.url).origin for one in last.values()}
-        for one in visits:  # an origin whose rules could not be had was not asked at all
-            attempt = one.attempt
-            if attempt.kind == ROBOTS and attempt.reason is not None and parts(attempt.url).origin not in heard:
-                last[0] = one
-        return [one for one in last.values() if not self._leads_on(one)]
+    def _last_attempts(self, visits: Sequence[Recorded]) -> list[Recorded]:
+        """Return the last attempt at each address, in the order of the first ones, without followed redirects."""
+        last = {recorded.attempt.target: recorded for recorded in visits if recorded.attempt.kind in _DOCUMENTS}
+        answering = {parts(recorded.attempt.url).origin for recorded in last.values()}
+        for recorded in visits:  # an origin whose robots.txt failed was not requested at all
+            if (
+                recorded.attempt.kind == ROBOTS
+                and recorded.attempt.reason is not None
+                and parts(recorded.attempt.url).origin not in answering
+            ):
+                last[0] = recorded
+        return [attempt for attempt in last.values() if not self._is_followed_redirect(attempt)]
 
-    def _leads_on(self, one: Recorded) -> bool:
-        """Tell whether this is a redirect to what was asked next."""
-        attempt = one.attempt
-        followed = self._ledger.requests.followed(one.seq) if _is_redirect(attempt) else None
+    def _is_followed_redirect(self, recorded: Recorded) -> bool:
+        """Tell whether this is a redirect to another address that was requested."""
+        attempt = recorded.attempt
+        followed = self._ledger.requests.followed(recorded.seq) if _is_redirect(attempt) else None
         return bool(followed and followed.requests and urljoin(attempt.url, attempt.location) != attempt.url)
 
     def _address(
-        self, one: Recorded, count: tuple[int, int], skips: Sequence[Skipped], source: Source | None
+        self, recorded: Recorded, count: tuple[int, int], skips: Sequence[Skipped], source: Source | None
     ) -> AskedAddress:
-        attempt = one.attempt
-        whole = next((skip for skip in skips if not skip.key), None)
-        # A row that says only that there is nothing is no event that was lost.
+        attempt = recorded.attempt
+        document_skip = next((skip for skip in skips if not skip.key), None)
+        # A placeholder, which says that there are no events, is not a lost event.
         rejected = sum(bool(skip.key) and skip.reason is not Reason.PLACEHOLDER for skip in skips)
         reason, message = attempt.reason, attempt.message
-        if reason is None and whole is not None:
-            reason, message = whole.reason, whole.message
+        if reason is None and document_skip is not None:
+            reason, message = document_skip.reason, document_skip.message
         if reason is None and attempt.status not in _GOOD:
-            unknown = Reason.SERVER_ERROR if _fails(attempt) else Reason.PROTOCOL_ERROR
-            reason = _REFUSALS.get(attempt.status or 0, unknown)
+            default = Reason.SERVER_ERROR if _is_server_error(attempt) else Reason.PROTOCOL_ERROR
+            reason = _REFUSALS.get(attempt.status or 0, default)
             message = f"status {attempt.status}"
             if _is_redirect(attempt):
-                reason, message = Reason.REDIRECTED, f"to {attempt.location}, where this source is not asked"
+                reason, message = Reason.REDIRECTED, f"to {attempt.location}, which is not an address of this source"
         url = attempt.url
         if attempt.kind == ROBOTS:
             url = str(source.options[ADDRESS]) if source else attempt.url
@@ -232,15 +240,15 @@ class RunLogs:
         facts: dict[str, Any] = {} if attempt.status is None else {"http_status": attempt.status}
         if attempt.kept:
             facts |= {"bytes": attempt.kept.size, "digest": attempt.kept.digest}
-        followed = self._ledger.requests.followed(one.seq)
-        drifts = tuple(told.message for told in followed.told() if told.kind == DRIFT) if followed else ()
+        followed = self._ledger.requests.followed(recorded.seq)
+        drifts = tuple(finding.message for finding in followed.told() if finding.kind == DRIFT) if followed else ()
         return AskedAddress(
             attempt.started, url, attempt.seconds + (followed.seconds if followed else 0.0), *count, rejected,
-            _word(reason), (message or reason.meaning) if reason else "", drifts, facts,
+            _class_name(reason), (message or reason.meaning) if reason else "", drifts, facts,
         )  # fmt: skip
 
     def _text(self, address: int, kept: KeptResponse) -> str:
-        """Return the whole document as text; empty where the archive has it no more."""
+        """Return the document of a response as text; empty if it cannot be read from the archive."""
         place = kept.place
         if kept.revisit:
             captures = self._ledger.captures
@@ -251,16 +259,16 @@ class RunLogs:
                 content = body_of(view, answer.fields, self._limits).read()
         except (ArchiveError, StepError):
             return ""
-        return text_of(content, answer.fields.get("content-type", ""))
+        return decode_text(content, answer.fields.get("content-type", ""))
 
 
 def _time_of(name: str) -> str:
-    """Return the time with which a log's id begins."""
+    """Return the time at the start of a log's id."""
     return name.partition(" - ")[0]
 
 
-def _word(reason: Reason | None) -> str:
-    """Spell a reason as a class of exceptions is named; empty for none."""
+def _class_name(reason: Reason | None) -> str:
+    """Return a reason in the style of an exception's class, such as RateLimited; empty for None."""
     return str(reason).title().replace("_", "") if reason else ""
 
 
@@ -268,6 +276,5 @@ def _is_redirect(attempt: Attempt) -> bool:
     return bool(attempt.location) and 300 <= (attempt.status or 0) < 400
 
 
-def _fails(attempt: Attempt) -> bool:
-    """Tell whether the server says that it failed."""
+def _is_server_error(attempt: Attempt) -> bool:
     return attempt.status is not None and attempt.status >= 500

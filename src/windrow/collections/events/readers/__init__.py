@@ -1,1 +1,1 @@
-"""What reads documents of each kind: bytes -> events."""
+"""Readers of documents: functions from bytes to events, one module for each kind of document."""

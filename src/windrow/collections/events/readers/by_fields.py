@@ -1,10 +1,8 @@
-"""Events by the fields that a parser names: expressions over any document; JSON among them.
+"""Read events by the field expressions of a parser's rules, from any document; and events in JSON.
 
-`a.b|c` takes the first that says something, `{date} {time}` puts several together, `=word` is a text as it stands,
-`a?word` that word where `a` says anything, `a!word` where it says nothing.
-What a path means its reader says.
-
-A path that begins with `/` leads from the top of the document.
+In an expression `a.b|c` is the first of two paths that is not empty, `{date} {time}` joins several, `=word` is a
+literal, `a?word` is that word if `a` is not empty, and `a!word` if it is. How a path is looked up depends on the
+reader. A path that begins with `/` starts at the top of the document.
 """
 
 from __future__ import annotations
@@ -20,7 +18,7 @@ from urllib.parse import quote, urljoin
 
 from selectolax.lexbor import LexborHTMLParser
 
-from windrow.collections.events.parser import ParserInput, RawEvent, Unread
+from windrow.collections.events.parser import RawEvent, SkippedPart, SourceDocument
 from windrow.collections.events.times import EventTime, read_time
 from windrow.contract import Request
 from windrow.errors import StepError
@@ -29,157 +27,164 @@ from windrow.reasons import Reason
 _HOLE = re.compile(r"\{([^{}]+)\}")
 _CONDITION = re.compile("[?!]")
 
-Look = Callable[[str], str | None]
-"""Finds the text at a path; None where there is nothing of the kind."""
+PathLookup = Callable[[str], str | None]
+"""Returns the text at a path; None if the path does not exist."""
 
 
-def found(expression: str, look: Look) -> str:
-    """Return what an expression finds; empty where it finds nothing.
+def evaluate(expression: str, lookup: PathLookup) -> str:
+    """Evaluate an expression; empty if none of its alternatives has a text.
 
-    >>> found("title|name", {"name": "Board"}.get), found("{day} {hour}", {"day": "1 May"}.get), found("=open", {}.get)
-    ('Board', '1 May', 'open')
+    >>> evaluate("title|name", {"name": "Board"}.get), evaluate("{day} {hour}", {"day": "1 May"}.get)
+    ('Board', '1 May')
+    >>> evaluate("=open", {}.get)
+    'open'
     """
     for alternative in expression.split("|"):
         if alternative.startswith("="):
-            told = alternative[1:]
+            text = alternative[1:]
         elif "{" in alternative:
-            first, *_ = [look(hole) for hole in _HOLE.findall(alternative)] or [""]
-            told = _HOLE.sub(lambda hole: look(hole[1]) or "", alternative).strip() if first else ""
+            first, *_ = [lookup(hole) for hole in _HOLE.findall(alternative)] or [""]
+            text = _HOLE.sub(lambda hole: lookup(hole[1]) or "", alternative).strip() if first else ""
         elif mark := _CONDITION.search(alternative):
-            said = bool((look(alternative[: mark.start()]) or "").strip())
-            told = alternative[mark.end() :] if said == (mark[0] == "?") else ""
+            is_filled = bool((lookup(alternative[: mark.start()]) or "").strip())
+            text = alternative[mark.end() :] if is_filled == (mark[0] == "?") else ""
         else:
-            told = (look(alternative) or "").strip()
-        if told:
-            return told
+            text = (lookup(alternative) or "").strip()
+        if text:
+            return text
     return ""
 
 
-_BESIDE = "script, style, nav, svg, form, button, noscript, iframe, template, head"
+_NO_CONTENT = "script, style, nav, svg, form, button, noscript, iframe, template, head"
 
 
-def without_markup(text: str) -> str:
-    """Return what a piece of HTML says.
+def remove_markup(text: str) -> str:
+    """Return the text of a piece of HTML, without navigation, forms and scripts.
 
-    >>> without_markup("<nav>Menu</nav><p>Tea &amp; <b>milk</b></p>")
+    >>> remove_markup("<nav>Menu</nav><p>Tea &amp; <b>milk</b></p>")
     'Tea & milk'
     """
     if "<" not in text and "&" not in text:
         return text
     page = LexborHTMLParser(text)
-    for node in page.css(_BESIDE):
+    for node in page.css(_NO_CONTENT):
         if node.tag != "head":
             node.decompose()
     return " ".join(page.text(separator=" ").split())
 
 
-_DAY = re.compile(r"&day=\d{8}$")
+_DAY_SUFFIX = re.compile(r"&day=\d{8}$")
 
 STATUSES = {
     "cancelled": "cancelled", "canceled": "cancelled", "postponed": "postponed", "rescheduled": "rescheduled",
     "tentative": "tentative", "confirmed": "confirmed", "scheduled": "scheduled", "withdrawn": "withdrawn",
 }  # fmt: skip
-"""Words of sources for the state of an event, in lower case, and ours."""
+"""Words of sources for the status of an event, in lower case, and ours."""
 
 
-Value = Callable[[str], Any]
-"""Finds what stands at a path, as JSON has it."""
+JsonLookup = Callable[[str], Any]
+"""Returns the JSON value at a path; None if the path does not exist."""
 
 _EXACT = 1 << 53
-"""A whole number beyond this is another one in a program whose numbers are floats, as JavaScript's are."""
+"""A larger integer is rounded by programs whose numbers are floats, such as JavaScript."""
 
 
-def event_of(given: ParserInput, look: Look, text: str, value: Value | None = None) -> RawEvent | Unread:
-    """Make an event of one thing; `look` finds what stands at a path of it, `text` is all of it.
+def event_of(
+    document: SourceDocument, lookup: PathLookup, text: str, lookup_json: JsonLookup | None = None
+) -> RawEvent | SkippedPart:
+    """Read an event from an entry of a document, whose source is `text`.
 
-    Where the document has numbers and booleans, `value` finds them: an extra key keeps their type.
+    In documents with types, `lookup_json` returns numbers and booleans as such, so that an extra key keeps its type.
     """
-    fields = given.rules.fields
+    fields = document.rules.fields
 
-    def told(name: str) -> str | None:
-        return found(fields[name], look) if name in fields else None
+    def field(name: str) -> str | None:
+        return evaluate(fields[name], lookup) if name in fields else None
 
-    title, key = told("title") or "", told("id") or ""
-    if title.strip() in given.rules.placeholders:
-        return Unread(Reason.PLACEHOLDER, (title or text)[:200], key)
-    status = status_of(given, told("status") or "")
-    start = time_of(given, told("start") or "")
+    title, key = field("title") or "", field("id") or ""
+    if title.strip() in document.rules.placeholders:
+        return SkippedPart(Reason.PLACEHOLDER, (title or text)[:200], key)
+    status = status_of(document, field("status") or "")
+    start = time_of(document, field("start") or "")
     if start is None and key and status == "withdrawn":
         return RawEvent(key, title, None, text, status=status)
     if start is None:
-        written = (told("start") or "")[:80]
-        return Unread(Reason.INCOMPLETE_RECORD, f"{title[:80]!r} has no start that can be read: {written!r}", key)
-    end = told("end")
-    url = told("url")
-    extra = {name: one for name, path in given.rules.extra.items() if (one := _extra(path, look, value)) != ""}
-    description = told("description")
-    if "title" in given.rules.markup:
-        title = without_markup(title)
-    if description and "description" in given.rules.markup:
-        description = without_markup(description)
+        written = (field("start") or "")[:80]
+        return SkippedPart(Reason.INCOMPLETE_RECORD, f"{title[:80]!r} has no start that can be read: {written!r}", key)
+    end = field("end")
+    url = field("url")
+    extra = {name: _extra_value(path, lookup, lookup_json) for name, path in document.rules.extra.items()}
+    extra = {name: content for name, content in extra.items() if content != ""}
+    description = field("description")
+    if "title" in document.rules.markup:
+        title = remove_markup(title)
+    if description and "description" in document.rules.markup:
+        description = remove_markup(description)
     if start.note:
         extra["time_note"] = start.note
     return RawEvent(
-        key, title, start, text, end if end is None else time_of(given, end) or "", description,
-        joined(given.url, url) if url else url, status, told("location"), extra,
-        told("branch") or "", told("entity") or "",
+        key, title, start, text, end if end is None else time_of(document, end) or "", description,
+        join_url(document.url, url) if url else url, status, field("location"), extra,
+        field("branch") or "", field("entity") or "",
     )  # fmt: skip
 
 
-def without_day(url: str) -> str:
-    """Return an address without the day at its end that only has it asked for once a day.
+def remove_day(url: str) -> str:
+    """Remove the day at the end of an address, which makes it a new one each day.
 
-    >>> without_day("https://a.example/x?id=7&day=20261005")
+    >>> remove_day("https://a.example/x?id=7&day=20261005")
     'https://a.example/x?id=7'
     """
-    return _DAY.sub("", url)
+    return _DAY_SUFFIX.sub("", url)
 
 
-def joined(base: str, url: str) -> str:
-    """Return an address that is relative to another one; empty where it is none."""
+def join_url(base: str, url: str) -> str:
+    """Resolve an address against a base; empty if it is not a valid address."""
     try:
         return urljoin(base, url)
     except ValueError:
         return ""
 
 
-def _extra(expression: str, look: Look, value: Value | None) -> str | float:
-    """Return what an expression finds; after a `#` a whole number, and nothing where it is none."""
+def _extra_value(expression: str, lookup: PathLookup, lookup_json: JsonLookup | None) -> str | float:
+    """Evaluate the expression of an extra key: `#PATH` as an integer, a number of JSON as such, else a text."""
     if expression.startswith("#"):
-        told = found(expression[1:], look)
-        return int(told) if told.isdecimal() and len(told) < 18 else ""
-    for path in expression.split("|") if value else ():
-        one = value(path) if value else None
-        if (isinstance(one, float) and math.isfinite(one)) or (isinstance(one, int) and abs(one) <= _EXACT):
-            return one
-        if told := found(path, look):
-            return told
-    return "" if value else found(expression, look)
+        digits = evaluate(expression[1:], lookup)
+        return int(digits) if digits.isdecimal() and len(digits) < 18 else ""
+    for path in expression.split("|") if lookup_json else ():
+        number = lookup_json(path) if lookup_json else None
+        if (isinstance(number, float) and math.isfinite(number)) or (isinstance(number, int) and abs(number) <= _EXACT):
+            return number
+        if text := evaluate(path, lookup):
+            return text
+    return "" if lookup_json else evaluate(expression, lookup)
 
 
-def time_of(given: ParserInput, text: str) -> EventTime | None:
-    """Read a time as this parser's source writes it."""
-    return read_time(text, given.zone, given.rules.formats, given.rules.naive) if text else None
+def time_of(document: SourceDocument, text: str) -> EventTime | None:
+    """Parse a time as the rules of a document say; None if it is empty or cannot be parsed."""
+    return read_time(text, document.zone, document.rules.formats, document.rules.naive) if text else None
 
 
-def status_of(given: ParserInput, word: str) -> str:
-    """Return this project's word for a state of an event; empty for one that is not known."""
-    known = {name.lower(): ours for name, ours in given.rules.statuses.items()}
+def status_of(document: SourceDocument, word: str) -> str:
+    """Return our word for a source's status of an event; empty if it is not known."""
+    known = {name.lower(): ours for name, ours in document.rules.statuses.items()}
     lower = word.strip().lower()
     return known.get(lower) or STATUSES.get(lower, "")
 
 
-_OF_PYTHON = re.compile(r"undefined|idna|punycode|(?:raw_)?unicode_escape")
-"""Codecs that are no character sets: what they raise, and how long they take, is theirs."""
+_NOT_CHARSETS = re.compile(r"undefined|idna|punycode|(?:raw_)?unicode_escape")
+"""Codecs of Python that are not character sets: they raise other errors, or take quadratic time."""
 _CHARSET = re.compile(r"charset\s*=\s*[\"']?([A-Za-z0-9._:-]{1,40})", re.IGNORECASE)
 
 
-def text_of(content: bytes, media: str = "") -> str:
-    r"""Return bytes as text; nothing is lost silently: what is no character is U+FFFD.
+def decode_text(content: bytes, media: str = "") -> str:
+    r"""Decode bytes by their byte order mark, the charset of `media`, UTF-8 or Windows-1252, whichever fits first.
 
-    >>> text_of(b"\xef\xbb\xbfcaf\xc3\xa9"), text_of(b"caf\xe9")
+    Bytes that are not valid after a byte order mark, or in Windows-1252, become U+FFFD.
+
+    >>> decode_text(b"\xef\xbb\xbfcaf\xc3\xa9"), decode_text(b"caf\xe9")
     ('café', 'café')
-    >>> text_of(b"tea", "text/calendar; charset=undefined")
+    >>> decode_text(b"tea", "text/calendar; charset=undefined")
     'tea'
     """
     for mark, name in (
@@ -189,55 +194,56 @@ def text_of(content: bytes, media: str = "") -> str:
     ):
         if content.startswith(mark):
             return content[len(mark) :].decode(name, "replace")
-    told = _CHARSET.search(media)
-    for name in (told[1] if told else "utf-8", "utf-8"):
+    charset = _CHARSET.search(media)
+    for name in (charset[1] if charset else "utf-8", "utf-8"):
         try:
-            if not _OF_PYTHON.fullmatch(codecs.lookup(name).name.replace("-", "_")):
+            if not _NOT_CHARSETS.fullmatch(codecs.lookup(name).name.replace("-", "_")):
                 return content.decode(name)
         except (ValueError, LookupError):
             continue
     return content.decode("cp1252", "replace")
 
 
-MOST = 10_000
+MAX_EVENTS = 10_000
 """Events of one document that are read."""
 
 
-def read_json(given: ParserInput) -> Iterator[RawEvent | Unread]:
-    """Yield the events of a document."""
-    tree = parsed(given)
-    if given.rules.details and isinstance(at(tree, given.rules.details.partition(":")[0]), list):
-        return  # it only names the documents that have the events
-    listed = at(tree, given.rules.items)
-    if listed is None and isinstance(tree, dict) and given.rules.root and given.rules.root in tree:
-        return  # an API that leaves the list out where it would be empty
+def read_json(document: SourceDocument) -> Iterator[RawEvent | SkippedPart]:
+    """Yield the events of a JSON document; StepError if there is no list at `items`."""
+    tree = parse_json(document)
+    if document.rules.details and isinstance(at_path(tree, document.rules.details.partition(":")[0]), list):
+        return  # it only lists the addresses of the events' documents
+    listed = at_path(tree, document.rules.items)
+    if listed is None and isinstance(tree, dict) and document.rules.root and document.rules.root in tree:
+        return  # an API that omits the list if it is empty
     if isinstance(listed, dict):
         listed = [listed]
     if not isinstance(listed, list):
-        raise StepError(f"there is no list at {given.rules.items!r}", Reason.WRONG_ROOT)
-    for number, one in enumerate(listed):
-        if number >= MOST:
-            yield Unread(Reason.TOO_LARGE, f"more than {MOST} events")
+        raise StepError(f"there is no list at {document.rules.items!r}", Reason.WRONG_ROOT)
+    for number, event in enumerate(listed):
+        if number >= MAX_EVENTS:
+            yield SkippedPart(Reason.TOO_LARGE, f"more than {MAX_EVENTS} events")
             return
-        if not isinstance(one, dict):
-            yield Unread(Reason.INCOMPLETE_RECORD, f"number {number + 1} of the list is no object")
+        if not isinstance(event, dict):
+            yield SkippedPart(Reason.INCOMPLETE_RECORD, f"number {number + 1} of the list is not an object")
             continue
-        text = json.dumps(one, ensure_ascii=False)
-        yield event_of(given, lambda path, one=one: shown(_at(tree, one, path)), text, partial(_at, tree, one))  # type: ignore[misc]
+        text = json.dumps(event, ensure_ascii=False)
+        lookup_json = partial(_resolve, tree, event)
+        yield event_of(document, lambda path, find=lookup_json: json_to_text(find(path)), text, lookup_json)  # type: ignore[misc]
 
 
-def parsed(given: ParserInput) -> Any:
-    """Read JSON; StepError for what is none, such as a page that tells of an error."""
+def parse_json(document: SourceDocument) -> Any:
+    """Parse JSON; StepError for anything else, such as an error page."""
     try:
-        return json.loads(text_of(given.content, given.media))
+        return json.loads(decode_text(document.content, document.media))
     except (ValueError, RecursionError):
-        raise StepError("this is no JSON", Reason.NOT_WELL_FORMED) from None
+        raise StepError("this is not JSON", Reason.NOT_WELL_FORMED) from None
 
 
-def at(tree: Any, path: str) -> Any:
-    """Return what stands at a path; None where nothing does.
+def at_path(tree: Any, path: str) -> Any:
+    """Return the value at a path of keys and list indices; None if the path does not exist.
 
-    >>> at({"a": [{"b": 1}]}, "a.0.b"), at({"a": 1}, "a.b")
+    >>> at_path({"a": [{"b": 1}]}, "a.0.b"), at_path({"a": 1}, "a.b")
     (1, None)
     """
     for name in path.split(".") if path else ():
@@ -250,40 +256,40 @@ def at(tree: Any, path: str) -> Any:
     return tree
 
 
-def _at(tree: Any, one: Any, path: str) -> Any:
-    return at(tree, path[1:]) if path.startswith("/") else at(one, path)
+def _resolve(tree: Any, event: Any, path: str) -> Any:
+    return at_path(tree, path[1:]) if path.startswith("/") else at_path(event, path)
 
 
-def shown(value: Any) -> str | None:
-    """Spell a value of JSON as text: lists joined by commas, true and false as words, whole numbers without a point."""
-    if value is None:
+def json_to_text(content: Any) -> str | None:
+    """Convert a value of JSON to text: lists joined by commas, objects by name or title, 1.0 as 1; None for null."""
+    if content is None:
         return None
-    if isinstance(value, list):
-        return ", ".join(filter(None, (shown(one) for one in value)))
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if isinstance(value, dict):
-        return shown(value.get("name") or value.get("title") or value.get("rendered"))
-    if isinstance(value, float) and value.is_integer():
-        return str(int(value))
-    return str(value).encode("utf-8", "replace").decode()
+    if isinstance(content, list):
+        return ", ".join(filter(None, (json_to_text(entry) for entry in content)))
+    if isinstance(content, bool):
+        return "true" if content else "false"
+    if isinstance(content, dict):
+        return json_to_text(content.get("name") or content.get("title") or content.get("rendered"))
+    if isinstance(content, float) and content.is_integer():
+        return str(int(content))
+    return str(content).encode("utf-8", "replace").decode()
 
 
-def next_page(given: ParserInput) -> str:
-    """Return the address of the next page, as the document says it; empty for the last."""
-    return (shown(at(parsed(given), given.rules.next)) or "") if given.rules.next else ""
+def next_page(document: SourceDocument) -> str:
+    """Return the address of the next page at the path `next`; empty on the last page."""
+    return (json_to_text(at_path(parse_json(document), document.rules.next)) or "") if document.rules.next else ""
 
 
-def details(given: ParserInput) -> tuple[Request, ...]:
-    """Ask for the documents that a list names; one that changed has another address."""
-    path, _, rest = given.rules.details.partition(":")
+def detail_requests(document: SourceDocument) -> tuple[Request, ...]:
+    """Request the documents of events that a list links to; a changed one gets a new address."""
+    path, _, rest = document.rules.details.partition(":")
     url, _, changed = rest.partition(":")
-    listed = at(parsed(given), path) if path else None
-    found = []
-    for one in listed[:MOST] if isinstance(listed, list) else ():
-        where = shown(at(one, url)) or ""
-        if where.startswith(("http://", "https://")):
-            told = quote(shown(at(one, changed)) or "", safe="") if changed else ""
-            where += f"{'&' if '?' in where else '?'}changed={told}" if told else ""
-            found.append(Request(where, "detail", priority=1))
-    return tuple(found)
+    listed = at_path(parse_json(document), path) if path else None
+    requests = []
+    for entry in listed[:MAX_EVENTS] if isinstance(listed, list) else ():
+        address = json_to_text(at_path(entry, url)) or ""
+        if address.startswith(("http://", "https://")):
+            version = quote(json_to_text(at_path(entry, changed)) or "", safe="") if changed else ""
+            address += f"{'&' if '?' in address else '?'}changed={version}" if version else ""
+            requests.append(Request(address, "detail", priority=1))
+    return tuple(requests)

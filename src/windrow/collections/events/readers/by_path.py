@@ -1,11 +1,9 @@
-"""Events of XML, HTML and feeds, found by paths and selectors.
+"""Read events in XML, HTML and feeds, by paths and CSS selectors.
 
-Of several kinds of items each has a path: `a/b|a/c`.
+Paths of XML have local names, without prefixes and namespaces; `a/b|a/c` selects items at both. A document type that
+names only an external DTD is removed, as the DTD is never loaded; one with declarations of its own is refused.
 
-Names are local ones: prefixes and namespaces are left out. A document type that names only a DTD elsewhere is left out
-too, as nothing of it is ever read; one with declarations of its own is refused.
-
-An empty selector is the item itself, and `column:NAME` the cell of a table's row below the heading NAME.
+In HTML an empty selector is the item itself, and `column:NAME` is the cell of a table row below the heading NAME.
 """
 
 from __future__ import annotations
@@ -18,8 +16,8 @@ from itertools import chain
 from lxml import etree
 from selectolax.lexbor import LexborHTMLParser, LexborNode, SelectolaxError
 
-from windrow.collections.events.parser import ParserInput, RawEvent, Unread
-from windrow.collections.events.readers.by_fields import event_of, read_json, text_of
+from windrow.collections.events.parser import RawEvent, SkippedPart, SourceDocument
+from windrow.collections.events.readers.by_fields import decode_text, event_of, read_json
 from windrow.errors import StepError
 from windrow.formats import xml
 from windrow.formats.feed import ENTRIES
@@ -27,7 +25,7 @@ from windrow.formats.text import clean
 from windrow.model import Limits
 from windrow.reasons import Reason
 
-MOST = 10_000
+MAX_EVENTS = 10_000
 """Events of one document that are read."""
 
 _LIMITS = Limits(member=64 << 20, elements=2_000_000)
@@ -35,126 +33,126 @@ _DOCTYPE = re.compile(rb"<!DOCTYPE\s+[\w:.-]+(?:\s+(?:PUBLIC|SYSTEM)(?:\s+(?:\"[
 _STEP = re.compile(r"(^|/)(?=[A-Za-z_])")
 
 
-def read_xml(given: ParserInput) -> Iterator[RawEvent | Unread]:
-    """Yield the events of a document."""
-    root = xml_tree(given)
-    found = 0
-    paths = given.rules.items.split("|") if given.rules.items else []
-    items = chain.from_iterable(root.iterfind(local(path)) for path in paths) if paths else iter([root])
-    for one in items:
-        if found >= MOST:
-            yield Unread(Reason.TOO_LARGE, f"more than {MOST} events")
+def read_xml(document: SourceDocument) -> Iterator[RawEvent | SkippedPart]:
+    """Yield the events of an XML document; StepError if there are none at `items` and no `root` is set."""
+    root = xml_tree(document)
+    count, rules = 0, document.rules
+    paths = rules.items.split("|") if rules.items else []
+    elements = chain.from_iterable(root.iterfind(any_namespace(path)) for path in paths) if paths else iter([root])
+    for element in elements:
+        if count >= MAX_EVENTS:
+            yield SkippedPart(Reason.TOO_LARGE, f"more than {MAX_EVENTS} events")
             return
-        found += 1
-        text = etree.tostring(one, encoding="unicode", with_tail=False)
-        yield event_of(given, lambda path, one=one: told(one, path), text)  # type: ignore[misc]
-    if not found and not given.rules.root:
-        raise StepError(f"there is nothing at {given.rules.items!r}; name `root` where that may be", Reason.WRONG_ROOT)
+        count += 1
+        text = etree.tostring(element, encoding="unicode", with_tail=False)
+        yield event_of(document, lambda path, element=element: element_text(element, path), text)  # type: ignore[misc]
+    if not count and not rules.root:
+        raise StepError(f"there is nothing at {rules.items!r}; set `root` if there may be no events", Reason.WRONG_ROOT)
 
 
-def xml_tree(given: ParserInput) -> etree._Element:
-    """Return the root of a document; StepError where it is not the one that its parser wants."""
-    content = _DOCTYPE.sub(b"", given.content.lstrip(b" \t\r\n"), count=1)
+def xml_tree(document: SourceDocument) -> etree._Element:
+    """Parse XML; StepError if the name of its root is not the one in the rules."""
+    content = _DOCTYPE.sub(b"", document.content.lstrip(b" \t\r\n"), count=1)
     admitted = xml.admit(content, _LIMITS)
-    wanted = given.rules.root
+    wanted = document.rules.root
     if wanted and admitted.root != wanted:
         raise StepError(f"the root is {admitted.root[:60]!r}, not {wanted!r}", Reason.WRONG_ROOT)
     return xml.tree(admitted.content)
 
 
-def local(path: str) -> str:
-    """Return a path that finds elements whatever their namespace.
+def any_namespace(path: str) -> str:
+    """Make a path match elements in any namespace.
 
-    >>> local("a/b-c"), local("./a")
+    >>> any_namespace("a/b-c"), any_namespace("./a")
     ('{*}a/{*}b-c', './{*}a')
     """
     return _STEP.sub(r"\1{*}", path)
 
 
-def told(one: etree._Element, path: str) -> str | None:
-    """Return the text of the element at a path, all texts of several joined by commas, or that of an attribute."""
-    elements, _, attribute = path.partition("@")
-    elements = elements.rstrip("/")
-    found = one.findall(local(elements)) if elements else [one]
+def element_text(element: etree._Element, path: str) -> str | None:
+    """Return the text (with `@NAME` an attribute) of the elements at a path, joined by commas; None if none match."""
+    element_path, _, attribute = path.partition("@")
+    element_path = element_path.rstrip("/")
+    matches = element.findall(any_namespace(element_path)) if element_path else [element]
     if attribute:
-        values = [value for each in found if (value := each.get(attribute))]
+        texts = [attribute_text for match in matches if (attribute_text := match.get(attribute))]
     else:
-        values = [text for each in found if (text := " ".join("".join(map(str, each.itertext())).split()))]
-    return clean(", ".join(values)) if found else None
+        texts = [text for match in matches if (text := " ".join("".join(map(str, match.itertext())).split()))]
+    return clean(", ".join(texts)) if matches else None
 
 
-_CAP = 32 << 20
+_MAX_BYTES = 32 << 20
 _COLUMN = "column:"
 
 
-def read_html(given: ParserInput) -> Iterator[RawEvent | Unread]:
-    """Yield the events of a page."""
-    page = html_tree(given)
-    if given.rules.root and _first(page.root, given.rules.root) is None:
-        raise StepError(f"there is nothing at {given.rules.root!r}", Reason.WRONG_ROOT)
-    items = _all(page.root, given.rules.items)
-    if not items and not given.rules.root:
-        raise StepError(f"there is nothing at {given.rules.items!r}; name `root` where that may be", Reason.WRONG_ROOT)
+def read_html(document: SourceDocument) -> Iterator[RawEvent | SkippedPart]:
+    """Yield the events of a page; StepError if it lacks `root`, or has no events and no `root` is set."""
+    page, rules = html_tree(document), document.rules
+    if rules.root and _select_first(page.root, rules.root) is None:
+        raise StepError(f"there is nothing at {rules.root!r}", Reason.WRONG_ROOT)
+    nodes = _select_all(page.root, rules.items)
+    if not nodes and not rules.root:
+        raise StepError(f"there is nothing at {rules.items!r}; set `root` if there may be no events", Reason.WRONG_ROOT)
     columns: dict[int, list[str]] = {}
     size = 0
-    for one in items[:MOST]:
-        text = one.html or ""
+    for node in nodes[:MAX_EVENTS]:
+        text = node.html or ""
         size += len(text)
-        if size > _CAP:
-            yield Unread(Reason.TOO_LARGE, "its events lie within one another: what is in all of them is too much")
+        if size > _MAX_BYTES:
+            yield SkippedPart(Reason.TOO_LARGE, f"the HTML of its events together has more than {_MAX_BYTES} bytes")
             return
-        yield event_of(given, lambda path, one=one: _told(one, path, columns), text)  # type: ignore[misc]
-    if len(items) > MOST:
-        yield Unread(Reason.TOO_LARGE, f"more than {MOST} events")
+        yield event_of(document, lambda path, node=node: _node_text(node, path, columns), text)  # type: ignore[misc]
+    if len(nodes) > MAX_EVENTS:
+        yield SkippedPart(Reason.TOO_LARGE, f"more than {MAX_EVENTS} events")
 
 
-def next_html_page(given: ParserInput) -> str:
-    """Return the address of the next page: that of the link that `next` selects."""
-    found = _first(html_tree(given).root, given.rules.next) if given.rules.next else None
-    return (found.attributes.get("href") or "") if found is not None else ""
+def next_html_page(document: SourceDocument) -> str:
+    """Return the address of the link that `next` selects; empty if there is none."""
+    link = _select_first(html_tree(document).root, document.rules.next) if document.rules.next else None
+    return (link.attributes.get("href") or "") if link is not None else ""
 
 
-def html_tree(given: ParserInput) -> LexborHTMLParser:
-    """Parse a page."""
-    if len(given.content) > _CAP:
-        raise StepError(f"{len(given.content)} bytes, at most {_CAP} allowed", Reason.TOO_LARGE)
-    return LexborHTMLParser(text_of(given.content, given.media))
+def html_tree(document: SourceDocument) -> LexborHTMLParser:
+    """Parse a page; StepError above 32 MiB."""
+    if len(document.content) > _MAX_BYTES:
+        raise StepError(f"{len(document.content)} bytes, at most {_MAX_BYTES} allowed", Reason.TOO_LARGE)
+    return LexborHTMLParser(decode_text(document.content, document.media))
 
 
-def _all(node: LexborNode | None, selector: str) -> list[LexborNode]:
+def _select_all(node: LexborNode | None, selector: str) -> list[LexborNode]:
     try:
         return list(node.css(selector)) if node is not None else []
     except (SelectolaxError, ValueError) as error:
-        raise StepError(f"{selector!r} is no selector: {error}"[:300], Reason.STEP_FAILED) from None
+        raise StepError(f"{selector!r} is not a selector: {error}"[:300], Reason.STEP_FAILED) from None
 
 
-def _first(node: LexborNode | None, selector: str) -> LexborNode | None:
-    found = _all(node, selector)
-    return found[0] if found else None
+def _select_first(node: LexborNode | None, selector: str) -> LexborNode | None:
+    nodes = _select_all(node, selector)
+    return nodes[0] if nodes else None
 
 
-def _told(item: LexborNode, path: str, columns: dict[int, list[str]]) -> str | None:
-    """Return what a path of an item finds."""
+def _node_text(event_node: LexborNode, path: str, columns: dict[int, list[str]]) -> str | None:
+    """Return the text, attribute or table cell at a path of an event's node; None if there is none."""
     if path.startswith(_COLUMN):
-        return _cell(item, path.removeprefix(_COLUMN), columns)
+        return _cell_text(event_node, path.removeprefix(_COLUMN), columns)
     selector, _, attribute = path.rpartition("@") if "@" in path else (path, "", "")
-    found = _first(item, selector) if selector else item
-    if found is None:
+    node = _select_first(event_node, selector) if selector else event_node
+    if node is None:
         return None
-    text = (found.attributes.get(attribute) or "") if attribute else found.text(separator=" ")
+    text = (node.attributes.get(attribute) or "") if attribute else node.text(separator=" ")
     return clean(" ".join(text.split()))
 
 
-def _cell(row: LexborNode, name: str, columns: dict[int, list[str]]) -> str | None:
-    """Return the cell of a row below a heading."""
+def _cell_text(row: LexborNode, name: str, columns: dict[int, list[str]]) -> str | None:
+    """Return the cell of a row below a heading; `columns` caches the headings by the id of the table's node."""
     table = row.parent
     while table is not None and table.tag != "table":
         table = table.parent
     if table is None:
         return None
     if table.mem_id not in columns:
-        head = _first(table, "tr:has(th)")
-        cells = _all(head, "th, td") if head is not None else []
+        head = _select_first(table, "tr:has(th)")
+        cells = _select_all(head, "th, td") if head is not None else []
         columns[table.mem_id] = [" ".join(cell.text(separator=" ").split()).casefold() for cell in cells]
     headings = columns[table.mem_id]
     cells = [cell for cell in row.iter() if cell.tag in {"td", "th"}]
@@ -175,28 +173,28 @@ _JSON_FIELDS = {
 }  # fmt: skip
 
 
-def read_feed(given: ParserInput) -> Iterator[RawEvent | Unread]:
-    """Yield the entries of a feed."""
-    start = given.content.lstrip(b" \t\r\n\xef\xbb\xbf")
+def read_feed(document: SourceDocument) -> Iterator[RawEvent | SkippedPart]:
+    """Yield the entries of an RSS, Atom or JSON feed as events; StepError for another document."""
+    start = document.content.lstrip(b" \t\r\n\xef\xbb\xbf")
     if start.startswith(b"{"):
-        rules = replace(given.rules, items="items", fields={**_JSON_FIELDS, **given.rules.fields})
-        yield from read_json(given._replace(rules=rules))
+        rules = replace(document.rules, items="items", fields={**_JSON_FIELDS, **document.rules.fields})
+        yield from read_json(document._replace(rules=rules))
         return
-    admitted = xml.admit(given.content.lstrip(b" \t\r\n"), _FEED_LIMITS)
+    admitted = xml.admit(document.content.lstrip(b" \t\r\n"), _FEED_LIMITS)
     if admitted.root not in {"rss", "RDF", "feed"}:
-        raise StepError(f"this is no feed: its root is {admitted.root[:40]!r}", Reason.WRONG_ROOT)
+        raise StepError(f"this is not a feed: its root is {admitted.root[:40]!r}", Reason.WRONG_ROOT)
     tree = xml.tree(admitted.content, recover=True)
-    given = given._replace(rules=replace(given.rules, fields={**_FIELDS, **given.rules.fields}))
+    document = document._replace(rules=replace(document.rules, fields={**_FIELDS, **document.rules.fields}))
     for number, entry in enumerate(tree.iterdescendants("{*}item", "{*}entry")):
         if number >= ENTRIES:
-            yield Unread(Reason.TOO_LARGE, f"more than {ENTRIES} entries")
+            yield SkippedPart(Reason.TOO_LARGE, f"more than {ENTRIES} entries")
             return
         text = etree.tostring(entry, encoding="unicode", with_tail=False)
-        yield event_of(given, lambda path, entry=entry: _look(entry, path), text)  # type: ignore[misc]
+        yield event_of(document, lambda path, entry=entry: _entry_text(entry, path), text)  # type: ignore[misc]
 
 
-def _look(entry: etree._Element, path: str) -> str | None:
-    """Return what an element of this local name says: of a link its address, else its text."""
+def _entry_text(entry: etree._Element, path: str) -> str | None:
+    """Return the text of an entry's first child of this local name, with `@NAME` its attribute; of a link, its href."""
     name, _, attribute = path.partition("@")
     for child in entry.iterchildren(f"{{*}}{name}"):
         if attribute:
@@ -204,9 +202,9 @@ def _look(entry: etree._Element, path: str) -> str | None:
         href = child.get("href")
         if name == "link" and href and child.get("rel", "alternate") != "alternate":
             continue
-        told = href if name == "link" and href else "".join(map(str, child.itertext()))
-        if name == "guid" and path == "guid" and child.get("isPermaLink") == "false" and told.strip() == "":
+        text = href if name == "link" and href else "".join(map(str, child.itertext()))
+        if name == "guid" and path == "guid" and child.get("isPermaLink") == "false" and text.strip() == "":
             continue
-        if told and told.strip():
-            return clean(told)
+        if text and text.strip():
+            return clean(text)
     return None

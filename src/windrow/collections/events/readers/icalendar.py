@@ -1,4 +1,4 @@
-"""iCalendar (RFC 5545): each VEVENT by itself, so that a broken one costs no other; repeated ones one by one."""
+"""Read iCalendar (RFC 5545): each VEVENT is parsed alone, so that a broken one costs no other; repetitions expanded."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ from datetime import UTC, date, datetime, timedelta
 from itertools import islice
 from typing import Any
 
-from windrow.collections.events.parser import ParserInput, RawEvent, Unread
-from windrow.collections.events.readers.by_fields import text_of
-from windrow.collections.events.times import EventTime, at_local, at_zoned, on_day, spelled
+from windrow.collections.events.parser import RawEvent, SkippedPart, SourceDocument
+from windrow.collections.events.readers.by_fields import decode_text
+from windrow.collections.events.times import EventTime, format_utc, from_day, from_local, from_zoned
 from windrow.errors import MissingExtra, StepError
 from windrow.reasons import Reason
 
-MOST = 10_000
-"""Events of one calendar, and repetitions of one event, that are read."""
+MAX_EVENTS = 10_000
+"""VEVENTs of one calendar, and repetitions of one event, that are read."""
 
 
-def _part(name: str) -> re.Pattern[str]:
-    """Match one part of a calendar: it ends before the next of its kind, so that one without an end takes no other."""
+def _component(name: str) -> re.Pattern[str]:
+    """Return a pattern for one component; one without an END does not extend into the next of its kind."""
     line = r"[ \t]*+\r?"
     return re.compile(
         rf"^BEGIN:{name}{line}\n(?:(?!(?:BEGIN|END):{name}{line}$)[^\n]*+\n)*+END:{name}{line}$",
@@ -29,61 +29,61 @@ def _part(name: str) -> re.Pattern[str]:
     )
 
 
-_BLOCK = _part("VEVENT")
-_ZONES = _part("VTIMEZONE")
+_BLOCK = _component("VEVENT")
+_ZONES = _component("VTIMEZONE")
 _STATUSES = {"TENTATIVE": "tentative", "CONFIRMED": "confirmed", "CANCELLED": "cancelled", "CANCELED": "cancelled"}
 _FOLDED = re.compile(r"\r?\n[ \t]")
 _UID = re.compile(r"^UID(?:;[^:\n]*)?:([^\r\n]+)", re.MULTILINE | re.IGNORECASE)
 _REPEATED = re.compile(r"^(?:RRULE|RDATE|RECURRENCE-ID)[;:]", re.MULTILINE | re.IGNORECASE)
 _ADDRESS = re.compile(r"https?://\S+")
 _EXCEPTIONS = (ValueError, TypeError, KeyError, AttributeError, IndexError, OverflowError, ArithmeticError)
-"""What the library raises for a property that is none; each costs one event."""
+"""What the library raises for an invalid property; the event is skipped."""
 
 
-def read(given: ParserInput) -> Iterator[RawEvent | Unread]:
-    """Yield the events of a calendar."""
-    text = text_of(given.content, given.media)
+def read(document: SourceDocument) -> Iterator[RawEvent | SkippedPart]:
+    """Yield the events of a calendar; StepError if it has neither a VCALENDAR nor a VEVENT."""
+    text = decode_text(document.content, document.media)
     if not re.search(r"^BEGIN:(VCALENDAR|VEVENT)[ \t]*\r?$", text, re.MULTILINE | re.IGNORECASE):
-        raise StepError("this is no iCalendar", Reason.WRONG_ROOT)
+        raise StepError("this is not an iCalendar", Reason.WRONG_ROOT)
     _define_zones(text)
     event_type = _library().Event
-    blocks = [found[0].rstrip("\r") for found in islice(_BLOCK.finditer(text), MOST)]
+    blocks = [match[0].rstrip("\r") for match in islice(_BLOCK.finditer(text), MAX_EVENTS)]
     events: list[tuple[str, Any]] = []
     for number, block in enumerate(blocks, 1):
         try:
             events.append((block, event_type.from_ical(f"{block}\r\n")))
         except _EXCEPTIONS as error:
-            yield Unread(Reason.NOT_WELL_FORMED, f"event {number}: {error}"[:500], _single(block))
+            yield SkippedPart(Reason.NOT_WELL_FORMED, f"event {number}: {error}"[:500], _uid_of_single(block))
     upper = text.upper()
-    if (begun := upper.count("BEGIN:VEVENT")) > len(blocks):
-        yield Unread(Reason.TRUNCATED, f"events without an end: {begun - len(blocks)}")
+    if (begins := upper.count("BEGIN:VEVENT")) > len(blocks):
+        yield SkippedPart(Reason.TRUNCATED, f"events without an end: {begins - len(blocks)}")
     elif upper.count("BEGIN:VCALENDAR") > upper.count("END:VCALENDAR"):
-        yield Unread(Reason.TRUNCATED, "the calendar has no end: there may be more events")
-    moved = _overrides(given, (event for _, event in events))
+        yield SkippedPart(Reason.TRUNCATED, "the calendar has no end: there may be more events")
+    moved = _overridden(document, (event for _, event in events))
     count = 0
     for number, (block, event) in enumerate(events, 1):
         try:
-            for one in islice(_told(given, block, event, moved), MOST):
-                yield one
+            for part in islice(_expand(document, block, event, moved), MAX_EVENTS):
+                yield part
                 count += 1
-                if count >= MOST * 2:
-                    yield Unread(Reason.TOO_LARGE, f"more than {MOST * 2} events and repetitions")
+                if count >= MAX_EVENTS * 2:
+                    yield SkippedPart(Reason.TOO_LARGE, f"more than {MAX_EVENTS * 2} events and repetitions")
                     return
         except _EXCEPTIONS as error:
-            yield Unread(Reason.NOT_WELL_FORMED, f"event {number}: {error}"[:500], _single(block))
+            yield SkippedPart(Reason.NOT_WELL_FORMED, f"event {number}: {error}"[:500], _uid_of_single(block))
 
 
-def _single(block: str) -> str:
-    r"""Return the UID of an event that cannot be read; empty where it is one of those that share theirs.
+def _uid_of_single(block: str) -> str:
+    r"""Return the UID of an event that cannot be read; empty if it is a repeated one, whose repetitions share it.
 
-    >>> _single("BEGIN:VEVENT\r\nUID:budget@exam\r\n ple.org\r\nEND:VEVENT")
+    >>> _uid_of_single("BEGIN:VEVENT\r\nUID:budget@exam\r\n ple.org\r\nEND:VEVENT")
     'budget@example.org'
-    >>> _single("UID:weekly@example.org\r\nRRULE:FREQ=WEEKLY")
+    >>> _uid_of_single("UID:weekly@example.org\r\nRRULE:FREQ=WEEKLY")
     ''
     """
-    whole = _FOLDED.sub("", block)
-    found = _UID.search(whole)
-    return "" if found is None or _REPEATED.search(whole) else found[1].strip()
+    unfolded = _FOLDED.sub("", block)
+    uid = _UID.search(unfolded)
+    return "" if uid is None or _REPEATED.search(unfolded) else uid[1].strip()
 
 
 def _library() -> Any:
@@ -91,154 +91,158 @@ def _library() -> Any:
         import icalendar  # noqa: PLC0415 an extra
     except ImportError:
         raise MissingExtra("reading iCalendar", "events") from None
-    # What it guesses of the names of zones is nothing to tell on the screen of whoever runs this.
+    # It warns of zone names that it guesses, which a user cannot act on.
     warnings.filterwarnings("ignore", module=r"icalendar\b")
     return icalendar
 
 
 def _define_zones(text: str) -> None:
-    """Let the library know the zones that a calendar defines, and forget those of earlier calendars."""
+    """Register the VTIMEZONEs of a calendar with the library, and remove those of earlier calendars."""
     library = _library()
     library.timezone.tzp.use_zoneinfo()
-    zones = "\r\n".join(found[0].rstrip("\r") for found in islice(_ZONES.finditer(text), 50))
+    zones = "\r\n".join(match[0].rstrip("\r") for match in islice(_ZONES.finditer(text), 50))
     if zones:
-        # Zones that the library cannot read are those of their names, or that of the source.
+        # A zone that the library cannot parse is looked up by its name, or is that of the source.
         with suppress(*_EXCEPTIONS):
             library.Calendar.from_ical(f"BEGIN:VCALENDAR\r\n{zones}\r\nEND:VCALENDAR\r\n")
 
 
-def _overrides(given: ParserInput, events: Iterable[Any]) -> set[tuple[str, str]]:
-    """Return which repetitions are told by an event of their own: uid and original start."""
-    found = set()
+def _overridden(document: SourceDocument, events: Iterable[Any]) -> set[tuple[str, str]]:
+    """Return the repetitions that have a VEVENT of their own, by UID and original start (RECURRENCE-ID)."""
+    overrides = set()
     for event in events:
         try:
-            original = _when(given, event.get("RECURRENCE-ID"))
+            original = _event_time(document, event.get("RECURRENCE-ID"))
         except _EXCEPTIONS:
             original = None
         if original:
-            found.add((_text(event, "UID"), spelled(original.utc)))
-    return found
+            overrides.add((_text(event, "UID"), format_utc(original.utc)))
+    return overrides
 
 
-def _told(given: ParserInput, block: str, event: Any, moved: set[tuple[str, str]]) -> Iterator[RawEvent | Unread]:
-    """Yield an event, or its repetitions within the window."""
+def _expand(
+    document: SourceDocument, block: str, event: Any, moved: set[tuple[str, str]]
+) -> Iterator[RawEvent | SkippedPart]:
+    """Yield an event, or its repetitions within the window around the visit, except those in `moved`."""
     uid = _text(event, "UID")
-    start = _when(given, event.get("DTSTART"))
+    start = _event_time(document, event.get("DTSTART"))
     if start is None:
-        why = f"{_text(event, 'SUMMARY')[:80]!r} has no start that can be read"
-        yield Unread(Reason.INCOMPLETE_RECORD, why, _single(block))
+        message = f"{_text(event, 'SUMMARY')[:80]!r} has no start that can be read"
+        yield SkippedPart(Reason.INCOMPLETE_RECORD, message, _uid_of_single(block))
         return
-    length = _length(given, event, start)
-    one = RawEvent(
+    length = _length(document, event, start)
+    raw_event = RawEvent(
         uid, _text(event, "SUMMARY"), start, block, _end(start, length), _text(event, "DESCRIPTION"), _url(event),
         _STATUSES.get(_text(event, "STATUS").strip().upper(), ""), _text(event, "LOCATION"), _extra(event),
     )  # fmt: skip
-    original = _when(given, event.get("RECURRENCE-ID"))
+    original = _event_time(document, event.get("RECURRENCE-ID"))
     if original:
-        yield one._replace(id=f"{uid} {spelled(original.utc)}" if uid else "")
+        yield raw_event._replace(id=f"{uid} {format_utc(original.utc)}" if uid else "")
         return
     if event.get("RRULE") is None and event.get("RDATE") is None:
-        yield one
+        yield raw_event
         return
-    for at, lasts in _repeated(given, event, start):
+    for at, own_length in _repetitions_in_window(document, event, start):
         if at is None:
-            why = f"{one.title[:80]!r} has more than {MOST * 10} repetitions before the time that is looked at is over"
-            yield Unread(Reason.TOO_LARGE, why, _single(block))
-        elif (uid, spelled(at.utc)) not in moved:
-            end = _end(at, length if lasts is None else lasts)
-            yield one._replace(id=f"{uid} {spelled(at.utc)}" if uid else "", start=at, end=end)
+            message = f"{raw_event.title[:80]!r} has more than {MAX_EVENTS * 10} repetitions before the window ends"
+            yield SkippedPart(Reason.TOO_LARGE, message, _uid_of_single(block))
+        elif (uid, format_utc(at.utc)) not in moved:
+            end = _end(at, length if own_length is None else own_length)
+            yield raw_event._replace(id=f"{uid} {format_utc(at.utc)}" if uid else "", start=at, end=end)
 
 
-def _repeated(given: ParserInput, event: Any, start: EventTime) -> Iterator[tuple[EventTime | None, timedelta | None]]:
-    """Yield the starts of a repeated event within the window around the visit, by the clock of its own zone.
+def _repetitions_in_window(
+    document: SourceDocument, event: Any, start: EventTime
+) -> Iterator[tuple[EventTime | None, timedelta | None]]:
+    """Yield the starts of a repeated event within the window around the visit, in its own zone.
 
-    Beside a start is how long that repetition lasts, where it says so by itself. None in place of a start: there are
-    too many to get through the window.
+    Beside a start is the duration of that repetition, if an RDATE gives one. A start of None means that there are too
+    many repetitions before the window ends.
     """
     zone = getattr(event.get("DTSTART").dt, "tzinfo", None)
-    repetitions, lengths = _repetitions(event, zone)
-    # A day among times leaves out what begins on it, as those who write it mean.
-    left_out = {each for each in _listed(event, "EXDATE") if not isinstance(each, datetime | tuple)}
-    begin = given.visited.replace(tzinfo=None) - timedelta(seconds=given.parser.past)
-    end = given.visited.replace(tzinfo=None) + timedelta(seconds=given.parser.ahead)
-    for number, at in enumerate(islice(repetitions, MOST * 10 + 1)):
+    repetitions, lengths = _all_repetitions(event, zone)
+    # An EXDATE with a day alone, although the event has times, is meant to exclude all that starts on that day.
+    excluded_days = {day for day in _dates_of(event, "EXDATE") if not isinstance(day, datetime | tuple)}
+    begin = document.visited.replace(tzinfo=None) - timedelta(seconds=document.parser.past)
+    end = document.visited.replace(tzinfo=None) + timedelta(seconds=document.parser.ahead)
+    for number, at in enumerate(islice(repetitions, MAX_EVENTS * 10 + 1)):
         if at > end:
             return
-        if number >= MOST * 10:
+        if number >= MAX_EVENTS * 10:
             yield None, None
-        elif at >= begin and at.date() not in left_out:
-            made = on_day(at.date()) if start.all_day else _local(given, at, zone)
-            if made:
-                yield made, lengths.get(at)
+        elif at >= begin and at.date() not in excluded_days:
+            start_time = from_day(at.date()) if start.all_day else _local(document, at, zone)
+            if start_time:
+                yield start_time, lengths.get(at)
 
 
-def _repetitions(event: Any, zone: Any) -> tuple[Iterable[datetime], dict[datetime, timedelta]]:
-    """Return the starts that the rules of an event make, by the clock of its zone, and the lengths of some."""
+def _all_repetitions(event: Any, zone: Any) -> tuple[Iterable[datetime], dict[datetime, timedelta]]:
+    """Return the starts by an event's RRULE, RDATE and EXDATE, in its zone, and the durations that an RDATE gives."""
     from dateutil.rrule import rruleset, rrulestr  # noqa: PLC0415 comes with the library
 
-    rules, base = rruleset(), _bare(event.get("DTSTART").dt, None)
-    for rule in _several(event.get("RRULE")):
-        spelt = re.sub(r"UNTIL=(\d{8})(T\d{6})?Z?", lambda found: _until(found, zone), rule.to_ical().decode())
-        rules.rrule(rrulestr(spelt, dtstart=base, ignoretz=True))
+    rules, base = rruleset(), _naive(event.get("DTSTART").dt, None)
+    for rule in _as_list(event.get("RRULE")):
+        rule_text = re.sub(r"UNTIL=(\d{8})(T\d{6})?Z?", lambda until: _until(until, zone), rule.to_ical().decode())
+        rules.rrule(rrulestr(rule_text, dtstart=base, ignoretz=True))
     if event.get("RRULE") is None:
         rules.rdate(base)
     lengths: dict[datetime, timedelta] = {}
-    for each in _listed(event, "RDATE"):
-        begin, end = each if isinstance(each, tuple) else (each, None)
-        rules.rdate(_bare(begin, zone))
+    for period in _dates_of(event, "RDATE"):
+        begin, end = period if isinstance(period, tuple) else (period, None)
+        rules.rdate(_naive(begin, zone))
         if end is not None:
-            lengths[_bare(begin, zone)] = end if isinstance(end, timedelta) else end - begin
-    for each in _listed(event, "EXDATE"):
-        rules.exdate(_bare(each[0] if isinstance(each, tuple) else each, zone))
+            lengths[_naive(begin, zone)] = end if isinstance(end, timedelta) else end - begin
+    for period in _dates_of(event, "EXDATE"):
+        rules.exdate(_naive(period[0] if isinstance(period, tuple) else period, zone))
     return rules, lengths
 
 
-def _listed(event: Any, name: str) -> list[Any]:
-    """Return the days, times and periods of a property, which may stand there more than once."""
-    return [each.dt for listed in _several(event.get(name)) for each in listed.dts]
+def _dates_of(event: Any, name: str) -> list[Any]:
+    """Return the days, times and periods of a property, which may occur more than once."""
+    return [date.dt for prop in _as_list(event.get(name)) for date in prop.dts]
 
 
-def _until(found: re.Match[str], zone: Any) -> str:
-    """Spell the end of a repetition in the event's own zone, where it is told in UTC."""
-    if not found[2] or not found[0].endswith("Z") or zone is None:
-        return f"UNTIL={found[1]}{found[2] or 'T235959'}"
-    at = datetime.strptime(found[1] + found[2], "%Y%m%dT%H%M%S").replace(tzinfo=UTC).astimezone(zone)
+def _until(until: re.Match[str], zone: Any) -> str:
+    """Convert an UNTIL in UTC to the event's own zone; a day alone becomes the end of that day."""
+    if not until[2] or not until[0].endswith("Z") or zone is None:
+        return f"UNTIL={until[1]}{until[2] or 'T235959'}"
+    at = datetime.strptime(until[1] + until[2], "%Y%m%dT%H%M%S").replace(tzinfo=UTC).astimezone(zone)
     return at.strftime("UNTIL=%Y%m%dT%H%M%S")
 
 
-def _bare(at: date | datetime, zone: Any) -> datetime:
+def _naive(at: date | datetime, zone: Any) -> datetime:
     if not isinstance(at, datetime):
-        return datetime(at.year, at.month, at.day)  # noqa: DTZ001 a clock's time, as all of a rule are
+        return datetime(at.year, at.month, at.day)  # noqa: DTZ001 the rule is evaluated in local times
     return (at.astimezone(zone) if at.tzinfo and zone else at).replace(tzinfo=None)
 
 
-def _local(given: ParserInput, at: datetime, zone: Any) -> EventTime | None:
-    return at_local(at, given.zone) if zone is None else at_zoned(at.replace(tzinfo=zone), given.zone)
+def _local(document: SourceDocument, at: datetime, zone: Any) -> EventTime | None:
+    return from_local(at, document.zone) if zone is None else from_zoned(at.replace(tzinfo=zone), document.zone)
 
 
-def _several(value: Any) -> list[Any]:
-    return [] if value is None else list(value) if isinstance(value, list) else [value]
+def _as_list(entries: Any) -> list[Any]:
+    return [] if entries is None else list(entries) if isinstance(entries, list) else [entries]
 
 
-def _when(given: ParserInput, value: Any) -> EventTime | None:
-    """Return a time of the calendar; one without a zone is in that of the source."""
-    at = _dated(value)
+def _event_time(document: SourceDocument, prop: Any) -> EventTime | None:
+    """Return a property as a time, in the zone of the source if it names none; None if it is not a time."""
+    at = _date_or_duration(prop)
     if isinstance(at, datetime):
-        return at_zoned(at, given.zone) if at.tzinfo else at_local(at, given.zone)
-    return on_day(at) if isinstance(at, date) else None
+        return from_zoned(at, document.zone) if at.tzinfo else from_local(at, document.zone)
+    return from_day(at) if isinstance(at, date) else None
 
 
-def _dated(value: Any) -> Any:
-    """Return the date, time or duration of a property; None for one that is none, which raises when it is looked at."""
+def _date_or_duration(prop: Any) -> Any:
+    """Return the date, time or duration of a property; None for another one, on which the library raises."""
     try:
-        return getattr(value, "dt", None)
+        return getattr(prop, "dt", None)
     except _EXCEPTIONS:
         return None
 
 
-def _length(given: ParserInput, event: Any, start: EventTime) -> timedelta | None:
-    """Return how long an event lasts; of whole days, until its last day. None where it does not say."""
-    end, lasts = _when(given, event.get("DTEND")), _dated(event.get("DURATION"))
+def _length(document: SourceDocument, event: Any, start: EventTime) -> timedelta | None:
+    """Return an event's duration, of whole days until its last day; None if it gives none, or a negative one."""
+    end, lasts = _event_time(document, event.get("DTEND")), _date_or_duration(event.get("DURATION"))
     length = end.utc - start.utc if end else lasts if isinstance(lasts, timedelta) else None
     if length is None or length < timedelta(0):
         return None
@@ -254,22 +258,22 @@ def _end(start: EventTime, length: timedelta | None) -> EventTime | str:
 
 
 def _text(event: Any, name: str) -> str:
-    """Return a property as text: of several, the first one."""
-    value = event.get(name)
-    first = value[0] if isinstance(value, list) and value else value
+    """Return a property as text; the first one of several, empty if there is none."""
+    prop = event.get(name)
+    first = prop[0] if isinstance(prop, list) and prop else prop
     return "" if first is None else str(first).strip()
 
 
 def _url(event: Any) -> str:
-    """Return the page of an event: its URL, else nothing."""
-    found = _ADDRESS.match(_text(event, "URL"))
-    return found[0] if found else ""
+    """Return the URL of an event; empty if it is not an http or https address."""
+    address = _ADDRESS.match(_text(event, "URL"))
+    return address[0] if address else ""
 
 
 def _extra(event: Any) -> dict[str, Any]:
-    """Return what a calendar says beyond: categories, organizer, sequence; and that an event repeats."""
+    """Return an event's categories and organizer, and `recurring` if it has an RRULE."""
     extra: dict[str, Any] = {}
-    categories = [str(word) for one in _several(event.get("CATEGORIES")) for word in getattr(one, "cats", [one])]
+    categories = [str(word) for entry in _as_list(event.get("CATEGORIES")) for word in getattr(entry, "cats", [entry])]
     if categories:
         extra["categories"] = categories
     if organizer := _text(event, "ORGANIZER"):

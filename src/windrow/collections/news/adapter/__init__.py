@@ -1,4 +1,4 @@
-"""Join news with a workspace: the tree of articles and the summaries of runs, and what people ask of them."""
+"""Connect news with a workspace: the tree of articles, the directories of runs, exports and explanations."""
 
 from windrow.collections.news.adapter.adapter import NewsAdapter
 from windrow.collections.news.collection import COLLECTION

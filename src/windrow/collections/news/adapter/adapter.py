@@ -1,4 +1,4 @@
-"""The adapter of news: that of records, and a tree of files which is written after each run."""
+"""The adapter of news: that of JSON records, which also writes a tree of files after each run."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from windrow.collections.news import standard
 from windrow.collections.news.adapter import export
 from windrow.collections.news.adapter.publish import NewsFolders, Publisher
 from windrow.collections.news.adapter.tree_index import TreeIndex
-from windrow.collections.news.feed import LARGEST
+from windrow.collections.news.feed import MAX_BYTES
 from windrow.config import Workspace
 from windrow.contract import Collection
 from windrow.digest import number
@@ -30,26 +30,26 @@ from windrow.stores.late_visits import LateVisitStore
 
 
 class NewsAdapter(RecordAdapter):
-    """Joins the collection with a workspace."""
+    """Connects the collection `news` with a workspace."""
 
     def __init__(self, collection: Collection) -> None:
-        """Join the collection."""
+        """Add the export formats of news."""
         super().__init__(collection)
         forms = ("jsonl", "atom", "parquet", "warc")
         self.EXPORTS = (Export("news", forms, "its articles, or all replies as WARC", self._write, "articles"),)
 
     def harvest(self, workspace: Workspace) -> Harvest:
-        """Make the harvest that the configuration describes, and what writes the tree after it."""
-        made = super().harvest(workspace)
-        kinds = {one.name: str(one.options["kind"]) for one in workspace.of(self._collection.name)}
+        """Return the harvest of the configuration, with the publisher of the tree as its derivation."""
+        base = super().harvest(workspace)
+        kinds = {source.name: str(source.options["kind"]) for source in workspace.of(self._collection.name)}
         publisher = Publisher(workspace.ledger, self._path(workspace), self._folders(workspace), kinds)
-        return replace(made, derivations={"publish": publisher}, limits=_limits(workspace))
+        return replace(base, derivations={"publish": publisher}, limits=_limits(workspace))
 
     def _open_store(self, path: Path) -> LateVisitStore:
         return LateVisitStore(path)
 
     def check(self, workspace: Workspace, ledger: Ledger) -> Iterable[Fault]:
-        """Look through the store, and whether the articles that were written are there and valid."""
+        """Check the records, and that the file of each article exists."""
         yield from super().check(workspace, ledger)
         path, tree = self._path(workspace), self._folders(workspace).articles
         if not path.is_file():
@@ -57,24 +57,24 @@ class NewsAdapter(RecordAdapter):
         with closing(TreeIndex(path)) as index:
             for file in index.files():
                 if not (tree / file).is_file():
-                    yield Fault(file, "was written and is not there", "windrow replay, then the next run writes it")
+                    yield Fault(file, "was written and is missing", "windrow replay, then the next run writes it")
 
     def check_tree(self, folder: Path) -> Iterator[Fault | int]:
-        """Judge a tree by the standard, whoever wrote it: yield faults, and the bytes of each file."""
+        """Check a tree of any program against the standard: yield faults, and the size of each file in bytes."""
         for path in sorted(folder.rglob("*")):
             where = str(path.relative_to(folder))
             if path.is_dir() or path.name.startswith("_"):
                 continue
             if path.suffix != ".json" or path.is_symlink() or not path.is_file() or path.parent.parent != folder:
-                yield Fault(where, "is no article: wanted DOMAIN/MD5.json")
+                yield Fault(where, "is not an article: wanted DOMAIN/MD5.json")
                 continue
-            if path.stat().st_size > standard.LARGEST:
-                yield Fault(where, f"has more than {standard.LARGEST} bytes")
+            if path.stat().st_size > standard.MAX_BYTES:
+                yield Fault(where, f"has more than {standard.MAX_BYTES} bytes")
                 continue
             content = path.read_bytes()
             yield len(content)
-            for field, what in standard.judge_file(path.parent.name, path.name, content):
-                yield Fault(where, f"{field}: {what}" if field else what)
+            for field, problem in standard.check_file(path.parent.name, path.name, content):
+                yield Fault(where, f"{field}: {problem}" if field else problem)
 
     def _write(self, workspace: Workspace, form: str, out: TextIO) -> int:
         folders = self._folders(workspace)
@@ -85,7 +85,7 @@ class NewsAdapter(RecordAdapter):
         return (export.parquet if form == "parquet" else export.jsonl)(folders.articles, out)
 
     def _warc(self, workspace: Workspace, out: TextIO) -> int:
-        """Write the records of all replies, as they lie in the archive."""
+        """Write the WARC records of all responses, as they are in the archive; return how many."""
         if not workspace.ledger.exists():
             return 0
         count = last = 0
@@ -101,48 +101,49 @@ class NewsAdapter(RecordAdapter):
         return count
 
     def explain(self, workspace: Workspace, ledger: Ledger, what: str) -> Explanation | None:
-        """Tell the history of an article by any spelling of its address; or what became of an address."""
-        found = super().explain(workspace, ledger, what)
-        urls = self._articles_at(workspace, what) if found is None else ()
-        return super().explain(workspace, ledger, urls[0]) if urls else found
+        """Explain an address, or an article by any spelling of its address."""
+        explanation = super().explain(workspace, ledger, what)
+        urls = self._articles_at(workspace, what) if explanation is None else ()
+        return super().explain(workspace, ledger, urls[0]) if urls else explanation
 
     def takedown_targets(self, workspace: Workspace, ledger: Ledger, name: str) -> Iterator[TakedownTarget]:
-        """Take down an article at all its addresses, and what came of lists that told of it: those have others too."""
+        """Yield an article's addresses, and the lists that have it, as shared targets, since they have others too."""
         urls = self._articles_at(workspace, name)
-        own = {number(normalise(one).url): one for one in (*(urls or (name,)), *self._addresses_of(workspace, urls))}
+        addresses = (*(urls or (name,)), *self._addresses_of(workspace, urls))
+        own = {number(normalise(own_url).url): own_url for own_url in addresses}
         for url in urls or (name,):
-            for one in super().takedown_targets(workspace, ledger, url):
-                yield one._replace(shared=True) if one.address not in own else one
+            for target in super().takedown_targets(workspace, ledger, url):
+                yield target._replace(shared=True) if target.address not in own else target
         for address, url in own.items():
-            if urls or ledger.takedowns.of(address, -1):  # one that was taken down has no record any more
+            if urls or ledger.takedowns.of(address, -1):  # an article that was taken down before has no record
                 yield TakedownTarget(url, address, 0, self._collection.name)
 
     def _addresses_of(self, workspace: Workspace, urls: Sequence[str]) -> tuple[str, ...]:
-        """Return the spellings of their addresses at which articles were met."""
+        """Return all addresses that versions of these articles have."""
         with self._store(workspace) as store:
-            told = [one.url for url in urls for one in store.history(url)] if store else []
-        return tuple(dict.fromkeys(told))
+            addresses = [version.url for url in urls for version in store.history(url)] if store else []
+        return tuple(dict.fromkeys(addresses))
 
     def _articles_at(self, workspace: Workspace, url: str) -> tuple[str, ...]:
-        """Return the addresses by which records and the tree know an article; none where there is no such article."""
+        """Return the addresses of an article in the records and in the tree; none if there is no such article."""
         with self._store(workspace) as store:
             if store is None:
                 return ()
             with closing(TreeIndex(self._path(workspace))) as index:
                 known = index.find([standard.alias(url)])
             key = store.key_of_alias(standard.alias(url))
-            names = dict.fromkeys(one for one in (url, key, known.url if known else "") if one)
+            names = dict.fromkeys(name for name in (url, key, known.url if known else "") if name)
             return tuple(name for name in names if store.known(name)) or ((known.url,) if known else ())
 
     def remove_taken_down(self, workspace: Workspace, target: TakedownTarget, visits: Sequence[int]) -> int:
-        """Remove what visits said from the store, and what was written of it from both trees."""
+        """Remove what was read at visits from the records, from the tree and from the directories of runs."""
         urls: set[str] = set()
         with self._store(workspace) as store:
             for start in range(0, len(visits) if store else 0, 400):
                 urls |= (
                     {statement.key for statement in store.statements(visits[start : start + 400])} if store else set()
                 )
-        if not target.host:  # of a list that has others too, only what is named
+        if not target.host:  # of a list with other articles, remove only this one
             urls = {url for url in (*urls, target.name) if number(normalise(url).url) == target.address}
         if urls:
             self._unwrite(workspace, urls)
@@ -158,7 +159,7 @@ class NewsAdapter(RecordAdapter):
                 if known is not None:
                     index.remove(known.id)
         for path in folders.raw.glob("*/*/*.json"):
-            _leave_out(path, urls)
+            _remove_articles(path, urls)
         os.sync()
 
     def _folders(self, workspace: Workspace) -> NewsFolders:
@@ -170,21 +171,21 @@ class NewsAdapter(RecordAdapter):
 
 
 def _limits(workspace: Workspace) -> Limits:
-    """Return how large answers may be: lists and pages are read as a whole."""
+    """Return the limits of the workspace, lowered to the size that is parsed in memory."""
     limits = workspace.limits
-    return replace(limits, transfer=min(limits.transfer, LARGEST), member=min(limits.member, LARGEST))
+    return replace(limits, transfer=min(limits.transfer, MAX_BYTES), member=min(limits.member, MAX_BYTES))
 
 
-def _leave_out(path: Path, urls: set[str]) -> None:
-    """Write a raw reply anew without what it says of these addresses."""
-    told = json.loads(path.read_text(encoding="utf-8-sig"))
-    name = "rows" if isinstance(told, dict) and "rows" in told else "body"  # the body of an envelope
-    rows = told.get(name) if isinstance(told, dict) else told
+def _remove_articles(path: Path, urls: set[str]) -> None:
+    """Rewrite a raw response without the articles that have these addresses."""
+    reply = json.loads(path.read_text(encoding="utf-8-sig"))
+    name = "rows" if isinstance(reply, dict) and "rows" in reply else "body"  # the body of an envelope
+    rows = reply.get(name) if isinstance(reply, dict) else reply
     if not isinstance(rows, list):
         return
     kept = [row for row in rows if not (isinstance(row, dict) and {row.get("link"), row.get("url")} & urls)]
     if len(kept) < len(rows):
         part = path.with_name(f".{path.name}.part")
-        rest = {**told, name: kept} if isinstance(told, dict) else kept
+        rest = {**reply, name: kept} if isinstance(reply, dict) else kept
         part.write_text(json.dumps(rest, ensure_ascii=False), encoding="utf-8")
         part.replace(path)

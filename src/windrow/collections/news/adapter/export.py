@@ -1,4 +1,4 @@
-"""Write what the tree has in other forms: lines of JSON, an Atom feed, Parquet, and the replies as WARC."""
+"""Export the articles of the tree as lines of JSON, an Atom feed or Parquet."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from windrow.collections.news import standard
 from windrow.collections.news.standard import FIELDS
 from windrow.config import Workspace
 from windrow.errors import MissingExtra
-from windrow.formats.markdown import read as rendered
+from windrow.formats.markdown import read as render_markdown
 from windrow.formats.text import json_text
 
 NEWEST = 200
-"""Articles of the feed."""
+"""Articles in the Atom feed."""
 
 _BATCH = 1_000
 _LAST = 253_402_300_799  # the last second of the year 9999
@@ -26,7 +26,7 @@ _MOST_WORDS = 2**63 - 1
 
 
 def articles(tree: Path) -> Iterator[dict[str, Any]]:
-    """Yield the articles of a tree, a domain after the other; of what is none `windrow check` tells."""
+    """Yield the valid articles of a tree, ordered by domain; `windrow check` reports the other files."""
     for path in sorted(tree.glob("*/*.json")):
         try:
             article = json.loads(path.read_bytes())
@@ -37,7 +37,7 @@ def articles(tree: Path) -> Iterator[dict[str, Any]]:
 
 
 def jsonl(tree: Path, out: TextIO) -> int:
-    """Write a line of JSON for each article."""
+    """Write a line of JSON for each article; return how many."""
     count = 0
     for article in articles(tree):
         out.write(json_text(article) + "\n")
@@ -46,46 +46,47 @@ def jsonl(tree: Path, out: TextIO) -> int:
 
 
 def atom(workspace: Workspace, tree: Path, out: TextIO) -> int:
-    """Write the newest articles as an Atom feed (RFC 4287)."""
-    newest = nlargest(NEWEST, articles(tree), key=_at)
-    last = _spelled(_at(newest[0])) if newest else "1970-01-01T00:00:00Z"
+    """Write the newest articles as an Atom feed (RFC 4287); return how many."""
+    newest = nlargest(NEWEST, articles(tree), key=_time_of)
+    last = _format_time(_time_of(newest[0])) if newest else "1970-01-01T00:00:00Z"
     out.write('<?xml version="1.0" encoding="utf-8"?>\n<feed xmlns="http://www.w3.org/2005/Atom">\n')
-    out.write(f"<title>{_text(workspace.name)}</title><id>urn:windrow:{_text(workspace.name)}</id>"
+    out.write(f"<title>{_xml_text(workspace.name)}</title><id>urn:windrow:{_xml_text(workspace.name)}</id>"
               f"<updated>{last}</updated><author><name>windrow</name></author>\n")  # fmt: skip
-    out.writelines(_entry(one) for one in newest)
+    out.writelines(_entry(article) for article in newest)
     out.write("</feed>\n")
     return len(newest)
 
 
-def _entry(one: dict[str, Any]) -> str:
-    author = f"<author><name>{_text(one['author'])}</name></author>" if one.get("author") else ""
-    terms = "".join(f"<category term={quoteattr(_clean(word))}/>" for word in one.get("keywords") or ())
-    text = rendered(str(one.get("article_text", ""))[:200_000]).html
-    link = quoteattr(_clean(one["url"]))
+def _entry(article: dict[str, Any]) -> str:
+    author = f"<author><name>{_xml_text(article['author'])}</name></author>" if article.get("author") else ""
+    terms = "".join(f"<category term={quoteattr(_remove_invalid(word))}/>" for word in article.get("keywords") or ())
+    text = render_markdown(str(article.get("article_text", ""))[:200_000]).html
+    link = quoteattr(_remove_invalid(article["url"]))
     return (
-        f"<entry><title>{_text(one['title'])}</title><link href={link}/><id>{_text(one['url'])}</id>"
-        f'<updated>{_spelled(_at(one))}</updated>{author}{terms}<content type="html">{_text(text)}</content></entry>\n'
+        f"<entry><title>{_xml_text(article['title'])}</title><link href={link}/><id>{_xml_text(article['url'])}</id>"
+        f"<updated>{_format_time(_time_of(article))}</updated>{author}{terms}"
+        f'<content type="html">{_xml_text(text)}</content></entry>\n'
     )
 
 
-def _at(one: dict[str, Any]) -> int:
-    return min(int(one.get("publication_timestamp_gmt") or one["first_seen_timestamp_gmt"]), _LAST)
+def _time_of(article: dict[str, Any]) -> int:
+    return min(int(article.get("publication_timestamp_gmt") or article["first_seen_timestamp_gmt"]), _LAST)
 
 
-def _spelled(seconds: int) -> str:
+def _format_time(seconds: int) -> str:
     return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
-def _clean(text: str) -> str:
-    return "".join(one for one in str(text) if one in "\t\n\r" or " " <= one < "\ufffe")
+def _remove_invalid(text: str) -> str:
+    return "".join(character for character in str(text) if character in "\t\n\r" or " " <= character < "\ufffe")
 
 
-def _text(text: str) -> str:
-    return escape(_clean(text))
+def _xml_text(text: str) -> str:
+    return escape(_remove_invalid(text))
 
 
 def parquet(tree: Path, out: TextIO) -> int:
-    """Write a table of all articles; `metadata` is JSON in a column."""
+    """Write all articles as a Parquet table, with `metadata` as JSON; return how many."""
     try:
         import pyarrow as pa  # noqa: PLC0415 an extra
         from pyarrow import parquet as pq  # noqa: PLC0415
@@ -108,7 +109,7 @@ def parquet(tree: Path, out: TextIO) -> int:
     return count
 
 
-def _cell(name: str, value: Any) -> Any:
-    if name == "word_count" and value is not None:
-        return min(value, _MOST_WORDS)
-    return json.dumps(value or {}, ensure_ascii=False) if name == "metadata" else value
+def _cell(name: str, content: Any) -> Any:
+    if name == "word_count" and content is not None:
+        return min(content, _MOST_WORDS)
+    return json.dumps(content or {}, ensure_ascii=False) if name == "metadata" else content

@@ -1,7 +1,7 @@
-"""Write what each run brought: a file for each new article, and the raw replies and summaries of the run.
+"""Write the articles of each run to the tree, and its raw responses and summaries to a directory.
 
-All of it follows from the ledger and the records. What a killed run left half written is written again by the next one:
-files are put in place whole, a run's directory comes with all that is in it, and what was written is noted last.
+All is derived from the ledger and the records. A run that was killed is written again by the next one: files and
+directories are renamed into place, and the index is committed last.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 from windrow.collections.news import standard
 from windrow.collections.news.adapter.raw import RawRun, refusal_of
 from windrow.collections.news.adapter.tree_index import TreeIndex, WrittenArticle
-from windrow.collections.news.article import distinct
+from windrow.collections.news.article import unique_texts
 from windrow.collections.news.collection import KINDS
 from windrow.collections.news.discover import HOME, KNOWN, kind_of
 from windrow.collections.news.feed import ARTICLE
@@ -40,7 +40,7 @@ _DISK_FULL = 28
 
 
 class NewsFolders(NamedTuple):
-    """Where the tree of articles and the raw replies are written, and where the replies are kept."""
+    """The folders of the tree, of the raw responses and of the archive, and how they are written."""
 
     articles: Path
     raw: Path
@@ -51,31 +51,31 @@ class NewsFolders(NamedTuple):
 
 @dataclass
 class Publisher:
-    """Brings the trees up to date with the records."""
+    """Updates the tree and the directories of runs from the ledger and the records."""
 
     ledger: Path
     records: Path
     trees: NewsFolders
     kinds: Mapping[str, str]
-    """What each source is told to be."""
+    """The configured kind of each source."""
 
     def __call__(self, pulse: Callable[[], bool]) -> Derived:
-        """Write the runs that were not written yet, the oldest first; return what was done, and whose lists failed."""
+        """Write the runs that are not written yet, the oldest first; return a summary, and the sources that failed."""
         ledger = Ledger(self.ledger)
         with closing(ledger), closing(LateVisitStore(self.records)) as store, closing(TreeIndex(self.records)) as index:
             new = runs = 0
             failed: dict[str, str] = {}
             try:
                 visits = _visits(ledger, index.upto(), _upto(ledger, store))
-                for session, some in groupby(visits, key=lambda visit: visit.session):
+                for session, session_visits in groupby(visits, key=lambda recorded: recorded.session):
                     if not pulse():
                         break
-                    writing = _Writing(ledger, store, index, self, session)
-                    new += writing.write(some, pulse)
-                    failed = writing.failed()  # of the last run: what an earlier one met says nothing of today
+                    writer = _RunWriter(ledger, store, index, self, session)
+                    new += writer.write(session_visits, pulse)
+                    failed = writer.failed()  # only the failures of the last run are reported
                     runs += 1
                 while pulse() and (late := store.late_visits(_PAGE)):
-                    new += _Writing(ledger, store, index, self, 0).write_late(ledger.attempts.visits_named(late))
+                    new += _RunWriter(ledger, store, index, self, 0).write_late(ledger.attempts.visits_named(late))
                     store.remove_late_visits(late)
             except OSError as error:
                 kind = DiskFull if error.errno == _DISK_FULL else StoreError
@@ -84,7 +84,7 @@ class Publisher:
 
 
 def _upto(ledger: Ledger, store: RecordStore) -> int:
-    """Return up to which visit all is read: that a host gave no rules, and was asked nothing, is no document."""
+    """Return the last visit up to which all documents are read; visits of robots.txt alone need no reading."""
     read = store.checkpoint()
     return read if ledger.attempts.visits_after("news", read, 1) else ledger.attempts.last_visit()
 
@@ -98,162 +98,162 @@ def _visits(ledger: Ledger, after: int, upto: int) -> Iterator[Recorded]:
         after = visits[-1].recorded.seq
 
 
-class _Writing:
-    """One run while it is written."""
+class _RunWriter:
+    """Writes the articles and the directories of one run."""
 
-    def __init__(self, ledger: Ledger, store: LateVisitStore, index: TreeIndex, told: Publisher, session: int) -> None:
-        self._kinds = told.kinds
+    def __init__(self, ledger: Ledger, store: LateVisitStore, index: TreeIndex, owner: Publisher, session: int) -> None:
+        self._kinds = owner.kinds
         self._ledger = ledger
         self._store = store
         self._index = index
-        self._trees = told.trees
+        self._trees = owner.trees
         self._session = session
         self._raw: dict[str, RawRun] = {}
-        self._refused: dict[str, str] = {}  # by source, why its first list of no use was of none
-        self._heard: set[str] = set()  # sources of which some list was of use
+        self._refused: dict[str, str] = {}  # by source, the error of its first list that failed
+        self._succeeded: set[str] = set()  # sources of which some list could be used
 
     def failed(self) -> dict[str, str]:
-        """Return the sources whose lists were all of no use, and why."""
-        return {source: why for source, why in self._refused.items() if source not in self._heard}
+        """Return the sources whose lists all failed, with the error of the first."""
+        return {source: error for source, error in self._refused.items() if source not in self._succeeded}
 
     def write(self, visits: Iterable[Recorded], pulse: Callable[[], bool]) -> int:
         """Write a run; return how many articles are new."""
         last, opened = 0, datetime.now(UTC)
         with self._index.run():
             for page in _pages(visits):
-                told: dict[int, list[VisitStatement]] = {}
-                for statement in self._store.statements([one.seq for one in page]):
-                    told.setdefault(statement.visit, []).append(statement)
-                for visit in page:
-                    last, opened = visit.seq, visit.opened
-                    if visit.attempt.kind in {REQUEST, CAPTURED}:
-                        self._visit(visit, told.get(visit.seq, []))
-                    elif visit.attempt.kind == ROBOTS:
-                        self._take_rules(visit)
+                statements: dict[int, list[VisitStatement]] = {}
+                for statement in self._store.statements([recorded.seq for recorded in page]):
+                    statements.setdefault(statement.visit, []).append(statement)
+                for recorded in page:
+                    last, opened = recorded.seq, recorded.opened
+                    if recorded.attempt.kind in {REQUEST, CAPTURED}:
+                        self._visit(recorded, statements.get(recorded.seq, []))
+                    elif recorded.attempt.kind == ROBOTS:
+                        self._take_robots(recorded)
                 pulse()
-            os.sync()  # before it is noted that these files are there
+            os.sync()  # before the index is committed
             for kind in sorted(self._raw, key=KINDS.index):
                 epoch = self._index.epoch(self._session, kind, int(opened.timestamp()))
                 self._index.take(self._session, kind, self._raw[kind].finish(self._trees.raw, epoch))
             self._index.reach(last)
-        return sum(one.counts["articles_new"] for one in self._raw.values())
+        return sum(run.counts["articles_new"] for run in self._raw.values())
 
     def write_late(self, visits: Iterable[Recorded]) -> int:
-        """Write the articles of answers that were not read in their own run, whose directory stays as it is.
+        """Write the articles of responses that were read after their run, whose directory is not changed.
 
-        A file that is there changes only by what is the latest that was said. Returns how many are new.
+        An existing file is changed only by the latest version of its article. Return how many are new.
         """
         new = 0
         with self._index.run():
-            for visit in visits:
-                kind = kind_of(self._name(visit))
-                for each in self._store.statements([visit.seq]) if kind in KINDS else ():
-                    new += self._told(each, visit, kind, update=self._store.is_latest(each))[0] == "articles_new"
+            for recorded in visits:
+                kind = kind_of(self._name(recorded))
+                for statement in self._store.statements([recorded.seq]) if kind in KINDS else ():
+                    is_latest = self._store.is_latest(statement)
+                    new += self._write_article(statement, recorded, kind, update=is_latest)[0] == "articles_new"
             os.sync()
         return new
 
-    def _name(self, one: Recorded) -> str:
-        """Return what the discovery calls a request; empty for an article that a list names."""
-        asked = self._ledger.requests.asked(one.seq)
+    def _name(self, recorded: Recorded) -> str:
+        """Return the name that the discovery gave a request; empty if it has none."""
+        asked = self._ledger.requests.asked(recorded.seq)
         return str(json.loads(asked.context).get("name", "")) if asked and asked.context else ""
 
-    def _visit(self, one: Recorded, told: list[VisitStatement]) -> None:
-        name = self._name(one)
-        kind, followed = kind_of(name), self._ledger.requests.followed(one.seq)
+    def _visit(self, recorded: Recorded, statements: list[VisitStatement]) -> None:
+        name = self._name(recorded)
+        kind, followed = kind_of(name), self._ledger.requests.followed(recorded.seq)
         if followed is not None and name and not name.endswith(f".{ARTICLE}"):
-            self._hear(one, followed)
+            self._note_success(recorded, followed)
         if name == HOME:
-            kind = self._kind_of_home(one, followed)
+            kind = self._kind_of_home(recorded, followed)
         if kind not in KINDS:
             return
-        raw = self._run_of(kind, one)
-        if name != NUMBERS:  # numbers are no posts
+        raw = self._run_of(kind, recorded)
+        if name != NUMBERS:  # a list of numbers has no posts
             is_article = not name or name.endswith(f".{ARTICLE}")
-            raw.take(one, followed, self._ledger.captures, is_article=is_article)
-        if not told and (why := _failure(one, name)):
-            if self._index.is_first(f"{kind} {one.attempt.url}"):
-                raw.count("errors", why, one.attempt.url)
+            raw.take(recorded, followed, self._ledger.captures, is_article=is_article)
+        if not statements and (why := _failure(recorded, name)):
+            if self._index.is_first(f"{kind} {recorded.attempt.url}"):
+                raw.count("errors", why, recorded.attempt.url)
             return
-        for each in told:
-            spelling = "" if each.reason else each.url
-            if not self._index.is_first(f"{kind} {one.source} {each.key} {spelling}"):
-                continue  # listed by a page that overlaps another one of this run
-            raw.count(*self._told(each, one, kind), one.attempt.url)
+        for statement in statements:
+            spelling = "" if statement.reason else statement.url
+            if not self._index.is_first(f"{kind} {recorded.source} {statement.key} {spelling}"):
+                continue  # another page of this run has it, too
+            raw.count(*self._write_article(statement, recorded, kind), recorded.attempt.url)
 
-    def _kind_of_home(self, one: Recorded, followed: Followed | None) -> str:
-        """Return whose directory tells of a front page: none where it only says what the site offers elsewhere."""
-        if not _is_there(one) or (followed is not None and followed.reason is not None):
-            return "page"  # what the site offers is not known: how it did is told all the same
+    def _kind_of_home(self, recorded: Recorded, followed: Followed | None) -> str:
+        """Return the kind whose directory has a front page: empty if the page only leads to other addresses."""
+        if not _is_there(recorded) or (followed is not None and followed.reason is not None):
+            return "page"  # its kind is not known, but the failure must be reported
         if followed is None or followed.ending in {"", KNOWN}:
             return ""
-        kind: str = self._ledger.requests.learned("news", one.source).get("kind", "")
+        kind: str = self._ledger.requests.learned("news", recorded.source).get("kind", "")
         return kind if kind in {"feed", "page"} else ""
 
-    def _hear(self, one: Recorded, followed: Followed) -> None:
-        if followed.reason is None and _is_there(one):
-            self._heard.add(one.source)
+    def _note_success(self, recorded: Recorded, followed: Followed) -> None:
+        if followed.reason is None and _is_there(recorded):
+            self._succeeded.add(recorded.source)
         elif followed.reason is not None:
-            self._refused.setdefault(one.source, f"{one.attempt.url}: {refusal_of(followed)}")
+            self._refused.setdefault(recorded.source, f"{recorded.attempt.url}: {refusal_of(followed)}")
 
-    def _take_rules(self, one: Recorded) -> None:
-        """Note a host whose robots.txt could not be had: nothing else is asked of it, so nothing else tells of it."""
-        attempt = one.attempt
+    def _take_robots(self, recorded: Recorded) -> None:
+        """Add a host whose robots.txt failed: nothing else of it is requested, so no other response reports it."""
+        attempt = recorded.attempt
         if attempt.reason is None and attempt.status is not None and attempt.status < 500 and attempt.status != 429:
             return
-        kind = self._kinds.get(one.source, "auto")
+        kind = self._kinds.get(recorded.source, "auto")
         if kind not in KINDS:
-            kind = self._ledger.requests.learned("news", one.source).get("kind", "page")
-        self._run_of(kind, one).take_refusal(one)
+            kind = self._ledger.requests.learned("news", recorded.source).get("kind", "page")
+        self._run_of(kind, recorded).take_refusal(recorded)
 
-    def _run_of(self, kind: str, one: Recorded) -> RawRun:
-        found = self._raw.get(kind)
-        if found is None:
-            found = self._raw[kind] = RawRun(kind, self._session, self._trees, one.opened, self._index.is_first)
-        return found
+    def _run_of(self, kind: str, recorded: Recorded) -> RawRun:
+        run = self._raw.get(kind)
+        if run is None:
+            run = self._raw[kind] = RawRun(kind, self._session, self._trees, recorded.opened, self._index.is_first)
+        return run
 
-    def _told(self, told: VisitStatement, visit: Recorded, kind: str, *, update: bool = True) -> tuple[str, str]:
-        """Write an article where it is to be, in the place of an earlier one only with `update`.
-
-        Returns what is counted, and what it is by.
-        """
-        if told.reason is Reason.FORGOTTEN:
+    def _write_article(
+        self, statement: VisitStatement, recorded: Recorded, kind: str, *, update: bool = True
+    ) -> tuple[str, str]:
+        """Write an article if it is new, or if it changed and `update` is set; return the outcome and its detail."""
+        if statement.reason is Reason.FORGOTTEN:
             return "forgotten", ""
-        if told.reason is Reason.NOT_WANTED:
-            return "articles_skipped_image_type", told.message
-        if told.reason is not None:
-            return "errors", str(told.reason)
-        if not told.json:
-            return ("gone" if told.url in {"", visit.attempt.url} else "moved"), ""
-        value, aside = json.loads(told.json), json.loads(told.aside or "{}")
-        # What stands aside is that of the first spelling of its address that said this.
-        aliases = distinct([*aside.get("aliases", ()), standard.alias(told.url or told.key)])
-        first_seen = int(visit.opened.timestamp())
-        site = standard.domain(visit.attempt.url)
+        if statement.reason is Reason.NOT_WANTED:
+            return "articles_skipped_image_type", statement.message
+        if statement.reason is not None:
+            return "errors", str(statement.reason)
+        if not statement.json:
+            return ("gone" if statement.url in {"", recorded.attempt.url} else "moved"), ""
+        observed, aside = json.loads(statement.json), json.loads(statement.aside or "{}")
+        # `aside` is that of the first spelling of the address with this value.
+        aliases = unique_texts([*aside.get("aliases", ()), standard.alias(statement.url or statement.key)])
+        first_seen = int(recorded.opened.timestamp())
+        site = standard.domain(recorded.attempt.url)
         known = self._index.find(aliases)
         if known is not None:
             self._index.name(known.id, aliases)
-            changed = update and self._trees.update and self._revise(known, value, first_seen, kind, site)
+            changed = update and self._trees.update and self._revise(known, observed, first_seen, kind, site)
             return "articles_skipped", "updated" if changed else ""
-        file = f"{value['source_domain']}/{standard.file_name(value['url'])}"
-        article = value | {"first_seen_timestamp_gmt": first_seen}
-        written = standard.spelled(article)
+        file = f"{observed['source_domain']}/{standard.file_name(observed['url'])}"
+        article = observed | {"first_seen_timestamp_gmt": first_seen}
+        written = standard.format_article(article)
         path = self._trees.articles / file
-        there = _read(path)
-        is_new = there is None or there == written
-        if there is None:
-            _put(path, written)
+        existing = _read(path)
+        is_new = existing is None or existing == written
+        if existing is None:
+            _write_whole(path, written)
         elif not is_new:
-            first_seen = min(first_seen, _first_seen(_loaded(there)) or first_seen)
-        row = WrittenArticle(0, file, value["url"], first_seen, kind, standard.content_hash(value), [], site)
+            first_seen = min(first_seen, _first_seen(_parse_article(existing)) or first_seen)
+        row = WrittenArticle(0, file, observed["url"], first_seen, kind, standard.content_hash(observed), [], site)
         self._index.add(row, aliases)
-        doubt = value.get("metadata", {}).get("date_doubt", "")
+        doubt = observed.get("metadata", {}).get("date_doubt", "")
         return ("articles_new" if is_new else "articles_skipped"), f"doubtful_date: {doubt}" if doubt else ""
 
-    def _revise(self, known: WrittenArticle, value: dict[str, Any], seen: int, kind: str, site: str) -> bool:
-        """Write an article anew where it says something else.
+    def _revise(self, known: WrittenArticle, observed: dict[str, Any], seen: int, kind: str, site: str) -> bool:
+        """Rewrite an article if its content changed, and tell whether it did.
 
-        What a lesser kind of source says of it changes nothing, and what another `site` says changes nothing: any may
-        name the address of an article that is not its own. The article's own site may change what another one wrote.
+        A less reliable kind of source and another `site` change nothing, as any site may list the address of another's
+        article. The article's own site may change what was read from another one.
         """
         own = standard.domain(known.url)
         writer = known.site
@@ -261,52 +261,52 @@ class _Writing:
             return False
         if KINDS.index(kind) > KINDS.index(known.kind) and writer in {own, site}:
             return False
-        article = value | {"url": known.url, "source_domain": known.file.partition("/")[0]}
-        if value["url"] != known.url:
-            article["metadata"] = {"canonical_url": value["url"], **value.get("metadata", {})}
-        moved = {"canonical_url": value["url"]} if value["url"] != known.url else {}
+        article = observed | {"url": known.url, "source_domain": known.file.partition("/")[0]}
+        if observed["url"] != known.url:
+            article["metadata"] = {"canonical_url": observed["url"], **observed.get("metadata", {})}
+        moved = {"canonical_url": observed["url"]} if observed["url"] != known.url else {}
         name = standard.content_hash(article | moved)
         path = self._trees.articles / known.file
         if name == known.hash and path.exists():
             return False
-        before = _loaded(_read(path))
+        before = _parse_article(_read(path))
         fields = {*before, *article} - {"first_seen_timestamp_gmt", "metadata"}
         changed = sorted([*moved, *(field for field in fields if before.get(field) != article.get(field))])
         revisions = known.revisions or [{"seen": known.first_seen, "hash": known.hash, "changed": []}]
         if revisions[-1]["hash"] != name:
-            revisions = _written_already(before, revisions, name) or [
+            revisions = _revisions_written(before, revisions, name) or [
                 *revisions, {"seen": seen, "hash": name, "changed": changed},
             ]  # fmt: skip
         first = min(known.first_seen, _first_seen(before) or known.first_seen)
         article["metadata"] = {**article.get("metadata", {}), "revisions": revisions}
-        _put(path, standard.spelled(article | {"first_seen_timestamp_gmt": first}))
+        _write_whole(path, standard.format_article(article | {"first_seen_timestamp_gmt": first}))
         self._index.revise(known._replace(hash=name, kind=kind, revisions=revisions, first_seen=first, site=site))
         return True
 
 
-def _is_there(one: Recorded) -> bool:
-    return one.attempt.reason is None and one.attempt.status in {200, 304}
+def _is_there(recorded: Recorded) -> bool:
+    return recorded.attempt.reason is None and recorded.attempt.status in {200, 304}
 
 
-def _failure(one: Recorded, name: str) -> str:
-    """Return why an article's page did not come; empty where it did, and for what only lists articles."""
-    attempt = one.attempt
-    if not name.endswith(f".{ARTICLE}") or _is_there(one):
+def _failure(recorded: Recorded, name: str) -> str:
+    """Return why an article's page failed; empty if it did not, and for lists and redirects."""
+    attempt = recorded.attempt
+    if not name.endswith(f".{ARTICLE}") or _is_there(recorded):
         return ""
     return str(attempt.reason) if attempt.reason else f"status {attempt.status}" if not attempt.location else ""
 
 
-def _written_already(
+def _revisions_written(
     before: Mapping[str, Any], revisions: list[dict[str, Any]], name: str
 ) -> list[dict[str, Any]] | None:
-    """Return the revisions of a file that a killed run wrote, where the next one is the one that is to be written."""
+    """Return the revisions of a file if a killed run already wrote the next one, `name`; else None."""
     metadata = before.get("metadata")
-    found = metadata.get("revisions") if isinstance(metadata, dict) else None
+    stored = metadata.get("revisions") if isinstance(metadata, dict) else None
     count = len(revisions)
-    if not isinstance(found, list) or found[:count] != revisions or len(found) <= count:
+    if not isinstance(stored, list) or stored[:count] != revisions or len(stored) <= count:
         return None
-    following = found[count]
-    return found[: count + 1] if isinstance(following, dict) and following.get("hash") == name else None
+    following = stored[count]
+    return stored[: count + 1] if isinstance(following, dict) and following.get("hash") == name else None
 
 
 def _pages(visits: Iterable[Recorded]) -> Iterator[list[Recorded]]:
@@ -327,22 +327,22 @@ def _read(path: Path) -> str | None:
         return None
 
 
-def _loaded(text: str | None) -> dict[str, Any]:
-    """Return what a file has; nothing where it is damaged, whoever wrote it."""
+def _parse_article(text: str | None) -> dict[str, Any]:
+    """Parse the text of a file; empty if it is damaged or missing."""
     try:
-        told = json.loads(text or "")
+        article = json.loads(text or "")
     except (ValueError, RecursionError):
         return {}
-    return told if isinstance(told, dict) else {}
+    return article if isinstance(article, dict) else {}
 
 
 def _first_seen(article: Mapping[str, Any]) -> int | None:
-    found = article.get("first_seen_timestamp_gmt")
-    return found if isinstance(found, int) and found > 0 else None
+    seconds = article.get("first_seen_timestamp_gmt")
+    return seconds if isinstance(seconds, int) and seconds > 0 else None
 
 
-def _put(path: Path, text: str) -> None:
-    """Write a file whole, or not at all."""
+def _write_whole(path: Path, text: str) -> None:
+    """Write a file under another name and rename it, so that it is never partly written."""
     path.parent.mkdir(parents=True, exist_ok=True)
     part = path.with_name(f".{path.name}.part")
     part.write_text(text, encoding="utf-8")

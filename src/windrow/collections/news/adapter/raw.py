@@ -1,4 +1,4 @@
-"""The directory of one run: raw replies as they came, and the two summaries of the standard."""
+"""Write the directory of one run: its raw responses, and the two summaries of the standard."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from windrow.archive import open_response
-from windrow.collections.news.feed import reply
+from windrow.collections.news.feed import parse_reply
 from windrow.engine.requests.answers import body_of
 from windrow.errors import ArchiveError, StepError
 from windrow.formats.url import parts
@@ -28,29 +28,29 @@ _JSON = frozenset({"wordpress", "townnews"})
 
 
 class _Domain:
-    """What came of one site in a run."""
+    """The responses and results of one site in a run."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self.pages = self.rows = 0  # of JSON: replies, and what they list
-        self.kept = self.articles = 0  # of all else: replies, and what was found in them
-        self.understood = 0  # replies that say what there is
-        self.is_begun = False  # whether the file has a row that a comma follows
-        self.ending = b""  # of the file, where it has several replies
+        self.pages = self.rows = 0  # of JSON: responses, and entries in them
+        self.kept = self.articles = 0  # of other types: responses, and articles in them
+        self.understood = 0  # responses that could be used
+        self.is_begun = False  # whether the file has a row, so that the next one needs a comma
+        self.ending = b""  # of the file, if it has several responses
         self.total: int | None = None
         self.error = ""
         self.blocked = False
         self.ended = False
-        self.first = b""  # the only reply so far, as it came
+        self.first = b""  # the first response, unchanged
 
 
 class RawRun:
-    """One kind of sites in one run: its files are gathered aside, and put in place as one directory."""
+    """The directory for one kind of site in one run, which is written aside and renamed into place at the end."""
 
     def __init__(
         self, kind: str, session: int, trees: NewsFolders, opened: datetime, is_first: Callable[[str], bool]
     ) -> None:
-        """Begin with nothing; what a killed run left is removed. `is_first` tells whether a text was not met before."""
+        """Start with an empty folder. `is_first` tells whether a text is new in this run."""
         self._is_first = is_first
         self.kind = kind
         self.counts: Counter[str] = Counter(dict.fromkeys(COUNTS, 0))
@@ -64,21 +64,21 @@ class RawRun:
         shutil.rmtree(self._folder, ignore_errors=True)
         self._folder.mkdir(parents=True)
 
-    def count(self, what: str, by: str, url: str) -> None:
-        """Count what became of something that the answer at `url` told of."""
+    def count(self, outcome: str, detail: str, url: str) -> None:
+        """Count the outcome, and its detail, of an entry in the response at `url`."""
         self.details["seen"] += 1
-        if what in {"articles_new", "articles_skipped"}:
+        if outcome in {"articles_new", "articles_skipped"}:
             self._domain(url).articles += 1
-        if what in COUNTS:
-            self.counts[what] += 1
+        if outcome in COUNTS:
+            self.counts[outcome] += 1
         else:
-            self.details[what] += 1
-        if by:
-            self.details[by if what != "errors" else f"error: {by}"] += 1
+            self.details[outcome] += 1
+        if detail:
+            self.details[detail if outcome != "errors" else f"error: {detail}"] += 1
 
-    def take(self, one: Recorded, followed: Followed | None, captures: Any, *, is_article: bool = False) -> None:
-        """Take the reply of a visit, and note how its site did: an article's page that failed says nothing of that."""
-        attempt = one.attempt
+    def take(self, recorded: Recorded, followed: Followed | None, captures: Any, *, is_article: bool = False) -> None:
+        """Add the response of an attempt, and its error if it is not that of an article's page."""
+        attempt = recorded.attempt
         self._last = max(self._last, attempt.started)
         domain = self._domain(attempt.url)
         if attempt.reason is not None or attempt.status is None:
@@ -96,26 +96,26 @@ class RawRun:
         if self.kind in _JSON:
             self._json(domain, _place(attempt.kept, attempt.target, captures))
         else:
-            self._list(one, attempt.kept)
+            self._list(recorded, attempt.kept)
             domain.kept += 1
 
-    def take_refusal(self, one: Recorded) -> None:
-        """Note a site that was asked nothing, since it did not answer what it allows."""
-        self._last = max(self._last, one.attempt.started)
-        domain, why = self._domain(one.attempt.url), one.attempt.message or str(one.attempt.reason or "")
-        domain.error = domain.error or f"robots.txt: {why or f'status {one.attempt.status}'}"
+    def take_refusal(self, recorded: Recorded) -> None:
+        """Add the error of a site that was not requested, as its robots.txt failed."""
+        self._last = max(self._last, recorded.attempt.started)
+        domain, attempt = self._domain(recorded.attempt.url), recorded.attempt
+        domain.error = domain.error or f"robots.txt: {attempt.message or attempt.reason or f'status {attempt.status}'}"
 
     def _domain(self, url: str) -> _Domain:
-        told = parts(url)
-        name = told.origin.partition("://")[2].removeprefix("www.")
-        found = self._domains.get(name)
-        if found is None:
+        address = parts(url)
+        name = address.origin.partition("://")[2].removeprefix("www.")
+        domain = self._domains.get(name)
+        if domain is None:
             spelled = name.replace(".", "_").replace(":", "_").replace("/", "_")
-            found = self._domains[name] = _Domain(self._folder / f"{spelled}.json")
-        return found
+            domain = self._domains[name] = _Domain(self._folder / f"{spelled}.json")
+        return domain
 
     def _json(self, domain: _Domain, place: ArchivePlace) -> None:
-        """Add a reply to the file of its site: the only one as it came, several as one list of all that they have."""
+        """Add a response to the file of its site: a single one unchanged, several as one list of all their rows."""
         try:
             answer = open_response(self._trees.archive, place)
             with answer.view as view:
@@ -123,41 +123,42 @@ class RawRun:
         except (ArchiveError, StepError) as error:
             domain.error = domain.error or str(error)
             return
-        came = reply(200, answer.fields, body)
-        if not isinstance(came, list | dict):
+        content = parse_reply(200, answer.fields, body)
+        if not isinstance(content, list | dict):
             return
         domain.pages += 1
-        rows = came.get("rows") if isinstance(came, dict) else came
+        rows = content.get("rows") if isinstance(content, dict) else content
         rows = rows if isinstance(rows, list) else []
-        fresh = [one for one in rows if self._is_first(f"{domain.path.name} {_name(one)}")]
+        fresh = [entry for entry in rows if self._is_first(f"{domain.path.name} {_row_name(entry)}")]
         domain.rows += len(fresh)
-        if isinstance(came, dict) and isinstance(came.get("total"), int):
-            domain.total = came["total"]
+        if isinstance(content, dict) and isinstance(content.get("total"), int):
+            domain.total = content["total"]
         if domain.pages == 1:
             domain.first = body
             return
         with domain.path.open("ab") as file:
             if domain.pages == 2:
-                head, domain.ending, domain.is_begun = _begun(domain.first)
+                head, domain.ending, domain.is_begun = _open_list(domain.first)
                 file.write(head)
             for row in fresh:
                 comma = b",\n" if domain.is_begun else b""
                 file.write(comma + json.dumps(row, ensure_ascii=False).encode("utf-8", "replace"))
                 domain.is_begun = True
 
-    def _list(self, one: Recorded, kept: KeptResponse) -> None:
-        """List a reply that is kept in the archive alone."""
-        told = {
-            "url": one.attempt.url, "retrieved": one.attempt.started.isoformat(), "status": one.attempt.status,
+    def _list(self, recorded: Recorded, kept: KeptResponse) -> None:
+        """Add a response, which is in the archive alone, to the manifest."""
+        attempt = recorded.attempt
+        entry = {
+            "url": attempt.url, "retrieved": attempt.started.isoformat(), "status": attempt.status,
             "media_type": kept.mime, "digest": kept.digest, "bytes": kept.size, "warc": kept.place.warc,
             "offset": kept.place.offset, "length": kept.place.length,
         }  # fmt: skip
         with (self._folder / "_manifest.json").open("a", encoding="utf-8") as file:
-            file.write(("[\n" if not self._listed else ",\n") + json.dumps(told, ensure_ascii=False))
+            file.write(("[\n" if not self._listed else ",\n") + json.dumps(entry, ensure_ascii=False))
         self._listed += 1
 
     def finish(self, raw: Path, epoch: int) -> int:
-        """Put the directory in place; return its number, which is the next one where another run has this one."""
+        """Rename the directory into place; return its number: `epoch`, or the next one that is free."""
         for domain in self._domains.values():
             if domain.pages == 1:
                 domain.path.write_bytes(domain.first)
@@ -167,115 +168,118 @@ class RawRun:
         if self._listed:
             with (self._folder / "_manifest.json").open("a", encoding="utf-8") as file:
                 file.write("\n]\n")
-        self.counts["files_processed"] = sum(one.pages > 0 for one in self._domains.values()) + self._listed
-        summary = _spelled(self._summary())
+        with_pages = sum(site.pages > 0 for site in self._domains.values())
+        self.counts["files_processed"] = with_pages + self._listed
+        summary = _format_json(self._summary())
         while True:
             at = datetime.fromtimestamp(epoch, self._opened.tzinfo)
             folder = raw / f"{at:%Y-%m-%d}" / str(epoch)
-            there = folder / "_normalization_summary.json"
-            if there.is_file() and _is_ours(there, self.kind, self._last):
-                shutil.rmtree(self._folder)  # a run that was written before its end was noted
+            existing = folder / "_normalization_summary.json"
+            if existing.is_file() and _is_same_run(existing, self.kind, self._last):
+                shutil.rmtree(self._folder)  # a killed process wrote this run, but did not reach the index
                 return epoch
             if not folder.exists():
                 break
             epoch += 1
-        (self._folder / "_collection_summary.json").write_text(_spelled(self._collected(epoch, folder)), "utf-8")
+        (self._folder / "_collection_summary.json").write_text(_format_json(self._collected(epoch, folder)), "utf-8")
         (self._folder / "_normalization_summary.json").write_text(summary, "utf-8")
         folder.parent.mkdir(parents=True, exist_ok=True)
         for path in self._folder.iterdir():
-            _sync(path)
+            _fsync(path)
         self._folder.rename(folder)
-        _sync(folder.parent)
+        _fsync(folder.parent)
         return epoch
 
     def _summary(self) -> dict[str, Any]:
         return {
-            "timestamp": _stamp(self._last),
+            "timestamp": _format_time(self._last),
             "source": self.kind,
             "statistics": {name: self.counts[name] for name in COUNTS},
             "details": dict(sorted(self.details.items())),
         }
 
     def _collected(self, epoch: int, folder: Path) -> dict[str, Any]:
-        told: dict[str, Any] = {"collection_timestamp": str(epoch), "collection_date": folder.parent.name}
+        summary: dict[str, Any] = {"collection_timestamp": str(epoch), "collection_date": folder.parent.name}
         if self.kind == "wordpress":
-            told["hours_ago"] = None
-        told["results"] = [self._result(name, one, folder) for name, one in sorted(self._domains.items())]
-        return told
+            summary["hours_ago"] = None
+        summary["results"] = [self._result(name, domain, folder) for name, domain in sorted(self._domains.items())]
+        return summary
 
     def _result(self, name: str, domain: _Domain, folder: Path) -> dict[str, Any]:
         if domain.error and not domain.understood:
             status = "blocked" if domain.blocked else "error"
             return {"domain": name, "status": status, "error_message": domain.error[:1000]}
-        done = domain.ended or self.kind != "wordpress"
+        is_complete = domain.ended or self.kind != "wordpress"
         count = domain.rows if domain.total is None else domain.total
-        told: dict[str, Any] = {
+        site_result: dict[str, Any] = {
             "domain": name,
-            "status": "success" if done else "pending",
+            "status": "success" if is_complete else "pending",
             "article_count": count if self.kind in _JSON else domain.articles,
         }
         if self.kind == "wordpress":
-            told |= {"pages_fetched": domain.pages, "error_message": domain.error[:1000] or None}
+            site_result |= {"pages_fetched": domain.pages, "error_message": domain.error[:1000] or None}
         elif domain.error:
-            told["error_message"] = domain.error[:1000]
+            site_result["error_message"] = domain.error[:1000]
         if domain.pages or domain.kept:
-            told["file_path"] = str(folder / (domain.path.name if domain.pages else "_manifest.json"))
-        return told
+            site_result["file_path"] = str(folder / (domain.path.name if domain.pages else "_manifest.json"))
+        return site_result
 
 
 def refusal_of(followed: Followed) -> str:
-    """Say why an answer was of no use."""
-    told = followed.told()
-    return told[0].message if told else str(followed.reason)
+    """Return why a response could not be used."""
+    findings = followed.told()
+    return findings[0].message if findings else str(followed.reason)
 
 
-def _name(row: Any) -> str:
-    """Return what tells something that is listed from all else."""
+def _row_name(row: Any) -> str:
+    """Return the id of a row, or all of it if it has none."""
     name = row.get("id") or row.get("uuid") or row.get("url") if isinstance(row, dict) else None
     return str(name or json.dumps(row))
 
 
-def _begun(first: bytes) -> tuple[bytes, bytes, bool]:
-    r"""Return a reply without its end, so that more can be added to what it lists; that end; whether it lists any.
+def _open_list(first: bytes) -> tuple[bytes, bytes, bool]:
+    r"""Return a response without the end of its list, so that rows can be added; that end; whether it has rows.
 
-    >>> _begun(b'{"total": 2, "next": 1, "rows": [7]}')
+    >>> _open_list(b'{"total": 2, "next": 1, "rows": [7]}')
     (b'{"total": 2, "rows": [\n7', b'\n]}\n', True)
     """
-    told = reply(200, {}, first)
-    if isinstance(told, list):
-        rows, head, end = told, "[", b"\n]\n"
+    content = parse_reply(200, {}, first)
+    if isinstance(content, list):
+        rows, head, end = content, "[", b"\n]\n"
     else:
-        rest = {name: value for name, value in told.items() if name not in {"rows", "next", "prev"}}
-        rows = told["rows"] if isinstance(told.get("rows"), list) else []
+        rest = {name: value for name, value in content.items() if name not in {"rows", "next", "prev"}}
+        rows = content["rows"] if isinstance(content.get("rows"), list) else []
         head, end = json.dumps({**rest, "rows": []}, ensure_ascii=False)[:-2], b"\n]}\n"
-    spelled = ",\n".join(json.dumps(row, ensure_ascii=False) for row in rows)
-    return f"{head}\n{spelled}".encode("utf-8", "replace"), end, bool(rows)
+    text = ",\n".join(json.dumps(row, ensure_ascii=False) for row in rows)
+    return f"{head}\n{text}".encode("utf-8", "replace"), end, bool(rows)
 
 
 def _place(kept: KeptResponse, address: int, captures: Any) -> ArchivePlace:
     if not kept.revisit:
         return kept.place
-    found: ArchivePlace = captures.original(address, kept.digest) or captures.payload(kept.digest) or kept.place
-    return found
+    original: ArchivePlace | None = captures.original(address, kept.digest) or captures.payload(kept.digest)
+    return original or kept.place
 
 
-def _stamp(at: datetime) -> str:
+def _format_time(at: datetime) -> str:
     return at.replace(tzinfo=None).isoformat(timespec="microseconds")
 
 
-def _is_ours(path: Path, kind: str, last: datetime) -> bool:
+def _is_same_run(path: Path, kind: str, last: datetime) -> bool:
     try:
-        told = json.loads(path.read_text(encoding="utf-8"))
+        summary = json.loads(path.read_text(encoding="utf-8"))
     except ValueError:
         return False
-    return isinstance(told, dict) and told.get("source") == kind and told.get("timestamp") == _stamp(last)
+    if not isinstance(summary, dict):
+        return False
+    return (summary.get("source"), summary.get("timestamp")) == (kind, _format_time(last))
 
 
-def _spelled(value: Any) -> str:
-    return json.dumps(value, ensure_ascii=False, indent=2) + "\n"
+def _format_json(content: Any) -> str:
+    return json.dumps(content, ensure_ascii=False, indent=2) + "\n"
 
 
-def _sync(path: Path) -> None:
+def _fsync(path: Path) -> None:
     fd = os.open(path, os.O_RDONLY)
     try:
         os.fsync(fd)

@@ -1,7 +1,6 @@
-"""Which articles were written, by all their addresses, and how far writing them got: tables beside the records.
+"""Tables, in the file of the records, of the articles that were written, by all their addresses.
 
-All of it can be made anew from the ledger: where the file is lost or rebuilt, writing begins with the first run again,
-and finds its files.
+They can be rebuilt from the ledger: if they are lost, writing starts with the first run again and finds its files.
 """
 
 from __future__ import annotations
@@ -29,9 +28,9 @@ CREATE TABLE IF NOT EXISTS written_upto (one INTEGER PRIMARY KEY CHECK (one = 1)
 
 
 class WrittenArticle(NamedTuple):
-    """An article that has a file: `file` is its path below the tree, `hash` that of the content it has.
+    """An article that has a file: `file` is its path in the tree, `hash` the `standard.content_hash` of its content.
 
-    `site` is the domain that told of it what the file has.
+    `site` is the domain of the response from which that content was read.
     """
 
     id: int
@@ -45,36 +44,36 @@ class WrittenArticle(NamedTuple):
 
 
 class TreeIndex(SqliteStore):
-    """The tables, in the file of the records."""
+    """The tables of written articles, runs and the last visit."""
 
     def __init__(self, path: Path) -> None:
-        """Open the file, making its tables."""
+        """Open the file, and create the tables if they are missing."""
         super().__init__(path, _SCHEMA)
 
     @contextmanager
     def run(self) -> Iterator[None]:
-        """Write what a run brought: all of it or nothing."""
+        """Write one run in one transaction."""
         with self._writing():
             self._connection.execute("DELETE FROM met")
             yield
 
     def is_first(self, name: str) -> bool:
-        """Tell whether this run did not meet a name before."""
+        """Add a name to the current run; tell whether it is new."""
         return self._connection.execute("INSERT INTO met VALUES (?) ON CONFLICT DO NOTHING", (name,)).rowcount > 0
 
     def upto(self) -> int:
         """Return the last visit that was written, 0 at first."""
-        found = self._connection.execute("SELECT visit FROM written_upto").fetchone()
-        return int(found[0]) if found else 0
+        row = self._connection.execute("SELECT visit FROM written_upto").fetchone()
+        return int(row[0]) if row else 0
 
     def reach(self, visit: int) -> None:
-        """Note the last visit that was written."""
+        """Set the last visit that was written."""
         self._connection.execute(
             "INSERT INTO written_upto VALUES (1, ?) ON CONFLICT DO UPDATE SET visit = excluded.visit", (visit,)
         )
 
     def find(self, aliases: Iterable[str]) -> WrittenArticle | None:
-        """Return the article that has one of these addresses, the first of them that is known."""
+        """Return the article of the first of these aliases that is known; None if none is."""
         for alias in aliases:
             row = self._connection.execute(
                 "SELECT w.* FROM written_alias a JOIN written w ON w.id = a.article WHERE a.alias = ?", (alias,)
@@ -85,48 +84,48 @@ class TreeIndex(SqliteStore):
         return None
 
     def add(self, article: WrittenArticle, aliases: Iterable[str]) -> None:
-        """Note an article that has a file now."""
-        found = self._connection.execute(
+        """Add an article whose file was written, with its aliases."""
+        row = self._connection.execute(
             "INSERT INTO written (file, url, first_seen, kind, hash, revisions, site) VALUES (?,?,?,?,?,?,?)"
             " ON CONFLICT (file) DO UPDATE SET kind = excluded.kind RETURNING id",
             (*article[1:6], json.dumps(article.revisions), article.site),
         ).fetchone()
-        self.name(int(found[0]), aliases)
+        self.name(int(row[0]), aliases)
 
     def name(self, article: int, aliases: Iterable[str]) -> None:
-        """Note further addresses of an article; those that are another one's stay its own."""
+        """Add aliases of an article, except those that another article has."""
         rows = [(alias, article) for alias in aliases]
         self._connection.executemany("INSERT INTO written_alias VALUES (?,?) ON CONFLICT DO NOTHING", rows)
 
     def revise(self, article: WrittenArticle) -> None:
-        """Note that an article says something else now."""
+        """Update an article whose content changed."""
         self._connection.execute(
             "UPDATE written SET hash = ?, kind = ?, revisions = ?, first_seen = ?, site = ? WHERE id = ?",
             (article.hash, article.kind, json.dumps(article.revisions), article.first_seen, article.site, article.id),
         )
 
     def files(self) -> Iterator[str]:
-        """Yield the files of all articles, by their paths below the tree."""
+        """Yield the paths of all articles in the tree, in order."""
         for (file,) in self._connection.execute("SELECT file FROM written ORDER BY file"):
             yield file
 
     def remove(self, article: int) -> None:
-        """Forget an article and its addresses."""
+        """Remove an article and its aliases."""
         self._connection.execute("DELETE FROM written_alias WHERE article = ?", (article,))
         self._connection.execute("DELETE FROM written WHERE id = ?", (article,))
 
     def epoch(self, session: int, kind: str, least: int) -> int:
-        """Return the number of a run's directory: when it began, or the next second that no other run has."""
-        row = self._connection.execute("SELECT epoch FROM written_run WHERE session = ? AND kind = ?", (session, kind))
-        found = row.fetchone()
-        if found:
-            return int(found[0])
+        """Return the number of a run's directory: `least`, when the run began, or the next that is free."""
+        query = "SELECT epoch FROM written_run WHERE session = ? AND kind = ?"
+        row = self._connection.execute(query, (session, kind)).fetchone()
+        if row:
+            return int(row[0])
         while self._connection.execute("SELECT 1 FROM written_run WHERE epoch = ?", (least,)).fetchone():
             least += 1
         return least
 
     def take(self, session: int, kind: str, epoch: int) -> None:
-        """Note a run's directory."""
+        """Add the directory of a run."""
         self._connection.execute(
             "INSERT INTO written_run VALUES (?,?,?) ON CONFLICT DO NOTHING", (session, kind, epoch)
         )
