@@ -49,7 +49,7 @@ from windrow.model import CdxLine, DiffLine, TextChange
 from windrow.stores.record_versions import RecordVersion, Skipped
 
 Shape = type | dict[str, str]
-"""A class whose fields are told, or the fields of a message by name with what they hold."""
+"""A class with the message's fields, or the fields by name with their types."""
 
 
 class Message(NamedTuple):
@@ -170,21 +170,21 @@ SENT_APART: dict[type, set[str]] = {
 """Fields that have messages of their own."""
 
 SENT_BESIDE: dict[type, dict[str, str]] = {PageHit: {"rank": "number"}, RecordHit: {"rank": "number"}}
-"""What stands before a value's own fields in its message."""
+"""Fields that a message has before those of its class."""
 
 
-def shape(told: Shape) -> dict[str, str]:
+def shape(source: Shape) -> dict[str, str]:
     """Return the fields of a message and what each holds.
 
     >>> shape(Reads)
     {'phase': 'text', 'items': 'number'}
     """
-    if isinstance(told, dict):
-        return told
-    hints = typing.get_type_hints(told)
-    names = [field.name for field in fields(told)] if is_dataclass(told) else list(told._fields)  # type: ignore[attr-defined]
-    own = {name: _kind(hints[name]) for name in names if name not in SENT_APART.get(told, set())}
-    return {**SENT_BESIDE.get(told, {}), **own}
+    if isinstance(source, dict):
+        return source
+    hints = typing.get_type_hints(source)
+    names = [field.name for field in fields(source)] if is_dataclass(source) else list(source._fields)  # type: ignore[attr-defined]
+    own = {name: _kind(hints[name]) for name in names if name not in SENT_APART.get(source, set())}
+    return {**SENT_BESIDE.get(source, {}), **own}
 
 
 def _kind(hint: Any) -> str:
@@ -198,18 +198,18 @@ def _kind(hint: Any) -> str:
         return " or ".join(_kind(each) for each in inside)
     if origin is not None:
         return "object"
-    same = [name for name, one in MESSAGES.items() if one.shape is hint]
+    same = [name for name, message in MESSAGES.items() if message.shape is hint]
     return f"object as in [{same[0]}](#{same[0]})" if same else known.get(hint, "text")
 
 
 def messages() -> str:
     """List every type of message with its fields."""
     lines = []
-    for name, one in MESSAGES.items():
+    for name, message in MESSAGES.items():
         lines += [
             f"\n### {name}\n",
-            f"From {_code(one.by)}: {one.meaning}.\n{_more(one.shape)}",
-            *_fields(shape(one.shape)),
+            f"From {_code(message.by)}: {message.meaning}.\n{_more(message.shape)}",
+            *_fields(shape(message.shape)),
         ]
     lines += ["\n## Parts\n", "What the lists within messages hold.\n"]
     for part in PARTS:
@@ -217,9 +217,9 @@ def messages() -> str:
     return "\n".join(lines)
 
 
-def _more(told: Shape) -> str:
-    """Return what a class says of its fields, below its first line."""
-    text = "" if isinstance(told, dict) else (inspect.getdoc(told) or "").partition("\n\n")[2]
+def _more(source: Shape) -> str:
+    """Return the second paragraph of a class's docstring, which describes its fields."""
+    text = "" if isinstance(source, dict) else (inspect.getdoc(source) or "").partition("\n\n")[2]
     return f"\n{' '.join(text.split())}\n" if text else ""
 
 
@@ -229,22 +229,22 @@ def _code(by: str) -> str:
     )
 
 
-def _fields(told: dict[str, str]) -> Iterator[str]:
+def _fields(kinds: dict[str, str]) -> Iterator[str]:
     yield "| field | holds |\n| --- | --- |"
-    yield from (f"| `{name}` | {kind} |" for name, kind in told.items())
+    yield from (f"| `{name}` | {kind} |" for name, kind in kinds.items())
 
 
 def verbs() -> Iterator[tuple[str, click.Command]]:
-    """Yield every command with its whole name, in the order of the help."""
+    """Yield every command's full name and the command, in the order of the help."""
 
     def below(name: str, group: click.Group) -> Iterator[tuple[str, click.Command]]:
         context = click.Context(group, info_name=name)
         for each in group.list_commands(context):
-            found = group.get_command(context, each)
-            if found is not None:
-                yield f"{name} {each}", found
-                if isinstance(found, click.Group):
-                    yield from below(f"{name} {each}", found)
+            command = group.get_command(context, each)
+            if command is not None:
+                yield f"{name} {each}", command
+                if isinstance(command, click.Group):
+                    yield from below(f"{name} {each}", command)
 
     yield "windrow", root
     yield from below("windrow", root)
@@ -252,14 +252,14 @@ def verbs() -> Iterator[tuple[str, click.Command]]:
 
 def manual() -> str:
     """Write the help of every command."""
-    return "\n".join(f"\n## {name}\n\n```text\n{helped(name, found)}\n```" for name, found in verbs()) + "\n"
+    return "\n".join(f"\n## {name}\n\n```text\n{help_text(name, command)}\n```" for name, command in verbs()) + "\n"
 
 
-def helped(name: str, found: click.Command) -> str:
+def help_text(name: str, command: click.Command) -> str:
     """Return a command's help as a terminal of 100 columns shows it."""
     parent: click.Context | None = None
     *before, last = name.split()
     for word in before:
         parent = click.Context(root, info_name=word, parent=parent)
-    context = click.Context(found, info_name=last, parent=parent, terminal_width=100, max_content_width=100)
-    return found.get_help(context).rstrip()
+    context = click.Context(command, info_name=last, parent=parent, terminal_width=100, max_content_width=100)
+    return command.get_help(context).rstrip()
