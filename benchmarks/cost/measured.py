@@ -1,7 +1,7 @@
 """The figures of work: a page read, a document checked, an address fetched and kept, a version of a page put on record.
 
 `python -m benchmarks.cost.measured NAME` prints those of one room as JSON. Each room is measured in a process of its
-own, since what one of them leaves in a cache would be spared in the next.
+own, since the caches that one of them fills would make the next cheaper.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ from windrow.query.word import counted
 from windrow.stores.databases import connect
 
 PAGES, WARM = 24, 6
-"""Pages that are counted, after some others: what is loaded or compiled once belongs to no page."""
+"""Pages that are counted, after some others, so that what is loaded or compiled once is not counted."""
 DOCUMENTS = 10
 ATTEMPTS = 200
 
@@ -48,8 +48,8 @@ def reading() -> Figures:
     """Read pages as a reader process does: text, description and links."""
     calls = Calls()
     for number, page in enumerate(pages(WARM + PAGES)):
-        item = Item(number, "pages", "page", page.url, digest=digest(page.raw))
-        task = Task(item, io.BytesIO(page.raw), Limits(), {}, {}, fields={"content-type": "text/html"})
+        document = Item(number, "pages", "page", page.url, digest=digest(page.raw))
+        task = Task(document, io.BytesIO(page.raw), Limits(), {}, {}, fields={"content-type": "text/html"})
         if number < WARM:
             summarise(task)
             continue
@@ -67,8 +67,10 @@ def checking() -> Figures:
     for number in range(1 + DOCUMENTS):
         for kind, make in (("specimen", specimens), ("experiment", experiments)):
             name = f"H.2026-01-12.{number}.{kind}.impc.xml"
-            item = Item(number, "drops", "xml", f"add/H.2026-01-12.1.impc.zip/{name}", member=name)
-            task = Task(item, io.BytesIO(make("H", number)), Limits(), schemas, {"centres": "H", "today": "2026-01-12"})
+            document = Item(number, "drops", "xml", f"add/H.2026-01-12.1.impc.zip/{name}", member=name)
+            task = Task(
+                document, io.BytesIO(make("H", number)), Limits(), schemas, {"centres": "H", "today": "2026-01-12"}
+            )
             if not number:
                 check_xsd(task)
                 rows(task)
