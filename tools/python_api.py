@@ -59,9 +59,9 @@ def api() -> str:
 
 def _signature(name: str, method: Any) -> str:
     """Write a signature in one line, or with an argument in each line if it is too long."""
-    asked = inspect.signature(method)
+    signature = inspect.signature(method)
     parts, last = [], None
-    for parameter in asked.parameters.values():
+    for parameter in signature.parameters.values():
         if parameter.kind is parameter.KEYWORD_ONLY and last is not parameter.KEYWORD_ONLY:
             parts.append("*")
         last = parameter.kind
@@ -69,10 +69,10 @@ def _signature(name: str, method: Any) -> str:
             default = "" if parameter.default is parameter.empty else f" = {parameter.default!r}"
             stars = "**" if parameter.kind is parameter.VAR_KEYWORD else ""
             parts.append(f"{stars}{parameter.name}: {parameter.annotation}{default}")
-    line = f"{name}({', '.join(parts)}) -> {asked.return_annotation}"
+    line = f"{name}({', '.join(parts)}) -> {signature.return_annotation}"
     if len(line) <= 110:
         return line
-    return "\n".join([f"{name}(", *(f"    {part}," for part in parts), f") -> {asked.return_annotation}"])
+    return "\n".join([f"{name}(", *(f"    {part}," for part in parts), f") -> {signature.return_annotation}"])
 
 
 def results() -> str:
@@ -97,9 +97,9 @@ def _fields(kind: type) -> Iterator[tuple[str, str]]:
     for name in names:
         yield name, _kind(hints[name]).replace("|", "\\|")
     for name, member in vars(kind).items():
-        asked = member.fget if isinstance(member, property) else getattr(member, "func", None)
-        if asked is not None and not name.startswith("_"):
-            yield name, _kind(typing.get_type_hints(asked, localns=localns)["return"]).replace("|", "\\|")
+        getter = member.fget if isinstance(member, property) else getattr(member, "func", None)
+        if getter is not None and not name.startswith("_"):
+            yield name, _kind(typing.get_type_hints(getter, localns=localns)["return"]).replace("|", "\\|")
 
 
 def _kind(hint: Any) -> str:

@@ -48,8 +48,8 @@ class _LocalTransport(asyncio.Transport):
         self._serve = serve
 
     def write(self, chunk: Any) -> None:
-        asked = bytes(chunk).split(b" ", 2)[1].decode()
-        asyncio.get_running_loop().call_soon(self._answer, self._serve(asked))
+        path = bytes(chunk).split(b" ", 2)[1].decode()
+        asyncio.get_running_loop().call_soon(self._answer, self._serve(path))
 
     def _answer(self, answer: bytes) -> None:
         buffer: Any = self._protocol.get_buffer(-1)

@@ -100,15 +100,15 @@ def fetching() -> Figures:
         return f'{head}ETag: "{crc32(body):08x}"\r\n\r\n'.encode() + body
 
     sources = (source("http://quay.example/"),)
-    with tempfile.TemporaryDirectory() as name, local_sessions(serve), statements() as asked:
+    with tempfile.TemporaryDirectory() as name, local_sessions(serve), statements() as statement_counts:
         root = Path(name)
         session = Session(SessionSettings(root / "ledger.sqlite", root / "archive", Limits()), "benchmark")
         session.harvest(Harvest(WALKED, sources), limit=1)
-        before, asked_before = bytes_written(), asked["ledger.sqlite"]
+        before, statements_before = bytes_written(), statement_counts["ledger.sqlite"]
         calls = Calls()
         with calls:
             session.harvest(Harvest(WALKED, sources), limit=ATTEMPTS)
-        written, run = bytes_written() - before, asked["ledger.sqlite"] - asked_before
+        written, run = bytes_written() - before, statement_counts["ledger.sqlite"] - statements_before
         code = session.close()
         kept = session.ledger.database.connection.execute(
             "SELECT count(*) FROM attempt WHERE status = 200 AND warc <> '' AND kind = 0"
@@ -124,13 +124,13 @@ def fetching() -> Figures:
 
 def summarising() -> Figures:
     """Put kept pages into a Summary Database as versions, with their full text."""
-    with tempfile.TemporaryDirectory() as name, local_sessions(), statements() as asked:
+    with tempfile.TemporaryDirectory() as name, local_sessions(), statements() as statement_counts:
         root = Path(name)
         url = f"sqlite:///{root / 'summary.sqlite'}"
         count = keep(root, pages(4 * PAGES))
         session = Session(SessionSettings(root / "ledger.sqlite", root / "archive", Limits()), "benchmark")
         store = SummaryStore(url)
-        before, asked_before = bytes_written(), asked["summary.sqlite"]
+        before, statements_before = bytes_written(), statement_counts["summary.sqlite"]
         calls = Calls()
         forests()  # read once a process
         with calls:
@@ -139,7 +139,7 @@ def summarising() -> Figures:
             engine = connect(url, durable=False)
             filled = fill(engine, counted, spelling=SPELLING)
             engine.dispose()
-        written, run = bytes_written() - before, asked["summary.sqlite"] - asked_before
+        written, run = bytes_written() - before, statement_counts["summary.sqlite"] - statements_before
         code = session.close()
         session.ledger.close()
     assert (code, filled.added) == (0, count), (code, filled, count)

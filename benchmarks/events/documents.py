@@ -145,7 +145,7 @@ def queries(count: int = COUNT, questions: int = ASKED) -> Iterator[Comparison]:
         def found(text: str, within: Span = Span(limit=20)) -> list[Any]:  # noqa: B008 an immutable value
             return list(store.search("vd_events", text, "all", within))
 
-        asked: dict[str, Callable[[], list[Any]]] = {
+        queries_by_name: dict[str, Callable[[], list[Any]]] = {
             "range": lambda: list(store.view("vd_events", "all", span())),
             "branch": lambda: list(store.view("vd_events", "branch", span(chance.choice(_BRANCHES)))),
             "a rare word": lambda: found(f"{chance.choice(_WORDS)} {chance.randint(0, count)}"),
@@ -153,11 +153,11 @@ def queries(count: int = COUNT, questions: int = ASKED) -> Iterator[Comparison]:
             "three words": lambda: found(" ".join(chance.choices(_WORDS, k=3))),
             "words of a month": lambda: found(" ".join(chance.choices(_WORDS, k=2)), span()),
         }
-        for name, ask in asked.items():
+        for name, query in queries_by_name.items():
             took = []
             for _ in range(questions):
                 began = time.perf_counter()
-                ask()
+                query()
                 took.append((time.perf_counter() - began) * 1000)
             note = f"{count} events, median {statistics.median(took):.2f} ms"
             worst = statistics.quantiles(took, n=100)[98]

@@ -62,8 +62,8 @@ def _samples() -> list[Sample]:
 def _python(who: str, module: str) -> str:
     paths = [peer for peer in os.environ.get("WINDROW_PEERS", "").split(os.pathsep) if peer]
     for path in (sys.executable, *(str(_program(Path(peer_path))) for peer_path in paths)):
-        asked = subprocess.run([path, "-c", f"import {module}"], capture_output=True, check=False)
-        if asked.returncode == 0:
+        imported = subprocess.run([path, "-c", f"import {module}"], capture_output=True, check=False)
+        if imported.returncode == 0:
             return path
     raise Missing(f"{who} is not installed: pip install it, and name the Python that has it by WINDROW_PEERS")
 

@@ -160,7 +160,7 @@ def _preview(console: Console, options: RunOptions) -> int:
         options.names, first=options.first, last=options.last, limit=options.limit, since=options.since,
         again=options.again, source=options.source,
     )  # fmt: skip
-    asked = any(source.asked for plan in plans for source in plan.sources)
+    would_ask = any(source.asked for plan in plans for source in plan.sources)
     for number, plan in enumerate(plans):
         if console.json:
             for source in plan.sources:
@@ -171,7 +171,7 @@ def _preview(console: Console, options: RunOptions) -> int:
                 console.message("would_read", due)
         else:
             console.print(([""] if number else []) + _plan_lines(plan))
-    if asked:
+    if would_ask:
         console.inform("the counts are of items already known; a run may find new ones at these sources")
     console.inform("nothing was fetched and nothing was written")
     return 0

@@ -116,9 +116,9 @@ def _dump(where: Places, form: str, out: TextIO) -> int:
 
 def _plain(where: Places, form: str) -> Iterator[Sequence[str]]:
     columns = DUMPS[form]
-    asked = (*columns, "grobid0:status_code") if form == "ungrobided" else columns
+    scanned = (*columns, "grobid0:status_code") if form == "ungrobided" else columns
     with opened(where) as table:
-        for key, cells in table.scan(asked):
+        for key, cells in table.scan(scanned):
             if all(name in cells for name in columns) and (form != "ungrobided" or "grobid0:status_code" not in cells):
                 yield _name(key), *(_spelled(name, cells) for name in columns)
 
