@@ -1,4 +1,4 @@
-"""A collection without steps: what is listed is fetched and kept, and that is all."""
+"""A collection without steps: what is listed is fetched and kept."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def prefer(owner: str, hosts: Sequence[OfferingHost]) -> list[OfferingHost]:
     return list(hosts)
 
 
-def arrived(got: Attempt) -> tuple[State, ...]:
+def arrived(attempt: Attempt) -> tuple[State, ...]:
     """Be done."""
     return ((1, Status.DONE),)
 

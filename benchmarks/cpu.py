@@ -60,7 +60,7 @@ def _taken() -> float:
 
 def _children() -> set[int]:
     """Return the processes whose parent this one is."""
-    found: set[int] = set()
+    cores: set[int] = set()
     for path in Path("/proc/self/task").glob("*/children"):
-        found.update(map(int, path.read_text().split()))
-    return found
+        cores.update(map(int, path.read_text().split()))
+    return cores

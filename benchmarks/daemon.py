@@ -24,19 +24,19 @@ PATIENCE = 60
 
 
 class Missing(Exception):
-    """A program that the comparison needs is not on this machine; the message names it."""
+    """The comparison needs a program that is not installed; the message names it."""
 
 
 def find(name: str) -> str:
     """Return the path of a program."""
-    found = shutil.which(name, path=f"{os.environ.get('PATH', '')}:/usr/sbin")
-    if found is None:
+    path = shutil.which(name, path=f"{os.environ.get('PATH', '')}:/usr/sbin")
+    if path is None:
         raise Missing(f"{name} is not here: make servers")
-    return found
+    return path
 
 
 def free_port() -> int:
-    """Choose a port on which nobody listens, and which no other process is given until this one ends.
+    """Choose a free port, and reserve it until this process ends.
 
     A socket that does not listen holds it. A server, here or in a child, listens beside it if it sets SO_REUSEADDR,
     as servers do; until then connections are refused.
@@ -49,7 +49,7 @@ def free_port() -> int:
 
 
 def listens(port: int, host: str = "127.0.0.1") -> bool:
-    """Tell whether a server takes connections."""
+    """Return whether a server takes connections."""
     try:
         socket.create_connection((host, port), 1).close()
     except OSError:
@@ -69,7 +69,7 @@ def scratch() -> Iterator[Path]:
 
 
 def place(folder: Path) -> str:
-    """Say what file system a folder is on, for a note."""
+    """Return the type of the file system that a folder is on."""
     return f"on {folder.parent}"
 
 

@@ -22,7 +22,7 @@ def write(site: object, into: Path) -> list[str]:
     return [sys.executable, "-m", "benchmarks.gather", str(into)]
 
 
-def kept(into: Path) -> tuple[int, int]:
+def count_captures(into: Path) -> tuple[int, int]:
     """Return how many captures the ledger has of a finished harvest, and their bytes."""
     with closing(sqlite3.connect(into / "ledger.sqlite")) as ledger, ledger:
         count, size = ledger.execute(
@@ -31,13 +31,13 @@ def kept(into: Path) -> tuple[int, int]:
     return int(count), int(size or 0)
 
 
-def spent(into: Path) -> dict[str, float]:
+def read_part_seconds(into: Path) -> dict[str, float]:
     """Return the seconds of a finished harvest's parts."""
-    found: dict[str, float] = json.loads((into / "spent.json").read_text())
-    return found
+    seconds: dict[str, float] = json.loads((into / "spent.json").read_text())
+    return seconds
 
 
-class Spent:
+class PartTimes:
     """Seconds by the clock in the listing and in the ledger: what a listing writes there counts as the ledger's."""
 
     def __init__(self) -> None:
@@ -77,8 +77,8 @@ def main() -> int:
     from windrow.engine.runtime import warm_up  # noqa: PLC0415 the other functions are for who starts this
 
     into = Path(sys.argv[1])
-    said = json.loads((into / "site.json").read_text())
-    warm_up([said["scheme"]])  # as windrow.collections.drops.adapter.harvest does before it opens the databases
+    description = json.loads((into / "site.json").read_text())
+    warm_up([description["scheme"]])  # as windrow.collections.drops.adapter.harvest does before it opens the databases
 
     from benchmarks.collection import EMPTY  # noqa: PLC0415
     from windrow.engine.run import Harvest  # noqa: PLC0415
@@ -86,10 +86,10 @@ def main() -> int:
     from windrow.model import Allowed, Limits, Secret, Site, Source  # noqa: PLC0415
 
     for name in ("secret", "key"):
-        said[name] = Secret(**said[name]) if said[name] else None
-    site = Site(**said | {"host_keys": tuple(said["host_keys"]), "allowed": Allowed(everything=True)})
+        description[name] = Secret(**description[name]) if description[name] else None
+    site = Site(**description | {"host_keys": tuple(description["host_keys"]), "allowed": Allowed(everything=True)})
     session = Session(SessionSettings(into / "ledger.sqlite", into / "archive", Limits()), "benchmark")
-    parts = Spent()
+    parts = PartTimes()
     parts.watch(session.ledger.database)
     session.harvest(Harvest(EMPTY, (Source("partner", "empty", site),)))
     code = session.close()

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Self
 
 
-class Watch:
+class PeakMemory:
     """Sample a process tree until the block ends; `peak` is in bytes."""
 
     def __init__(self, root: int, every: float = 0.25) -> None:
@@ -31,21 +31,21 @@ class Watch:
 
     def _sample(self) -> None:
         while not self._ended.wait(self._every):
-            self.peak = max(self.peak, sum(size(one) for one in tree(self._root)))
+            self.peak = max(self.peak, sum(size(process) for process in tree(self._root)))
 
 
 def tree(root: int) -> list[int]:
     """Return a process and its descendants."""
-    found, waiting = [], [root]
+    processes, waiting = [], [root]
     while waiting:
-        one = waiting.pop()
-        found.append(one)
-        for children in Path(f"/proc/{one}/task").glob("*/children"):
+        process = waiting.pop()
+        processes.append(process)
+        for children in Path(f"/proc/{process}/task").glob("*/children"):
             try:
                 waiting += map(int, children.read_text().split())
             except OSError:
                 continue
-    return found
+    return processes
 
 
 def size(process: int) -> int:
@@ -57,8 +57,8 @@ def size(process: int) -> int:
     return next((int(line.split()[1]) << 10 for line in text.splitlines() if line.startswith("Pss:")), 0)
 
 
-def watched(command: list[str], cwd: Path) -> tuple[int, int]:
+def run_measured(command: list[str], cwd: Path) -> tuple[int, int]:
     """Run a command to its end; return its exit code and the peak memory of its tree."""
-    with subprocess.Popen(command, cwd=cwd, stdout=subprocess.DEVNULL) as process, Watch(process.pid) as watch:
+    with subprocess.Popen(command, cwd=cwd, stdout=subprocess.DEVNULL) as process, PeakMemory(process.pid) as watch:
         code = process.wait()
     return code, watch.peak

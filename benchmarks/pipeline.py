@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 from benchmarks.comparison import Comparison
 from benchmarks.daemon import Missing, place, scratch
-from benchmarks.memory import watched
+from benchmarks.memory import run_measured
 from benchmarks.server import vsftpd
 from windrow.demo.partner import experiments, pack, specimens
 
@@ -63,9 +63,9 @@ def workspace(folder: Path, url: str, secret: str = "") -> None:
 
 
 def run(folder: Path, expected: int) -> Outcome:
-    """Harvest a workspace in a process of its own, and check that every document is loaded and on the books."""
+    """Harvest a workspace in a process of its own, and check that every document is loaded and in the projections."""
     began = time.monotonic()
-    code, peak = watched([sys.executable, "-m", "benchmarks.pipeline", str(folder)], Path.cwd())
+    code, peak = run_measured([sys.executable, "-m", "benchmarks.pipeline", str(folder)], Path.cwd())
     seconds = time.monotonic() - began
     with closing(sqlite3.connect(folder / "drops.sqlite")) as store, store:
         published = store.execute("SELECT count(*) FROM submission WHERE published_at IS NOT NULL").fetchone()[0]
@@ -76,7 +76,7 @@ def run(folder: Path, expected: int) -> Outcome:
 
 
 def outcome(folder: Path, zips: int, pairs: int = PAIRS) -> tuple[Outcome, str]:
-    """Take so many zips through the pipeline, over FTP where that server runs; say from where."""
+    """Run this many zips through the pipeline, over FTP if the server can run; return the place that was used."""
     root = folder / "drop"
     drop(root, zips, pairs)
     with ExitStack() as stack:

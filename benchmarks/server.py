@@ -89,5 +89,5 @@ def _group(name: str) -> int:
 
 
 def is_root() -> bool:
-    """Tell whether servers that need a user of their own can run."""
+    """Return whether servers that need a user of their own can run."""
     return os.getuid() == 0

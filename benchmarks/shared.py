@@ -9,7 +9,7 @@ from benchmarks.daemon import Missing
 
 
 def shared(name: str) -> Path:
-    """Return a folder of the shared data: `data/NAME`; Missing where it is not there."""
+    """Return a folder of the shared data: `data/NAME`; raise `Missing` if it is not there."""
     beside = Path(__file__).resolve().parents[2] / "shared"
     folder = Path(os.environ.get("WINDROW_SHARED") or beside) / "data" / name
     if not folder.is_dir():

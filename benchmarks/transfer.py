@@ -24,7 +24,7 @@ from typing import NamedTuple
 from benchmarks.comparison import Comparison, median_of, spread
 from benchmarks.cpu import Meter, Taken
 from benchmarks.daemon import Missing, find, place, scratch
-from benchmarks.gather import kept, spent, write
+from benchmarks.gather import count_captures, read_part_seconds, write
 from benchmarks.server import Server, sshd, vsftpd
 
 TURNS = 5
@@ -38,7 +38,7 @@ class Load(NamedTuple):
 
     @property
     def is_one(self) -> bool:
-        """Tell whether it is a single file, which is counted in bytes."""
+        """Return whether it is a single file, which is counted in bytes."""
         return self.files == 1
 
     @property
@@ -56,7 +56,7 @@ class Load(NamedTuple):
         return (self.size / 1e6 if self.is_one else self.files) / seconds
 
     def make(self, root: Path) -> None:
-        """Write the files: bytes that no one can compress, the same each time."""
+        """Write the files, of bytes that cannot be compressed and are the same each time."""
         folder = root / self.folder
         folder.mkdir(parents=True)
         dice = random.Random(self.size)
@@ -76,8 +76,8 @@ Peer = Callable[[Server, Load, Path], list[str]]
 def lftp(server: Server, load: Load, into: Path) -> list[str]:
     """Mirror the folder with one connection, or get its one file."""
     base = server.base.rstrip("/")
-    one, all_of_it = f"get {base}/{load.folder}/00000.bin -o {into}/", f"mirror {base}/{load.folder} {into}/load"
-    return [find("lftp"), "-c", f"{server.lftp}; {one if load.is_one else all_of_it}"]
+    get, mirror = f"get {base}/{load.folder}/00000.bin -o {into}/", f"mirror {base}/{load.folder} {into}/load"
+    return [find("lftp"), "-c", f"{server.lftp}; {get if load.is_one else mirror}"]
 
 
 def sftp(server: Server, load: Load, into: Path) -> list[str]:
@@ -91,8 +91,8 @@ def ours(server: Server, load: Load, into: Path) -> list[str]:
     return write(server.at(f"{server.base.rstrip('/')}/{load.folder}"), into)
 
 
-def timed(make: Peer, server: Server, load: Load, into: Path) -> tuple[Taken, dict[str, float]]:
-    """Run one client to its end, check that all is there; return its seconds, and those of its parts if it is ours."""
+def time_client(make: Peer, server: Server, load: Load, into: Path) -> tuple[Taken, dict[str, float]]:
+    """Run one client and check what it fetched; return its seconds, and for ours those of its parts."""
     into.mkdir()
     command = make(server, load, into)
     with Meter() as meter:
@@ -101,76 +101,77 @@ def timed(make: Peer, server: Server, load: Load, into: Path) -> tuple[Taken, di
         seconds = time.monotonic() - began
     assert ended.returncode == 0, (command[0], ended.returncode, ended.stderr[-1000:])
     if make is ours:
-        got, parts = kept(into), spent(into)
+        count_and_bytes, parts = count_captures(into), read_part_seconds(into)
     else:
         parts = {}
-        found = [path.stat().st_size for path in into.rglob("*.bin")]
-        got = (len(found), sum(found))
-    assert got == (load.files, load.files * load.size), got
+        sizes = [path.stat().st_size for path in into.rglob("*.bin")]
+        count_and_bytes = (len(sizes), sum(sizes))
+    assert count_and_bytes == (load.files, load.files * load.size), count_and_bytes
     shutil.rmtree(into)
     return Taken(seconds, meter.seconds), parts
 
 
 class Clock:
-    """What one client's runs took, and those that had nothing to do."""
+    """The times of one client's runs over the load (`whole`) and over an empty one (`bare`)."""
 
     def __init__(self, client: Peer) -> None:
-        """Begin with none."""
         self.client = client
         self.whole: list[Taken] = []
         self.bare: list[Taken] = []
         self.parts: tuple[list[dict[str, float]], list[dict[str, float]]] = [], []  # of ours, in the same order
 
-    def turn(self, server: Server, load: Load, into: Path) -> None:
-        """Run the client over the load, and over nothing."""
-        for one, taken, parts in zip((load, load.idle), (self.whole, self.bare), self.parts, strict=True):
-            seconds, spent_on = timed(self.client, server, one, into)
+    def run(self, server: Server, load: Load, into: Path) -> None:
+        """Run the client over the load, and over an empty one."""
+        for part_load, taken, parts in zip((load, load.idle), (self.whole, self.bare), self.parts, strict=True):
+            seconds, spent_on = time_client(self.client, server, part_load, into)
             taken.append(seconds)
             parts.append(spent_on)
 
     def rates(self, load: Load, kind: str = "clock") -> list[float]:
-        """Return the rate of each run, without what the client takes to start, log in and end."""
-        start = median_of([getattr(one, kind) for one in self.bare])
-        return [load.rate(max(getattr(one, kind) - start, 1e-3)) for one in self.whole]
+        """Return the rate of each run, without the time that the client takes to start, log in and end."""
+        start = median_of([getattr(run, kind) for run in self.bare])
+        return [load.rate(max(getattr(run, kind) - start, 1e-3)) for run in self.whole]
 
-    def told(self, load: Load) -> str:
-        """Say what a whole process comes to, and how much of it is not the work."""
-        rate = load.rate(median_of([one.clock for one in self.whole]))
-        told = f"{rate:,.0f} with its {median_of([one.clock for one in self.bare]):.2f} s of start and end"
+    def describe(self, load: Load) -> str:
+        """Return the rate of whole processes as text, and the time that they take to start and end."""
+        rate = load.rate(median_of([run.clock for run in self.whole]))
+        text = f"{rate:,.0f} with its {median_of([run.clock for run in self.bare]):.2f} s of start and end"
         if self.client is ours and not load.is_one:
             whole, bare = self.parts
             for part in whole[0]:
-                more = median_of([one[part] for one in whole]) - median_of([one[part] for one in bare])
-                told += f", {1e6 * more / load.files:,.0f} us a file for the {part}"
-        return told
+                more = median_of([spent_on[part] for spent_on in whole]) - median_of(
+                    [spent_on[part] for spent_on in bare]
+                )
+                text += f", {1e6 * more / load.files:,.0f} us a file for the {part}"
+        return text
 
 
 def compare(
     serve: Callable[[Path, Path], AbstractContextManager[Server]], load: Load, peer: Peer, goal: float,
     turns: int = TURNS,
 ) -> Iterator[Comparison]:  # fmt: skip
-    """Run both in turn, so that a busy moment meets both, and compare the medians."""
+    """Run both alternately, so that load on the machine affects both, and compare the medians."""
     mine, theirs = Clock(ours), Clock(peer)
     with scratch() as folder:
-        for one in (load, load.idle):
-            one.make(folder / "root")
+        for part_load in (load, load.idle):
+            part_load.make(folder / "root")
         with serve(folder / "root", folder / "server") as server:
             for turn in range(turns):
                 for clock in (mine, theirs) if turn % 2 else (theirs, mine):
                     try:
-                        clock.turn(server, load, folder / f"turn{turn}-{clock.client.__name__}")
+                        clock.run(server, load, folder / f"turn{turn}-{clock.client.__name__}")
                     except Missing:
                         assert clock is theirs
         scheme = server.site.scheme.upper()
         many = f"{load.files:,} files of {load.size / 1000:g} kB"
-        what = f"one file of {load.size >> 20} MiB" if load.is_one else many
+        work = f"one file of {load.size >> 20} MiB" if load.is_one else many
         unit, name = ("MB/s", peer.__name__) if load.is_one else ("files/s", f"{peer.__name__} mirror")
-        told = f"ours {mine.told(load)}" + (f", theirs {theirs.told(load)}" if theirs.whole else "")
+        totals = f"ours {mine.describe(load)}" + (f", theirs {theirs.describe(load)}" if theirs.whole else "")
         for kind, of, aim in (("clock", unit, goal), ("cpu", f"{unit.removesuffix('/s')} a CPU second", None)):
             rates = mine.rates(load, kind), theirs.rates(load, kind)
-            note = f"{turns} runs each, {place(folder)}; {spread(*rates)}" + (f"; {told}" if kind == "clock" else "")
+            note = f"{turns} runs each, {place(folder)}; {spread(*rates)}" + (f"; {totals}" if kind == "clock" else "")
             ahead = median_of(rates[0]), median_of(rates[1]) or None
-            yield Comparison(f"{what} over {scheme}", of, ahead[0], name, ahead[1], aim, note=note)
+            yield Comparison(f"{work} over {scheme}", of, ahead[0], name, ahead[1], aim, note=note)
 
 
 def small_ftp(load: Load = SMALL, turns: int = TURNS) -> Iterator[Comparison]:

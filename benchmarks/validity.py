@@ -43,18 +43,18 @@ ROOM = 240 << 20  # bytes of documents in one run
 class Batch(NamedTuple):
     """What is validated: its name, distinct documents, and how often each is there."""
 
-    what: str
+    name: str
     documents: list[bytes]
     times: int
 
     @property
     def size(self) -> int:
-        """Return how many documents that makes."""
+        """Return the number of documents."""
         return len(self.documents) * self.times
 
 
 def examples() -> tuple[str, list[bytes]]:
-    """Return real documents, or made-up ones where there are none, and which they are."""
+    """Return "real" and real documents, or "made-up" and generated ones if there are none."""
     try:
         folder = shared("drops/examples")
     except Missing:
@@ -62,18 +62,18 @@ def examples() -> tuple[str, list[bytes]]:
     return "real", [path.read_bytes() for path in sorted(folder.glob("*.xml"))]
 
 
-def gathered(documents: list[bytes], size: int) -> bytes:
+def concatenate(documents: list[bytes], size: int) -> bytes:
     """Put the experiments of all documents, again and again, into one document of about `size` bytes."""
     roots = [etree.fromstring(document) for document in documents]
     root, copies = roots[0], max(1, size // sum(map(len, documents)))
     (centre,) = root.findall("{*}centre")
-    kinds = [one for each in roots for one in each.iterfind("{*}centre/{*}experiment")]
-    for one in list(centre):
-        centre.remove(one)
+    kinds = [experiment for each in roots for experiment in each.iterfind("{*}centre/{*}experiment")]
+    for experiment in list(centre):
+        centre.remove(experiment)
     for copy in range(copies):
-        for number, one in enumerate(kinds):
-            again = etree.fromstring(etree.tostring(one))
-            again.set("experimentID", f"{one.get('experimentID')}_{copy}_{number}")
+        for number, experiment in enumerate(kinds):
+            again = etree.fromstring(etree.tostring(experiment))
+            again.set("experimentID", f"{experiment.get('experimentID')}_{copy}_{number}")
             centre.append(again)
     return etree.tostring(root, xml_declaration=True, encoding="UTF-8")
 
@@ -83,7 +83,7 @@ def batches(room: int = ROOM) -> Iterator[Batch]:
     kind, small = examples()
     size = sum(map(len, small)) // len(small)
     yield Batch(f"{kind} documents of {size / 1e3:.0f} kB", small, max(1, room // 6 // sum(map(len, small))))
-    large = gathered(small, 235_000)
+    large = concatenate(small, 235_000)
     yield Batch(f"{kind} experiments in documents of {len(large) / 1e3:.0f} kB", [large], max(2, room // len(large)))
 
 
@@ -98,7 +98,7 @@ def peer(files: list[Path], sheet: Path, cores: int) -> Taken:
             for share in shares
             if share
         ]
-        codes = [one.wait() for one in running]
+        codes = [process.wait() for process in running]
         seconds = time.monotonic() - began
     assert set(codes) == {0}, codes
     return Taken(seconds, meter.seconds)
@@ -111,8 +111,8 @@ def ours(into: Path, cores: int, most: int) -> Taken:
         began = time.monotonic()
         ended = subprocess.run(command, check=True, capture_output=True, text=True)
         seconds = time.monotonic() - began
-    told = json.loads(ended.stdout)
-    assert (told["bad"], told["count"]) == (0, most), told
+    report = json.loads(ended.stdout)
+    assert (report["bad"], report["count"]) == (0, most), report
     return Taken(seconds, meter.seconds)
 
 
@@ -137,7 +137,7 @@ def main() -> int:
     from windrow.model import ArchivePlace, Item, Limits, Status  # noqa: PLC0415
 
     into, cores, most = Path(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3])
-    step = next(number for number, one in enumerate(COLLECTION.steps) if one.phase == "xsd")
+    step = next(number for number, step_ in enumerate(COLLECTION.steps) if step_.phase == "xsd")
     sheets = {name: schema(name, path) for name, path in SHIPPED.items()}
     text = "SELECT i.item_key, e.digest, e.warc, e.place_offset, e.place_length FROM attempt e"
     with closing(sqlite3.connect(into / "ledger.sqlite")) as ledger, ledger:
@@ -149,8 +149,8 @@ def main() -> int:
 
     def jobs() -> Iterator[Job]:
         for number, (key, digest, *_) in enumerate(rows[:most]):
-            item = Item(number, "drops", "xml", key, None, "", 1, Status.PENDING, 1, digest, "")
-            yield Job(step, item, where[digest], {})
+            document = Item(number, "drops", "xml", key, None, "", 1, Status.PENDING, 1, digest, "")
+            yield Job(step, document, where[digest], {})
 
     pool = Pool(WorkerConfig(COLLECTION, into / "archive", Limits(), sheets), cores)
     readings = [done.result for _, done in pool.run(jobs())]
@@ -188,14 +188,14 @@ def compare(room: int = ROOM, turns: int = TURNS) -> Iterator[Comparison]:
                 for both in ((mine, idle), (theirs, their_idle))
             ]
             yield Comparison(
-                f"parse and XSD of {batch.what}", unit, median_of(rates[0]), "xmllint --schema",
+                f"parse and XSD of {batch.name}", unit, median_of(rates[0]), "xmllint --schema",
                 median_of(rates[1]) or None, aim, note=f"{runs}; {spread(*rates)}",
             )  # fmt: skip
 
 
 def _rates(count: int, whole: list[float], bare: list[float]) -> list[float]:
     """Return the rate of each run, without what it takes to start and end."""
-    return [count / max(one - median_of(bare), 1e-3) for one in whole]
+    return [count / max(seconds - median_of(bare), 1e-3) for seconds in whole]
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""The engine's clock: a test moves it on where it would else wait, and it is right again after the test."""
+"""The engine's clock: a test sets it ahead instead of waiting; it is reset after the test."""
 
 from __future__ import annotations
 

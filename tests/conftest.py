@@ -1,4 +1,4 @@
-"""What all tests share: where their files lie, the folder of shared data, the servers, and that CI skips nothing else."""
+"""What all tests share: the place of their files, the shared data, the servers, and the rule that CI skips nothing."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ sys.dont_write_bytecode, sys.pycache_prefix = False, os.environ["PYTHONPYCACHEPR
 
 
 def is_roomy(folder: Path) -> bool:
-    """Tell whether there is a folder in which files can be written and run, and enough of it."""
+    """Return whether there is a folder in which files can be written and run, and enough of it."""
     if not folder.is_dir() or not os.access(folder, os.W_OK) or os.statvfs(folder).f_flag & os.ST_NOEXEC:
         return False
     return shutil.disk_usage(folder).free > ENOUGH
@@ -71,7 +71,7 @@ def fail_if_skipped(report: pytest.TestReport | pytest.CollectReport) -> None:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport() -> Generator[None, pytest.TestReport, pytest.TestReport]:
-    """Judge what a test ended with."""
+    """On CI, fail a test that was skipped."""
     report = yield
     fail_if_skipped(report)
     return report
@@ -79,15 +79,15 @@ def pytest_runtest_makereport() -> Generator[None, pytest.TestReport, pytest.Tes
 
 @pytest.hookimpl(wrapper=True)
 def pytest_make_collect_report() -> Generator[None, pytest.CollectReport, pytest.CollectReport]:
-    """Judge what the reading of a file of tests ended with."""
+    """On CI, fail a file of tests that was skipped."""
     report = yield
     fail_if_skipped(report)
     return report
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Begin with what takes longest, so that no process is left alone with it at the end."""
-    items.sort(key=lambda item: distribution.rank(item.nodeid))
+    """Run the slowest tests first, so that they do not delay the end of the run."""
+    items.sort(key=lambda test: distribution.rank(test.nodeid))
 
 
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> distribution.FileScheduling:
@@ -97,7 +97,7 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> distribution
 
 @pytest.fixture(scope="session", autouse=True)
 def _preloaded() -> None:
-    """Have one server of processes for all runs in this process."""
+    """Preload the fork server that all runs in this process share."""
     from tests.programs import preload_all  # noqa: PLC0415 it loads windrow, and where bytecode goes is said above
 
     preload_all()

@@ -1,4 +1,4 @@
-"""What a piece of work costs, however busy the machine is with other things."""
+"""Measures the CPU time of a piece of work, which does not depend on the load of the machine."""
 
 from __future__ import annotations
 

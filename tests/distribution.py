@@ -13,7 +13,7 @@ TOGETHER = {
     "tests/captures/test_remote_records.py": "s3",
     "tests/collections/papers/test_remote.py": "s3",
 }
-"""Files of one process, as what their session has is dear: an environment, or a server in Java."""
+"""Files to run in one process, since their session fixture is slow: an environment, or a server in Java."""
 
 LONGEST = (
     "tests/requests/test_quotes_wheel.py",

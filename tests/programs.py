@@ -1,7 +1,7 @@
-"""Python programs that begin with windrow loaded: forked from one process that has it, and its server of processes.
+"""Python programs that start with windrow loaded: forked from a process that has imported it and has its fork server.
 
-To load windrow and to start the server takes longer than most programs of the tests do. `start` and `run` take the words
-that would stand behind `python`, which are `-c CODE` or `-m MODULE`, and their arguments.
+Importing windrow and starting the fork server take longer than most programs of the tests. `start` and `run` take the
+arguments of `python`: `-c CODE` or `-m MODULE`, and theirs.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ ROOT = Path(__file__).parent.parent
 
 
 class Process:
-    """A program that was started, in a session of its own: `subprocess.Popen` as far as the tests need it."""
+    """A started program in a session of its own, with the part of `subprocess.Popen` that the tests need."""
 
     def __init__(self, server: Server, words: list[str], pid: int, out: IO[bytes], err: IO[bytes]) -> None:
         """Know how to ask for its end."""
@@ -82,7 +82,7 @@ class Process:
 
 
 class Server:
-    """The process that programs are forked from."""
+    """The client of the process that programs are forked from."""
 
     def __init__(self) -> None:
         """Start it; it loads windrow while the tests go on."""
@@ -93,7 +93,7 @@ class Server:
         atexit.register(self.close)
 
     def ask(self, question: dict[str, Any], files: tuple[IO[bytes], ...] = ()) -> Any:
-        """Ask it for one thing, and return its answer."""
+        """Send it a request, and return its answer."""
         assert self._process.stdin is not None
         assert self._process.stdout is not None
         question["files"] = [f"/proc/{os.getpid()}/fd/{file.fileno()}" for file in files]
@@ -124,10 +124,10 @@ def server() -> Server:
 
 def start(*words: object, cwd: Path | None = None, env: dict[str, str] | None = None) -> Process:
     """Start a program: the words that stand behind `python`."""
-    told = [str(word) for word in words]
+    arguments = [str(word) for word in words]
     out, err = tempfile.TemporaryFile(), tempfile.TemporaryFile()  # noqa: SIM115 they live as long as the process
-    question = {"words": told, "cwd": str(cwd or Path.cwd()), "env": dict(os.environ if env is None else env)}
-    return Process(server(), told, server().ask(question, (out, err)), out, err)
+    question = {"words": arguments, "cwd": str(cwd or Path.cwd()), "env": dict(os.environ if env is None else env)}
+    return Process(server(), arguments, server().ask(question, (out, err)), out, err)
 
 
 def run(
@@ -145,9 +145,9 @@ def run(
 
 
 def preload_all() -> None:
-    """Let the server of processes, when it starts, load what fetchers and readers of any collection need.
+    """Have the fork server load, when it starts, what fetchers and readers of any collection need.
 
-    In a program it loads what one harvest needs; a process of the tests makes harvests of all kinds, and has one server.
+    In a program it loads what one harvest needs; a process of the tests makes all kinds of harvests with one server.
     """
     preload = runtime.CONTEXT.set_forkserver_preload
 
@@ -160,7 +160,7 @@ def preload_all() -> None:
 
 
 def revive() -> None:
-    """See that the server of processes answers: it ends where a program is killed while it asks for a process."""
+    """Make sure that the fork server answers: it dies if a program is killed while it requests a process."""
     runtime.start(process := runtime.CONTEXT.Process(target=int))
     process.join()
 
@@ -205,7 +205,7 @@ def _become(question: dict[str, Any]) -> None:
 
 
 def main() -> None:
-    """Fork programs as they are asked for, until nobody asks any more."""
+    """Fork a program for each request, until the connection is closed."""
     import_module("windrow.app.workspace")
     import_module("windrow.cli.root")
     preload_all()

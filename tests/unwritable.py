@@ -10,7 +10,7 @@ from pathlib import Path
 
 @contextmanager
 def unwritable(place: Path) -> Iterator[None]:
-    """Let nothing in a folder be written by its owner."""
+    """Make everything in a folder read-only for its owner."""
     paths = [place, *place.rglob("*")]
     modes = {path: path.stat().st_mode for path in paths if not path.is_symlink()}
     for path, mode in modes.items():

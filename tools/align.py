@@ -22,11 +22,11 @@ def tokens(text: str) -> list[str]:
 
 
 def align(blocks: Sequence[Sequence[str]], gold: Sequence[str]) -> list[float]:
-    """Return how much of each block lies in the gold text, from 0 to 1; -1 for a block without words.
+    """Return the share of each block's words that is in the gold text, from 0 to 1; -1 for a block without words.
 
-    Long blocks are found by runs of three words. Those found once, in the gold's order, hold the frame; a block of
-    up to three words counts where the gold has it between its neighbours, so that a menu's "Home" is not found in
-    the middle of an article. What the gold has once is not counted twice.
+    Long blocks are placed by runs of three words that occur once, in the gold's order. A block of up to three words
+    counts if the gold has it between the places of its neighbours, so that a menu's "Home" is not found in the
+    middle of an article. A word of the gold is not counted twice.
     """
     frame = _Frame(blocks, gold)
     frame.find_long()
@@ -56,11 +56,11 @@ class _Frame:
             inside = [False] * len(block)
             place = None
             for at in range(len(block) - _RUN + 1):
-                found = runs.get(tuple(block[at : at + _RUN]))
-                if found:
+                positions = runs.get(tuple(block[at : at + _RUN]))
+                if positions:
                     inside[at : at + _RUN] = [True] * _RUN
-                    if place is None and len(found) == 1:
-                        place = found[0] - at
+                    if place is None and len(positions) == 1:
+                        place = positions[0] - at
             self.share[number] = sum(inside) / len(block)
             if self.share[number] > 0.6:
                 self.place[number] = place

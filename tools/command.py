@@ -49,7 +49,7 @@ from windrow.model import CdxLine, DiffLine, TextChange
 from windrow.stores.record_versions import RecordVersion, Skipped
 
 Shape = type | dict[str, str]
-"""A class whose fields are told, or the fields of a message by name with what they hold."""
+"""A class with the message's fields, or the fields by name with their types."""
 
 
 class Message(NamedTuple):
@@ -62,7 +62,7 @@ class Message(NamedTuple):
 
 _DECIDED = {"key": "text", "phase": "number", "status": "text"}
 MESSAGES = {
-    "error": Message("every command, on standard error", "it ended early; the last line", {
+    "error": Message("every command, on standard error", "why the command failed; the last line", {
         "message": "text", "hint": "text", "exit_code": "number", "reason": "text",
     }),
     "init": Message("init", "what was made and what was kept", Prepared),
@@ -72,13 +72,13 @@ MESSAGES = {
     "trust": Message("config trust", "the key that is pinned", {
         "source": "text", "fingerprint": "text", "new": "yes/no",
     }),
-    "progress": Message("run", "the phase in hand, about once a second and at its end", {
+    "progress": Message("run", "the current phase, about once a second and at its end", {
         "phase": "text", "done": "number", "total": "number or null", "failed": "number", "seconds": "number",
     }),
-    "summary": Message("run, why SESSION, and `run.notify`", "a session, the last line of a run", SessionSummary),
+    "summary": Message("run, why SESSION, and `run.notify`", "a session; the last line of a run", SessionSummary),
     "would_ask": Message("run --dry-run", "a source that would be asked", PlannedSource),
     "would_fetch": Message("run --dry-run", "an item that waits, and its first source", Waiting),
-    "would_read": Message("run --dry-run", "what is due for a phase", Reads),
+    "would_read": Message("run --dry-run", "how many items are due for a phase", Reads),
     "got": Message("try", "the bytes that are read", Got),
     "note": Message("try", "a finding in a document", Note),
     "record": Message("try", "a record as it would be loaded", Record),
@@ -92,64 +92,64 @@ MESSAGES = {
     "result": Message("search", "a page that was found, best first", PageHit),
     "record_result": Message("search", "a record of any other collection that was found", RecordHit),
     "answer": Message(
-        "search", "how the query was understood, the last line; `relaxed` where nothing has all words of it", {
+        "search", "how the query was understood, the last line; `relaxed` if no document has all its words", {
         "query": "text", "offset": "number", "results": "number", "further": "yes/no", "relaxed": "yes/no",
         "notes": "list of texts",
     }),
     "status": Message("status", "the whole workspace", WorkspaceState),
-    "story": Message("why", "the thing in question; its events and members follow", Story),
-    "event": Message("why", "one thing that happened; fields that say nothing are left out", Event),
-    "member": Message("why", "a document within the archive in question", Meaning),
-    "page": Message("why", "the page in question; its versions and visits follow", PageState),
+    "story": Message("why", "an item; its events and members follow", Story),
+    "event": Message("why", "an event; empty fields are left out", Event),
+    "member": Message("why", "a document within the archive", Meaning),
+    "page": Message("why", "a page; its versions and visits follow", PageState),
     "version": Message("why", "a version of the page, oldest first", Edition),
-    "visit": Message("why", "one question for the page; fields that say nothing are left out", PageAsked),
-    "site": Message("why", "the site or host in question; its origins follow", SiteState),
+    "visit": Message("why", "a request for the page; empty fields are left out", PageAsked),
+    "site": Message("why", "a site or host; its origins follow", SiteState),
     "origin": Message("why", "an origin of the site", SiteOrigin),
-    "record, its history": Message("why", "the record in question; its versions follow, and what it waits for", {
+    "record, its history": Message("why", "a record; its versions follow, and what it waits for", {
         "key": "text", "collection": "text", "versions": "number",
     }),
-    "version, of a record": Message("why", "what a source said of the record at a time, oldest first", RecordVersion),
+    "version, of a record": Message("why", "a version of the record, as a source had it, oldest first", RecordVersion),
     "row": Message("why", "of a paper, the columns of its row but for those of bytes, by their names", {
         name: {TEXT: "text", INT64: "number", JSON: "object"}[kind] for name, kind in ENCODINGS.items() if kind != BYTES
     }),
-    "address": Message("why", "the address in question, of a collection of records; its visits follow", RecordAddress),
+    "address": Message("why", "an address of a collection of records; its visits follow", RecordAddress),
     "visit, of a record's address": Message(
-        "why", "one question for the address; fields that say nothing are left out", AttemptRow
+        "why", "a request for the address; empty fields are left out", AttemptRow
     ),
-    "captured": Message("why", "whose capture the visit before it took, where nobody was asked", CapturedRow),
-    "followed": Message("why", "what the answer of the visit before it led to", Followed),
-    "made": Message("why", "a record that was made of the answer to a visit", {"visit": "number", "key": "text"}),
-    "skipped": Message("why", "a document, or a thing in it, of which no record was made", Skipped),
+    "captured": Message("why", "the capture that the preceding visit used instead of a request", CapturedRow),
+    "followed": Message("why", "how many requests and offers the preceding visit's answer led to", Followed),
+    "made": Message("why", "a record that was read from the answer to a visit", {"visit": "number", "key": "text"}),
+    "skipped": Message("why", "a document, or a part of it, from which no record was read", Skipped),
     "wait": Message("why", "a service whose answer a document waits for; its last attempts follow", {
         "visit": "number", "service": "text", "url": "text", "attempts": "number",
     }),
-    "attempt": Message("why", "a question for that service; fields that say nothing are left out", AttemptRow),
-    "capture": Message("why", "an address that another collection or maker keeps, and why a source left it out", {
+    "attempt": Message("why", "a request to that service; empty fields are left out", AttemptRow),
+    "capture": Message("why", "a capture by another collection or program, and why a source left it out", {
         "source": "text", "from": "text", "visit": "number", "reason": "text", "rule": "text",
     }),
     "failed_capture": Message(
         "why", "of a digest, an index line with it, or a record that has it, that could not be taken", FailedCapture
     ),
     "tombstone": Message(
-        "why", "an address or its whole origin was taken down; fields that say nothing are left out", TombstoneRow
+        "why", "an address or its whole origin was taken down; empty fields are left out", TombstoneRow
     ),
-    "candidate": Message("why", "one of several things that may be meant", Meaning),
+    "candidate": Message("why", "one of several items that may be meant", Meaning),
     "retry": Message("retry", "an item that was put back", _DECIDED),
-    "cancel": Message("cancel", "an item that was ended", _DECIDED),
+    "cancel": Message("cancel", "an item that was cancelled", _DECIDED),
     "diff": Message("diff", "two versions of a page and what changed between them", Compared),
-    "source_change": Message("changes", "something that came, changed or went at a source", SourceChange),
-    "would_forget": Message("forget", "what there is of something that would be taken down", TakedownEstimate),
-    "forgotten": Message("forget", "something that was taken down", TakedownResult),
-    "lifted": Message("forget --lift", "what may be asked for again", {"tombstones": "number"}),
-    "reread": Message("replay", "what became of the versions of pages", RereadCount),
-    "change": Message("replay", "a document that ends elsewhere than before", {
+    "source_change": Message("changes", "a document that is new, changed or gone at a source", SourceChange),
+    "would_forget": Message("forget", "the size of what would be taken down", TakedownEstimate),
+    "forgotten": Message("forget", "what was taken down", TakedownResult),
+    "lifted": Message("forget --lift", "how many tombstones were lifted", {"tombstones": "number"}),
+    "reread": Message("replay", "how many versions of pages differ from before", RereadCount),
+    "change": Message("replay", "a document with another phase or status than before", {
         "key": "text", "before": "text", "after": "text",
     }),
-    "fault": Message("check", "something that does not agree", Fault),
+    "fault": Message("check", "a disagreement", Fault),
     "check": Message("check", "what was compared, the last line", {
         "captures": "number", "bytes": "number", "faults": "number",
     }),
-    "tree": Message("check FOLDER", "what was judged, the last line", {
+    "tree": Message("check FOLDER", "what was checked, the last line", {
         "files": "number", "bytes": "number", "faults": "number",
     }),
     "topic": Message("help", "a page of the manual", {"name": "text", "title": "text"}),
@@ -170,21 +170,21 @@ SENT_APART: dict[type, set[str]] = {
 """Fields that have messages of their own."""
 
 SENT_BESIDE: dict[type, dict[str, str]] = {PageHit: {"rank": "number"}, RecordHit: {"rank": "number"}}
-"""What stands before a value's own fields in its message."""
+"""Fields that a message has before those of its class."""
 
 
-def shape(told: Shape) -> dict[str, str]:
+def shape(source: Shape) -> dict[str, str]:
     """Return the fields of a message and what each holds.
 
     >>> shape(Reads)
     {'phase': 'text', 'items': 'number'}
     """
-    if isinstance(told, dict):
-        return told
-    hints = typing.get_type_hints(told)
-    names = [field.name for field in fields(told)] if is_dataclass(told) else list(told._fields)  # type: ignore[attr-defined]
-    own = {name: _kind(hints[name]) for name in names if name not in SENT_APART.get(told, set())}
-    return {**SENT_BESIDE.get(told, {}), **own}
+    if isinstance(source, dict):
+        return source
+    hints = typing.get_type_hints(source)
+    names = [field.name for field in fields(source)] if is_dataclass(source) else list(source._fields)  # type: ignore[attr-defined]
+    own = {name: _kind(hints[name]) for name in names if name not in SENT_APART.get(source, set())}
+    return {**SENT_BESIDE.get(source, {}), **own}
 
 
 def _kind(hint: Any) -> str:
@@ -198,18 +198,18 @@ def _kind(hint: Any) -> str:
         return " or ".join(_kind(each) for each in inside)
     if origin is not None:
         return "object"
-    same = [name for name, one in MESSAGES.items() if one.shape is hint]
+    same = [name for name, message in MESSAGES.items() if message.shape is hint]
     return f"object as in [{same[0]}](#{same[0]})" if same else known.get(hint, "text")
 
 
 def messages() -> str:
     """List every type of message with its fields."""
     lines = []
-    for name, one in MESSAGES.items():
+    for name, message in MESSAGES.items():
         lines += [
             f"\n### {name}\n",
-            f"From {_code(one.by)}: {one.meaning}.\n{_more(one.shape)}",
-            *_fields(shape(one.shape)),
+            f"From {_code(message.by)}: {message.meaning}.\n{_more(message.shape)}",
+            *_fields(shape(message.shape)),
         ]
     lines += ["\n## Parts\n", "What the lists within messages hold.\n"]
     for part in PARTS:
@@ -217,9 +217,9 @@ def messages() -> str:
     return "\n".join(lines)
 
 
-def _more(told: Shape) -> str:
-    """Return what a class says of its fields, below its first line."""
-    text = "" if isinstance(told, dict) else (inspect.getdoc(told) or "").partition("\n\n")[2]
+def _more(source: Shape) -> str:
+    """Return the second paragraph of a class's docstring, which describes its fields."""
+    text = "" if isinstance(source, dict) else (inspect.getdoc(source) or "").partition("\n\n")[2]
     return f"\n{' '.join(text.split())}\n" if text else ""
 
 
@@ -229,22 +229,22 @@ def _code(by: str) -> str:
     )
 
 
-def _fields(told: dict[str, str]) -> Iterator[str]:
+def _fields(kinds: dict[str, str]) -> Iterator[str]:
     yield "| field | holds |\n| --- | --- |"
-    yield from (f"| `{name}` | {kind} |" for name, kind in told.items())
+    yield from (f"| `{name}` | {kind} |" for name, kind in kinds.items())
 
 
 def verbs() -> Iterator[tuple[str, click.Command]]:
-    """Yield every command with its whole name, in the order of the help."""
+    """Yield every command's full name and the command, in the order of the help."""
 
     def below(name: str, group: click.Group) -> Iterator[tuple[str, click.Command]]:
         context = click.Context(group, info_name=name)
         for each in group.list_commands(context):
-            found = group.get_command(context, each)
-            if found is not None:
-                yield f"{name} {each}", found
-                if isinstance(found, click.Group):
-                    yield from below(f"{name} {each}", found)
+            command = group.get_command(context, each)
+            if command is not None:
+                yield f"{name} {each}", command
+                if isinstance(command, click.Group):
+                    yield from below(f"{name} {each}", command)
 
     yield "windrow", root
     yield from below("windrow", root)
@@ -252,14 +252,14 @@ def verbs() -> Iterator[tuple[str, click.Command]]:
 
 def manual() -> str:
     """Write the help of every command."""
-    return "\n".join(f"\n## {name}\n\n```text\n{helped(name, found)}\n```" for name, found in verbs()) + "\n"
+    return "\n".join(f"\n## {name}\n\n```text\n{help_text(name, command)}\n```" for name, command in verbs()) + "\n"
 
 
-def helped(name: str, found: click.Command) -> str:
+def help_text(name: str, command: click.Command) -> str:
     """Return a command's help as a terminal of 100 columns shows it."""
     parent: click.Context | None = None
     *before, last = name.split()
     for word in before:
         parent = click.Context(root, info_name=word, parent=parent)
-    context = click.Context(found, info_name=last, parent=parent, terminal_width=100, max_content_width=100)
-    return found.get_help(context).rstrip()
+    context = click.Context(command, info_name=last, parent=parent, terminal_width=100, max_content_width=100)
+    return command.get_help(context).rstrip()

@@ -17,23 +17,23 @@ OLD = "iw=he in=id ji=yi jw=jv mo=ro sh"
 """Subtags that the registry calls deprecated, and what it prefers."""
 
 
-def listed(folder: Path, name: str) -> list[dict[str, Any]]:
+def read_list(folder: Path, name: str) -> list[dict[str, Any]]:
     """Return one list, such as `639-3`."""
-    found: list[dict[str, Any]] = json.loads((folder / f"iso_{name}.json").read_text())[name]
-    return found
+    entries: list[dict[str, Any]] = json.loads((folder / f"iso_{name}.json").read_text())[name]
+    return entries
 
 
 def main(folder: Path) -> None:
     """Write a line for each sort of subtag: languages, scripts, regions."""
     languages = set(OLD.split())
-    for one in [*listed(folder, "639-2"), *listed(folder, "639-3"), *listed(folder, "639-5")]:
-        short, long = one.get("alpha_2"), one["alpha_3"]
+    for language in [*read_list(folder, "639-2"), *read_list(folder, "639-3"), *read_list(folder, "639-5")]:
+        short, long = language.get("alpha_2"), language["alpha_3"]
         languages |= {short, f"{long}={short}"} if short else {long}
-        if short and (other := one.get("bibliographic")):
-            languages.add(f"{other}={short}")
+        if short and (bibliographic := language.get("bibliographic")):
+            languages.add(f"{bibliographic}={short}")
     languages -= {"qaa-qtz"}
-    scripts = {one["alpha_4"] for one in listed(folder, "15924")}
-    regions = {one["alpha_2"] for one in listed(folder, "3166-1")} | {"EU", "UN", "XK", "AC", "IC", "EA"}
+    scripts = {script["alpha_4"] for script in read_list(folder, "15924")}
+    regions = {region["alpha_2"] for region in read_list(folder, "3166-1")} | {"EU", "UN", "XK", "AC", "IC", "EA"}
     WRITTEN.write_text("".join(" ".join(sorted(each)) + "\n" for each in (languages, scripts, regions)))
 
 

@@ -13,7 +13,7 @@ from pathlib import Path
 import click
 
 from command import verbs
-from windrow.cli.verb import EXITS
+from windrow.cli.command import EXITS
 
 
 def escaped(text: str) -> str:
@@ -38,8 +38,8 @@ def page() -> str:
         ".SH COMMANDS",
     ]
     commands = list(verbs())
-    for name, found in commands[1:]:
-        lines += [f".SS {escaped(name)}", *_described(found)]
+    for name, command in commands[1:]:
+        lines += [f".SS {escaped(name)}", *_described(command)]
     lines += [".SH OPTIONS OF EVERY COMMAND", *_options(commands[0][1], every=True), ".SH EXIT STATUS"]
     for code, meaning in EXITS.items():
         lines += [".TP", f".B {code}", escaped(meaning)]
@@ -47,16 +47,16 @@ def page() -> str:
     return "\n".join(lines) + "\n"
 
 
-def _described(found: click.Command) -> Iterator[str]:
-    for part in (found.help or "").split("\n\n"):
+def _described(command: click.Command) -> Iterator[str]:
+    for part in (command.help or "").split("\n\n"):
         yield from (".PP", escaped(" ".join(part.replace("\b", "").split())))
-    yield from _options(found, every=False)
+    yield from _options(command, every=False)
 
 
-def _options(found: click.Command, *, every: bool) -> Iterator[str]:
+def _options(command: click.Command, *, every: bool) -> Iterator[str]:
     """Yield a command's options: those that every command has, or its own."""
-    context = click.Context(found)
-    for each in found.get_params(context):
+    context = click.Context(command)
+    for each in command.get_params(context):
         record = each.get_help_record(context) if isinstance(each, click.Option) else None
         shared = getattr(each, "section", "") == "For every command" or "--help" in each.opts
         if record and shared == every:

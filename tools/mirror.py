@@ -37,17 +37,17 @@ def settings(listing: str) -> dict[str, str]:
     >>> settings("global.timeout='9'\n:env:.timeout='180'\nfreeze.timeout='1'")
     {'timeout': '180'}
     """
-    found = {}
+    settings_ = {}
     for scope in SCOPES:
         for line in listing.splitlines():
             place, _, text = line.partition("=")
             where, _, name = place.rpartition(".")
             if where == scope:
-                found[name] = str(ast.literal_eval(text))
-    return found
+                settings_[name] = str(ast.literal_eval(text))
+    return settings_
 
 
-def translate(told: Mapping[str, str], environ: Mapping[str, str]) -> dict[str, str]:
+def translate(file_settings: Mapping[str, str], environ: Mapping[str, str]) -> dict[str, str]:
     """Turn pip's settings into the variables that tell uv the same.
 
     >>> translate({"find-links": "/a /b", "index-url": "mirror"}, {"UV_DEFAULT_INDEX": "mine"})
@@ -55,33 +55,33 @@ def translate(told: Mapping[str, str], environ: Mapping[str, str]) -> dict[str, 
     """
     variables = {}
     for name, variable in HANDED_ON.items():
-        if name in told and not {variable, OLDER.get(variable, variable)} & set(environ):
+        if name in file_settings and not {variable, OLDER.get(variable, variable)} & set(environ):
             mark = "," if name == "find-links" else " "
-            variables[variable] = mark.join(told[name].split())
-    if told.get("no-index", "").lower() in {"1", "true", "yes", "on"}:
+            variables[variable] = mark.join(file_settings[name].split())
+    if file_settings.get("no-index", "").lower() in {"1", "true", "yes", "on"}:
         variables["UV_NO_INDEX"] = "1"
     return variables
 
 
-def offline(environ: Mapping[str, str]) -> tuple[str, ...]:
-    """Return what tells uv that no index may be asked: it has no variable for that."""
+def offline_options(environ: Mapping[str, str]) -> tuple[str, ...]:
+    """Return the option that forbids uv to use an index: it has no variable for that."""
     return ("--no-index",) if environ.get("UV_NO_INDEX") else ()
 
 
-def surroundings(python: str | Path) -> dict[str, str]:
-    """Return this process's environment with what the pip of that Python is told added for uv."""
+def translated_environment(python: str | Path) -> dict[str, str]:
+    """Return this process's environment with the settings of that Python's pip, translated for uv."""
     listing = subprocess.run(
         [str(python), "-m", "pip", "--disable-pip-version-check", "config", "list"],
         capture_output=True,
         text=True,
         check=True,
     ).stdout
-    told = settings(listing)
+    file_settings = settings(listing)
     environ = dict(os.environ)
-    return environ | translate(told, environ) | {"UV_PYTHON_DOWNLOADS": "never"}
+    return environ | translate(file_settings, environ) | {"UV_PYTHON_DOWNLOADS": "never"}
 
 
 if __name__ == "__main__":
-    around = surroundings(sys.executable)
-    command = [*sys.argv[1:], *offline(around)]
+    around = translated_environment(sys.executable)
+    command = [*sys.argv[1:], *offline_options(around)]
     sys.exit(subprocess.run(command, env=around, check=False).returncode)

@@ -16,7 +16,7 @@ import venv
 from collections.abc import Mapping
 from pathlib import Path
 
-from mirror import offline, surroundings
+from mirror import offline_options, translated_environment
 
 ROOT = Path(__file__).resolve().parent.parent
 OLDEST = (3, 11)
@@ -49,9 +49,9 @@ def main(arguments: list[str]) -> None:
     environ = dict(os.environ)
     pip = [str(python), "-m", "pip", "install", "--disable-pip-version-check", "--quiet"]
     run(*pip, "--require-hashes", "-r", "requirements/build.txt", environ=environ)
-    environ = surroundings(python)
+    environ = translated_environment(python)
     install = [str(python.parent / "uv"), "pip", "install", "--quiet", "--python", str(python)]
-    install += ["--no-build-isolation", *offline(environ)]  # what builds is in build.txt, pinned too
+    install += ["--no-build-isolation", *offline_options(environ)]  # what builds is in build.txt, pinned too
     run(*install, "--require-hashes", "-r", lock, environ=environ)
     if "--editable" in arguments:
         run(*install, "--no-deps", "--editable", ".", environ=environ)

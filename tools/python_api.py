@@ -44,24 +44,24 @@ def methods() -> Iterator[tuple[str, Any]]:
     >>> [name for name, _ in methods()][:3]
     ['init', 'prepare', 'new_source']
     """
-    for name, found in vars(windrow.Windrow).items():
-        if not name.startswith("_") and name != "ledger" and not isinstance(found, property):
+    for name, member in vars(windrow.Windrow).items():
+        if not name.startswith("_") and name != "ledger" and not isinstance(member, property):
             yield name, getattr(windrow.Windrow, name)
 
 
 def api() -> str:
     """Write the signature and the docstring of every method."""
     lines = []
-    for name, found in methods():
-        lines += [f"\n### {name}\n", f"```python\n{_signature(name, found)}\n```\n", inspect.getdoc(found) or ""]
+    for name, method in methods():
+        lines += [f"\n### {name}\n", f"```python\n{_signature(name, method)}\n```\n", inspect.getdoc(method) or ""]
     return "\n".join(lines) + "\n"
 
 
-def _signature(name: str, found: Any) -> str:
-    """Spell a signature in a line, or with an argument on each where that is too long."""
-    asked = inspect.signature(found)
+def _signature(name: str, method: Any) -> str:
+    """Write a signature in one line, or with an argument in each line if it is too long."""
+    signature = inspect.signature(method)
     parts, last = [], None
-    for parameter in asked.parameters.values():
+    for parameter in signature.parameters.values():
         if parameter.kind is parameter.KEYWORD_ONLY and last is not parameter.KEYWORD_ONLY:
             parts.append("*")
         last = parameter.kind
@@ -69,37 +69,37 @@ def _signature(name: str, found: Any) -> str:
             default = "" if parameter.default is parameter.empty else f" = {parameter.default!r}"
             stars = "**" if parameter.kind is parameter.VAR_KEYWORD else ""
             parts.append(f"{stars}{parameter.name}: {parameter.annotation}{default}")
-    line = f"{name}({', '.join(parts)}) -> {asked.return_annotation}"
+    line = f"{name}({', '.join(parts)}) -> {signature.return_annotation}"
     if len(line) <= 110:
         return line
-    return "\n".join([f"{name}(", *(f"    {part}," for part in parts), f") -> {asked.return_annotation}"])
+    return "\n".join([f"{name}(", *(f"    {part}," for part in parts), f") -> {signature.return_annotation}"])
 
 
 def results() -> str:
     """Write the fields of everything that the methods return."""
     lines = []
-    for one in RESULTS:
-        about = " ".join((inspect.getdoc(one) or "").split("\n\n")[0].split())
-        lines += [f"\n### {_title(one)}\n", f"`{one.__module__}.{one.__qualname__}`. {about}\n"]
-        lines += ["| field | type |\n| --- | --- |", *(f"| `{name}` | `{kind}` |" for name, kind in _fields(one))]
+    for kind in RESULTS:
+        about = " ".join((inspect.getdoc(kind) or "").split("\n\n")[0].split())
+        lines += [f"\n### {_title(kind)}\n", f"`{kind.__module__}.{kind.__qualname__}`. {about}\n"]
+        lines += ["| field | type |\n| --- | --- |", *(f"| `{name}` | `{kind}` |" for name, kind in _fields(kind))]
     return "\n".join(lines) + "\n"
 
 
-def _title(one: type) -> str:
-    same = [each for each in RESULTS if each.__name__ == one.__name__]
-    return one.__name__ if len(same) == 1 else f"{one.__name__} ({one.__module__.rpartition('.')[2]})"
+def _title(kind: type) -> str:
+    same = [each for each in RESULTS if each.__name__ == kind.__name__]
+    return kind.__name__ if len(same) == 1 else f"{kind.__name__} ({kind.__module__.rpartition('.')[2]})"
 
 
-def _fields(one: type) -> Iterator[tuple[str, str]]:
+def _fields(kind: type) -> Iterator[tuple[str, str]]:
     localns = {each.__name__: each for each in RESULTS}
-    hints = typing.get_type_hints(one, localns=localns)
-    names = [each.name for each in fields(one)] if is_dataclass(one) else one._fields  # type: ignore[attr-defined]
+    hints = typing.get_type_hints(kind, localns=localns)
+    names = [each.name for each in fields(kind)] if is_dataclass(kind) else kind._fields  # type: ignore[attr-defined]
     for name in names:
         yield name, _kind(hints[name]).replace("|", "\\|")
-    for name, found in vars(one).items():
-        asked = found.fget if isinstance(found, property) else getattr(found, "func", None)
-        if asked is not None and not name.startswith("_"):
-            yield name, _kind(typing.get_type_hints(asked, localns=localns)["return"]).replace("|", "\\|")
+    for name, member in vars(kind).items():
+        getter = member.fget if isinstance(member, property) else getattr(member, "func", None)
+        if getter is not None and not name.startswith("_"):
+            yield name, _kind(typing.get_type_hints(getter, localns=localns)["return"]).replace("|", "\\|")
 
 
 def _kind(hint: Any) -> str:
@@ -114,10 +114,10 @@ def _kind(hint: Any) -> str:
 
 def tree() -> str:
     """List the errors and what they mean, those below another one indented."""
-    found: list[type[errors.WindrowError]] = [
+    classes: list[type[errors.WindrowError]] = [
         var for var in vars(errors).values() if isinstance(var, type) and issubclass(var, errors.WindrowError)
     ]
     return "\n" + "".join(
-        f"{'  ' * (len(one.__mro__) - 4)}- `windrow.{one.__name__}`: {(one.__doc__ or '').splitlines()[0]}\n"
-        for one in found
+        f"{'  ' * (len(error.__mro__) - 4)}- `windrow.{error.__name__}`: {(error.__doc__ or '').splitlines()[0]}\n"
+        for error in classes
     )

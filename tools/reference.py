@@ -44,8 +44,8 @@ def settings(which: str) -> str:
     shared = {setting.name: setting for setting in SOURCE}
     chosen: dict[str, Setting] = {
         "workspace": all_settings(), "source": shared,
-        **{name: {each.name: each for each in known} for made in registry.installed().values()
-           for name, known in made.configuration.tables.items()},
+        **{name: {each.name: each for each in known} for collection in registry.installed().values()
+           for name, known in collection.configuration.tables.items()},
         **{kind: {name: each for name, each in known.items() if name not in shared}
            for kind, known in settings_of(registry.installed()).items()},
     }[which]  # fmt: skip
@@ -74,9 +74,9 @@ def codes() -> str:
 
 def tree() -> list[type[errors.WindrowError]]:
     """Return all classes of the error tree."""
-    found = [one for _, one in inspect.getmembers(errors, inspect.isclass)]
-    return [one for one in found if issubclass(one, errors.WindrowError)]
+    classes = [kind for _, kind in inspect.getmembers(errors, inspect.isclass)]
+    return [kind for kind in classes if issubclass(kind, errors.WindrowError)]
 
 
 def _leading_to(code: int) -> Iterator[str]:
-    return (f"`{one.__name__}`" for one in tree() if one.exit_code == code)
+    return (f"`{kind.__name__}`" for kind in tree() if kind.exit_code == code)

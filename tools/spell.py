@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 MOST = 60_000  # the greatest sum of all trees, in units of a leaf
 
 
-def spelled(booster: lightgbm.Booster, names: Sequence[str]) -> str:
+def spell_forest(booster: lightgbm.Booster, names: Sequence[str]) -> str:
     """Return a forest that was taught with these traits as a text."""
     trees = [tree["tree_structure"] for tree in booster.dump_model()["tree_info"]]
     trees = [tree for tree in trees if "split_feature" in tree]

@@ -25,7 +25,7 @@ from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
 from align import align, tokens
-from spell import spelled
+from spell import spell_forest
 from windrow.content.features import LIKELIHOOD_NAMES, NAMES, Features
 from windrow.content.forest import BETWEEN
 from windrow.content.page import read, select
@@ -78,8 +78,8 @@ class Page(NamedTuple):
         """Return the part that the page's site falls into."""
         return zlib.crc32(f"{salt}{self.site}".encode()) % parts
 
-    def told(self, likely: Sequence[float]) -> Page:
-        """Return the page with the traits added that follow from an opinion about each block."""
+    def with_opinions(self, likely: Sequence[float]) -> Page:
+        """Return the page with the features added that are computed from a score for each block."""
         traits = Features(self.view)
         traits.add_likelihoods(likely)
         return self._replace(rows=np.concatenate([self.rows, _rows(traits, LIKELIHOOD_NAMES)], axis=1))
@@ -134,31 +134,31 @@ class Judge(NamedTuple):
     traits: list[int]
 
     def likely(self, page: Page) -> list[float]:
-        """Return what it thinks of each block."""
+        """Return its score for each block."""
         return [float(each) for each in np.asarray(self.forest.predict(page.rows[:, self.traits]))]
 
 
 class Model(NamedTuple):
-    """The two judges of blocks; the second knows the first one's opinion."""
+    """The two forests that score blocks; the second one's input includes the first one's scores."""
 
     first: Judge
     second: Judge
 
     def likely(self, page: Page) -> list[float]:
-        """Return what they think of each block."""
-        return self.second.likely(page.told(self.first.likely(page)))
+        """Return their scores for each block."""
+        return self.second.likely(page.with_opinions(self.first.likely(page)))
 
 
-def learn(found: Sequence[Page]) -> Model:
+def learn(samples: Sequence[Page]) -> Model:
     """Teach both judges; the second learns from opinions about pages of sites that the first had not seen."""
-    traits = choose(found, TRAITS)
-    told: list[Page] = []
+    traits = choose(samples, TRAITS)
+    labelled: list[Page] = []
     for part in range(PARTS):
-        own = [page for page in found if page.part(PARTS, "opinion") == part]
-        judge = teach([page for page in found if page.part(PARTS, "opinion") != part], traits)
-        told += [page.told(judge.likely(page)) for page in own]
+        own = [page for page in samples if page.part(PARTS, "opinion") == part]
+        judge = teach([page for page in samples if page.part(PARTS, "opinion") != part], traits)
+        labelled += [page.with_opinions(judge.likely(page)) for page in own]
     heard = range(len(NAMES), len(NAMES) + len(LIKELIHOOD_NAMES))
-    return Model(teach(found, traits), teach(told, [*traits, *heard]))
+    return Model(teach(samples, traits), teach(labelled, [*traits, *heard]))
 
 
 def teach(taught: Sequence[Page], traits: Sequence[int], trees: int = TREES) -> Judge:
@@ -176,9 +176,9 @@ def teach(taught: Sequence[Page], traits: Sequence[int], trees: int = TREES) -> 
     return Judge(lightgbm.train(SETTING, table, trees), list(traits))
 
 
-def choose(found: Sequence[Page], count: int) -> list[int]:
+def choose(samples: Sequence[Page], count: int) -> list[int]:
     """Return the traits worth most to a forest that has seen all of them."""
-    first = teach(found, range(found[0].rows.shape[1]), CHOOSING)
+    first = teach(samples, range(samples[0].rows.shape[1]), CHOOSING)
     gain = first.forest.feature_importance("gain")
     return sorted(int(at) for at in np.argsort(-gain, kind="stable")[:count])
 
@@ -191,12 +191,12 @@ def f1(mine: Sequence[str], gold: Sequence[str]) -> float:
     return 2 * both / (len(mine) + len(gold))
 
 
-def check(found: Sequence[Page], folds: int) -> dict[str, float]:
+def check(samples: Sequence[Page], folds: int) -> dict[str, float]:
     """Score each page by a model that has not seen its site, not even to choose its traits."""
     scores: dict[str, list[float]] = {}
     for fold in range(folds):
-        model = learn([page for page in found if page.part(folds) != fold])
-        for page in found:
+        model = learn([page for page in samples if page.part(folds) != fold])
+        for page in samples:
             if page.part(folds) == fold:
                 chosen = select(page.view.outline, page.view.hint, page.view.kept, model.likely(page))
                 both = zip(page.view.outline.blocks.text, chosen, strict=True)
@@ -218,12 +218,12 @@ def main() -> int:
     parser.add_argument("--check", action="store_true", help="score by sites never seen; write nothing")
     parser.add_argument("--folds", type=int, default=5, help="into how many parts the sites are divided")
     chosen = parser.parse_args()
-    found = list(pages(chosen.folder))
+    samples = list(pages(chosen.folder))
     if chosen.check:
-        print(json.dumps(check(found, chosen.folds)))
+        print(json.dumps(check(samples, chosen.folds)))
         return 0
     names = (*NAMES, *LIKELIHOOD_NAMES)
-    texts = [spelled(judge.forest, [names[at] for at in judge.traits]) for judge in learn(found)]
+    texts = [spell_forest(judge.forest, [names[at] for at in judge.traits]) for judge in learn(samples)]
     written = BETWEEN.join(texts)
     (ROOM / "weights.txt").write_text(written)
     module = ROOM / "forest.py"

@@ -152,16 +152,18 @@ def write_row(name: str, fields: Fields, doc: list[str]) -> list[str]:
 
 def write_maker(name: str, maker: str, fields: Fields) -> list[str]:
     """Write the function that makes a row of the columns of a query."""
-    values = []
+    expressions = []
     for field, kind in fields.items():
         convert = CONVERTED.get(kind.removesuffix(" | None"))
-        value = f"{convert}({field})" if convert else field
-        values.append(f"None if {field} is None else {value}" if convert and kind.endswith("| None") else value)
+        expression = f"{convert}({field})" if convert else field
+        expressions.append(
+            f"None if {field} is None else {expression}" if convert and kind.endswith("| None") else expression
+        )
     return [
         "",
         f"def {maker}(row: tuple[Any, ...]) -> {name}:",
         f"    {', '.join(fields)}{',' if len(fields) == 1 else ''} = row",
-        f"    return {name}({', '.join(values)})",
+        f"    return {name}({', '.join(expressions)})",
     ]
 
 
@@ -169,16 +171,16 @@ def write_method(query: Any, head: ast.FunctionDef, maker: str) -> list[str]:
     """Write the method that runs a query; `maker` makes its rows, empty where it returns single values."""
     arguments = [*head.args.args, *head.args.kwonlyargs]
     kinds = {argument.arg: ast.unparse(argument.annotation or ast.Constant(None)) for argument in arguments}
-    given = [f'"{query.name}"']
-    for value in query.values:
-        kind = kinds.get(value, "")
+    passed = [f'"{query.name}"']
+    for parameter in query.values:
+        kind = kinds.get(parameter, "")
         if re.match("Sequence|Iterable|Collection", kind):
-            optional = f"None if {value} is None else " if kind.endswith("| None") else ""
-            given.append(f"{optional}json.dumps([*{value}])")
+            optional = f"None if {parameter} is None else " if kind.endswith("| None") else ""
+            passed.append(f"{optional}json.dumps([*{parameter}])")
         else:
-            given.append(f"spell({value})" if kind == "datetime" else value)
+            passed.append(f"spell({parameter})" if kind == "datetime" else parameter)
     returns = ast.unparse(head.returns or ast.Constant(None))
-    body = read_rows(returns, maker, ", ".join(given)) if maker else read_values(returns, ", ".join(given))
+    body = read_rows(returns, maker, ", ".join(passed)) if maker else read_values(returns, ", ".join(passed))
     parameters = ", ".join(["self", *([ast.unparse(head.args)] if arguments else [])])
     lines = [*write_docstring(query.comment, 8), *body]
     return [
@@ -188,13 +190,13 @@ def write_method(query: Any, head: ast.FunctionDef, maker: str) -> list[str]:
     ]
 
 
-def read_rows(returns: str, maker: str, given: str) -> list[str]:
+def read_rows(returns: str, maker: str, arguments: str) -> list[str]:
     """Write what runs a query and returns rows."""
     if returns.endswith("| None"):
-        return [f"return self._database.first({maker}, {given})"]
+        return [f"return self._database.first({maker}, {arguments})"]
     if returns.startswith("Iterator"):
-        return [f"return self._database.stream({maker}, {given})"]
-    rows = f"self._database.rows({maker}, {given})"
+        return [f"return self._database.stream({maker}, {arguments})"]
+    rows = f"self._database.rows({maker}, {arguments})"
     if returns.startswith("list"):
         return [f"return {rows}"]
     if returns.startswith("dict"):
@@ -202,17 +204,17 @@ def read_rows(returns: str, maker: str, given: str) -> list[str]:
     return [f"(row,) = {rows}", "return row"]
 
 
-def read_values(returns: str, given: str) -> list[str]:
+def read_values(returns: str, arguments: str) -> list[str]:
     """Write what runs a query and returns values of one column, or of two as a dictionary."""
     if returns.startswith("list"):
-        return [f"return self._database.column({given})"]
+        return [f"return self._database.column({arguments})"]
     if returns.startswith("set"):
-        return [f"return {{*self._database.column({given})}}"]
+        return [f"return {{*self._database.column({arguments})}}"]
     if returns.startswith("dict"):
-        return [f"return dict(self._database.rows(tuple, {given}))"]
+        return [f"return dict(self._database.rows(tuple, {arguments}))"]
     if returns == "bool":
-        return [f"return bool(self._database.value({given}))"]
-    return [f"value: {returns} = self._database.value({given})", "return value"]
+        return [f"return bool(self._database.value({arguments}))"]
+    return [f"value: {returns} = self._database.value({arguments})", "return value"]
 
 
 def write_imports(code: str, hand: HandWritten) -> list[str]:
@@ -235,7 +237,7 @@ def read_signature(query: Any) -> ast.FunctionDef:
     if not isinstance(head, ast.FunctionDef) or not query.comment:
         sys.exit(f"{query.name}: it needs a comment, which becomes its docstring")
     parameters = {argument.arg for argument in (*head.args.args, *head.args.kwonlyargs)}
-    if parameters != {re.split(r"\W", value)[0] for value in query.values}:
+    if parameters != {re.split(r"\W", parameter)[0] for parameter in query.values}:
         sys.exit(f"{query.name}: its SQL uses {query.values}, its signature has {sorted(parameters)}")
     return head
 
@@ -244,7 +246,7 @@ class ModuleWriter:
     """Gathers the module of one .sql file."""
 
     def __init__(self, blocks: list[Any], hand: HandWritten, database: sqlite3.Connection) -> None:
-        """Take the file's blocks."""
+        """Parse the file's blocks."""
         self._hand = hand
         self._database = database
         self._docs = {block.name: block.comment for block in blocks if block.kind == "row"}

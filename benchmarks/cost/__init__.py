@@ -1,1 +1,1 @@
-"""What windrow's work costs in things that can be counted, the same on a busy machine as on a quiet one."""
+"""What windrow's work costs, in counts that do not depend on the load of the machine."""

@@ -1,4 +1,4 @@
-"""What windrow's work costs beside its pins: `python -m benchmarks.cost [--write]`; `--write` pins it anew."""
+"""Compare what windrow's work costs with its pins: `python -m benchmarks.cost [--write]`; `--write` sets new pins."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from benchmarks.cost.pins import PYTHON, START, differences, faults, measure, pi
 
 
 def main() -> int:
-    """Measure and compare, or write the pins; 1 where a figure is not as pinned, or cannot be compared here."""
+    """Measure and compare, or write the pins; return 1 if a figure differs from its pin or cannot be compared here."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition(":")[0])
     parser.add_argument("--write", action="store_true", help="pin what it costs now")
     chosen = parser.parse_args()

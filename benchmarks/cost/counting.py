@@ -21,10 +21,10 @@ _OURS = str(Path(windrow.__file__).parent)
 
 
 class Calls:
-    """Calls of windrow's functions, and those that they make of anything else, within `with` blocks.
+    """Count calls of windrow's functions, and calls that these make of other code, within `with` blocks.
 
-    What other libraries do among themselves is left out: in Python's own that changes with its smallest versions, and
-    in an event loop with how the kernel parts what comes.
+    Calls within other libraries are left out: those within Python's own change with its patch releases, those of an
+    event loop with how the kernel splits what arrives.
     """
 
     def __init__(self) -> None:
@@ -32,7 +32,7 @@ class Calls:
         self._profile = cProfile.Profile()
 
     def __enter__(self) -> None:
-        """Begin to count; no garbage is collected meanwhile, since that calls what waits for it."""
+        """Begin to count, with garbage collection off: it would call finalizers."""
         gc.collect()
         gc.disable()
         self._profile.enable()
@@ -52,7 +52,7 @@ class Calls:
 
 
 def _is_ours(code: types.CodeType | str) -> bool:
-    """Tell whether code is windrow's; what is built in has a name alone."""
+    """Return whether code is windrow's; what is built in has a name alone."""
     return isinstance(code, types.CodeType) and code.co_filename.startswith(_OURS)
 
 
@@ -86,6 +86,6 @@ def statements() -> Iterator[Statements]:
 
 
 def bytes_written() -> int:
-    """Return how many bytes this process has written into files so far, wherever they lie; sockets are not counted."""
+    """Return how many bytes this process has written to files so far; sockets are not counted."""
     lines = Path("/proc/self/io").read_text().splitlines()
     return next(int(line.split()[1]) for line in lines if line.startswith("wchar:"))

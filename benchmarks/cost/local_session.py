@@ -1,7 +1,7 @@
-"""A session of the engine within one process: fetchers and readers do their work in it, in an order that is always one.
+"""A session of the engine within one process: fetchers and readers work in it, always in the same order.
 
-Everything but the processes, what they say to each other, and the network is the engine's own. No time passes:
-nothing is done because a second is over. Whatever a host is called, this process answers for it.
+Everything but the processes, their messages to each other, and the network is the engine's own code. The clock stands
+still, so that nothing happens because time passed. This process answers for every host.
 """
 
 from __future__ import annotations
@@ -36,10 +36,10 @@ from windrow.ledger import sessions
 from windrow.model import FetchJob
 
 Serve = Callable[[str], bytes]
-"""Returns the answer, head and body, to who asks for a path."""
+"""Returns the response, head and body, to a request for a path."""
 
 
-class _Line(asyncio.Transport):
+class _LocalTransport(asyncio.Transport):
     """A line to a server within this process: what is asked is answered at the next turn of the loop."""
 
     def __init__(self, protocol: asyncio.BufferedProtocol, serve: Serve) -> None:
@@ -47,9 +47,9 @@ class _Line(asyncio.Transport):
         self._protocol = protocol
         self._serve = serve
 
-    def write(self, data: Any) -> None:
-        asked = bytes(data).split(b" ", 2)[1].decode()
-        asyncio.get_running_loop().call_soon(self._answer, self._serve(asked))
+    def write(self, chunk: Any) -> None:
+        path = bytes(chunk).split(b" ", 2)[1].decode()
+        asyncio.get_running_loop().call_soon(self._answer, self._serve(path))
 
     def _answer(self, answer: bytes) -> None:
         buffer: Any = self._protocol.get_buffer(-1)
@@ -57,7 +57,7 @@ class _Line(asyncio.Transport):
         self._protocol.buffer_updated(len(answer))
 
     def abort(self) -> None:
-        """End; nobody is told, since only who asks ends a line."""
+        """Close; the protocol is not notified, since only the client closes a connection."""
 
 
 class _Loop(asyncio.SelectorEventLoop):
@@ -81,7 +81,7 @@ class _Loop(asyncio.SelectorEventLoop):
     ) -> Any:
         sock.close()
         protocol = protocol_factory()
-        line = _Line(protocol, self._serve)
+        line = _LocalTransport(protocol, self._serve)
         protocol.connection_made(line)
         return line, protocol
 
@@ -157,13 +157,13 @@ def _stopped_clock() -> float:
     return 0.0
 
 
-def nobody(path: str) -> bytes:
-    """Serve nothing: for sessions that ask nobody."""
+def no_server(path: str) -> bytes:
+    """Raise on any request: for sessions that connect to nothing."""
     raise AssertionError(path)
 
 
 @contextmanager
-def local_sessions(serve: Serve = nobody) -> Iterator[None]:
+def local_sessions(serve: Serve = no_server) -> Iterator[None]:
     """Let the sessions of the block do everything in this process."""
     with (
         mock.patch.object(session, "Crew", partial(_LocalCrew, serve)),

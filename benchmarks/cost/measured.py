@@ -1,7 +1,7 @@
 """The figures of work: a page read, a document checked, an address fetched and kept, a version of a page put on record.
 
 `python -m benchmarks.cost.measured NAME` prints those of one room as JSON. Each room is measured in a process of its
-own, since what one of them leaves in a cache would be spared in the next.
+own, since the caches that one of them fills would make the next cheaper.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ from windrow.query.word import counted
 from windrow.stores.databases import connect
 
 PAGES, WARM = 24, 6
-"""Pages that are counted, after some others: what is loaded or compiled once belongs to no page."""
+"""Pages that are counted, after some others, so that what is loaded or compiled once is not counted."""
 DOCUMENTS = 10
 ATTEMPTS = 200
 
@@ -48,8 +48,8 @@ def reading() -> Figures:
     """Read pages as a reader process does: text, description and links."""
     calls = Calls()
     for number, page in enumerate(pages(WARM + PAGES)):
-        item = Item(number, "pages", "page", page.url, digest=digest(page.raw))
-        task = Task(item, io.BytesIO(page.raw), Limits(), {}, {}, fields={"content-type": "text/html"})
+        document = Item(number, "pages", "page", page.url, digest=digest(page.raw))
+        task = Task(document, io.BytesIO(page.raw), Limits(), {}, {}, fields={"content-type": "text/html"})
         if number < WARM:
             summarise(task)
             continue
@@ -67,8 +67,10 @@ def checking() -> Figures:
     for number in range(1 + DOCUMENTS):
         for kind, make in (("specimen", specimens), ("experiment", experiments)):
             name = f"H.2026-01-12.{number}.{kind}.impc.xml"
-            item = Item(number, "drops", "xml", f"add/H.2026-01-12.1.impc.zip/{name}", member=name)
-            task = Task(item, io.BytesIO(make("H", number)), Limits(), schemas, {"centres": "H", "today": "2026-01-12"})
+            document = Item(number, "drops", "xml", f"add/H.2026-01-12.1.impc.zip/{name}", member=name)
+            task = Task(
+                document, io.BytesIO(make("H", number)), Limits(), schemas, {"centres": "H", "today": "2026-01-12"}
+            )
             if not number:
                 check_xsd(task)
                 rows(task)
@@ -98,15 +100,15 @@ def fetching() -> Figures:
         return f'{head}ETag: "{crc32(body):08x}"\r\n\r\n'.encode() + body
 
     sources = (source("http://quay.example/"),)
-    with tempfile.TemporaryDirectory() as name, local_sessions(serve), statements() as asked:
+    with tempfile.TemporaryDirectory() as name, local_sessions(serve), statements() as statement_counts:
         root = Path(name)
         session = Session(SessionSettings(root / "ledger.sqlite", root / "archive", Limits()), "benchmark")
         session.harvest(Harvest(WALKED, sources), limit=1)
-        before, asked_before = bytes_written(), asked["ledger.sqlite"]
+        before, statements_before = bytes_written(), statement_counts["ledger.sqlite"]
         calls = Calls()
         with calls:
             session.harvest(Harvest(WALKED, sources), limit=ATTEMPTS)
-        written, run = bytes_written() - before, asked["ledger.sqlite"] - asked_before
+        written, run = bytes_written() - before, statement_counts["ledger.sqlite"] - statements_before
         code = session.close()
         kept = session.ledger.database.connection.execute(
             "SELECT count(*) FROM attempt WHERE status = 200 AND warc <> '' AND kind = 0"
@@ -122,13 +124,13 @@ def fetching() -> Figures:
 
 def summarising() -> Figures:
     """Put kept pages into a Summary Database as versions, with their full text."""
-    with tempfile.TemporaryDirectory() as name, local_sessions(), statements() as asked:
+    with tempfile.TemporaryDirectory() as name, local_sessions(), statements() as statement_counts:
         root = Path(name)
         url = f"sqlite:///{root / 'summary.sqlite'}"
         count = keep(root, pages(4 * PAGES))
         session = Session(SessionSettings(root / "ledger.sqlite", root / "archive", Limits()), "benchmark")
         store = SummaryStore(url)
-        before, asked_before = bytes_written(), asked["summary.sqlite"]
+        before, statements_before = bytes_written(), statement_counts["summary.sqlite"]
         calls = Calls()
         forests()  # read once a process
         with calls:
@@ -137,7 +139,7 @@ def summarising() -> Figures:
             engine = connect(url, durable=False)
             filled = fill(engine, counted, spelling=SPELLING)
             engine.dispose()
-        written, run = bytes_written() - before, asked["summary.sqlite"] - asked_before
+        written, run = bytes_written() - before, statement_counts["summary.sqlite"] - statements_before
         code = session.close()
         session.ledger.close()
     assert (code, filled.added) == (0, count), (code, filled, count)

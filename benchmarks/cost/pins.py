@@ -22,7 +22,7 @@ PYTHON = "3.11"
 COMMAND = "make cost"
 """What writes the pins anew."""
 LESS = 0.05
-"""By so much a figure may be below its pin: what costs less by more than that is to be held."""
+"""The share by which a figure may be below its pin; if it is lower, the pin must be lowered."""
 MORE = {"bytes": 0.005}
 """By so much figures of a kind, their first word, may be above their pins: what is random or a time packs to other
 lengths. All others are the same each time, and must not be above."""
@@ -86,7 +86,7 @@ def _asked(module: str, *words: str) -> dict[str, float]:
 def _run(*words: str) -> str:
     """Run Python without what a person may have set for it or for windrow; what it compiles it keeps to itself."""
     theirs = ("PYTHON", "WINDROW", "COV")
-    kept = {name: value for name, value in os.environ.items() if name == "PYTHONPATH" or not name.startswith(theirs)}
+    kept = {name: text for name, text in os.environ.items() if name == "PYTHONPATH" or not name.startswith(theirs)}
     kept |= {"PYTHONHASHSEED": "0", "PYTHONDONTWRITEBYTECODE": "1"}
     ended = subprocess.run(
         [sys.executable, *words], cwd=_ROOT, env=kept, capture_output=True, text=True, check=False, timeout=300

@@ -29,7 +29,7 @@ def _is_not_of_python(module: object) -> bool:
 def measure(words: list[str]) -> dict[str, float]:
     """Run a command, or import the package, in a process that did nothing before."""
     gc.disable()
-    modules, made = set(sys.modules), _made()
+    modules, before = set(sys.modules), _made()
     import windrow  # noqa: F401, PLC0415 this is measured
 
     if words:
@@ -41,7 +41,7 @@ def measure(words: list[str]) -> dict[str, float]:
     name = f"windrow {words[0]}" if words else "import windrow"
     return {
         f"modules of {name}": len(set(sys.modules) - modules),
-        f"functions and classes of {name}": _made() - made,
+        f"functions and classes of {name}": _made() - before,
     }
 
 

@@ -56,7 +56,7 @@ def documents(count: int) -> list[dict[str, Any]]:
     return [document(number, chance) for number in range(count)]
 
 
-def filled(path: Path, events: list[dict[str, Any]]) -> tuple[SqliteDocuments, float]:
+def fill_store(path: Path, events: list[dict[str, Any]]) -> tuple[SqliteDocuments, float]:
     """Write events to a new store; return it, and how many it took a second."""
     store = SqliteDocuments(path, [DocumentDatabase("vd_events", EVENT_VIEWS, texts=TEXTS, newest=NEWEST)])
     began = time.perf_counter()
@@ -65,7 +65,7 @@ def filled(path: Path, events: list[dict[str, Any]]) -> tuple[SqliteDocuments, f
     return store, len(events) / (time.perf_counter() - began)
 
 
-def plain(path: Path, events: list[dict[str, Any]]) -> float:
+def fill_sqlite(path: Path, events: list[dict[str, Any]]) -> float:
     """Write events to a table of ids and JSON; return how many a second."""
     with closing(sqlite3.connect(path, isolation_level=None)) as link:
         link.execute("PRAGMA journal_mode = WAL").fetchall()
@@ -84,7 +84,7 @@ def plain(path: Path, events: list[dict[str, Any]]) -> float:
 
 @contextmanager
 def pouchdb(folder: Path) -> Iterator[str]:
-    """Start pouchdb-server; Missing where it is not installed."""
+    """Start pouchdb-server; raise `Missing` if it is not installed."""
     npm = Path(os.environ.get("WINDROW_NPM", Path(__file__).parents[2] / "build" / "npm"))
     program = npm / "node_modules" / ".bin" / "pouchdb-server"
     node = shutil.which("node")
@@ -105,12 +105,12 @@ def written(count: int = COUNT, bulk: int = BULK, turns: int = TURNS) -> Iterato
     theirs: list[float] = []
     with scratch() as folder:
         for turn in range(turns):
-            store, rate = filled(folder / f"ours{turn}.db", events)
+            store, rate = fill_store(folder / f"ours{turn}.db", events)
             held = sum(1 for _ in store.view("vd_events", "all", Span()))
             assert held == count, held
             store.close()
             ours.append(rate)
-            theirs.append(plain(folder / f"plain{turn}.db", events))
+            theirs.append(fill_sqlite(folder / f"plain{turn}.db", events))
             for path in folder.glob("*.db*"):
                 path.unlink()
         note = f"{count} documents, {place(folder)}; {spread(ours, theirs)}"
@@ -136,7 +136,7 @@ def queries(count: int = COUNT, questions: int = ASKED) -> Iterator[Comparison]:
     """Milliseconds in which 99 of 100 questions are answered, of 20 events each, beside the limit."""
     chance = random.Random(11)
     with scratch() as folder:
-        store, _ = filled(folder / "ours.db", documents(count))
+        store, _ = fill_store(folder / "ours.db", documents(count))
 
         def span(*first: str) -> Span:
             day = f"20{chance.randint(20, 29)}-{chance.randint(1, 12):02}"
@@ -145,7 +145,7 @@ def queries(count: int = COUNT, questions: int = ASKED) -> Iterator[Comparison]:
         def found(text: str, within: Span = Span(limit=20)) -> list[Any]:  # noqa: B008 an immutable value
             return list(store.search("vd_events", text, "all", within))
 
-        asked: dict[str, Callable[[], list[Any]]] = {
+        queries_by_name: dict[str, Callable[[], list[Any]]] = {
             "range": lambda: list(store.view("vd_events", "all", span())),
             "branch": lambda: list(store.view("vd_events", "branch", span(chance.choice(_BRANCHES)))),
             "a rare word": lambda: found(f"{chance.choice(_WORDS)} {chance.randint(0, count)}"),
@@ -153,11 +153,11 @@ def queries(count: int = COUNT, questions: int = ASKED) -> Iterator[Comparison]:
             "three words": lambda: found(" ".join(chance.choices(_WORDS, k=3))),
             "words of a month": lambda: found(" ".join(chance.choices(_WORDS, k=2)), span()),
         }
-        for name, ask in asked.items():
+        for name, query in queries_by_name.items():
             took = []
             for _ in range(questions):
                 began = time.perf_counter()
-                ask()
+                query()
                 took.append((time.perf_counter() - began) * 1000)
             note = f"{count} events, median {statistics.median(took):.2f} ms"
             worst = statistics.quantiles(took, n=100)[98]

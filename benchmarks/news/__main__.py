@@ -35,7 +35,7 @@ _WORD = re.compile(r"\w+")
 
 
 class Sample(NamedTuple):
-    """A page of the shared data, and what it says."""
+    """A page of the shared data, and its ground truth."""
 
     raw: bytes
     url: str
@@ -60,10 +60,10 @@ def _samples() -> list[Sample]:
 
 
 def _python(who: str, module: str) -> str:
-    paths = [one for one in os.environ.get("WINDROW_PEERS", "").split(os.pathsep) if one]
-    for path in (sys.executable, *(str(_program(Path(one))) for one in paths)):
-        asked = subprocess.run([path, "-c", f"import {module}"], capture_output=True, check=False)
-        if asked.returncode == 0:
+    paths = [peer for peer in os.environ.get("WINDROW_PEERS", "").split(os.pathsep) if peer]
+    for path in (sys.executable, *(str(_program(Path(peer_path))) for peer_path in paths)):
+        imported = subprocess.run([path, "-c", f"import {module}"], capture_output=True, check=False)
+        if imported.returncode == 0:
             return path
     raise Missing(f"{who} is not installed: pip install it, and name the Python that has it by WINDROW_PEERS")
 
@@ -81,20 +81,20 @@ def _read(who: str, pages: Sequence[Sample], *words: str) -> list[dict[str, Any]
         done = subprocess.run(command, input=lines, capture_output=True, text=True, check=True, timeout=patience)
     except subprocess.TimeoutExpired:
         raise Missing(f"{who} did not read {len(pages)} pages in {patience:g} seconds") from None
-    said = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
-    if len(said) != len(pages):
-        raise Missing(f"{who} said something of {len(said)} pages of {len(pages)}")
-    return said
+    articles = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
+    if len(articles) != len(pages):
+        raise Missing(f"{who} said something of {len(articles)} pages of {len(pages)}")
+    return articles
 
 
 def speed() -> Iterator[Comparison]:
     """Compare article pages to Markdown and fields, each second of a core."""
     pages = _samples()
-    ours = len(pages) / sum(one["spent"] for one in _read("windrow", pages, "markdown"))
+    ours = len(pages) / sum(article["spent"] for article in _read("windrow", pages, "markdown"))
     size = sum(len(page.raw) for page in pages) // len(pages) // 1000
     for who, goal in GOALS.items():
         try:
-            theirs: float | None = len(pages) / sum(one["spent"] for one in _read(who, pages, "markdown"))
+            theirs: float | None = len(pages) / sum(article["spent"] for article in _read(who, pages, "markdown"))
         except Missing as missing:
             print(missing, file=sys.stderr)
             theirs = None
@@ -118,7 +118,7 @@ def accuracy() -> Iterator[Comparison]:
         except Missing as missing:
             print(missing, file=sys.stderr)
     for name, right in ours.items():
-        shares = {who: _per_cent(one[name]) for who, one in theirs.items()}
+        shares = {who: _per_cent(figures[name]) for who, figures in theirs.items()}
         best = max(shares, key=lambda who: shares[who], default="peers")
         note = ", ".join(
             [f"of the pages that have it, {len(right)}", *(f"{who} {share:.1f}" for who, share in shares.items())]
@@ -128,22 +128,22 @@ def accuracy() -> Iterator[Comparison]:
         )  # fmt: skip
 
 
-def _right(pages: Sequence[Sample], said: Sequence[dict[str, Any]]) -> dict[str, list[float]]:
+def _right(pages: Sequence[Sample], articles: Sequence[dict[str, Any]]) -> dict[str, list[float]]:
     """Return by field, for each page that has it, whether it is right; and the F1 of each text."""
-    told: dict[str, list[float]] = {"title": [], "author": [], "date": [], "text": []}
-    for page, one in zip(pages, said, strict=True):
+    hits: dict[str, list[float]] = {"title": [], "author": [], "date": [], "text": []}
+    for page, article in zip(pages, articles, strict=True):
         gold = page.gold
-        told["text"].append(score(one["text"], gold.get("main_content") or "").f1)
+        hits["text"].append(score(article["text"], gold.get("main_content") or "").f1)
         for name in ("title", "author"):
             if wanted := _words(gold.get(name)):
-                told[name].append(float(_words(one[name]) == wanted))
+                hits[name].append(float(_words(article[name]) == wanted))
         if day := str(gold.get("publish_date") or "")[:10]:
-            told["date"].append(float(one["date"][:10] == day))
-    return told
+            hits["date"].append(float(article["date"][:10] == day))
+    return hits
 
 
-def _per_cent(values: Sequence[float]) -> float:
-    return 100 * sum(values) / max(1, len(values))
+def _per_cent(shares: Sequence[float]) -> float:
+    return 100 * sum(shares) / max(1, len(shares))
 
 
 def _words(text: Any) -> list[str]:
@@ -167,14 +167,14 @@ def constructs() -> Iterator[Comparison]:
 
 
 def _faithful(who: str) -> set[str]:
-    given = json.dumps([[html, BASE] for html, _ in CONSTRUCTS.values()])
+    stdin = json.dumps([[html, BASE] for html, _ in CONSTRUCTS.values()])
     command = [_python(who, fidelity.MODULES[who]), str(_HERE / "fidelity.py"), who]
-    done = subprocess.run(command, input=given, capture_output=True, text=True, check=True)
+    done = subprocess.run(command, input=stdin, capture_output=True, text=True, check=True)
     reader = MarkdownIt("commonmark", {"html": False}).enable(["table", "strikethrough"])
     return {
         name
         for (name, (_, wanted)), text in zip(CONSTRUCTS.items(), json.loads(done.stdout), strict=True)
-        if fidelity.said(reader.render(text)) == fidelity.said(wanted)
+        if fidelity.normalise(reader.render(text)) == fidelity.normalise(wanted)
     }
 
 

@@ -42,11 +42,11 @@ def _windrow(module: Any, *, marked: bool) -> Reader:
     lexbor = importlib.import_module("selectolax.lexbor")
 
     def read(raw: bytes, url: str) -> Said:
-        found = module.article(raw, "", url)
-        text = markdown(found.markup, url) if marked else _plain(lexbor, found.markup)
-        day = written(found.published)  # as the collection writes it
-        said = {"title": found.title, "author": ", ".join(found.authors), "text": text}
-        return {**said, "date": day.isoformat() if day else ""}
+        article = module.article(raw, "", url)
+        text = markdown(article.markup, url) if marked else _plain(lexbor, article.markup)
+        day = written(article.published)  # as the collection writes it
+        fields = {"title": article.title, "author": ", ".join(article.authors), "text": text}
+        return {**fields, "date": day.isoformat() if day else ""}
 
     return read
 
@@ -64,10 +64,10 @@ def _trafilatura(module: Any, *, marked: bool) -> Reader:
                 include_formatting=True, with_metadata=True,
             )  # fmt: skip
             return {"title": "", "author": "", "date": "", "text": text or ""}
-        found = module.bare_extraction(raw, url=url or None, with_metadata=True)
-        told = found.as_dict() if found else {}
+        document = module.bare_extraction(raw, url=url or None, with_metadata=True)
+        fields = document.as_dict() if document else {}
         names = ("title", "author", "date", "text")
-        return {name: told.get(name) or "" for name in names}
+        return {name: fields.get(name) or "" for name in names}
 
     return read
 
@@ -76,11 +76,16 @@ def _newspaper(module: Any, *, marked: bool) -> Reader:
     del marked
 
     def read(raw: bytes, url: str) -> Said:
-        found = module.Article(url or "https://example.org/")
-        found.download(input_html=raw.decode("utf-8", "replace"))
-        found.parse()
-        date = found.publish_date.isoformat() if found.publish_date else ""
-        return {"title": found.title or "", "author": ", ".join(found.authors), "date": date, "text": found.text or ""}
+        article = module.Article(url or "https://example.org/")
+        article.download(input_html=raw.decode("utf-8", "replace"))
+        article.parse()
+        date = article.publish_date.isoformat() if article.publish_date else ""
+        return {
+            "title": article.title or "",
+            "author": ", ".join(article.authors),
+            "date": date,
+            "text": article.text or "",
+        }
 
     return read
 
@@ -89,10 +94,10 @@ def _news_please(module: Any, *, marked: bool) -> Reader:
     del marked
 
     def read(raw: bytes, url: str) -> Said:
-        found = module.NewsPlease.from_html(raw.decode("utf-8", "replace"), url=url or None)
-        date = found.date_publish.isoformat() if found.date_publish else ""
-        authors = ", ".join(found.authors or ())
-        return {"title": found.title or "", "author": authors, "date": date, "text": found.maintext or ""}
+        article = module.NewsPlease.from_html(raw.decode("utf-8", "replace"), url=url or None)
+        date = article.date_publish.isoformat() if article.date_publish else ""
+        authors = ", ".join(article.authors or ())
+        return {"title": article.title or "", "author": authors, "date": date, "text": article.maintext or ""}
 
     return read
 
@@ -126,15 +131,15 @@ def main() -> None:
     for page in pages:
         raw = base64.b64decode(page["raw"])
         begun = time.process_time()
-        said = {"title": "", "author": "", "date": "", "text": ""}
+        fields = {"title": "", "author": "", "date": "", "text": ""}
         try:
             signal.setitimer(signal.ITIMER_PROF, LONGEST)
-            said = read(raw, page["url"])
+            fields = read(raw, page["url"])
         except (Exception, TooLongError):  # noqa: BLE001 a reader's failure is an empty answer
             pass
         finally:
             signal.setitimer(signal.ITIMER_PROF, 0)
-        print(json.dumps({**said, "spent": time.process_time() - begun}))
+        print(json.dumps({**fields, "spent": time.process_time() - begun}))
 
 
 if __name__ == "__main__":

@@ -33,8 +33,8 @@ def _markdownify(html: str, base: str) -> str:
 
 def _html_to_markdown(html: str, base: str) -> str:
     del base
-    found = importlib.import_module("html_to_markdown").convert(html)
-    return str(getattr(found, "content", found) or "")
+    markdown = importlib.import_module("html_to_markdown").convert(html)
+    return str(getattr(markdown, "content", markdown) or "")
 
 
 CONVERTERS: dict[str, Callable[[str, str], str]] = {
@@ -42,7 +42,7 @@ CONVERTERS: dict[str, Callable[[str, str], str]] = {
 }  # fmt: skip
 
 
-def said(html: str) -> str:
+def normalise(html: str) -> str:
     """Return what HTML says in one spelling: tags, addresses and texts, spaces outside of code collapsed."""
     from selectolax.lexbor import LexborHTMLParser  # noqa: PLC0415 the peers' Python need not have it
 

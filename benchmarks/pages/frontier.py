@@ -26,7 +26,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from benchmarks.comparison import Comparison
-from benchmarks.memory import Watch
+from benchmarks.memory import PeakMemory
 from windrow.digest import number
 from windrow.ledger import Ledger
 from windrow.model import ArchivePlace, Attempt, FoundUrl, KeptResponse
@@ -131,7 +131,7 @@ def drive(folder: Path, count: int, last: int = 0) -> Told:
     opened, fed, due = 0.0, 0.0, 0
     with (
         subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process,
-        Watch(process.pid, every=0.05) as watch,  # its smoke form runs for half a second
+        PeakMemory(process.pid, every=0.05) as watch,  # its smoke form runs for half a second
     ):
         assert process.stdout is not None
         for line in process.stdout:

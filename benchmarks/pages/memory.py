@@ -14,7 +14,7 @@ from pathlib import Path
 
 from benchmarks.comparison import Comparison
 from benchmarks.daemon import find, free_port, place, running, scratch
-from benchmarks.memory import watched
+from benchmarks.memory import run_measured
 from benchmarks.pages import wander
 
 HOSTS = 18
@@ -56,7 +56,7 @@ def crawl(folder: Path, port: int, depth: int) -> tuple[int, float]:
     into.mkdir()
     seeds = [f"http://127.0.0.{10 + host}:{port}/{depth}/" for host in range(HOSTS)]
     began = time.monotonic()
-    code, peak = watched(wander.write(seeds, into), Path.cwd())
+    code, peak = run_measured(wander.write(seeds, into), Path.cwd())
     seconds = time.monotonic() - began
     visits, addresses = wander.kept(into)
     assert (code, visits, addresses) == (0, pages(depth), pages(depth)), (code, visits, addresses)

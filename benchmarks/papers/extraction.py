@@ -13,7 +13,7 @@ from pathlib import Path
 from benchmarks.comparison import Comparison
 from benchmarks.daemon import Missing
 from benchmarks.shared import shared
-from windrow.collections.papers.extract import guessed
+from windrow.collections.papers.extract import guess_metadata
 from windrow.formats import pdf
 
 ROUNDS = 10
@@ -22,10 +22,10 @@ ROUNDS = 10
 def samples() -> list[Path]:
     """Return PDFs of the shared data."""
     folder = shared("papers")
-    found = [path for path in sorted(folder.rglob("*.pdf")) if not path.name.startswith("err-")]
-    if not found:
+    paths = [path for path in sorted(folder.rglob("*.pdf")) if not path.name.startswith("err-")]
+    if not paths:
         raise Missing(f"no PDFs at {folder}")
-    return found
+    return paths
 
 
 def extraction(rounds: int = ROUNDS) -> Iterator[Comparison]:
@@ -44,7 +44,7 @@ def extraction(rounds: int = ROUNDS) -> Iterator[Comparison]:
     # In turns, and the best of each: other work on the machine takes from one round more than from another.
     took = {"ours": float("inf"), "bare": float("inf")}
     for _ in range(rounds):
-        for name, run in (("ours", lambda raw: guessed(pdf.read_pages(raw))), ("bare", bare)):
+        for name, run in (("ours", lambda raw: guess_metadata(pdf.read_pages(raw))), ("bare", bare)):
             began = time.process_time()
             for content in contents:
                 run(content)

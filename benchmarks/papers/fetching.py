@@ -63,13 +63,13 @@ def fetching(records: int = RECORDS, mebibytes: int = MEBIBYTES, rounds: int = R
 
         def fastwarc() -> int:
             with path.open("rb") as file:
-                found = ArchiveIterator(file, record_types=WarcRecordType.response, parse_http=True)
-                return sum(len(hashlib.sha1(one.reader.read()).digest()) > 0 for one in found)
+                responses = ArchiveIterator(file, record_types=WarcRecordType.response, parse_http=True)
+                return sum(len(hashlib.sha1(record.reader.read()).digest()) > 0 for record in responses)
 
         def warcio() -> int:
             with path.open("rb") as file:
-                found = WarcioIterator(file)
-                return sum(len(hashlib.sha1(one.content_stream().read()).digest()) > 0 for one in found)
+                responses = WarcioIterator(file)
+                return sum(len(hashlib.sha1(record.content_stream().read()).digest()) > 0 for record in responses)
 
         assert ours() == fastwarc() == warcio() == records
         runs = {"ours": ours, "FastWARC and SHA-1, in order": fastwarc, "warcio and SHA-1, in order": warcio}

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from benchmarks.comparison import Comparison
 from windrow.collections.papers.database.index import CatalogueIndex
-from windrow.collections.papers.verdict import ACCEPTED, STUBS, judge, matched_slug, paper
+from windrow.collections.papers.verdict import ACCEPTED, STUBS, judge, matched_slug, read_paper
 
 WORKS, PAPERS, GOAL = 1_000_000, 10_000, 2_000.0
 
@@ -23,19 +23,19 @@ def matching(works: int = WORKS, papers: int = PAPERS) -> Iterator[Comparison]:
     words = ["".join(chance.choices("abcdefghijklmnopqrstuvwxyz", k=chance.randrange(3, 11))) for _ in range(20_000)]
 
     def title(number: int) -> str:
-        one = random.Random(number)
-        return " ".join(one.choice(words) for _ in range(8)).capitalize()
+        rng = random.Random(number)
+        return " ".join(rng.choice(words) for _ in range(8)).capitalize()
 
     def work(number: int) -> bytes:
         names = [words[number % 20_000].title(), words[number * 7 % 20_000].title()]
-        told = {"doi": f"10.5555/{number}", "title": title(number), "authors": names, "year": 1990 + number % 30}
-        return json.dumps(told).encode()
+        metadata = {"doi": f"10.5555/{number}", "title": title(number), "authors": names, "year": 1990 + number % 30}
+        return json.dumps(metadata).encode()
 
     def seen(number: int) -> dict[str, object]:
         name = f"A. {words[number % 20_000]}"
         return {"title": title(number), "authors": [{"name": name}], "date": str(1990 + number % 30)}
 
-    told = [seen(chance.randrange(2 * works)) for _ in range(papers)]
+    sample = [seen(chance.randrange(2 * works)) for _ in range(papers)]
     with (
         tempfile.TemporaryDirectory() as folder,
         closing(CatalogueIndex(Path(folder) / "catalogue.db", stubs=STUBS)) as index,
@@ -45,9 +45,9 @@ def matching(works: int = WORKS, papers: int = PAPERS) -> Iterator[Comparison]:
         assert taken == works, taken
         note = f"{works / (time.perf_counter() - began):,.0f} works/s taken in"
         accepted, began = 0, time.perf_counter()
-        for one in told:
-            made = paper(one, matched_slug(str(one["title"]), STUBS))
-            accepted += judge(made, index.candidates(made)).status in ACCEPTED
+        for metadata in sample:
+            paper = read_paper(metadata, matched_slug(str(metadata["title"]), STUBS))
+            accepted += judge(paper, index.candidates(paper)).status in ACCEPTED
         rate = papers / (time.perf_counter() - began)
     note += f", {accepted:,} of {papers:,} papers matched"
     yield Comparison(f"papers matched at {works:,} works", "papers/s", rate, "the goal", GOAL, 1.0, note=note)

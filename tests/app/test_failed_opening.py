@@ -17,7 +17,7 @@ from windrow.collections.news.adapter.tree_index import TreeIndex
 from windrow.collections.pages.adapter.crawler_books import CrawlerBooks
 from windrow.collections.pages.database.store import SummaryStore
 from windrow.collections.papers.database.index import CatalogueIndex
-from windrow.collections.papers.database.store import PaperStore, RowBook
+from windrow.collections.papers.database.store import PaperStore, RowRegister
 from windrow.collections.papers.database.wide import SqliteTable
 from windrow.contract.registry import adapter
 from windrow.errors import StoreDamaged, WindrowError
@@ -42,7 +42,7 @@ OPENERS: dict[str, Callable[[Path], object]] = {
     "papers": PaperStore,
     "projection": lambda path: ProjectionTables(f"sqlite:///{path}", BOOKS, "books"),
     "records": RecordStore,
-    "rows": RowBook,
+    "rows": RowRegister,
     "summary": lambda path: SummaryStore(f"sqlite:///{path}"),
     "trees": TreeIndex,
     "wide": lambda path: SqliteTable(path, "papers", ()),

@@ -9,8 +9,8 @@ import pytest
 
 from windrow.adapters.adapter import SearchAnswer, SearchResult
 from windrow.app import search as together
+from windrow.cli.command import Console
 from windrow.cli.search import search_command
-from windrow.cli.verb import Voice
 from windrow.errors import UsageError, WindrowError
 
 
@@ -63,9 +63,9 @@ def test_results_of_several_collections_are_in_one_order_by_how_the_words_stand(
 def test_messages_of_several_collections_count_on_from_page_to_page(ask, monkeypatch, capsys):
     makers = {"one": collection(SPOKEN, FAR, note="of one"), "two": collection(GREEN)}
     opened = SimpleNamespace(search=lambda text, **more: ask(makers, text, offset=more["offset"], limit=more["limit"]))
-    monkeypatch.setattr(Voice, "open", lambda _voice: opened)
+    monkeypatch.setattr(Console, "open", lambda _console: opened)
     arguments = ["green", "tea", "--json", "--limit", "2", "--page", "2"]
-    search_command.main(arguments, obj=Voice(), standalone_mode=False)
+    search_command.main(arguments, obj=Console(), standalone_mode=False)
     messages = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
     assert messages == [
         {"type": "result", "rank": 3, "url": "https://a.example/"},

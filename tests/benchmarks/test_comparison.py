@@ -4,7 +4,7 @@ import json
 import sys
 
 import pytest
-from benchmarks.comparison import Comparison, median_of, show, spread, tell
+from benchmarks.comparison import Comparison, median_of, run, show, spread
 from benchmarks.daemon import Missing, find
 
 from benchmarks import drops
@@ -44,7 +44,7 @@ def test_a_peer_shown_without_a_goal_is_neither_met_nor_missed():
 
 
 def test_json_is_an_object_a_line(capsys):
-    tell({"one": lambda: iter([MORE, ALONE]), "two": lambda: iter([LESS])}, ["one"], as_json=True)
+    run({"one": lambda: iter([MORE, ALONE]), "two": lambda: iter([LESS])}, ["one"], as_json=True)
     rows = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
     assert [set(row) for row in rows] == [FIELDS, FIELDS]
     assert [row["theirs"] for row in rows] == [1000.0, None]
@@ -55,10 +55,10 @@ def test_what_cannot_run_is_named_and_the_rest_runs(capsys):
         raise Missing("lftp is not here: make servers")
         yield
 
-    tell({"one": missing, "two": lambda: iter([MORE])}, as_json=False)
-    told = capsys.readouterr()
-    assert told.out == MORE.line() + "\n"
-    assert told.err == "one: not run: lftp is not here: make servers\n"
+    run({"one": missing, "two": lambda: iter([MORE])}, as_json=False)
+    printed = capsys.readouterr()
+    assert printed.out == MORE.line() + "\n"
+    assert printed.err == "one: not run: lftp is not here: make servers\n"
 
 
 def test_an_unknown_name_is_a_usage_error(monkeypatch, capsys):

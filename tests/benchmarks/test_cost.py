@@ -41,7 +41,7 @@ def test_what_is_not_as_pinned_is_named_with_its_pin_and_what_to_do(
     figures: dict[str, float], wrong: tuple[str, ...]
 ) -> None:
     lines = list(faults(figures, PINS))
-    assert [line[: len(told)] for line, told in zip(lines, wrong, strict=True)] == list(wrong)
+    assert [line[: len(expected)] for line, expected in zip(lines, wrong, strict=True)] == list(wrong)
     assert all(f"`{COMMAND}`" in line for line in lines)
 
 

@@ -35,10 +35,10 @@ PAGE = """<title>{0} | Paper</title><meta property=og:type content=article><meta
 def test_a_reader_of_the_benchmark_reaches_no_network_and_is_stopped_on_a_page_that_takes_too_long(tmp_path):
     (tmp_path / "newspaper.py").write_text(PEER)
     pages = ["<p>plain", "<p>picture", "<p>endless", "<p>plain again"]
-    given = "".join(json.dumps({"raw": base64.b64encode(page.encode()).decode(), "url": ""}) + "\n" for page in pages)
+    stdin = "".join(json.dumps({"raw": base64.b64encode(page.encode()).decode(), "url": ""}) + "\n" for page in pages)
     code = "import sys, extract; extract.LONGEST = 0.2; sys.argv = ['extract.py', 'newspaper4k']; extract.main()"
     done = subprocess.run(
-        [sys.executable, "-c", code], input=given, capture_output=True, text=True, check=True, timeout=120,
+        [sys.executable, "-c", code], input=stdin, capture_output=True, text=True, check=True, timeout=120,
         env=os.environ | {"PYTHONPATH": f"{tmp_path}{os.pathsep}{Path(*news.__path__)}"},
     )  # fmt: skip
     titles = [json.loads(line)["title"] for line in done.stdout.splitlines()]
@@ -54,10 +54,10 @@ def shared(tmp_path, monkeypatch):
     for name, kind in (("1", "article"), ("2", "product")):
         text = "The council met at the quay. " * 20
         gold = {"title": "Tea", "author": "Ann Lee", "publish_date": "2025-03-04", "main_content": text}
-        told = {"url": "", "ground_truth": gold, "_internal": {"page_type": {"primary": kind}}}
+        sample = {"url": "", "ground_truth": gold, "_internal": {"page_type": {"primary": kind}}}
         for part in ("html", "ground-truth"):
             (folder / part).mkdir(parents=True, exist_ok=True)
-        (folder / "ground-truth" / f"{name}.json").write_text(json.dumps(told))
+        (folder / "ground-truth" / f"{name}.json").write_text(json.dumps(sample))
         (folder / "html" / f"{name}.html.gz").write_bytes(gzip.compress(PAGE.format("Tea", text).encode()))
     monkeypatch.setenv("WINDROW_SHARED", str(tmp_path))
     monkeypatch.delenv("WINDROW_PEERS", raising=False)
@@ -65,11 +65,11 @@ def shared(tmp_path, monkeypatch):
 
 def test_accuracy_is_told_of_each_field_of_articles_alone_and_peers_that_are_not_here_are_left_out(shared, monkeypatch):
     monkeypatch.setattr(comparisons, "READERS", ())
-    rows = {one.work.partition(" ")[0]: one for one in comparisons.accuracy()}
-    assert {name: (one.ours, one.theirs) for name, one in rows.items()} == dict.fromkeys(
+    rows = {comparison.work.partition(" ")[0]: comparison for comparison in comparisons.accuracy()}
+    assert {name: (row.ours, row.theirs) for name, row in rows.items()} == dict.fromkeys(
         ("title", "author", "date", "text"), (100.0, None)
     )
-    assert {one.note for one in rows.values()} == {"of the pages that have it, 1"}
+    assert {row.note for row in rows.values()} == {"of the pages that have it, 1"}
 
 
 def test_a_reader_of_the_benchmark_that_does_not_end_is_left_out_and_named(shared, monkeypatch):

@@ -139,7 +139,7 @@ def _module(path: Path) -> str:
 
 
 def _compares(function: ast.FunctionDef) -> bool:
-    """Tell whether a function yields comparisons, and can be run as it is: without any argument."""
+    """Return whether a function yields comparisons, and can be run as it is: without any argument."""
     required = len(function.args.args) - len(function.args.defaults)
     return function.returns is not None and ast.unparse(function.returns) == "Iterator[Comparison]" and not required
 

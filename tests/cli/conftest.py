@@ -62,7 +62,7 @@ def open_files() -> set[str]:
 
 @pytest.fixture
 def windrow(capfd: pytest.CaptureFixture[str]) -> Iterator[Windrow]:
-    """Run a command in this process, and return its exit code and what it said.
+    """Run a command in this process, and return its exit code and its output.
 
     A command closes what it opened: a database that is left to the garbage collector writes into its file whenever
     that comes by. So none runs while commands do.
@@ -103,7 +103,7 @@ def start() -> Iterator[Start]:
 
 
 def lay_out_partner(folder: Path) -> None:
-    """Lay out a partner: two good zips, one that is none, a name with a bad date, one too long, a left-out file."""
+    """Write a partner's folder: two good zips, an invalid one, names with a bad date and too long, a file to leave out."""
     for number in (1, 2):
         name, content = drop("H", "2026-01-12", number)
         put(folder, f"add/{name}", content)
@@ -115,7 +115,7 @@ def lay_out_partner(folder: Path) -> None:
 
 @pytest.fixture(scope="session")
 def place_of_drops(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return where partner and workspace of each test lie in turn: a harvest keeps the addresses of both."""
+    """Return the folder that each test's partner and workspace are copied to: a harvest records both addresses."""
     return tmp_path_factory.mktemp("drops") / "place"
 
 
@@ -181,14 +181,14 @@ def page(title: str, *links: str, head: str = "") -> str:
 
 
 def lay_out_sites(village: Village) -> None:
-    """Lay out a site that links to all kinds of things, and a second one beside it."""
+    """Write a site with all kinds of links, and a second one beside it."""
     village.clear()
-    other = village.origin(1)
+    other_origin = village.origin(1)
     village.put(0, "robots.txt", "User-agent: *\nDisallow: /shut/\n")
     village.put(
         0, "index.html",
         page("home", "a.html", "b.html", "old.html", "gone.html", "shut/x.html", "hidden.html", "list?sort=1", "p.png",
-             f"{other}/", "http://192.0.2.1/", "mailto:a@b.example", "a.html?utm_source=x", "nofollow.html"),
+             f"{other_origin}/", "http://192.0.2.1/", "mailto:a@b.example", "a.html?utm_source=x", "nofollow.html"),
     )  # fmt: skip
     village.put(0, "a.html", page("a", "b.html", "/"))
     village.put(0, "b.html", page("b", "missing.html"))
@@ -247,7 +247,7 @@ def crawled(crawl_of_all: Path, root: Path) -> Path:
 
 
 def paths(asked: Iterable[Any], port: int) -> list[str]:
-    return sorted(one.path for one in asked if one.port == port)
+    return sorted(request.path for request in asked if request.port == port)
 
 
 WHOLE = ["/", "/a.html", "/b.html", "/gone.html", "/hidden.html", "/missing.html", "/new.html", "/nofollow.html",

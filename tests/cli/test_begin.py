@@ -25,16 +25,16 @@ def tree(root: Path) -> dict[str, bytes]:
 
 def test_init_says_what_it_made_and_overwrites_nothing(tmp_path, monkeypatch, windrow) -> None:
     monkeypatch.chdir(tmp_path)
-    said = windrow("init", "w")
-    assert said.code == 0
-    assert said.out == ""
-    assert "made windrow.toml" in said.err
-    assert "made ledger.sqlite" in said.err
+    output = windrow("init", "w")
+    assert output.code == 0
+    assert output.out == ""
+    assert "made windrow.toml" in output.err
+    assert "made ledger.sqlite" in output.err
     (tmp_path / "w" / "windrow.toml").write_text("# mine\n")
     before = tree(tmp_path)
-    said = windrow("init", "w", "--json")
-    assert said.messages[0]["changed"] is False
-    assert said.messages[0]["did"] == [
+    output = windrow("init", "w", "--json")
+    assert output.messages[0]["changed"] is False
+    assert output.messages[0]["did"] == [
         "kept windrow.toml as it is", "kept sources/ as it is", f"kept ledger.sqlite as it is (schema {migrations()[-1][0]})",
     ]  # fmt: skip
     assert tree(tmp_path) == before
@@ -42,18 +42,18 @@ def test_init_says_what_it_made_and_overwrites_nothing(tmp_path, monkeypatch, wi
 
 def test_init_needs_a_folder_that_can_be_written(tmp_path, windrow) -> None:
     (tmp_path / "file").write_text("")
-    said = windrow("init", tmp_path / "file" / "w")
-    assert said.code == 4
-    assert "cannot be made a workspace" in said.err
+    output = windrow("init", tmp_path / "file" / "w")
+    assert output.code == 4
+    assert "cannot be made a workspace" in output.err
 
 
 def test_init_upgrades_an_older_ledger_and_keeps_a_copy(tmp_path, windrow, monkeypatch) -> None:
     windrow("init", tmp_path)
     *_, (number, _) = known = migrations()
     monkeypatch.setattr(database, "migrations", lambda: [*known, (number + 1, "CREATE TABLE note (seq BIGINT);")])
-    said = windrow("init", tmp_path)
-    assert said.code == 0
-    assert f"upgraded ledger.sqlite from schema {number} to {number + 1}" in said.err
+    output = windrow("init", tmp_path)
+    assert output.code == 0
+    assert f"upgraded ledger.sqlite from schema {number} to {number + 1}" in output.err
     assert list(tmp_path.glob("ledger.before-*"))
 
 
@@ -61,10 +61,10 @@ def test_init_refuses_a_ledger_from_before_the_first_release(tmp_path, windrow) 
     windrow("init", tmp_path)
     with closing(sqlite3.connect(tmp_path / "ledger.sqlite")) as ledger, ledger:
         ledger.execute("PRAGMA user_version = 20")
-    said = windrow("init", tmp_path)
-    assert said.code == 1
-    assert "before its first release" in said.err
-    assert "windrow init FOLDER" in said.err
+    output = windrow("init", tmp_path)
+    assert output.code == 1
+    assert "before its first release" in output.err
+    assert "windrow init FOLDER" in output.err
 
 
 def test_init_refuses_a_ledger_of_the_future(tmp_path, windrow) -> None:
@@ -72,14 +72,14 @@ def test_init_refuses_a_ledger_of_the_future(tmp_path, windrow) -> None:
     with closing(sqlite3.connect(tmp_path / "ledger.sqlite")) as ledger, ledger:
         ledger.execute("PRAGMA user_version = 999")
     ledger.close()
-    said = windrow("init", tmp_path)
-    assert said.code == 1
-    assert "was written by a newer windrow" in said.err
+    output = windrow("init", tmp_path)
+    assert output.code == 1
+    assert "was written by a newer windrow" in output.err
 
 
 def test_new_source_writes_what_run_can_read(workspace, partner, windrow) -> None:
-    said = windrow("new", "source", "second", f"file://{partner}", "--collection", "drops", "--centre", "J")
-    assert said.code == 0
+    output = windrow("new", "source", "second", f"file://{partner}", "--collection", "drops", "--centre", "J")
+    assert output.code == 0
     assert (workspace / "sources" / "second.toml").read_text() == (
         f'url = "file://{partner}"\ncollection = "drops"\ncentre = "J"\n'
     )
@@ -87,7 +87,7 @@ def test_new_source_writes_what_run_can_read(workspace, partner, windrow) -> Non
 
 
 @pytest.mark.parametrize(
-    ("name", "url", "told"),
+    ("name", "url", "message"),
     [
         ("harwell", "ftp://h/", "there is a source harwell already"),
         ("bad", "ftp://u:hunter2@h/", "may not hold a password"),
@@ -97,12 +97,12 @@ def test_new_source_writes_what_run_can_read(workspace, partner, windrow) -> Non
         ("bad", "ftp://h/", "the source of drops needs its centre; there are Bcm, "),
     ],
 )
-def test_new_source_refuses(name, url, told, workspace, windrow) -> None:
+def test_new_source_refuses(name, url, message, workspace, windrow) -> None:
     before = tree(workspace)
-    said = windrow("new", "source", name, url, "--collection", "drops")
-    assert said.code in {2, 4}
-    assert told in said.err
-    assert "hunter2" not in said.err
+    output = windrow("new", "source", name, url, "--collection", "drops")
+    assert output.code in {2, 4}
+    assert message in output.err
+    assert "hunter2" not in output.err
     assert tree(workspace) == before
 
 
@@ -114,55 +114,57 @@ def test_new_source_refuses_an_unknown_collection(workspace, windrow) -> None:
 
 def test_new_source_refuses_a_centre_that_nobody_declared(workspace, windrow) -> None:
     before = tree(workspace)
-    said = windrow("new", "source", "bad", "ftp://h/", "--collection", "drops", "--centre", "Nope")
-    assert said.code == 2
-    assert "no centre 'Nope' is declared; there are Bcm, " in said.err
+    output = windrow("new", "source", "bad", "ftp://h/", "--collection", "drops", "--centre", "Nope")
+    assert output.code == 2
+    assert "no centre 'Nope' is declared; there are Bcm, " in output.err
     assert tree(workspace) == before
 
 
 def test_the_demo_plays_in_a_folder_named_from_here(tmp_path, monkeypatch, windrow) -> None:
     monkeypatch.chdir(tmp_path)
-    said = windrow("demo", "here/it")
-    assert said.code == 0
-    rows = {line.split()[0]: line for line in reversed(said.out.splitlines()) if line.strip()}  # the first of each name
+    output = windrow("demo", "here/it")
+    assert output.code == 0
+    rows = {
+        line.split()[0]: line for line in reversed(output.out.splitlines()) if line.strip()
+    }  # the first of each name
     for source in ("h", "j", "ucd", "wtsi"):
         assert re.match(rf"{source} +\w+ +available +\d{{4}}-", rows[source])
-    for site, items, changed in (("harbour", 7, 1), ("museum", 8, 1), ("shop", 16, 0), ("manor", 0, 0)):
-        assert re.match(rf"{site} +- +available +\S+ \S+ +{items} +\d+ +{changed} ", rows[site])
-    assert "papers.example/whales.pdf" in said.out
-    for source, items, new, changed, failed in (
+    for site, count, changed in (("harbour", 7, 1), ("museum", 8, 1), ("shop", 16, 0), ("manor", 0, 0)):
+        assert re.match(rf"{site} +- +available +\S+ \S+ +{count} +\d+ +{changed} ", rows[site])
+    assert "papers.example/whales.pdf" in output.out
+    for source, count, new, changed, failed in (
         ("gazette", 3, 1, 1, 0),
         ("council", 4, 1, 2, 0),
         ("library", 3, 3, 0, 1),
     ):
-        assert re.match(rf"{source} .* {items} +{new} +{changed} +\d+ +0 +{failed} ", rows[source])
+        assert re.match(rf"{source} .* {count} +{new} +{changed} +\d+ +0 +{failed} ", rows[source])
     assert re.search(
-        r"changed +council +council/pier@council.example +Repair of the pier\n +status confirmed -> ca", said.out
+        r"changed +council +council/pier@council.example +Repair of the pier\n +status confirmed -> ca", output.out
     )
     corrected = next(
         path for path in (tmp_path / "here/it/normalized_news").rglob("*.json") if "keys" in path.read_text()
     )
     assert "thirty-one years" in corrected.read_text()
-    assert "The ferry', seen by 1 crawl " in said.out
-    assert "not shown" not in said.err
+    assert "The ferry', seen by 1 crawl " in output.out
+    assert "not shown" not in output.err
     assert windrow("check", "--workspace", "here/it").code == 0
-    told = windrow(
+    search = windrow(
         "search", "lighthouse OR keepers OR drafts OR calendar", "--limit", 50, "--json", "--workspace", "here/it"
     )
-    found = [one["title"] for one in told.of("result")]
-    assert {"The lighthouse", "The harbour", "A whale in the bay", "The shop"} <= set(found)
-    assert not {"Drafts", "Keepers", "The manor"} & set(found)
+    titles = [hit["title"] for hit in search.of("result")]
+    assert {"The lighthouse", "The harbour", "A whale in the bay", "The shop"} <= set(titles)
+    assert not {"Drafts", "Keepers", "The manor"} & set(titles)
     assert windrow("demo", "here").code == 2
 
 
 def test_config_shows_values_and_where_they_came_from(workspace, monkeypatch, windrow) -> None:
     monkeypatch.setenv("WINDROW_CONTACT", "me@example.org")
-    found = {message["name"]: message for message in windrow("config", "--json").messages}
-    assert found["contact"] == {
+    settings = {message["name"]: message for message in windrow("config", "--json").messages}
+    assert settings["contact"] == {
         "type": "setting", "name": "contact", "value": "me@example.org", "origin": "env WINDROW_CONTACT",
     }  # fmt: skip
-    assert found["drops.attempts"]["origin"] == "default"
-    assert found["source.harwell.centre"]["origin"] == "sources/harwell.toml"
+    assert settings["drops.attempts"]["origin"] == "default"
+    assert settings["source.harwell.centre"]["origin"] == "sources/harwell.toml"
     assert "env WINDROW_CONTACT" in windrow("config").out
 
 
@@ -171,8 +173,8 @@ def test_config_never_shows_a_secret(workspace, monkeypatch, windrow) -> None:
     source = workspace / "sources" / "harwell.toml"
     source.write_text(source.read_text() + 'secret = "env:HARWELL_PASSWORD"\n')
     for words in (["config"], ["config", "--json"], ["status"], ["run", "--dry-run", "--json"]):
-        said = windrow(*words)
-        assert "hunter2" not in said.out + said.err
+        output = windrow(*words)
+        assert "hunter2" not in output.out + output.err
     assert "env:HARWELL_PASSWORD" in windrow("config").out
 
 
@@ -186,14 +188,14 @@ def test_config_trust_pins_a_key_once(workspace, windrow) -> None:
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
 def test_a_shell_can_read_its_completion(shell, tmp_path, windrow) -> None:
-    said = windrow("completion", shell)
-    assert said.code == 0
-    assert "_WINDROW_COMPLETE" in said.out
+    output = windrow("completion", shell)
+    assert output.code == 0
+    assert "_WINDROW_COMPLETE" in output.out
     if shutil.which(shell):
         script = tmp_path / "script"
-        script.write_text(said.out)
+        script.write_text(output.out)
         subprocess.run([shell, "-n", str(script)], check=True)
-    assert windrow("completion", shell, "--json").messages[0]["script"].strip() == said.out.strip()
+    assert windrow("completion", shell, "--json").messages[0]["script"].strip() == output.out.strip()
 
 
 def completed(line: str, cwd: Path) -> list[str]:

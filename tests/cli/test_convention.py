@@ -1,4 +1,4 @@
-"""What users expect of every command, whatever it does."""
+"""The conventions that every command follows."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tools.command import MESSAGES, shape, verbs
 from tests.house.tree import at, nodes, python
 from windrow import errors
 from windrow.adapters.adapter import Part
-from windrow.cli.verb import DOCS, EXITS, Branch
+from windrow.cli.command import DOCS, EXITS, CommandGroup
 from windrow.contract.registry import collection, installed, names
 from windrow.settings.configuration import Configuration
 
@@ -27,10 +27,10 @@ VERBS = dict(verbs())
 
 
 def helped(name: str, windrow) -> str:
-    said = windrow(*name.split()[1:], "--help")
-    assert said.code == 0
-    assert said.err == ""
-    return said.out
+    output = windrow(*name.split()[1:], "--help")
+    assert output.code == 0
+    assert output.err == ""
+    return output.out
 
 
 @pytest.mark.parametrize("name", VERBS)
@@ -63,16 +63,20 @@ def test_help_shows_the_examples_that_a_collection_declares_for_that_command(win
     assert "With --from weave, NAME may be a basket" in helped("windrow run", windrow)
     for name in ("run", "new source"):
         (mine,) = [example for example in declared.examples if example.startswith(f"windrow {name} ")]
-        (other,) = [example for example in declared.examples if example != mine]
-        said = helped(f"windrow {name}", windrow)
-        assert mine in said
-        assert other not in said
+        (declared_example,) = [example for example in declared.examples if example != mine]
+        help_text = helped(f"windrow {name}", windrow)
+        assert mine in help_text
+        assert declared_example not in help_text
 
 
 def test_every_example_that_a_collection_declares_is_of_a_command_that_shows_it() -> None:
-    for made in installed().values():
-        for example in made.configuration.examples:
-            assert [name for name, one in VERBS.items() if one.declared_too and example.startswith(f"{name} ")]
+    for installed_collection in installed().values():
+        for example in installed_collection.configuration.examples:
+            assert [
+                name
+                for name, command in VERBS.items()
+                if command.with_declared_examples and example.startswith(f"{name} ")
+            ]
 
 
 @pytest.mark.parametrize("name", VERBS)
@@ -89,30 +93,30 @@ def test_every_option_has_help(name: str) -> None:
 
 def test_every_exit_code_has_a_meaning() -> None:
     tree = [var for var in vars(errors).values() if isinstance(var, type) and issubclass(var, errors.WindrowError)]
-    assert {one.exit_code for one in tree} <= set(EXITS)
+    assert {error.exit_code for error in tree} <= set(EXITS)
 
 
 FORWARDED = {
     "src/windrow/cli/operator.py act",  # retry and cancel
     "src/windrow/cli/search.py result.type",
     "src/windrow/cli/trial.py type(part).__name__.lower()",
-    "src/windrow/cli/verb.py kind",
+    "src/windrow/cli/command.py kind",
     "src/windrow/cli/why.py *message[:2]",
     "src/windrow/adapters/records.py *one[1:]",  # what `WaitTold` names
 }
-"""Messages whose type is not written where they are made, but where what is handed on is: all of these are looked at."""
+"""Messages whose type is a variable where they are made; each of these was checked by hand."""
 
 
 def documented() -> dict[str, set[str]]:
     """Return the types of messages, each with all fields that it may have."""
     known: dict[str, set[str]] = {}
-    for name, one in MESSAGES.items():
-        known.setdefault(name.partition(",")[0], set()).update(shape(one.shape))
+    for name, message in MESSAGES.items():
+        known.setdefault(name.partition(",")[0], set()).update(shape(message.shape))
     return known
 
 
 def made_messages() -> Iterator[tuple[str, ast.expr, ast.expr | None]]:
-    """Yield where in the source a message is made, with its type and its value."""
+    """Yield each place in the source that makes a message, with the message's type and body."""
     for path in python("src"):
         for node in nodes(path):
             if not isinstance(node, ast.Call) or not node.args:
@@ -128,15 +132,15 @@ def made_messages() -> Iterator[tuple[str, ast.expr, ast.expr | None]]:
 
 def test_every_type_of_message_that_any_command_prints_is_documented_with_its_fields() -> None:
     known, types = documented(), set()
-    for where, kind, value in made_messages():
+    for where, kind, body in made_messages():
         if not isinstance(kind, ast.Constant):
             assert f"{where} {ast.unparse(kind)}" in FORWARDED
             continue
         types.add(kind.value)
-        if isinstance(value, ast.Dict):
-            named = {key.value for key in value.keys if isinstance(key, ast.Constant)}
+        if isinstance(body, ast.Dict):
+            named = {key.value for key in body.keys if isinstance(key, ast.Constant)}
             assert named <= known.get(kind.value, set()), f"{where}: {kind.value}"
-    types |= {one.__name__.lower() for one in get_args(Part)} | {"retry", "cancel", "error", "progress"}
+    types |= {part.__name__.lower() for part in get_args(Part)} | {"retry", "cancel", "error", "progress"}
     assert types == set(known)
 
 
@@ -144,10 +148,10 @@ def test_every_type_of_message_that_any_command_prints_is_documented_with_its_fi
     ("typed", "meant"), [("statsu", "status"), ("rnu", "run"), ("wyh", "why"), ("compledion", "completion")]
 )
 def test_a_typo_suggests(typed: str, meant: str, windrow) -> None:
-    said = windrow(typed)
-    assert said.code == 2
-    assert said.out == ""
-    assert said.err == f"windrow: there is no command '{typed}'; did you mean {meant}?\ntry: windrow {meant}\n"
+    output = windrow(typed)
+    assert output.code == 2
+    assert output.out == ""
+    assert output.err == f"windrow: there is no command '{typed}'; did you mean {meant}?\ntry: windrow {meant}\n"
 
 
 def test_a_typo_below_a_command_suggests(windrow) -> None:
@@ -155,10 +159,10 @@ def test_a_typo_below_a_command_suggests(windrow) -> None:
 
 
 def test_a_wrong_option_names_the_help(windrow) -> None:
-    said = windrow("run", "--jsno")
-    assert said.code == 2
-    assert "--json" in said.err
-    assert said.err.endswith("try: windrow run --help\n")
+    output = windrow("run", "--jsno")
+    assert output.code == 2
+    assert "--json" in output.err
+    assert output.err.endswith("try: windrow run --help\n")
 
 
 def test_the_version(windrow) -> None:
@@ -166,27 +170,27 @@ def test_the_version(windrow) -> None:
 
 
 def test_without_a_command_there_is_help(windrow) -> None:
-    said = windrow()
-    assert said.code == 0
-    assert "Harvest:" in said.out
+    output = windrow()
+    assert output.code == 0
+    assert "Harvest:" in output.out
 
 
 def test_the_wrong_folder_is_told_with_a_way_out(tmp_path, monkeypatch, windrow) -> None:
     monkeypatch.chdir(tmp_path)
-    said = windrow("status")
-    assert said.code == 4
-    assert said.out == ""
-    first, second = said.err.splitlines()
+    output = windrow("status")
+    assert output.code == 4
+    assert output.out == ""
+    first, second = output.err.splitlines()
     assert first.startswith(f"windrow: no windrow.toml here or above; looked in {tmp_path}, ")
     assert second == "try: windrow init"
 
 
 def test_an_error_is_json_when_json_is_asked_for(tmp_path, monkeypatch, windrow) -> None:
     monkeypatch.chdir(tmp_path)
-    told = json.loads(windrow("status", "--json").err)
-    assert set(told) == {"type", *MESSAGES["error"].shape}
-    assert told["exit_code"] == 4
-    assert told["hint"] == "windrow init"
+    error = json.loads(windrow("status", "--json").err)
+    assert set(error) == {"type", *MESSAGES["error"].shape}
+    assert error["exit_code"] == 4
+    assert error["hint"] == "windrow init"
     assert json.loads(windrow("run", "--limit", "none", "--json").err)["type"] == "error"
 
 
@@ -195,9 +199,9 @@ def test_an_error_is_json_when_json_is_asked_for(tmp_path, monkeypatch, windrow)
     [["export", "tracker", "--as", "oracle"], ["new"], ["run", "--from"], ["try", "x", "--as", "y"], ["config", "x"]],
 )
 def test_every_error_names_the_next_command(words, workspace, windrow) -> None:
-    said = windrow(*words)
-    assert said.code == 2
-    assert said.err.splitlines()[-1].startswith(f"try: windrow {words[0]} ")
+    output = windrow(*words)
+    assert output.code == 2
+    assert output.err.splitlines()[-1].startswith(f"try: windrow {words[0]} ")
     assert json.loads(windrow("--json", *words).err)["exit_code"] == 2
 
 
@@ -237,10 +241,10 @@ def test_a_run_does_without_standard_streams(workspace, windrow) -> None:
 @pytest.mark.parametrize("setting", ["[ledger]\npath = '/proc/x/ledger'", "[archive]\nfolder = '/proc/x'"])
 def test_a_folder_that_cannot_be_made_is_told(setting, workspace, windrow) -> None:
     (workspace / "windrow.toml").write_text(f"{setting}\n")
-    said = windrow("run")
-    assert said.code == 1
-    assert "Traceback" not in said.err
-    assert said.err.endswith("windrow: /proc/x: No such file or directory\ntry: ls -ld /proc/x\n")
+    output = windrow("run")
+    assert output.code == 1
+    assert "Traceback" not in output.err
+    assert output.err.endswith("windrow: /proc/x: No such file or directory\ntry: ls -ld /proc/x\n")
 
 
 def test_a_trace_only_when_verbose(tmp_path, monkeypatch, windrow) -> None:
@@ -252,17 +256,17 @@ def test_a_trace_only_when_verbose(tmp_path, monkeypatch, windrow) -> None:
 @pytest.mark.parametrize("words", [["--workspace", "DIR", "status"], ["status", "--workspace", "DIR"]])
 def test_the_workspace_may_be_named_before_or_after(words, workspace, tmp_path, monkeypatch, windrow) -> None:
     monkeypatch.chdir(tmp_path)
-    said = windrow(*(str(workspace) if word == "DIR" else word for word in words))
-    assert (said.code, "harwell" in said.out) == (0, True)
+    output = windrow(*(str(workspace) if word == "DIR" else word for word in words))
+    assert (output.code, "harwell" in output.out) == (0, True)
 
 
 def test_wrong_toml_is_told_with_its_place(workspace, windrow) -> None:
     (workspace / "windrow.toml").write_text("name = \n")
-    said = windrow("status")
-    assert said.code == 4
-    assert "windrow.toml is not TOML" in said.err
-    assert "line 1" in said.err
-    assert f"try: edit {workspace}/windrow.toml" in said.err
+    output = windrow("status")
+    assert output.code == 4
+    assert "windrow.toml is not TOML" in output.err
+    assert "line 1" in output.err
+    assert f"try: edit {workspace}/windrow.toml" in output.err
 
 
 def test_an_unknown_setting_is_told_with_a_guess(workspace, windrow) -> None:
@@ -271,10 +275,10 @@ def test_an_unknown_setting_is_told_with_a_guess(workspace, windrow) -> None:
 
 
 def test_nothing_is_coloured_and_a_pipe_carries_data_alone(workspace, windrow) -> None:
-    said = windrow("run")
-    assert said.out == ""
-    assert "\x1b" not in said.err
-    assert "session" in said.err
+    output = windrow("run")
+    assert output.out == ""
+    assert "\x1b" not in output.err
+    assert "session" in output.err
     assert windrow("status").out.startswith("source")
 
 
@@ -288,13 +292,13 @@ def test_help_loads_nothing_heavy() -> None:
 
 
 def test_groups_are_few() -> None:
-    assert {name for name, one in VERBS.items() if isinstance(one, Branch)} == {
+    assert {name for name, command in VERBS.items() if isinstance(command, CommandGroup)} == {
         "windrow", "windrow config", "windrow new"
     }  # fmt: skip
 
 
 def test_a_page_of_the_manual_is_shown_without_the_marks_of_its_generated_parts(windrow) -> None:
-    told = windrow("help", "reasons").out
-    assert "| `bad_name` |" in told
-    assert "<!--" not in told
-    assert "[[[" not in told
+    output = windrow("help", "reasons").out
+    assert "| `bad_name` |" in output
+    assert "<!--" not in output
+    assert "[[[" not in output

@@ -1,4 +1,4 @@
-"""Copies on two sites and a title that changes: crawled from a real server, then searched, told and checked."""
+"""Copies on two sites and a title that changes: crawled from a real server, then searched, crawled and checked."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def page(title: str, text: str, *links: str) -> str:
 
 
 @pytest.fixture(scope="module")
-def told(tmp_path_factory: pytest.TempPathFactory, village) -> tuple[Path, str]:
+def crawled(tmp_path_factory: pytest.TempPathFactory, village) -> tuple[Path, str]:
     """Crawl two sites twice; return the workspace and a moment between."""
     village.clear()
     root = tmp_path_factory.mktemp("copies")
@@ -47,24 +47,24 @@ def told(tmp_path_factory: pytest.TempPathFactory, village) -> tuple[Path, str]:
 
 
 @pytest.fixture
-def here(told, monkeypatch: pytest.MonkeyPatch) -> str:
-    monkeypatch.chdir(told[0])
-    return told[1]
+def here(crawled, monkeypatch: pytest.MonkeyPatch) -> str:
+    monkeypatch.chdir(crawled[0])
+    return crawled[1]
 
 
 def test_copies_on_two_sites_are_one_result(here, windrow, village) -> None:
-    found = windrow("search", "lighthouse", "--json").of("result")
-    assert [(one["url"], one["more"], one["near"]) for one in found] == [(f"{village.origin(1)}/copy.html", 1, 1)]
+    hits = windrow("search", "lighthouse", "--json").of("result")
+    assert [(hit["url"], hit["more"], hit["near"]) for hit in hits] == [(f"{village.origin(1)}/copy.html", 1, 1)]
     assert "and 1 more with the same text, nearly" in windrow("search", "lighthouse").out
-    other = windrow("search", "lighthouse Monday", "--json").of("result")[0]
-    assert other["url"].endswith("/story.html")
-    assert other["standing"] == f"{village.origin(1)}/copy.html"
+    hit = windrow("search", "lighthouse Monday", "--json").of("result")[0]
+    assert hit["url"].endswith("/story.html")
+    assert hit["standing"] == f"{village.origin(1)}/copy.html"
 
 
 def test_a_title_is_told_as_it_was(here, windrow) -> None:
     then = windrow("search", f"lighthouse Monday as-of:{here}", "--json").of("result")
-    assert [one["title"] for one in then] == ["Old name"]
-    assert [one["title"] for one in windrow("search", "lighthouse Monday", "--json").of("result")] == ["New name"]
+    assert [hit["title"] for hit in then] == ["Old name"]
+    assert [hit["title"] for hit in windrow("search", "lighthouse Monday", "--json").of("result")] == ["New name"]
     assert len(windrow("search", '"New name" lighthouse', "--json").of("result")) == 1
 
 

@@ -1,4 +1,4 @@
-"""What is made of crawled sites: searched, told of, exported, checked, made again, and asked for once more."""
+"""Crawled sites: search, why, export, check, replay, and crawling again."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ AHEAD = "UPDATE unobtanium_database_info SET value = '999999' WHERE key = 'windr
 
 
 def test_what_was_crawled_is_searched_and_told_of(crawled, small, windrow) -> None:
-    found = windrow("search", "all about", "--json").of("result")
-    assert {one["url"].removeprefix(small.origin(0)) for one in found} == {
+    hits = windrow("search", "all about", "--json").of("result")
+    assert {hit["url"].removeprefix(small.origin(0)) for hit in hits} == {
         "/", "/a.html", "/b.html", "/new.html", "/nofollow.html",
     }  # fmt: skip
-    said = windrow("why", f"{small.origin(0)}/shut/x.html")
-    assert "robots.txt, line 2: Disallow: /shut/" in said.out
+    output = windrow("why", f"{small.origin(0)}/shut/x.html")
+    assert "robots.txt, line 2: Disallow: /shut/" in output.out
     for name in (small.origin(0).removeprefix("http://"), f"{small.origin(0)}/robots.txt"):
-        said = windrow("why", name)
-        assert "robots.txt: 1 of 1 rules for * refuse something" in said.out
-        assert "7 versions of 7 pages; 7 are there now" in said.out
-    (other,) = windrow("why", "two", "--json").of("site")
-    assert other["versions"]["versions"] == 0
+        output = windrow("why", name)
+        assert "robots.txt: 1 of 1 rules for * refuse something" in output.out
+        assert "7 versions of 7 pages; 7 are there now" in output.out
+    (site,) = windrow("why", "two", "--json").of("site")
+    assert site["versions"]["versions"] == 0
 
 
 def test_the_summary_is_exported_whole(crawled, tmp_path) -> None:
@@ -52,9 +52,9 @@ def test_the_summary_is_exported_whole(crawled, tmp_path) -> None:
 
 
 def test_pages_are_exported_as_lines(crawled, small, windrow) -> None:
-    said = windrow("export", "pages", "--as", "jsonl")
-    assert said.code == 0
-    lines = {one["url"].removeprefix(small.origin(0)): one for one in map(json.loads, said.out.splitlines())}
+    output = windrow("export", "pages", "--as", "jsonl")
+    assert output.code == 0
+    lines = {page["url"].removeprefix(small.origin(0)): page for page in map(json.loads, output.out.splitlines())}
     assert set(lines) == {"/", "/a.html", "/b.html", "/hidden.html", "/new.html", "/nofollow.html", "/old.html"}
     assert lines["/a.html"]["title"] == "a"
     assert lines["/a.html"]["ended"] is None
@@ -63,9 +63,9 @@ def test_pages_are_exported_as_lines(crawled, small, windrow) -> None:
 
 
 def test_an_export_without_pages_says_what_makes_them(root, windrow) -> None:
-    said = windrow("export", "summary", "--as", "sqlite")
-    assert said.code == 1
-    assert "try: windrow run pages" in said.err
+    output = windrow("export", "summary", "--as", "sqlite")
+    assert output.code == 1
+    assert "try: windrow run pages" in output.err
 
 
 @pytest.mark.parametrize(
@@ -86,19 +86,19 @@ def test_check_finds_what_does_not_agree(crawled, windrow, sql, words) -> None:
     database.execute(sql)
     database.commit()
     database.close()
-    said = windrow("check")
-    assert said.code == 1
-    assert words in said.out
-    assert "windrow run" in said.out
+    output = windrow("check")
+    assert output.code == 1
+    assert words in output.out
+    assert "windrow run" in output.out
 
 
 def test_a_summary_that_is_ahead_of_its_ledger_is_not_gone_on_with(crawled, windrow) -> None:
     with closing(sqlite3.connect(crawled / "summary.sqlite")) as database:
         database.execute(AHEAD)
         database.commit()
-    said = windrow("run", "one", "--again")
-    assert said.code == 1
-    assert "up to visit 999999, and the ledger ends with" in said.err
+    output = windrow("run", "one", "--again")
+    assert output.code == 1
+    assert "up to visit 999999, and the ledger ends with" in output.err
 
 
 def test_an_operator_has_pages_asked_again_or_never(crawled, small, windrow) -> None:
@@ -123,12 +123,12 @@ def test_an_operator_has_pages_asked_again_or_never(crawled, small, windrow) -> 
 def test_a_site_that_does_not_answer_fails_alone(root, small, windrow) -> None:
     text = (root / "windrow.toml").read_text()
     (root / "windrow.toml").write_text(text.replace(f"{small.origin(1)}/", "http://127.0.0.1:9/"))
-    said = windrow("run", "pages", "--json")
-    assert said.code == 3
-    (summary,) = said.of("summary")
-    one, two = summary["sources"]
-    assert (one["new"], one["trouble"]) == (6, "")
-    assert two["trouble"].startswith("http://127.0.0.1:9: its robots.txt could not be had: ")
+    output = windrow("run", "pages", "--json")
+    assert output.code == 3
+    (summary,) = output.of("summary")
+    first, second = summary["sources"]
+    assert (first["new"], first["trouble"]) == (6, "")
+    assert second["trouble"].startswith("http://127.0.0.1:9: its robots.txt could not be had: ")
     (standing,) = windrow("status", "--json").messages
     assert [bool(each["trouble"]) for each in standing["sources"]] == [False, True]
 
@@ -136,11 +136,11 @@ def test_a_site_that_does_not_answer_fails_alone(root, small, windrow) -> None:
 def test_replay_makes_the_same_summary_again_and_asks_nobody(crawled, small, windrow) -> None:
     mark = small.mark()
     before = windrow("export", "pages", "--as", "jsonl").out
-    said = windrow("replay", "--json")
-    assert said.code == 0, said.err
-    (told,) = said.of("reread")
-    assert told["before"] == told["after"] == len(before.splitlines())
-    assert told["changed"] == 0
+    output = windrow("replay", "--json")
+    assert output.code == 0, output.err
+    (reread,) = output.of("reread")
+    assert reread["before"] == reread["after"] == len(before.splitlines())
+    assert reread["changed"] == 0
     assert sorted(windrow("export", "pages", "--as", "jsonl").out.splitlines()) == sorted(before.splitlines())
     assert small.asked(mark) == []
     assert (windrow("check").code, windrow("check").out) == (0, "")
@@ -159,7 +159,7 @@ def test_a_run_asks_each_site_for_no_more_than_its_bound(root, small, windrow) -
     mark = small.mark()
     for done in (4, 8, 9):
         assert windrow("run", "pages").code == 0
-        assert len([one for one in small.asked(mark) if one.path != "/robots.txt"]) == done
+        assert len([request for request in small.asked(mark) if request.path != "/robots.txt"]) == done
     assert paths(small.asked(mark), small.ports[0])[:9] == WHOLE[:9]
 
 
@@ -171,35 +171,35 @@ def test_a_page_is_hidden_and_shown_again_by_its_header_alone(root, small, windr
     small.put(0, "shy", "")
     mark = small.mark()
     assert windrow("run", "one", "--again").code == 0
-    assert [one.status for one in small.asked(mark) if one.path == "/shy.html"] == [304]
+    assert [request.status for request in small.asked(mark) if request.path == "/shy.html"] == [304]
     assert "shy.html" not in windrow("search", "wallflower").out
     (small.roots[0] / "shy").unlink()
     assert windrow("run", "one", "--again").code == 0
     assert "shy.html" in windrow("search", "wallflower").out
-    told = "SELECT count(*), count(text_pile_id), count(confirmed_end_unix_utc) FROM entity_generation"
+    query = "SELECT count(*), count(text_pile_id), count(confirmed_end_unix_utc) FROM entity_generation"
     with closing(sqlite3.connect(root / "summary.sqlite")) as link:
-        found = link.execute(f"{told} JOIN url USING (url_id) WHERE path = '/shy.html'").fetchone()
-    assert found == (3, 2, 2)
+        row = link.execute(f"{query} JOIN url USING (url_id) WHERE path = '/shy.html'").fetchone()
+    assert row == (3, 2, 2)
 
 
 def test_why_tells_why_there_is_no_text(crawled, small, windrow) -> None:
-    said = windrow("why", f"{small.origin(0)}/hidden.html")
-    assert "no text of it can be searched for: the page asks not to be indexed" in said.out
-    said = windrow("why", f"{small.origin(0)}/a.html")
-    assert "no text" not in said.out
+    output = windrow("why", f"{small.origin(0)}/hidden.html")
+    assert "no text of it can be searched for: the page asks not to be indexed" in output.out
+    output = windrow("why", f"{small.origin(0)}/a.html")
+    assert "no text" not in output.out
 
 
 def test_check_misses_a_search_index_that_was_removed(crawled, windrow) -> None:
     assert windrow("check").code == 0
     shutil.rmtree(crawled / "index")
-    said = windrow("check")
-    assert said.code == 1
-    assert "the search index is not there" in said.out or "no page was made findable" in said.out
-    assert said.err.endswith(": 1 fault\n")
+    output = windrow("check")
+    assert output.code == 1
+    assert "the search index is not there" in output.out or "no page was made findable" in output.out
+    assert output.err.endswith(": 1 fault\n")
     assert windrow("run", "pages", "--from", "index").code == 0
     assert windrow("check").err.endswith("all agree\n")
 
 
 def test_a_dry_run_of_pages_says_that_sizes_are_unknown(crawled, windrow) -> None:
-    said = windrow("run", "--again", "--dry-run").out
-    assert " unknown" in said
+    output = windrow("run", "--again", "--dry-run").out
+    assert " unknown" in output

@@ -25,22 +25,22 @@ def page(tmp_path, monkeypatch):
 
 def test_a_file_is_printed_as_text_or_markdown_and_nothing_is_written(page, windrow) -> None:
     before = tree(page.parent)
-    said = windrow("extract", page.name)
-    assert (said.code, said.err) == (0, "")
-    assert "This is a sentence of the article" in said.out
-    assert "Coffee" not in said.out
-    said = windrow("extract", page.name, "--as", "markdown", "--url", "https://site.example/a/")
-    assert "**Hot** [tea](https://site.example/more)" in said.out
+    output = windrow("extract", page.name)
+    assert (output.code, output.err) == (0, "")
+    assert "This is a sentence of the article" in output.out
+    assert "Coffee" not in output.out
+    output = windrow("extract", page.name, "--as", "markdown", "--url", "https://site.example/a/")
+    assert "**Hot** [tea](https://site.example/more)" in output.out
     assert tree(page.parent) == before
 
 
 @pytest.mark.parametrize("how", [("--json",), ("--as", "json")])
 def test_json_has_all_of_it_as_documented(page, how, windrow) -> None:
-    (one,) = windrow("extract", page.name, "--url", "https://site.example/a/", *how).messages
-    assert set(one) == {"type", *FIELDS}
-    assert (one["type"], one["title"], one["authors"]) == ("extract", "Tea is hot", ["Ann Lee", "Bo Ek"])
-    assert {"text", "path", "fate", "likelihood"} == set(one["blocks"][0])
-    assert one["links"][0]["url"].startswith("https://site.example/")
+    (extract,) = windrow("extract", page.name, "--url", "https://site.example/a/", *how).messages
+    assert set(extract) == {"type", *FIELDS}
+    assert (extract["type"], extract["title"], extract["authors"]) == ("extract", "Tea is hot", ["Ann Lee", "Bo Ek"])
+    assert {"text", "path", "fate", "likelihood"} == set(extract["blocks"][0])
+    assert extract["links"][0]["url"].startswith("https://site.example/")
 
 
 def test_standard_input_is_read(monkeypatch, windrow) -> None:
@@ -50,9 +50,9 @@ def test_standard_input_is_read(monkeypatch, windrow) -> None:
 
 def test_what_has_no_content_gives_1_and_says_where_to_look(tmp_path, windrow) -> None:
     (tmp_path / "empty.html").write_text("<title>Tea</title><body></body>")
-    said = windrow("extract", tmp_path / "empty.html")
-    assert (said.code, said.out.strip()) == (1, "")
-    assert "--as json" in said.err
+    output = windrow("extract", tmp_path / "empty.html")
+    assert (output.code, output.out.strip()) == (1, "")
+    assert "--as json" in output.err
 
 
 def test_controls_of_a_stranger_do_not_reach_the_terminal(tmp_path, windrow) -> None:
@@ -63,7 +63,7 @@ def test_controls_of_a_stranger_do_not_reach_the_terminal(tmp_path, windrow) -> 
 
 
 @pytest.mark.parametrize(
-    ("words", "code", "told"),
+    ("words", "code", "message"),
     [
         (("nowhere.html",), 2, "there is no file nowhere.html"),
         (("https://site.example/", "--url", "https://x.example/"), 2, "another one is for bytes and files"),
@@ -71,27 +71,27 @@ def test_controls_of_a_stranger_do_not_reach_the_terminal(tmp_path, windrow) -> 
         (("https://site.example/",), 4, "contact is missing"),
     ],
 )
-def test_what_cannot_be_read_is_said_with_what_to_do(words, code, told, tmp_path, monkeypatch, windrow) -> None:
+def test_what_cannot_be_read_is_said_with_what_to_do(words, code, message, tmp_path, monkeypatch, windrow) -> None:
     monkeypatch.chdir(tmp_path)
-    said = windrow("extract", *words)
-    assert said.code == code
-    assert told in said.err
+    output = windrow("extract", *words)
+    assert output.code == code
+    assert message in output.err
 
 
 def test_a_page_too_large_is_refused(page, monkeypatch, windrow) -> None:
     monkeypatch.setattr("windrow.app.extract.LARGEST", 100)
-    said = windrow("extract", page.name)
-    assert said.code == 2
-    assert "larger than 100 bytes" in said.err
+    output = windrow("extract", page.name)
+    assert output.code == 2
+    assert "larger than 100 bytes" in output.err
 
 
 def test_an_address_is_asked_for_once_as_the_contact_of_the_workspace(root, small, windrow) -> None:
     main_file = root / "windrow.toml"
     main_file.write_text(f'contact = "https://example.org/us"\n{main_file.read_text()}')
     before, mark = tree(root), small.mark()
-    said = windrow("extract", f"{small.origin(0)}/a.html", "--as", "markdown")
-    assert (said.code, said.out.splitlines()[0]) == (0, "# a"), said.err
-    assert f"[b.html]({small.origin(0)}/b.html)" in said.out
+    output = windrow("extract", f"{small.origin(0)}/a.html", "--as", "markdown")
+    assert (output.code, output.out.splitlines()[0]) == (0, "# a"), output.err
+    assert f"[b.html]({small.origin(0)}/b.html)" in output.out
     (asked,) = small.asked(mark)
     assert (asked.path, "https://example.org/us" in asked.agent) == ("/a.html", True)
     assert windrow("extract", f"{small.origin(0)}/packed.html").out.startswith("packed")
@@ -113,14 +113,14 @@ def test_a_redirect_is_followed(root, small, windrow) -> None:
 
 
 def test_what_an_address_answers_instead_is_said(root, small, windrow) -> None:
-    said = windrow("extract", f"{small.origin(0)}/missing.html", "--json")
-    assert said.code == 1
-    assert "not_found" in said.err
+    output = windrow("extract", f"{small.origin(0)}/missing.html", "--json")
+    assert output.code == 1
+    assert "not_found" in output.err
 
 
 def test_a_private_number_is_asked_only_where_a_source_lies(root, small, windrow) -> None:
     mark = small.mark()
-    said = windrow("extract", "http://127.0.0.1:9/", "--json")
-    assert said.code == 1
-    assert "private_address" in said.err
+    output = windrow("extract", "http://127.0.0.1:9/", "--json")
+    assert output.code == 1
+    assert "private_address" in output.err
     assert small.asked(mark) == []

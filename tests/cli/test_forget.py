@@ -1,4 +1,4 @@
-"""`windrow forget`: no byte of a page stays, others stay as they are, and a killed one is finished by the next."""
+"""`windrow forget`: no byte of a page stays, other pages are unchanged, and the next run finishes a killed one."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def root(tmp_path: Path, village, crawled_twice: Path, monkeypatch: pytest.Monke
 
 
 def remains(root: Path, word: str) -> list[str]:
-    """Return the files of a workspace in which a word stands, packed or not."""
+    """Return the files of a workspace that contain a word, compressed or not."""
     files = [path for path in sorted(root.rglob("*")) if path.is_file()]
     return [str(path.relative_to(root)) for path in files if word.encode() in _plain(path.read_bytes()).lower()]
 
@@ -76,15 +76,15 @@ def test_no_byte_of_a_page_stays(root: Path, village, windrow) -> None:
     url = f"{village.origin(0)}/secret.html"
     assert {name.split("/")[0] for name in remains(root, SECRET)} >= {"archive", "summary.sqlite"}
     sizes = {path.name: path.stat().st_size for path in (root / "archive").glob("*.warc*")}
-    said = windrow("forget", url, "--yes", "--reason", "asked by its author", "--json")
-    assert said.code == 0, said.err
-    (told,) = said.of("forgotten")
-    assert (told["target"], told["captures"], told["records"], told["trouble"]) == (url, 2, 2, [])
+    output = windrow("forget", url, "--yes", "--reason", "asked by its author", "--json")
+    assert output.code == 0, output.err
+    (takedown,) = output.of("forgotten")
+    assert (takedown["target"], takedown["captures"], takedown["records"], takedown["trouble"]) == (url, 2, 2, [])
     assert remains(root, SECRET) == []
     assert {path.name: path.stat().st_size for path in (root / "archive").glob("*.warc*")} == sizes
     assert windrow("check").err.endswith("all agree\n")
-    said = windrow("run", "town", "--json")
-    assert said.of("summary")[0]["mended"] == []
+    output = windrow("run", "town", "--json")
+    assert output.of("summary")[0]["mended"] == []
     assert {name: (root / "archive" / name).stat().st_size for name in sizes} == sizes
     assert windrow("search", SECRET).out == ""
     assert windrow("search", f"{SECRET} seen:2026").out == ""
@@ -96,10 +96,10 @@ def test_the_tombstone_is_told_and_the_page_is_left_alone(root: Path, village, w
     assert windrow("forget", url, "--yes", "--reason", "asked by its author").code == 0
     mark = village.mark()
     assert windrow("run", "town", "--again").code == 0
-    assert "/secret.html" not in {one.path for one in village.asked(mark)}
-    (told,) = windrow("why", url, "--json").of("page")
-    (grave,) = told["tombstones"]
-    assert (told["state"], told["reason"], told["due"]) == ("forgotten", "forgotten", None)
+    assert "/secret.html" not in {request.path for request in village.asked(mark)}
+    (story,) = windrow("why", url, "--json").of("page")
+    (grave,) = story["tombstones"]
+    assert (story["state"], story["reason"], story["due"]) == ("forgotten", "forgotten", None)
     assert (grave["target"], grave["reason"], grave["lifted"]) == (url, "asked by its author", None)
     assert grave["done"] >= grave["at"]
     text = windrow("why", url).out
@@ -109,31 +109,31 @@ def test_the_tombstone_is_told_and_the_page_is_left_alone(root: Path, village, w
 
     assert windrow("forget", url, "--lift").code == 0
     assert windrow("run", "town").code == 0
-    (told,) = windrow("why", url, "--json").of("page")
-    assert (told["state"], len(told["tombstones"])) == ("open", 1)
+    (story,) = windrow("why", url, "--json").of("page")
+    assert (story["state"], len(story["tombstones"])) == ("open", 1)
     assert SECRET in windrow("search", SECRET).out
     assert windrow("check").code == 0
 
 
 def test_what_others_have_of_the_same_text_stays_theirs(root: Path, village, windrow) -> None:
-    one, two = (f"{village.origin(0)}/{name}.html" for name in ("one", "two"))
+    first, second = (f"{village.origin(0)}/{name}.html" for name in ("one", "two"))
     assert "and 1 more with the same text" in windrow("search", SHARED).out
-    assert windrow("forget", one, "--yes").code == 0
+    assert windrow("forget", first, "--yes").code == 0
     out = windrow("search", SHARED).out
-    assert two in out
+    assert second in out
     assert "more with the same text" not in out
-    (told,) = windrow("why", two, "--json").of("page")
-    assert (told["state"], told["alike"]) == ("open", [])
-    assert windrow("why", two, "--json").of("version")[-1]["duplicate_of"] == ""
+    (story,) = windrow("why", second, "--json").of("page")
+    assert (story["state"], story["alike"]) == ("open", [])
+    assert windrow("why", second, "--json").of("version")[-1]["duplicate_of"] == ""
     assert windrow("check").err.endswith("all agree\n")
-    assert len(windrow("why", one, "--json").of("version")) == 0
+    assert len(windrow("why", first, "--json").of("version")) == 0
 
 
 def test_a_whole_site_goes(root: Path, village, windrow) -> None:
     dry = windrow("forget", "town", "--dry-run", "--json").of("would_forget")
-    assert [(one["target"], one["addresses"]) for one in dry] == [(village.origin(0), 6)]
-    said = windrow("forget", "town", "--yes")
-    assert said.code == 0, said.err
+    assert [(estimate["target"], estimate["addresses"]) for estimate in dry] == [(village.origin(0), 6)]
+    output = windrow("forget", "town", "--yes")
+    assert output.code == 0, output.err
     for word in (SECRET, SHARED, "Welcome to all"):
         assert remains(root, word.lower()) == []
     mark = village.mark()
@@ -164,9 +164,9 @@ def test_a_person_is_asked(root: Path, village, windrow, monkeypatch: pytest.Mon
 def test_nobody_is_asked_twice_and_nothing_goes_unasked(root: Path, village, windrow) -> None:
     url = f"{village.origin(0)}/secret.html"
     before = remains(root, SECRET)
-    said = windrow("forget", url)
-    assert said.code == 2
-    assert "--yes" in said.err
+    output = windrow("forget", url)
+    assert output.code == 2
+    assert "--yes" in output.err
     assert windrow("forget", url, "--dry-run").out.splitlines()[1].split()[1:4] == ["1", "2", "2"]
     assert windrow("forget", "https://elsewhere.example/", "--yes").code == 2
     assert databases(remains(root, SECRET)) == databases(before)
@@ -226,16 +226,16 @@ def test_a_page_is_not_forgotten_while_another_process_reads_its_old_bytes(
     with closing(sqlite3.connect(root / database, isolation_level=None)) as reader:
         reader.execute("BEGIN")
         reader.execute("SELECT count(*) FROM sqlite_master").fetchone()
-        said = windrow("forget", url, "--yes")
-        assert said.code == 1
-        assert f"{database}-wal" in said.err
-        assert "then: windrow forget" in said.err
-        assert "gone are" not in said.out
+        output = windrow("forget", url, "--yes")
+        assert output.code == 1
+        assert f"{database}-wal" in output.err
+        assert "then: windrow forget" in output.err
+        assert f"{url}: removed" not in output.out
         (grave,) = windrow("why", url, "--json").of("page")[0]["tombstones"]
         assert grave["done"] is None
         assert "windrow forget" in windrow("check").out
-        (told,) = windrow("forget", "--yes", "--json").of("forgotten")
-        assert (told["target"], told["done"]) == (url, False)
+        (takedown,) = windrow("forget", "--yes", "--json").of("forgotten")
+        assert (takedown["target"], takedown["done"]) == (url, False)
         reader.execute("COMMIT")
     assert windrow("forget", "--yes").code == 0
     assert remains(root, SECRET) == []

@@ -1,4 +1,4 @@
-"""WARC files of other makers from the command line: taken in, searched, told of, checked, taken down."""
+"""WARC files of other programs on the command line: run, search, why, check, forget."""
 
 from __future__ import annotations
 
@@ -56,14 +56,14 @@ def summary(root, sql):
 
 
 def test_a_folder_is_taken_in_and_found(root, held, windrow):
-    said = windrow("run", held, "--as", "elsewhere")
-    assert said.code == 0, said.err
-    assert "BadDate" in said.err
+    output = windrow("run", held, "--as", "elsewhere")
+    assert output.code == 0, output.err
+    assert "BadDate" in output.err
     urls = [row[0] for row in summary(root, "SELECT str_url FROM entity_generation JOIN url USING (url_id) ORDER BY 1")]
     assert urls == ["http://a.example/more", URL, "http://b.example/cup", "http://b.example/tea"]
-    found = windrow("search", "porcelain", "--json")
-    assert found.code == 0, found.err
-    assert "http://b.example/cup" in found.out
+    search = windrow("search", "porcelain", "--json")
+    assert search.code == 0, search.err
+    assert "http://b.example/cup" in search.out
     why = windrow("why", URL)
     assert why.code == 0, why.err
     assert "elsewhere" in why.out + why.err
@@ -123,9 +123,9 @@ def test_what_makes_no_sense_is_told(root, held, windrow, monkeypatch, words, wh
     held.rename(root / "held")
     (root / "wrong.txt").write_text("this is\nnot a list")
     (root / "empty").mkdir()
-    said = windrow("run", *words)
-    assert said.code == 2
-    assert why in said.err
+    output = windrow("run", *words)
+    assert output.code == 2
+    assert why in output.err
     assert not (root / "archive/foreign").exists()
 
 
@@ -139,8 +139,8 @@ def test_what_is_taken_down_is_gone_here_and_untouched_where_it_came_from(root, 
     lent = windrow("forget", URL, "--yes")
     assert "1 capture cannot go: other addresses have their bytes by reference only" in lent.err
     assert windrow("forget", "http://b.example/tea", "--yes").code == 0
-    said = windrow("forget", "http://b.example/cup", "http://a.example/more", "--reason", "asked to", "--yes")
-    assert said.code == 0, said.err
+    output = windrow("forget", "http://b.example/cup", "http://a.example/more", "--reason", "asked to", "--yes")
+    assert output.code == 0, output.err
     assert {path.name: path.read_bytes() for path in held.rglob("*.warc*")} == before
     assert urls_of(root) == set()
     assert windrow("check").code == 0
@@ -174,9 +174,9 @@ def test_a_wacz_file_is_told_with_the_lines_that_unpack_it_and_take_it_in(root, 
     with zipfile.ZipFile(root / "all.wacz", "w") as packed:
         packed.write(held / "one.warc.gz", "archive/one.warc.gz")
         packed.writestr("pages/pages.jsonl", "{}")
-    said = windrow("run", "all.wacz")
-    assert (said.code, "WACZ" in said.err) == (2, True)
-    unpack, _, again = said.err.partition("try: ")[2].strip().partition("; ")
+    output = windrow("run", "all.wacz")
+    assert (output.code, "WACZ" in output.err) == (2, True)
+    unpack, _, again = output.err.partition("try: ")[2].strip().partition("; ")
     subprocess.run([sys.executable, *unpack.split()[1:]], cwd=root, check=True)
     assert windrow(*again.split()[1:]).code == 0
     link = sqlite3.connect(root / "ledger.sqlite")

@@ -1,4 +1,4 @@
-"""What somebody who uses windrow for the first time is told."""
+"""Messages and help for somebody who uses windrow for the first time."""
 
 from __future__ import annotations
 
@@ -23,44 +23,44 @@ from windrow.reasons import Reason
 
 
 def completed(*words: str) -> set[str]:
-    """Return what a shell offers after some words; the last one is begun."""
+    """Return a shell's completions after some words, the last of which is incomplete."""
     *before, begun = words
-    made = ShellComplete(command_line, {}, "windrow", "_WINDROW_COMPLETE")
-    return {completion.value for completion in made.get_completions(before, begun)}
+    completer = ShellComplete(command_line, {}, "windrow", "_WINDROW_COMPLETE")
+    return {completion.value for completion in completer.get_completions(before, begun)}
 
 
 def test_again_in_a_dry_run_counts_all_that_a_listed_source_would_be_asked_for(harvested, windrow) -> None:
-    assert [one["waiting"] for one in windrow("run", "--dry-run", "--json").of("would_ask")] == [0]
-    said = windrow("run", "--again", "--dry-run", "--json")
-    assert [one["waiting"] for one in said.of("would_ask")] == [3]
-    assert len(said.of("would_fetch")) == 3
+    assert [source["waiting"] for source in windrow("run", "--dry-run", "--json").of("would_ask")] == [0]
+    output = windrow("run", "--again", "--dry-run", "--json")
+    assert [source["waiting"] for source in output.of("would_ask")] == [3]
+    assert len(output.of("would_fetch")) == 3
     fetched = windrow("run", "--again", "--json").of("summary")[0]["sources"][0]["fetched"]
     assert fetched == 3
     assert windrow("run", "--again", "--from", "xsd", "--dry-run").code == 2
 
 
 def test_again_in_a_dry_run_counts_all_pages_of_a_crawl(crawled, small, windrow) -> None:
-    assert [one["waiting"] for one in windrow("run", "one", "--dry-run", "--json").of("would_ask")] == [0]
-    said = windrow("run", "one", "--again", "--dry-run", "--json")
-    assert [one["waiting"] for one in said.of("would_ask")] == [9]
-    assert len(said.of("would_fetch")) == 9
+    assert [source["waiting"] for source in windrow("run", "one", "--dry-run", "--json").of("would_ask")] == [0]
+    output = windrow("run", "one", "--again", "--dry-run", "--json")
+    assert [source["waiting"] for source in output.of("would_ask")] == [9]
+    assert len(output.of("would_fetch")) == 9
 
 
 def test_all_sources_failed_is_3_as_the_table_of_exit_codes_says(workspace, partner, windrow) -> None:
     (workspace / "sources" / "harwell.toml").write_text(
         f'url = "file://{partner}/nowhere"\ncollection = "drops"\ncentre = "H"\n'
     )
-    said = windrow("run")
-    assert said.code == 3
-    assert "1 of 1 source failed" in said.err
+    output = windrow("run")
+    assert output.code == 3
+    assert "1 of 1 source failed" in output.err
     assert "1 of 1 source failed" in windrow("status").err
     (row,) = [line for line in codes().splitlines() if line.startswith("| 3 ")]
     assert "or all of them" in row
 
 
 def test_all_well_is_not_said_where_something_was_refused_or_failed(workspace, partner, windrow) -> None:
-    said = windrow("run")
-    first = said.err.splitlines()[0]
+    output = windrow("run")
+    first = output.err.splitlines()[0]
     assert "all well" not in first
     assert first.endswith("done, 2 refused, 1 failed")
     for path in [*partner.rglob("*9*.zip"), *partner.rglob("*02-31*.zip"), *partner.rglob("XX*")]:
@@ -74,10 +74,10 @@ def test_all_well_is_not_said_where_something_was_refused_or_failed(workspace, p
 def test_a_contact_that_reaches_nobody_is_called_wrong_and_not_missing(root, small, windrow, line) -> None:
     text = (root / "windrow.toml").read_text()
     (root / "windrow.toml").write_text(text.replace(OPERATOR, line))
-    said = windrow("run")
-    assert said.code == 4
-    assert "contact: wanted the address of a web page or of a mailbox" in said.err
-    assert "missing" not in said.err
+    output = windrow("run")
+    assert output.code == 4
+    assert "contact: wanted the address of a web page or of a mailbox" in output.err
+    assert "missing" not in output.err
 
 
 def test_status_after_a_kill_does_not_say_running_now(root, small, windrow, start) -> None:
@@ -87,9 +87,9 @@ def test_status_after_a_kill_does_not_say_running_now(root, small, windrow, star
     until(lambda: "running now" in windrow("status").err)
     os.kill(run.pid, signal.SIGKILL)
     run.communicate(timeout=PATIENCE)
-    told = windrow("status").err
-    assert "running now" not in told
-    assert "session 1 was cut short" in told
+    output = windrow("status").err
+    assert "running now" not in output
+    assert "session 1 was cut short" in output
 
 
 def test_sessions_are_numbered_from_1_wherever_they_are_shown(workspace, windrow) -> None:
@@ -99,8 +99,8 @@ def test_sessions_are_numbered_from_1_wherever_they_are_shown(workspace, windrow
     assert windrow("status", "--json").messages[0]["last"]["session"] == 3
     assert windrow("why", "2").out.startswith("session 2 ")
     story = windrow("why", "H.2026-01-13.9.impc.zip", "--json")
-    assert {one["session"] for one in story.of("event")} == {1}
-    assert {one["session"] for one in windrow("why", "harwell", "--json").of("event")} == {1, 2, 3}
+    assert {event["session"] for event in story.of("event")} == {1}
+    assert {event["session"] for event in windrow("why", "harwell", "--json").of("event")} == {1, 2, 3}
 
 
 def test_h_is_help(windrow) -> None:
@@ -130,10 +130,10 @@ def test_a_shell_completes_sources_and_reasons(workspace, windrow) -> None:
 def test_a_seed_that_leads_to_another_host_is_told_with_the_line_that_mends_it(root, small, windrow) -> None:
     text = (root / "windrow.toml").read_text().replace(f"{small.origin(0)}/", f"{small.origin(0)}/away")
     (root / "windrow.toml").write_text(text)
-    said = windrow("run", "one")
-    assert said.code == 3
+    output = windrow("run", "one")
+    assert output.code == 3
     mend = f"the seed {small.origin(0)}/away leads to {small.origin(1)}, which is no host of this source"
-    assert mend in said.err
+    assert mend in output.err
     assert mend in windrow("status").out
     again = windrow("run", "one")
     assert (again.code, mend in again.err, mend in windrow("status").out) == (3, True, True)
@@ -142,10 +142,10 @@ def test_a_seed_that_leads_to_another_host_is_told_with_the_line_that_mends_it(r
 def test_the_only_seed_that_is_not_there_is_told_and_gives_3(root, small, windrow) -> None:
     text = (root / "windrow.toml").read_text().replace(f"{small.origin(0)}/", f"{small.origin(0)}/nowhere")
     (root / "windrow.toml").write_text(text)
-    said = windrow("run", "one")
-    assert said.code == 3
-    assert "/nowhere gave no page: the server answers 404" in said.err
-    assert "1 of 1 source failed" in said.err
+    output = windrow("run", "one")
+    assert output.code == 3
+    assert "/nowhere gave no page: the server answers 404" in output.err
+    assert "1 of 1 source failed" in output.err
     assert "/nowhere gave no page" in windrow("status").out
 
 
@@ -155,8 +155,8 @@ def test_the_only_seed_without_a_readable_answer_is_told_and_one_that_rules_keep
     source = Source("blog", "pages", Site("https", "example.org"), options=options)
     visit = Attempt(1, "https://example.org/", 0, True, datetime.now(UTC), 0.1)
     for reason in (Reason.TIMEOUT, Reason.PROTOCOL_ERROR, Reason.CONNECT_FAILED, Reason.INTERRUPTED, Reason.TLS_FAILED):
-        told = why_no_page(source, visit._replace(reason=reason))
-        assert told == f"the seed https://example.org/ gave no page: {reason.meaning}"
+        reason_text = why_no_page(source, visit._replace(reason=reason))
+        assert reason_text == f"the seed https://example.org/ gave no page: {reason.meaning}"
     for reason in (Reason.ROBOTS_DENIED, Reason.POLICY_DENIED, Reason.STOPPED, Reason.SITE_GIVEN_UP):
         assert why_no_page(source, visit._replace(reason=reason)) == ""
     assert why_no_page(source, visit._replace(digest=0, reason=Reason.TIMEOUT)) == "", "it is asked once more at once"
@@ -175,21 +175,24 @@ def test_a_seed_of_another_host_is_mended_by_naming_it() -> None:
 
 def test_www_and_apex_of_a_name_are_one_site_unless_said() -> None:
     for seed in ("https://example.org/", "https://www.example.org/"):
-        made = scope([seed])
-        assert made.holds(parts("https://example.org/a"))
-        assert made.holds(parts("http://www.example.org/a"))
-        assert not made.holds(parts("https://other.example.org/a"))
+        scope_ = scope([seed])
+        assert scope_.holds(parts("https://example.org/a"))
+        assert scope_.holds(parts("http://www.example.org/a"))
+        assert not scope_.holds(parts("https://other.example.org/a"))
     apart = policy(scope(["https://example.org/"]), do_not_crawl=["www.example.org"])
     assert apart.ask("https://www.example.org/", 2026).reason is Reason.POLICY_DENIED
 
 
 def test_addresses_that_rules_leave_out_are_counted_by_source_and_rule(root, small, windrow) -> None:
-    said = windrow("run", "one", "--json")
-    told = {one["rule"]: (one["source"], one["reason"], one["addresses"]) for one in said.of("summary")[0]["left_out"]}
-    assert told["robots.txt, line 2: Disallow: /shut/"] == ("one", "robots_denied", 1)
-    assert told["query parameters that no rule allows: sort"] == ("one", "query_denied", 1)
-    assert told["files that end in .png are not read"] == ("one", "unsupported", 1)
-    assert len(told) == 3
+    output = windrow("run", "one", "--json")
+    rules = {
+        rule["rule"]: (rule["source"], rule["reason"], rule["addresses"])
+        for rule in output.of("summary")[0]["left_out"]
+    }
+    assert rules["robots.txt, line 2: Disallow: /shut/"] == ("one", "robots_denied", 1)
+    assert rules["query parameters that no rule allows: sort"] == ("one", "query_denied", 1)
+    assert rules["files that end in .png are not read"] == ("one", "unsupported", 1)
+    assert len(rules) == 3
     shown = windrow("why", "1").out
     assert f"{small.origin(0)}/shut/x.html" in shown
     windrow("run", "one")
@@ -200,35 +203,35 @@ def test_addresses_that_rules_leave_out_are_counted_by_source_and_rule(root, sma
 
 def test_a_search_before_anything_was_harvested_names_no_single_collection(tmp_path, windrow) -> None:
     windrow("init", str(tmp_path / "farm"))
-    said = windrow("search", "tea", "--workspace", str(tmp_path / "farm"))
-    assert said.code == 1
-    assert "nothing was harvested yet" in said.err
-    assert [name for name in names() if name in said.err] == []
+    output = windrow("search", "tea", "--workspace", str(tmp_path / "farm"))
+    assert output.code == 1
+    assert "nothing was harvested yet" in output.err
+    assert [name for name in names() if name in output.err] == []
 
 
 def test_an_address_without_its_scheme_is_refused_with_one_that_has_it(tmp_path, windrow) -> None:
     windrow("init", str(tmp_path / "farm"))
-    said = windrow(
+    output = windrow(
         "new", "source", "blog", "blog.example.org", "--collection", "pages", "--workspace", str(tmp_path / "farm")
     )
-    assert said.code == 2
-    assert "'blog.example.org' is not an address of the web, such as https://" in said.err
+    assert output.code == 2
+    assert "'blog.example.org' is not an address of the web, such as https://" in output.err
 
 
 def test_a_source_that_may_read_captures_names_all_settings_of_which_one_is_missing(tmp_path, windrow) -> None:
     farm = tmp_path / "farm"
     windrow("init", str(farm))
     (farm / "sources" / "library.toml").write_text('collection = "papers"\n')
-    said = windrow("run", "--workspace", str(farm))
-    assert said.code == 4
-    assert "source.library: one of url, from, cdx, warc, warc_at is missing" in said.err
+    output = windrow("run", "--workspace", str(farm))
+    assert output.code == 4
+    assert "source.library: one of url, from, cdx, warc, warc_at is missing" in output.err
 
 
 def test_why_of_a_source_names_an_address_that_failed(crawled, small, windrow) -> None:
-    said = windrow("why", "one").out
-    (missing,) = [line for line in said.splitlines() if line.split()[1:2] == ["404;"]]
+    output = windrow("why", "one").out
+    (missing,) = [line for line in output.splitlines() if line.split()[1:2] == ["404;"]]
     assert missing.endswith(f"; the latest: {small.origin(0)}/missing.html")
-    assert [line for line in said.splitlines() if " 200" in line and "the latest" in line] == []
+    assert [line for line in output.splitlines() if " 200" in line and "the latest" in line] == []
 
 
 def test_a_dry_run_sets_the_collections_apart(root, partner, small, windrow) -> None:
@@ -240,12 +243,12 @@ def test_a_dry_run_sets_the_collections_apart(root, partner, small, windrow) -> 
 
 
 def test_a_mistyped_name_of_a_source_is_guessed(workspace, windrow) -> None:
-    said = windrow("run", "harwel")
-    assert said.code == 2
-    assert "no source or collection 'harwel'; did you mean harwell? there are: " in said.err
+    output = windrow("run", "harwel")
+    assert output.code == 2
+    assert "no source or collection 'harwel'; did you mean harwell? there are: " in output.err
 
 
 def test_why_of_a_name_that_drops_would_leave_out_says_that_it_speaks_of_drops(workspace, windrow) -> None:
-    said = windrow("why", "ferry@council.example")
-    assert said.code == 1
-    assert "sources of drops leave files of this name out" in said.err
+    output = windrow("why", "ferry@council.example")
+    assert output.code == 1
+    assert "sources of drops leave files of this name out" in output.err

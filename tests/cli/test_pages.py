@@ -1,4 +1,4 @@
-"""Sites crawled from the command line: what is asked and what is not, of a real nginx, from its own log."""
+"""Sites crawled from the command line: which requests are sent, by the log of a real nginx."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ from windrow.reasons import Reason
 
 def test_what_is_asked_is_exactly_what_may_be_asked(root, small, windrow) -> None:
     mark = small.mark()
-    said = windrow("run", "pages", "--json")
-    assert said.code == 0, said.err
+    output = windrow("run", "pages", "--json")
+    assert output.code == 0, output.err
     asked = small.asked(mark)
     assert paths(asked, small.ports[0]) == WHOLE
     assert paths(asked, small.ports[1]) == ["/robots.txt"]
-    assert {one.agent for one in asked} == {AGENT}
-    (summary,) = said.of("summary")
-    one, two = summary["sources"]
-    assert (one["source"], one["new"], one["moved"], one["failed"]) == ("one", 6, 1, 2)
-    assert (two["source"], two["refused"], two["fetched"]) == ("two", 1, 0)
+    assert {request.agent for request in asked} == {AGENT}
+    (summary,) = output.of("summary")
+    first, second = summary["sources"]
+    assert (first["source"], first["new"], first["moved"], first["failed"]) == ("one", 6, 1, 2)
+    assert (second["source"], second["refused"], second["fetched"]) == ("two", 1, 0)
     outcomes = {each["outcome"]: each["visits"] for each in summary["outcomes"]}
     assert outcomes == {
         "file_ingested": 6, "permanent_redirect": 1, "file_gone": 1, "file_not_found": 1, "robots_denied": 1,
@@ -47,15 +47,15 @@ def test_a_file_without_a_reader_has_one_word_in_the_report_and_the_database(roo
     small.put(0, "new.html", page("new", "table.json"))
     small.put(0, "b.html", page("b", "new.html"))
     small.put(0, "table.json", "{}")
-    said = windrow("run", "one", "--json")
-    assert said.code == 0, said.err
-    outcomes = {each["outcome"]: each["visits"] for each in said.of("summary")[0]["outcomes"]}
+    output = windrow("run", "one", "--json")
+    assert output.code == 0, output.err
+    outcomes = {each["outcome"]: each["visits"] for each in output.of("summary")[0]["outcomes"]}
     assert outcomes["file_of_unknown_type"] == 1
-    (one,) = said.of("summary")[0]["sources"]
-    assert one["new"] == outcomes["file_ingested"] + 1
+    (source,) = output.of("summary")[0]["sources"]
+    assert source["new"] == outcomes["file_ingested"] + 1
     with closing(sqlite3.connect(root / "summary.sqlite")) as database:
-        told = "SELECT exit_code, count(*) FROM crawl_summary WHERE exit_code IN (20, 29) GROUP BY 1"
-        assert dict(database.execute(told)) == {20: outcomes["file_ingested"], 29: 1}
+        query = "SELECT exit_code, count(*) FROM crawl_summary WHERE exit_code IN (20, 29) GROUP BY 1"
+        assert dict(database.execute(query)) == {20: outcomes["file_ingested"], 29: 1}
 
 
 def test_a_page_that_its_server_calls_a_picture_is_ingested_in_the_report_the_status_and_both_databases(
@@ -70,20 +70,20 @@ def test_a_page_that_its_server_calls_a_picture_is_ingested_in_the_report_the_st
         prepare(tmp_path)
         configuration = f'{OPERATOR.replace("127.0.0.1", GOOD)}[source.one]\ncollection = "pages"\n'
         (tmp_path / "windrow.toml").write_text(f'{configuration}url = "{server.origin(GOOD)}/"\n')
-        said = windrow("run", "one", "--json")
-        assert said.code == 0, said.err
+        output = windrow("run", "one", "--json")
+        assert output.code == 0, output.err
         (status,) = windrow("status", "--json").messages
         story = windrow("why", "session 1", "--json").messages[0]
-    for summary in (said.of("summary")[0], status["last"], story):
+    for summary in (output.of("summary")[0], status["last"], story):
         outcomes = {each["outcome"]: each["visits"] for each in summary["outcomes"]}
         assert outcomes == {"file_ingested": 2, "file_of_unknown_type": 1}
     for database, table in (("summary", "crawl_summary"), ("crawler", "crawl_log")):
         with closing(sqlite3.connect(tmp_path / f"{database}.sqlite")) as link:
-            told = f"SELECT exit_code, count(*) FROM {table} WHERE crawl_type = 0 GROUP BY 1"
-            assert dict(link.execute(told)) == {20: 2, 29: 1}
+            query = f"SELECT exit_code, count(*) FROM {table} WHERE crawl_type = 0 GROUP BY 1"
+            assert dict(link.execute(query)) == {20: 2, 29: 1}
     with closing(sqlite3.connect(tmp_path / "crawler.sqlite")) as link:
-        told = "SELECT last_contentful_crawl_time_unix_utc FROM crawl_candidate JOIN url USING (url_id) WHERE path = ?"
-        assert link.execute(told, ("/called.html",)).fetchone() != (None,)
+        query = "SELECT last_contentful_crawl_time_unix_utc FROM crawl_candidate JOIN url USING (url_id) WHERE path = ?"
+        assert link.execute(query, ("/called.html",)).fetchone() != (None,)
 
 
 def test_pages_that_lead_on_come_back_or_let_themselves_be_found_again_are_told_as_such(tmp_path, windrow):
@@ -99,8 +99,8 @@ def test_pages_that_lead_on_come_back_or_let_themselves_be_found_again_are_told_
         prepare(tmp_path)
         configuration = f'{OPERATOR.replace("127.0.0.1", GOOD)}[source.one]\ncollection = "pages"\nurl = "{url}/"\n'
         (tmp_path / "windrow.toml").write_text(configuration)
-        (one,) = windrow("run", "one", "--json").of("summary")[0]["sources"]
-        assert (one["new"], one["moved"], one["same_text"], one["failed"]) == (3, 1, 0, 0)
+        (source,) = windrow("run", "one", "--json").of("summary")[0]["sources"]
+        assert (source["new"], source["moved"], source["same_text"], source["failed"]) == (3, 1, 0, 0)
         answers[GOOD, "/hidden.html"] = answer(page("hidden").encode())
         answers[GOOD, "/back.html"] = answer(b"gone", "410 Gone")
         (changed,) = (each for each in windrow("run", "one", "--again", "--json").of("summary")[0]["changes"]
@@ -123,25 +123,25 @@ def test_again_is_conditional_and_tells_what_changed(crawled, small, windrow) ->
     small.put(0, "b.html", page("b, but longer than before", "missing.html"))
     (small.roots[0] / "a.html").unlink()
     mark = small.mark()
-    said = windrow("run", "one", "--again", "--json")
-    assert said.code == 0
-    asked = {one.path: one for one in small.asked(mark)}
+    output = windrow("run", "one", "--again", "--json")
+    assert output.code == 0
+    asked = {request.path: request for request in small.asked(mark)}
     assert sorted(asked) == WHOLE
     assert asked["/new.html"].status == asked["/"].status == 304
     assert asked["/new.html"].if_none_match.startswith('"')
     assert (asked["/b.html"].status, asked["/a.html"].status) == (200, 404)
-    (one,) = said.of("summary")[0]["sources"]
-    # one 404 may be an accident: what is gone is told when the next one says so too
-    assert (one["same"], one["changed"], one["gone"], one["new"]) == (4, 1, 0, 0)
+    (source,) = output.of("summary")[0]["sources"]
+    # one 404 may be an accident: a page is gone after the second
+    assert (source["same"], source["changed"], source["gone"], source["new"]) == (4, 1, 0, 0)
 
 
 def test_a_dry_run_asks_nobody_and_tells_what_would_be_asked(root, small, windrow) -> None:
     mark = small.mark()
     before = sorted(path.name for path in root.iterdir())
-    said = windrow("run", "--dry-run", "--json")
-    assert said.code == 0
-    assert [one["key"] for one in said.of("would_fetch")] == [f"{small.origin(0)}/", f"{small.origin(1)}/"]
-    assert [(one["source"], one["asked"], one["waiting"]) for one in said.of("would_ask")] == [
+    output = windrow("run", "--dry-run", "--json")
+    assert output.code == 0
+    assert [fetch["key"] for fetch in output.of("would_fetch")] == [f"{small.origin(0)}/", f"{small.origin(1)}/"]
+    assert [(source["source"], source["asked"], source["waiting"]) for source in output.of("would_ask")] == [
         ("one", True, 1), ("two", True, 1),
     ]  # fmt: skip
     assert small.asked(mark) == []
@@ -151,7 +151,7 @@ def test_a_dry_run_asks_nobody_and_tells_what_would_be_asked(root, small, windro
 def test_a_limit_is_the_most_pages_that_are_asked(root, small, windrow) -> None:
     mark = small.mark()
     assert windrow("run", "one", "--limit", "3").code == 0
-    assert len([one for one in small.asked(mark) if one.path != "/robots.txt"]) == 3
+    assert len([request for request in small.asked(mark) if request.path != "/robots.txt"]) == 3
     assert windrow("run", "one").code == 0
     assert paths(small.asked(mark), small.ports[0])[:-2] == WHOLE[:-1]
 
@@ -178,9 +178,9 @@ def test_nothing_is_asked_without_an_operator_who_can_be_reached(root, small, wi
     text = (root / "windrow.toml").read_text()
     (root / "windrow.toml").write_text(text.replace(OPERATOR, f'[pages]\nprivate = ["127.0.0.1"]\n{lines}\n'))
     mark = small.mark()
-    said = windrow("run", *(["--dry-run"] if dry else []))
-    assert said.code == 4
-    first, *rest = said.err.strip().splitlines()
+    output = windrow("run", *(["--dry-run"] if dry else []))
+    assert output.code == 4
+    first, *rest = output.err.strip().splitlines()
     assert [word for word in words if word not in first] == []
     assert len(rest) == 1
     assert rest[0].startswith("try: ")
@@ -191,10 +191,10 @@ def test_a_private_address_is_not_talked_to_unless_it_is_named(root, small, wind
     text = (root / "windrow.toml").read_text()
     (root / "windrow.toml").write_text(text.replace('private = ["127.0.0.1"]\n', ""))
     mark = small.mark()
-    said = windrow("run", "pages")
+    output = windrow("run", "pages")
     assert small.asked(mark) == []
-    assert "its robots.txt could not be had" in said.err
-    assert "127.0.0.1" in said.err
+    assert "its robots.txt could not be had" in output.err
+    assert "127.0.0.1" in output.err
 
 
 @pytest.mark.parametrize("stop", [signal.SIGINT, signal.SIGKILL])
@@ -231,13 +231,13 @@ def test_a_stopped_crawl_goes_on_where_it_was(root, small, windrow, start, stop)
 
 def test_try_reads_one_page_and_writes_nothing(root, small, windrow) -> None:
     before = sorted(root.rglob("*"))
-    said = windrow("try", f"{small.origin(0)}/b.html", "--as", "pages", "--json")
-    assert said.code == 0
-    (got,) = said.of("got")
-    assert got["address"] == f"{small.origin(0)}/b.html"
-    kinds = [one["kind"] for one in said.of("record")]
+    output = windrow("try", f"{small.origin(0)}/b.html", "--as", "pages", "--json")
+    assert output.code == 0
+    (fetched,) = output.of("got")
+    assert fetched["address"] == f"{small.origin(0)}/b.html"
+    kinds = [record["kind"] for record in output.of("record")]
     assert kinds == ["text_pile", "document_description", "link_summary"]
-    assert said.of("record")[2]["identifier"] == f"{small.origin(0)}/missing.html"
+    assert output.of("record")[2]["identifier"] == f"{small.origin(0)}/missing.html"
     assert sorted(root.rglob("*")) == before
     assert windrow("try", f"{small.origin(0)}/missing.html", "--as", "pages").code == 1
     assert windrow("try", "ftp://a.example/x", "--as", "pages").code == 2
@@ -250,13 +250,13 @@ def test_try_refuses_a_private_number_that_a_run_refuses(root, small, windrow, m
     unnamed = text.replace('private = ["127.0.0.1"]\n', "")
     (root / "windrow.toml").write_text(unnamed)
     mark = small.mark()
-    said = windrow("try", address, "--as", "pages")
-    assert (said.code, 'private = ["127.0.0.1"]' in said.err) == (1, True)
-    said = windrow("try", address.replace("127.0.0.1", "0x7f.1"), "--as", "pages")
-    assert (said.code, Reason.PRIVATE_ADDRESS.meaning in said.err) == (1, True)
+    output = windrow("try", address, "--as", "pages")
+    assert (output.code, 'private = ["127.0.0.1"]' in output.err) == (1, True)
+    output = windrow("try", address.replace("127.0.0.1", "0x7f.1"), "--as", "pages")
+    assert (output.code, Reason.PRIVATE_ADDRESS.meaning in output.err) == (1, True)
     monkeypatch.chdir(tmp_path)  # without a workspace nothing is allowed
-    said = windrow("try", address, "--as", "pages")
-    assert (said.code, Reason.PRIVATE_ADDRESS.meaning in said.err) == (1, True)
+    output = windrow("try", address, "--as", "pages")
+    assert (output.code, Reason.PRIVATE_ADDRESS.meaning in output.err) == (1, True)
     assert small.asked(mark) == []
     monkeypatch.chdir(root)  # a source's own line holds for its hosts, as in a run
     (root / "windrow.toml").write_text(unnamed.replace("[source.one]\n", '[source.one]\nprivate = ["127.0.0.1"]\n'))
@@ -266,19 +266,19 @@ def test_try_refuses_a_private_number_that_a_run_refuses(root, small, windrow, m
 def test_try_reads_a_file(tmp_path, windrow, monkeypatch) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "page.html").write_text(page("kept", "b.html", head='<meta name="robots" content="noindex">'))
-    said = windrow("try", "page.html", "--as", "pages")
-    assert said.code == 1
-    assert "title=kept" in said.out
-    assert "asks not to be indexed" in said.out
+    output = windrow("try", "page.html", "--as", "pages")
+    assert output.code == 1
+    assert "title=kept" in output.out
+    assert "asks not to be indexed" in output.out
 
 
 def test_new_source_writes_a_site(root, small, windrow) -> None:
     assert windrow("new", "source", "third", f"{small.origin(2)}/", "--collection", "pages").code == 0
     assert (root / "sources" / "third.toml").read_text() == f'url = "{small.origin(2)}/"\ncollection = "pages"\n'
     for name, url in (("bad", "nowhere"), ("again", f"{small.origin(0)}/"), ("pw", "https://me:secret@h.example/")):
-        said = windrow("new", "source", name, url, "--collection", "pages")
-        assert said.code == 2
-        assert "secret" not in said.out + said.err
+        output = windrow("new", "source", name, url, "--collection", "pages")
+        assert output.code == 2
+        assert "secret" not in output.out + output.err
         assert not (root / "sources" / f"{name}.toml").exists()
 
 

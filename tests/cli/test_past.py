@@ -1,4 +1,4 @@
-"""A site that changes between crawls: its stories, differences and searches of the past tell what really happened."""
+"""A site that changes between crawls: why, diff and searches of the past are correct."""
 
 from __future__ import annotations
 
@@ -65,9 +65,9 @@ def here(past, monkeypatch: pytest.MonkeyPatch) -> list[str]:
 @pytest.fixture
 def why(here, village, windrow):
     def tell(path: str):
-        said = windrow("why", village.origin(0) + path, "--json")
-        assert said.code == 0
-        return said.of("page")[0], said.of("version"), said.of("visit")
+        output = windrow("why", village.origin(0) + path, "--json")
+        assert output.code == 0
+        return output.of("page")[0], output.of("version"), output.of("visit")
 
     return tell
 
@@ -81,8 +81,8 @@ def test_an_edited_page_has_two_versions_and_the_difference(why, windrow, villag
     assert (versions[0]["crawls"], versions[1]["crawls"]) == (1, 2)
     assert [visit["status"] for visit in visits] == [200, 200, 200]
     assert all(version["indexed"] and version["words"] == 6 for version in versions)
-    told = windrow("diff", f"{village.origin(0)}/mayor.html").out.splitlines()
-    assert told[2:5] == [" Mayor", "-The mayor is Smith.", "+The mayor is Jones."]
+    output = windrow("diff", f"{village.origin(0)}/mayor.html").out.splitlines()
+    assert output[2:5] == [" Mayor", "-The mayor is Smith.", "+The mayor is Jones."]
     same = windrow("diff", f"{village.origin(0)}/mayor.html", "--from", here[1], "--to", here[2], "--json").of("diff")
     assert (same[0]["summary"], same[0]["lines"]) == ("nothing that is compared", [])
 
@@ -127,15 +127,15 @@ def test_what_is_not_asked_for_names_the_rule(why, windrow, village, path: str, 
 
 def test_what_nothing_named_is_told_apart_from_what_is_foreign(why, windrow) -> None:
     assert why("/never")[0]["state"] == "unknown"
-    said = windrow("why", "https://elsewhere.example/a")
-    assert said.code == 1
-    assert "nothing is known of" in said.err
+    output = windrow("why", "https://elsewhere.example/a")
+    assert output.code == 1
+    assert "nothing is known of" in output.err
 
 
 def test_equal_pages_are_told(why, village) -> None:
-    other, twin = f"{village.origin(0)}/other.html", f"{village.origin(0)}/twin.html"
-    assert why("/twin.html")[0]["alike"] == [other]
-    assert why("/twin.html")[1][-1]["duplicate_of"] == other
+    second, twin = f"{village.origin(0)}/other.html", f"{village.origin(0)}/twin.html"
+    assert why("/twin.html")[0]["alike"] == [second]
+    assert why("/twin.html")[1][-1]["duplicate_of"] == second
     assert why("/other.html")[0]["alike"] == [twin]
     assert why("/other.html")[1][-1]["duplicate_of"] == ""
 
@@ -154,7 +154,7 @@ def test_a_page_that_is_gone_is_found_in_its_time_only(here, windrow) -> None:
     assert windrow("search", words).out == ""
     assert windrow("search", f"{words} as-of:{here[2]}").out == ""
     assert "/lost.html" in windrow("search", f"{words} as-of:{here[0]}").out
-    doubtful = windrow("search", f"{words} as-of:{here[1]}").out  # the first 404 proves nothing yet
+    doubtful = windrow("search", f"{words} as-of:{here[1]}").out  # after the first 404, a page is not gone yet
     assert "/lost.html" in doubtful
     assert "not sure" in doubtful
     assert "/back.html" in windrow("search", f'"here is back.html" as-of:{here[1]}').out
@@ -180,7 +180,7 @@ def test_a_site_is_told_by_its_name_and_its_host(here, windrow, village) -> None
     assert site["seeds"] == [f"{village.origin(0)}/"]
     assert (origin["addresses"], origin["pages"], origin["failing"]) == (9, 8, 1)
     assert origin["robots"] == "1 of 1 rules for * refuse something"
-    assert {one["what"]: one["visits"] for one in origin["came"]} == {"200": 24, "301": 3, "404": 3}
+    assert {row["what"]: row["visits"] for row in origin["came"]} == {"200": 24, "301": 3, "404": 3}
     assert by_host.of("origin") == [origin]
     assert by_name.of("story")[0]["kind"] == "source"
     text = windrow("why", "town").out
@@ -227,14 +227,14 @@ def test_changes_of_text_title_and_presence_are_listed_once_and_bytes_alone_are_
     run = windrow("run", "town", "--again", "--json")
     assert run.code == 0
     (summary,) = run.of("summary")
-    told = windrow("changes", "--json").of("source_change")
-    assert summary["changes"] == [{name: one[name] for name in one if name != "type"} for one in told]
-    assert [(one["kind"], one["key"], one["difference"]) for one in told] == [
+    changes = windrow("changes", "--json").of("source_change")
+    assert summary["changes"] == [{name: change[name] for name in change if name != "type"} for change in changes]
+    assert [(change["kind"], change["key"], change["difference"]) for change in changes] == [
         ("changed", f"{origin}/new.html", f"title {old!r} -> {old.replace('New', 'Brand new')!r}")
     ]
-    (town,) = (one for one in summary["sources"] if one["source"] == "town")
+    (town,) = (source for source in summary["sources"] if source["source"] == "town")
     assert (town["new"], town["changed"], town["gone"], town["same_text"]) == (0, 1, 0, 1)
-    state = next(one for one in windrow("status", "--json").messages[0]["sources"] if one["source"] == "town")
+    state = next(source for source in windrow("status", "--json").messages[0]["sources"] if source["source"] == "town")
     assert state["same"] == town["same"] + 1, "bytes alone are no change"
     gone = windrow("changes", "--since", "2020-01-01", "--kind", "gone").out
     assert gone.count("/lost.html") == 1
@@ -251,6 +251,6 @@ def test_nearly_equal_pages_are_told(why, here, windrow, village) -> None:
     village.put(0, "index.html", page("Home", "<p>Welcome.</p>", "long.html", "longer.html"))
     assert windrow("run", "town", "--again").code == 0
     near = [why(f"/{name}.html")[0]["near"] for name in ("long", "longer")]
-    assert [one[0]["url"].rpartition("/")[2] for one in near] == ["longer.html", "long.html"]
+    assert [match[0]["url"].rpartition("/")[2] for match in near] == ["longer.html", "long.html"]
     assert 0.8 < near[0][0]["similarity"] <= 1
     assert "nearly the same text" in windrow("why", f"{village.origin(0)}/long.html").out

@@ -1,4 +1,4 @@
-"""A wrong path in windrow.toml costs nobody a file: every command refuses it, exit 4, and touches nothing."""
+"""A wrong path in windrow.toml: every command refuses it with exit code 4, and changes no file."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ def test_an_index_in_a_place_of_the_workspace_is_refused(crawled: Path, windrow)
         (crawled / "windrow.toml").write_text(text.replace("[pages]\n", f'[pages]\nindex = "{index}"\n', 1))
         before = everything(crawled)
         for words in COMMANDS:
-            said = windrow(*words)
-            assert said.code == 4, (index, words)
-            assert "pages.index" in said.err
+            output = windrow(*words)
+            assert output.code == 4, (index, words)
+            assert "pages.index" in output.err
         assert everything(crawled) == before
 
 
@@ -40,10 +40,10 @@ def test_an_index_in_the_folder_of_somebody_else_is_refused_before_anybody_is_as
     (root / "windrow.toml").write_text(text.replace("[pages]\n", f'[pages]\nindex = "{home}"\n', 1))
     mark = small.mark()
     for words in (("run", "pages"), ("run", "pages", "--dry-run"), ("forget", "--yes"), ("run",)):
-        said = windrow(*words)
-        assert said.code == 4, (words, said.err)
-        assert "not empty" in said.err
-        assert "pages.index" in said.err
+        output = windrow(*words)
+        assert output.code == 4, (words, output.err)
+        assert "not empty" in output.err
+        assert "pages.index" in output.err
     assert everything(home) == {str(home / "letter.txt"): b"dear"}
     assert not small.asked(mark)
 
@@ -53,9 +53,9 @@ def test_an_archive_outlives_the_loss_of_its_ledger(crawled: Path, windrow) -> N
     (crawled / "ledger.sqlite").unlink()
     before = everything(crawled / "archive")
     for _ in range(2):
-        said = windrow("run", "pages")
-        assert said.code == 4
-        assert "nothing in it was touched" in said.err
+        output = windrow("run", "pages")
+        assert output.code == 4
+        assert "nothing in it was touched" in output.err
     assert everything(crawled / "archive") == before
     for name in ("ledger.sqlite-wal", "ledger.sqlite-shm"):
         (crawled / name).unlink(missing_ok=True)
@@ -76,14 +76,14 @@ def test_no_two_places_of_all_collections_may_be_one_file_or_folder_or_lie_in_ea
     """Every setting whose default is a file or folder of the workspace takes part, whatever its kind."""
     known = settings(installed())
     places = [
-        one.name for one in known.values()
-        if one.written or (isinstance(one.default, str) and one.default.endswith((".db", ".sqlite")))
+        place.name for place in known.values()
+        if place.written or (isinstance(place.default, str) and place.default.endswith((".db", ".sqlite")))
     ]  # fmt: skip
     assert {"events.documents", "news.raw", "papers.table", "papers.catalogue_index"} <= {*places}
-    for one, other in combinations(places, 2):
+    for place, second_place in combinations(places, 2):
         for first, second in (("same", "same"), ("same", "same/deep"), ("same/deep", "same"), ("same", "same-wal")):
             tables: dict[str, list[str]] = {}
-            for name, path in ((one, first), (other, second)):
+            for name, path in ((place, first), (second_place, second)):
                 section, _, word = name.partition(".")
                 tables.setdefault(section, []).append(f'{word} = "{path}"')
             text = "\n".join("\n".join((f"[{section}]", *lines)) for section, lines in tables.items())

@@ -1,4 +1,4 @@
-"""Whole runs of the command line over a server whose answers are written down byte for byte."""
+"""Whole runs of the command line with a server that sends prepared bytes."""
 
 from __future__ import annotations
 
@@ -87,20 +87,20 @@ def test_dates_are_dates_and_codes_words_wherever_people_or_programs_read_them(w
         for words in (("why", url), ("search", "harbour"), ("status",), ("changes",), ("check",))
         for form in ((), ("--json",))
     ]
-    for said in (*tried, exported, *others):
-        assert said.code == 0, said.err
+    for output in (*tried, exported, *others):
+        assert output.code == 0, output.err
         # Seconds since 1970 are ten digits of their own, with commas or without.
-        assert not re.search(r"(?<![\w.:-])1,?[67]\d\d?,?\d{3},?\d{3}(?![\w.])", said.out), said.out
+        assert not re.search(r"(?<![\w.:-])1,?[67]\d\d?,?\d{3},?\d{3}(?![\w.])", output.out), output.out
     assert "updated=2026-01-02 03:04:05" in tried[0].out
     assert "locality=in" in tried[0].out
-    fields = {one["identifier"]: one["fields"] for one in tried[1].of("record")}
+    fields = {record["identifier"]: record["fields"] for record in tried[1].of("record")}
     assert fields["Harbour"]["updated"] == "2026-01-02T03:04:05Z"
     assert fields["mailto:a@b.example"]["destination"] == "communication"
     (front,) = [json.loads(line) for line in exported.out.splitlines() if '"Harbour"' in line]
     assert front["updated"] == "2026-01-02T03:04:05Z"
     assert front["first_seen"].startswith("20")
-    (found,) = windrow("search", "title:harbour", "--json").of("result")
-    assert found["updated"] == "2026-01-02T03:04:05Z"
+    (hit,) = windrow("search", "title:harbour", "--json").of("result")
+    assert hit["updated"] == "2026-01-02T03:04:05Z"
 
 
 PNG = b"\x89PNG\r\n\x1a\n" + bytes(40)
@@ -140,8 +140,8 @@ def test_what_a_page_needs_to_be_shown_is_kept_on_request_and_is_no_page(workspa
         assert {path for _, path in server.asked} == {"/robots.txt", "/", "/next"}, "not asked for unless said so"
         root = workspace(f"{server.origin(GOOD)}/", "assets = true", name="whole")
         server.asked.clear()
-        said = windrow("run", "--json")
-        assert said.code == 0, said.err
+        output = windrow("run", "--json")
+        assert output.code == 0, output.err
         asked = list(server.asked)
         assert {path for host, path in asked if host == GOOD} == ASSETS | {"/robots.txt", "/", "/next"}
         assert {path for host, path in asked if host == BAD} == {"/robots.txt", "/cdn.png"}
@@ -151,8 +151,8 @@ def test_what_a_page_needs_to_be_shown_is_kept_on_request_and_is_no_page(workspa
         assert server.asked == []
     pages = ask(root / "summary.sqlite", "SELECT path FROM entity_generation JOIN url USING (url_id) ORDER BY 1")
     assert pages == [("/",), ("/next",)]
-    (told,) = said.of("summary")[0]["sources"]
-    assert told["new"] == 2
+    (source,) = output.of("summary")[0]["sources"]
+    assert source["new"] == 2
     kept = windrow("export", "captures", "--as", "cdxj").out
     for path in (*ASSETS - {"/moved.png"}, "/cdn.png"):
         assert path in kept, path
@@ -175,15 +175,15 @@ def test_what_was_kept_beside_a_page_becomes_a_page_when_one_links_to_it(runs, w
     }
     with answering(answers) as server:
         root = workspace(f"{server.origin(GOOD)}/", "assets = true")
-        said = windrow("run")
-        assert said.code == 0, said.err
+        output = windrow("run")
+        assert output.code == 0, output.err
         if runs == 2:
             assert windrow("search", "tides", "--json").of("result") == []
             answers[GOOD, "/next"] = answer(b"<p>Next.</p><a href=/leaflet>the leaflet</a>")
             assert windrow("run", "--again").code == 0
         assert [path for _, path in server.asked].count("/leaflet") <= runs + 1
     assert ("/leaflet",) in ask(root / "summary.sqlite", "SELECT path FROM entity_generation JOIN url USING (url_id)")
-    assert [one["title"] for one in windrow("search", "tides", "--json").of("result")] == ["Leaflet"]
+    assert [hit["title"] for hit in windrow("search", "tides", "--json").of("result")] == ["Leaflet"]
     assert "stands open" in windrow("why", f"{server.origin(GOOD)}/leaflet").out
     assert windrow("check").code == 0
 
@@ -277,15 +277,15 @@ def test_a_hundred_hostile_answers_in_a_whole_run_reach_no_terminal_no_page_and_
         assert ran.code in {0, 3}, ran.err
         assert {host for host, _ in server.asked} == {GOOD}
         assert len(server.asked) < 400
-    said = [windrow(*words) for words in (
+    outputs = [windrow(*words) for words in (
         ("changes",), ("changes", "--json"), ("search", "harbour", "--limit", "100"), ("status",), ("status", "--json"),
         ("search", "harbour", "--limit", "100", "--json"), ("export", "pages", "--as", "jsonl"), ("why", "site"),
         *(("why", f"{server.origin(GOOD)}/{path}") for path in ("t4", "t5", "t6", "h3", "h7", "l8", "r/two")),
     )]  # fmt: skip
-    for one in (ran, *said):
-        assert one.code in {0, 3}, one.err
-        found = SHOWN_RAW.search(one.out + one.err)
-        assert found is None, (found, one.out[max(0, found.start() - 80) : found.end() + 40])
+    for output in (ran, *outputs):
+        assert output.code in {0, 3}, output.err
+        match = SHOWN_RAW.search(output.out + output.err)
+        assert match is None, (match, output.out[max(0, match.start() - 80) : match.end() + 40])
     atom, html = (windrow("changes", "--as", form) for form in ("atom", "html"))
     assert len(etree.fromstring(atom.out.encode()).findall("{*}entry")) > len(TITLES)
     page = lxml_html.fromstring(html.out)

@@ -1,4 +1,4 @@
-"""`windrow search`: what is typed, what is shown, and what is told where there is nothing to search yet."""
+"""`windrow search`: queries, output, and messages if there is nothing to search yet."""
 
 from __future__ import annotations
 
@@ -50,14 +50,14 @@ def root(filled: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_a_result_has_title_address_date_and_snippet(root: Path, windrow) -> None:
-    said = windrow("search", "green", "tea", "-black")
-    assert said.code == 0
-    first, second, third = said.out.splitlines()[:3]
+    output = windrow("search", "green", "tea", "-black")
+    assert output.code == 0
+    first, second, third = output.out.splitlines()[:3]
     assert first == "  1. Green tea"
     assert second == "     https://tea.example/green  (published 2024-05-11 en)"
     assert "Brewing green tea" in third
-    assert "\x1b" not in said.out
-    assert said.err.splitlines()[-1] == "1 to 1, and that is all"
+    assert "\x1b" not in output.out
+    assert output.err.splitlines()[-1] == "1 to 1, and that is all"
 
 
 def test_hits_are_bold_for_a_person(root: Path, windrow, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -71,23 +71,23 @@ def test_hits_are_bold_for_a_person(root: Path, windrow, monkeypatch: pytest.Mon
 
 def test_pages_follow_each_other(root: Path, windrow) -> None:
     first = windrow("search", "walrus", "--limit", "20")
-    assert first.err.endswith("1 to 20, and there is more; the next: --page 2\n")
+    assert first.err.endswith("1 to 20, and there is more; next page: --page 2\n")
     second = windrow("search", "walrus", "--limit", "20", "--page", "2", "--json")
-    assert [one["rank"] for one in second.of("result")] == list(range(21, 32))
+    assert [hit["rank"] for hit in second.of("result")] == list(range(21, 32))
     assert second.of("answer") == [
         {"type": "answer", "query": "walrus", "offset": 20, "results": 11, "further": False, "relaxed": False}
         | {"notes": []}
     ]
-    assert windrow("search", "walrus", "--page", "9").err.endswith("nothing more is found\n")
+    assert windrow("search", "walrus", "--page", "9").err.endswith("no more results\n")
 
 
 def test_json_tells_marks_times_and_parts(root: Path, windrow) -> None:
-    (one,) = windrow("search", "cafe patience", "--json", "--explain").of("result")
-    shown = [one["snippet"][mark["start"] : mark["end"]] for mark in one["marks"]]
+    (hit,) = windrow("search", "cafe patience", "--json", "--explain").of("result")
+    shown = [hit["snippet"][mark["start"] : mark["end"]] for mark in hit["marks"]]
     assert shown == ["café", "patience"]
-    assert one["published"] == "2024-05-11T15:06:40Z"
-    assert one["end"] is None
-    assert {part["name"] for part in one["parts"]} >= {"text"}
+    assert hit["published"] == "2024-05-11T15:06:40Z"
+    assert hit["end"] is None
+    assert {part["name"] for part in hit["parts"]} >= {"text"}
     assert windrow("search", "cafe", "--json").of("result")[0]["parts"] == []
     assert "score " in windrow("search", "cafe", "--explain").out
 
@@ -116,7 +116,7 @@ def test_words_may_begin_with_a_dash(root: Path, windrow) -> None:
 def test_any_words_are_a_query(root: Path, words: list[str]) -> None:
     context = search_command.make_context("search", ["--", *words])
     answer = search.search(_config(root), " ".join(context.params["words"]))
-    assert [one.details.url for one in answer.results] == [one.url for one in answer.results]
+    assert [hit.details.url for hit in answer.results] == [hit.url for hit in answer.results]
 
 
 def _config(root: Path):
@@ -142,10 +142,10 @@ def test_a_terminal_is_safe_from_what_pages_say(tmp_path: Path, windrow, monkeyp
 def test_without_pages_it_says_what_makes_them(tmp_path: Path, windrow, monkeypatch: pytest.MonkeyPatch) -> None:
     prepare(tmp_path)
     monkeypatch.chdir(tmp_path)
-    said = windrow("search", "tea", "--collection", "pages")
-    assert (said.code, said.out) == (1, "")
-    assert said.err.startswith("windrow: there are no pages to look into yet: ")
-    assert said.err.endswith("try: windrow run pages\n")
+    output = windrow("search", "tea", "--collection", "pages")
+    assert (output.code, output.out) == (1, "")
+    assert output.err.startswith("windrow: there are no pages to look into yet: ")
+    assert output.err.endswith("try: windrow run pages\n")
     assert not (tmp_path / "summary.sqlite").exists()
     sqlite3.connect(tmp_path / "summary.sqlite").close()
     (tmp_path / "summary.sqlite").touch()
@@ -160,11 +160,11 @@ def test_without_the_index_a_search_makes_it_and_finds_the_same(
     shutil.copytree(root, copy, ignore=shutil.ignore_patterns("index"))
     monkeypatch.chdir(copy)
     for _ in range(2):
-        for found, words in zip(before, (["zebras"], ["tea", "--explain"], ["walrus", "--json"]), strict=True):
-            assert windrow("search", *words).out == found
-    said = windrow("search", "zebras")
-    assert "https://copy.example/green" in said.out
-    assert said.err.splitlines() == ["1 to 1, and that is all"]
+        for old, words in zip(before, (["zebras"], ["tea", "--explain"], ["walrus", "--json"]), strict=True):
+            assert windrow("search", *words).out == old
+    output = windrow("search", "zebras")
+    assert "https://copy.example/green" in output.out
+    assert output.err.splitlines() == ["1 to 1, and that is all"]
     assert windrow("search", "zebras", "--json").of("answer")[0]["notes"] == []
     assert (copy / "index" / "index.json").exists()
 
@@ -192,8 +192,8 @@ def test_a_workspace_that_cannot_be_written_is_searched(root: Path, windrow, tmp
     with unwritable(copy):
         done = programs.run("-c", SEARCHED, cwd=copy)
     assert done.returncode == 0, done.stderr
-    *found, end = [json.loads(line) for line in done.stdout.splitlines()]
-    assert found == expected
+    *hits, end = [json.loads(line) for line in done.stdout.splitlines()]
+    assert hits == expected
     assert end["notes"] == ([] if index == "there" else [UNKEPT])
     assert sorted(copy.rglob("*")) == before
 
@@ -206,8 +206,8 @@ def test_check_misses_a_search_index_that_is_gone_or_behind(root: Path, tmp_path
     with closing(sqlite3.connect(path)) as link, link:
         fill(link, [PAGES[1].__class__("https://late.example/", "late", "Late")])
     link.close()
-    told = "; ".join(behind(path, folder))
-    assert "1 pages are not in it as they are" in told
+    lines = "; ".join(behind(path, folder))
+    assert "1 pages are not in it as they are" in lines
     index_pages(engine, folder)
     assert list(behind(path, folder)) == []
     shutil.rmtree(folder)
@@ -216,9 +216,9 @@ def test_check_misses_a_search_index_that_is_gone_or_behind(root: Path, tmp_path
 
 
 def test_a_search_asks_only_collections_that_have_sources(root: Path, tmp_path: Path, windrow, monkeypatch) -> None:
-    found = windrow("search", "zebras", "--json")
-    assert found.code == 0
-    assert "records of events" not in found.err
+    output = windrow("search", "zebras", "--json")
+    assert output.code == 0
+    assert "records of events" not in output.err
     prepare(tmp_path / "drops")
     Windrow(tmp_path / "drops").new_source("H", "ftp://h.example/", collection="drops", centre="H")
     monkeypatch.chdir(tmp_path / "drops")

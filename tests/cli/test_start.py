@@ -1,4 +1,4 @@
-"""Which modules a command loads: those that it uses, and none that it does not."""
+"""A command imports only the modules that it uses."""
 
 import subprocess
 import sys

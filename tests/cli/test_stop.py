@@ -21,7 +21,7 @@ from windrow.demo.partner import drop
 
 @pytest.fixture
 def slow(workspace, partner):
-    """Make the partner have 40 zips more and take them one in a second."""
+    """Add 40 zips to the partner, to be fetched at one in a second."""
     for number in range(10, 50):
         name, content = drop("H", "2026-01-15", number)
         put(partner, f"add/{name}", content)
@@ -53,11 +53,11 @@ def facts(workspace, text: str) -> list[tuple]:
 def test_the_first_interrupt_finishes_what_is_in_hand(slow, windrow, start: Start) -> None:
     run = start("run", cwd=slow)
     until_it_fetches(slow)
-    said = windrow("status")  # reading goes on while a run writes
-    assert said.code == 0
-    assert f"pid {run.pid}" in said.err
-    said = windrow("check")  # the tracker may be behind a run, which is no fault
-    assert (said.code, said.out) in {(0, ""), (5, "")}
+    output = windrow("status")  # reading goes on while a run writes
+    assert output.code == 0
+    assert f"pid {run.pid}" in output.err
+    output = windrow("check")  # the tracker may be behind a run, which is no fault
+    assert (output.code, output.out) in {(0, ""), (5, "")}
     os.kill(run.pid, signal.SIGINT)
     _, err = run.communicate(timeout=PATIENCE)
     assert run.returncode == 130
@@ -98,11 +98,11 @@ def test_a_locked_workspace_gives_5_and_names_the_holder(slow, windrow, start: S
     run = start("run", cwd=slow)
     try:
         until_it_fetches(slow)
-        said = windrow("run")
-        assert said.code == 5
-        assert f"pid {run.pid}" in said.err
-        assert "is in use by" in said.err
-        assert "try: windrow status" in said.err
+        output = windrow("run")
+        assert output.code == 5
+        assert f"pid {run.pid}" in output.err
+        assert "is in use by" in output.err
+        assert "try: windrow status" in output.err
         assert windrow("run", "--dry-run").code == 0
         assert json.loads(windrow("run", "--json").err)["exit_code"] == 5
     finally:
@@ -125,9 +125,11 @@ def test_a_killed_run_is_gone_on_with(slow, windrow, start: Start) -> None:
 def test_every_runs_again_until_stopped(workspace, windrow, start: Start) -> None:
     setting(workspace, '[run]\nnotify = "tee -a told.jsonl"')
     run = start("run", "--every", "1s", cwd=workspace)
-    told = workspace / "told.jsonl"
-    until(lambda: told.exists() and len(told.read_text().splitlines()) >= 3)
-    while run.poll() is None:  # where Ctrl-C is ignored, as for jobs of a script, none is heard between run and wait
+    path = workspace / "told.jsonl"
+    until(lambda: path.exists() and len(path.read_text().splitlines()) >= 3)
+    while (
+        run.poll() is None
+    ):  # if SIGINT is ignored, as in background jobs of a script, one between run and wait has no effect
         os.kill(run.pid, signal.SIGINT)
         with contextlib.suppress(subprocess.TimeoutExpired):
             run.wait(10)
@@ -135,9 +137,9 @@ def test_every_runs_again_until_stopped(workspace, windrow, start: Start) -> Non
     run.stderr.close()
     run.stdout.close()
     assert run.returncode == 130
-    assert "the next run is due in 1.0 s" in err
+    assert "the next run starts 1.0 s after the start of this one" in err
     assert "Traceback" not in err
-    sessions = [json.loads(line)["session"] for line in told.read_text().splitlines()]
+    sessions = [json.loads(line)["session"] for line in path.read_text().splitlines()]
     assert len(sessions) >= 3
     assert sessions == sorted(set(sessions))
     assert facts(workspace, "SELECT count(*) FROM lease") == [(0,)]
@@ -153,7 +155,7 @@ def test_a_reader_that_goes_away_is_no_error(harvested, start: Start) -> None:
 
 
 def catches(pid: int, number: int) -> bool:
-    """Tell whether a process has a handler of its own for a signal."""
+    """Return whether a process has a handler of its own for a signal."""
     (mask,) = re.findall(r"SigCgt:\s*(\w+)", Path(f"/proc/{pid}/status").read_text())
     return bool(int(mask, 16) >> (number - 1) & 1)
 
@@ -163,7 +165,7 @@ def test_waiting_for_the_next_run_ends_at_a_signal(number, workspace, start: Sta
     run = start("run", "--every", "1h", cwd=workspace, preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_IGN))
     assert run.stderr
     for line in run.stderr:
-        if "the next run is due" in line:
+        if "the next run starts" in line:
             break
     until(lambda: catches(run.pid, number))
     os.kill(run.pid, number)

@@ -1,4 +1,4 @@
-"""What names from outside do to a terminal, to a line of JSON, and to one that is not UTF-8: nothing."""
+"""Names from outside cannot control a terminal, break a line of JSON, or fail on an encoding that is not UTF-8."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.conftest import put
-from windrow.cli.verb import Voice, clean
+from windrow.cli.command import Console, clean
 from windrow.formats.text import escape, escape_json, table
 
 ACTING = [chr(code) for code in (*range(0x20), *range(0x7F, 0xA0), 0x61C, 0x200E, 0x200F, *range(0x202A, 0x202F),
@@ -20,10 +20,10 @@ ACTING = [chr(code) for code in (*range(0x20), *range(0x7F, 0xA0), 0x61C, 0x200E
 
 @pytest.mark.parametrize("sign", ACTING, ids=lambda sign: f"U+{ord(sign):04X}")
 def test_what_acts_on_a_terminal_is_spelled(sign: str) -> None:
-    told = escape(f"a{sign}b")
-    assert sign not in told
-    assert told.startswith("a\\")
-    assert told.isascii()
+    escaped = escape(f"a{sign}b")
+    assert sign not in escaped
+    assert escaped.startswith("a\\")
+    assert escaped.isascii()
     whole = json.dumps([f"a{sign}b"], ensure_ascii=False)
     safe = escape_json(whole)
     assert sign not in safe
@@ -36,14 +36,14 @@ def test_letters_of_all_scripts_stay() -> None:
 
 
 def test_a_line_end_in_a_name_makes_no_line(capsys: pytest.CaptureFixture[str]) -> None:
-    voice = Voice()
+    console = Console()
     name = "H.zip\n2026-01-01 00:00:00  load     all well"
-    voice.data(name)
-    voice.data(["first", name, table(["name"], [["x"]])])
-    voice.talk([name, ""])
-    said = capsys.readouterr()
-    assert said.out.splitlines() == [clean(name), "first", clean(name), "name", "x"]
-    assert said.err.splitlines() == [clean(name), ""]
+    console.print(name)
+    console.print(["first", name, table(["name"], [["x"]])])
+    console.inform([name, ""])
+    output = capsys.readouterr()
+    assert output.out.splitlines() == [clean(name), "first", clean(name), "name", "x"]
+    assert output.err.splitlines() == [clean(name), ""]
 
 
 def test_a_file_whose_name_holds_a_line_end_prints_no_false_line_in_its_story(
@@ -55,14 +55,14 @@ def test_a_file_whose_name_holds_a_line_end_prints_no_false_line_in_its_story(
     windrow("run")
     assert "zip\\n2026-01-12" in windrow("why", name).out
     for words in (("why", name), ("why", "H"), ("status",), ("run", "--dry-run")):
-        said = windrow(*words)
-        for line in (said.out + said.err).splitlines():
+        output = windrow(*words)
+        for line in (output.out + output.err).splitlines():
             assert not line.startswith("2026-01-12 00:00:00")
             assert "\u200f" not in line
             assert "\x9b" not in line
-        told = windrow(*words, "--json")
-        assert all(32 <= ord(sign) < 127 or sign == "\n" for sign in told.out)
-        for line in told.out.splitlines():
+        json_output = windrow(*words, "--json")
+        assert all(32 <= ord(sign) < 127 or sign == "\n" for sign in json_output.out)
+        for line in json_output.out.splitlines():
             json.loads(line)
 
 
@@ -74,8 +74,8 @@ def test_a_terminal_that_is_not_utf_8_gets_what_it_can_show(workspace: Path, enc
             [sys.executable, "-m", "windrow", *words],
             cwd=workspace, env=os.environ | {"PYTHONIOENCODING": encoding, "PYTHONUTF8": "0"}, capture_output=True, check=False,
         )  # fmt: skip
-        told = done.stdout.decode(encoding) + done.stderr.decode(encoding)
-        assert "Traceback" not in told
+        text = done.stdout.decode(encoding) + done.stderr.decode(encoding)
+        assert "Traceback" not in text
         assert done.returncode in {0, 1}
         if words == ["config"]:
-            assert "\\u2192" in told
+            assert "\\u2192" in text

@@ -1,4 +1,4 @@
-"""What `run`, `status` and `why` say of sources that are not read in whole, and whether they agree."""
+"""`run`, `status` and `why` agree about sources that are not read completely."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ MEETING = ";TZID=America/New_York:20270115T100000"
 
 @pytest.fixture
 def site():
-    with serving() as one:
-        yield one
+    with serving() as server:
+        yield server
 
 
 def bare(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
@@ -35,27 +35,27 @@ def bare(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
 def test_a_missing_extra_fails_its_source_and_the_run_names_the_command_that_brings_it(tmp_path, site, windrow) -> None:
     site.put("/a.ics", calendar(event("a@x", MEETING, "Board")))
     configured(tmp_path, f"{site.url}/a.ics", every="1s")
-    said = bare(tmp_path, "run")
-    assert said.returncode == 3
-    assert "1 of 1 source failed" in said.stderr
-    assert "reading iCalendar needs the extra 'events': pip install 'windrow[events]'" in said.stderr
+    output = bare(tmp_path, "run")
+    assert output.returncode == 3
+    assert "1 of 1 source failed" in output.stderr
+    assert "reading iCalendar needs the extra 'events': pip install 'windrow[events]'" in output.stderr
     assert "pip install 'windrow[events]'" in windrow("status", "--workspace", tmp_path).out
 
 
 def test_a_run_does_not_call_all_well_what_it_tells_as_trouble(tmp_path, site, windrow) -> None:
     site.put("/a.ics", "<html>Sorry, moved.</html>")
     configured(tmp_path, f"{site.url}/a.ics", every="1s")
-    said = windrow("run", "--workspace", tmp_path).err
-    assert "this is not an iCalendar" in said
-    assert "all well" not in said
-    assert "trouble at 1 source" in said
+    output = windrow("run", "--workspace", tmp_path).err
+    assert "this is not an iCalendar" in output
+    assert "all well" not in output
+    assert "trouble at 1 source" in output
 
 
 def test_a_run_counts_the_events_that_could_not_be_read(tmp_path, site, windrow) -> None:
     site.put("/a.ics", calendar("UID:bad\r\nSUMMARY:Without a time", event("a@x", MEETING)))
     configured(tmp_path, f"{site.url}/a.ics", every="1s")
-    said = windrow("run", "--workspace", tmp_path).err
-    assert "1 event new, 0 changed, 1 log; 1 event could not be read: windrow why ADDRESS says why" in said
+    output = windrow("run", "--workspace", tmp_path).err
+    assert "1 event new, 0 changed, 1 log; 1 event could not be read: windrow why ADDRESS says why" in output
 
 
 def test_a_replay_is_no_good_session_of_a_source_that_could_not_be_read(tmp_path, site, windrow) -> None:
@@ -72,8 +72,8 @@ def test_why_tells_the_times_of_an_address_of_records_as_all_other_times(tmp_pat
     site.put("/a.ics", calendar(event("a@x", MEETING)))
     configured(tmp_path, f"{site.url}/a.ics", every="6h")
     windrow("run", "--workspace", tmp_path)
-    told = windrow("why", f"{site.url}/a.ics", "--workspace", tmp_path).out
-    visit, due = (line for line in told.splitlines() if "status 200" in line or "due again" in line)
+    output = windrow("why", f"{site.url}/a.ics", "--workspace", tmp_path).out
+    visit, due = (line for line in output.splitlines() if "status 200" in line or "due again" in line)
     assert "T" not in visit.split("  status")[0]
     assert due.endswith(":" + due[-2:])
     assert "Z" not in due
@@ -88,7 +88,9 @@ def test_why_of_a_source_of_drops_names_each_phase_that_took_its_documents(harve
 def test_adopted_zips_have_their_source_in_status_and_why(workspace, partner, windrow) -> None:
     (workspace / "sources" / "harwell.toml").unlink()
     windrow("run", "--from", "unzip", partner)
-    (row,) = [one for one in windrow("status", "--json").of("status")[0]["sources"] if one["source"] == "adopted"]
+    (row,) = [
+        source for source in windrow("status", "--json").of("status")[0]["sources"] if source["source"] == "adopted"
+    ]
     assert (row["state"], row["collection"]) == ("held", "drops")
     assert row["items"] > 0
     assert "adopted (drops source)" in windrow("why", "adopted").out
@@ -103,16 +105,16 @@ def test_a_dry_run_does_not_say_that_papers_would_ask_for_a_robots_txt(tmp_path,
 def test_a_wrong_choice_is_guessed_and_an_empty_one_is_called_so(tmp_path, windrow) -> None:
     windrow("init", tmp_path)
     (tmp_path / "sources" / "council.toml").write_text('collection = "events"\nreader = "icalender"\n')
-    said = windrow("config", "--workspace", tmp_path)
-    assert said.code == 4
-    assert "wanted icalendar, feed" in said.err
-    assert "legistar or empty; did you mean icalendar?" in said.err
+    output = windrow("config", "--workspace", tmp_path)
+    assert output.code == 4
+    assert "wanted icalendar, feed" in output.err
+    assert "legistar or empty; did you mean icalendar?" in output.err
 
 
 def test_a_long_text_that_changed_late_is_shown_where_it_differs() -> None:
     old, new = "The same words. " * 20 + "Open until six.", "The same words. " * 20 + "Open until ten."
-    told = difference({"text": old}, {"text": new})
-    before, after = told.removeprefix("text ").split(" -> ")
+    text = difference({"text": old}, {"text": new})
+    before, after = text.removeprefix("text ").split(" -> ")
     assert before != after
     assert before.endswith("six.")
     assert after.endswith("ten.")
@@ -134,5 +136,5 @@ def test_a_contact_that_is_none_is_shown(tmp_path, windrow) -> None:
 
 
 def test_status_names_the_command_that_tells_what_failed(crawled, windrow) -> None:
-    said = windrow("status")
-    assert "try: windrow why NAME (one" in said.err
+    output = windrow("status")
+    assert "try: windrow why NAME (one" in output.err

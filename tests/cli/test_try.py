@@ -16,39 +16,39 @@ ZIP = "H.2026-01-12.1.impc.zip"
 
 def test_a_zip_shows_members_findings_and_records(workspace, partner, windrow) -> None:
     before = tree(workspace)
-    said = windrow("try", partner / "add" / ZIP, "--as", "drops")
-    assert said.code == 0
-    assert "H.2026-01-12.1.specimen.impc.xml: 6,322 bytes, 20 records, good up to data" in said.out
-    assert re.search(r"specimen H_M0101-000 +specimen_id=M0101-000", said.out)
-    assert "experiment H_E0101-000_M0101-000" in said.out
+    output = windrow("try", partner / "add" / ZIP, "--as", "drops")
+    assert output.code == 0
+    assert "H.2026-01-12.1.specimen.impc.xml: 6,322 bytes, 20 records, good up to data" in output.out
+    assert re.search(r"specimen H_M0101-000 +specimen_id=M0101-000", output.out)
+    assert "experiment H_E0101-000_M0101-000" in output.out
     assert tree(workspace) == before
 
 
 def test_json_is_as_documented(workspace, partner, windrow) -> None:
-    said = windrow("try", partner / "add" / ZIP, "--as", "drops", "--json")
-    assert {message["type"] for message in said.messages} == {"got", "note", "record", "document"}
-    for message in said.messages:
+    output = windrow("try", partner / "add" / ZIP, "--as", "drops", "--json")
+    assert {message["type"] for message in output.messages} == {"got", "note", "record", "document"}
+    for message in output.messages:
         assert set(message) - {"type"} <= set(shape(MESSAGES[message["type"]].shape))
-    assert len(said.of("record")) == 28
-    assert said.of("document")[0]["kind"] == "specimen"  # in the order in which they would be loaded
+    assert len(output.of("record")) == 28
+    assert output.of("document")[0]["kind"] == "specimen"  # in the order in which they would be loaded
 
 
 def test_a_source_of_the_workspace_lends_its_access(workspace, partner, windrow) -> None:
-    said = windrow("try", f"file://{partner}/add/{ZIP}", "--as", "drops", "--json")
-    assert said.code == 0
-    assert said.of("got")[0]["key"] == f"add/{ZIP}"
+    output = windrow("try", f"file://{partner}/add/{ZIP}", "--as", "drops", "--json")
+    assert output.code == 0
+    assert output.of("got")[0]["key"] == f"add/{ZIP}"
 
 
 def test_a_document_by_itself(tmp_path, monkeypatch, windrow) -> None:
     monkeypatch.chdir(tmp_path)
     path = put(tmp_path, "Abc.2026-01-12.1.experiment.impc.xml", experiments("H", 1))
-    said = windrow("try", path.name, "--as", "drops", "--json")
-    assert said.code == 0
-    assert said.of("document")[0]["records"] == 8
+    output = windrow("try", path.name, "--as", "drops", "--json")
+    assert output.code == 0
+    assert output.of("document")[0]["records"] == 8
 
 
 @pytest.mark.parametrize(
-    ("name", "content", "told"),
+    ("name", "content", "message"),
     [
         ("H.2026-01-12.1.impc.zip", b"not a zip", "refused at unzip: the bytes are not a zip archive"),
         ("H.2026-02-30.1.impc.zip", drop("H", "2026-01-12", 1)[1], "its name would be refused: the date in the name"),
@@ -62,13 +62,13 @@ def test_a_document_by_itself(tmp_path, monkeypatch, windrow) -> None:
         ),
     ],
 )
-def test_what_is_refused_gives_1(name, content, told, tmp_path, monkeypatch, windrow) -> None:
+def test_what_is_refused_gives_1(name, content, message, tmp_path, monkeypatch, windrow) -> None:
     monkeypatch.chdir(tmp_path)
     put(tmp_path, name, content)
     before = tree(tmp_path)
-    said = windrow("try", name, "--as", "drops")
-    assert said.code == 1
-    assert told in said.out
+    output = windrow("try", name, "--as", "drops")
+    assert output.code == 1
+    assert message in output.out
     assert tree(tmp_path) == before
 
 
@@ -81,12 +81,12 @@ def test_findings_have_their_place(tmp_path, monkeypatch, windrow) -> None:
     assert errors
     for error in errors:
         assert b'gender="?"' in broken.splitlines()[error["line"] - 1]
-    said = windrow("try", "H.2026-01-12.1.impc.zip", "--as", "drops", "--limit", "1")
-    assert f"... {len(notes) - 1} more findings" in said.out
+    output = windrow("try", "H.2026-01-12.1.impc.zip", "--as", "drops", "--limit", "1")
+    assert f"... {len(notes) - 1} more findings" in output.out
 
 
 @pytest.mark.parametrize(
-    ("words", "code", "told"),
+    ("words", "code", "message"),
     [
         (["nofile", "--as", "drops"], 2, "there is no file"),
         (["nofile"], 2, "missing option '--as'"),
@@ -97,10 +97,10 @@ def test_findings_have_their_place(tmp_path, monkeypatch, windrow) -> None:
         (["http://127.0.0.1:1/x.zip", "--as", "drops"], 1, "127.0.0.1"),
     ],
 )
-def test_wrong_wishes(words, code, told, tmp_path, monkeypatch, windrow) -> None:
+def test_wrong_wishes(words, code, message, tmp_path, monkeypatch, windrow) -> None:
     monkeypatch.chdir(tmp_path)
-    said = windrow("try", *words)
-    assert said.code == code
-    assert told in said.err
-    assert "hunter2" not in said.err
+    output = windrow("try", *words)
+    assert output.code == code
+    assert message in output.err
+    assert "hunter2" not in output.err
     assert tree(tmp_path) == {}

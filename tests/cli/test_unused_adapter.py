@@ -1,4 +1,4 @@
-"""A collection whose adapter cannot be loaded and that this workspace does not use: every verb does without it."""
+"""Every command works if an unused collection's adapter cannot be loaded."""
 
 from __future__ import annotations
 
@@ -33,12 +33,12 @@ def follow(source, learned, answer):
 @pytest.fixture
 def broken(monkeypatch):
     """Install such a collection beside the others."""
-    made = Collection(
+    collection = Collection(
         "licensed", ("ask",), Requests(begin, follow), (), "licensed.adapter:ADAPTER",
         Configuration(settings=(store_of("licensed"),), source=ASKED),
     )  # fmt: skip
     module = ModuleType("licensed")
-    module.COLLECTION = made
+    module.COLLECTION = collection
     monkeypatch.setitem(sys.modules, "licensed", module)
     monkeypatch.setitem(sys.modules, "licensed.adapter", Broken("licensed.adapter"))
     points = {**registry._points(), "licensed": (EntryPoint("licensed", "licensed:COLLECTION", registry.GROUP),)}
@@ -58,14 +58,14 @@ WELL = ("status", "why", "changes", "check", "config", "export", "replay")
 
 
 def test_every_verb_does_without_the_adapter_of_a_collection_that_is_not_used(workspace, windrow, broken):
-    """Some end in an error of their own, such as a search where nothing is searched; none speaks of the adapter."""
+    """Some end in an error of their own, such as a search without documents; none mentions the adapter."""
     windrow("run")
     for verb in VERBS:
-        said = windrow(*verb.split())
-        assert "licence" not in said.err, verb
-        assert "cannot be loaded" not in said.err, verb
+        output = windrow(*verb.split())
+        assert "licence" not in output.err, verb
+        assert "cannot be loaded" not in output.err, verb
         if verb.startswith(WELL):
-            assert said.code == 0, (verb, said.err)
+            assert output.code == 0, (verb, output.err)
 
 
 def test_every_verb_about_pages_does_without_an_adapter_that_is_not_used(crawled, small, windrow, broken):
@@ -79,7 +79,7 @@ def test_every_verb_about_pages_does_without_an_adapter_that_is_not_used(crawled
 
 
 def test_a_verb_that_needs_a_broken_adapter_names_it(workspace, windrow, broken):
-    said = windrow("try", "https://example.org/", "--as", broken)
-    assert said.code == 4
-    assert "'licensed'" in said.err
-    assert "the licence has run out" in said.err
+    output = windrow("try", "https://example.org/", "--as", broken)
+    assert output.code == 4
+    assert "'licensed'" in output.err
+    assert "the licence has run out" in output.err

@@ -1,4 +1,4 @@
-"""`windrow why` and `windrow status`: everything has a story."""
+"""`windrow why` and `windrow status`."""
 
 from __future__ import annotations
 
@@ -19,22 +19,22 @@ ZIP = "H.2026-01-12.1.impc.zip"
 
 
 def test_a_zip_tells_all_in_order(harvested, windrow) -> None:
-    said = windrow("why", ZIP)
-    assert said.code == 0
-    assert said.out.startswith(f"add/{ZIP} (drops zip, number ")
-    assert "stands at overview: done" in said.out
+    output = windrow("why", ZIP)
+    assert output.code == 0
+    assert output.out.startswith(f"add/{ZIP} (drops zip, number ")
+    assert "stands at overview: done" in output.out
     order = ["  seen ", "  listed ", "  fetch ", "capture ", "download: done", "unzip (version 1)", "overview: done"]
-    told = said.out.partition("\n\n")[2]
-    places = [told.index(word) for word in order]
+    events = output.out.partition("\n\n")[2]
+    places = [events.index(word) for word in order]
     assert places == sorted(places)
-    assert re.search(r"kept at windrow-\S+\.warc(\.gz)? from byte \d+ on", said.out)
-    assert "specimen.impc.xml" in said.out
-    times = re.findall(r"(?m)^(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d)  ", said.out)
+    assert re.search(r"kept at windrow-\S+\.warc(\.gz)? from byte \d+ on", output.out)
+    assert "specimen.impc.xml" in output.out
+    times = re.findall(r"(?m)^(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d)  ", output.out)
     assert times == sorted(times)
 
 
 def test_the_capture_is_where_it_says(harvested, partner, windrow) -> None:
-    (event,) = [one for one in windrow("why", ZIP, "--json").of("event") if one["what"] == "capture"]
+    (event,) = [message for message in windrow("why", ZIP, "--json").of("event") if message["what"] == "capture"]
     place = ArchivePlace(event["warc"], event["offset"], event["length"])
     with open_capture(harvested / "archive", place) as view:
         assert view.read() == (partner / "add" / ZIP).read_bytes()
@@ -43,15 +43,15 @@ def test_the_capture_is_where_it_says(harvested, partner, windrow) -> None:
 @pytest.mark.parametrize("spelled", [ZIP, f"add/{ZIP}", "ADDRESS", "PATH"])
 def test_one_thing_has_many_names(spelled, harvested, partner, windrow) -> None:
     named = spelled.replace("ADDRESS", f"file://{partner}/add/{ZIP}").replace("PATH", f"{partner}/add/{ZIP}")
-    said = windrow("why", named, "--json")
-    assert said.messages[0]["key"] == f"add/{ZIP}"
-    assert windrow("why", said.messages[0]["number"], "--json").messages[0]["key"] == f"add/{ZIP}"
+    output = windrow("why", named, "--json")
+    assert output.messages[0]["key"] == f"add/{ZIP}"
+    assert windrow("why", output.messages[0]["number"], "--json").messages[0]["key"] == f"add/{ZIP}"
 
 
 def test_json_is_as_documented(harvested, windrow) -> None:
-    said = windrow("why", ZIP, "--json")
-    assert {message["type"] for message in said.messages} == {"story", "event", "member"}
-    for message in said.messages:
+    output = windrow("why", ZIP, "--json")
+    assert {message["type"] for message in output.messages} == {"story", "event", "member"}
+    for message in output.messages:
         allowed = set(shape(MESSAGES[message["type"]].shape))
         assert set(message) - {"type"} <= allowed
         if message["type"] != "event":
@@ -59,17 +59,17 @@ def test_json_is_as_documented(harvested, windrow) -> None:
 
 
 def test_a_document_has_its_archives_story_too(harvested, windrow) -> None:
-    said = windrow("why", f"add/{ZIP}/H.2026-01-12.1.specimen.impc.xml")
-    assert f"lies in add/{ZIP}" in said.out
-    assert "kept at windrow-" in said.out
-    assert "upload (version " in said.out
-    assert "data: done" in said.out
+    output = windrow("why", f"add/{ZIP}/H.2026-01-12.1.specimen.impc.xml")
+    assert f"lies in add/{ZIP}" in output.out
+    assert "kept at windrow-" in output.out
+    assert "upload (version " in output.out
+    assert "data: done" in output.out
 
 
 def test_several_meanings_are_listed(harvested, windrow) -> None:
-    said = windrow("why", "H.2026-01-12.1.specimen.impc.xml", "--json")
-    assert said.code == 0
-    assert [message["type"] for message in said.messages] == ["candidate", "candidate"]
+    output = windrow("why", "H.2026-01-12.1.specimen.impc.xml", "--json")
+    assert output.code == 0
+    assert [message["type"] for message in output.messages] == ["candidate", "candidate"]
     assert "may mean any of these" in windrow("why", "H.2026-01-12.1.specimen.impc.xml").err
     assert len(windrow("why", "h", "--json").of("candidate")) == 3  # a centre, whatever its case
 
@@ -78,12 +78,12 @@ def test_a_finding_has_line_and_column(workspace, partner, windrow) -> None:
     broken = specimens("H", 7).replace(b'gender="male"', b'gender="maleish"', 1)
     put(partner, "add/H.2026-01-20.1.impc.zip", pack({"H.2026-01-20.1.specimen.impc.xml": broken}))
     windrow("run")
-    said = windrow("why", "H.2026-01-20.1.specimen.impc.xml")
-    assert "stands at xsd: failed, the document is not valid against its schema" in said.out
-    line = next(line for line in said.out.splitlines() if "finding" in line)
+    output = windrow("why", "H.2026-01-20.1.specimen.impc.xml")
+    assert "stands at xsd: failed, the document is not valid against its schema" in output.out
+    line = next(line for line in output.out.splitlines() if "finding" in line)
     assert re.search(r"error, line \d+ column \d+: \w+: ", line)
-    (event,) = [one for one in windrow("why", "H.2026-01-20.1.specimen.impc.xml", "--json").of("event")
-                if one["what"] == "finding"]  # fmt: skip
+    (event,) = [message for message in windrow("why", "H.2026-01-20.1.specimen.impc.xml", "--json").of("event")
+                if message["what"] == "finding"]  # fmt: skip
     assert b'gender="maleish"' in broken.splitlines()[event["line"] - 1]
 
 
@@ -97,23 +97,23 @@ def test_a_finding_has_line_and_column(workspace, partner, windrow) -> None:
     ],
 )
 def test_what_was_refused_has_a_story(name, reason, harvested, windrow) -> None:
-    said = windrow("why", name)
-    assert said.code == 0
-    assert reason.meaning in said.out
-    assert "harwell" in said.out
+    output = windrow("why", name)
+    assert output.code == 0
+    assert reason.meaning in output.out
+    assert "harwell" in output.out
 
 
 def test_what_a_rule_left_out_of_a_zip_leads_to_it(workspace, partner, windrow) -> None:
     members = {"H.2026-01-20.1.specimen.impc.xml": specimens("H", 7), "notes.txt": b"hello"}
     put(partner, "add/H.2026-01-20.1.impc.zip", pack(members))
     windrow("run")
-    said = windrow("why", "notes.txt")
-    assert said.code == 0
-    assert "'notes.txt' is not an XML file" in said.out
+    output = windrow("why", "notes.txt")
+    assert output.code == 0
+    assert "'notes.txt' is not an XML file" in output.out
 
 
 @pytest.mark.parametrize(
-    ("name", "told"),
+    ("name", "message"),
     [
         ("nonsense", "nothing is known of 'nonsense'\n"),
         ("add/readme.txt", "sources of drops leave files of this name out, by rule"),
@@ -123,12 +123,12 @@ def test_what_a_rule_left_out_of_a_zip_leads_to_it(workspace, partner, windrow) 
         ("\udcff", "nothing is known of"),
     ],
 )
-def test_what_is_unknown_gives_1_and_a_hint(name, told, harvested, windrow) -> None:
-    said = windrow("why", name)
-    assert said.code == 1
-    assert said.out == ""
-    assert told in said.err
-    assert "try: windrow status" in said.err
+def test_what_is_unknown_gives_1_and_a_hint(name, message, harvested, windrow) -> None:
+    output = windrow("why", name)
+    assert output.code == 1
+    assert output.out == ""
+    assert message in output.err
+    assert "try: windrow status" in output.err
 
 
 def test_nothing_is_no_question(harvested, windrow) -> None:
@@ -147,9 +147,9 @@ def test_changes_of_a_listing_are_told(harvested, partner, windrow) -> None:
     put(partner, f"add/{name}", content)
     windrow("run")
     assert "harwell does not offer it any more" in windrow("why", ZIP).out
-    said = windrow("why", name)
-    assert "harwell offers it changed" in said.out
-    assert "ContentChanged" in said.out
+    output = windrow("why", name)
+    assert "harwell offers it changed" in output.out
+    assert "ContentChanged" in output.out
     row = windrow("status", "--json").messages[0]["sources"][0]
     assert (row["new"], row["changed"], row["gone"], row["same"]) == (0, 1, 1, 2)
 
@@ -157,8 +157,8 @@ def test_changes_of_a_listing_are_told(harvested, partner, windrow) -> None:
 def test_hostile_names_do_not_reach_the_terminal(workspace, partner, windrow) -> None:
     put(partner, "add/\x1b[2Jevil\u202e.impc.zip", b"PK")
     windrow("run")
-    said = windrow("why", "harwell")
-    assert "\x1b" not in said.out + windrow("status").out
+    output = windrow("why", "harwell")
+    assert "\x1b" not in output.out + windrow("status").out
     assert "\x1b" not in windrow("why", "add/\x1b[2Jevil\u202e.impc.zip").out
     assert "\x1b" not in windrow("why", "\x1b[2J").err
 
@@ -169,10 +169,10 @@ def test_status_counts_all(harvested, windrow) -> None:
     (row,) = standing["sources"]
     assert (row["source"], row["owner"], row["state"], row["new"], row["failed"]) == ("harwell", "H", "available", 3, 2)
     assert row["next_due"] is None
-    assert {(one["phase"], one["status"], one["items"]) for one in standing["states"] if one["kind"] == "zip"} == {
+    assert {(state["phase"], state["status"], state["items"]) for state in standing["states"] if state["kind"] == "zip"} == {
         ("overview", "done", 2), ("unzip", "failed", 1), ("zip_name", "failed", 1),
     }  # fmt: skip
-    assert {one["reason"]: one["items"] for one in standing["reasons"]} == {
+    assert {reason["reason"]: reason["items"] for reason in standing["reasons"]} == {
         "bad_date": 1, "not_a_zip": 1, "name_too_long": 1,
     }  # fmt: skip
     assert standing["last"]["exit_code"] == 0
@@ -189,9 +189,9 @@ def test_status_tells_when_a_source_is_due(harvested, windrow) -> None:
 
 def test_status_before_the_first_run(workspace, windrow) -> None:
     (workspace / "ledger.sqlite").unlink()
-    said = windrow("status")
-    assert said.code == 0
-    assert "nothing was run so far" in said.err
+    output = windrow("status")
+    assert output.code == 0
+    assert "no run so far" in output.err
     assert not (workspace / "ledger.sqlite").exists()
 
 
@@ -200,7 +200,7 @@ def test_a_name_in_a_listing_line_that_could_not_be_read_finds_that_line(harvest
     line = f"add/-rw-r--r-- 1 u g -5 Nov 21 10:00 {name}"
     with closing(Ledger(harvested / "ledger.sqlite")) as ledger, ledger.writing() as writer:
         writer.listings.refuse(1, "partner", line, "", Reason.PROTOCOL_ERROR)
-    said = windrow("why", name)
-    assert said.code == 0
-    assert said.out.startswith(f"{name} (refused, number ")
-    assert f"offers {line}: {Reason.PROTOCOL_ERROR.meaning}" in said.out
+    output = windrow("why", name)
+    assert output.code == 0
+    assert output.out.startswith(f"{name} (refused, number ")
+    assert f"offers {line}: {Reason.PROTOCOL_ERROR.meaning}" in output.out

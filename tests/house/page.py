@@ -1,4 +1,4 @@
-"""The pages of the manual, taken apart for the tests."""
+"""Parses the pages of the manual for the tests."""
 
 from __future__ import annotations
 
@@ -40,13 +40,13 @@ class Snippet(NamedTuple):
 
 def snippets(page: Path) -> list[Snippet]:
     """Return the page's snippets that are marked `sh run`, each with what a block `text shown` after it has."""
-    found: list[Snippet] = []
+    parts: list[Snippet] = []
     for fence in _FENCE.finditer(page.read_text()):
         if fence["info"].split() == ["sh", "run"]:
-            found.append(Snippet(fence["text"], []))
+            parts.append(Snippet(fence["text"], []))
         elif fence["info"].split() == ["text", "shown"]:
-            found[-1].shown.extend(line for line in fence["text"].splitlines() if line.strip())
-    return found
+            parts[-1].shown.extend(line for line in fence["text"].splitlines() if line.strip())
+    return parts
 
 
 _VARIES = re.compile(
@@ -67,9 +67,9 @@ def steady(line: str) -> str:
 
 
 def is_shown(line: str, printed: list[str]) -> bool:
-    """Tell whether a line that a page shows is among those printed; `...` in it stands for anything."""
+    """Return whether a line that a page shows is among those printed; `...` in it stands for anything."""
     pattern = re.compile(".*".join(re.escape(steady(part)) for part in line.split("...")))
-    return any(pattern.fullmatch(steady(one)) for one in printed)
+    return any(pattern.fullmatch(steady(shown)) for shown in printed)
 
 
 def shell(page: Path) -> list[str]:

@@ -1,4 +1,4 @@
-"""Nobody but a collection itself names it."""
+"""No code outside a collection names it."""
 
 from __future__ import annotations
 
@@ -23,20 +23,20 @@ def rooms():
 
 def test_no_other_room_spells_a_collections_name() -> None:
     """Texts for people may give one as an example; a value of the program may not."""
-    found = []
+    faults = []
     for path, node in rooms():
         if isinstance(node, ast.Constant) and isinstance(node.value, str):
             if (at(path), node.value) in FIELDS:
                 continue
-            found += [at(path, node) for name in names() if node.value == name or node.value.startswith(f"{name}.")]
-    assert found == []
+            faults += [at(path, node) for name in names() if node.value == name or node.value.startswith(f"{name}.")]
+    assert faults == []
 
 
 def test_no_other_room_imports_a_collection_not_even_for_its_types() -> None:
     """The layers leave out what is imported for types alone; an annotation binds a verb to one collection as well."""
-    found = []
+    faults = []
     for path, node in rooms():
         named = [node.module or ""] if isinstance(node, ast.ImportFrom) else []
-        named += [one.name for one in node.names] if isinstance(node, ast.Import) else []
-        found += [at(path, node) for one in named if one.startswith("windrow.collections")]
-    assert found == []
+        named += [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
+        faults += [at(path, node) for module in named if module.startswith("windrow.collections")]
+    assert faults == []

@@ -1,4 +1,4 @@
-"""The manual tells the truth: generated parts are current, links lead somewhere."""
+"""The manual is correct: generated parts are current, links have targets."""
 
 from __future__ import annotations
 
@@ -56,23 +56,29 @@ def test_every_setting_is_in_the_manual() -> None:
     text = page("reference/config.md")
     known = registry.installed()
     names = {*settings(), *(name for each in settings_of(known).values() for name in each)}
-    names |= {one.name for made in known.values() for rows in made.configuration.tables.values() for one in rows}
+    names |= {
+        row.name for collection in known.values() for rows in collection.configuration.tables.values() for row in rows
+    }
     assert [setting for setting in names if f"| `{setting}` |" not in text] == []
 
 
 def test_the_error_tree_is_drawn_whole() -> None:
     drawn = errors.__doc__ or ""
-    tree = [one for one in vars(errors).values() if isinstance(one, type) and issubclass(one, errors.WindrowError)]
-    assert [one.__name__ for one in tree if not re.search(rf"\b{one.__name__}\b", drawn)] == []
-    for one in tree:
-        (line,) = (line for line in drawn.splitlines() if re.search(rf"[─ ]{one.__name__}\b", line))
+    tree = [
+        error for error in vars(errors).values() if isinstance(error, type) and issubclass(error, errors.WindrowError)
+    ]
+    assert [error.__name__ for error in tree if not re.search(rf"\b{error.__name__}\b", drawn)] == []
+    for error in tree:
+        (line,) = (line for line in drawn.splitlines() if re.search(rf"[─ ]{error.__name__}\b", line))
         if number := re.search(r"exit (\d+)", line):
-            assert one.exit_code == int(number[1])
+            assert error.exit_code == int(number[1])
 
 
 def test_every_exit_code_is_in_the_manual() -> None:
     text = page("reference/exit-codes.md")
-    codes = {one.exit_code for one in vars(errors).values() if isinstance(one, type) and hasattr(one, "exit_code")}
+    codes = {
+        error.exit_code for error in vars(errors).values() if isinstance(error, type) and hasattr(error, "exit_code")
+    }
     assert [code for code in {*codes, 0, 3} if f"| {code} |" not in text] == []
 
 
@@ -96,11 +102,11 @@ def test_every_library_is_told_with_the_extras_that_bring_it() -> None:
         for requirement in requirements:
             library = re.split(r"[\[>=<]", requirement)[0]
             declared.setdefault(library, set()).add(extra)
-    told = {}
+    digests = {}
     for names, extras, licence, *_ in rows_between(page("explanation/dependencies.md"), "libraries"):
         assert not re.search(r"\bA?GPL", licence) or licence.startswith("EPL-2.0 or ")
-        told.update({library.lower(): set(re.findall(r"\w+", extras)) for library in names.split(", ")})
-    assert told == declared
+        digests.update({library.lower(): set(re.findall(r"\w+", extras)) for library in names.split(", ")})
+    assert digests == declared
 
 
 def test_modules_beside_which_libraries_were_weighed_are_there() -> None:
@@ -116,4 +122,4 @@ def test_layers_in_the_architecture_are_those_that_are_checked() -> None:
     drawn = page("explanation/architecture.md").partition("A layer imports only what stands below it:")[2]
     assert drawn.split("```")[1].split("\n")[1:-1] == checked
     names = {path.relative_to(ROOT / "src/windrow").parts[0].removesuffix(".py") for path in python("src")}
-    assert names - {"py.typed"} == {"__init__", "__main__", *(one for line in checked for one in line.split(" | "))}
+    assert names - {"py.typed"} == {"__init__", "__main__", *(name for line in checked for name in line.split(" | "))}

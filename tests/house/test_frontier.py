@@ -1,4 +1,4 @@
-"""Nobody above the engine asks how a collection finds things: both frontiers answer alike."""
+"""No code above the engine depends on how a collection finds documents: both frontiers have the same interface."""
 
 import ast
 import inspect
@@ -69,7 +69,7 @@ def test_what_only_sounds_like_a_question_is_none(tmp_path: Path) -> None:
 
 def test_both_frontiers_have_the_same_methods() -> None:
     files, addresses = (
-        {name: inspect.signature(found) for name, found in vars(frontier).items() if not name.startswith("_")}
+        {name: inspect.signature(function) for name, function in vars(frontier).items() if not name.startswith("_")}
         for frontier in (FileFrontier, AddressFrontier)
     )
     assert files == addresses

@@ -38,7 +38,7 @@ def reached(path: Path) -> Iterator[ast.AST]:
     """Yield where a module reaches into the ledger."""
     for node in nodes(path):
         if isinstance(node, ast.ImportFrom) and node.module in INSIDE:
-            if {one.name for one in node.names} - {"schema", "newest_schema"}:
+            if {alias.name for alias in node.names} - {"schema", "newest_schema"}:
                 yield node
         elif isinstance(node, ast.Attribute) and node.attr == "database":
             owner = node.value
@@ -49,19 +49,19 @@ def reached(path: Path) -> Iterator[ast.AST]:
 
 
 def test_nobody_outside_reaches_into_the_ledger() -> None:
-    found = [at(path, node) for path in outside() for node in reached(path)]
-    assert found == [], "ask by a method of the ledger; where none fits, add one to the module of its subject"
+    faults = [at(path, node) for path in outside() for node in reached(path)]
+    assert faults == [], "ask by a method of the ledger; where none fits, add one to the module of its subject"
 
 
 def test_the_engine_has_no_sql_outside_the_ledger() -> None:
-    found = [
+    faults = [
         at(path, node)
         for path in outside()
         if path.relative_to(ROOT / "src" / "windrow").parts[0] == "engine" and path.name not in OWN_DATABASE
         for node in nodes(path)
         if isinstance(node, ast.Constant) and isinstance(node.value, str) and STATEMENT.search(node.value)
     ]
-    assert found == [], "SQL stands in the .sql files of the ledger"
+    assert faults == [], "SQL stands in the .sql files of the ledger"
 
 
 @cache

@@ -16,4 +16,4 @@ def test_a_public_class_name_is_used_once_in_the_package() -> None:
             if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
                 places[node.name].append(path.name)
     assert len(places) > 400
-    assert {name: found for name, found in places.items() if len(found) > 1} == {}
+    assert {name: paths for name, paths in places.items() if len(paths) > 1} == {}

@@ -47,7 +47,7 @@ def test_every_extra_and_its_licences_are_in_the_readme() -> None:
         for need in needs:
             name = re.split(r"[\[>]", need)[0]
             shared = extra == "demo" and any(
-                name in other for each in ("sftp", "events", "pdf") for other in extras[each]
+                name in requirement for each in ("sftp", "events", "pdf") for requirement in extras[each]
             )
             assert shared or name in row.lower(), (extra, name)
     assert "asyncssh (EPL-2.0 or GPL-2.0-or-later)" in README
@@ -70,9 +70,9 @@ def test_the_wheel_has_the_manual_and_the_man_page() -> None:
 
 
 def test_the_man_page_is_current(tmp_path) -> None:
-    made = tmp_path / "windrow.1"
-    subprocess.run([sys.executable, ROOT / "tools" / "man_page.py", made], check=True)
-    assert made.read_text() == (ROOT / "man" / "windrow.1").read_text(), "run: make docs"
+    page = tmp_path / "windrow.1"
+    subprocess.run([sys.executable, ROOT / "tools" / "man_page.py", page], check=True)
+    assert page.read_text() == (ROOT / "man" / "windrow.1").read_text(), "run: make docs"
 
 
 def test_the_dockerfile_copies_what_is_there_and_installs_by_hashes() -> None:

@@ -73,7 +73,7 @@ def test_modules_say_what_they_are() -> None:
 def test_classes_and_functions_say_what_they_are() -> None:
     vague = []
     for path in python("src"):
-        vague += [f"{at(path, one)} {one.name}" for one in classes(path) if words(one.name) & (VAGUE - {"data"})]
+        vague += [f"{at(path, node)} {node.name}" for node in classes(path) if words(node.name) & (VAGUE - {"data"})]
         named = (function for function in functions(path) if words(function.name) & (VAGUE - {"data", "process"}))
         vague += [f"{at(path, function)} {function.name}" for function in named]
     assert vague == []

@@ -27,20 +27,20 @@ TOLD = [page for page in pages() if shell(page)]
 
 
 def surroundings(home: Path) -> dict[str, str]:
-    kept = {key: value for key, value in os.environ.items() if not key.startswith("WINDROW_")}
+    kept = {key: text for key, text in os.environ.items() if not key.startswith("WINDROW_")}
     path = os.pathsep.join((str(Path(sys.executable).parent), kept.get("PATH", "")))
     return kept | {"HOME": str(home), "PATH": path, "NO_COLOR": "1"}
 
 
 def exchanged(text: str, ports: dict[str, str]) -> str:
     """Put other ports in the place of some."""
-    return re.sub(r"(?<!\d)\d{5}(?!\d)", lambda found: ports.get(found[0], found[0]), text)
+    return re.sub(r"(?<!\d)\d{5}(?!\d)", lambda match: ports.get(match[0], match[0]), text)
 
 
 @pytest.mark.parametrize("page", RUN, ids=name)
 def test_the_snippets_of_a_page_run_and_print_what_it_shows(page: Path, tmp_path: Path) -> None:
     parts = snippets(page)
-    script = "".join(f"{one.text}\necho {_END}\n" for one in parts)
+    script = "".join(f"{snippet.text}\necho {_END}\n" for snippet in parts)
     # A page names one port. Where two runs of this test meet on a machine, the second would crawl the first one's site.
     ports = {port: str(free_port()) for port in set(re.findall(r"127\.0\.0\.1:(\d{5})", script))}
     script = exchanged(script, ports)
@@ -55,14 +55,14 @@ def test_the_snippets_of_a_page_run_and_print_what_it_shows(page: Path, tmp_path
         start_new_session=True,
     )
     try:
-        said, _ = done.communicate(timeout=240)  # a page may start windrow a dozen times
+        output, _ = done.communicate(timeout=240)  # a page may start windrow a dozen times
     finally:
         with suppress(ProcessLookupError):  # a server that the page started ends with it, however the page ends
             os.killpg(done.pid, signal.SIGKILL)
         done.wait()
-    said = exchanged(said, {free: port for port, free in ports.items()})
-    assert done.returncode == 0, said
-    for part, printed in zip(parts, said.split(f"{_END}\n"), strict=False):
+    output = exchanged(output, {free: port for port, free in ports.items()})
+    assert done.returncode == 0, output
+    for part, printed in zip(parts, output.split(f"{_END}\n"), strict=False):
         for line in part.shown:
             assert is_shown(line, printed.splitlines()), f"not printed: {line}\n{printed}"
 

@@ -1,4 +1,4 @@
-"""The scripts of the house do what their examples say."""
+"""The examples in the docstrings of tools/ are correct."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What may not stand in the code, and in any file."""
+"""Words and constructs that are not allowed in the code, or in any file."""
 
 from __future__ import annotations
 
@@ -44,34 +44,34 @@ IMPURE_ROOMS = ("src/windrow/collections/*/adapter/*", "src/windrow/collections/
 
 
 def test_no_machine_or_registry_is_named() -> None:
-    found = []
+    faults = []
     for path in tracked():
         content = path.read_bytes().lower()
-        found += [f"{at(path)}: {word}" for word in BANNED if word.encode() in content]
-    assert found == []
+        faults += [f"{at(path)}: {word}" for word in BANNED if word.encode() in content]
+    assert faults == []
 
 
 def test_errors_are_our_own() -> None:
     """A foreign class may be raised by nobody but the protocols of Python themselves."""
-    found = []
+    faults = []
     for path in python("src"):
         for node in nodes(path):
             if not isinstance(node, ast.Raise) or node.exc is None:
                 continue
             raised = node.exc.func if isinstance(node.exc, ast.Call) else node.exc
             if isinstance(raised, ast.Name) and raised.id in BARE:
-                found.append(f"{at(path, node)}: {raised.id}")
-    assert found == []
+                faults.append(f"{at(path, node)}: {raised.id}")
+    assert faults == []
 
 
 def test_only_the_loop_catches_everything() -> None:
-    found = []
+    faults = []
     for path in python("src"):
         if any(fnmatch(at(path), loop) for loop in LOOPS):
             continue
         handlers = (node for node in nodes(path) if isinstance(node, ast.ExceptHandler))
-        found += [at(path, one) for one in handlers if _everything(one) and not _raises_again(one)]
-    assert found == []
+        faults += [at(path, handler) for handler in handlers if _everything(handler) and not _raises_again(handler)]
+    assert faults == []
 
 
 def _everything(handler: ast.ExceptHandler) -> bool:
@@ -85,7 +85,7 @@ def _raises_again(handler: ast.ExceptHandler) -> bool:
 
 
 def test_pure_parts_read_no_disk_clock_or_environment() -> None:
-    found = []
+    faults = []
     for path in python("src"):
         if not any(fnmatch(at(path), pure) for pure in PURE):
             continue
@@ -93,10 +93,10 @@ def test_pure_parts_read_no_disk_clock_or_environment() -> None:
             continue
         for node in nodes(path):
             if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in IMPURE_CALLS:
-                found.append(f"{at(path, node)}: {node.func.id}")
+                faults.append(f"{at(path, node)}: {node.func.id}")
             if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in IMPURE_METHODS:
-                found.append(f"{at(path, node)}: .{node.func.attr}")
-    assert found == []
+                faults.append(f"{at(path, node)}: .{node.func.attr}")
+    assert faults == []
 
 
 def test_every_pure_module_can_be_imported_alone() -> None:
@@ -107,8 +107,10 @@ def test_every_pure_module_can_be_imported_alone() -> None:
 
 def test_todo_notes_do_not_stay() -> None:
     mark = re.compile(r"\b(TO" r"DO|FIX" r"ME|XX" r"X)\b")
-    found = [at(path) for path in tracked() if path.suffix in {".py", ".md", ".toml"} and mark.search(path.read_text())]
-    assert found == []
+    faults = [
+        at(path) for path in tracked() if path.suffix in {".py", ".md", ".toml"} and mark.search(path.read_text())
+    ]
+    assert faults == []
 
 
 def test_locks_have_hashes_and_no_address() -> None:

@@ -21,11 +21,11 @@ def tracked() -> tuple[Path, ...]:
     """
     asked = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, check=False)
     if asked.returncode:
-        found = [path for path in ROOT.rglob("*") if not _LEFT_OUT & set(path.relative_to(ROOT).parts)]
-        found = [path for path in found if not any(part.endswith("_cache") for part in path.parts)]
+        paths = [path for path in ROOT.rglob("*") if not _LEFT_OUT & set(path.relative_to(ROOT).parts)]
+        paths = [path for path in paths if not any(part.endswith("_cache") for part in path.parts)]
     else:
-        found = [ROOT / name for name in asked.stdout.decode().split("\0") if name]
-    return tuple(sorted(path for path in found if path.is_file()))
+        paths = [ROOT / name for name in asked.stdout.decode().split("\0") if name]
+    return tuple(sorted(path for path in paths if path.is_file()))
 
 
 def python(*folders: str) -> list[Path]:

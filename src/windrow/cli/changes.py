@@ -1,4 +1,4 @@
-"""`windrow changes` and `windrow diff`: what changed since a time, and between two versions of a page."""
+"""`windrow changes` lists what changed since a time; `windrow diff` compares two versions of a page."""
 
 from __future__ import annotations
 
@@ -7,60 +7,62 @@ from typing import TYPE_CHECKING
 
 import click
 
+from windrow.cli.command import Console, clean, command, option
 from windrow.cli.options import Day, sources
-from windrow.cli.verb import Voice, clean, option, verb
 from windrow.formats.text import show
 
 if TYPE_CHECKING:
     from windrow.adapters.adapter import Compared, SourceChange
 
 
-@verb(
+@command(
     "changes",
     examples=["windrow changes --since 2026-11-01", "windrow changes --source blog --kind changed --as atom"],
 )
-@option("--since", type=Day(), metavar="WHEN", help="What was seen since then (UTC); else what the last session tells.")
-@option("--source", default="", metavar="NAME", shell_complete=sources, help="At this source only.")
+@option(
+    "--since", type=Day(), metavar="WHEN", help="Changes seen since then (UTC); without it, those of the last session."
+)
+@option("--source", default="", metavar="NAME", shell_complete=sources, help="Of this source only.")
 @option("--kind", type=click.Choice(["new", "changed", "gone"]), help="Of this kind only.")
 @option("--as", "form", type=click.Choice(["text", "atom", "html"]), default="text", help="text, atom or html.")
-def changes_command(voice: Voice, since: datetime | None, source: str, kind: str | None, form: str) -> None:
-    """List what came, changed or went at the sources, with a line that says what is other than before.
+def changes_command(console: Console, since: datetime | None, source: str, kind: str | None, form: str) -> None:
+    """List what is new, changed or gone at the sources, with a line on the difference.
 
-    A page has changed when its text did, or what it says of itself (title, description, language); its bytes alone do
-    not count. It is gone after a 410, or the second 404 in a row. A session tells what it wrote, whichever session
-    asked for it: what a run that was stopped or killed had not written is told by the next one.
+    A page has changed if its text, title, description or language changed; other bytes do not count. It is gone
+    after a 410, or the second 404 in a row. A session lists the changes it wrote, even if an earlier session fetched
+    the page: what a run that was stopped or killed had not written is listed by the next run.
     """
-    opened = voice.open()
-    found = opened.changes(since, source=source, kind=kind or "")
-    if voice.json:
-        for one in found:
-            voice.message("source_change", one)
+    workspace = console.open()
+    changes = workspace.changes(since, source=source, kind=kind or "")
+    if console.json:
+        for change in changes:
+            console.message("source_change", change)
     elif form == "text":
-        voice.data(change_lines(found) or ["nothing changed"])
-        if since is None and (session := opened.cut_off()):
-            voice.talk(f"session {session} was killed before its end: the next run tells what it saw")
+        console.print(change_lines(changes) or ["nothing changed"])
+        if since is None and (session := workspace.cut_off()):
+            console.inform(f"session {session} was killed before its end: the next run lists its changes")
     else:
         from windrow.app.changes import atom, html  # noqa: PLC0415 `--help` needs no feeds
 
-        name = opened.config.name
-        # a file of its own kind, whose lines and escapes are its own
-        voice.drawn(atom(found, name, datetime.now(UTC)) if form == "atom" else html(found, name))
+        name = workspace.config.name
+        # XML and HTML: escaping for the terminal would change the file
+        console.print_raw(atom(changes, name, datetime.now(UTC)) if form == "atom" else html(changes, name))
 
 
-def change_lines(found: list[SourceChange] | tuple[SourceChange, ...]) -> list[str]:
-    """Spell changes, a line each, and a second one for what is other than before."""
-    told = []
-    for one in found:
-        title = f"  {one.title}" if one.title and one.title not in one.key else ""
-        told.append(clean(f"{show(one.at)}  {one.kind:<7}  {one.source}  {one.key}{title}"))
-        told += [clean(f"    {one.difference}")] if one.difference else []
-    return told
+def change_lines(changes: list[SourceChange] | tuple[SourceChange, ...]) -> list[str]:
+    """Return a line for each change, and an indented one for the difference if it is known."""
+    lines = []
+    for change in changes:
+        title = f"  {change.title}" if change.title and change.title not in change.key else ""
+        lines.append(clean(f"{show(change.at)}  {change.kind:<7}  {change.source}  {change.key}{title}"))
+        lines += [clean(f"    {change.difference}")] if change.difference else []
+    return lines
 
 
 _COLOURS = {"+": "\x1b[32m", "-": "\x1b[31m", "@": "\x1b[2m"}
 
 
-@verb(
+@command(
     "diff",
     examples=[
         "windrow diff https://example.org/a/page",
@@ -68,37 +70,37 @@ _COLOURS = {"+": "\x1b[32m", "-": "\x1b[31m", "@": "\x1b[2m"}
     ],
 )
 @click.argument("url", metavar="URL")
-@option("--from", "since", default="", metavar="DATE", help="The version of then (the one before the other).")
-@option("--to", "until", default="", metavar="DATE", help="The version of then (the latest).")
+@option("--from", "since", default="", metavar="DATE", help="The old version (the one before the new).")
+@option("--to", "until", default="", metavar="DATE", help="The new version (the latest).")
 @option("--context", type=click.IntRange(0, 1000), default=2, metavar="N", help="Lines shown around changes (2).")
-def diff_command(voice: Voice, url: str, since: str, until: str, context: int) -> None:
-    """Show what changed in a page: its title and the like, then the lines of its text.
+def diff_command(console: Console, url: str, since: str, until: str, context: int) -> None:
+    """Show what changed in a page: its title and other metadata, then the lines of its text.
 
     DATE is a day, a month, a year or a time (2026-11-21, 2026-11, 2026, 2026-11-21T10:00); the version
-    that was there at its end is meant, or that the page was gone then. What stands in menus, footers and the
-    like is only counted.
+    that was current at its end is compared, which may be that the page was gone. Changes in menus, footers and
+    the like are only counted.
     """
-    found = voice.open().diff(url, since, until, context=context)
-    if voice.json:
-        voice.message("diff", found)
+    comparison = console.open().diff(url, since, until, context=context)
+    if console.json:
+        console.message("diff", comparison)
     else:
-        voice.drawn("\n".join(_text(found, voice.lively)))
-        voice.talk(found.summary)
+        console.print_raw("\n".join(_diff_lines(comparison, console.styled)))
+        console.inform(comparison.summary)
 
 
-def _text(found: Compared, lively: bool) -> list[str]:
-    sides = (("---", found.old_seen, found.old_gone), ("+++", found.new_seen, found.new_gone))
+def _diff_lines(comparison: Compared, styled: bool) -> list[str]:
+    sides = (("---", comparison.old_seen, comparison.old_gone), ("+++", comparison.new_seen, comparison.new_gone))
     lines = [
-        f"{sign} {clean(found.url)}  {f'gone since {show(gone)}' if gone else show(seen)}" for sign, seen, gone in sides
+        f"{sign} {clean(comparison.url)}  {f'gone since {show(gone)}' if gone else show(seen)}"
+        for sign, seen, gone in sides
     ]
-    for change in found.changes:
-        lines += _drawn("-", f"{change.what}: {change.before}", lively) if change.before else []
-        lines += _drawn("+", f"{change.what}: {change.after}", lively) if change.after else []
-    for sign, text in found.lines:
-        lines += _drawn(sign, text, lively)
+    for change in comparison.changes:
+        lines += [_diff_line("-", f"{change.what}: {change.before}", styled)] if change.before else []
+        lines += [_diff_line("+", f"{change.what}: {change.after}", styled)] if change.after else []
+    lines += [_diff_line(sign, text, styled) for sign, text in comparison.lines]
     return lines
 
 
-def _drawn(sign: str, text: str, lively: bool) -> list[str]:
+def _diff_line(sign: str, text: str, styled: bool) -> str:
     line = f"@@ {text} @@" if sign == "@" else f"{sign}{clean(' '.join(text.split()))}"
-    return [f"{_COLOURS[sign]}{line}\x1b[0m" if lively and sign in _COLOURS else line]
+    return f"{_COLOURS[sign]}{line}\x1b[0m" if styled and sign in _COLOURS else line

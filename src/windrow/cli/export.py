@@ -1,4 +1,4 @@
-"""`windrow export` writes records for other programs; `windrow config` shows every value and where it came from."""
+"""`windrow export` writes records for other programs; `windrow config` shows every setting and its origin."""
 
 from __future__ import annotations
 
@@ -6,29 +6,29 @@ import sys
 
 import click
 
+from windrow.cli.command import Command, Console, OutputFailed, command, command_group, escape_unencodable, option
 from windrow.cli.options import exports, sources
-from windrow.cli.verb import OutputFailed, Verb, Voice, branch, option, spell_strange, verb
 from windrow.formats.text import counted, table
 
 
-class ExportCommand(Verb):
-    """`export`, with what the archive and the installed collections can write."""
+class ExportCommand(Command):
+    """`export`, whose help lists what the archive and the installed collections can write."""
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write what there is and in which forms, then the options."""
+        """Write the exports and their forms, then the options."""
         from windrow.app.export import forms  # noqa: PLC0415 loads the collections
 
         with formatter.section("What there is"):
             formatter.write_dl(
                 [
-                    (f"{name}, as {', '.join(one.forms)}", f"{one.help[:1].upper()}{one.help[1:]}.")
-                    for name, one in forms().items()
+                    (f"{name}, as {', '.join(export.forms)}", f"{export.help[:1].upper()}{export.help[1:]}.")
+                    for name, export in forms().items()
                 ]
             )
         super().format_options(ctx, formatter)
 
 
-@verb(
+@command(
     "export",
     shape=ExportCommand,
     examples=[
@@ -37,49 +37,49 @@ class ExportCommand(Verb):
     ],
     declared=True,
 )
-@click.argument("what", metavar="WHAT", shell_complete=exports)
-@option("--as", "form", required=True, metavar="FORM", help="How it is written: see what there is.")
-def export_command(voice: Voice, what: str, form: str) -> int:
-    """Write what the workspace holds in a form of its own standard, to standard output.
+@click.argument("name", metavar="WHAT", shell_complete=exports)
+@option("--as", "form", required=True, metavar="FORM", help="The form, one of those listed for WHAT.")
+def export_command(console: Console, name: str, form: str) -> int:
+    """Write what the workspace holds to standard output, in a standard form.
 
-    WHAT is one of the names below: of the archive, and of the collections that are installed.
+    WHAT is one of the names below: those of the archive, and of the collections that are installed.
     """
     from windrow.app.export import export  # noqa: PLC0415 `--help` needs no database
 
-    workspace = voice.open()
-    spell_strange(sys.stdout, "utf-8")  # whatever a terminal here shows: files of these forms are UTF-8
+    workspace = console.open()
+    escape_unencodable(sys.stdout, "utf-8")  # whatever the terminal's encoding: files of these forms are UTF-8
     try:
-        count, unit = export(workspace.config, what, form, sys.stdout)
+        count, unit = export(workspace.config, name, form, sys.stdout)
     except BrokenPipeError:
-        raise  # the reader has what it wanted
+        raise  # the reader closed the pipe
     except OSError as error:
         raise OutputFailed(f"standard output cannot be written: {error.strerror}") from error
-    voice.talk(f"{counted(count, unit.removesuffix('s'))} written")
+    console.inform(f"{counted(count, unit.removesuffix('s'))} written")
     return 0
 
 
-@branch("config", examples=["windrow config", "windrow config --json"], alone=True)
+@command_group("config", examples=["windrow config", "windrow config --json"], alone=True)
 def config_command(ctx: click.Context) -> int:
     """Show every setting, its value, and where it came from.
 
-    Flags win over the environment (WINDROW_...), that over the files, those over the defaults. Of a
-    secret only its place is known, and shown.
+    Flags win over the environment (WINDROW_...), the environment over the files, the files over the defaults.
+    Of a secret, only the place that it is read from is shown.
     """
     if ctx.invoked_subcommand is not None:
         return 0
-    voice: Voice = ctx.obj
-    config = voice.open().config
-    rows = [(value.name, value.shown, value.origin) for value in config.values]
-    if voice.json:
+    console: Console = ctx.obj
+    config = console.open().config
+    rows = [(setting.name, setting.shown, setting.origin) for setting in config.values]
+    if console.json:
         for name, shown, origin in rows:
-            voice.message("setting", {"name": name, "value": shown, "origin": origin})
+            console.message("setting", {"name": name, "value": shown, "origin": origin})
         return 0
-    voice.talk(f"workspace {config.name} in {config.root}")
-    voice.data(table(["setting", "value", "from"], rows))
+    console.inform(f"workspace {config.name} in {config.root}")
+    console.print(table(["setting", "value", "from"], rows))
     return 0
 
 
-@verb(
+@command(
     "trust",
     examples=[
         "windrow config trust archive SHA256:dLXaMBaGYlLYWXcXG1kOVkZ5eKHGWoPPLlzPCBQ6cTo",
@@ -88,17 +88,17 @@ def config_command(ctx: click.Context) -> int:
 )
 @click.argument("source", metavar="SOURCE", shell_complete=sources)
 @click.argument("fingerprint", metavar="FINGERPRINT")
-def trust(voice: Voice, source: str, fingerprint: str) -> int:
-    """Pin the host key that an SFTP server shows.
+def trust(console: Console, source: str, fingerprint: str) -> int:
+    """Pin the host key of an SFTP server.
 
-    FINGERPRINT is as ssh prints it (SHA256:...), or a public key; compare it with what the server's
-    operator tells you. It is kept in host_keys.toml.
+    FINGERPRINT is as ssh prints it (SHA256:...), or a public key; compare it with the one that the server's
+    operator gives you. It is written to host_keys.toml.
     """
-    new = voice.open().trust(source, fingerprint)
-    if voice.json:
-        voice.message("trust", {"source": source, "fingerprint": fingerprint, "new": new})
+    new = console.open().trust(source, fingerprint)
+    if console.json:
+        console.message("trust", {"source": source, "fingerprint": fingerprint, "new": new})
     else:
-        voice.talk(f"{source}: {'pinned' if new else 'was pinned already'}: {fingerprint}")
+        console.inform(f"{source}: {'pinned' if new else 'was pinned already'}: {fingerprint}")
     return 0
 
 

@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING
 
 import click
 
-from windrow.cli.verb import Voice, option, verb
+from windrow.cli.command import Console, command, option
 from windrow.errors import NotAWorkspace
 
 if TYPE_CHECKING:
     from windrow.content import Extract
 
 
-@verb(
+@command(
     "extract",
     examples=[
         "windrow extract page.html",
@@ -22,42 +22,44 @@ if TYPE_CHECKING:
         "curl -s https://example.org/a/page | windrow extract - --url https://example.org/a/page --json",
     ],
 )
-@click.argument("what", metavar="FILE|URL|-")
+@click.argument("place", metavar="FILE|URL|-")
 @option("--as", "form", type=click.Choice(["text", "markdown", "json"]), default="text", show_default=True,
-        help="What is printed; json has all of it, and why each block was chosen or not.")  # fmt: skip
-@option("--url", default="", metavar="URL", help="The address of a FILE, which its relative links start from.")
-def extract_command(voice: Voice, what: str, form: str, url: str) -> int:
+        help="What is printed; json has all of it, and why each block was kept or dropped.")  # fmt: skip
+@option(
+    "--url", default="", metavar="URL", help="The address of a FILE, which its relative links are resolved against."
+)
+def extract_command(console: Console, place: str, form: str, url: str) -> int:
     """Print the main content of a page: without menus, teasers, comments and advertisements.
 
-    FILE is HTML in any encoding, - is standard input; URL is asked for as the workspace's contact, and
-    redirects are followed. Nothing is kept, and a FILE needs no workspace.
+    FILE is HTML in any encoding, - is standard input; URL is fetched with the workspace's contact, and redirects
+    are followed. Nothing is kept, and a FILE needs no workspace.
     """
-    found = _found(voice, what, url)
-    if voice.json or form == "json":
-        voice.message("extract", {
-            "url": found.url, "title": found.title, "authors": found.authors, "site": found.site,
-            "published": found.published, "modified": found.modified, "description": found.description,
-            "keywords": found.keywords, "language": found.language, "image": found.image,
-            "canonical": found.canonical, "encoding": found.encoding, "text": found.text, "markdown": found.markdown,
-            "links": found.links, "images": found.images, "blocks": found.blocks,
+    extract = _extract(console, place, url)
+    if console.json or form == "json":
+        console.message("extract", {
+            "url": extract.url, "title": extract.title, "authors": extract.authors, "site": extract.site,
+            "published": extract.published, "modified": extract.modified, "description": extract.description,
+            "keywords": extract.keywords, "language": extract.language, "image": extract.image,
+            "canonical": extract.canonical, "encoding": extract.encoding, "text": extract.text,
+            "markdown": extract.markdown, "links": extract.links, "images": extract.images, "blocks": extract.blocks,
         })  # fmt: skip
     else:
-        voice.data((found.markdown if form == "markdown" else found.text).split("\n"))
-    if not found.text:
-        voice.talk("no main content was found; --as json tells of each block why")
-    return 0 if found.text else 1
+        console.print((extract.markdown if form == "markdown" else extract.text).split("\n"))
+    if not extract.text:
+        console.inform("no main content was found; --as json gives the reason for each block")
+    return 0 if extract.text else 1
 
 
-def _found(voice: Voice, what: str, url: str) -> Extract:
+def _extract(console: Console, place: str, url: str) -> Extract:
     from windrow.app.extract import LARGEST, extract_page  # noqa: PLC0415
 
-    if what == "-":
+    if place == "-":
         return extract_page(None, sys.stdin.buffer.read(LARGEST + 1), url)
     workspace = None
-    if "://" in what:
+    if "://" in place:
         try:
-            workspace = voice.open().config
+            workspace = console.open().config
         except NotAWorkspace:
-            if voice.workspace:
+            if console.workspace:
                 raise
-    return extract_page(workspace, what, url)
+    return extract_page(workspace, place, url)

@@ -10,26 +10,26 @@ from windrow.engine.progress import Progress
 
 
 class ProgressLines(Progress):
-    """Tell the counts of the phase in hand about once a second, and at its end."""
+    """Sends the counts of the current phase about once a second, and at its end."""
 
-    def __init__(self, tell: Callable[[str, Any], None]) -> None:
-        """Tell by `tell(type, values)`."""
-        self._tell = tell
+    def __init__(self, send: Callable[[str, Any], None]) -> None:
+        """Send with `send(type, values)`."""
+        self._send = send
         super().__init__(quiet=True)
 
     def show(self) -> None:
-        """Tell if it is time."""
+        """Send the counts, if the last ones are a second old."""
         if self._what and time.monotonic() - self._shown >= 1:
             self._shown = time.monotonic()
-            self._say()
+            self._send_counts()
 
     def end(self) -> None:
-        """Tell the last counts of a phase."""
+        """Send the final counts of a phase."""
         if getattr(self, "_what", ""):
-            self._say()
+            self._send_counts()
         super().end()
 
-    def _say(self) -> None:
+    def _send_counts(self) -> None:
         seconds = round(time.monotonic() - self._began, 3)
-        told = {"phase": self._what, "done": self._done, "total": self._total, "failed": self._failed}
-        self._tell("progress", {**told, "seconds": seconds})
+        counts = {"phase": self._what, "done": self._done, "total": self._total, "failed": self._failed}
+        self._send("progress", {**counts, "seconds": seconds})

@@ -1,4 +1,4 @@
-"""`windrow init` a workspace, `windrow new` source or collection."""
+"""`windrow init` makes a workspace, `windrow new` a source or a collection."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING
 
 import click
 
+from windrow.cli.command import DEFAULT_SECTION, Console, command, command_group, option
 from windrow.cli.options import DeclaredOptions, kind_names, kinds
-from windrow.cli.verb import SECTIONS, Voice, branch, option, verb
 
 if TYPE_CHECKING:
     from windrow.settings.setting import Setting
 
 
-@branch(
+@command_group(
     "new",
     examples=[
         "windrow new source blog https://blog.example.org/ --collection KIND",
@@ -23,22 +23,22 @@ if TYPE_CHECKING:
     ],
 )
 def new_command(_ctx: click.Context) -> None:
-    """Begin a source, or a collection."""
+    """Make a source, or a collection."""
 
 
 class NewOptions(DeclaredOptions):
     """`new source`, with the flags of the collections' source settings."""
 
-    section = SECTIONS
+    section = DEFAULT_SECTION
 
     def declared(self) -> Iterable[Setting]:
-        """Return the settings of the sources of all collections."""
+        """Return the source settings of all collections."""
         from windrow.contract.registry import installed  # noqa: PLC0415
 
-        return (setting for made in installed().values() for setting in made.configuration.source)
+        return (setting for collection in installed().values() for setting in collection.configuration.source)
 
 
-@verb(
+@command(
     "source",
     shape=NewOptions,
     examples=[
@@ -49,68 +49,70 @@ class NewOptions(DeclaredOptions):
 )
 @click.argument("name", metavar="NAME")
 @click.argument("url", metavar="URL")
-@option("--collection", metavar="KIND", required=True, shell_complete=kinds, values=kind_names,
+@option("--collection", metavar="KIND", required=True, shell_complete=kinds, choices=kind_names,
         help="What is harvested there.")  # fmt: skip
-def source(voice: Voice, *, name: str, url: str, collection: str, **told: str | None) -> int:
-    """Write sources/NAME.toml from what is given; nothing is asked there yet.
+def source(console: Console, *, name: str, url: str, collection: str, **flags: str | None) -> int:
+    """Write sources/NAME.toml from the arguments; the source is not contacted.
 
-    URL has scheme, user, host, port and base folder, never a password; of a site, it is where the crawl
-    begins. A file that is there is not overwritten, and one that the configuration would refuse is not left
-    behind.
+    URL has scheme, user, host, port and base folder, never a password; for a site, it is where the crawl
+    begins. An existing file is not overwritten, and a file that the configuration would refuse is removed
+    again.
     """
-    settings = {key: value for key, value in told.items() if value}
-    path = voice.open().new_source(name, url, collection=collection, **settings)
-    if voice.json:
-        voice.message("new_source", {"name": name, "path": path})
+    settings = {key: text for key, text in flags.items() if text}
+    path = console.open().new_source(name, url, collection=collection, **settings)
+    if console.json:
+        console.message("new_source", {"name": name, "path": path})
         return 0
-    voice.talk(f"wrote {path}")
-    voice.talk(f"try: windrow run {name} --dry-run")
+    console.inform(f"wrote {path}")
+    console.inform(f"try: windrow run {name} --dry-run")
     return 0
 
 
-@verb("collection", examples=["windrow new collection recipes", "windrow new collection court_cases --into packages"])
+@command(
+    "collection", examples=["windrow new collection recipes", "windrow new collection court_cases --into packages"]
+)
 @click.argument("name", metavar="NAME")
 @option("--into", metavar="DIR", type=click.Path(path_type=Path, file_okay=False), default=Path(),
         help="Where the package's folder is made (here).")  # fmt: skip
-def collection(voice: Voice, name: str, into: Path) -> None:
-    """Write a package with a collection of its own, which runs as it stands.
+def collection(console: Console, name: str, into: Path) -> None:
+    """Write a Python package with a new collection, ready to run.
 
-    The folder windrow-NAME gets a small Python package: what is asked, what is made of the answers, settings, a
-    test with a server to harvest, and a README that says how to make it yours. NAME is what sources will have as
-    their `collection`: small letters, digits and _. A folder that is there is left as it is. No workspace is needed.
+    The package in the folder windrow-NAME has code that lists and reads documents, settings, a test with a server
+    to harvest, and a README on how to adapt it. NAME is what sources will have as their `collection`: small
+    letters, digits and _. An existing folder is left as it is. No workspace is needed.
     """
     from windrow.app.workspace import Windrow  # noqa: PLC0415
 
-    made = Windrow.new_collection(name, into)
-    if voice.json:
-        voice.message("new_collection", made)
+    package = Windrow.new_collection(name, into)
+    if console.json:
+        console.message("new_collection", package)
         return
-    voice.talk(f"made {made.folder} with {len(made.files)} files")
-    for line in made.commands:
-        voice.talk(f"  {line}")
+    console.inform(f"wrote {package.folder} with {len(package.files)} files")
+    for line in package.commands:
+        console.inform(f"  {line}")
 
 
 new_command.add_command(source)
 new_command.add_command(collection)
 
 
-@verb("init", examples=["windrow init", "windrow init ~/harvest --json"])
+@command("init", examples=["windrow init", "windrow init ~/harvest --json"])
 @click.argument("folder", metavar="[DIR]", required=False, type=click.Path(path_type=Path, file_okay=False))
-def init_command(voice: Voice, folder: Path | None) -> int:
+def init_command(console: Console, folder: Path | None) -> int:
     """Make or upgrade a workspace; safe to run again.
 
-    Writes windrow.toml and the ledger into DIR (the current folder unless named), brings the ledger
-    of an older windrow up to date, keeping a copy, and overwrites nothing.
+    Writes windrow.toml and the ledger into DIR (the current folder by default) and overwrites nothing. The ledger
+    of an older windrow is upgraded; a copy of the old one is kept.
     """
     from windrow.app.begin import prepare  # noqa: PLC0415
 
-    done = prepare(folder or voice.workspace or Path())
-    if voice.json:
-        voice.message("init", done)
+    done = prepare(folder or console.workspace or Path())
+    if console.json:
+        console.message("init", done)
         return 0
-    voice.talk(f"workspace {done.folder}")
+    console.inform(f"workspace {done.folder}")
     for line in done.did:
-        voice.talk(f"  {line}")
+        console.inform(f"  {line}")
     if done.changed:
-        voice.talk("try: windrow new source NAME URL --collection KIND (windrow new source --help lists the kinds)")
+        console.inform("try: windrow new source NAME URL --collection KIND (windrow new source --help lists the kinds)")
     return 0

@@ -1,4 +1,4 @@
-"""`windrow retry`, `cancel`, `forget` and `check`: what a person decides and has looked after."""
+"""`windrow retry`, `cancel`, `forget` and `check`: the operator's commands."""
 
 from __future__ import annotations
 
@@ -8,28 +8,30 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from windrow.cli.command import Console, command, option
 from windrow.cli.options import reasons, sources
-from windrow.cli.verb import Voice, option, verb
 from windrow.errors import UsageError
 from windrow.formats.text import counted, size, table
 
 if TYPE_CHECKING:
     from windrow.adapters.adapter import TakedownEstimate
 
-_SAID = {"retry": ("put back to be fetched or read again", "windrow run"), "cancel": ("ended", "windrow status")}
+_EFFECTS = {"retry": ("put back to be fetched or read again", "windrow run"), "cancel": ("ended", "windrow status")}
+"""For each act: what was done to the documents, and the next command."""
 
 
-def _decide(act: str, voice: Voice, names: tuple[str, ...], **narrowed: Any) -> int:
-    opened = voice.open()
-    found = (opened.retry if act == "retry" else opened.cancel)(names, **narrowed)
-    for one in found:
-        if voice.json:
-            voice.message(act, {"key": one.key, "phase": one.state[0], "status": one.state[1].name.lower()})
+def _change_state(act: str, console: Console, names: tuple[str, ...], **selection: Any) -> int:
+    workspace = console.open()
+    documents = (workspace.retry if act == "retry" else workspace.cancel)(names, **selection)
+    for document in documents:
+        if console.json:
+            phase, status = document.state
+            console.message(act, {"key": document.key, "phase": phase, "status": status.name.lower()})
         else:
-            voice.data(one.key)
-    done, following = _SAID[act]
-    done = f"would be {done}" if narrowed["dry_run"] else done
-    voice.talk(f"{len(found)} {done}; next: {following}")
+            console.print(document.key)
+    effect, next_command = _EFFECTS[act]
+    effect = f"would be {effect}" if selection["dry_run"] else effect
+    console.inform(f"{len(documents)} {effect}; next: {next_command}")
     return 0
 
 
@@ -37,38 +39,38 @@ def _options(function: Callable[..., Any]) -> Callable[..., Any]:
     for decorator in (
         click.argument("names", nargs=-1, metavar="[NAME]..."),
         option("--source", default="", metavar="SOURCE", shell_complete=sources, section="Which",
-               help="Those that this source offers."),
+               help="Items of this source."),
         option("--reason", default="", metavar="WORD", shell_complete=reasons, section="Which",
-               help="Those that stand so for this reason."),
-        option("--dry-run", is_flag=True, help="Only say which."),
+               help="Items whose status has this reason."),
+        option("--dry-run", is_flag=True, help="Only list the items."),
     ):  # fmt: skip
         function = decorator(function)
     return function
 
 
-@verb("retry", examples=["windrow retry https://example.org/a/page", "windrow retry --reason timeout --dry-run"])
+@command("retry", examples=["windrow retry https://example.org/a/page", "windrow retry --reason timeout --dry-run"])
 @_options
-def retry_command(voice: Voice, names: tuple[str, ...], **narrowed: Any) -> int:
-    """Put failed or cancelled work back: the next run fetches it again, or reads it where a reader failed.
+def retry_command(console: Console, names: tuple[str, ...], **selection: Any) -> int:
+    """Put failed or cancelled items back: the next run fetches them again, or reads them if a reader failed.
 
-    NAME is a file's name, `add/NAME` where it is offered for several actions, or the address of a page.
-    Without names, what failed of a source or for a reason is meant. What was loaded before stays.
+    NAME is a file's name, `add/NAME` if it is offered for several actions, or the address of a page.
+    Without names, the failed items of a source or with a reason are selected. What was loaded before stays.
     """
-    return _decide("retry", voice, names, **narrowed)
+    return _change_state("retry", console, names, **selection)
 
 
-@verb("cancel", examples=["windrow cancel https://example.org/a/page", "windrow cancel --source blog --dry-run"])
+@command("cancel", examples=["windrow cancel https://example.org/a/page", "windrow cancel --source blog --dry-run"])
 @_options
-def cancel_command(voice: Voice, names: tuple[str, ...], **narrowed: Any) -> int:
-    """End work where it stands: it is not gone on with until `windrow retry`.
+def cancel_command(console: Console, names: tuple[str, ...], **selection: Any) -> int:
+    """Stop work on items: they stay in their phase until `windrow retry`.
 
-    NAME is a file's name, `add/NAME` where it is offered for several actions, or the address of a page.
-    Without names, what still waits of a source or for a reason is meant. What was loaded before stays.
+    NAME is a file's name, `add/NAME` if it is offered for several actions, or the address of a page.
+    Without names, the waiting items of a source or with a reason are selected. What was loaded before stays.
     """
-    return _decide("cancel", voice, names, **narrowed)
+    return _change_state("cancel", console, names, **selection)
 
 
-@verb(
+@command(
     "forget",
     examples=[
         "windrow forget https://example.org/a/page --reason 'asked by its author'",
@@ -77,103 +79,103 @@ def cancel_command(voice: Voice, names: tuple[str, ...], **narrowed: Any) -> int
     ],
 )
 @click.argument("names", nargs=-1, metavar="[X]...", shell_complete=sources)
-@option("--reason", default="", metavar="TEXT", help="Why; it stays on record, and `windrow why` tells it.")
-@option("--yes", is_flag=True, help="Do not ask whether that is meant.")
-@option("--dry-run", "dry", is_flag=True, help="Only say what would go.")
-@option("--lift", is_flag=True, help="Let it be asked for again; what is gone stays gone.")
-def forget_command(voice: Voice, names: tuple[str, ...], **told: object) -> int:
-    """Take pages and sites down: their bytes, texts, versions and entries of the index.
+@option("--reason", default="", metavar="TEXT", help="Why; it is kept, and `windrow why` shows it.")
+@option("--yes", is_flag=True, help="Do not ask for confirmation.")
+@option("--dry-run", "dry", is_flag=True, help="Only list what would be removed.")
+@option("--lift", is_flag=True, help="Allow X to be fetched again; what was removed stays removed.")
+def forget_command(console: Console, names: tuple[str, ...], **flags: object) -> int:
+    """Take pages and sites down: remove their bytes, texts, versions and index entries.
 
-    X is the address of a page, a host, or a site of windrow.toml. Records are overwritten in the archive,
-    others stay as they are; what other pages have of the same text stays theirs. What other collections made of
-    the same captures goes too. A tombstone remains, with the time, the reason and who did it, and nothing of X is
-    asked for again. Without X, what a killed
-    `windrow forget` left undone is finished, and what another process that read a database kept from going.
+    X is the address of a page, a host, or a site of windrow.toml. Its records in the archive are overwritten,
+    other records stay as they are, and so do other pages with the same text. What other collections made of
+    the same captures is removed too. A tombstone remains, with the time, the reason and who did it, and nothing of X
+    is fetched again. Without X, takedowns are finished that were killed, or that could not remove everything because
+    another process was reading a database.
     """
-    workspace = voice.open()
-    if told["lift"]:
+    workspace = console.open()
+    if flags["lift"]:
         count = workspace.lift(names)
-        if voice.json:
-            voice.message("lifted", {"tombstones": count})
-        voice.talk(f"{count} may be asked for again; next: windrow run" if count else "no tombstone stands there")
+        if console.json:
+            console.message("lifted", {"tombstones": count})
+        console.inform(f"{count} may be fetched again; next: windrow run" if count else "there is no such tombstone")
         return 0
-    found = workspace.would_forget(names)
-    if names and (told["dry"] or not told["yes"]):
-        _tell(voice, found)
-    if told["dry"]:
+    estimates = workspace.would_forget(names)
+    if names and (flags["dry"] or not flags["yes"]):
+        _print_estimates(console, estimates)
+    if flags["dry"]:
         return 0
-    if names and not told["yes"]:  # what was left undone was meant when it was begun
-        _ask(len(found))
-    done = workspace.forget(names, str(told["reason"]))
-    for one in done:
-        if voice.json:
-            voice.message("forgotten", one)
+    if names and not flags["yes"]:  # without names, takedowns are finished that were confirmed before
+        _confirm(len(estimates))
+    takedowns = workspace.forget(names, str(flags["reason"]))
+    for takedown in takedowns:
+        if console.json:
+            console.message("forgotten", takedown)
         else:
-            told_of = f"{counted(one.captures, 'capture')} of {size(one.bytes)}, {counted(one.records, 'version')}"
-            voice.data(f"{one.target}: {'gone' if one.done else 'taken out'} are {told_of}")
-        for trouble in one.trouble:
-            voice.talk(f"{one.target}: {trouble}")
-    if not done:
-        voice.talk("there was nothing left to do")
-    return 1 if any(one.trouble for one in done) else 0
+            captures, versions = counted(takedown.captures, "capture"), counted(takedown.records, "version")
+            removed = f"{captures} of {size(takedown.bytes)}, {versions}"
+            console.print(f"{takedown.target}: {'removed' if takedown.done else 'partly removed'}: {removed}")
+        for trouble in takedown.trouble:
+            console.inform(f"{takedown.target}: {trouble}")
+    if not takedowns:
+        console.inform("there was nothing left to do")
+    return 1 if any(takedown.trouble for takedown in takedowns) else 0
 
 
-def _tell(voice: Voice, found: Sequence[TakedownEstimate]) -> None:
-    if voice.json:
-        for one in found:
-            voice.message("would_forget", one)
+def _print_estimates(console: Console, estimates: Sequence[TakedownEstimate]) -> None:
+    if console.json:
+        for estimate in estimates:
+            console.message("would_forget", estimate)
         return
     head = ["what", "addresses", "visits", "captures", "size"]
-    voice.data(table(head, [(*one[:4], size(one.bytes)) for one in found]))
+    console.print(table(head, [(*row[:4], size(row.bytes)) for row in estimates]))
 
 
-def _ask(count: int) -> None:
-    """Ask the person at the terminal; a script says so beforehand."""
+def _confirm(count: int) -> None:
     if not sys.stdin.isatty():
-        raise UsageError("nobody is here to be asked whether that is meant", hint="windrow forget --yes, or --dry-run")
-    what = "this" if count == 1 else f"these {count}"
-    click.confirm(f"Take {what} down for good?", abort=True, err=True)
+        raise UsageError("standard input is not a terminal to confirm at", hint="windrow forget --yes, or --dry-run")
+    target = "this" if count == 1 else f"these {count}"
+    click.confirm(f"Take {target} down for good?", abort=True, err=True)
 
 
-@verb("check", examples=["windrow check", "windrow check --json", "windrow check ../articles"])
-@click.argument("what", nargs=-1, metavar="[[COLLECTION] FOLDER]")
-def check_command(voice: Voice, what: tuple[str, ...]) -> int:
-    """Read every capture back, and compare ledger, archive and books.
+@command("check", examples=["windrow check", "windrow check --json", "windrow check ../articles"])
+@click.argument("place", nargs=-1, metavar="[[COLLECTION] FOLDER]")
+def check_command(console: Console, place: tuple[str, ...]) -> int:
+    """Read every capture back, and compare ledger, archive and projections.
 
-    With a FOLDER: judge the files in it by the standard of a collection, whoever wrote them; no workspace is needed.
-    Exit code 1 if anything does not agree; each disagreement is a line.
+    With a FOLDER: check the files in it against a collection's standard, whoever wrote them; no workspace is needed.
+    The exit code is 1 if anything does not agree; each fault is a line.
     """
-    if what:
-        return _tree(voice, what)
-    done = voice.open().check()
-    for fault in done.faults:
-        if voice.json:
-            voice.message("fault", fault)
+    if place:
+        return _check_tree(console, place)
+    checkup = console.open().check()
+    for fault in checkup.faults:
+        if console.json:
+            console.message("fault", fault)
         else:
-            voice.data(f"{fault.where}: {fault.what}" + (f" ({fault.hint})" if fault.hint else ""))
-    if voice.json:
-        voice.message("check", {"captures": done.captures, "bytes": done.bytes, "faults": len(done.faults)})
-    verdict = counted(len(done.faults), "fault") if done.faults else "all agree"
-    voice.talk(f"{counted(done.captures, 'capture')} of {done.bytes:,} bytes read back: {verdict}")
-    return 1 if done.faults else 0
+            console.print(f"{fault.where}: {fault.what}" + (f" ({fault.hint})" if fault.hint else ""))
+    if console.json:
+        counts = {"captures": checkup.captures, "bytes": checkup.bytes, "faults": len(checkup.faults)}
+        console.message("check", counts)
+    verdict = counted(len(checkup.faults), "fault") if checkup.faults else "all agree"
+    console.inform(f"{counted(checkup.captures, 'capture')} of {checkup.bytes:,} bytes read back: {verdict}")
+    return 1 if checkup.faults else 0
 
 
-def _tree(voice: Voice, what: tuple[str, ...]) -> int:
-    """Judge the files of a folder, and tell what is wrong with each."""
+def _check_tree(console: Console, place: tuple[str, ...]) -> int:
     from windrow.app.check import check_tree  # noqa: PLC0415 `--help` needs no collection
 
     files = faults = size = 0
-    for one in check_tree(what):
-        if isinstance(one, int):
-            files, size = files + 1, size + one
+    for fault_or_bytes in check_tree(place):
+        if isinstance(fault_or_bytes, int):
+            files, size = files + 1, size + fault_or_bytes
             continue
         faults += 1
-        if voice.json:
-            voice.message("fault", one)
+        if console.json:
+            console.message("fault", fault_or_bytes)
         else:
-            voice.data(f"{one.where}: {one.what}")
-    if voice.json:
-        voice.message("tree", {"files": files, "bytes": size, "faults": faults})
+            console.print(f"{fault_or_bytes.where}: {fault_or_bytes.what}")
+    if console.json:
+        console.message("tree", {"files": files, "bytes": size, "faults": faults})
     verdict = counted(faults, "fault") if faults else "all follow the standard"
-    voice.talk(f"{counted(files, 'file')} of {size:,} bytes: {verdict}")
+    console.inform(f"{counted(files, 'file')} of {size:,} bytes: {verdict}")
     return 1 if faults else 0

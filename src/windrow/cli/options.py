@@ -1,4 +1,4 @@
-"""Kinds of options and arguments, how a shell completes them, and the options that collections declare."""
+"""Types of options, shell completion of arguments, and the options that collections declare."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ from typing import Any
 import click
 from click.shell_completion import CompletionItem
 
-from windrow.cli.verb import Option, Verb, Voice
+from windrow.cli.command import Command, Console, Option
 from windrow.errors import ConfigError, WindrowError
 from windrow.settings.setting import Setting
 
 
 class Duration(click.ParamType):  # type: ignore[type-arg]
-    """A time such as `6h`, kept as it is spelled."""
+    """A duration such as `6h`, kept as text."""
 
     name = "time"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        """Refuse what is not a duration."""
+        """Fail unless the text is a duration."""
         from windrow.settings.kinds import duration  # noqa: PLC0415
 
         try:
@@ -32,7 +32,7 @@ class Duration(click.ParamType):  # type: ignore[type-arg]
 
 
 class Day(click.ParamType):  # type: ignore[type-arg]
-    """A day or moment, in UTC unless it says otherwise."""
+    """A day or a time, in UTC unless it has an offset."""
 
     name = "date"
 
@@ -41,40 +41,45 @@ class Day(click.ParamType):  # type: ignore[type-arg]
         if isinstance(value, datetime):
             return value
         try:
-            found = datetime.fromisoformat(str(value))
+            moment = datetime.fromisoformat(str(value))
         except ValueError:
             self.fail(f"{value!r} is not a date like 2026-01-31 or 2026-01-31T09:00", param, ctx)
-        return found if found.tzinfo else found.replace(tzinfo=UTC)
+        return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
 
 
 def names(ctx: click.Context, _param: click.Parameter, begun: str) -> list[CompletionItem]:
-    """Complete the names of sources and collections; silent where there is no workspace."""
+    """Complete the names of sources and collections; return none outside a workspace."""
     from windrow.contract.registry import names as known  # noqa: PLC0415
 
-    voice = ctx.find_object(Voice) or Voice()
+    console = ctx.find_object(Console) or Console()
     folder = next(
-        (one.params.get("workspace") for one in (ctx, ctx.parent) if one and one.params.get("workspace")), None
+        (
+            context.params.get("workspace")
+            for context in (ctx, ctx.parent)
+            if context and context.params.get("workspace")
+        ),
+        None,
     )
     try:
-        config = Voice(workspace=folder or voice.workspace).open().config
+        config = Console(workspace=folder or console.workspace).open().config
     except WindrowError:
         return []
-    found = [CompletionItem(source.name, help=source.site.address()) for source in config.sources]
-    found += [CompletionItem(name, help="collection") for name in known()]
-    return [item for item in found if str(item.value).startswith(begun)]
+    completions = [CompletionItem(source.name, help=source.site.address()) for source in config.sources]
+    completions += [CompletionItem(name, help="collection") for name in known()]
+    return [completion for completion in completions if str(completion.value).startswith(begun)]
 
 
 def sources(ctx: click.Context, param: click.Parameter, begun: str) -> list[CompletionItem]:
     """Complete the names of sources alone."""
-    return [item for item in names(ctx, param, begun) if item.help != "collection"]
+    return [completion for completion in names(ctx, param, begun) if completion.help != "collection"]
 
 
 def phases(_ctx: click.Context, _param: click.Parameter, begun: str) -> list[CompletionItem]:
     """Complete the names of phases."""
     from windrow.contract.registry import phases as known  # noqa: PLC0415
 
-    found = dict.fromkeys(name for each in known().values() for name in each)
-    return [CompletionItem(name) for name in found if name.startswith(begun)]
+    phase_names = dict.fromkeys(name for each in known().values() for name in each)
+    return [CompletionItem(name) for name in phase_names if name.startswith(begun)]
 
 
 def kinds(_ctx: click.Context, _param: click.Parameter, begun: str) -> list[CompletionItem]:
@@ -92,30 +97,30 @@ def kind_names() -> tuple[str, ...]:
 
 
 def reasons(_ctx: click.Context, _param: click.Parameter, begun: str) -> list[CompletionItem]:
-    """Complete the words of the closed list of reasons."""
+    """Complete reasons."""
     from windrow.reasons import Reason  # noqa: PLC0415
 
-    return [CompletionItem(one.value, help=one.meaning) for one in Reason if one.startswith(begun)]
+    return [CompletionItem(reason.value, help=reason.meaning) for reason in Reason if reason.startswith(begun)]
 
 
 def exports(_ctx: click.Context, _param: click.Parameter, begun: str) -> list[CompletionItem]:
-    """Complete what can be exported."""
+    """Complete the names of exports."""
     from windrow.app.export import forms  # noqa: PLC0415
 
-    return [CompletionItem(name, help=one.help) for name, one in forms().items() if name.startswith(begun)]
+    return [CompletionItem(name, help=export.help) for name, export in forms().items() if name.startswith(begun)]
 
 
 class SettingType(click.ParamType):  # type: ignore[type-arg]
-    """What a setting may hold, kept as it is spelled."""
+    """A setting's value, kept as text."""
 
     name = "value"
 
     def __init__(self, setting: Setting) -> None:
-        """Check values as the configuration will."""
+        """Check texts as the configuration does."""
         self._kind = setting.kind
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        """Refuse what the configuration would refuse."""
+        """Fail if the configuration would refuse the text."""
         try:
             self._kind.read(self._kind.spell(str(value)), Path())
         except ConfigError as error:
@@ -123,7 +128,7 @@ class SettingType(click.ParamType):  # type: ignore[type-arg]
         return str(value)
 
 
-class DeclaredOptions(Verb):
+class DeclaredOptions(Command):
     """A command with an option for each setting of the installed collections that has a flag."""
 
     section = ""
@@ -133,26 +138,26 @@ class DeclaredOptions(Verb):
         raise NotImplementedError
 
     def get_params(self, ctx: click.Context) -> list[click.Parameter]:
-        """Add the options, the first time that somebody asks."""
+        """Add the declared options on the first call."""
         known = {name for param in self.params for name in param.opts}
         for setting in self.declared():
             if setting.flag and setting.flag not in known:
-                whole = setting.kind.noun.startswith("a whole number")
+                integer = setting.kind.noun.startswith("a whole number")
                 text = setting.help[:1].upper() + setting.help[1:] + "."
-                made = Option(
+                flag = Option(
                     [setting.flag, flag_name(setting)], type=SettingType(setting), section=self.section, help=text,
-                    metavar="N" if whole else "TEXT",
+                    metavar="N" if integer else "TEXT",
                 )  # fmt: skip
-                self.params.insert(-3, made)  # before the options that every command has
+                self.params.insert(-3, flag)  # before the options that every command has
                 known.add(setting.flag)
         return super().get_params(ctx)
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Have the options before arguments are read."""
+        """Add the declared options, then parse."""
         self.get_params(ctx)
         return super().parse_args(ctx, args)
 
 
 def flag_name(setting: Setting) -> str:
-    """Name the argument in which a command gets a flag's value: the setting, with `__` for its dots."""
+    """Return the name of the argument with a flag's value: the setting's name, with `__` for its dots."""
     return setting.name.replace(".", "__")

@@ -1,4 +1,4 @@
-"""The top of the command line: finds commands, and turns errors into one line and an exit code."""
+"""The top of the command line: loads commands, and turns errors into one line and an exit code."""
 
 from __future__ import annotations
 
@@ -10,7 +10,14 @@ from typing import NoReturn
 
 import click
 
-from windrow.cli.verb import WHOLE, Branch, OutputFailed, Voice, shared, spell_strange
+from windrow.cli.command import (
+    SHORT_HELP_LIMIT,
+    CommandGroup,
+    Console,
+    OutputFailed,
+    escape_unencodable,
+    shared_options,
+)
 from windrow.errors import WindrowError
 from windrow.reasons import Reason
 
@@ -35,15 +42,15 @@ COMMANDS = {
 _MODULES = {name: module for part in COMMANDS.values() for name, module in part.items()}
 
 
-class Root(Branch):
-    """Loads a command when it is asked for."""
+class Root(CommandGroup):
+    """Imports a command's module when the command is used."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 click's own signature
-        """Return all names, in the order of the help."""
+        """Return the names of all commands, in the order of the help."""
         return list(_MODULES)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
-        """Load a command."""
+        """Import a command; None if there is none of this name."""
         if cmd_name not in _MODULES:
             return None
         module = import_module(f"windrow.cli.{_MODULES[cmd_name]}")
@@ -51,17 +58,19 @@ class Root(Branch):
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the commands in their parts, each with its one line."""
+        """Write the commands by part, each with its one line of help."""
         width = max(map(len, _MODULES))
         for part, names in COMMANDS.items():
             with formatter.section(part):
                 rows = [(name.ljust(width), self.get_command(ctx, name)) for name in names]
-                formatter.write_dl([(name, found.get_short_help_str(WHOLE)) for name, found in rows if found])
+                formatter.write_dl(
+                    [(name, command.get_short_help_str(SHORT_HELP_LIMIT)) for name, command in rows if command]
+                )
 
 
 def _version(ctx: click.Context, _param: click.Parameter, value: bool) -> None:
     if value:
-        from importlib.metadata import version  # noqa: PLC0415 slow, and rarely asked
+        from importlib.metadata import version  # noqa: PLC0415 slow, and rarely needed
 
         click.echo(f"windrow {version('windrow')}")
         ctx.exit(0)
@@ -78,103 +87,102 @@ def root(ctx: click.Context) -> None:
         click.echo(ctx.get_help())
 
 
-root.params += shared()
+root.params += shared_options()
 root.examples = ("windrow init", "windrow run", "windrow why https://example.org/a/page")
 
 
 def main(args: Sequence[str] | None = None) -> NoReturn:
-    """Run the command line and leave with its exit code."""
+    """Run the command line and exit with its exit code."""
     _open_closed_streams()
     for stream in (sys.stdout, sys.stderr):
-        spell_strange(stream)
-    voice = Voice()
-    words = sys.argv[1:] if args is None else args
+        escape_unencodable(stream)
+    console = Console()
+    arguments = sys.argv[1:] if args is None else args
     try:
-        code = root.main(args, "windrow", standalone_mode=False, obj=voice)
+        code = root.main(args, "windrow", standalone_mode=False, obj=console)
     except click.exceptions.Abort:
-        voice.error("stopped", "", 130)
+        console.error("stopped", "", 130)
         code = 130
     except click.exceptions.NoArgsIsHelpError as error:
-        code = _alone(voice, error)
+        code = _report_missing_subcommand(console, error)
     except click.ClickException as error:
-        code = _misused(voice, error, words)
+        code = _report_usage(console, error, arguments)
     except WindrowError as error:
-        _trace(voice)
-        voice.error(str(error), error.hint or _way_out(error, words), error.exit_code, error.reason or "")
+        _print_traceback(console)
+        console.error(str(error), error.hint or _default_hint(error, arguments), error.exit_code, error.reason or "")
         code = error.exit_code
     except OSError as error:
-        code = _refused(voice, error)
-    code = _flush(voice) or code
+        code = _report_os_error(console, error)
+    code = _flush(console) or code
     sys.exit(code if isinstance(code, int) else 0)
 
 
 def _open_closed_streams() -> None:
-    """Put something in the place of standard streams that were closed, as by `2>&-`.
+    """Open the null device in place of standard streams that were closed, as by `2>&-`.
 
-    Else the next file that is opened, such as a database, would have the number of one. What is written to a closed
-    standard output fails; what is said on a closed standard error is lost, and the work goes on.
+    Otherwise the next file that is opened, such as a database, would get the descriptor of a standard stream. Writing
+    to a closed standard output still fails (it is opened for reading); what is written to a closed standard error is
+    lost, and the command goes on.
     """
     for name, flags, mode in (("stdin", os.O_RDONLY, "r"), ("stdout", os.O_RDONLY, "w"), ("stderr", os.O_WRONLY, "w")):
         if getattr(sys, name) is None:
-            opened = os.open(os.devnull, flags)
-            setattr(sys, name, open(opened, mode, encoding="utf-8"))  # noqa: PTH123, SIM115 a stream of the process
+            descriptor = os.open(os.devnull, flags)
+            setattr(sys, name, open(descriptor, mode, encoding="utf-8"))  # noqa: PTH123, SIM115 never closed
 
 
-def _refused(voice: Voice, error: OSError) -> int:
-    """Tell of a file or folder that the system does not let us have."""
-    _trace(voice)
+def _report_os_error(console: Console, error: OSError) -> int:
+    _print_traceback(console)
     where = f"{error.filename}: " if error.filename else ""
     hint = f"ls -ld {error.filename}" if error.filename else "windrow config"
-    voice.error(f"{where}{error.strerror or error}", hint, 1, Reason.DISK_FAILED)
+    console.error(f"{where}{error.strerror or error}", hint, 1, Reason.DISK_FAILED)
     return 1
 
 
-def _path(words: Sequence[str]) -> str:
-    """Return the command that was asked for, as far as the words tell."""
-    return next((f"windrow {word}" for word in words if word in _MODULES), "windrow")
+def _guess_command(arguments: Sequence[str]) -> str:
+    """Return the first argument that is a command's name, as `windrow NAME`; else `windrow`."""
+    return next((f"windrow {argument}" for argument in arguments if argument in _MODULES), "windrow")
 
 
-def _way_out(error: WindrowError, words: Sequence[str]) -> str:
-    """Name the next command for an error that names none itself."""
-    path = _path(words)
+def _default_hint(error: WindrowError, arguments: Sequence[str]) -> str:
+    """Return the next command for an error without a hint."""
+    path = _guess_command(arguments)
     return f"{path} --help" if error.exit_code == 2 or path == "windrow try" else "windrow status"
 
 
-def _alone(voice: Voice, error: click.exceptions.NoArgsIsHelpError) -> int:
-    """Answer a group of commands that was asked without one."""
+def _report_missing_subcommand(console: Console, error: click.exceptions.NoArgsIsHelpError) -> int:
     group = error.ctx.command if error.ctx else None
     below = ", ".join(group.list_commands(error.ctx)) if isinstance(group, click.Group) and error.ctx else ""
     path = error.ctx.command_path if error.ctx else "windrow"
-    voice.error(f"{path} needs a command after it; there is {below}", f"{path} --help", 2)
+    console.error(f"{path} needs a subcommand: {below}", f"{path} --help", 2)
     return 2
 
 
-def _misused(voice: Voice, error: click.ClickException, args: Sequence[str]) -> int:
+def _report_usage(console: Console, error: click.ClickException, arguments: Sequence[str]) -> int:
     context = getattr(error, "ctx", None)
-    path = context.command_path if context else _path(args)
-    # An option that does not exist hides a `--json` behind it.
-    voice.json = voice.json or "--json" in args
+    path = context.command_path if context else _guess_command(arguments)
+    # click stops at an unknown option and does not see a `--json` after it
+    console.json = console.json or "--json" in arguments
     text = error.format_message()
     text = text[:1].lower() + text[1:].removesuffix(".")
-    voice.error(text, getattr(error, "hint", "") or f"{path} --help", 2)
+    console.error(text, getattr(error, "hint", "") or f"{path} --help", 2)
     return 2
 
 
-def _trace(voice: Voice) -> None:
-    if voice.verbose:
-        import traceback  # noqa: PLC0415 only an error needs it
+def _print_traceback(console: Console) -> None:
+    if console.verbose:
+        import traceback  # noqa: PLC0415 only an error with --verbose needs it
 
         traceback.print_exc()
 
 
-def _flush(voice: Voice) -> int:
-    """Write out what is left, and tell whether that failed; a reader that went away is no error of ours."""
+def _flush(console: Console) -> int:
+    """Flush standard output; return an exit code if that failed, 0 if the reader closed the pipe."""
     try:
         sys.stdout.flush()
     except OSError as error:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         if not isinstance(error, BrokenPipeError):
-            lost = OutputFailed(f"standard output cannot be written: {error.strerror}")
-            voice.error(str(lost), lost.hint, lost.exit_code)
-            return lost.exit_code
+            failed = OutputFailed(f"standard output cannot be written: {error.strerror}")
+            console.error(str(failed), failed.hint, failed.exit_code)
+            return failed.exit_code
     return 0

@@ -1,4 +1,4 @@
-"""`windrow run` and `windrow replay`: harvest, and read again what was kept."""
+"""`windrow run` harvests; `windrow replay` reads the kept captures again."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from windrow.cli.command import Console, command, option
 from windrow.cli.options import Day, DeclaredOptions, Duration, names, phases, sources
-from windrow.cli.verb import Voice, option, verb
-from windrow.formats.text import apart, size, span, table
+from windrow.formats.text import apart, counted, size, span, table
 
 if TYPE_CHECKING:
     from windrow.adapters.adapter import Replayed
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from windrow.engine.preview import PlannedSource, Preview
     from windrow.settings.setting import Setting
 
-WHAT = "What to harvest"
+SELECTION = "What to harvest"
 HOW = "How"
 PACE = "Pace"
 
@@ -25,16 +25,16 @@ PACE = "Pace"
 _OPTIONS = {"as": "source", "from": "first", "to": "last", "limit": "limit", "since": "since"}
 
 
-def _spell(arguments: Mapping[str, Any]) -> str:
-    """Spell what a run was asked for, as the ledger keeps it."""
+def _command_line(arguments: Mapping[str, Any]) -> str:
+    """Return the command line of a run, as the ledger records it."""
     words = ["run", *arguments["names"]]
     words += [f"--{option} {arguments[name]}" for option, name in _OPTIONS.items() if arguments[name]]
     words += ["--again"] if arguments["again"] else []
-    return " ".join(words).encode("utf-8", "backslashreplace").decode()  # names of files may be of any bytes
+    return " ".join(words).encode("utf-8", "backslashreplace").decode()  # file names may hold bytes that are not UTF-8
 
 
 class RunCommand(DeclaredOptions):
-    """`run`, with the flags of the collections' settings."""
+    """`run`, with the flags of all collections' settings."""
 
     section = PACE
 
@@ -42,22 +42,22 @@ class RunCommand(DeclaredOptions):
         """Return the settings of all collections."""
         from windrow.contract.registry import installed  # noqa: PLC0415
 
-        return (setting for made in installed().values() for setting in made.configuration.settings)
+        return (setting for collection in installed().values() for setting in collection.configuration.settings)
 
     def format_help_text(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the help, then what may be adopted."""
+        """Write the help, then what each collection can adopt."""
         super().format_help_text(ctx, formatter)
         from windrow.adapters.adapter import Adopts  # noqa: PLC0415
         from windrow.contract.registry import capable  # noqa: PLC0415
 
-        for one in capable(Adopts).values():
-            told = f"With --from {one.ADOPTED_AT}, NAME may be {one.ADOPTS}: they are adopted, as if just fetched."
+        for adapter in capable(Adopts).values():
+            adopted = f"NAME may be {adapter.ADOPTS}: they are adopted, as if just fetched."
             formatter.write_paragraph()
             with formatter.indentation():
-                formatter.write_text(told)
+                formatter.write_text(f"With --from {adapter.ADOPTED_AT}, {adopted}")
 
 
-@verb(
+@command(
     "run",
     shape=RunCommand,
     examples=[
@@ -68,86 +68,93 @@ class RunCommand(DeclaredOptions):
     declared=True,
 )
 @click.argument("names", metavar="[NAME]...", nargs=-1, shell_complete=names)
-@option("--as", "source", metavar="NAME", default="", shell_complete=sources, section=WHAT,
-        help="The source that WARC files come in by.")  # fmt: skip
-@option("--limit", type=click.IntRange(1), metavar="N", section=WHAT, help="Fetch at most N items.")
-@option("--since", type=Day(), metavar="DATE", section=WHAT, help="Leave out what its source dates before DATE (UTC).")
-@option("--from", "first", metavar="PHASE", default="", shell_complete=phases, section=WHAT,
+@option("--as", "source", metavar="NAME", default="", shell_complete=sources, section=SELECTION,
+        help="The source that WARC files are recorded under.")  # fmt: skip
+@option("--limit", type=click.IntRange(1), metavar="N", section=SELECTION, help="Fetch at most N items.")
+@option(
+    "--since",
+    type=Day(),
+    metavar="DATE",
+    section=SELECTION,
+    help="Leave out items that their source dates before DATE (UTC).",
+)
+@option("--from", "first", metavar="PHASE", default="", shell_complete=phases, section=SELECTION,
         help="Begin at this phase; after `download`, nothing is listed or fetched.")  # fmt: skip
-@option("--to", "last", metavar="PHASE", default="", shell_complete=phases, section=WHAT, help="End with this phase.")
-@option("--again", is_flag=True, section=WHAT, help="Fetch and read once more what is done already.")
-@option("--dry-run", is_flag=True, section=HOW, help="Only tell what would be asked, from whom; connects to nobody.")
+@option(
+    "--to", "last", metavar="PHASE", default="", shell_complete=phases, section=SELECTION, help="End with this phase."
+)
+@option("--again", is_flag=True, section=SELECTION, help="Fetch and read again what is done already.")
+@option("--dry-run", is_flag=True, section=HOW, help="Only list what would be fetched from where; connects to nothing.")
 @option("--every", type=Duration(), metavar="TIME", section=HOW, help="Run again after this time (6h), until stopped.")
-@option("--quiet", is_flag=True, section=HOW, help="No progress and no summary; errors are still told.")
-def run_command(voice: Voice, *, dry_run: bool, quiet: bool, every: str | None, **arguments: Any) -> int:
-    """Harvest: all sources, or the collections and sources named.
+@option("--quiet", is_flag=True, section=HOW, help="Print no progress and no summary, only errors.")
+def run_command(console: Console, *, dry_run: bool, quiet: bool, every: str | None, **arguments: Any) -> int:
+    """Harvest all sources, or the named collections and sources.
 
-    NAME may also be WARC files of other makers, folders of them, or lists that name one on each line. They
-    are taken into the archive and summarised like what was crawled here, and nobody is asked; --as names
-    their source, which else is called like the file.
+    NAME may also be WARC files of other programs, folders of them, or lists with one file on each line. They
+    are taken into the archive and summarised like what was crawled here, and nothing is fetched; --as names
+    their source, which is otherwise named after the file.
 
-    Running again resumes: what is done is not done again. The first Ctrl-C finishes what is in hand,
+    Running again resumes: what is done is not done again. The first Ctrl-C finishes the items in progress,
     the second stops at once; the next run goes on from there. The summary goes to standard error.
     """
-    voice.quiet = quiet
+    console.quiet = quiet
     flags = {name.replace("__", "."): arguments.pop(name) for name in list(arguments) if "__" in name}
     flags["run.every"] = every
     if dry_run:
-        return _preview(voice, voice.open(flags).preview(**arguments))
+        return _preview(console, console.open(flags).preview(**arguments))
     from windrow.app.schedule import turns  # noqa: PLC0415
 
-    seconds = voice.open(flags).config.run.every
+    seconds = console.open(flags).config.run.every
     code = 0
-    for code in turns(seconds, lambda: _once(voice, flags, arguments), voice.talk):
+    for code in turns(seconds, lambda: _run_session(console, flags, arguments), console.inform):
         if seconds and code != 130:
-            voice.talk(f"the next run is due in {span(seconds)} from the begin of this one; Ctrl-C ends")
+            console.inform(f"the next run starts {span(seconds)} after the start of this one; Ctrl-C ends")
     return code
 
 
-def _once(voice: Voice, flags: Mapping[str, Any], arguments: Mapping[str, Any]) -> int:
-    """Run one session and tell its summary."""
+def _run_session(console: Console, flags: Mapping[str, Any], arguments: Mapping[str, Any]) -> int:
     from windrow.cli.live import ProgressLines  # noqa: PLC0415
     from windrow.contract.registry import names  # noqa: PLC0415
     from windrow.engine.progress import Progress  # noqa: PLC0415
 
-    progress = ProgressLines(voice.message) if voice.json else Progress(quiet=voice.quiet)
-    opened = voice.open(flags)
-    if not opened.config.sources and all(name in names() for name in arguments["names"]):
-        voice.talk("there are no sources, so nobody is asked; try: windrow new source NAME URL --collection KIND")
-    summary = opened.run(progress=progress, command=_spell(arguments), **arguments)
-    tell(voice, summary)
+    progress = ProgressLines(console.message) if console.json else Progress(quiet=console.quiet)
+    workspace = console.open(flags)
+    if not workspace.config.sources and all(name in names() for name in arguments["names"]):
+        console.inform("nothing to fetch: there are no sources; try: windrow new source NAME URL --collection KIND")
+    summary = workspace.run(progress=progress, command=_command_line(arguments), **arguments)
+    print_summary(console, summary)
     return summary.exit_code or 0
 
 
-def tell(voice: Voice, summary: SessionSummary) -> None:
-    """Tell a session's summary: as data in JSON, else as talk."""
+def print_summary(console: Console, summary: SessionSummary) -> None:
+    """Print a session's summary: to standard output as JSON, to standard error as text."""
     from windrow.cli.status import summary_lines  # noqa: PLC0415
 
-    if voice.json:
-        voice.message("summary", summary)
+    if console.json:
+        console.message("summary", summary)
     else:
-        voice.talk(summary_lines(summary))
+        console.inform(summary_lines(summary))
 
 
-def _preview(voice: Voice, plans: Sequence[Preview]) -> int:
-    asked = any(source.asked for plan in plans for source in plan.sources)
+def _preview(console: Console, plans: Sequence[Preview]) -> int:
+    would_ask = any(source.asked for plan in plans for source in plan.sources)
     for number, plan in enumerate(plans):
-        if voice.json:
+        if console.json:
             for source in plan.sources:
-                voice.message("would_ask", source)
-            for one in plan.waiting:
-                voice.message("would_fetch", one)
-            for reads in plan.documents:
-                voice.message("would_read", reads)
+                console.message("would_ask", source)
+            for fetch in plan.waiting:
+                console.message("would_fetch", fetch)
+            for due in plan.documents:
+                console.message("would_read", due)
         else:
-            voice.data(([""] if number else []) + _plan(plan))
-    if asked:
-        voice.talk("what these sources have that is new shows when they are asked; the counts are of what is known")
-    voice.talk("nothing was asked and nothing was written")
+            console.print(([""] if number else []) + _plan_lines(plan))
+    if would_ask:
+        console.inform("the counts are of items already known; a run may find new ones at these sources")
+    console.inform("nothing was fetched and nothing was written")
     return 0
 
 
-def _plan(plan: Preview) -> list[str]:
+def _plan_lines(plan: Preview) -> list[str]:
     parts: list[str] = []
     if plan.sources:
         rows = [
@@ -161,7 +168,10 @@ def _plan(plan: Preview) -> list[str]:
         parts.append(
             table(
                 ["would fetch", "from", "size"],
-                [(one.key, one.source, "unknown" if one.bytes is None else size(one.bytes)) for one in plan.waiting],
+                [
+                    (fetch.key, fetch.source, "unknown" if fetch.bytes is None else size(fetch.bytes))
+                    for fetch in plan.waiting
+                ],
             )
         )
     if plan.documents:
@@ -170,49 +180,49 @@ def _plan(plan: Preview) -> list[str]:
 
 
 def _size(plan: Preview, source: PlannedSource) -> str:
-    """Say how much would be fetched from a source, and where its server did not tell all sizes."""
+    """Return the size of what would be fetched from a source; "and more" if some sizes are not known."""
     if source.waiting and not source.bytes:
         return "unknown"
-    untold = any(one.bytes is None for one in plan.waiting if one.source == source.source)
-    return size(source.bytes) + (" and more" if untold else "")
+    incomplete = any(fetch.bytes is None for fetch in plan.waiting if fetch.source == source.source)
+    return size(source.bytes) + (" and more" if incomplete else "")
 
 
-@verb("replay", examples=["windrow replay", "windrow replay --json"])
-def replay_command(voice: Voice) -> int:
-    """Read every kept capture again with today's readers, schemas and lists; fetch nothing.
+@command("replay", examples=["windrow replay", "windrow replay --json"])
+def replay_command(console: Console) -> int:
+    """Read every kept capture again with the current readers, schemas and lists; fetch nothing.
 
     The loaded records and the Summary Database are rebuilt beside the old ones, in the order in which the
-    captures came, and then take their place. Documents that end elsewhere than before are listed, versions of
-    pages that say something else are counted.
+    captures came, and then replace them. Documents that end in another phase or status than before are listed, versions
+    of pages that differ from before are counted.
     """
     from windrow.engine.progress import Progress  # noqa: PLC0415 `--help` needs no engine
 
-    replayed = voice.open().replay(Progress(quiet=voice.quiet or voice.json))
-    for kind, done in replayed.items():
-        _tell(voice, done, kind)
+    replayed = console.open().replay(Progress(quiet=console.quiet or console.json))
+    for kind, differences in replayed.items():
+        _print_replayed(console, differences, kind)
     if not replayed:
-        voice.talk("nothing is summarised so far, so there is nothing to read again; next: windrow run")
+        console.inform("nothing to read again: nothing is summarised so far; next: windrow run")
     return 0
 
 
-def _tell(voice: Voice, done: Replayed, kind: str) -> None:
-    """Tell what came out differently."""
+def _print_replayed(console: Console, replayed: Replayed, kind: str) -> None:
     from windrow.contract.registry import phases  # noqa: PLC0415
 
-    if (made := done.versions) is not None:
-        if voice.json:
-            voice.message("reread", made)
-        voice.talk(
-            f"session {done.session}: {made.after:,} versions of {kind}, {made.before:,} before; "
-            f"{made.changed:,} say something else than before"
+    if (versions := replayed.versions) is not None:
+        if console.json:
+            console.message("reread", versions)
+        console.inform(
+            f"session {replayed.session}: {versions.after:,} versions of {kind}, {versions.before:,} before; "
+            f"{versions.changed:,} differ from before"
         )
         return
     names = dict(enumerate(phases()[kind], 1))
-    for change in done.changes:
+    for change in replayed.changes:
         before = f"{names[change.before[0]]} {change.before[1].name.lower()}" if change.before else "not there"
         after = f"{names[change.after[0]]} {change.after[1].name.lower()}"
-        if voice.json:
-            voice.message("change", {"key": change.key, "before": before, "after": after})
+        if console.json:
+            console.message("change", {"key": change.key, "before": before, "after": after})
         else:
-            voice.data(f"{change.key}: {before} -> {after}")
-    voice.talk(f"session {done.session}: {len(done.changes)} documents end elsewhere than before")
+            console.print(f"{change.key}: {before} -> {after}")
+    count = counted(len(replayed.changes), "document")
+    console.inform(f"session {replayed.session}: {count} with another phase or status than before")

@@ -1,4 +1,4 @@
-"""`windrow try` an address and write nothing; `windrow demo` a small internet on loopback, harvested end to end."""
+"""`windrow try` reads an address and writes nothing; `windrow demo` harvests a small internet on loopback."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from windrow.cli.command import Console, command, option
 from windrow.cli.options import kind_names, kinds
-from windrow.cli.verb import Voice, option, verb
 from windrow.errors import NotAWorkspace
 from windrow.formats.text import counted, show
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from windrow.config import Workspace
 
 
-@verb(
+@command(
     "try",
     examples=[
         "windrow try https://example.org/a/page --as KIND",
@@ -29,90 +29,89 @@ if TYPE_CHECKING:
     declared=True,
 )
 @click.argument("address", metavar="ADDRESS")
-@option("--as", "kind", metavar="KIND", required=True, shell_complete=kinds, values=kind_names,
+@option("--as", "kind", metavar="KIND", required=True, shell_complete=kinds, choices=kind_names,
         help="Read it as this collection does.")  # fmt: skip
 @option("--limit", type=click.IntRange(0), metavar="N", default=20, show_default=True,
         help="Print at most N records and N findings of a document; --json prints all.")  # fmt: skip
-def try_command(voice: Voice, address: str, kind: str, limit: int) -> int:
+def try_command(console: Console, address: str, kind: str, limit: int) -> int:
     """Read one file or address, and print what is in it.
 
-    ADDRESS is a file, an archive, a page or a document by itself, or an address of a server; one below a
-    source of this workspace is reached with that source's own access. Members, findings with their
+    ADDRESS is the path of a file, an archive, a page or a document, or an address on a server; an address below a
+    source of this workspace is fetched with that source's credentials. Members, findings with their
     line and column, and records are printed; nothing is written. Without a workspace, the standard's
-    own schemas and centres are used. The exit code is 1 where something was refused.
+    own schemas and centres are used. The exit code is 1 if something was refused.
     """
     from windrow.adapters.adapter import Document, Got  # noqa: PLC0415
     from windrow.contract.registry import adapter  # noqa: PLC0415
 
     refused = False
-    printer = _Printer(voice, limit)
-    for part in adapter(kind).attempt(_workspace(voice), address):
+    printer = _Printer(console, limit)
+    for part in adapter(kind).attempt(_workspace(console), address):
         refused |= isinstance(part, Document | Got) and part.reason is not None
-        if voice.json:
-            voice.message(type(part).__name__.lower(), part, omit_empty=True)
+        if console.json:
+            console.message(type(part).__name__.lower(), part, omit_empty=True)
         else:
-            printer.tell(part)
+            printer.print(part)
     return int(refused)
 
 
-def _workspace(voice: Voice) -> Workspace | None:
+def _workspace(console: Console) -> Workspace | None:
     try:
-        return voice.open().config
+        return console.open().config
     except NotAWorkspace:
-        if voice.workspace:
+        if console.workspace:
             raise
         return None
 
 
 class _Printer:
-    """Prints parts as they come, the many of a kind cut short."""
+    """Prints parts as they come, at most `limit` findings and `limit` records of a document."""
 
-    def __init__(self, voice: Voice, limit: int) -> None:
-        self._voice = voice
+    def __init__(self, console: Console, limit: int) -> None:
+        self._console = console
         self._limit = limit
         self._shown: dict[tuple[str, str], int] = {}
 
-    def tell(self, part: Part) -> None:
-        """Print one part."""
-        name = type(part).__name__
-        getattr(self, f"_{name.lower()}")(part)
+    def print(self, part: Part) -> None:
+        """Print a part, with the method named after its class."""
+        getattr(self, f"_{type(part).__name__.lower()}")(part)
 
     def _got(self, part: Any) -> None:
-        self._voice.talk(f"{part.address}: {part.size:,} bytes, {part.digest}, in {part.seconds:.2f} s")
+        self._console.inform(f"{part.address}: {part.size:,} bytes, {part.digest}, in {part.seconds:.2f} s")
         if part.reason:
-            self._voice.data(f"its name would be refused: {part.reason.meaning}")
+            self._console.print(f"its name would be refused: {part.reason.meaning}")
 
     def _note(self, part: Any) -> None:
         place = f"{part.line}" if part.line is not None else ""
         place += f":{part.column}" if place and part.column is not None else ""
-        self._few("findings", part.document, f"  {part.level} {place} {part.kind}: {part.message}")
+        self._print_limited("findings", part.document, f"  {part.level} {place} {part.kind}: {part.message}")
 
     def _record(self, part: Any) -> None:
-        fields = ", ".join(f"{name}={show(value)}" for name, value in part.fields.items())
-        self._few("records", part.document, f"  {part.kind} {part.identifier}  {fields}")
+        fields = ", ".join(f"{name}={show(content)}" for name, content in part.fields.items())
+        self._print_limited("records", part.document, f"  {part.kind} {part.identifier}  {fields}")
 
     def _document(self, part: Any) -> None:
-        for what in ("findings", "records"):
-            count = self._shown.get((what, part.name), 0)
+        for kind in ("findings", "records"):
+            count = self._shown.get((kind, part.name), 0)
             if count > self._limit:
-                self._voice.data(f"  ... {count - self._limit:,} more {what}")
+                self._console.print(f"  ... {count - self._limit:,} more {kind}")
         end = f"refused at {part.phase}: {part.reason.meaning}" if part.reason else f"good up to {part.phase}"
-        self._voice.data(f"{part.name}: {show(part.size)} bytes, {counted(part.records, 'record')}, {end}")
+        self._console.print(f"{part.name}: {show(part.size)} bytes, {counted(part.records, 'record')}, {end}")
 
-    def _few(self, what: str, document: str, line: str) -> None:
-        count = self._shown[what, document] = self._shown.get((what, document), 0) + 1
+    def _print_limited(self, kind: str, document: str, line: str) -> None:
+        count = self._shown[kind, document] = self._shown.get((kind, document), 0) + 1
         if count <= self._limit:
-            self._voice.data(" ".join(line.split(" ")))
+            self._console.print(" ".join(line.split(" ")))
 
 
-@verb("demo", examples=["windrow demo", "windrow demo /tmp/demo && windrow status --workspace /tmp/demo"])
+@command("demo", examples=["windrow demo", "windrow demo /tmp/demo && windrow status --workspace /tmp/demo"])
 @click.argument("folder", metavar="[DIR]", default="windrow-demo", type=click.Path(path_type=Path, file_okay=False))
-def demo_command(voice: Voice, folder: Path) -> int:
-    """Harvest a small internet that is made on this machine, twice, and show what came of it.
+def demo_command(console: Console, folder: Path) -> int:
+    """Start a small internet on this machine, harvest it twice, and show the outcome.
 
-    Four partners serve FTP, SFTP, HTTPS and a folder on loopback; some of what they drop is broken on
+    Four partners serve files over FTP, SFTP, HTTPS and from a folder on loopback; some are broken on
     purpose. Four sites have traps, rules, and pages that move and change. A newspaper has a feed, a council
-    a calendar, a library a WARC file of papers. The workspace is left in DIR to look around in; DIR must be
+    a calendar, a library a WARC file of papers. The workspace stays in DIR for you to explore; DIR must be
     new or an earlier demo.
     """
     from windrow.app import Windrow  # noqa: PLC0415 `--help` needs no engine
@@ -123,59 +122,59 @@ def demo_command(voice: Voice, folder: Path) -> int:
     began = time.monotonic()
 
     def harvest(kind: str, again: bool) -> int:
-        summary = Windrow(folder).run([kind], progress=Progress(quiet=voice.json), again=again)
-        voice.talk(f"  {summary_lines(summary)[0]}")
+        summary = Windrow(folder).run([kind], progress=Progress(quiet=console.json), again=again)
+        console.inform(f"  {summary_lines(summary)[0]}")
         return summary.exit_code or 0
 
     program = _program()
-    told = f"  {program} why H.2026-01-12.7.impc.zip --workspace {folder}\n"
-    played = play(folder, voice.talk, harvest)
-    voice.workspace = folder
+    why_hint = f"  {program} why H.2026-01-12.7.impc.zip --workspace {folder}\n"
+    played = play(folder, console.inform, harvest)
+    console.workspace = folder
     from windrow.cli.status import status_command as status  # noqa: PLC0415
 
-    voice.talk("")
+    console.inform("")
     click.get_current_context().invoke(status)
-    _show_pages(voice, played.sites["harbour"])
+    _show_pages(console, played.sites["harbour"])
     if "council" in played.sites:
-        _show_changes(voice)
-    for one in played.missing:
-        voice.talk(f"not shown: {one}")
+        _show_changes(console)
+    for part in played.missing:
+        console.inform(f"not shown: {part}")
     last = (
-        "\nThe partners broke those files on purpose, and the manor wants no crawlers. All else is loaded and can be\n"
-        "searched, and every byte is kept.\n"
-        f"done in {time.monotonic() - began:.0f} s; look around:\n"
+        "\nThe failures are part of the demo: broken files, and a site that refuses crawlers. Everything else is\n"
+        "loaded and can be searched, and every byte is kept.\n"
+        f"done in {time.monotonic() - began:.0f} s; try:\n"
         f"  {program} status --workspace {folder}\n"
-        f"{'' if played.missing else told}"
+        f"{'' if played.missing else why_hint}"
         f"  {program} why {played.sites['harbour']}/ferry.html --workspace {folder}\n"
         f"  {program} why Wtsi.2026-01-12.8.impc.zip --workspace {folder}\n"
         f"  {program} run --dry-run --workspace {folder}\n"
         f"  {program} check --workspace {folder}"
     )
-    voice.talk(last.split("\n"))
+    console.inform(last.split("\n"))
     return 0
 
 
 def _program() -> str:
-    """Say how windrow is called from here: by its path, where the shell would not find it by its name."""
-    called = Path(sys.argv[0])
-    return "windrow" if called.name != "windrow" or which("windrow") else str(called)
+    """Return the command that runs windrow here: its path if the shell would not find it by its name."""
+    program = Path(sys.argv[0])
+    return "windrow" if program.name != "windrow" or which("windrow") else str(program)
 
 
-def _show_pages(voice: Voice, harbour: str) -> None:
-    """Search the pages that were crawled, and tell the story of the one that changed."""
+def _show_pages(console: Console, harbour: str) -> None:
+    """Search the crawled pages, and show the history of the page that changed."""
     from windrow.cli.search import search_command as search  # noqa: PLC0415
     from windrow.cli.why import why_command as why  # noqa: PLC0415
 
-    told = click.get_current_context()
-    voice.talk(["", "$ windrow search lighthouse keepers"])
-    told.invoke(search, words=("lighthouse", "keepers"), limit=3, page=1, explain=False)
-    voice.talk(["", f"$ windrow why {harbour}/ferry.html"])
-    told.invoke(why, what=f"{harbour}/ferry.html")
+    context = click.get_current_context()
+    console.inform(["", "$ windrow search lighthouse keepers"])
+    context.invoke(search, words=("lighthouse", "keepers"), limit=3, page=1, explain=False)
+    console.inform(["", f"$ windrow why {harbour}/ferry.html"])
+    context.invoke(why, name=f"{harbour}/ferry.html")
 
 
-def _show_changes(voice: Voice) -> None:
-    """Show what the last run found to be other than before."""
+def _show_changes(console: Console) -> None:
+    """Show the changes that the last run found."""
     from windrow.cli.changes import changes_command as changes  # noqa: PLC0415
 
-    voice.talk(["", "$ windrow changes"])
+    console.inform(["", "$ windrow changes"])
     click.get_current_context().invoke(changes)

@@ -1,4 +1,4 @@
-"""`windrow why`: the whole story of one thing."""
+"""`windrow why`: the whole history of an item."""
 
 from __future__ import annotations
 
@@ -6,17 +6,17 @@ from typing import TYPE_CHECKING
 
 import click
 
+from windrow.cli.command import Console, command
 from windrow.cli.options import sources
-from windrow.cli.verb import Voice, verb
 from windrow.formats.text import Table, show, table
 from windrow.reasons import Reason
 
 if TYPE_CHECKING:
     from windrow.app.question import Meaning
-    from windrow.app.story import Event, Story
+    from windrow.app.story import Story
 
 
-@verb(
+@command(
     "why",
     examples=[
         "windrow why https://example.org/a/page",
@@ -25,87 +25,84 @@ if TYPE_CHECKING:
     ],
     declared=True,
 )
-@click.argument("what", metavar="X", shell_complete=sources)
-def why_command(voice: Voice, what: str) -> int:
-    """Tell the whole story of X, in the order in which it happened.
+@click.argument("name", metavar="X", shell_complete=sources)
+def why_command(console: Console, name: str) -> int:
+    """Show all that happened to X, in order.
 
-    X is an address, the name of a file or of a document in it, with its folder or without (FOLDER/NAME), a page,
-    a host, the owner of files, a source, a session, or any number that another command printed. Where X may mean
-    several things, they are listed. What was refused has a story too, and so has what a rule left out of an archive.
+    X is an address, the name of a file or of a document in it, with or without its folder (FOLDER/NAME), a page,
+    a host, the owner of files, a source, a session, or any number that another command printed. If X may mean
+    several of these, they are listed. Items that were refused have a history too, and so have items that a rule left
+    out of an archive.
     """
-    found = voice.open().why(what)
-    if found.session is not None:
+    answer = console.open().why(name)
+    if answer.session is not None:
         from windrow.cli.status import summary_lines  # noqa: PLC0415
 
-        if voice.json:
-            voice.message("summary", found.session)
+        if console.json:
+            console.message("summary", answer.session)
         else:
-            voice.data(summary_lines(found.session))
-    for one in found.explained:
-        if voice.json:
-            for message in one.messages:
-                voice.message(*message[:2], omit_empty=message.omit_empty)
+            console.print(summary_lines(answer.session))
+    for explanation in answer.explained:
+        if console.json:
+            for message in explanation.messages:
+                console.message(*message[:2], omit_empty=message.omit_empty)
         else:
-            voice.data(one.lines)
-    if found.story is not None:
-        if voice.json:
-            _stream(voice, found.story)
+            console.print(explanation.lines)
+    if answer.story is not None:
+        if console.json:
+            _print_messages(console, answer.story)
         else:
-            voice.data(_text(found.story))
-    elif found.candidates:
-        _list(voice, found.candidates, found.more, what)
+            console.print(_story_lines(answer.story))
+    elif answer.candidates:
+        _print_candidates(console, answer.candidates, answer.more, name)
     return 0
 
 
-def _stream(voice: Voice, story: Story) -> None:
-    told = story._asdict()
-    events, members = told.pop("events"), told.pop("members")
-    voice.message("story", told)
+def _print_messages(console: Console, story: Story) -> None:
+    summary = story._asdict()
+    events, members = summary.pop("events"), summary.pop("members")
+    console.message("story", summary)
     for event in events:
-        voice.message("event", event, omit_empty=True)
+        console.message("event", event, omit_empty=True)
     for member in members:
-        voice.message("member", member)
+        console.message("member", member)
 
 
-def _list(voice: Voice, candidates: tuple[Meaning, ...], more: int, what: str) -> None:
-    if voice.json:
+def _print_candidates(console: Console, candidates: tuple[Meaning, ...], more: int, name: str) -> None:
+    if console.json:
         for candidate in candidates:
-            voice.message("candidate", candidate)
+            console.message("candidate", candidate)
         return
-    voice.data(_candidates(candidates))
-    voice.talk(f"{what} may mean any of these{f', and {more:,} more' if more else ''}; try: windrow why NUMBER")
+    console.print(_candidate_table(candidates))
+    console.inform(f"{name} may mean any of these{f', and {more:,} more' if more else ''}; try: windrow why NUMBER")
 
 
-def _candidates(rows: tuple[Meaning, ...]) -> Table:
+def _candidate_table(rows: tuple[Meaning, ...]) -> Table:
     head = ["number", "what", "name", "owner", "stands at", "reason"]
     return table(head, [(str(n), kind, key, who, f"{p}: {s}", why) for n, kind, key, who, p, s, why in rows])
 
 
-def _text(story: Story) -> list[str]:
+def _story_lines(story: Story) -> list[str]:
     kind = " ".join(filter(None, (story.collection, story.kind)))
     lines = [" ".join(filter(None, [story.key, f"({kind}{_number(story)}"]))]
     state = ": ".join(filter(None, [story.phase, story.status]))
     if state:
         meaning = f", {Reason(story.reason).meaning}" if story.reason else ""
         lines.append(f"  stands at {state}{meaning}")
-    for name, value in (
+    for label, text in (
         ("made by", story.owner),
         ("lies in", story.within),
         ("offered by", ", ".join(story.offered_by)),
     ):
-        lines += [f"  {name} {value}"] if value else []
+        lines += [f"  {label} {text}"] if text else []
     if story.others:
         lines.append(f"  read before as {', '.join(map(str, story.others))}")
     lines.append("")
-    lines += [_line(event) for event in story.events]
+    lines += [f"{show(event.at)}  {event.what:<8} {event.told}" for event in story.events]
     if story.members:
-        lines += ["", _candidates(story.members)]
+        lines += ["", _candidate_table(story.members)]
     return lines
 
 
 def _number(story: Story) -> str:
     return f", number {story.number})" if story.number else ")"
-
-
-def _line(event: Event) -> str:
-    return f"{show(event.at)}  {event.what:<8} {event.told}"

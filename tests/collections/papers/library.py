@@ -1,4 +1,4 @@
-"""A library made for tests: PDFs, WARC files that hold them, index lines, and a workspace that reads these."""
+"""Generates papers for tests: PDFs, WARC files that hold them, index lines, and a workspace that harvests these."""
 
 from __future__ import annotations
 
@@ -38,12 +38,12 @@ def pdf(
         (10, "[1] A. Writer. On the measure of all things, 1999."),
         (10, "[2] B. Writer. More of it, 2001."),
     ]
-    high, told = 780, []
+    high, commands = 780, []
     for size, text in lines:
         escaped = text.replace("\\", "\\\\").replace("(", "\\(").replace(")", "\\)")
-        told.append(f"BT /F1 {size} Tf 60 {high} Td ({escaped}) Tj ET")
+        commands.append(f"BT /F1 {size} Tf 60 {high} Td ({escaped}) Tj ET")
         high -= size + 8
-    content = stream or zlib.compress("\n".join(told).encode("latin-1", "replace"))
+    content = stream or zlib.compress("\n".join(commands).encode("latin-1", "replace"))
     objects = [b"<</Type/Catalog/Pages 2 0 R>>",
                b"<</Type/Pages/Count %d/Kids[%s]>>" % (pages, b" ".join(b"%d 0 R" % (5 + at) for at in range(pages))),
                b"<</Type/Font/Subtype/Type1/BaseFont/Helvetica>>",
@@ -53,9 +53,9 @@ def pdf(
     ] * pages
     out = bytearray(b"%PDF-1.4\n")
     places = []
-    for number, one in enumerate(objects, 1):
+    for number, body in enumerate(objects, 1):
         places.append(len(out))
-        out += b"%d 0 obj%s endobj\n" % (number, one)
+        out += b"%d 0 obj%s endobj\n" % (number, body)
     start = len(out)
     out += b"xref\n0 %d\n0000000000 65535 f \n" % (len(objects) + 1) + b"".join(
         b"%010d 00000 n \n" % place for place in places
@@ -68,7 +68,7 @@ def sha1(content: bytes) -> str:
 
 
 def record_id(url: str, at: str) -> str:
-    """Return the id of a shelf's record."""
+    """Return the WARC-Record-ID of a record."""
     return f"<urn:uuid:{uuid.uuid5(uuid.NAMESPACE_URL, f'{url} {at}')}>"
 
 
@@ -90,12 +90,12 @@ class Shelf:
         ident: str | None = None,
         chunked: bool = False,
     ) -> str:
-        """Write a response, with its chunks as crawlers keep them where it was `chunked`; its line is returned, too."""
+        """Write a response, with its chunk headers if `chunked`, and return its index line."""
         framing = "Transfer-Encoding: chunked" if chunked else f"Content-Length: {len(body)}"
         head = f"HTTP/1.1 200 OK\r\nContent-Type: {mime}\r\n{framing}\r\n\r\n".encode()
         if chunked:
             digest = digest or sha1(body)
-            body = b"".join(b"%x\r\n%s\r\n" % (len(one), one) for one in (body[:300], body[300:])) + b"0\r\n\r\n"
+            body = b"".join(b"%x\r\n%s\r\n" % (len(chunk), chunk) for chunk in (body[:300], body[300:])) + b"0\r\n\r\n"
         name = record_id(url, at) if ident is None else ident
         warc = (
             f"WARC/1.0\r\nWARC-Type: response\r\nWARC-Record-ID: {name}\r\nWARC-Date: {at}\r\n"
@@ -106,7 +106,7 @@ class Shelf:
         return self._add(url, record, at, mime, digest or sha1(body))
 
     def revisit(self, url: str, body: bytes, at: str) -> str:
-        """Write a record that says that an address has the bytes of another one; its line is returned, too."""
+        """Write a revisit record, which refers to the bytes of another address, and return its index line."""
         head = b"HTTP/1.1 200 OK\r\nContent-Type: application/pdf\r\n\r\n"
         warc = (
             f"WARC/1.0\r\nWARC-Type: revisit\r\nWARC-Record-ID: <urn:uuid:{uuid.uuid4()}>\r\nWARC-Date: {at}\r\n"
@@ -158,14 +158,14 @@ class Library:
     def rows(self) -> dict[str, dict[str, bytes]]:
         where = ADAPTER._places(self.workspace())
         table = open_table(where.table, where.name, FAMILIES)
-        found = {key.decode(): dict(cells) for key, cells in table.scan()}
+        cells_by_key = {key.decode(): dict(cells) for key, cells in table.scan()}
         table.close()
-        return found
+        return cells_by_key
 
-    def why(self, what: str) -> str:
+    def why(self, name: str) -> str:
         ledger = Ledger(self.workspace().ledger)
         try:
-            found = ADAPTER.explain(self.workspace(), ledger, what)
-            return "\n".join(found.lines) if found else ""
+            explanation = ADAPTER.explain(self.workspace(), ledger, name)
+            return "\n".join(explanation.lines) if explanation else ""
         finally:
             ledger.close()

@@ -1,4 +1,4 @@
-"""What an earlier extractor or matcher left in a row stays, and is not asked for again unless that is forced."""
+"""What another extractor or matcher wrote in a row is kept, and not extracted again unless that is forced."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.engine.unsteady import unread
 from tests.requests.workshop import Server
 from windrow.app.check import take_down
 from windrow.collections.papers.adapter import ADAPTER
-from windrow.collections.papers.columns import FAMILIES, Put, decoded
+from windrow.collections.papers.columns import FAMILIES, Put, decode_row
 from windrow.collections.papers.database.wide import open_table
 from windrow.engine.progress import Progress
 from windrow.engine.steps import settled_pages
@@ -42,7 +42,7 @@ MATCHED = {"doi": "10.1000/m", "title": TITLE, "authors": ["A. Lee", "B. Berg"],
 
 
 class Shop:
-    """A library with two papers, of one of which the table has a row of somebody else's."""
+    """A workspace with two papers, for one of which others wrote a row in the table."""
 
     def __init__(self, root: Path, table: str, cells: dict[str, bytes] = EARLIER) -> None:
         (root / "warcs").mkdir(parents=True)
@@ -64,9 +64,9 @@ class Shop:
 
     def rows(self) -> dict[bytes, dict[str, bytes]]:
         rows = open_table(*self.place)
-        found = {key: dict(cells) for key, cells in rows.scan()}
+        cells_by_key = {key: dict(cells) for key, cells in rows.scan()}
         rows.close()
-        return found
+        return cells_by_key
 
     def row(self, content: bytes = OLD) -> dict[str, bytes]:
         return self.rows()[base64.b32decode(sha1(content))]
@@ -80,12 +80,12 @@ class Shop:
 
 @pytest.fixture(params=["sqlite", "hbase"])
 def shop(request, tmp_path):
-    """Open such a library; what the table has is removed again, since all tests share one HBase."""
+    """Open such a workspace; the table is emptied afterwards, since all tests share one HBase."""
     table = request.getfixturevalue("hbase_gateway") if request.param == "hbase" else f"{tmp_path}/rows.db"
-    made = Shop(tmp_path / "library", table)
-    yield made
-    rows = open_table(*made.place)
-    rows.delete(made.rows())
+    new_shop = Shop(tmp_path / "library", table)
+    yield new_shop
+    rows = open_table(*new_shop.place)
+    rows.delete(new_shop.rows())
     rows.close()
 
 
@@ -104,9 +104,9 @@ class Grobid:
 
 @pytest.fixture
 def grobid():
-    made = Grobid()
-    yield made
-    made.server.close()
+    server = Grobid()
+    yield server
+    server.server.close()
 
 
 def stays(row: dict[str, bytes]) -> bool:
@@ -118,8 +118,8 @@ def test_what_others_extracted_and_matched_stays_without_grobid_and_without_a_ca
     row = shop.row()
     assert stays(row)
     assert {name for name in row if name.startswith("match0:")} == {"match0:doi", "match0:minfo"}
-    assert decoded(row)["file:meta"]["size"] == len(OLD), "what nobody had said is added"
-    assert decoded(row)["text0:tinfo"]["title"] == TITLE
+    assert decode_row(row)["file:meta"]["size"] == len(OLD), "what nobody had said is added"
+    assert decode_row(row)["text0:tinfo"]["title"] == TITLE
     shop.configure('catalogue = ["catalogue.json"]')
     shop.library.run()
     assert stays(shop.row())
@@ -134,7 +134,7 @@ def test_a_pdf_whose_row_has_a_status_is_not_sent_again_unless_that_is_forced(sh
     assert grobid.sent == [NEW]
     assert stays(shop.row())
     assert shop.row(NEW)["grobid0:tei_xml"] == TEI
-    assert decoded(shop.row())["text0:tinfo"]["title"] == TITLE
+    assert decode_row(shop.row())["text0:tinfo"]["title"] == TITLE
     shop.replay()
     shop.library.run()
     assert grobid.sent == [NEW]
@@ -149,7 +149,7 @@ def test_a_pdf_whose_row_has_a_status_is_not_sent_again_unless_that_is_forced(sh
     shop.library.run()
     assert grobid.sent == [NEW, OLD]
     forced = shop.row()
-    assert decoded(forced)["grobid0:status_code"] == 500
+    assert decode_row(forced)["grobid0:status_code"] == 500
     assert {name for name in forced if name.startswith("grobid0:")} == {
         "grobid0:status_code", "grobid0:status", "grobid0:quality", "grobid0:other"
     }  # fmt: skip
@@ -160,7 +160,7 @@ def test_a_pdf_whose_row_has_a_status_is_not_sent_again_unless_that_is_forced(sh
 
 @pytest.mark.parametrize("late", [False, True])
 def test_of_many_pdfs_only_those_are_sent_whose_rows_have_no_status(tmp_path, grobid, monkeypatch, late):
-    """The step is taken again for the others, also where it is taken late, since an earlier run could not."""
+    """The step is repeated for the other papers, also if an earlier run could not take it."""
     monkeypatch.setattr(settled_pages, "PAGE", 8)
     shop = Shop(tmp_path / "library", f"{tmp_path}/rows.db")
     shelf = Shelf(tmp_path / "library" / "warcs" / "more.warc.gz")
@@ -170,7 +170,7 @@ def test_of_many_pdfs_only_those_are_sent_whose_rows_have_no_status(tmp_path, gr
     shelf.index(tmp_path / "library" / "one.cdx")
     theirs = more[2:6] + more[90:92]
     rows = open_table(*shop.place)
-    rows.put([Put(base64.b32decode(sha1(one)), EARLIER) for one in theirs])
+    rows.put([Put(base64.b32decode(sha1(paper)), EARLIER) for paper in theirs])
     rows.close()
     shop.configure(f'grobid = "{grobid.server.url}"')
     if late:
@@ -179,8 +179,8 @@ def test_of_many_pdfs_only_those_are_sent_whose_rows_have_no_status(tmp_path, gr
         assert grobid.sent == []
     shop.library.run()
     assert sorted(grobid.sent) == sorted({*more} - {*theirs})
-    assert all(stays(shop.row(one)) for one in theirs)
-    assert {shop.row(one)["grobid0:tei_xml"] for one in {*more} - {*theirs}} == {TEI}
+    assert all(stays(shop.row(paper)) for paper in theirs)
+    assert {shop.row(paper)["grobid0:tei_xml"] for paper in {*more} - {*theirs}} == {TEI}
 
 
 @pytest.mark.parametrize("answer", [(503, b"", XML), (500, b"[GENERAL] Could not get an engine from the pool", XML)])
@@ -202,13 +202,13 @@ def test_of_a_row_of_others_only_the_cells_that_were_written_from_here_are_remov
     shop.configure(f'grobid = "{grobid.server.url}"')
     shop.library.run()
     assert sorted(grobid.sent) == sorted([OLD, NEW])
-    assert decoded(shop.row())["grobid0:status_code"] == 200
+    assert decode_row(shop.row())["grobid0:status_code"] == 200
     shop.configure()
     shop.replay()
     row = shop.row()
     assert not any(name.startswith("grobid0:") for name in row)
     assert {name: row[name] for name in theirs} == theirs
-    shop.library.source += 'types = ["text/html"]\n'  # it is no paper any more, and nobody asked to take it down
+    shop.library.source += 'types = ["text/html"]\n'  # it is not a paper any more, but was not taken down
     shop.configure('tei_json = "later"')  # all rows are made anew
     shop.replay()
     assert shop.rows() == {base64.b32decode(sha1(OLD)): theirs}

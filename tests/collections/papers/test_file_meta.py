@@ -1,4 +1,4 @@
-"""What a file is, in one pass."""
+"""The metadata of a file, read in one pass."""
 
 from __future__ import annotations
 
@@ -8,26 +8,26 @@ import json
 
 import pytest
 
-from windrow.collections.papers.extract import file_meta, sniffed
+from windrow.collections.papers.extract import file_meta, sniff_type
 from windrow.errors import StepError
 from windrow.reasons import Reason
 
 
 def test_the_vector_of_a_known_file(shared):
     folder = shared / "data" / "papers"
-    told = json.loads((folder / "expected" / "vectors.json").read_text())["file_meta"]["pdf/dummy.pdf"]
+    expected = json.loads((folder / "expected" / "vectors.json").read_text())["file_meta"]["pdf/dummy.pdf"]
     with (folder / "pdf" / "dummy.pdf").open("rb") as file:
-        found = file_meta(file, 1 << 30)
-    assert found == {
-        "size": told["size_bytes"], "mime": told["mimetype"], "magic": "PDF document, version 1.4", "magic_mime": "application/pdf",
-        "sha1": told["sha1hex"], "md5": told["md5hex"], "sha256": told["sha256hex"]}  # fmt: skip
+        meta = file_meta(file, 1 << 30)
+    assert meta == {
+        "size": expected["size_bytes"], "mime": expected["mimetype"], "magic": "PDF document, version 1.4", "magic_mime": "application/pdf",
+        "sha1": expected["sha1hex"], "md5": expected["md5hex"], "sha256": expected["sha256hex"]}  # fmt: skip
 
 
 def test_a_large_file_is_read_in_blocks_and_bounded():
     content = b"%!PS-Adobe" + bytes(3 << 20)
-    found = file_meta(io.BytesIO(content), len(content))
-    assert (found["size"], found["mime"]) == (len(content), "application/postscript")
-    assert found["sha1"] == hashlib.sha1(content).hexdigest()
+    meta = file_meta(io.BytesIO(content), len(content))
+    assert (meta["size"], meta["mime"]) == (len(content), "application/postscript")
+    assert meta["sha1"] == hashlib.sha1(content).hexdigest()
     for bad, most, reason in ((content, len(content) - 1, Reason.TOO_LARGE), (b"", 10, Reason.TRUNCATED)):
         with pytest.raises(StepError) as refused:
             file_meta(io.BytesIO(bad), most)
@@ -51,6 +51,6 @@ def test_a_large_file_is_read_in_blocks_and_bounded():
     ],
 )
 def test_types_are_told_by_bytes_not_by_words(head, mime, magic_mime):
-    found = file_meta(io.BytesIO(head), 1000)
-    assert (found["mime"], found["magic_mime"]) == (mime, magic_mime)
-    assert sniffed(head)[0] == magic_mime
+    meta = file_meta(io.BytesIO(head), 1000)
+    assert (meta["mime"], meta["magic_mime"]) == (mime, magic_mime)
+    assert sniff_type(head)[0] == magic_mime

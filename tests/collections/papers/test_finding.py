@@ -49,15 +49,15 @@ def test_the_sample_of_20_lines_has_7_papers_and_a_reason_for_each_other(shared)
 
 
 @pytest.mark.parametrize(
-    ("changed", "told"),
+    ("changed", "message"),
     [
         ({"mime": "text/html"}, "media type"),
         ({"mime": ""}, "media type"),
         ({"status": 301}, "status"),
         ({"status": None}, "status"),
-        ({"digest": SHA.lower()}, "digest is no SHA-1 in base 32"),
-        ({"digest": "0" + SHA[1:]}, "digest is no SHA-1 in base 32"),
-        ({"digest": ""}, "digest is no SHA-1 in base 32"),
+        ({"digest": SHA.lower()}, "digest is not a SHA-1 in base 32"),
+        ({"digest": "0" + SHA[1:]}, "digest is not a SHA-1 in base 32"),
+        ({"digest": ""}, "digest is not a SHA-1 in base 32"),
         ({"digest": "3I42H3S6NNFQ2MSVX7XZKYAYSCX5QBYJ"}, "empty"),
         ({"offset": None}, "no offset or file"),
         ({"warc": ""}, "no offset or file"),
@@ -71,9 +71,9 @@ def test_the_sample_of_20_lines_has_7_papers_and_a_reason_for_each_other(shared)
         ({"digest": f"sha1:{SHA}"}, None),
     ],
 )  # fmt: skip
-def test_each_field_is_asked_strictly(changed, told):
+def test_each_field_is_asked_strictly(changed, message):
     refused = select(source(), {})(LINE._replace(**changed))
-    assert (refused.message if refused else None) == told
+    assert (refused.message if refused else None) == message
 
 
 def test_dates_of_12_digits_which_the_original_misread_are_faults():
@@ -88,8 +88,8 @@ def test_dates_of_12_digits_which_the_original_misread_are_faults():
 def test_patterns_find_the_lines_that_the_originals_were_made_for(shared, name, file):
     """The originals' samples say in comments which of their lines are to be found."""
     lines = (shared / "data" / "papers" / "cdx" / f"{file}.cdx").read_bytes().splitlines()
-    found = outcomes(lines, patterns=[name], types=["application/pdf"])
-    assert found["wanted"] > 0
+    skips = outcomes(lines, patterns=[name], types=["application/pdf"])
+    assert skips["wanted"] > 0
     assert not PATTERNS[name]("com,example)/shop/page.pdf")
 
 
@@ -105,7 +105,7 @@ def test_lists_and_patterns_of_a_source_narrow_what_is_found(shared):
 
 
 def test_media_types_are_called_by_one_name():
-    told = {"application/octet-stream": ["unk", "application/download", "binary/octet-stream"], "text/xml": ["application/xml"],
+    spellings = {"application/octet-stream": ["unk", "application/download", "binary/octet-stream"], "text/xml": ["application/xml"],
             "application/pdf": [".pdf", "image/pdf", "'application/pdf'"], "": ["", "image/png", "text/plain", "warc/revisit"]}  # fmt: skip
-    for name, written in told.items():
-        assert {media_type(one) for one in written} == {name}
+    for name, written in spellings.items():
+        assert {media_type(spelling) for spelling in written} == {name}

@@ -1,4 +1,4 @@
-"""GROBID: what is sent to it, and what becomes of a real server's recorded answers, good and odd."""
+"""GROBID: the requests that are sent, and the outcomes of a real server's recorded answers."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from tests.collections.papers.library import Library, Shelf, pdf, sha1
 from tests.requests.workshop import Server
 from windrow.clock import now
 from windrow.collections.papers.adapter import ADAPTER
-from windrow.collections.papers.columns import decoded
+from windrow.collections.papers.columns import decode_row
 from windrow.collections.papers.extract import extract, is_declined
-from windrow.collections.papers.grobid import MOST_TEI, extracted, quality
+from windrow.collections.papers.grobid import MOST_TEI, interpret_answer, quality
 from windrow.contract import Answer, Ask, Request, Task
 from windrow.engine.progress import Progress
 from windrow.ledger import Ledger
@@ -37,11 +37,11 @@ def answer(status: int, body: bytes, reason: Reason | None = None) -> Answer:
     return Answer(Request("http://grobid.example/"), status, {}, io.BytesIO(body), now(), reason=reason)
 
 
-def waits(made: Library):
-    """Return what papers wait for."""
-    ledger = Ledger(made.workspace().ledger)
+def waits(workspace: Library):
+    """Return what the workspace's papers wait for."""
+    ledger = Ledger(workspace.workspace().ledger)
     try:
-        return ADAPTER.waits(made.workspace(), ledger)
+        return ADAPTER.waits(workspace.workspace(), ledger)
     finally:
         ledger.close()
 
@@ -56,35 +56,35 @@ def recorded(folder: Path, name: str) -> tuple[int, bytes]:
 
 def test_every_recorded_answer_of_a_real_server_has_a_meaning(shared):
     folder = shared / "data" / "papers" / "grobid" / "http"
-    told, reasons = Counter(), {}
+    counts, reasons = Counter(), {}
     for path in sorted(folder.glob("fulltext-*.txt")):
         status, body = recorded(folder, path.stem)
-        made = extracted(answer(status, body), Limits())
-        told[made.word] += 1
-        reasons[path.stem] = (made.status.get("reason"), made.passing)
-        assert made.code == status
-        assert made.word in {"success", "error", "fail", "oversize"}
-        assert (made.word == "success") == (made.table is not None)
+        outcome = interpret_answer(answer(status, body), Limits())
+        counts[outcome.word] += 1
+        reasons[path.stem] = (outcome.status.get("reason"), outcome.transient)
+        assert outcome.code == status
+        assert outcome.word in {"success", "error", "fail", "oversize"}
+        assert (outcome.word == "success") == (outcome.table is not None)
     assert reasons["fulltext-err-empty"] == ("BAD_INPUT_DATA", False)
     assert reasons["fulltext-err-image-only"] == ("NEEDS_OCR", False)
     assert reasons["fulltext-err-user-password"][1] is False
-    assert told["error"] > 15
+    assert counts["error"] > 15
     for path in sorted(folder.glob("limit-*.txt")) + sorted(folder.glob("server-pdfalto-missing*.txt")):
         status, body = recorded(folder, path.stem)
         if status == 500:
-            made = extracted(answer(status, body), Limits())
-            assert made.passing == (
-                made.status["reason"] not in {"TOO_MANY_TOKENS", "TOO_MANY_BLOCKS", "BAD_INPUT_DATA", "NEEDS_OCR"}
+            outcome = interpret_answer(answer(status, body), Limits())
+            assert outcome.transient == (
+                outcome.status["reason"] not in {"TOO_MANY_TOKENS", "TOO_MANY_BLOCKS", "BAD_INPUT_DATA", "NEEDS_OCR"}
             )
 
 
 def test_the_tei_of_a_real_server_is_good_marginal_or_bad_by_the_written_rule(shared):
     folder = shared / "data" / "papers" / "grobid" / "tei"
-    told = {name: extracted(answer(200, (folder / f"{name}.tei.xml").read_bytes()), Limits()).quality
+    qualities = {name: interpret_answer(answer(200, (folder / f"{name}.tei.xml").read_bytes()), Limits()).quality
             for name in ("Wang-paperAVE2008", "1001._0908.0054", "nine-words", "submission_363")}  # fmt: skip
-    assert told["Wang-paperAVE2008"] == told["1001._0908.0054"] == "good"
-    assert told["nine-words"] == "bad"
-    table = extracted(answer(200, TEI), Limits()).table
+    assert qualities["Wang-paperAVE2008"] == qualities["1001._0908.0054"] == "good"
+    assert qualities["nine-words"] == "bad"
+    table = interpret_answer(answer(200, TEI), Limits()).table
     assert quality(table) == "good"
     assert quality({**table, "abstract": None}) == "marginal"
     assert quality({**table, "body": "x" * 100, "abstract": None}) == "bad"
@@ -92,7 +92,7 @@ def test_the_tei_of_a_real_server_is_good_marginal_or_bad_by_the_written_rule(sh
 
 
 @pytest.mark.parametrize(
-    ("given", "status", "reason", "passing"),
+    ("grobid_answer", "status", "reason", "passing"),
     [
         (answer(204, b""), "error", "NO_CONTENT", False),
         (answer(400, b"bad"), "error", "HTTP_400", False),
@@ -112,36 +112,36 @@ def test_the_tei_of_a_real_server_is_good_marginal_or_bad_by_the_written_rule(sh
         (answer(0, b"", Reason.TIMEOUT), "error", "TIMEOUT", False),
     ],
 )  # fmt: skip
-def test_each_odd_answer_is_told_apart(given, status, reason, passing):
-    made = extracted(given, Limits())
-    assert (made.word, made.status["reason"], made.passing) == (status, reason, passing)
-    assert made.table is None
-    assert len(made.status.get("description", "")) <= 10_000
+def test_each_odd_answer_is_told_apart(grobid_answer, status, reason, passing):
+    outcome = interpret_answer(grobid_answer, Limits())
+    assert (outcome.word, outcome.status["reason"], outcome.transient) == (status, reason, passing)
+    assert outcome.table is None
+    assert len(outcome.status.get("description", "")) <= 10_000
 
 
-@pytest.mark.parametrize("given", [answer(500, b"[NO_BLOCKS] x"), answer(200, TEI), answer(200, TEI[:900])])
+@pytest.mark.parametrize("grobid_answer", [answer(500, b"[NO_BLOCKS] x"), answer(200, TEI), answer(200, TEI[:900])])
 @pytest.mark.parametrize("ends", [1, 2])
-def test_a_paper_over_which_its_reader_was_ended_says_so_and_keeps_what_grobid_said(given, ends):
+def test_a_paper_over_which_its_reader_was_ended_says_so_and_keeps_what_grobid_said(grobid_answer, ends):
     ended = Reading(Reason.WORKER_DIED, (Finding("WorkerDied", "its process ended twice, with -11"),))
     content = pdf("The paper that ends its reader")
-    given.view.seek(0)
+    grobid_answer.view.seek(0)
     task = Task(Item(1, "papers", "visit", "http://x/"), io.BytesIO(content), Limits(), {}, {"grobid": "http://g/", "thumbnails": "True"},
-                answers={"tei-1": given}, stopped=(ended,) * ends)  # fmt: skip
-    found = extract(task)
-    if isinstance(found[-1], Ask):
+                answers={"tei-1": grobid_answer}, stopped=(ended,) * ends)  # fmt: skip
+    observations = extract(task)
+    if isinstance(observations[-1], Ask):
         assert ends == 1, "half an answer is read, and asked for again, as long as reading TEI was not what ended it"
         return
-    record, skipped = found
+    record, skipped = observations
     assert (skipped.reason, skipped.key) == (Reason.WORKER_DIED, f"sha1:{sha1(content)}")
-    said = record.value["grobid"]["status"]
-    if given.status == 500:
-        assert said["reason"] == "NEEDS_OCR"
+    status = record.value["grobid"]["status"]
+    if grobid_answer.status == 500:
+        assert status["reason"] == "NEEDS_OCR"
     elif ends == 1:
-        assert said == {"status": "success"}
+        assert status == {"status": "success"}
     else:
-        assert (said["status"], said["reason"]) == ("fail", "worker_died")
+        assert (status["status"], status["reason"]) == ("fail", "worker_died")
         assert record.aside["tei"].startswith("<TEI"), "what GROBID said stays"
-    if said["status"] != "success":
+    if status["status"] != "success":
         assert record.value["text"]["status"]["reason"] == "worker_died"
         assert "its process ended twice" in record.value["text"]["status"]["description"]
     assert "thumbnail" not in record.aside
@@ -180,14 +180,16 @@ def test_papers_go_through_a_server_that_misbehaves(tmp_path):
     for name, content in papers.items():
         shelf.put(f"http://example.org/{name}.pdf", content)
     shelf.index(tmp_path / "one.cdx")
-    made = Library(tmp_path, f'grobid = "{server.url}"', f'cdx = ["{tmp_path}/one.cdx"]\nwarc = ["{tmp_path}/warcs"]\n')
-    made.run()
-    made.run()
+    workspace = Library(
+        tmp_path, f'grobid = "{server.url}"', f'cdx = ["{tmp_path}/one.cdx"]\nwarc = ["{tmp_path}/warcs"]\n'
+    )
+    workspace.run()
+    workspace.run()
     assert tries == {"good": 1, "busy": 3, "half": 2, "bibtex": 2, "ocr": 1, "empty": 1, "dead": 6}, (
         "nothing is sent twice that was done"
     )
     server.close()
-    rows = {name: decoded(made.rows()[f"sha1:{sha1(content)}"]) for name, content in papers.items()}
+    rows = {name: decode_row(workspace.rows()[f"sha1:{sha1(content)}"]) for name, content in papers.items()}
     for name in ("good", "busy", "half", "bibtex"):
         row = rows[name]
         assert (row["grobid0:status_code"], row["grobid0:status"], row["grobid0:quality"]) == (
@@ -255,16 +257,16 @@ def test_a_real_server_s_recorded_answers_make_the_rows_of_the_pdfs_that_it_was_
         shelf.put(f"http://example.org/{name}.pdf", content)
     shelf.index(tmp_path / "one.cdx")
     source = f'cdx = ["{tmp_path}/one.cdx"]\nwarc = ["{tmp_path}/warcs"]\n'
-    made = Library(tmp_path, f'grobid = "{server.url}"\ngrobid_timeout = "2 s"', source)
-    assert made.run().failed, "a pool that is dead behind a true isalive is told"
-    assert not any("grobid0:status_code" in row for row in made.rows().values())
-    assert waits(made).documents == len(made.rows())
+    workspace = Library(tmp_path, f'grobid = "{server.url}"\ngrobid_timeout = "2 s"', source)
+    assert workspace.run().failed, "a pool that is dead behind a true isalive is told"
+    assert not any("grobid0:status_code" in row for row in workspace.rows().values())
+    assert waits(workspace).documents == len(workspace.rows())
     grobid.dead = False
-    made.run()
+    workspace.run()
     server.close()
-    assert waits(made) is None
+    assert waits(workspace) is None
     taken = {f"sha1:{sha1(content)}": name for name, content in grobid.papers.items()}
-    rows = {taken[key]: decoded(cells) for key, cells in made.rows().items()}
+    rows = {taken[key]: decode_row(cells) for key, cells in workspace.rows().items()}
     late = rows.pop(grobid.LATE)
     assert (late["grobid0:status_code"], late["grobid0:status"]["reason"]) == (-4, "TIMEOUT")
     for name, row in rows.items():
@@ -281,7 +283,7 @@ def test_a_real_server_s_recorded_answers_make_the_rows_of_the_pdfs_that_it_was_
 
 
 def test_what_told_only_of_the_server_is_asked_again_by_the_next_run(tmp_path):
-    """The engine pool is dead in the first two runs, and one paper fails for ever: nothing of that is stored as done."""
+    """The engine pool is dead in the first two runs, and one paper always fails: neither is stored as a final outcome."""
     papers = {name: pdf(f"The paper called {name} by everybody") for name in ("good", "never")}
     names = {content: name for name, content in papers.items()}
     tries, alive = Counter(), []
@@ -298,35 +300,35 @@ def test_what_told_only_of_the_server_is_asked_again_by_the_next_run(tmp_path):
     for name, content in papers.items():
         shelf.put(f"http://example.org/{name}.pdf", content)
     shelf.index(tmp_path / "one.cdx")
-    made = Library(tmp_path, f'grobid = "{server.url}"', f'cdx = ["{tmp_path}/one.cdx"]\nwarc = ["{tmp_path}/warcs"]\n')
+    workspace = Library(
+        tmp_path, f'grobid = "{server.url}"', f'cdx = ["{tmp_path}/one.cdx"]\nwarc = ["{tmp_path}/warcs"]\n'
+    )
 
     def row(name: str) -> dict:
-        return decoded(made.rows()[f"sha1:{sha1(papers[name])}"])
+        return decode_row(workspace.rows()[f"sha1:{sha1(papers[name])}"])
 
     for number in (1, 2):
-        session = made.run()
+        session = workspace.run()
         assert session.failed, "a run in which GROBID did nothing that helps has failed"
-        wait = waits(made)
+        wait = waits(workspace)
         assert (wait.service, wait.documents, wait.command) == ("grobid", 2, "windrow run papers")
         assert wait.why.startswith("it answered with status 500")
-        told = made.why(sha1(papers["never"]))
-        assert (
-            "GROBID's last answer tells of its server, and is not stored: status 500, GENERAL [GENERAL] Could" in told
-        )
-        assert "  waits for grobid" in told
+        text = workspace.why(sha1(papers["never"]))
+        assert "GROBID's last answer is transient and is not stored: status 500, GENERAL [GENERAL] Could" in text
+        assert "  waits for grobid" in text
         assert tries == {"good": 3 * number, "never": 3 * number}
         assert row("good")["text0:tinfo"]["title"] == "The paper called good by everybody"
         assert "grobid0:status_code" not in row("good")
     alive.append(True)
-    assert not made.run().failed
-    assert waits(made).documents == 1
+    assert not workspace.run().failed
+    assert waits(workspace).documents == 1
     assert tries == {"good": 7, "never": 9}
     assert (row("good")["grobid0:status_code"], row("good")["grobid0:tei_xml"]) == (200, TEI)
     assert "text0:tinfo" not in row("good")
-    made.run()
+    workspace.run()
     assert tries == {"good": 7, "never": 12}, "what was done is not sent again"
     server.close()
-    made.run()
+    workspace.run()
     assert row("never")["text0:tinfo"]["title"] == "The paper called never by everybody", "the row stays meanwhile"
 
 
@@ -336,34 +338,36 @@ def test_papers_whose_grobid_is_down_have_the_row_of_a_file_that_was_not_asked_a
     shelf.put("http://example.org/a.pdf", pdf("The paper that waits for its server"))
     shelf.index(tmp_path / "one.cdx")
     source = f'cdx = ["{tmp_path}/one.cdx"]\nwarc = ["{tmp_path}/warcs"]\n'
-    made = Library(tmp_path, 'grobid = "http://127.0.0.1:9/"', source)
-    made.run()
-    (row,) = made.rows().values()
+    workspace = Library(tmp_path, 'grobid = "http://127.0.0.1:9/"', source)
+    workspace.run()
+    (row,) = workspace.rows().values()
     assert set(row) == {"f:c", "file:size", "file:mime", "file:cdx", "file:meta"}
-    assert waits(made).why.startswith("connect_failed: no connection")
-    for name in (made.rows().popitem()[0], "http://example.org/a.pdf"):
-        assert "  waits for grobid" in made.why(name)
-        assert "connect_failed" in made.why(name)
-    made.section = ""
-    made.run()
-    assert "no address in the configuration any more" in waits(made).told()
-    ADAPTER.replay(made.workspace(), made.setup(), Progress(None))
-    (row,) = made.rows().values()
-    assert decoded(row)["text0:tinfo"]["title"] == "The paper that waits for its server"
-    assert waits(made) is None
+    assert waits(workspace).why.startswith("connect_failed: no connection")
+    for name in (workspace.rows().popitem()[0], "http://example.org/a.pdf"):
+        assert "  waits for grobid" in workspace.why(name)
+        assert "connect_failed" in workspace.why(name)
+    workspace.section = ""
+    workspace.run()
+    assert "no address in the configuration any more" in waits(workspace).told()
+    ADAPTER.replay(workspace.workspace(), workspace.setup(), Progress(None))
+    (row,) = workspace.rows().values()
+    assert decode_row(row)["text0:tinfo"]["title"] == "The paper that waits for its server"
+    assert waits(workspace) is None
 
 
 def test_a_pdf_without_its_extra_says_the_command_and_is_counted_as_unread(monkeypatch):
     monkeypatch.setattr("windrow.formats.pdf.known", lambda: False)
     task = Task(Item(1, "papers", "visit", "http://x/"), io.BytesIO(pdf("A paper that nobody reads")), Limits(), {}, {})
-    (found,) = extract(task)
-    assert is_declined(found.value)
-    assert found.value["text"]["status"]["reason"] == "reading PDF needs the extra 'pdf': pip install 'windrow[pdf]'"
+    (observation,) = extract(task)
+    assert is_declined(observation.value)
+    assert (
+        observation.value["text"]["status"]["reason"] == "reading PDF needs the extra 'pdf': pip install 'windrow[pdf]'"
+    )
 
 
 @pytest.mark.parametrize("coordinates", ["True", "False"])
 def test_places_on_pages_are_asked_for_only_where_they_are_wanted(coordinates):
     options = {"grobid": "http://g/", "coordinates": coordinates}
     task = Task(Item(1, "papers", "visit", "http://x/"), io.BytesIO(pdf("Somewhere on a page")), Limits(), {}, options)
-    (ask,) = [one for one in extract(task) if isinstance(one, Ask)]
+    (ask,) = [request for request in extract(task) if isinstance(request, Ask)]
     assert ("teiCoordinates" in {field.name for field in ask.form}) == (coordinates == "True")

@@ -25,7 +25,7 @@ from windrow.app.check import let_again, take_down
 from windrow.collections.pages.collection import COLLECTION as PAGES
 from windrow.collections.papers.adapter import ADAPTER
 from windrow.collections.papers.collection import COLLECTION
-from windrow.collections.papers.columns import FAMILIES, Put, decoded
+from windrow.collections.papers.columns import FAMILIES, Put, decode_row
 from windrow.collections.papers.database.wide import open_table
 from windrow.config import load
 from windrow.contract.registry import adapter as adapter_of
@@ -47,16 +47,16 @@ RECORD = {
 def library(root: Path, section: str = "", *, slow: bool = False, like: Path | None = None) -> Library:
     """Make WARC files with good and bad papers, their index, and a catalogue; or take those of another library."""
     source = f'cdx = ["{root}/one.cdx"]\nwarc = ["{root}/warcs"]\n'
-    made = Library(root, f'catalogue = ["catalogue.json"]\n{section}', source)
+    workspace = Library(root, f'catalogue = ["catalogue.json"]\n{section}', source)
     if like:
         for name in ("warcs", "one.cdx", "catalogue.json"):
             copy = shutil.copytree if (like / name).is_dir() else shutil.copy
             root.mkdir(exist_ok=True)
             copy(like / name, root / name)
-        return made
-    item = root / "warcs" / "item-1"
-    item.mkdir(parents=True)
-    shelf = Shelf(item / "one.warc.gz")
+        return workspace
+    folder = root / "warcs" / "item-1"
+    folder.mkdir(parents=True)
+    shelf = Shelf(folder / "one.warc.gz")
     shelf.put("http://example.org/~ann/pubs/a.pdf", GOOD, at="2020-01-02T03:04:05Z")
     shelf.put("http://mirror.example.org/b.pdf", GOOD, at="2021-01-01T00:00:00Z")
     shelf.put("http://example.org/other.pdf", OTHER)
@@ -70,21 +70,21 @@ def library(root: Path, section: str = "", *, slow: bool = False, like: Path | N
     shelf.index(root / "one.cdx", "junk", f"org,example)/x 20200101000000 http://example.org/x application/pdf 200 {sha1(b'')} - - 1 2 w",
                 "org,example)/y 20200101000000 http://example.org/y application/pdf 404 A - - 1 2 w")  # fmt: skip
     (root / "catalogue.json").write_text(json.dumps(RECORD) + "\noops\n")
-    return made
+    return workspace
 
 
 @pytest.fixture(scope="module")
 def harvested(tmp_path_factory) -> Library:
-    made = library(tmp_path_factory.mktemp("library"), "thumbnails = true", slow=True)
-    made.run()
-    return made
+    workspace = library(tmp_path_factory.mktemp("library"), "thumbnails = true", slow=True)
+    workspace.run()
+    return workspace
 
 
-def exported(made: Library, what: str, form: str) -> bytes:
-    (export,) = [one for one in ADAPTER.EXPORTS if one.what == what]
+def exported(workspace: Library, name: str, form: str) -> bytes:
+    (export,) = [candidate for candidate in ADAPTER.EXPORTS if candidate.what == name]
     raw = io.BytesIO()
     out = io.TextIOWrapper(raw, encoding="utf-8", newline="\n")
-    export.write(made.workspace(), form, out)
+    export.write(workspace.workspace(), form, out)
     out.flush()
     return raw.getvalue()
 
@@ -92,13 +92,13 @@ def exported(made: Library, what: str, form: str) -> bytes:
 def test_papers_of_an_index_become_rows_of_the_standard(harvested):
     rows = harvested.rows()
     key = f"sha1:{sha1(GOOD)}"
-    assert {f"sha1:{sha1(one)}" for one in (GOOD, OTHER, GOOD[:300])} <= set(rows)
+    assert {f"sha1:{sha1(content)}" for content in (GOOD, OTHER, GOOD[:300])} <= set(rows)
     slow = next(
-        row for row in map(decoded, rows.values()) if row.get("text0:tstatus", {}).get("reason") == "time_limit"
+        row for row in map(decode_row, rows.values()) if row.get("text0:tstatus", {}).get("reason") == "time_limit"
     )
     assert slow["text0:tstatus"]["description"] == "stopped after 3 seconds of CPU time"
     assert slow["file:meta"]["size"] == slow["file:size"]
-    row = decoded(rows[key])
+    row = decode_row(rows[key])
     line = (harvested.root / "one.cdx").read_text().splitlines()[1]
     assert row["file:cdx"] == {
         "surt": "org,example)/~ann/pubs/a.pdf", "url": "http://example.org/~ann/pubs/a.pdf", "dt": "20200102030405",
@@ -118,8 +118,8 @@ def test_papers_of_an_index_become_rows_of_the_standard(harvested):
     assert (row["match0:mstatus"], row["match0:doi"]) == ("strong", "10.1000/m")
     assert row["match0:minfo"]["reasons"] == ["slug", "authors"]
     assert not any(name.startswith("grobid0:") for name in row)
-    assert decoded(rows[f"sha1:{sha1(OTHER)}"])["match0:mstatus"] == "different"
-    assert decoded(rows[f"sha1:{sha1(GOOD[:300])}"])["text0:tstatus"]["reason"] == "corrupt"
+    assert decode_row(rows[f"sha1:{sha1(OTHER)}"])["match0:mstatus"] == "different"
+    assert decode_row(rows[f"sha1:{sha1(GOOD[:300])}"])["text0:tstatus"]["reason"] == "corrupt"
 
 
 def test_a_body_in_chunks_as_heritrix_and_wget_keep_it_is_read_without_them_whichever_digest_its_index_has(tmp_path):
@@ -130,9 +130,9 @@ def test_a_body_in_chunks_as_heritrix_and_wget_keep_it_is_read_without_them_whic
     framed = b"%x\r\n%s\r\n%x\r\n%s\r\n0\r\n\r\n" % (300, second[:300], len(second) - 300, second[300:])
     shelf.put("http://example.org/second.pdf", second, chunked=True, digest=sha1(framed))
     shelf.index(tmp_path / "one.cdx")
-    made = Library(tmp_path, "", 'cdx = ["one.cdx"]\nwarc = ["warcs"]')
-    made.run()
-    rows = {key: decoded(row) for key, row in made.rows().items()}
+    workspace = Library(tmp_path, "", 'cdx = ["one.cdx"]\nwarc = ["warcs"]')
+    workspace.run()
+    rows = {key: decode_row(row) for key, row in workspace.rows().items()}
     assert set(rows) == {f"sha1:{sha1(first)}", f"sha1:{sha1(second)}"}
     for content in (first, second):
         row = rows[f"sha1:{sha1(content)}"]
@@ -147,10 +147,10 @@ def test_the_index_that_wget_writes_whose_legend_names_no_key_is_read(tmp_path):
     _, at, url, mime, status, digest, _, _, _, offset, name = shelf.lines[0].split()
     line = f"{url} {at} {url} {mime} {status} {digest} - - {offset} {name} <urn:uuid:1>"
     (tmp_path / "one.cdx").write_text(f" CDX a b a m s k r M V g u\n{line}\n")
-    made = Library(tmp_path, "", 'cdx = ["one.cdx"]\nwarc = ["warcs"]')
-    made.run()
-    ((key, row),) = made.rows().items()
-    place = decoded(row)["file:cdx"]
+    workspace = Library(tmp_path, "", 'cdx = ["one.cdx"]\nwarc = ["warcs"]')
+    workspace.run()
+    ((key, row),) = workspace.rows().items()
+    place = decode_row(row)["file:cdx"]
     assert (key, place["surt"], place["url"]) == (f"sha1:{sha1(GOOD)}", "org,example)/b/a.pdf?q=1", url)
 
 
@@ -159,12 +159,12 @@ def test_papers_of_warc_and_arc_files_without_digests_and_without_an_index_are_t
     papers = {name: pdf(f"Found in a file of {name}") for name in names}
     head = b"HTTP/1.1 200 OK\r\nContent-Type: application/pdf\r\n\r\n"
     (tmp_path / "warcs").mkdir()
-    told = {
+    expected = {
         "none": [],
         "sha256": [("WARC-Payload-Digest", f"sha256:{hashlib.sha256(papers['sha256']).hexdigest()}")],
         "md5": [("WARC-Payload-Digest", f"md5:{hashlib.md5(papers['md5']).hexdigest()}")],
     }
-    for name, digest in told.items():
+    for name, digest in expected.items():
         fields = [("WARC-Date", "2020-01-02T03:04:05Z"), ("WARC-Target-URI", f"http://{name}.example/a.pdf"), *digest]
         block = head + papers[name]
         record = header("response", [*fields, ("Content-Type", "application/http; msgtype=response")], len(block))
@@ -176,9 +176,9 @@ def test_papers_of_warc_and_arc_files_without_digests_and_without_an_index_are_t
     for wanted, more in ((names, ""), (("arc", "none"), f"digests = {[sha1(papers[x]) for x in ('arc', 'none')]}")):
         root = tmp_path / str(len(wanted))
         root.mkdir()
-        made = Library(root, "", f'warc = ["{tmp_path}/warcs"]\n{more}')
-        made.run()
-        assert set(made.rows()) == {f"sha1:{sha1(papers[name])}" for name in wanted}
+        workspace = Library(root, "", f'warc = ["{tmp_path}/warcs"]\n{more}')
+        workspace.run()
+        assert set(workspace.rows()) == {f"sha1:{sha1(papers[name])}" for name in wanted}
 
 
 def test_what_is_no_paper_has_a_reason_each(harvested):
@@ -188,27 +188,27 @@ def test_what_is_no_paper_has_a_reason_each(harvested):
     # By the digest that the index claims, however it is spelled, and by that of the bytes.
     claimed, real = sha1(b"x"), sha1(pdf("Of another digest"))
     for name in (f"sha1:{claimed}", claimed.lower(), hashlib.sha1(b"x").hexdigest(), f"sha1:{real}"):
-        said = harvested.why(name)
-        assert re.search(r"an index line for http://example.org/changed.pdf names \S*one\.warc\.gz at \d+, with", said)
-        assert "digest_mismatch: the record at " in said
-        assert f"has sha1:{real}, the index says sha1:{claimed}" in said
+        text = harvested.why(name)
+        assert re.search(r"an index line for http://example.org/changed.pdf names \S*one\.warc\.gz at \d+, with", text)
+        assert "digest_mismatch: the record at " in text
+        assert f"has sha1:{real}, the index says sha1:{claimed}" in text
     assert "no record with these bytes is in papers" in harvested.why(f"sha1:{claimed}")
     assert harvested.why(f"sha1:{sha1(b'unknown')}") == ""
     taken = r"nobody was asked: it was taken from .*/one\.warc\.gz at \d+\n"
     assert re.search(taken, harvested.why("http://example.org/lie.pdf"))
-    told = harvested.why("http://example.org/slow.pdf")
+    rules = harvested.why("http://example.org/slow.pdf")
     assert re.search(
-        r"skipped sha1:\w{32}: time_limit the extractor was ended: stopped after 3 seconds of CPU time", told
+        r"skipped sha1:\w{32}: time_limit the extractor was stopped: stopped after 3 seconds of CPU time", rules
     )
     assert f"sha1:{sha1(b'<html>not found</html>')}" not in harvested.rows()
     ledger = Ledger(harvested.workspace().ledger)
     (index,) = ledger.captures.indexes("papers", "shelf")
-    told = {(str(one.reason), one.rule): one.lines for one in ledger.captures.left_out(index.id)}
+    rules = {(str(rule.reason), rule.rule): rule.lines for rule in ledger.captures.left_out(index.id)}
     ledger.close()
-    assert told["not_wanted", "media type"] == 1
-    assert told["not_wanted", "empty"] == 1
-    assert told["not_wanted", "status"] == 1
-    assert sum(lines for (reason, _), lines in told.items() if reason == "bad_line") == 1
+    assert rules["not_wanted", "media type"] == 1
+    assert rules["not_wanted", "empty"] == 1
+    assert rules["not_wanted", "status"] == 1
+    assert sum(lines for (reason, _), lines in rules.items() if reason == "bad_line") == 1
 
 
 def test_why_tells_a_paper_by_any_spelling_of_its_digest_with_its_row(harvested):
@@ -216,16 +216,16 @@ def test_why_tells_a_paper_by_any_spelling_of_its_digest_with_its_row(harvested)
         sha1(GOOD),
         sha1(GOOD).lower(),
         f"sha1:{sha1(GOOD)}",
-        decoded(harvested.rows()[f"sha1:{sha1(GOOD)}"])["file:meta"]["sha1"],
+        decode_row(harvested.rows()[f"sha1:{sha1(GOOD)}"])["file:meta"]["sha1"],
     ):
-        told = harvested.why(name)
-        assert "match0:doi: 10.1000/m" in told
-        assert "row of wbgrp-journal-extract-0-prod" in told
+        text = harvested.why(name)
+        assert "match0:doi: 10.1000/m" in text
+        assert "row of wbgrp-journal-extract-0-prod" in text
 
 
 def test_papers_are_found_by_their_text_with_their_titles(harvested):
-    found = ADAPTER.search(harvested.workspace(), "zyzzyva", offset=0, limit=5, explain=False)
-    assert [one.title[0][0] for one in found.results] == ["A careful measure of the whole thing"]
+    answer = ADAPTER.search(harvested.workspace(), "zyzzyva", offset=0, limit=5, explain=False)
+    assert [hit.title[0][0] for hit in answer.results] == ["A careful measure of the whole thing"]
 
 
 def test_running_again_and_replaying_change_nothing(harvested):
@@ -273,59 +273,59 @@ def test_dumps_and_counts_are_those_of_the_standard(harvested):
 def test_try_reads_a_file_and_keeps_nothing(tmp_path):
     path = tmp_path / "paper.pdf"
     path.write_bytes(GOOD)
-    got, record = ADAPTER.attempt(None, str(path))
-    assert (got.size, record.identifier) == (len(GOOD), f"sha1:{sha1(GOOD)}")
+    fetched, record = ADAPTER.attempt(None, str(path))
+    assert (fetched.size, record.identifier) == (len(GOOD), f"sha1:{sha1(GOOD)}")
     assert record.fields["title"] == "A careful measure of the whole thing"
     path.write_bytes(b"<html>")
-    assert [one.kind for one in list(ADAPTER.attempt(None, str(path)))[1:]] == ["not_wanted"]
+    assert [part.kind for part in list(ADAPTER.attempt(None, str(path)))[1:]] == ["not_wanted"]
 
 
 def test_a_paper_taken_down_leaves_no_row(tmp_path):
-    made = library(tmp_path)
-    made.run()
+    workspace = library(tmp_path)
+    workspace.run()
     key = f"sha1:{sha1(OTHER)}"
-    assert key in made.rows()
-    take_down(made.workspace(), made.setup(), [sha1(OTHER)], "asked", {"papers": ADAPTER})
-    assert key not in made.rows()
+    assert key in workspace.rows()
+    take_down(workspace.workspace(), workspace.setup(), [sha1(OTHER)], "asked", {"papers": ADAPTER})
+    assert key not in workspace.rows()
     assert b"nobody knows" not in (tmp_path / "papers.table.db").read_bytes()
     for name in (key, "http://example.org/other.pdf"):
-        told = made.why(name)
-        assert "http://example.org/other.pdf taken down by" in told
-        assert "asked\n" in f"{told}\n"
-    assert "taken for papers" in told
-    one = "http://example.org/~ann/pubs/a.pdf"
-    assert f"made of it: sha1:{sha1(GOOD)}" in made.why(one)
-    take_down(made.workspace(), made.setup(), [one], "asked", {"papers": ADAPTER})
-    row = decoded(made.rows()[f"sha1:{sha1(GOOD)}"])
+        text = workspace.why(name)
+        assert "http://example.org/other.pdf taken down by" in text
+        assert "asked\n" in f"{text}\n"
+    assert "taken for papers" in text
+    url = "http://example.org/~ann/pubs/a.pdf"
+    assert f"made of it: sha1:{sha1(GOOD)}" in workspace.why(url)
+    take_down(workspace.workspace(), workspace.setup(), [url], "asked", {"papers": ADAPTER})
+    row = decode_row(workspace.rows()[f"sha1:{sha1(GOOD)}"])
     assert row["file:cdx"]["url"] == "http://mirror.example.org/b.pdf"
     assert row["f:c"]["c"] == 1
-    made.run()
-    assert key not in made.rows()
-    ADAPTER.replay(made.workspace(), made.setup(), Progress())
-    assert "other.pdf taken down by" in made.why(sha1(OTHER))
+    workspace.run()
+    assert key not in workspace.rows()
+    ADAPTER.replay(workspace.workspace(), workspace.setup(), Progress())
+    assert "other.pdf taken down by" in workspace.why(sha1(OTHER))
     assert sha1(OTHER).encode() not in b"".join(
         path.read_bytes() for path in tmp_path.rglob("*") if path.is_file() and ".db" in str(path)
     )
-    assert let_again(made.workspace(), made.setup(), [key], {"papers": ADAPTER}) == 1
-    assert "lifted" in made.why(key)
+    assert let_again(workspace.workspace(), workspace.setup(), [key], {"papers": ADAPTER}) == 1
+    assert "lifted" in workspace.why(key)
 
 
 def test_rows_of_others_keep_where_their_file_was_first(tmp_path, hbase_gateway):
     """A crawler wrote `f:c` before; the same library in SQLite and in HBase has the same bytes."""
     seen = {"f:c": b'{"u": "http://first.example/", "d": "2012-02-23T08:27:10Z"}', "f:x": b"of the crawler"}
-    found = []
+    tables = []
     for number, table in enumerate((f"{tmp_path}/rows.db", hbase_gateway)):
         root = tmp_path / str(number)
         first = tmp_path / "0" if number else None
-        made = library(root, f'table = "{table}"\ntable_env = "t{os.getpid()}"\nkey = "raw"', like=first)
-        where = ADAPTER._places(made.workspace())
+        workspace = library(root, f'table = "{table}"\ntable_env = "t{os.getpid()}"\nkey = "raw"', like=first)
+        where = ADAPTER._places(workspace.workspace())
         rows = open_table(where.table, where.name, FAMILIES)
         rows.put([Put(base64.b32decode(sha1(OTHER)), seen)])
-        made.run()
-        found.append(list(rows.scan()))
+        workspace.run()
+        tables.append(list(rows.scan()))
         rows.close()
-    assert found[0] == found[1]
-    row = dict(found[0])[base64.b32decode(sha1(OTHER))]
+    assert tables[0] == tables[1]
+    row = dict(tables[0])[base64.b32decode(sha1(OTHER))]
     assert {name: row[name] for name in seen} == seen
     assert json.loads(row["file:meta"])["size"] == len(OTHER)
 
@@ -347,20 +347,20 @@ def test_a_run_that_is_killed_anywhere_goes_on_to_the_same_rows(tmp_path, store,
     section = ""
     if store == "hbase":
         section = f'table = "{request.getfixturevalue("hbase_gateway")}"\ntable_env = "k{os.getpid()}"'
-    made = library(tmp_path / "killed", section, like=tmp_path / "whole")
+    killed = library(tmp_path / "killed", section, like=tmp_path / "whole")
     script = tmp_path / "child.py"
     script.write_text(CHILD)
     for wait in (0.7, 0.9, 1.1, 1.3, 1.6, 2.0, 3.0):
-        child = subprocess.Popen([sys.executable, str(script), str(made.root), made.section, made.source],
+        child = subprocess.Popen([sys.executable, str(script), str(killed.root), killed.section, killed.source],
                                  cwd=Path(__file__).parents[3], start_new_session=True,
                                  env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[3])})  # fmt: skip
         time.sleep(wait)
         os.killpg(child.pid, signal.SIGKILL)
         child.wait()
-    made.run()
-    assert made.rows() == wanted
-    ledger = Ledger(made.workspace().ledger)
-    assert list(ADAPTER.check(made.workspace(), ledger)) == []
+    killed.run()
+    assert killed.rows() == wanted
+    ledger = Ledger(killed.workspace().ledger)
+    assert list(ADAPTER.check(killed.workspace(), ledger)) == []
     ledger.close()
 
 
@@ -384,9 +384,9 @@ def test_pdfs_that_pages_crawled_are_papers_without_a_further_request(tmp_path):
         asked = len(site.asked)
         session.harvest(ADAPTER.harvest(workspace))
     assert len(site.asked) == asked
-    made = Library(tmp_path)
-    made.workspace = lambda: workspace
-    row = decoded(made.rows()[f"sha1:{sha1(GOOD)}"])
+    library_ = Library(tmp_path)
+    library_.workspace = lambda: workspace
+    row = decode_row(library_.rows()[f"sha1:{sha1(GOOD)}"])
     assert row["file:cdx"]["url"] == f"{site.url}a.pdf"
     assert int(row["file:cdx"]["c_size"]) > 0
     assert row["file:cdx"]["warc"].startswith("windrow-")

@@ -1,4 +1,4 @@
-"""Keys and values as the table has them."""
+"""Keys and encoded cells of the table."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from windrow.collections.papers.collection import KeyForm
-from windrow.collections.papers.columns import ENCODINGS, FAMILIES, check_families, decode, decoded, encode
-from windrow.collections.papers.finding import base32_of, digest_of, hex_of, named, row_key
+from windrow.collections.papers.columns import ENCODINGS, FAMILIES, check_families, decode, decode_row, encode
+from windrow.collections.papers.finding import base32_of, digest_of, hex_of, parse_digest, row_key
 from windrow.collections.papers.row import FoundCapture, cells
 
 
@@ -21,19 +21,19 @@ def test_a_key_is_read_in_all_three_forms(raw):
     for form in KeyForm:
         assert digest_of(row_key(base32, form)) == base32
     for spelled in (raw.hex().upper(), base32.lower(), f"SHA1:{base32}", f"sha1:{raw.hex()}"):
-        assert named(spelled) == base32
+        assert parse_digest(spelled) == base32
 
 
 def test_what_is_no_digest_is_none():
-    assert [named(text) for text in ("", "sha1:", "3I42H3S6", "g" * 40, "1" * 32)] == [""] * 5
+    assert [parse_digest(text) for text in ("", "sha1:", "3I42H3S6", "g" * 40, "1" * 32)] == [""] * 5
     assert digest_of(b"sha1:3I42H3S6NNFQ2MSVX7XZKYAYSCX5QBY1") == ""
 
 
 def test_the_vectors_of_keys_and_numbers(shared):
-    told = json.loads((shared / "data" / "papers" / "expected" / "vectors.json").read_text())
-    for base32, hexadecimal in told["b32_hex"].items():
+    vectors = json.loads((shared / "data" / "papers" / "expected" / "vectors.json").read_text())
+    for base32, hexadecimal in vectors["b32_hex"].items():
         assert hex_of(base32) == hexadecimal
-    for number, written in told["int64_be"].items():
+    for number, written in vectors["int64_be"].items():
         assert encode("file:size", int(number)).hex() == written
         assert decode("grobid0:status_code", bytes.fromhex(written)) == int(number)
 
@@ -51,7 +51,7 @@ def test_rows_that_the_original_wrote_are_read(shared):
     assert len(rows) == 20
     for row in rows:
         key, history, mime, cdx = row.split("\t")
-        read = decoded({"f:c": history.encode(), "file:mime": mime.encode(), "file:cdx": cdx.encode()})
+        read = decode_row({"f:c": history.encode(), "file:mime": mime.encode(), "file:cdx": cdx.encode()})
         assert len(digest_of(key.encode())) == 32
         assert read["f:c"]["u"] == read["file:cdx"]["url"]
         assert read["file:mime"] == "application/pdf"
@@ -70,8 +70,8 @@ def test_values_that_cannot_be_read_are_nothing_and_harm_nobody():
 def test_json_of_a_long_tei_in_another_script_has_room_in_its_cell():
     body = "\u0436" * 1_950_000  # its TEI is below the 4,000,000 bytes that are stored
     shape = {"title": "\u0436", "body": body, "annex": None}
-    value = {"file": {"size": 1, "mime": "application/pdf"},
+    record = {"file": {"size": 1, "mime": "application/pdf"},
              "grobid": {"status_code": 200, "status": {"status": "success"}, "quality": "good", "passing": False}}  # fmt: skip
-    made = cells(value, {"tei": "<TEI/>", "tei_json": shape}, FoundCapture({}, 1), None)
-    assert decode("grobid0:tei_json", made["grobid0:tei_json"]) == shape
-    assert made["grobid0:metadata"] == b'{"title": "\\u0436"}'
+    row = cells(record, {"tei": "<TEI/>", "tei_json": shape}, FoundCapture({}, 1), None)
+    assert decode("grobid0:tei_json", row["grobid0:tei_json"]) == shape
+    assert row["grobid0:metadata"] == b'{"title": "\\u0436"}'

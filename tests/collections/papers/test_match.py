@@ -22,7 +22,7 @@ from windrow.collections.papers.verdict import (
     distance,
     judge,
     matched_slug,
-    paper,
+    read_paper,
     score,
     slug,
 )
@@ -40,23 +40,23 @@ def seen(title="A title that is long enough", authors=("Ann Lee", "Bo Østergår
 
 
 def test_the_vectors_of_slugs_and_scores(shared):
-    told = json.loads((shared / "data" / "papers" / "expected" / "vectors.json").read_text())
-    for one in told["slug"]:
-        assert (slug(one["title"], STUBS) or None) == one["slug"]
-    for one in told["title_score"]:
-        if "score" in one:
-            assert score(one["left"], one["right"]) == one["score"], one
+    vectors = json.loads((shared / "data" / "papers" / "expected" / "vectors.json").read_text())
+    for vector in vectors["slug"]:
+        assert (slug(vector["title"], STUBS) or None) == vector["slug"]
+    for vector in vectors["title_score"]:
+        if "score" in vector:
+            assert score(vector["left"], vector["right"]) == vector["score"], vector
     assert matched_slug("x" * (LONGEST + 1), STUBS) == ""
 
 
 @given(st.text("abcé ", max_size=90), st.text("abcé ", max_size=90))
-def test_the_distance_is_that_of_the_table_of_levenshtein(one, other):
-    row = list(range(len(other) + 1))
-    for at, letter in enumerate(one, 1):
+def test_the_distance_is_that_of_the_table_of_levenshtein(left, right):
+    row = list(range(len(right) + 1))
+    for at, letter in enumerate(left, 1):
         before, row[0] = row[0], at
-        for place, second in enumerate(other, 1):
+        for place, second in enumerate(right, 1):
             before, row[place] = row[place], min(row[place] + 1, row[place - 1] + 1, before + (letter != second))
-    assert distance(one, other) == row[-1]
+    assert distance(left, right) == row[-1]
 
 
 def test_the_benchmark_of_the_originals_gives_725_pairs_and_says_how_many_are_right(shared, tmp_path):
@@ -68,46 +68,49 @@ def test_the_benchmark_of_the_originals_gives_725_pairs_and_says_how_many_are_ri
     folder = shared / "data" / "papers" / "match"
     left = [json.loads(line) for line in (folder / "crossref_sample.bibjson").read_text().splitlines()]
     right = [json.loads(line) for line in (folder / "grobid_sample.bibjson").read_text().splitlines()]
-    both = {one["sha"] for one in left} & {one["sha"] for one in right}
+    both = {row["sha"] for row in left} & {row["sha"] for row in right}
     assert len(both) == 944
     by_slug: dict[str, list] = {}
-    for one in left:
-        by_slug.setdefault(slug(one["title"], STUBS), []).append(one)
+    for row in left:
+        by_slug.setdefault(slug(row["title"], STUBS), []).append(row)
     pairs = [
-        (one, other) for other in right if (key := slug(other["title"] or "", STUBS)) for one in by_slug.get(key, ())
+        (left_row, right_row)
+        for right_row in right
+        if (key := slug(right_row["title"] or "", STUBS))
+        for left_row in by_slug.get(key, ())
     ]
-    assert (len(pairs), sum(one["sha"] == other["sha"] for one, other in pairs)) == (725, 725)
-    assert sum(score(one["title"], other["title"]) == 1000 for one, other in pairs) == 700
+    assert (len(pairs), sum(first["sha"] == second["sha"] for first, second in pairs)) == (725, 725)
+    assert sum(score(first["title"], second["title"]) == 1000 for first, second in pairs) == 700
     index = CatalogueIndex(tmp_path / "catalogue.db", stubs=STUBS)
     assert index.take(read_lines(folder / "crossref_sample.bibjson")).taken == 960  # four have no DOI nor title
     files = {one["doi"].lower(): one["sha"] for one in left if one["doi"]}
     for with_doi, accepted in ((False, 714), (True, 718)):
-        told = Counter()
-        for one in right:
-            known = one if with_doi else {**one, "doi": None}
-            made = paper(known, matched_slug(one["title"] or "", STUBS))
-            verdict = judge(made, index.candidates(made))
+        counts = Counter()
+        for row in right:
+            known = row if with_doi else {**row, "doi": None}
+            paper = read_paper(known, matched_slug(row["title"] or "", STUBS))
+            verdict = judge(paper, index.candidates(paper))
             if verdict.status in ACCEPTED:
-                told["right" if files[verdict.doi] == one["sha"] else "wrong"] += 1
-        assert told == {"right": accepted}
+                counts["right" if files[verdict.doi] == row["sha"] else "wrong"] += 1
+        assert counts == {"right": accepted}
     index.close()
 
 
 def test_verdicts_and_their_reasons():
-    told = {
+    verdicts = {
         "exact": judge(seen(ids=("doi:10.1000/a",)), [record()]),
         "strong": judge(seen(), [record()]),
         "weak": judge(seen(authors=()), [record()]),
         "ambiguous": judge(seen(), [record(), record(doi="10.1000/b")]),
         "different": judge(seen(authors=("Someone Else",)), [record()]),
     }
-    assert {name: one.status for name, one in told.items()} == {name: name for name in told}
-    assert [one.doi for one in told.values()] == ["10.1000/a", "10.1000/a", "", "", ""]
-    assert told["exact"].info["reasons"] == ["doi", "slug", "authors"]
-    assert told["weak"].info["reasons"] == ["slug", "authors_unknown"]
-    assert "several_records" in told["ambiguous"].info["reasons"]
-    assert "authors_differ" in told["different"].info["reasons"]
-    assert told["strong"].info["parts"] == {
+    assert {name: verdict.status for name, verdict in verdicts.items()} == {name: name for name in verdicts}
+    assert [verdict.doi for verdict in verdicts.values()] == ["10.1000/a", "10.1000/a", "", "", ""]
+    assert verdicts["exact"].info["reasons"] == ["doi", "slug", "authors"]
+    assert verdicts["weak"].info["reasons"] == ["slug", "authors_unknown"]
+    assert "several_records" in verdicts["ambiguous"].info["reasons"]
+    assert "authors_differ" in verdicts["different"].info["reasons"]
+    assert verdicts["strong"].info["parts"] == {
         "title": 1000,
         "authors": 1000,
         "year": None,
@@ -133,7 +136,7 @@ def test_years_identifiers_and_crowds_decide():
 
 
 def test_names_in_other_scripts_and_short_ones_are_compared_as_words():
-    """The original deleted what is not ASCII, and took "li" for a part of anything."""
+    """The original code deleted characters that are not ASCII, and matched "li" as a part of any name."""
     assert judge(seen(authors=("日本 太郎",)), [record(authors=("日本 太郎",))]).status == "strong"
     assert judge(seen(authors=("Karl Liebig",)), [record(authors=("Wei Li",))]).status == "different"
     assert judge(seen(authors=("S. Østergard",)), [record(authors=("Østergård, Svend",))]).status == "strong"
@@ -156,8 +159,8 @@ OPENALEX = {
 
 
 def test_records_of_three_catalogues_are_read(shared):
-    def read(one) -> CatalogueRecord:
-        return parse(json.dumps(one).encode())
+    def read(raw) -> CatalogueRecord:
+        return parse(json.dumps(raw).encode())
 
     assert read(CROSSREF) == CatalogueRecord(
         "10.5000/abc", "Main:sub title", ("A B",), 2017, "Journal", "journal-article", ("doi:10.5000/abc",)
@@ -168,11 +171,11 @@ def test_records_of_three_catalogues_are_read(shared):
     assert read(OPENALEX) == CatalogueRecord(
         "W1", "T", ("A B",), 2020, "J", "article", ("doi:10.48550/arxiv.1234.5678", "arxiv:1234.5678", "pmid:88"))  # fmt: skip
     for name in ("978-3-030-64953-1_4", "s1047951103000064"):
-        found = read(
+        work = read(
             json.loads((shared / "data" / "papers" / "crossref" / f"crossref_api_work_{name}.json").read_text())
         )
-        assert found.doi
-        assert found.authors
+        assert work.doi
+        assert work.authors
 
 
 @pytest.mark.parametrize(
@@ -214,7 +217,8 @@ def test_numbers_of_a_catalogue_that_no_year_and_no_pmid_has_leave_its_record_wi
 def test_the_catalogue_is_found_by_identifier_and_slug_and_taken_again_without_doubles(tmp_path):
     index = CatalogueIndex(tmp_path / "catalogue.db", stubs=STUBS)
     lines = [
-        json.dumps(one).encode() for one in (CROSSREF | {"title": ["A much longer title"], "subtitle": []}, FATCAT)
+        json.dumps(record).encode()
+        for record in (CROSSREF | {"title": ["A much longer title"], "subtitle": []}, FATCAT)
     ]
     packed = tmp_path / "lines.json.gz"
     packed.write_bytes(gzip.compress(b"\n".join([*lines, b"", b"oops"])))
@@ -245,9 +249,9 @@ def test_any_title_is_matched_without_harm(tmp_path):
             chr(chance.choice([chance.randrange(32, 127), chance.randrange(0x300, 0xD000)]))
             for _ in range(chance.randrange(90))
         )
-        made = paper(
+        paper = read_paper(
             {"title": title, "authors": [{"name": title}], "date": False, "doi": title}, matched_slug(title, STUBS)
         )
-        assert judge(made, index.candidates(made)).status == "different"
-        assert judge(made, [record(title, (title,))]).info["score"] == 1000
+        assert judge(paper, index.candidates(paper)).status == "different"
+        assert judge(paper, [record(title, (title,))]).info["score"] == 1000
     index.close()

@@ -1,4 +1,4 @@
-"""What becomes of papers of all kinds, and of what is hostile, in whole runs."""
+"""Whole runs over papers of all kinds, and over hostile files."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tests.collections.papers.test_harvest import exported
 from tests.requests.workshop import Server
 from windrow.collections.papers.adapter import ADAPTER
 from windrow.collections.papers.adapter.rows import places
-from windrow.collections.papers.columns import decoded
+from windrow.collections.papers.columns import decode_row
 from windrow.engine.crawl import crawling
 from windrow.engine.progress import Progress
 from windrow.ledger import Ledger
@@ -47,16 +47,16 @@ def test_fulltext_of_other_kinds_has_a_row_and_is_declined_by_the_extractor(tmp_
     for kind, content in kinds.items():
         shelf.put(f"http://example.org/{kind}", content, mime=kind)
     shelf.index(tmp_path / "one.cdx")
-    made = library(tmp_path, "", f"types = {json.dumps([*kinds])}")
-    made.run()
-    rows = {key: decoded(cells) for key, cells in made.rows().items()}
+    workspace = library(tmp_path, "", f"types = {json.dumps([*kinds])}")
+    workspace.run()
+    rows = {key: decode_row(cells) for key, cells in workspace.rows().items()}
     assert {key: row["file:mime"] for key, row in rows.items()} == {
-        f"sha1:{sha1(one)}": kind for kind, one in kinds.items()
+        f"sha1:{sha1(pdf)}": kind for kind, pdf in kinds.items()
     }
     for row in rows.values():
         assert not [name for name in row if name.startswith(("grobid0:", "text0:"))]
-    assert "only PDFs are extracted" in made.why(sha1(JATS)) + json.dumps(
-        [json.loads(line) for line in exported(made, "paper-versions", "jsonl").splitlines()]
+    assert "only PDFs are extracted" in workspace.why(sha1(JATS)) + json.dumps(
+        [json.loads(line) for line in exported(workspace, "paper-versions", "jsonl").splitlines()]
     )
 
 
@@ -67,15 +67,15 @@ def test_captures_of_one_file_are_one_row_and_revisits_are_found_by_their_origin
     shelf.put("http://third.example.org/x.pdf", good, at="2022-01-01T00:00:00Z")
     shelf.revisit("http://mirror.example.org/lost.pdf", b"of no original", "2021-05-06T07:08:10Z")
     shelf.index(tmp_path / "one.cdx")
-    made = library(tmp_path)
-    made.run()
-    row = decoded(made.rows()[f"sha1:{sha1(good)}"])
+    workspace = library(tmp_path)
+    workspace.run()
+    row = decode_row(workspace.rows()[f"sha1:{sha1(good)}"])
     assert (row["f:c"]["c"], row["f:c"]["u"]) == (3, "http://example.org/first.pdf")
     assert row["file:cdx"]["c_size"] == shelf.lines[0].split()[8]
-    assert len(made.rows()) == 1
-    assert "no_original" in made.why("http://mirror.example.org/lost.pdf")
+    assert len(workspace.rows()) == 1
+    assert "no_original" in workspace.why("http://mirror.example.org/lost.pdf")
     for url in ("http://mirror.example.org/again.pdf", "http://third.example.org/x.pdf"):
-        assert "taken for papers" in made.why(url), "every capture is on the ledger"
+        assert "taken for papers" in workspace.why(url), "every capture is on the ledger"
 
 
 def test_tei_is_kept_and_the_json_of_both_shapes_is_made_from_it_without_grobid(tmp_path):
@@ -84,41 +84,43 @@ def test_tei_is_kept_and_the_json_of_both_shapes_is_made_from_it_without_grobid(
     ocr = (500, b"[NO_BLOCKS] PDF parsing resulted in empty content", XML)
     server = Server(lambda asked: (200, TEI, XML) if names[asked.form()["input"][2]] == "good" else ocr)
     shelf_of(tmp_path, papers).index(tmp_path / "one.cdx")
-    made = library(tmp_path, f'grobid = "{server.url}"')
-    made.run()
+    workspace = library(tmp_path, f'grobid = "{server.url}"')
+    workspace.run()
     server.close()
     key = f"sha1:{sha1(papers['good'])}"
-    first = decoded(made.rows()[key])
+    first = decode_row(workspace.rows()[key])
     assert set(first["grobid0:tei_json"]) >= {"title", "authors", "journal", "date", "citations", "body", "annex"}
-    dumped = {form: exported(made, "paper-dump", form).decode().splitlines() for form in ("grobid-xml", "scorable")}
+    dumped = {
+        form: exported(workspace, "paper-dump", form).decode().splitlines() for form in ("grobid-xml", "scorable")
+    }
     (line,) = dumped["grobid-xml"]
-    told = json.loads(line.split("\t")[1])
-    assert (told["pdf_hash"], told["tei_xml"]) == (sha1(papers["good"]), TEI.decode())
-    assert json.loads(told["cdx_metadata"])["dt"] == "20200102030405"
+    dump = json.loads(line.split("\t")[1])
+    assert (dump["pdf_hash"], dump["tei_xml"]) == (sha1(papers["good"]), TEI.decode())
+    assert json.loads(dump["cdx_metadata"])["dt"] == "20200102030405"
     (line,) = dumped["scorable"]
     assert line.split("\t")[0] == "acarefulmeasureofthewholething"
     assert json.loads(line.split("\t")[1])["authors"] == ["Ann Lee"]
-    assert exported(made, "paper-count", "status-code") == b"200\t1\n500\t1\n"
-    assert exported(made, "paper-count", "status") == b"error\t1\nsuccess\t1\n"
-    codes = exported(made, "paper-dump", "grobid-status-code").decode().splitlines()
+    assert exported(workspace, "paper-count", "status-code") == b"200\t1\n500\t1\n"
+    assert exported(workspace, "paper-count", "status") == b"error\t1\nsuccess\t1\n"
+    codes = exported(workspace, "paper-dump", "grobid-status-code").decode().splitlines()
     assert sorted(code.split("\t")[1] for code in codes) == ["200", "500"]
-    (line,) = exported(made, "paper-dump", "grobid-meta-insertable").decode().splitlines()
+    (line,) = exported(workspace, "paper-dump", "grobid-meta-insertable").decode().splitlines()
     assert "body" not in json.loads(line.split("\t")[4])
-    assert exported(made, "paper-dump", "ungrobided") == b""
-    assert len(exported(made, "paper-dump", "file-meta").splitlines()) == 2
-    with tarfile.open(fileobj=io.BytesIO(exported(made, "paper-tei", "tar"))) as archive:
+    assert exported(workspace, "paper-dump", "ungrobided") == b""
+    assert len(exported(workspace, "paper-dump", "file-meta").splitlines()) == 2
+    with tarfile.open(fileobj=io.BytesIO(exported(workspace, "paper-tei", "tar"))) as archive:
         (member,) = archive.getmembers()
         assert member.name.endswith(".tei.xml")
         assert archive.extractfile(member).read() == TEI
-    made.section += '\ntei_json = "later"'
-    made.run()
-    later = decoded(made.rows()[key])
+    workspace.section += '\ntei_json = "later"'
+    workspace.run()
+    later = decode_row(workspace.rows()[key])
     assert later["grobid0:tei_json"] == grobid_tei_xml.parse_document_xml(TEI).to_legacy_dict()
     assert "body" not in later["grobid0:metadata"]
     assert later["grobid0:tei_xml"] == TEI
-    before = made.rows()
-    ADAPTER.replay(made.workspace(), made.setup(), Progress(None))
-    assert made.rows() == before, "a replay takes the answers that are kept"
+    before = workspace.rows()
+    ADAPTER.replay(workspace.workspace(), workspace.setup(), Progress(None))
+    assert workspace.rows() == before, "a replay takes the answers that are kept"
 
 
 LOL = "".join(f'<!ENTITY a{n} "{f"&a{n - 1};" * 10}">' for n in range(1, 10))
@@ -150,14 +152,14 @@ def test_hostile_answers_of_grobid_end_in_a_reason_each_and_the_run_goes_on(tmp_
     names = {content: name for name, content in papers.items()}
     server = Server(lambda asked: BOMBS.get(names[asked.form()["input"][2]], (200, TEI, XML)))
     shelf_of(tmp_path, papers).index(tmp_path / "one.cdx")
-    made = library(tmp_path, f'grobid = "{server.url}"')
-    made.run()
+    workspace = library(tmp_path, f'grobid = "{server.url}"')
+    workspace.run()
     server.close()
-    rows = {name: decoded(made.rows().get(f"sha1:{sha1(content)}", {})) for name, content in papers.items()}
+    rows = {name: decode_row(workspace.rows().get(f"sha1:{sha1(content)}", {})) for name, content in papers.items()}
     assert rows["good"]["grobid0:status"] == {"status": "success"}
     for name in BOMBS:
-        told = [column for column in rows[name] if column.startswith(("grobid0:", "text0:"))]
-        if not told and name == "packed":  # it is asked for again
+        columns = [column for column in rows[name] if column.startswith(("grobid0:", "text0:"))]
+        if not columns and name == "packed":  # it is requested again
             continue
         assert rows[name]["file:meta"]["mime"] == "application/pdf", name
         status = rows[name].get("grobid0:status", {"status": "passing"})
@@ -174,8 +176,8 @@ def test_hostile_answers_of_grobid_end_in_a_reason_each_and_the_run_goes_on(tmp_
     assert rows["teapot"]["grobid0:status_code"] == 418
     for name in ("entities", "file"):
         assert rows[name]["grobid0:status"]["reason"] == "dtd_forbidden"
-    ledger = Ledger(made.workspace().ledger)
-    assert list(ADAPTER.check(made.workspace(), ledger)) == []
+    ledger = Ledger(workspace.workspace().ledger)
+    assert list(ADAPTER.check(workspace.workspace(), ledger)) == []
     ledger.close()
 
 
@@ -187,46 +189,48 @@ def test_lying_lines_of_an_index_end_in_one_outcome_each(tmp_path):
 
     def lie(**changed: str) -> str:
         places = {"url": 2, "mime": 3, "status": 4, "digest": 5, "length": 8, "offset": 9, "warc": 10}
-        made = fields.copy()
-        for name, value in changed.items():
-            made[places[name]] = value
-        return " ".join(made)
+        changed_fields = fields.copy()
+        for name, text in changed.items():
+            changed_fields[places[name]] = text
+        return " ".join(changed_fields)
 
     changes = ({"offset": "7"}, {"offset": "999999999999"}, {"length": "1", "digest": sha1(b"q")}, {"warc": "../../etc/passwd"},
                     {"warc": "/etc/passwd"}, {"warc": "none.warc.gz"}, {"digest": "A" * 32}, {"digest": "z" * 32},
                     {"offset": "-"}, {"status": "404"}, {"mime": "image/png"}, {"url": "javascript:alert(1)"})  # fmt: skip
-    lies = [lie(**{"url": f"http://example.org/{number}", **one}) for number, one in enumerate(changes)]
+    lies = [lie(**{"url": f"http://example.org/{number}", **change}) for number, change in enumerate(changes)]
     lies += ["a b c", "\x00" * 50, "x" * 70_000, fields[0] + ' 20200101000000 {"url": [}']
     shelf.index(tmp_path / "one.cdx", *lies)
-    made = library(tmp_path)
-    session = made.run()
-    rows = made.rows()
-    other = decoded(rows.pop(f"sha1:{fields[5]}"))  # one line lies about its address alone: the record's own counts
-    assert other["f:c"]["u"] == "http://example.org/other.pdf"
+    workspace = library(tmp_path)
+    session = workspace.run()
+    rows = workspace.rows()
+    row = decode_row(rows.pop(f"sha1:{fields[5]}"))  # one line lies about its address alone: the record's own counts
+    assert row["f:c"]["u"] == "http://example.org/other.pdf"
     assert set(rows) == {f"sha1:{sha1(good)}"}
-    ledger = Ledger(made.workspace().ledger)
+    ledger = Ledger(workspace.workspace().ledger)
     (index,) = ledger.captures.indexes("papers", "shelf")
-    left = sum(one.lines for one in ledger.captures.left_out(index.id))
+    left = sum(rule.lines for rule in ledger.captures.left_out(index.id))
     ledger.close()
     assert index.seen == 1 + len(lies)
-    told = Counter(reason for number in range(9) for reason in ("not_found", "digest_mismatch", "corrupt", "truncated", "not_wanted")
-                   if reason in made.why(f"http://example.org/{number}"))  # fmt: skip
-    assert told["not_found"] >= 2
-    assert told["digest_mismatch"] >= 1
+    expected = Counter(reason for number in range(9) for reason in ("not_found", "digest_mismatch", "corrupt", "truncated", "not_wanted")
+                   if reason in workspace.why(f"http://example.org/{number}"))  # fmt: skip
+    assert expected["not_found"] >= 2
+    assert expected["digest_mismatch"] >= 1
     assert left + index.taken <= index.seen
     assert session is not None
 
 
 @pytest.mark.parametrize("name", ["err-user-password", "err-truncated", "err-image-only"])
 def test_pdfs_that_are_broken_in_a_real_way_have_a_row_with_a_reason(shared, tmp_path, name):
-    (found,) = (shared / "data" / "papers" / "grobid" / "pdf").rglob(f"{name}.pdf")
-    content = found.read_bytes()
+    (path,) = (shared / "data" / "papers" / "grobid" / "pdf").rglob(f"{name}.pdf")
+    content = path.read_bytes()
     shelf_of(tmp_path, {name: content}).index(tmp_path / "one.cdx")
-    made = library(tmp_path)
-    made.run()
-    rows = made.rows()
-    status = decoded(rows[f"sha1:{sha1(content)}"])["text0:tstatus"] if rows else {}
-    assert (rows and (status["status"] == "success" or status["reason"])) or "not_wanted" in made.why(sha1(content))
+    workspace = library(tmp_path)
+    workspace.run()
+    rows = workspace.rows()
+    status = decode_row(rows[f"sha1:{sha1(content)}"])["text0:tstatus"] if rows else {}
+    assert (rows and (status["status"] == "success" or status["reason"])) or "not_wanted" in workspace.why(
+        sha1(content)
+    )
 
 
 @pytest.mark.parametrize("packed", [False, True])
@@ -235,13 +239,13 @@ def test_an_index_is_read_from_a_pipe_and_is_there_for_the_next_run(tmp_path, pa
     shelf = shelf_of(tmp_path, {"good": good})
     lines = shelf.index(tmp_path / "kept").read_bytes()
     os.mkfifo(tmp_path / "pipe")
-    made = Library(tmp_path, "", f'cdx = ["{tmp_path}/pipe"]\nwarc = ["{tmp_path}/warcs"]\n')
+    workspace = Library(tmp_path, "", f'cdx = ["{tmp_path}/pipe"]\nwarc = ["{tmp_path}/warcs"]\n')
     for content in (gzip.compress(lines) if packed else lines, b""):
         writing = threading.Thread(target=(tmp_path / "pipe").write_bytes, args=(content,))
         writing.start()
-        made.run()
+        workspace.run()
         writing.join()
-        assert set(made.rows()) == {f"sha1:{sha1(good)}"}
+        assert set(workspace.rows()) == {f"sha1:{sha1(good)}"}
     assert len([*(tmp_path / "archive" / "indexes").iterdir()]) <= 2
 
 
@@ -256,14 +260,14 @@ def test_a_line_that_lies_about_a_record_hides_no_honest_one_for_the_same_place(
                for n in range(apart)]  # fmt: skip
     shelf.lines = [lie, *between, lie, honest, honest, lie]
     shelf.index(tmp_path / "one.cdx")
-    made = library(tmp_path)
-    made.run()
-    assert [*made.rows()] == [f"sha1:{sha1(good)}"]
-    made.run()
-    assert [*made.rows()] == [f"sha1:{sha1(good)}"]
+    library_ = library(tmp_path)
+    library_.run()
+    assert [*library_.rows()] == [f"sha1:{sha1(good)}"]
+    library_.run()
+    assert [*library_.rows()] == [f"sha1:{sha1(good)}"]
 
 
 def test_the_table_has_its_version_and_environment_in_its_name(tmp_path):
     workspace = library(tmp_path, 'table_version = "7"\ntable_env = "qa"').workspace()
-    values = {one.name.removeprefix("papers."): one.value for one in workspace.values}
-    assert places(workspace, tmp_path / "papers.db", values, ()).name == "wbgrp-journal-extract-7-qa"
+    settings = {setting.name.removeprefix("papers."): setting.value for setting in workspace.values}
+    assert places(workspace, tmp_path / "papers.db", settings, ()).name == "wbgrp-journal-extract-7-qa"

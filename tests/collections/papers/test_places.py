@@ -1,4 +1,4 @@
-"""Where a row says that its file lies: as the index spells it, and as the standard wants it, field by field."""
+"""The location of a file in its row, field by field: as the index has it, and as the standard requires it."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ import pytest
 from tests.collections.papers.library import Library, Shelf, pdf, record_id, sha1
 from windrow.collections.papers.adapter import ADAPTER
 from windrow.collections.papers.adapter.rows import opened
-from windrow.collections.papers.columns import Put, decoded
+from windrow.collections.papers.columns import Put, decode_row
 
 GOOD = pdf("A careful measure of the whole thing")
 
 
-def only_row(made: Library) -> dict:
-    (row,) = made.rows().values()
-    return decoded(row)
+def only_row(workspace: Library) -> dict:
+    (row,) = workspace.rows().values()
+    return decode_row(row)
 
 
 def indexed(root, line: str) -> Library:
@@ -32,9 +32,9 @@ def test_f_and_file_say_address_key_and_item_as_the_index_line_spells_them(tmp_p
     fields = Shelf(tmp_path / "warcs" / "one.warc.gz").put("http://www.example.org/~Ann/A%20b.pdf", GOOD).split()
     fields[0], fields[2] = "org,example,www)/~Ann/A%20b.pdf", "HTTP://WWW.example.org:80/%7EAnn/A%20b.pdf"
     fields[10] = "ITEM-2020/one.warc.gz"
-    made = indexed(tmp_path, " ".join(fields))
-    made.run()
-    row = only_row(made)
+    workspace = indexed(tmp_path, " ".join(fields))
+    workspace.run()
+    row = only_row(workspace)
     assert row["file:cdx"] == {
         "surt": fields[0], "url": fields[2], "dt": "20200102030405", "warc": "ITEM-2020/one.warc.gz", "offset": "0",
         "c_size": fields[8]}  # fmt: skip
@@ -47,9 +47,9 @@ def test_f_and_file_say_the_record_s_own_address_where_the_index_line_lies(tmp_p
     (tmp_path / "warcs").mkdir()
     fields = Shelf(tmp_path / "warcs" / "one.warc.gz").put("http://www.example.org/a.pdf", GOOD).split()
     fields[2] = lie
-    made = indexed(tmp_path, " ".join(fields))
-    made.run()
-    row = only_row(made)
+    workspace = indexed(tmp_path, " ".join(fields))
+    workspace.run()
+    row = only_row(workspace)
     assert (row["f:c"]["u"], row["file:cdx"]["surt"]) == ("http://www.example.org/a.pdf", "org,example)/a.pdf")
 
 
@@ -59,16 +59,16 @@ def test_file_says_the_packed_size_of_a_record_of_an_arc_file(tmp_path):
     note = b"filedesc://old.arc 0.0.0.0 20040131120000 text/plain 76\n1 0 Someone\nURL IP-address Archive-date Content-type Archive-length\n"
     first, second = gzip.compress(note.ljust(76 + 57) + b"\n"), gzip.compress(head + block + b"\n")
     line = f"org,example)/a.pdf 20040131120000 http://example.org/a.pdf application/pdf 200 {sha1(GOOD)} - - {{}} {len(first)} old.arc.gz"
-    for number, said in enumerate((str(len(second)), "-")):
+    for number, size in enumerate((str(len(second)), "-")):
         root = tmp_path / str(number)
         (root / "warcs").mkdir(parents=True)
         (root / "warcs" / "old.arc.gz").write_bytes(first + second)
-        made = indexed(root, line.format(said))
-        made.source = f'cdx = ["{root}/one.cdx"]\nwarc = ["{root}/warcs/old.arc.gz"]\n'
-        made.run()
-        told = only_row(made)["file:cdx"]
-        assert (told["c_size"], told["offset"], told["warc"]) == (str(len(second)), str(len(first)), "old.arc.gz")
-        assert "i" not in only_row(made)["f:c"]  # records of ARC have no id; that of our copy is nobody else's
+        workspace = indexed(root, line.format(size))
+        workspace.source = f'cdx = ["{root}/one.cdx"]\nwarc = ["{root}/warcs/old.arc.gz"]\n'
+        workspace.run()
+        place = only_row(workspace)["file:cdx"]
+        assert (place["c_size"], place["offset"], place["warc"]) == (str(len(second)), str(len(first)), "old.arc.gz")
+        assert "i" not in only_row(workspace)["f:c"]  # records of ARC have no id; that of our copy is nobody else's
 
 
 def test_patterns_choose_by_address_also_where_no_index_has_a_key(tmp_path):
@@ -76,9 +76,9 @@ def test_patterns_choose_by_address_also_where_no_index_has_a_key(tmp_path):
     shelf = Shelf(tmp_path / "warcs" / "item-3" / "one.warc.gz")
     shelf.put("http://www.example.org/pubs/a.pdf", GOOD)
     shelf.put("http://www.example.org/shop/b.pdf", pdf("Not to be taken by the pattern"))
-    made = Library(tmp_path, "", f'warc = ["{tmp_path}/warcs"]\npatterns = ["url-words"]\n')
-    made.run()
-    row = only_row(made)
+    workspace = Library(tmp_path, "", f'warc = ["{tmp_path}/warcs"]\npatterns = ["url-words"]\n')
+    workspace.run()
+    row = only_row(workspace)
     assert (row["file:cdx"]["url"], row["file:cdx"]["surt"]) == (
         "http://www.example.org/pubs/a.pdf",
         "org,example)/pubs/a.pdf",
@@ -91,25 +91,25 @@ def test_f_names_the_id_of_the_first_record_also_where_no_index_is_and_where_an_
     shelf = Shelf(tmp_path / "warcs" / "one.warc.gz")
     shelf.put("http://example.org/b.pdf", GOOD, at="2021-01-02T03:04:05Z")
     shelf.put("http://example.org/a.pdf", GOOD, at="2020-01-02T03:04:05Z")
-    made = Library(tmp_path, "", f'warc = ["{tmp_path}/warcs"]\n')
-    made.run()
+    workspace = Library(tmp_path, "", f'warc = ["{tmp_path}/warcs"]\n')
+    workspace.run()
     wanted = record_id("http://example.org/a.pdf", "2020-01-02T03:04:05Z")
-    assert (only_row(made)["f:c"]["i"], only_row(made)["f:c"]["c"]) == (wanted, 2)
-    where = ADAPTER._places(made.workspace())
-    with closing(sqlite3.connect(where.book)) as book, book:  # as the version before this column noted it
-        (told,) = book.execute("SELECT value FROM meta WHERE name = 'made'").fetchone()
-        book.execute("UPDATE meta SET value = ? WHERE name = 'made'", (json.dumps(json.loads(told)[:5]),))
-    (key,) = made.rows()
+    assert (only_row(workspace)["f:c"]["i"], only_row(workspace)["f:c"]["c"]) == (wanted, 2)
+    where = ADAPTER._places(workspace.workspace())
+    with closing(sqlite3.connect(where.register)) as book, book:  # as the version before this column noted it
+        (text,) = book.execute("SELECT value FROM meta WHERE name = 'made'").fetchone()
+        book.execute("UPDATE meta SET value = ? WHERE name = 'made'", (json.dumps(json.loads(text)[:5]),))
+    (key,) = workspace.rows()
     with opened(where) as table:
         table.put([Put(key.encode(), {"f:c": b"{}"})])
-    made.run()
-    assert only_row(made)["f:c"]["i"] == wanted
+    workspace.run()
+    assert only_row(workspace)["f:c"]["i"] == wanted
 
 
 @pytest.mark.parametrize("ident", ["", "<urn:\u00e9>", "<urn:\x7f>", f"<urn:{'x' * 300}>"])
 def test_f_has_no_id_where_the_record_s_own_is_no_plain_one(tmp_path, ident):
     (tmp_path / "warcs").mkdir()
     Shelf(tmp_path / "warcs" / "one.warc.gz").put("http://example.org/a.pdf", GOOD, ident=ident)
-    made = Library(tmp_path, "", f'warc = ["{tmp_path}/warcs"]\n')
-    made.run()
-    assert set(only_row(made)["f:c"]) == {"u", "d", "f", "o", "c"}
+    workspace = Library(tmp_path, "", f'warc = ["{tmp_path}/warcs"]\n')
+    workspace.run()
+    assert set(only_row(workspace)["f:c"]) == {"u", "d", "f", "o", "c"}

@@ -1,4 +1,4 @@
-"""Tables of wide rows: what holds in SQLite and in HBase alike, and what only one of them can do."""
+"""Tables of wide rows: common tests for SQLite and HBase, and those of one of them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ import pytest
 from benchmarks.daemon import free_port
 
 from windrow.collections.papers.columns import CELL, KEY, Family, Put, WideTable, check_families
-from windrow.collections.papers.database.wide import SqliteTable, gateway, open_table
+from windrow.collections.papers.database.wide import SqliteTable, open_table, parse_gateway
 from windrow.errors import ConfigError, StoreError, StoreUnreachable
 
 FAMILIES = (Family("f", ("c",)), Family("file", ("size", "mime")), Family("grobid0", ("status", "tei_xml"), True))
@@ -25,7 +25,7 @@ RAW = bytes(range(20))
 
 @pytest.fixture(params=["sqlite", "hbase"])
 def where(request, tmp_path) -> tuple[str, str]:
-    """Return the address of a store and the name of a table that it has not."""
+    """Return the address of a store and the name of a table that does not exist there."""
     name = f"t-{uuid.uuid4().hex[:12]}"
     if request.param == "sqlite":
         return str(tmp_path / "rows.db"), name
@@ -34,9 +34,9 @@ def where(request, tmp_path) -> tuple[str, str]:
 
 @pytest.fixture
 def table(where) -> Iterator[WideTable]:
-    made = open_table(*where, FAMILIES)
-    yield made
-    made.close()
+    new_table = open_table(*where, FAMILIES)
+    yield new_table
+    new_table.close()
 
 
 def everything(table: WideTable) -> list:
@@ -52,7 +52,7 @@ def test_rows_are_written_read_merged_and_removed(table, where):
     assert table.get(b"sha1:A", ["file", "f:c"]) == {"f:c": b"new", "file:mime": b""}
     assert table.get(b"sha1:A", ["file:size"]) == {}
     table.put([Put(b"sha1:A", {}, ("f:c",)), Put(b"sha1:B", {}, ("f:c",))])
-    assert everything(table) == [(b"sha1:A", {one: wanted[one] for one in ("file:mime", "grobid0:status")})]
+    assert everything(table) == [(b"sha1:A", {column: wanted[column] for column in ("file:mime", "grobid0:status")})]
     again = open_table(*where, FAMILIES)
     assert everything(again) == everything(table)
     again.close()
@@ -68,15 +68,15 @@ def test_all_forms_of_keys_and_any_bytes_come_back_as_they_were(table, form):
         "bare": b"3I42H3S6NNFQ2MSVX7XZKYAYSCX5QBYJ",
         "raw": RAW,
     }
-    values = [chance.randbytes(size) for size in (0, 1, 255, 256, 257, 5000)] + [b"\0" * 9000, b"<TEI/>" * 3000]
-    rows = {keys[form] + bytes([at]): value for at, value in enumerate(values)}
-    table.put([Put(key, {"grobid0:tei_xml": value, "file:mime": value}) for key, value in rows.items()])
+    contents = [chance.randbytes(size) for size in (0, 1, 255, 256, 257, 5000)] + [b"\0" * 9000, b"<TEI/>" * 3000]
+    rows = {keys[form] + bytes([at]): content for at, content in enumerate(contents)}
+    table.put([Put(key, {"grobid0:tei_xml": content, "file:mime": content}) for key, content in rows.items()])
     assert everything(table) == [(key, {"file:mime": rows[key], "grobid0:tei_xml": rows[key]}) for key in sorted(rows)]
-    assert table.get_many([*rows, b"none"], ["file"]) == {key: {"file:mime": value} for key, value in rows.items()}
+    assert table.get_many([*rows, b"none"], ["file"]) == {key: {"file:mime": content} for key, content in rows.items()}
 
 
 def test_a_scan_goes_through_all_rows_in_the_order_of_bytes_and_on_from_a_key(table):
-    keys = sorted(f"{one:x}".encode() * 3 for one in random.Random(7).sample(range(10_000), 1203))
+    keys = sorted(f"{number:x}".encode() * 3 for number in random.Random(7).sample(range(10_000), 1203))
     keys = sorted(set(keys) | {b"\x00", b"\xff\xff", b"a\x00", b"a"})
     table.put(Put(key, {"file:size" if at % 3 else "f:c": key}) for at, key in enumerate(keys))
     assert [key for key, _ in table.scan()] == keys
@@ -122,15 +122,15 @@ for number in range(100_000):
 
 def test_what_was_written_when_the_writer_was_killed_is_there_and_can_be_written_again(where):
     with subprocess.Popen([sys.executable, "-c", CHILD, *where], stdout=subprocess.PIPE, text=True) as child:
-        told = -1
-        while told < 25:
-            told = int(child.stdout.readline())
+        written = -1
+        while written < 25:
+            written = int(child.stdout.readline())
         os.kill(child.pid, 9)
     table = open_table(*where, FAMILIES)
     rows = everything(table)
-    assert [key for key, _ in rows[: 2 * told]] == [b"row%06d" % number for number in range(2 * told)]
+    assert [key for key, _ in rows[: 2 * written]] == [b"row%06d" % number for number in range(2 * written)]
     assert all(set(cells) == {"f:c", "grobid0:tei_xml"} for _, cells in rows)
-    table.put(Put(b"row%06d" % number, {"f:c": b"1"}) for number in range(2 * told))
+    table.put(Put(b"row%06d" % number, {"f:c": b"1"}) for number in range(2 * written))
     assert everything(table) == rows
     table.close()
 
@@ -142,7 +142,7 @@ def test_both_stores_hold_the_same_bytes(tmp_path, hbase_gateway):
     columns = ("f:c", "file:size", "file:mime", "grobid0:status", "grobid0:tei_xml")
     for _ in range(12):
         rows = [
-            Put(b"%02x" % chance.randrange(60), {one: chance.randbytes(chance.randrange(700)) for one in chance.sample(columns, 3)},
+            Put(b"%02x" % chance.randrange(60), {column: chance.randbytes(chance.randrange(700)) for column in chance.sample(columns, 3)},
                 (chance.choice(columns),))
             for _ in range(25)
         ]  # fmt: skip
@@ -158,22 +158,22 @@ def test_both_stores_hold_the_same_bytes(tmp_path, hbase_gateway):
 
 
 def socket_of(table) -> socket.socket:
-    found = table._connection.transport
-    while not hasattr(found, "sock"):
-        found = getattr(found, "_trans", None) or found.trans
-    return found.sock
+    transport = table._connection.transport
+    while not hasattr(transport, "sock"):
+        transport = getattr(transport, "_trans", None) or transport.trans
+    return transport.sock
 
 
 def test_hbase_has_one_version_of_each_cell_and_snappy_where_it_was_asked_for(hbase_gateway):
     happybase = pytest.importorskip("happybase")
     name = f"wbgrp-journal-extract-0-{uuid.uuid4().hex[:8]}"
     table = open_table(hbase_gateway, name, FAMILIES)
-    for value in (b"1", b"2"):
-        table.put([Put(b"k", {"f:c": value})])
-    host, port = gateway(hbase_gateway)
+    for content in (b"1", b"2"):
+        table.put([Put(b"k", {"f:c": content})])
+    host, port = parse_gateway(hbase_gateway)
     link = happybase.Connection(host, port, transport="framed", protocol="compact")
     described = link.table(name).families()
-    assert {one.rstrip(b":"): (told["max_versions"], told["compression"]) for one, told in described.items()} == {
+    assert {one.rstrip(b":"): (options["max_versions"], options["compression"]) for one, options in described.items()} == {
         b"f": (1, b"NONE"), b"file": (1, b"NONE"), b"grobid0": (1, b"SNAPPY")}  # fmt: skip
     assert link.table(name).cells(b"k", b"f:c", versions=5) == [b"2"]
     with pytest.raises(ConfigError, match="no family match0") as missing:
@@ -196,12 +196,12 @@ def test_a_gateway_that_is_not_there_is_told():
         open_table(f"hbase://127.0.0.1:{free_port()}", "t", FAMILIES)
     for wrong in ("hbase://", "hbase://h:1/table", "hbase://h:x"):
         with pytest.raises(ConfigError):
-            gateway(wrong)
+            parse_gateway(wrong)
 
 
 def test_a_row_that_a_gateway_is_not_set_to_take_names_the_setting(hbase_gateway):
     table = open_table(hbase_gateway, f"t-{uuid.uuid4().hex[:8]}", FAMILIES)
-    with pytest.raises(StoreError, match="takes no message of 2500000 bytes") as refused:
+    with pytest.raises(StoreError, match="does not take a message of 2500000 bytes") as refused:
         table.put([Put(b"k", {"grobid0:tei_xml": b"x" * 2_500_000})])
     assert "max_frame_size_in_mb" in refused.value.hint
     table.put([Put(b"k", {"f:c": b"goes on"})])

@@ -1,4 +1,4 @@
-"""Records of a catalogue, as they are in the JSON lines of Crossref, fatcat and OpenAlex."""
+"""Reads catalogue records from the JSON lines of Crossref, fatcat and OpenAlex."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ _CROSSREF_TYPES = frozenset({
     "book", "book-chapter", "dataset", "dissertation", "journal-article", "letter", "monograph", "posted-content",
     "pre-print", "proceedings-article", "report", "working-paper",
 })  # fmt: skip
-_AUTHORS = 200  # of a record; more are cut
-_PMID = 18  # digits of a number of PubMed at most
+_AUTHORS = 200  # at most; more are cut
+_PMID_DIGITS = 18  # at most
 _DOI = re.compile(r"10\.\d{3,9}/\S+").search
 _ARXIV = re.compile(r"(\d{4}\.\d{4,5}|[a-z.-]+/\d{7})(?:v\d+)?$", re.IGNORECASE).search
 
 
 class CatalogueRecord(NamedTuple):
-    """A published work. `name` is what its catalogue calls it; identifiers are `doi:...`, `arxiv:...`, `pmid:...`."""
+    """A published work. `name` is its id in the catalogue; identifiers are `doi:...`, `arxiv:...`, `pmid:...`."""
 
     name: str
     title: str
@@ -38,143 +38,143 @@ class CatalogueRecord(NamedTuple):
 
 
 def parse(line: bytes) -> CatalogueRecord:
-    """Read a line; raises `StepError` for what is no record, or not one to be matched."""
+    """Read a line; raise `StepError` if it is not a record, or a record that is not matched."""
     try:
-        told = json.loads(line)
+        record = json.loads(line)
     except (ValueError, RecursionError):
         raise StepError("the line is not JSON", Reason.BAD_LINE) from None
-    if not isinstance(told, dict):
-        raise StepError("the line is no object", Reason.BAD_LINE)
-    told = _object(told.get("message", told)) if "message-type" in told else told
-    made = _made(told)
-    if not made.title:
+    if not isinstance(record, dict):
+        raise StepError("the line is not a JSON object", Reason.BAD_LINE)
+    record = _object(record.get("message", record)) if "message-type" in record else record
+    work = _read(record)
+    if not work.title:
         raise StepError("the record has no title", Reason.NOT_WANTED)
-    if not made.identifiers and not made.name:
-        raise StepError("the record has neither identifier nor name", Reason.NOT_WANTED)
-    return made
+    if not work.identifiers and not work.name:
+        raise StepError("the record has no identifier and no name", Reason.NOT_WANTED)
+    return work
 
 
-def _made(told: Mapping[str, Any]) -> CatalogueRecord:
-    if "DOI" in told:
-        return _crossref(told)
-    if "ident" in told or "ext_ids" in told:
-        return _fatcat(told)
-    if str(told.get("id", "")).startswith("https://openalex.org/"):
-        return _openalex(told)
-    return _plain(told)
+def _read(record: Mapping[str, Any]) -> CatalogueRecord:
+    if "DOI" in record:
+        return _crossref(record)
+    if "ident" in record or "ext_ids" in record:
+        return _fatcat(record)
+    if str(record.get("id", "")).startswith("https://openalex.org/"):
+        return _openalex(record)
+    return _plain(record)
 
 
-def _crossref(told: Mapping[str, Any]) -> CatalogueRecord:
-    kind = _text(told.get("type"))
+def _crossref(record: Mapping[str, Any]) -> CatalogueRecord:
+    kind = _text(record.get("type"))
     if kind not in _CROSSREF_TYPES:
         raise StepError(f"records of type {kind[:40]!r} are not matched", Reason.NOT_WANTED)
-    names = [f"{_text(one.get('given'))} {_text(one.get('family'))}".strip()
-             for one in _objects(told.get("author")) if _text(one.get("family"))]  # fmt: skip
+    names = [f"{_text(author.get('given'))} {_text(author.get('family'))}".strip()
+             for author in _objects(record.get("author")) if _text(author.get("family"))]  # fmt: skip
     if not names:
         raise StepError("the record has no author with a family name", Reason.NOT_WANTED)
-    title, subtitle = _first(told.get("title")), _first(told.get("subtitle"))
-    parts = _object(told.get("published") or told.get("issued") or told.get("created")).get("date-parts")
-    doi = _text(told.get("DOI")).lower()
+    title, subtitle = _first(record.get("title")), _first(record.get("subtitle"))
+    parts = _object(record.get("published") or record.get("issued") or record.get("created")).get("date-parts")
+    doi = _text(record.get("DOI")).lower()
     return CatalogueRecord(
         doi, f"{title}:{subtitle}" if subtitle else title, tuple(names[:_AUTHORS]), _year(_first_of(_first_of(parts))),
-        _first(told.get("container-title")), kind, tuple(_identifiers(doi=doi)),
+        _first(record.get("container-title")), kind, tuple(_identifiers(doi=doi)),
     )  # fmt: skip
 
 
-def _fatcat(told: Mapping[str, Any]) -> CatalogueRecord:
-    ids = _object(told.get("ext_ids"))
-    title, subtitle = _text(told.get("title")), _text(told.get("subtitle"))
-    names = [name for one in _objects(told.get("contribs")) if (name := _text(one.get("raw_name")))]
-    container = _object(told.get("container"))
+def _fatcat(record: Mapping[str, Any]) -> CatalogueRecord:
+    ids = _object(record.get("ext_ids"))
+    title, subtitle = _text(record.get("title")), _text(record.get("subtitle"))
+    names = [name for contributor in _objects(record.get("contribs")) if (name := _text(contributor.get("raw_name")))]
+    container = _object(record.get("container"))
     return CatalogueRecord(
-        f"release_{_text(told.get('ident'))}", f"{title}:{subtitle}" if subtitle else title, tuple(names[:_AUTHORS]),
-        _year(told.get("release_year")), _text(container.get("name")), _text(told.get("release_type")),
+        f"release_{_text(record.get('ident'))}", f"{title}:{subtitle}" if subtitle else title, tuple(names[:_AUTHORS]),
+        _year(record.get("release_year")), _text(container.get("name")), _text(record.get("release_type")),
         tuple(_identifiers(doi=_text(ids.get("doi")), arxiv=_text(ids.get("arxiv")), pmid=_text(ids.get("pmid")))),
     )  # fmt: skip
 
 
-def _openalex(told: Mapping[str, Any]) -> CatalogueRecord:
-    ids = _object(told.get("ids"))
-    journal = _object(_object(told.get("primary_location")).get("source"))
+def _openalex(record: Mapping[str, Any]) -> CatalogueRecord:
+    ids = _object(record.get("ids"))
+    journal = _object(_object(record.get("primary_location")).get("source"))
     names = [
         name
-        for one in _objects(told.get("authorships"))
-        if (name := _text(_object(one.get("author")).get("display_name")))
+        for authorship in _objects(record.get("authorships"))
+        if (name := _text(_object(authorship.get("author")).get("display_name")))
     ]
     pmid = _text(ids.get("pmid")).rstrip("/").rpartition("/")[2]
     return CatalogueRecord(
-        _text(told.get("id")).rpartition("/")[2], _text(told.get("title") or told.get("display_name")),
-        tuple(names[:_AUTHORS]), _year(told.get("publication_year")), _text(journal.get("display_name")),
-        _text(told.get("type")), tuple(_identifiers(doi=_text(told.get("doi") or ids.get("doi")), pmid=pmid)),
+        _text(record.get("id")).rpartition("/")[2], _text(record.get("title") or record.get("display_name")),
+        tuple(names[:_AUTHORS]), _year(record.get("publication_year")), _text(journal.get("display_name")),
+        _text(record.get("type")), tuple(_identifiers(doi=_text(record.get("doi") or ids.get("doi")), pmid=pmid)),
     )  # fmt: skip
 
 
-def _plain(told: Mapping[str, Any]) -> CatalogueRecord:
-    """Read an object that has title, authors, year, journal and DOI by these names."""
-    written = told.get("authors")
-    authors = [_text(one) for one in written if _text(one)] if isinstance(written, list) else []
+def _plain(record: Mapping[str, Any]) -> CatalogueRecord:
+    """Read an object with the keys title, authors, year, journal and doi."""
+    names = record.get("authors")
+    authors = [_text(name) for name in names if _text(name)] if isinstance(names, list) else []
     return CatalogueRecord(
-        _text(told.get("id") or told.get("doi")), _text(told.get("title")), tuple(authors[:_AUTHORS]),
-        _year(told.get("year")), _text(told.get("journal")), _text(told.get("type")),
-        tuple(_identifiers(doi=_text(told.get("doi")), arxiv=_text(told.get("arxiv")), pmid=_text(told.get("pmid")))),
+        _text(record.get("id") or record.get("doi")), _text(record.get("title")), tuple(authors[:_AUTHORS]),
+        _year(record.get("year")), _text(record.get("journal")), _text(record.get("type")),
+        tuple(_identifiers(**{name: _text(record.get(name)) for name in ("doi", "arxiv", "pmid")})),
     )  # fmt: skip
 
 
 def _identifiers(*, doi: str = "", arxiv: str = "", pmid: str = "") -> Iterator[str]:
-    if found := doi_of(doi):
-        yield f"doi:{found}"
-        if found.startswith("10.48550/arxiv."):
-            arxiv = arxiv or found.removeprefix("10.48550/arxiv.")
-    if found := arxiv_of(arxiv):
-        yield f"arxiv:{found}"
-    if pmid.isdecimal() and len(pmid) <= _PMID:
+    if doi := doi_of(doi):
+        yield f"doi:{doi}"
+        if doi.startswith("10.48550/arxiv."):
+            arxiv = arxiv or doi.removeprefix("10.48550/arxiv.")
+    if arxiv := arxiv_of(arxiv):
+        yield f"arxiv:{arxiv}"
+    if pmid.isdecimal() and len(pmid) <= _PMID_DIGITS:
         yield f"pmid:{int(pmid)}"
 
 
 def doi_of(written: str) -> str:
-    """Return the DOI in a text, in lower case; empty where there is none.
+    """Return the DOI in a text, in lower case; empty if there is none.
 
     >>> doi_of("https://doi.org/10.1000/ABC")
     '10.1000/abc'
     """
-    found = _DOI(written[:500])
-    return found[0].lower() if found else ""
+    match = _DOI(written[:500])
+    return match[0].lower() if match else ""
 
 
 def arxiv_of(written: str) -> str:
-    """Return the number of a preprint at arXiv, without its version.
+    """Return the arXiv identifier at the end of a text, without its version; empty if there is none.
 
     >>> arxiv_of("arXiv:0908.0054v2")
     '0908.0054'
     """
-    found = _ARXIV(written.strip()[:100])
-    return found[1].lower() if found else ""
+    match = _ARXIV(written.strip()[:100])
+    return match[1].lower() if match else ""
 
 
-def _text(value: Any) -> str:
-    """Return a text without halves of pairs, which no database takes; empty where it is none."""
-    return " ".join(value.encode("utf-8", "replace").decode().split()) if isinstance(value, str) else ""
+def _text(raw: Any) -> str:
+    """Return a text without lone surrogates, which databases refuse; empty if it is not a text."""
+    return " ".join(raw.encode("utf-8", "replace").decode().split()) if isinstance(raw, str) else ""
 
 
-def _object(value: Any) -> Mapping[str, Any]:
-    return value if isinstance(value, dict) else {}
+def _object(raw: Any) -> Mapping[str, Any]:
+    return raw if isinstance(raw, dict) else {}
 
 
-def _objects(value: Any) -> Sequence[Mapping[str, Any]]:
-    return [one for one in value if isinstance(one, dict)] if isinstance(value, list) else []
+def _objects(raw: Any) -> Sequence[Mapping[str, Any]]:
+    return [element for element in raw if isinstance(element, dict)] if isinstance(raw, list) else []
 
 
-def _first_of(value: Any) -> Any:
-    return value[0] if isinstance(value, list) and value else None
+def _first_of(raw: Any) -> Any:
+    return raw[0] if isinstance(raw, list) and raw else None
 
 
-def _first(value: Any) -> str:
-    return _text(_first_of(value) if isinstance(value, list) else value)
+def _first(raw: Any) -> str:
+    return _text(_first_of(raw) if isinstance(raw, list) else raw)
 
 
-def _year(value: Any) -> int | None:
+def _year(raw: Any) -> int | None:
     try:
-        year = int(value)
+        year = int(raw)
     except (TypeError, ValueError, OverflowError):
         return None
     return year if 1000 <= year <= 2200 else None

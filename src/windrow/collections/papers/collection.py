@@ -12,7 +12,7 @@ from windrow.settings.setting import CAPTURED, Setting, store_of
 
 
 class KeyForm(StrEnum):
-    """How a table spells its keys."""
+    """The form of a table's keys."""
 
     PREFIXED = "sha1:base32"
     BARE = "base32"
@@ -27,7 +27,7 @@ SERVICE = Service(
     GROBID, "papers.grobid", ("POST",), connections="papers.grobid_connections", seconds="papers.grobid_timeout",
     largest=64 << 20, busy="papers.grobid_pause", final=(500, Reason.TIMEOUT), tries=2,
 )  # fmt: skip
-"""What is asked for TEI; a status of 500 says something of the document, and is its answer."""
+"""The GROBID server. A status of 500 is final: it usually means that the document cannot be processed."""
 
 CONFIGURATION = Configuration(
     settings=(

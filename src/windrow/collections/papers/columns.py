@@ -1,4 +1,4 @@
-"""The columns of the journal-extract table, and rows of a wide table as values."""
+"""The columns of the journal-extract table, the encoding of their cells, and the interface of a wide table."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from typing import Any, NamedTuple, Protocol
 from windrow.errors import ConfigError, StoreError
 
 Cells = Mapping[str, bytes]
-"""What a row holds, by `family:column`. A column that a row has not is absent; an empty value is a value."""
+"""A row's cells by `family:column`. Columns without a cell are absent; an empty cell is a cell."""
 
 KEY, CELL = 32_767, 10_000_000
-"""Bytes of a key and of a value: HBase takes no longer keys, and by default no cell above 10 MiB."""
+"""Most bytes of a key and of a cell: HBase's limits (of a cell, 10 MiB by default)."""
 
 _FAMILY = re.compile(r"[A-Za-z][A-Za-z0-9_]*").fullmatch
 _COLUMN = re.compile(r"[A-Za-z][A-Za-z0-9_]*:[\x21-\x7e]+").fullmatch
@@ -24,7 +24,7 @@ _GENERATION = re.compile(r"\d*$")
 
 
 class Family(NamedTuple):
-    """Columns that are stored together: one version of each, compressed or not; `columns` are those it is made for."""
+    """Columns that are stored together, in one version; `columns` are those that are written here."""
 
     name: str
     columns: tuple[str, ...] = ()
@@ -32,7 +32,7 @@ class Family(NamedTuple):
 
 
 class Put(NamedTuple):
-    """Cells to be set in a row, which keeps the others that it has, except those of `cleared`."""
+    """Cells to set in a row, and columns to clear; the row keeps its other cells."""
 
     key: bytes
     cells: Cells
@@ -40,18 +40,18 @@ class Put(NamedTuple):
 
 
 class WideTable(Protocol):
-    """A table of wide rows. `columns` are families, or `family:column`; none: all.
+    """A table of wide rows. `columns` are families, or `family:column`; without any, all are meant.
 
-    A row without any cell is none. What is written is on the disk, or with the server, when the call returns; a call
-    that broke off may have written some rows, and may be repeated.
+    A row without cells does not exist. What is written is on the disk, or with the server, when the call returns; a
+    call that failed may have written some rows, and may be repeated.
     """
 
     def get(self, key: bytes, columns: Sequence[str] = ()) -> Cells:
-        """Return a row; empty where there is none."""
+        """Return a row; empty if it does not exist."""
         ...
 
     def get_many(self, keys: Sequence[bytes], columns: Sequence[str] = ()) -> Mapping[bytes, Cells]:
-        """Return those rows that there are."""
+        """Return the rows of these keys that exist."""
         ...
 
     def put(self, rows: Iterable[Put]) -> None:
@@ -59,66 +59,66 @@ class WideTable(Protocol):
         ...
 
     def delete(self, keys: Iterable[bytes]) -> None:
-        """Remove rows; those that are not there are none to be removed."""
+        """Remove rows; keys without a row are ignored."""
         ...
 
     def scan(self, columns: Sequence[str] = (), after: bytes = b"") -> Iterator[tuple[bytes, Cells]]:
-        """Yield the rows that have any of the columns, in the order of their keys, above a key."""
+        """Yield the rows with any of the columns whose keys are above `after`, in the order of keys."""
         ...
 
     def families(self) -> tuple[Family, ...]:
-        """Return the families that the table has, as the store describes them, by name and without their columns."""
+        """Return the table's families, in the order of their names and without their columns."""
         ...
 
     def scour(self, pulse: Callable[[], object]) -> bool:
-        """Leave nothing of what was removed in the store's own files; False where another process hinders that."""
+        """Erase what was removed from the store's files; return False if another process prevents that."""
         ...
 
     def close(self) -> None:
-        """Close it."""
+        """Close the store's connection."""
         ...
 
 
 def check_families(families: Sequence[Family]) -> None:
-    """Refuse families whose columns could not be told apart by their names alone.
+    """Raise `ConfigError` if a family's name is not valid, or if two families share a column's name.
 
-    Libraries that read such tables in bulk drop the family. Generations of one family, which differ in their number
-    only, may share names: `grobid0:status` and `grobid1:status`.
+    Libraries that read such tables in bulk drop the family. Only generations of a family, whose names differ in their
+    number, may share names: `grobid0:status` and `grobid1:status`.
 
     >>> check_families([Family("a0", ("x",)), Family("a1", ("x",)), Family("b", ("y",))])
     """
-    seen = defaultdict(list)
+    families_by_column = defaultdict(list)
     for family in families:
         if not _FAMILY(family.name):
-            raise ConfigError(f"{family.name!r} cannot be the name of a family")
+            raise ConfigError(f"{family.name!r} is not a valid name of a family")
         for column in family.columns:
             check_column(f"{family.name}:{column}")
-            seen[column].append(family.name)
-    for column, names in seen.items():
+            families_by_column[column].append(family.name)
+    for column, names in families_by_column.items():
         for first, second in combinations(names, 2):
             if first == second or _GENERATION.sub("", first) != _GENERATION.sub("", second):
                 raise ConfigError(f"{first}:{column} and {second}:{column} have the same name without their families")
 
 
 def check_column(column: str) -> None:
-    """Refuse what is no name of a column."""
+    """Raise `StoreError` if this is not a `family:column`."""
     if not _COLUMN(column):
-        raise StoreError(f"{column[:100]!r} is no family:column")
+        raise StoreError(f"{column[:100]!r} is not a family:column")
 
 
 def check_put(put: Put, families: frozenset[str]) -> None:
-    """Refuse cells that not every store can hold."""
+    """Raise `StoreError` for a key, a column or a cell that one of the stores cannot hold."""
     if not 0 < len(put.key) <= KEY:
         raise StoreError(f"a key has 1 to {KEY} bytes, not {len(put.key)}")
-    for column, value in put.cells.items():
+    for column, cell in put.cells.items():
         check_column(column)
-        if len(value) > CELL:
-            raise StoreError(f"{column} of {put.key!r} has {len(value)} bytes, at most {CELL} are stored")
+        if len(cell) > CELL:
+            raise StoreError(f"{column} of {put.key!r} has {len(cell)} bytes, at most {CELL} are stored")
     check_known((*put.cells, *put.cleared), families)
 
 
 def check_known(columns: Iterable[str], families: frozenset[str]) -> None:
-    """Refuse columns of families that the table has not."""
+    """Raise `StoreError` if the table lacks the family of a column."""
     for column in columns:
         if column.partition(":")[0] not in families:
             raise StoreError(f"the table has no family for {column[:100]!r}")
@@ -131,7 +131,7 @@ FAMILIES = (
     Family("match0", ("mstatus", "doi", "minfo")),
     Family("text0", ("tstatus", "tinfo", "pages"), compressed=True),
 )
-"""`text0` is ours: what the embedded extractor found. Names are unique over the families but for generations of one."""
+"""`text0` is not in the standard: it has the output of the embedded extractor."""
 
 TEXT, INT64, JSON, BYTES = "text", "int64", "json", "bytes"
 ENCODINGS = {
@@ -157,42 +157,42 @@ ENCODINGS = {
 _INT64 = struct.Struct("!q")
 
 
-def encode(column: str, value: Any) -> bytes:
-    """Write a value as the bytes that the table has for it.
+def encode(column: str, content: Any) -> bytes:
+    """Encode a cell's content as the table stores it.
 
     >>> encode("file:size", 13264).hex(), encode("file:cdx", {"dt": "2017", "offset": "1"})
     ('00000000000033d0', b'{"dt": "2017", "offset": "1"}')
     """
     kind = ENCODINGS[column]
     if kind == INT64:
-        return _INT64.pack(value)
+        return _INT64.pack(content)
     if kind == JSON:
-        written = json.dumps(value, sort_keys=True).encode()
-        if len(written) <= CELL:
-            return written
-        # Escapes make three bytes of each in the letters of most scripts: a book in Cyrillic would have no room.
-        return json.dumps(value, sort_keys=True, ensure_ascii=False).encode("utf-8", "replace")
-    return value if isinstance(value, bytes) else str(value).encode("utf-8", "replace")
+        encoded = json.dumps(content, sort_keys=True).encode()
+        if len(encoded) <= CELL:
+            return encoded
+        # Escapes of most non-Latin letters take three times the bytes: a book in Cyrillic would exceed the limit.
+        return json.dumps(content, sort_keys=True, ensure_ascii=False).encode("utf-8", "replace")
+    return content if isinstance(content, bytes) else str(content).encode("utf-8", "replace")
 
 
-def decode(column: str, written: bytes) -> Any:
-    """Read a value, as this and older writers wrote it; None where it cannot be read, JSON that is an object only.
+def decode(column: str, cell: bytes) -> Any:
+    """Decode a cell; None if it cannot be decoded, or if JSON is not an object.
 
     >>> decode("grobid0:status_code", bytes.fromhex("fffffffffffffffc")), decode("file:cdx", b"oops")
     (-4, None)
     """
     kind = ENCODINGS.get(column, BYTES)
     if kind == INT64:
-        return _INT64.unpack(written)[0] if len(written) == _INT64.size else None
+        return _INT64.unpack(cell)[0] if len(cell) == _INT64.size else None
     if kind == JSON:
         try:
-            value = json.loads(written)
+            parsed = json.loads(cell)
         except (ValueError, RecursionError):
             return None
-        return value if isinstance(value, dict) else None
-    return written if kind == BYTES else written.decode("utf-8", "replace")
+        return parsed if isinstance(parsed, dict) else None
+    return cell if kind == BYTES else cell.decode("utf-8", "replace")
 
 
-def decoded(cells: Mapping[str, bytes]) -> dict[str, Any]:
-    """Read all values of a row."""
-    return {column: decode(column, value) for column, value in cells.items()}
+def decode_row(cells: Mapping[str, bytes]) -> dict[str, Any]:
+    """Decode all cells of a row."""
+    return {column: decode(column, cell) for column, cell in cells.items()}

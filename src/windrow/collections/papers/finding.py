@@ -1,7 +1,4 @@
-"""Which captures are papers, and by which key each is kept.
-
-Everything here is asked of one line; what it says is one reason, and a word for the rule that it broke.
-"""
+"""Which captures are taken as papers, by their index lines, and the keys of their rows."""
 
 from __future__ import annotations
 
@@ -19,21 +16,21 @@ from windrow.model import CdxLine, Source
 from windrow.reasons import Reason
 
 EMPTY = "3I42H3S6NNFQ2MSVX7XZKYAYSCX5QBYJ"
-"""The digest of no bytes at all, in base 32."""
+"""The SHA-1 of an empty file, in base 32."""
 
 _BASE32 = re.compile("[A-Z2-7]{32}").fullmatch
 _HEX = re.compile("[0-9a-f]{40}").fullmatch
 _PREFIX = b"sha1:"
-_RAW, _BARE = 20, 32
+_SHA1_BYTES = 20
 
 
 def is_base32(digest: str) -> bool:
-    """Tell whether a text is a SHA-1 as indexes of captures spell it."""
+    """Return whether a text is a SHA-1 in base 32, as in indexes of captures."""
     return _BASE32(digest) is not None
 
 
 def hex_of(base32: str) -> str:
-    """Spell a digest in base 16.
+    """Convert a digest from base 32 to hexadecimal.
 
     >>> hex_of("3I42H3S6NNFQ2MSVX7XZKYAYSCX5QBYJ")
     'da39a3ee5e6b4b0d3255bfef95601890afd80709'
@@ -42,7 +39,7 @@ def hex_of(base32: str) -> str:
 
 
 def base32_of(hexadecimal: str) -> str:
-    """Spell a digest in base 32.
+    """Convert a digest from hexadecimal to base 32.
 
     >>> base32_of("da39a3ee5e6b4b0d3255bfef95601890afd80709")
     '3I42H3S6NNFQ2MSVX7XZKYAYSCX5QBYJ'
@@ -51,7 +48,7 @@ def base32_of(hexadecimal: str) -> str:
 
 
 def row_key(base32: str, form: KeyForm) -> bytes:
-    """Return the key of a row.
+    """Return the key of a digest's row.
 
     >>> row_key("3I42H3S6NNFQ2MSVX7XZKYAYSCX5QBYJ", KeyForm.PREFIXED)
     b'sha1:3I42H3S6NNFQ2MSVX7XZKYAYSCX5QBYJ'
@@ -62,22 +59,22 @@ def row_key(base32: str, form: KeyForm) -> bytes:
 
 
 def digest_of(key: bytes) -> str:
-    """Return the digest that a row's key has, in base 32, whichever form it is in; empty where it is none.
+    """Return the digest in a row's key, in base 32, for any form of key; empty if the key has no digest.
 
     >>> digest_of(bytes.fromhex("da39a3ee5e6b4b0d3255bfef95601890afd80709"))
     '3I42H3S6NNFQ2MSVX7XZKYAYSCX5QBYJ'
     """
-    if len(key) == _RAW:
+    if len(key) == _SHA1_BYTES:
         return base64.b32encode(key).decode()
     text = key.removeprefix(_PREFIX).decode("ascii", "replace")
     return text if is_base32(text) else ""
 
 
-def named(name: str) -> str:
-    """Return the digest in base 32 that a person means, who may spell it as keys, WARC files or SHA-1 sums do.
+def parse_digest(name: str) -> str:
+    """Return the SHA-1 in a text in base 32, given in base 32 or hexadecimal; empty if it is not a SHA-1.
 
-    >>> named("sha1:3i42h3s6nnfq2msvx7xzkyayscx5qbyj") == named("DA39A3EE5E6B4B0D3255BFEF95601890AFD80709") == EMPTY
-    True
+    >>> parse_digest("sha1:3i42h3s6nnfq2msvx7xzkyayscx5qbyj"), parse_digest("DA39A3EE5E6B4B0D3255BFEF95601890AFD80709")
+    ('3I42H3S6NNFQ2MSVX7XZKYAYSCX5QBYJ', '3I42H3S6NNFQ2MSVX7XZKYAYSCX5QBYJ')
     """
     text = name.strip()
     if text[:5].lower() == "sha1:":
@@ -117,11 +114,11 @@ PATTERNS: Mapping[str, Callable[[str], bool]] = {
     "host-words": lambda key: bool(_HOST_WORD(key)),
     "url-doi": lambda key: bool(_DOI_PATH(key)),
 }
-"""Rules by name for keys that look like those of papers; a key is a SURT, such as `edu,example)/~me/pubs/1.pdf`."""
+"""Named patterns for the SURTs of papers, such as `edu,example)/~me/pubs/1.pdf`."""
 
 
 def media_type(written: str) -> str:
-    """Return the standard name of a media type; empty for one that is none of a document.
+    """Return the standard name of a media type; empty if it is not a document's.
 
     >>> media_type("Application/PDF; charset=binary"), media_type('"application/pdf"'), media_type("image/png")
     ('application/pdf', 'application/pdf', '')
@@ -131,79 +128,81 @@ def media_type(written: str) -> str:
 
 
 def select(source: Source, options: Mapping[str, Any]) -> Callable[[CdxLine], Skip | None]:
-    """Return the rule of a source: why a capture is not wanted, or None where it is."""
-    told = {**options, **source.options}
-    types = wanted_types(told)
-    wanted = tuple(_pattern(one) for one in told.get("patterns") or ())
-    digests = frozenset(told.get("digests") or ())
-    return partial(_refusal, types, wanted, digests, {})
+    """Return a source's rule: a function that returns why a capture is not wanted, or None if it is."""
+    settings = {**options, **source.options}
+    types = wanted_types(settings)
+    patterns = tuple(_pattern(name) for name in settings.get("patterns") or ())
+    digests = frozenset(settings.get("digests") or ())
+    return partial(_refuse, types, patterns, digests, {})
 
 
-def wanted_types(told: Mapping[str, Any]) -> frozenset[str]:
-    """Return the media types that a source takes, as its settings say."""
-    types = frozenset(told.get("types") or (PDF, POSTSCRIPT, JATS))
-    return types | {UNKNOWN} if told.get("octets") else types
+def wanted_types(settings: Mapping[str, Any]) -> frozenset[str]:
+    """Return the media types that a source's settings select."""
+    types = frozenset(settings.get("types") or (PDF, POSTSCRIPT, JATS))
+    return types | {UNKNOWN} if settings.get("octets") else types
 
 
 def _pattern(name: str) -> Callable[[str], bool]:
     if name in PATTERNS:
         return PATTERNS[name]
     try:
-        found = re.compile(name).search
+        search = re.compile(name).search
     except re.error as error:
-        raise ConfigError(f"{name!r} is neither one of {', '.join(PATTERNS)} nor a pattern: {error}") from None
-    return lambda key: found(key) is not None
+        raise ConfigError(
+            f"{name!r} is neither one of {', '.join(PATTERNS)} nor a regular expression: {error}"
+        ) from None
+    return lambda key: search(key) is not None
 
 
-# Of what is kept here, and of WARC files: the step makes its own SHA-1.
+# Accepted although they are not the key: the step `extract` computes the SHA-1 itself.
 _OTHER_DIGESTS = ("sha256:", "sha384:", "sha512:", "sha1:", "blake2b:", "md5:")
-_NO_TYPE = Skip(Reason.NOT_WANTED, message="media type")
-_STATUS = Skip(Reason.NOT_WANTED, message="status")
-_DIGEST = Skip(Reason.BAD_LINE, message="digest is no SHA-1 in base 32")
-_NO_BYTES = Skip(Reason.NOT_WANTED, message="empty")
-_NO_PLACE = Skip(Reason.BAD_LINE, message="no offset or file")
-_UNLIKE = Skip(Reason.NOT_WANTED, message="pattern")
-_KINDS = 10_000  # that are remembered
-_UNLISTED = Skip(Reason.NOT_WANTED, message="not in the list")
+_OTHER_TYPE = Skip(Reason.NOT_WANTED, message="media type")
+_OTHER_STATUS = Skip(Reason.NOT_WANTED, message="status")
+_BAD_DIGEST = Skip(Reason.BAD_LINE, message="digest is not a SHA-1 in base 32")
+_EMPTY_FILE = Skip(Reason.NOT_WANTED, message="empty")
+_NO_LOCATION = Skip(Reason.BAD_LINE, message="no offset or file")
+_NO_PATTERN = Skip(Reason.NOT_WANTED, message="pattern")
+_OTHER_DIGEST = Skip(Reason.NOT_WANTED, message="not in the list")
+_MOST_CACHED = 10_000  # pairs of media type and status whose outcome is cached
 
 
 def kinds(source: Source, options: Mapping[str, Any]) -> Callable[[str, int | None], Skip | None]:
-    """Return the part of a source's rule that asks for media type and status only."""
-    return partial(_refused_kind, wanted_types({**options, **source.options}))
+    """Return the part of a source's rule that depends on media type and status only."""
+    return partial(_refuse_type, wanted_types({**options, **source.options}))
 
 
-def _refused_kind(types: frozenset[str], mime: str, status: int | None) -> Skip | None:
+def _refuse_type(types: frozenset[str], mime: str, status: int | None) -> Skip | None:
     revisit = mime.lower() == "warc/revisit"
     if not revisit and media_type(mime) not in types:
-        return _NO_TYPE
-    return None if status == 200 or (revisit and status is None) else _STATUS
+        return _OTHER_TYPE
+    return None if status == 200 or (revisit and status is None) else _OTHER_STATUS
 
 
-def _refusal(  # noqa: PLR0911 one rule after the other
+def _refuse(  # noqa: PLR0911 one return for each rule
     types: frozenset[str],
     patterns: Sequence[Callable[[str], bool]],
     digests: frozenset[str],
-    known: dict[tuple[str, int | None], Skip | None],
+    cache: dict[tuple[str, int | None], Skip | None],
     line: CdxLine,
 ) -> Skip | None:
     _, _, _, mime, status, digest, _, offset, warc = line
     try:
-        refused = known[mime, status]
+        skip = cache[mime, status]
     except KeyError:
-        if len(known) >= _KINDS:
-            known.clear()
-        refused = known[mime, status] = _refused_kind(types, mime, status)
-    if refused is not None:
-        return refused
+        if len(cache) >= _MOST_CACHED:
+            cache.clear()
+        skip = cache[mime, status] = _refuse_type(types, mime, status)
+    if skip is not None:
+        return skip
     digest = digest.removeprefix("sha1:")
     if not is_base32(digest) and not digest.startswith(_OTHER_DIGESTS):
-        return _DIGEST
+        return _BAD_DIGEST
     if digest == EMPTY:
-        return _NO_BYTES
+        return _EMPTY_FILE
     if offset is None or not warc:
-        return _NO_PLACE
+        return _NO_LOCATION
     if digests and digest not in digests:
-        return _UNLISTED
+        return _OTHER_DIGEST
     if patterns and not any(pattern(line.key or surt(line.url)) for pattern in patterns):
-        return _UNLIKE
+        return _NO_PATTERN
     return None

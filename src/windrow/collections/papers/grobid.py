@@ -1,7 +1,7 @@
-"""What is asked of a GROBID server, and what its answers mean for a row of the table.
+"""The request to a GROBID server, and what its answers mean for a row of the table.
 
-Its errors are told by status 500 with plain text that begins with a code in brackets, whatever the content type says.
-Some of them say something of the document, others of the server: only the first are stored as done.
+Its errors have status 500 and plain text that begins with a code in brackets, whatever the content type says.
+Some are about the document, others about the server: only the first are final, the others are transient.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ from windrow.reasons import OVERSIZE, Reason
 
 MOST_TEI = 4_000_000
 """Bytes of an answer that are stored."""
-MOST_TOLD = 10_000
+MOST_ERROR = 10_000
 """Characters of an error that are stored."""
 TRIES = 3
-"""How often a run sends a document whose answers tell of the server, not of the document."""
+"""How often a run sends a document if the answers are transient."""
 TIMED_OUT = -4
-"""The status of no answer in time, as crawlers number it."""
+"""The status code for a timeout, as Heritrix numbers it."""
 
 OPTIONS = (
     ("consolidateHeader", "0"),
@@ -34,19 +34,19 @@ OPTIONS = (
     ("includeRawCitations", "1"),
     ("includeRawAffiliations", "1"),
 )
-"""Always sent: what servers do where they are missing differs between their versions."""
+"""Always sent: their defaults differ between versions of the server."""
 _COORDINATES = ("ref", "figure", "persName", "formula", "biblStruct")
 
 _CODE = re.compile(r"\s*\[([A-Z_]+)\]")
 _OF_DOCUMENT = {"BAD_INPUT_DATA", "NO_BLOCKS", "TOO_MANY_BLOCKS", "TOO_MANY_TOKENS", "TAGGING_ERROR", "PARSING_ERROR"}
 _OCR = "NO_BLOCKS"
-_NO_GROBID = frozenset({404, 405})
-"""Statuses of a server that has no such service: the address is wrong, whatever the document is."""
+_NOT_GROBID = frozenset({404, 405})
+"""Statuses of a server without this service: the address is wrong, not the document."""
 
 
-def asked(number: int, *, coordinates: bool = False) -> Ask:
-    """Return the request for the full text of the document at hand, numbered from 1; servers pass over the number."""
-    fields = [FormField(name, value) for name, value in OPTIONS]
+def tei_request(number: int, *, coordinates: bool = False) -> Ask:
+    """Return the request for a document's full text as TEI, numbered from 1; servers ignore the number."""
+    fields = [FormField(name, setting) for name, setting in OPTIONS]
     fields += [FormField("teiCoordinates", coordinate) for coordinate in _COORDINATES if coordinates]
     return Ask(
         f"tei-{number}",
@@ -57,34 +57,36 @@ def asked(number: int, *, coordinates: bool = False) -> Ask:
     )
 
 
-_EARLIER, _ASKED = "before", "tei"
+_EARLIER_RUN, _THIS_RUN = "before", "tei"
 
 
-def earlier(name: str) -> str:
-    """Return the name by which the last answer of an earlier run is known.
+def earlier_name(name: str) -> str:
+    """Return the name of an answer in later runs.
 
-    >>> earlier("tei-3")
+    >>> earlier_name("tei-3")
     'before-3'
     """
-    return f"{_EARLIER}-{name.rpartition('-')[2]}"
+    return f"{_EARLIER_RUN}-{name.rpartition('-')[2]}"
 
 
-def asked_before(answers: Iterable[str]) -> int:
-    """Return how often earlier runs sent a document, by the names of the answers that are there.
+def count_earlier_requests(answers: Iterable[str]) -> int:
+    """Return how often earlier runs sent a document, by the names of its answers.
 
-    >>> asked_before([]), asked_before(["tei-1"]), asked_before(["before-3"]), asked_before(["tei-4", "tei-5"])
-    (0, 0, 3, 3)
+    >>> count_earlier_requests([]), count_earlier_requests(["tei-1"]), count_earlier_requests(["before-3"])
+    (0, 0, 3)
+    >>> count_earlier_requests(["tei-4", "tei-5"])
+    3
     """
-    found = [name.partition("-") for name in answers]
-    before = [int(number) for kind, _, number in found if kind == _EARLIER]
-    first = min((int(number) for kind, _, number in found if kind == _ASKED), default=1)
+    parts = [name.partition("-") for name in answers]
+    before = [int(number) for kind, _, number in parts if kind == _EARLIER_RUN]
+    first = min((int(number) for kind, _, number in parts if kind == _THIS_RUN), default=1)
     return max([*before, (first - 1) // TRIES * TRIES])
 
 
-class Extracted(NamedTuple):
-    """What an answer means: what `grobid0:status` says, the TEI where it is stored, and what was read of it.
+class GrobidOutcome(NamedTuple):
+    """What an answer means: `grobid0:status`, the TEI if it is stored, and the two shapes of its JSON.
 
-    `passing` is set where the answer tells of the server: asked again, it may be another.
+    `transient` is set if the server is at fault: another request may have another outcome.
     """
 
     code: int
@@ -93,7 +95,7 @@ class Extracted(NamedTuple):
     table: dict[str, Any] | None = None
     later: dict[str, Any] | None = None
     quality: str = "bad"
-    passing: bool = False
+    transient: bool = False
 
     @property
     def word(self) -> str:
@@ -101,63 +103,63 @@ class Extracted(NamedTuple):
         return str(self.status["status"])
 
 
-def extracted(answer: Answer, limits: Limits) -> Extracted:  # noqa: PLR0911 one outcome after the other
-    """Say what an answer means.
+def interpret_answer(answer: Answer, limits: Limits) -> GrobidOutcome:  # noqa: PLR0911 one return for each outcome
+    """Return what an answer means.
 
-    `status` is success; oversize; error, for any status but 200; or fail, for what is no TEI. `reason` names the
-    code of an error, and for pages that are pictures NEEDS_OCR.
+    `status` is success; oversize; error, for any HTTP status but 200; or fail, if the answer is not TEI. `reason` is
+    the code of an error; NEEDS_OCR for pages without text.
     """
     if answer.reason is Reason.TIMEOUT:
-        return Extracted(TIMED_OUT, {"status": "error", "reason": "TIMEOUT", "description": "no answer in time"})
+        return GrobidOutcome(TIMED_OUT, {"status": "error", "reason": "TIMEOUT", "description": "no answer in time"})
     if answer.reason in OVERSIZE:
-        return Extracted(answer.status, {"status": "oversize", "reason": answer.reason.name})
+        return GrobidOutcome(answer.status, {"status": "oversize", "reason": answer.reason.name})
     if answer.status != 200:
         return _error(answer)
     content = answer.view.read(MOST_TEI + 1)
     if len(content) > MOST_TEI:
-        return Extracted(200, {"status": "oversize", "reason": "TOO_LARGE"})
+        return GrobidOutcome(200, {"status": "oversize", "reason": "TOO_LARGE"})
     if content[:64].lstrip()[:1] not in {b"<", b"\xef"}:
         status = {"status": "fail", "reason": "NOT_XML", "description": _text(content[:200])}
-        return Extracted(200, status, passing=True)
+        return GrobidOutcome(200, status, transient=True)
     try:
         root = read(content, limits)
         table = table_shape(root)
     except StepError as error:
-        # Half an answer is one that broke off; what has a root but is no TEI will be the same tomorrow.
-        told = "non-TEI content" if error.reason is Reason.WRONG_ROOT else f"XML parse error: {error}"
-        status = {"status": "fail", "reason": str(error.reason), "description": told[:MOST_TOLD]}
-        return Extracted(200, status, content, passing=error.reason is Reason.NOT_WELL_FORMED)
+        # A document that is not well-formed was cut off in transfer; another root element will be the same next time.
+        description = "non-TEI content" if error.reason is Reason.WRONG_ROOT else f"XML parse error: {error}"
+        status = {"status": "fail", "reason": str(error.reason), "description": description[:MOST_ERROR]}
+        return GrobidOutcome(200, status, content, transient=error.reason is Reason.NOT_WELL_FORMED)
     try:
         later = later_shape(root)
     except StepError:
         later = None
-    return Extracted(200, {"status": "success"}, content, table, later, quality(table))
+    return GrobidOutcome(200, {"status": "success"}, content, table, later, quality(table))
 
 
-def unread(answer: Answer, reason: Reason) -> Extracted:
-    """Say what an answer means over whose TEI the reader was ended: the bytes are kept, and nothing is made of them."""
+def interpret_unparsed(answer: Answer, reason: Reason) -> GrobidOutcome:
+    """Return what an answer means whose TEI the parser was killed on: the bytes are kept, but not parsed."""
     if answer.status != 200 or answer.reason is not None:
-        return extracted(answer, Limits())
+        return interpret_answer(answer, Limits())
     content = answer.view.read(MOST_TEI + 1)
     if len(content) > MOST_TEI:
-        return Extracted(200, {"status": "oversize", "reason": "TOO_LARGE"})
-    return Extracted(
-        200, {"status": "fail", "reason": str(reason), "description": "reading the TEI was ended"}, content
+        return GrobidOutcome(200, {"status": "oversize", "reason": "TOO_LARGE"})
+    return GrobidOutcome(
+        200, {"status": "fail", "reason": str(reason), "description": "reading the TEI was stopped"}, content
     )
 
 
-def _error(answer: Answer) -> Extracted:
-    told = _text(answer.view.read(4 * MOST_TOLD))[:MOST_TOLD]
-    found = _CODE.match(told)
-    code = found[1] if found else ""
+def _error(answer: Answer) -> GrobidOutcome:
+    text = _text(answer.view.read(4 * MOST_ERROR))[:MOST_ERROR]
+    match = _CODE.match(text)
+    code = match[1] if match else ""
     if answer.status == 204:
-        return Extracted(204, {"status": "error", "reason": "NO_CONTENT", "description": "nothing was extracted"})
+        return GrobidOutcome(204, {"status": "error", "reason": "NO_CONTENT", "description": "nothing was extracted"})
     status = {"status": "error", "reason": "NEEDS_OCR" if code == _OCR else code or f"HTTP_{answer.status}"}
-    status["description"] = told
-    return Extracted(
+    status["description"] = text
+    return GrobidOutcome(
         answer.status,
         status,
-        passing=answer.status in _NO_GROBID or (answer.status >= 500 and code not in _OF_DOCUMENT),
+        transient=answer.status in _NOT_GROBID or (answer.status >= 500 and code not in _OF_DOCUMENT),
     )
 
 
@@ -165,22 +167,22 @@ def _text(content: bytes) -> str:
     return content.decode("utf-8", "replace").replace("\0", " ").strip()
 
 
-_TITLE, _BODY, _SOME_BODY = 8, 2_000, 200  # letters
+_TITLE, _BODY, _SHORT_BODY = 8, 2_000, 200  # characters
 
 
 def quality(table: dict[str, Any]) -> str:
     """Return good, marginal or bad, by what was extracted.
 
-    Good is a title of 8 letters or more, an author with a surname, a body of 2,000 letters or more, and an abstract or
-    a reference that has a title. Bad is neither title nor author, or a body below 200 letters without an abstract. All
-    else is marginal.
+    Good: a title of at least 8 characters, an author with a surname, a body of at least 2,000 characters, and an
+    abstract or a reference with a title. Bad: neither title nor author, or a body below 200 characters without an
+    abstract. Everything else is marginal.
     """
     title = len(plain(table["title"] or "")) >= _TITLE
-    author = any(one["surname"] for one in table["authors"])
+    has_author = any(author["surname"] for author in table["authors"])
     body, abstract = len(table["body"] or ""), bool(table["abstract"])
-    cites = any(one["title"] for one in table["citations"])
-    if title and author and body >= _BODY and (abstract or cites):
+    cites = any(citation["title"] for citation in table["citations"])
+    if title and has_author and body >= _BODY and (abstract or cites):
         return "good"
-    if not (title or author) or (body < _SOME_BODY and not abstract):
+    if not (title or has_author) or (body < _SHORT_BODY and not abstract):
         return "bad"
     return "marginal"

@@ -1,4 +1,4 @@
-"""The row of a paper, made of its record: the cells of every family that has something to say."""
+"""The row of a paper: its record as cells of the table's families."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ from windrow.formats.url import normalise
 from windrow.model import CdxLine, Recorded
 
 EXTRACTED = "grobid0:status_code"
-"""The column that says that a file was extracted: what else `grobid0` has belongs to it."""
+"""The column that shows that GROBID's outcome is stored: the other cells of `grobid0` belong to it."""
 
 SMALL = (("f", "file", "match0"), (EXTRACTED, "grobid0:status", "grobid0:quality", "text0:tstatus"))
-"""Columns that tell whether a row is there and what others wrote in it, without its texts."""
+"""Columns that show whether a row exists and what others wrote in it, without its large cells."""
 
 GENERATION = 2
-"""Raised where rows are made otherwise than before: the next run writes all of them anew."""
+"""The version of this code; if it is raised, the next run writes all rows again."""
 
 
 class FoundCapture(NamedTuple):
-    """Where a file was found first, how many captures have it, and the id of the first one's record, if it has any."""
+    """Where a file was first captured (keys as in `file:cdx`), its number of captures, the first one's record id."""
 
     place: Mapping[str, Any]
     seen: int
@@ -33,89 +33,93 @@ class FoundCapture(NamedTuple):
 
 
 def cells(
-    value: Mapping[str, Any],
+    record: Mapping[str, Any],
     aside: Mapping[str, Any],
-    found: FoundCapture,
+    capture: FoundCapture,
     match: Mapping[str, Any] | None,
     shape: str = TABLE,
 ) -> dict[str, bytes]:
-    """Return a row's cells as bytes."""
-    meta, captured = value["file"], found.place
-    told: dict[str, Any] = {"file:size": meta["size"], "file:mime": meta["mime"], "file:meta": meta}
-    if captured:
-        told["f:c"] = _history(found)
-        told["file:cdx"] = {name: "" if one is None else str(one) for name, one in captured.items()}
-    told |= _grobid(value.get("grobid"), aside, shape)
-    if text := value.get("text"):
-        told |= {"text0:tstatus": text["status"], "text0:tinfo": text.get("info"), "text0:pages": aside.get("pages")}
-    told |= match or {}
-    written = {name: encode(name, one) for name, one in told.items() if one is not None}
-    return {name: one for name, one in written.items() if len(one) <= CELL}
+    """Return a row's encoded cells; a cell that is too large for the table is left out."""
+    meta, place = record["file"], capture.place
+    contents: dict[str, Any] = {"file:size": meta["size"], "file:mime": meta["mime"], "file:meta": meta}
+    if place:
+        contents["f:c"] = _history(capture)
+        contents["file:cdx"] = {name: "" if field is None else str(field) for name, field in place.items()}
+    contents |= _grobid(record.get("grobid"), aside, shape)
+    if text := record.get("text"):
+        contents |= {
+            "text0:tstatus": text["status"],
+            "text0:tinfo": text.get("info"),
+            "text0:pages": aside.get("pages"),
+        }
+    contents |= match or {}
+    encoded = {name: encode(name, content) for name, content in contents.items() if content is not None}
+    return {name: cell for name, cell in encoded.items() if len(cell) <= CELL}
 
 
-def _history(found: FoundCapture) -> dict[str, Any]:
-    captured = found.place
-    at = captured["dt"]
-    told = {
-        "u": captured["url"],
+def _history(capture: FoundCapture) -> dict[str, Any]:
+    place = capture.place
+    at = place["dt"]
+    history = {
+        "u": place["url"],
         "d": f"{at[:4]}-{at[4:6]}-{at[6:8]}T{at[8:10]}:{at[10:12]}:{at[12:14]}Z",
-        "f": captured["warc"].rpartition("/")[2],
-        "o": captured["offset"],
-        "c": found.seen,
+        "f": place["warc"].rpartition("/")[2],
+        "o": place["offset"],
+        "c": capture.seen,
     }
-    return told | ({"i": found.record_id} if found.record_id else {})
+    return history | ({"i": capture.record_id} if capture.record_id else {})
 
 
-def _grobid(found: Mapping[str, Any] | None, aside: Mapping[str, Any], shape: str) -> dict[str, Any]:
-    """Return the cells of `grobid0`; where an answer told of the server only there are none, as if not asked."""
-    if found is None or found["passing"]:
+def _grobid(answer: Mapping[str, Any] | None, aside: Mapping[str, Any], shape: str) -> dict[str, Any]:
+    """Return the contents of `grobid0`; nothing for a transient outcome, as if no request had been sent."""
+    if answer is None or answer["passing"]:
         return {}
-    told = {
-        "grobid0:status_code": found["status_code"],
-        "grobid0:status": found["status"],
-        "grobid0:quality": found["quality"],
+    contents = {
+        "grobid0:status_code": answer["status_code"],
+        "grobid0:status": answer["status"],
+        "grobid0:quality": answer["quality"],
     }
     if tei := aside.get("tei"):
-        told["grobid0:tei_xml"] = tei.encode()
-    elif packed := aside.get("tei_base64"):  # its bytes are no UTF-8
-        told["grobid0:tei_xml"] = b64decode(packed)
+        contents["grobid0:tei_xml"] = tei.encode()
+    elif packed := aside.get("tei_base64"):  # not UTF-8
+        contents["grobid0:tei_xml"] = b64decode(packed)
     if table := aside.get("tei_json"):
-        told["grobid0:tei_json"] = (aside.get("later_json") or table) if shape == LATER else table
-        told["grobid0:metadata"] = metadata(told["grobid0:tei_json"])
-    return told
+        contents["grobid0:tei_json"] = (aside.get("later_json") or table) if shape == LATER else table
+        contents["grobid0:metadata"] = metadata(contents["grobid0:tei_json"])
+    return contents
 
 
-def cleared(made: Mapping[str, bytes]) -> tuple[str, ...]:
-    """Return the columns that a row must not have any more."""
-    return tuple(name for name in ENCODINGS if name not in made)
+def absent_columns(new: Mapping[str, bytes]) -> tuple[str, ...]:
+    """Return the columns to clear in a row of our own: all without a new cell."""
+    return tuple(name for name in ENCODINGS if name not in new)
 
 
-def beside_others(
-    made: Mapping[str, bytes], others: AbstractSet[str], written: AbstractSet[str], *, force: bool = False
+def merge_with_foreign(
+    new: Mapping[str, bytes], foreign: AbstractSet[str], written: AbstractSet[str], *, force: bool = False
 ) -> tuple[dict[str, bytes], tuple[str, ...]]:
-    """Return the cells to be set in a row that others wrote before, and the columns to be cleared.
+    """Return the cells to set in a row that existed before, and the columns to clear.
 
-    `others` are columns that it has of them, `written` those that were written from here. What others said stays: of
-    a file and its place each cell, of extracting and matching all that belongs to one result, unless with `force`
-    there is another result to take its place. Nothing else is cleared than what was written from here.
+    `foreign` are the columns that others wrote, `written` those that windrow wrote. Foreign cells are kept: each cell
+    of `f` and `file`, and all cells of `grobid0` and of `match0` together; with `force`, a family of which there is a
+    new outcome is replaced. Otherwise only columns that windrow wrote are cleared.
     """
-    kept = {name for name in made if name in others and name.startswith(("f:", "file:"))}
+    kept = {name for name in new if name in foreign and name.startswith(("f:", "file:"))}
     cleared = {*written}
-    for family, is_there, replaces in (
-        ("grobid0:", EXTRACTED in others, EXTRACTED in made),
-        ("match0:", any(name.startswith("match0:") for name in others), "match0:mstatus" in made),
+    for family, exists, replaces in (
+        ("grobid0:", EXTRACTED in foreign, EXTRACTED in new),
+        ("match0:", any(name.startswith("match0:") for name in foreign), "match0:mstatus" in new),
     ):
         columns = {name for name in ENCODINGS if name.startswith(family)}
-        if is_there and not (force and replaces):
+        if exists and not (force and replaces):
             kept |= columns
-        elif is_there:
+        elif exists:
             cleared |= columns
-    cells = {name: value for name, value in made.items() if name not in kept}
+    cells = {name: cell for name, cell in new.items() if name not in kept}
     return cells, tuple(name for name in ENCODINGS if name in cleared - kept and name not in cells)
 
 
-def captured_at(recorded: Recorded) -> Mapping[str, Any]:
-    """Return where a capture lies, as `file:cdx` names it; its numbers are numbers here."""
+def capture_location(recorded: Recorded) -> Mapping[str, Any]:
+    """Return where a capture is in the archive, by the keys of `file:cdx`; offset and size are integers."""
     attempt = recorded.attempt
     kept = attempt.kept
     return {
@@ -128,10 +132,10 @@ def captured_at(recorded: Recorded) -> Mapping[str, Any]:
     }
 
 
-def indexed_at(line: CdxLine, url: str) -> Mapping[str, Any]:
-    """Return what an index said of another maker's capture, in its own spelling, but for the file's name.
+def indexed_location(line: CdxLine, url: str) -> Mapping[str, Any]:
+    """Return where a capture is by its index line, without the name of the WARC file.
 
-    Its address and key are taken where they are a spelling of `url`, the record's own address.
+    The line's address and key are included if they normalise to `url`, the record's address.
     """
     place: dict[str, Any] = {"offset": line.offset, "c_size": line.length}
     if line.url.isprintable() and normalise(line.url).url == url:

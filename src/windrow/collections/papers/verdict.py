@@ -1,11 +1,11 @@
-"""Whether a row matches a work of the catalogue: slugs of titles, stubs, verdicts.
+"""Whether a paper matches a work of the catalogue: slugs of titles, stubs, verdicts.
 
-exact: an identifier in the paper is the work's, and nothing speaks against it. strong: the titles share their slug and
-the authors agree. weak: they share it, and too little else is known; or an identifier agrees and the title does not.
-ambiguous: several works fit as well. different: there is none, or what is known of it speaks against it.
+exact: an identifier agrees, and title or authors do. strong: the titles have the same slug and the authors agree.
+weak: the titles have the same slug but too little else is known; or an identifier agrees and the title does not.
+ambiguous: several works fit equally well. different: there is no candidate, or authors or year contradict it.
 
-The standard's own rules. A slug drops all that spellings differ in, so titles that share one differ in white space at
-most, and the score says little; the verdict (`verdict.py`) rests on more.
+Slug and score are those of the standard. Titles with the same slug differ at most in case, accents, marks and white
+space, so that the score adds little; the verdict also uses authors, year and journal.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 from windrow.collections.papers.catalogue import CatalogueRecord, arxiv_of, doi_of
 
 LONGEST = 1023
-"""Characters of a title; a record with a longer one is matched with nothing by it."""
+"""Most characters of a title; a record with a longer one is not matched by its title."""
 _SHORTEST = 8
 
 _LETTERS = str.maketrans("\u0141\u0142\u00d8\u00f8", "LlOo")
@@ -40,51 +40,51 @@ def plain(title: str) -> str:
 
 
 def slug(title: str, stubs: frozenset[str]) -> str:
-    """Return a title's slug; empty where it has none: too short, or one of the stubs.
+    """Return a title's slug; empty if it is too short, or one of the stubs.
 
     >>> slug("HELLO:there", frozenset()), slug("short", frozenset()), slug("Book Reviews", frozenset({"bookreviews"}))
     ('hellothere', '', '')
     """
-    found = _SPACE.sub("", plain(title))
-    return "" if len(found) < _SHORTEST or found in stubs else found
+    letters = _SPACE.sub("", plain(title))
+    return "" if len(letters) < _SHORTEST or letters in stubs else letters
 
 
 def matched_slug(title: str, stubs: frozenset[str]) -> str:
-    """Return the slug by which a record is matched; empty for one whose title is too long."""
+    """Return the slug that a record is matched by; empty if its title is too long."""
     return slug(title, stubs) if len(title) <= LONGEST else ""
 
 
 def score(left: str, right: str) -> int:
-    """Return how alike two titles are, in thousandths of the longer one.
+    """Return how similar two titles are: 1000 less their edit distance in thousandths of the longer one.
 
     >>> score("A title of thing", "A title of things"), score("sturgeon", "urgently"), score("", "")
     (941, 250, 1000)
     """
-    one, other = plain(left), plain(right)
-    longer = max(len(one), len(other))
+    first, second = plain(left), plain(right)
+    longer = max(len(first), len(second))
     if not longer:
         return 1000
-    return 1000 * (longer - distance(one, other)) // longer
+    return 1000 * (longer - distance(first, second)) // longer
 
 
-def distance(one: str, other: str) -> int:
-    """Count the letters to be put, taken or changed to make one text of another (Levenshtein).
+def distance(first: str, second: str) -> int:
+    """Return the Levenshtein distance of two texts, in characters.
 
-    Bit vectors hold a column of the table, as Myers (1999) and Hyyrö (2003) describe it.
+    The algorithm is that of Myers (1999) and Hyyrö (2003), with a column of the table in bit vectors.
 
     >>> distance("kitten", "sitting"), distance("", "abc"), distance("same", "same")
     (3, 3, 0)
     """
-    if one == other:
+    if first == second:
         return 0
-    if not one or not other:
-        return len(one) + len(other)
+    if not first or not second:
+        return len(first) + len(second)
     places: dict[str, int] = {}
-    for at, letter in enumerate(one):
+    for at, letter in enumerate(first):
         places[letter] = places.get(letter, 0) | 1 << at
-    every, last = (1 << len(one)) - 1, 1 << len(one) - 1
-    up, down, count = every, 0, len(one)
-    for letter in other:
+    every, last = (1 << len(first)) - 1, 1 << len(first) - 1
+    up, down, count = every, 0, len(first)
+    for letter in second:
         same = places.get(letter, 0)
         diagonal = (((same & up) + up) ^ up) | same | down
         rises, falls = down | ~(diagonal | up) & every, diagonal & up
@@ -99,15 +99,15 @@ ACCEPTED = (EXACT, STRONG)
 """Verdicts whose DOI is the paper's."""
 
 CROWD = 10
-"""Works of one slug, above which none is taken by its title."""
-_ALIKE = 900  # thousandths from which titles are taken for one
-_SHORT = 16  # letters of a slug that says little by itself
+"""If more works than this share a slug, none is accepted by its title."""
+_SAME_TITLE = 900  # least score of titles that are taken to be the same
+_SHORT_SLUG = 16  # characters below which a slug is weak evidence
 _RANK = {EXACT: 3, STRONG: 2, WEAK: 1, DIFFERENT: 0}
 _JUNIOR = re.compile(r"\b(?:jr|sr|ii|iii|iv|phd|md)\.?\s*$", re.IGNORECASE)
 
 
 class Paper(NamedTuple):
-    """What is known of a paper that may be matched."""
+    """What a paper is matched by."""
 
     title: str
     slug: str
@@ -118,47 +118,47 @@ class Paper(NamedTuple):
 
 
 class Verdict(NamedTuple):
-    """What was found: `info` is `match0:minfo`."""
+    """The outcome of matching a paper; `info` is `match0:minfo`."""
 
     status: str
     doi: str
     info: dict[str, Any]
 
 
-class _Judged(NamedTuple):
+class _Candidate(NamedTuple):
     status: str
     parts: dict[str, Any]
     reasons: tuple[str, ...]
     record: CatalogueRecord
 
 
-def paper(table: Mapping[str, Any], slug: str) -> Paper:
-    """Return what GROBID's metadata, or a guess in the same keys, say of a paper."""
-    authors = [one["name"] if isinstance(one, dict) else one for one in table.get("authors") or ()]
+def read_paper(table: Mapping[str, Any], slug: str) -> Paper:
+    """Return what a paper is matched by, from GROBID's metadata or from the embedded extractor's `text0:tinfo`."""
+    authors = [author["name"] if isinstance(author, dict) else author for author in table.get("authors") or ()]
     journal = table.get("journal")
     date = str(table.get("date") or "")
-    found = [f"doi:{doi}"] if (doi := doi_of(str(table.get("doi") or ""))) else []
-    found += [f"arxiv:{number}"] if (number := arxiv_of(str(table.get("arxiv_id") or ""))) else []
+    identifiers = [f"doi:{doi}"] if (doi := doi_of(str(table.get("doi") or ""))) else []
+    identifiers += [f"arxiv:{number}"] if (number := arxiv_of(str(table.get("arxiv_id") or ""))) else []
     return Paper(
         table.get("title") or "", slug, tuple(author for author in authors if author),
         int(date[:4]) if date[:4].isdecimal() else None,
-        (journal.get("name") or "" if isinstance(journal, dict) else journal or ""), tuple(found),
+        (journal.get("name") or "" if isinstance(journal, dict) else journal or ""), tuple(identifiers),
     )  # fmt: skip
 
 
-def judge(one: Paper, candidates: Sequence[CatalogueRecord]) -> Verdict:
-    """Return the verdict on a paper and the works that share an identifier or the slug with it."""
-    info: dict[str, Any] = {"slug": one.slug or None, "score": 0, "candidates": len(candidates)}
+def judge(paper: Paper, candidates: Sequence[CatalogueRecord]) -> Verdict:
+    """Return the verdict on a paper; `candidates` are the works that share an identifier or the slug with it."""
+    info: dict[str, Any] = {"slug": paper.slug or None, "score": 0, "candidates": len(candidates)}
     if not candidates:
-        reason = "no_record" if one.slug or one.identifiers else "no_title"
+        reason = "no_record" if paper.slug or paper.identifiers else "no_title"
         return Verdict(DIFFERENT, "", info | {"reasons": [reason]})
-    judged = sorted((_judge(one, record) for record in candidates), key=_order)
+    judged = sorted((_judge(paper, record) for record in candidates), key=_order)
     best = judged[0]
     status, reasons = best.status, best.reasons
-    if status != EXACT and sum("slug" in other.reasons for other in judged) > CROWD:
+    if status != EXACT and sum("slug" in candidate.reasons for candidate in judged) > CROWD:
         status, reasons = AMBIGUOUS, (*reasons, "many_records")
     elif status in {STRONG, WEAK}:
-        rivals = [other for other in judged[1:] if _order(other)[:2] == _order(best)[:2]]
+        rivals = [rival for rival in judged[1:] if _order(rival)[:2] == _order(best)[:2]]
         if any(rival.record.doi != best.record.doi or not best.record.doi for rival in rivals):
             status, reasons = AMBIGUOUS, (*reasons, "several_records")
     info |= {
@@ -171,41 +171,41 @@ def judge(one: Paper, candidates: Sequence[CatalogueRecord]) -> Verdict:
     return Verdict(status, best.record.doi if status in ACCEPTED else "", info)
 
 
-def _order(one: _Judged) -> tuple[int, int, str]:
-    close = one.parts["authors"] + 100 * (one.parts["year"] == 0) + 100 * one.parts["journal"]
-    return -_RANK[one.status], -close, one.record.name
+def _order(candidate: _Candidate) -> tuple[int, int, str]:
+    close = candidate.parts["authors"] + 100 * (candidate.parts["year"] == 0) + 100 * candidate.parts["journal"]
+    return -_RANK[candidate.status], -close, candidate.record.name
 
 
-def _judge(one: Paper, record: CatalogueRecord) -> _Judged:
-    shared = [name for name in one.identifiers if name in record.identifiers]
-    title = score(one.title, record.title)
-    authors = _agreement(one.authors, record.authors)
-    apart = None if one.year is None or record.year is None else abs(one.year - record.year)
-    journal = bool(one.journal) and plain(one.journal) == plain(record.journal)
-    slug = bool(one.slug) and title >= _ALIKE
+def _judge(paper: Paper, record: CatalogueRecord) -> _Candidate:
+    shared = [name for name in paper.identifiers if name in record.identifiers]
+    title = score(paper.title, record.title)
+    authors = _agreement(paper.authors, record.authors)
+    apart = None if paper.year is None or record.year is None else abs(paper.year - record.year)
+    journal = bool(paper.journal) and plain(paper.journal) == plain(record.journal)
+    slug = bool(paper.slug) and title >= _SAME_TITLE
     parts = {"title": title, "authors": authors or 0, "year": apart, "journal": journal, "identifiers": shared}
-    reasons = [name.partition(":")[0] for name in shared] + ["slug"] * slug + ["title_differs"] * (title < _ALIKE)
+    reasons = [name.partition(":")[0] for name in shared] + ["slug"] * slug + ["title_differs"] * (title < _SAME_TITLE)
     reasons += ["journal"] * journal
     reasons.append("authors_unknown" if authors is None else
                    "authors" if authors == 1000 else "authors_differ" if authors == 0 else "some_authors")  # fmt: skip
     if apart is not None:
         reasons.append("year" if apart == 0 else "year_near" if apart <= 2 else "year_differs")
-    if slug and len(one.slug) < _SHORT:
+    if slug and len(paper.slug) < _SHORT_SLUG:
         reasons.append("short_title")
     against = authors == 0 or (apart is not None and apart > 2)
     if shared:
-        status = EXACT if title >= _ALIKE or (authors or 0) >= 500 else WEAK
+        status = EXACT if title >= _SAME_TITLE or (authors or 0) >= 500 else WEAK
     elif not slug or against:
         status = DIFFERENT
-    elif authors is None or authors < 500 or (len(one.slug) < _SHORT and authors < 1000):
+    elif authors is None or authors < 500 or (len(paper.slug) < _SHORT_SLUG and authors < 1000):
         status = WEAK
     else:
         status = STRONG
-    return _Judged(status, parts, tuple(reasons), record)
+    return _Candidate(status, parts, tuple(reasons), record)
 
 
 def _agreement(paper: Sequence[str], record: Sequence[str]) -> int | None:
-    """Return how many of the record's authors the paper has, in thousandths; None where one side names nobody.
+    """Return the share of the record's authors that the paper has, in thousandths; None if one side has no authors.
 
     A family name of two letters or more, in any script, must be a word of the paper's names.
     """

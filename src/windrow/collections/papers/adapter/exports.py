@@ -1,4 +1,4 @@
-"""What is written out of the table: dumps and counts of the standard, and papers as JSON, Parquet, TEI, pictures."""
+"""Exports of the table: the standard's dumps and counts, and papers as JSON, Parquet, TEI and pictures."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from typing import Any, BinaryIO, TextIO
 
 from windrow.adapters.adapter import Export
 from windrow.collections.papers.adapter.rows import Places, opened
-from windrow.collections.papers.columns import ENCODINGS, decode, decoded
+from windrow.collections.papers.columns import ENCODINGS, decode, decode_row
 from windrow.collections.papers.database.store import PaperStore
 from windrow.collections.papers.finding import PDF, digest_of, hex_of
 from windrow.collections.papers.verdict import STUBS, matched_slug
@@ -48,38 +48,38 @@ _OUTCOMES = ("file:mime", "grobid0:status", "text0:tstatus")
 
 
 def exports(where: Where, versions: Writer) -> tuple[Export, ...]:
-    """Return what can be exported."""
+    """Return the exports; `where` returns the places of a workspace, `versions` writes the versions of records."""
 
-    def made(write: Callable[[Places, str, TextIO], int]) -> Writer:
+    def at(write: Callable[[Places, str, TextIO], int]) -> Writer:
         return lambda workspace, form, out: write(where(workspace), form, out)
 
     return (
-        Export("papers", ("jsonl", "parquet"), "a line for each paper, with all that its row says", made(_papers)),
+        Export("papers", ("jsonl", "parquet"), "a line for each paper, with all that its row says", at(_papers)),
         Export("paper-versions", ("jsonl",), "a line for each version of each paper's record", versions),
-        Export("paper-dump", (*DUMPS, "grobid-xml", "scorable"), "a dump, fields apart by tabs", made(_dump)),
-        Export("paper-count", ("outcome", *_COUNTED, "column"), "counts of rows", made(_count)),
-        Export("paper-keys-missing", (*ENCODINGS,), "keys of rows that have f:c and lack a column", made(_lacking)),
-        Export("paper-tei", ("tar",), "the TEI of each paper, a file each, in folders by digest", made(_tei), "files"),
-        Export("paper-thumbnails", ("tar",), "the first page of each paper as JPEG", made(_thumbnails), "files"),
+        Export("paper-dump", (*DUMPS, "grobid-xml", "scorable"), "a dump, fields apart by tabs", at(_dump)),
+        Export("paper-count", ("outcome", *_COUNTED, "column"), "counts of rows", at(_count)),
+        Export("paper-keys-missing", (*ENCODINGS,), "keys of rows that have f:c and lack a column", at(_lacking)),
+        Export("paper-tei", ("tar",), "the TEI of each paper, a file each, in folders by digest", at(_tei), "files"),
+        Export("paper-thumbnails", ("tar",), "the first page of each paper as JPEG", at(_thumbnails), "files"),
     )  # fmt: skip
 
 
 def _papers(where: Places, form: str, out: TextIO) -> int:
-    """Write all rows with their values read; bytes of TEI are left to `paper-tei`."""
+    """Write all rows decoded, without the TEI, which `paper-tei` exports."""
     if form == "parquet":
         return _parquet(where, out.buffer)
     count = 0
-    for told in _told(where):
-        out.write(json_text(told, sort_keys=True) + "\n")
+    for row in _decoded_rows(where):
+        out.write(json_text(row, sort_keys=True) + "\n")
         count += 1
     return count
 
 
-def _told(where: Places) -> Iterator[dict[str, Any]]:
+def _decoded_rows(where: Places) -> Iterator[dict[str, Any]]:
     columns = [name for name, kind in ENCODINGS.items() if kind != "bytes"]
     with opened(where) as table:
         for key, cells in table.scan(columns):
-            yield {"key": _name(key), **decoded(cells)}
+            yield {"key": _name(key), **decode_row(cells)}
 
 
 def _parquet(where: Places, out: BinaryIO) -> int:
@@ -94,8 +94,10 @@ def _parquet(where: Places, out: BinaryIO) -> int:
     schema = pa.schema(fields)
     count, waiting = 0, []
     with parquet.ParquetWriter(out, schema, compression="zstd") as writer:
-        for told in _told(where):
-            waiting.append({name: json.dumps(one) if isinstance(one, dict) else one for name, one in told.items()})
+        for row in _decoded_rows(where):
+            waiting.append(
+                {name: json.dumps(content) if isinstance(content, dict) else content for name, content in row.items()}
+            )
             count += 1
             if len(waiting) == _BATCH:
                 writer.write_table(pa.Table.from_pylist(waiting, schema))
@@ -114,9 +116,9 @@ def _dump(where: Places, form: str, out: TextIO) -> int:
 
 def _plain(where: Places, form: str) -> Iterator[Sequence[str]]:
     columns = DUMPS[form]
-    asked = (*columns, "grobid0:status_code") if form == "ungrobided" else columns
+    scanned = (*columns, "grobid0:status_code") if form == "ungrobided" else columns
     with opened(where) as table:
-        for key, cells in table.scan(asked):
+        for key, cells in table.scan(scanned):
             if all(name in cells for name in columns) and (form != "ungrobided" or "grobid0:status_code" not in cells):
                 yield _name(key), *(_spelled(name, cells) for name in columns)
 
@@ -126,23 +128,23 @@ def _xml(where: Places, form: str) -> Iterator[Sequence[str]]:
     with opened(where) as table:
         for key, cells in table.scan(("file:cdx", "grobid0:tei_xml")):
             if "grobid0:tei_xml" in cells and "file:cdx" in cells:
-                told = {
+                dump = {
                     "pdf_hash": digest_of(key),
                     "cdx_metadata": cells["file:cdx"].decode("utf-8", "replace"),
                     "tei_xml": cells["grobid0:tei_xml"].decode("utf-8", "replace"),
                 }
-                yield _name(key), json.dumps(told)
+                yield _name(key), json.dumps(dump)
 
 
 def _scorable(where: Places, form: str) -> Iterator[Sequence[str]]:
     del form
     with opened(where) as table:
         for key, cells in table.scan(("grobid0:metadata", "grobid0:status_code")):
-            told = decode("grobid0:metadata", cells.get("grobid0:metadata", b""))
-            slug = matched_slug((told or {}).get("title") or "", STUBS)
-            if told and slug and decode("grobid0:status_code", cells.get("grobid0:status_code", b"")) == 200:
-                features = {"title": told["title"], "authors": [one.get("name") for one in told.get("authors") or ()],
-                            "year": 0, "sha1": _name(key)}  # fmt: skip
+            metadata = decode("grobid0:metadata", cells.get("grobid0:metadata", b""))
+            slug = matched_slug((metadata or {}).get("title") or "", STUBS)
+            if metadata and slug and decode("grobid0:status_code", cells.get("grobid0:status_code", b"")) == 200:
+                authors = [author.get("name") for author in metadata.get("authors") or ()]
+                features = {"title": metadata["title"], "authors": authors, "year": 0, "sha1": _name(key)}
                 yield slug, json.dumps(features)
 
 
@@ -161,8 +163,8 @@ def _count(where: Places, form: str, out: TextIO) -> int:
             elif form == "row":
                 counted["rows"] += 1
             else:
-                value = decode(_COUNTED[form], cells[_COUNTED[form]])
-                counted[str(value.get("status") if isinstance(value, dict) else value)] += 1
+                content = decode(_COUNTED[form], cells[_COUNTED[form]])
+                counted[str(content.get("status") if isinstance(content, dict) else content)] += 1
     if form == "outcome" and where.store.is_file():
         with closing(PaperStore(where.store, read_only=True)) as store:
             counted.update({f"no row: {reason}": count for reason, count in store.skipped_without_record().items()})
@@ -171,12 +173,12 @@ def _count(where: Places, form: str, out: TextIO) -> int:
 
 
 def _outcomes(cells: Cells) -> Iterator[str]:
-    """Yield what became of a paper: of GROBID, of the embedded extractor, or of neither."""
+    """Yield the outcomes of GROBID and of the embedded extractor for a paper, or that it has neither."""
     ended = False
     for column in ("grobid0:status", "text0:tstatus"):
-        if value := decode(column, cells.get(column, b"")):
+        if status := decode(column, cells.get(column, b"")):
             ended = True
-            yield " ".join(filter(None, (column.partition(":")[0], value.get("status"), value.get("reason"))))
+            yield " ".join(filter(None, (column.partition(":")[0], status.get("status"), status.get("reason"))))
     if not ended:
         kind = decode("file:mime", cells.get("file:mime", b""))
         yield "waits for GROBID" if kind == PDF else f"not extracted: {kind}"
@@ -211,9 +213,9 @@ def _thumbnails(where: Places, form: str, out: TextIO) -> int:
             return
         with closing(PaperStore(where.store, read_only=True)) as store:
             for key in store.papers():
-                one = store.paper(key)
-                if one and one.aside.get("thumbnail"):
-                    yield f"{_folder(key.removeprefix('sha1:'))}.180px.jpg", b64decode(one.aside["thumbnail"])
+                paper = store.paper(key)
+                if paper and paper.aside.get("thumbnail"):
+                    yield f"{_folder(key.removeprefix('sha1:'))}.180px.jpg", b64decode(paper.aside["thumbnail"])
 
     return _tar(found(), out)
 
@@ -239,5 +241,5 @@ def _name(key: bytes) -> str:
 
 
 def _spelled(column: str, cells: Cells) -> str:
-    value = decode(column, cells[column])
-    return json.dumps(value, sort_keys=True) if isinstance(value, dict) else " ".join(str(value).split())
+    content = decode(column, cells[column])
+    return json.dumps(content, sort_keys=True) if isinstance(content, dict) else " ".join(str(content).split())

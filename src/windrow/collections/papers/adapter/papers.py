@@ -1,4 +1,4 @@
-"""The adapter: the ready one for records, and what papers can besides, from their table."""
+"""The adapter: that of records, with the table of rows."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from windrow.collections.papers.adapter import rows
 from windrow.collections.papers.adapter.exports import exports
 from windrow.collections.papers.adapter.rows import Places, bring_up_to_date, opened, places
 from windrow.collections.papers.collection import COLLECTION
-from windrow.collections.papers.columns import decoded
+from windrow.collections.papers.columns import decode_row
 from windrow.collections.papers.database.store import PaperStore
-from windrow.collections.papers.finding import named, row_key
+from windrow.collections.papers.finding import parse_digest, row_key
 from windrow.config import Workspace
 from windrow.contract import Ask, Observation, Skip, Task
 from windrow.digest import digest
@@ -40,25 +40,25 @@ class PaperAdapter(RecordAdapter):
     """Joins papers with a workspace."""
 
     def __init__(self) -> None:
-        """Add what is made of the table to what is made of records."""
+        """Add the table's exports to those of records."""
         super().__init__(COLLECTION)
         self.EXPORTS = exports(self._places, self._export)
 
     def _places(self, workspace: Workspace) -> Places:
-        roots = {Path(one) for source in workspace.of(COLLECTION.name) for one in source.options.get("warc", ())}
-        told = self._options(workspace)
-        return places(workspace, self._path(workspace), told, tuple(sorted(roots)))
+        roots = {Path(path) for source in workspace.of(COLLECTION.name) for path in source.options.get("warc", ())}
+        options = self._options(workspace)
+        return places(workspace, self._path(workspace), options, tuple(sorted(roots)))
 
     def _open_store(self, path: Path) -> RecordStore:
         return PaperStore(path)
 
     def ready(self, workspace: Workspace) -> None:
-        """Refuse settings of the table that make no sense, too."""
+        """Check the settings, those of the table as well."""
         super().ready(workspace)
         self._places(workspace)
 
     def harvest(self, workspace: Workspace) -> Harvest:
-        """Add what writes the rows."""
+        """Add the step that writes the rows."""
         where = self._places(workspace)
         return replace(super().harvest(workspace), derivations={"match": lambda pulse: bring_up_to_date(where, pulse)})
 
@@ -70,46 +70,48 @@ class PaperAdapter(RecordAdapter):
 
     def replay(self, workspace: Workspace, setup: SessionSettings, progress: Progress) -> Replayed | None:
         """Rebuild the records, then the rows."""
-        told = super().replay(workspace, setup, progress)
-        if told is not None:
+        replayed = super().replay(workspace, setup, progress)
+        if replayed is not None:
             bring_up_to_date(self._places(workspace), lambda: True)
-        return told
+        return replayed
 
     def check(self, workspace: Workspace, ledger: Ledger) -> Iterable[Fault]:
-        """Compare the rows with the records, too."""
+        """Check the records, and that every paper has a row."""
         yield from super().check(workspace, ledger)
         where = self._places(workspace)
         if not where.store.is_file():
             return
         with ExitStack() as stack:
             store = stack.enter_context(closing(PaperStore(where.store)))
-            if waiting := store.waiting_rows():
+            if waiting := store.count_stale():
                 yield Fault(where.table, f"the rows of {waiting} papers are not written yet", "windrow run papers")
                 return
             table = stack.enter_context(opened(where))
-            wanted = (row_key(named(key), where.form) for key in store.papers())
+            wanted = (row_key(parse_digest(key), where.form) for key in store.papers())
             missing = sum(1 for _ in _missing(wanted, (key for key, _ in table.scan(["file:meta"]))))
             if missing:
                 yield Fault(where.table, f"{missing} papers have no row", "windrow replay")
 
     def explain(self, workspace: Workspace, ledger: Ledger, what: str) -> Explanation | None:
-        """Tell the story of a paper by its digest, however that is spelled: its row, and failed lines with it."""
-        found = super().explain(workspace, ledger, _key(what))
+        """Explain a paper by its digest in any spelling: with its row, and failed index lines with the digest."""
+        explanation = super().explain(workspace, ledger, _key(what))
         where = self._places(workspace)
-        if not named(what):
-            return found
-        if found is not None and where.store.is_file():
-            found = _with_row(found, where, what)
-        claims = list(_failed_claims(ledger, named(what)))
-        if claims and found is None:
-            found = Explanation(_key(what), (), (f"{_key(what)}: no record with these bytes is in papers",))
-        if found is None or not claims:
-            return found
+        if not parse_digest(what):
+            return explanation
+        if explanation is not None and where.store.is_file():
+            explanation = _with_row(explanation, where, what)
+        claims = list(_failed_claims(ledger, parse_digest(what)))
+        if claims and explanation is None:
+            explanation = Explanation(_key(what), (), (f"{_key(what)}: no record with these bytes is in papers",))
+        if explanation is None or not claims:
+            return explanation
         messages = [Message("failed_capture", claim) for claim in claims]
-        return found._replace(lines=(*found.lines, *map(_claim_line, claims)), messages=(*found.messages, *messages))
+        return explanation._replace(
+            lines=(*explanation.lines, *map(_claim_line, claims)), messages=(*explanation.messages, *messages)
+        )
 
     def attempt(self, workspace: Workspace | None, address: str) -> Iterator[Part]:
-        """Read one file, or ask for one address, as a run would; GROBID is not asked."""
+        """Read one file, or fetch one address, as a run would, but without GROBID."""
         path = Path(address)
         if not path.is_file():
             yield from super().attempt(workspace, address)
@@ -119,21 +121,21 @@ class PaperAdapter(RecordAdapter):
         options = self._spelled_options(workspace) | {"grobid": ""}
         task = Task(Item(0, "papers", "visit", address), cast(Any, io.BytesIO(content)), Limits(), {}, options)
         try:
-            made = self._step.run(task)
+            observations = self._step.run(task)
         except StepError as error:
-            made = [Skip(error.reason, "", str(error))]
-        for one in made:
-            if isinstance(one, Observation):
-                yield Record(address, "papers", one.key, "papers", one.value or {})
-            elif not isinstance(one, Ask):
-                yield Note(address, "extract", Level.WARN, str(one.reason), one.message)
+            observations = [Skip(error.reason, "", str(error))]
+        for observation in observations:
+            if isinstance(observation, Observation):
+                yield Record(address, "papers", observation.key, "papers", observation.value or {})
+            elif not isinstance(observation, Ask):
+                yield Note(address, "extract", Level.WARN, str(observation.reason), observation.message)
 
     def takedown_targets(self, workspace: Workspace, ledger: Ledger, name: str) -> Iterator[TakedownTarget]:
         """Yield what is meant by a paper's digest too, however that is spelled."""
         return super().takedown_targets(workspace, ledger, _key(name))
 
     def clean_stores(self, workspace: Workspace, pulse: Callable[[], None]) -> tuple[str, ...]:
-        """Leave nothing of what was removed in the rows, nor in the records' file."""
+        """Erase what was removed from the rows and from the records' file."""
         where = self._places(workspace)
 
         def go_on() -> bool:
@@ -147,21 +149,23 @@ class PaperAdapter(RecordAdapter):
 
 
 def _key(name: str) -> str:
-    """Return the key of a record that a person means; what is no digest is what it was."""
-    return f"sha1:{digest_}" if (digest_ := named(name)) else name
+    """Return the key of the record with this digest; the name itself if it is not a digest."""
+    return f"sha1:{digest_}" if (digest_ := parse_digest(name)) else name
 
 
-def _with_row(found: Explanation, where: Places, what: str) -> Explanation:
+def _with_row(explanation: Explanation, where: Places, name: str) -> Explanation:
     with opened(where) as table:
-        cells = decoded(table.get(row_key(named(what), where.form)))
-    lines = list(_passing(where, _key(what)))
+        cells = decode_row(table.get(row_key(parse_digest(name), where.form)))
+    lines = list(_passing(where, _key(name)))
     lines += [f"  row of {where.name}:"] + [f"      {name}: {_shown(cells[name])}" for name in sorted(cells)]
-    said = {name: value for name, value in cells.items() if not isinstance(value, bytes)}
-    return found._replace(lines=(*found.lines, *lines), messages=(*found.messages, Message("row", said)))
+    row = {name: content for name, content in cells.items() if not isinstance(content, bytes)}
+    return explanation._replace(
+        lines=(*explanation.lines, *lines), messages=(*explanation.messages, Message("row", row))
+    )
 
 
 class FailedCapture(NamedTuple):
-    """A line of an index whose record could not be had, and that claims a `digest`, or whose bytes have it."""
+    """An index line with a `digest` whose record could not be read, or whose bytes have another digest."""
 
     url: str
     digest: str
@@ -172,36 +176,36 @@ class FailedCapture(NamedTuple):
 
 
 def _failed_claims(ledger: Ledger, digest: str) -> Iterator[FailedCapture]:
-    """Yield the failed lines that speak of a digest; a line whose address only has it in it does not."""
-    for one in ledger.captures.failed_of_digest(COLLECTION.name, digest, _CLAIMS):
-        line = CdxLine(*json.loads(one.line))
-        if named(line.digest) == digest or digest in one.message:
-            yield FailedCapture(line.url, line.digest, line.warc, line.offset, str(one.reason), one.message)
+    """Yield the failed index lines with this digest, in the line or in the message."""
+    for failed in ledger.captures.failed_of_digest(COLLECTION.name, digest, _CLAIMS):
+        line = CdxLine(*json.loads(failed.line))
+        if parse_digest(line.digest) == digest or digest in failed.message:
+            yield FailedCapture(line.url, line.digest, line.warc, line.offset, str(failed.reason), failed.message)
 
 
-def _claim_line(one: FailedCapture) -> str:
-    place = f"{one.warc} at {one.offset}, with the digest {one.digest or '-'}"
-    return f"  an index line for {one.url} names {place}: {one.reason}: {one.message}"
+def _claim_line(claim: FailedCapture) -> str:
+    place = f"{claim.warc} at {claim.offset}, with the digest {claim.digest or '-'}"
+    return f"  an index line for {claim.url} names {place}: {claim.reason}: {claim.message}"
 
 
 def _passing(where: Places, key: str) -> Iterator[str]:
-    """Say what GROBID answered that tells of its server, and is not stored in the row."""
+    """Yield a line on GROBID's last answer if it is transient, and so not stored in the row."""
     with closing(PaperStore(where.store, read_only=True)) as store:
-        one = store.paper(key)
-    said = (one.value.get("grobid") or {}) if one else {}
-    if said.get("passing"):
-        told = f"{said['status'].get('reason', '')} {said['status'].get('description', '')[:200]}".strip()
-        yield f"  GROBID's last answer tells of its server, and is not stored: status {said['status_code']}, {told}"
+        paper = store.paper(key)
+    outcome = (paper.value.get("grobid") or {}) if paper else {}
+    if outcome.get("passing"):
+        description = f"{outcome['status'].get('reason', '')} {outcome['status'].get('description', '')[:200]}".strip()
+        yield f"  GROBID's last answer is transient and is not stored: status {outcome['status_code']}, {description}"
 
 
 def _missing(wanted: Iterable[bytes], there: Iterator[bytes]) -> Iterator[bytes]:
-    """Yield what is wanted and not there; both rows are in the order of keys, but for forms that sort otherwise."""
-    found = set(there)
-    return (key for key in wanted if key not in found)
+    """Return the wanted keys that are not there."""
+    keys = set(there)
+    return (key for key in wanted if key not in keys)
 
 
-def _shown(value: Any) -> str:
-    text = f"{len(value)} bytes" if isinstance(value, bytes) else " ".join(str(value).split())
+def _shown(content: Any) -> str:
+    text = f"{len(content)} bytes" if isinstance(content, bytes) else " ".join(str(content).split())
     return text if len(text) <= 160 else f"{text[:160]}..."
 
 

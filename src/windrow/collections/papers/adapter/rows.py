@@ -1,4 +1,4 @@
-"""The rows of the table: brought up to date with the records, and matched with the catalogue on the way."""
+"""Brings the rows of the table up to date with the records, and matches papers with the catalogue."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from windrow.collections.papers import row
 from windrow.collections.papers.collection import KeyForm
 from windrow.collections.papers.columns import FAMILIES, Put, WideTable
 from windrow.collections.papers.database.index import CatalogueIndex, read_lines
-from windrow.collections.papers.database.store import PaperRecord, PaperStore, RowBook
+from windrow.collections.papers.database.store import PaperRecord, PaperStore, RowRegister
 from windrow.collections.papers.database.wide import open_table
 from windrow.collections.papers.extract import is_declined
-from windrow.collections.papers.finding import named, row_key
-from windrow.collections.papers.verdict import STUBS, judge, matched_slug, paper
+from windrow.collections.papers.finding import parse_digest, row_key
+from windrow.collections.papers.verdict import STUBS, judge, matched_slug, read_paper
 from windrow.config import Workspace
 from windrow.errors import ArchiveError, UsageError
 from windrow.formats.text import counted
@@ -31,7 +31,7 @@ _LONGEST_ID = 256
 
 
 class Places(NamedTuple):
-    """Where everything is, by the configuration."""
+    """The paths, names and settings of a workspace's papers."""
 
     store: Path
     table: str
@@ -40,26 +40,26 @@ class Places(NamedTuple):
     shape: str
     catalogue: tuple[Path, ...]
     catalogue_index: Path
-    book: Path
+    register: Path
     ledger: Path
     archive: Path
     roots: tuple[Path, ...]
     force: bool
 
 
-def places(workspace: Workspace, store: Path, told: Mapping[str, Any], roots: tuple[Path, ...]) -> Places:
+def places(workspace: Workspace, store: Path, options: Mapping[str, Any], roots: tuple[Path, ...]) -> Places:
     """Read the settings of the table."""
     root = workspace.root
-    table = str(told["table"])
+    table = str(options["table"])
     return Places(
         store,
         table if table.startswith("hbase:") else str(root / table),
-        f"wbgrp-journal-extract-{told['table_version']}-{told['table_env']}",
-        KeyForm(told["key"]), str(told["tei_json"]),
-        tuple(root / one for one in told["catalogue"]),
-        root / str(told["catalogue_index"]),
+        f"wbgrp-journal-extract-{options['table_version']}-{options['table_env']}",
+        KeyForm(options["key"]), str(options["tei_json"]),
+        tuple(root / path for path in options["catalogue"]),
+        root / str(options["catalogue_index"]),
         store.with_suffix(".rows.db"),
-        workspace.ledger, workspace.archive.folder, roots, bool(told["force_existing"]),
+        workspace.ledger, workspace.archive.folder, roots, bool(options["force_existing"]),
     )  # fmt: skip
 
 
@@ -71,130 +71,132 @@ def opened(where: Places, *, read_only: bool = False) -> Iterator[WideTable]:
 
 
 def bring_up_to_date(where: Places, pulse: Callable[[], bool]) -> str:
-    """Take new files of the catalogue in, then write the rows of all papers that changed; say what was done."""
+    """Import new files of the catalogue, write the rows of all papers that changed; return what was done, as text."""
     with ExitStack() as stack:
         store = stack.enter_context(closing(PaperStore(where.store)))
-        book = stack.enter_context(_open_book(where))
-        index = _catalogue(stack, where, book, pulse)
+        register = stack.enter_context(_open_register(where))
+        index = _catalogue(stack, where, register, pulse)
         catalogue = index.version() if index else 0
         now = json.dumps([*_place(where), where.shape, catalogue, row.GENERATION, where.force])
-        if book.meta("made") != now:
-            store.touch()
-            store.touch(book.keys())
-            book.put_meta("made", now)
-        if not store.waiting_rows():
-            return "all rows are as they should be"
+        if register.meta("made") != now:
+            store.mark_stale()
+            store.mark_stale(register.keys())
+            register.put_meta("made", now)
+        if not store.count_stale():
+            return "all rows are up to date"
         table = stack.enter_context(opened(where))
         ledger = stack.enter_context(closing(Ledger(where.ledger)))
         written = removed = unread = 0
-        while pulse() and (keys := store.unwritten(_PAGE)):
-            made, gone, declined = _write(keys, where, _Open(store, book, table, index, ledger))
-            store.written(keys)
-            written, removed, unread = written + made, removed + gone, unread + declined
-    told = f"; {counted(unread, 'PDF')} not read: pip install 'windrow[pdf]', then: windrow replay" if unread else ""
-    return f"{counted(written, 'row')} written, {removed:,} removed{told}"
+        while pulse() and (keys := store.stale_keys(_PAGE)):
+            put, gone, declined = _write(keys, where, _Open(store, register, table, index, ledger))
+            store.mark_written(keys)
+            written, removed, unread = written + put, removed + gone, unread + declined
+    note = f"; {counted(unread, 'PDF')} not read: pip install 'windrow[pdf]', then: windrow replay" if unread else ""
+    return f"{counted(written, 'row')} written, {removed:,} removed{note}"
 
 
 def _place(where: Places) -> list[str]:
-    """Return what the keys of the book stand for: the table, its name and the form of its keys."""
+    """Return what the register's keys depend on: the table, its name and the form of its keys."""
     return [where.table, where.name, where.form]
 
 
 @contextmanager
-def _open_book(where: Places) -> Iterator[RowBook]:
-    """Open the book of rows; what it has of another table is removed: rows of the same keys there are others'."""
-    with closing(RowBook(where.book)) as book:
-        made = book.meta("made")
-        if made and json.loads(made)[:3] != _place(where):
-            book.clear()
-        yield book
+def _open_register(where: Places) -> Iterator[RowRegister]:
+    """Open the register of rows; clear it if it is that of another table, whose rows are not ours in this one."""
+    with closing(RowRegister(where.register)) as register:
+        written_for = register.meta("made")
+        if written_for and json.loads(written_for)[:3] != _place(where):
+            register.clear()
+        yield register
 
 
 class _Open(NamedTuple):
-    """What is open while rows are written."""
+    """The stores that are open while rows are written."""
 
     store: PaperStore
-    book: RowBook
+    register: RowRegister
     table: WideTable
     catalogue: CatalogueIndex | None
     ledger: Ledger
 
 
 def _write(keys: Sequence[str], where: Places, at: _Open) -> tuple[int, int, int]:
-    """Write the rows of some papers; return how many, how many were removed, and of how many no text could be read."""
-    store, book, table, index, ledger = at
-    found = {key: store.paper(key) for key in keys}
-    gone = [key for key, one in found.items() if one is None]
-    present = {key: one for key, one in found.items() if one is not None}
-    by_key = {key: row_key(named(key), where.form) for key in keys}
-    owned = book.owns(keys)
+    """Write the rows of papers; return how many were written and removed, and how many PDFs could not be read."""
+    store, register, table, index, ledger = at
+    papers = {key: store.paper(key) for key in keys}
+    gone = [key for key, paper in papers.items() if paper is None]
+    present = {key: paper for key, paper in papers.items() if paper is not None}
+    by_key = {key: row_key(parse_digest(key), where.form) for key in keys}
+    owned = register.owns(keys)
     fresh = [key for key in present if key not in owned]
     there = _others(table, {key: by_key[key] for key in present if not owned.get(key, False)})
     owned |= {key: key not in there for key in fresh}
-    written = book.written([key for key in (*present, *gone) if not owned.get(key, True)])
-    found_at = _found(present.values(), where, ledger)
+    written = register.written_columns([key for key in (*present, *gone) if not owned.get(key, True)])
+    found_at = _first_captures(present.values(), where, ledger)
     puts, noted = [], []
-    for key, one in present.items():
-        cells = row.cells(one.value, one.aside, found_at[key], _match(one, index), where.shape)
+    for key, paper in present.items():
+        cells = row.cells(paper.value, paper.aside, found_at[key], _match(paper, index), where.shape)
         if owned[key]:
-            puts.append(Put(by_key[key], cells, row.cleared(cells)))
+            puts.append(Put(by_key[key], cells, row.absent_columns(cells)))
             continue
-        change = row.beside_others(cells, there.get(key, frozenset()) - written[key], written[key], force=where.force)
+        change = row.merge_with_foreign(
+            cells, there.get(key, frozenset()) - written[key], written[key], force=where.force
+        )
         puts.append(Put(by_key[key], *change))
         noted += [(key, column) for column in change[0]]
-    book.note(((key, owned[key]) for key in fresh), noted)
+    register.add(((key, owned[key]) for key in fresh), noted)
     table.put(puts)
     dropped = [key for key in gone if key in owned]
     left = {key for key in dropped if not owned[key] and not store.taken_down(key)}
     table.put([Put(by_key[key], {}, tuple(sorted(written[key]))) for key in sorted(left)])
     table.delete([by_key[key] for key in dropped if key not in left])
-    book.drop(dropped)
-    return len(puts), len(dropped), sum(is_declined(one.value) for one in present.values())
+    register.remove(dropped)
+    return len(puts), len(dropped), sum(is_declined(paper.value) for paper in present.values())
 
 
 def _others(table: WideTable, by_key: Mapping[str, bytes]) -> dict[str, frozenset[str]]:
-    """Return the columns of rows that there are, but for the large ones."""
-    found: dict[bytes, set[str]] = {}
+    """Return the columns of the rows that exist, but for the large ones."""
+    columns_by_key: dict[bytes, set[str]] = {}
     for columns in row.SMALL:
         for key, cells in table.get_many([*by_key.values()], columns).items():
-            found.setdefault(key, set()).update(cells)
-    return {key: frozenset(found[at]) for key, at in by_key.items() if at in found}
+            columns_by_key.setdefault(key, set()).update(cells)
+    return {key: frozenset(columns_by_key[at]) for key, at in by_key.items() if at in columns_by_key}
 
 
 def extracted_by_others(where: Places, keys: Sequence[str]) -> set[str]:
-    """Return the papers whose rows have what another extractor said: GROBID need not be asked about them."""
-    by_key = {key: row_key(named(key), where.form) for key in keys}
-    with _open_book(where) as book, opened(where) as table:
+    """Return the papers whose rows have another extractor's outcome: they need not be sent to GROBID."""
+    by_key = {key: row_key(parse_digest(key), where.form) for key in keys}
+    with _open_register(where) as register, opened(where) as table:
         rows = table.get_many([*by_key.values()], (row.EXTRACTED,))
-        owned, written = book.owns(keys), book.written(keys)
+        owned, written = register.owns(keys), register.written_columns(keys)
     return {
         key for key, at in by_key.items()
         if at in rows and not owned.get(key, False) and row.EXTRACTED not in written[key]
     }  # fmt: skip
 
 
-def _found(papers: Iterable[PaperRecord], where: Places, ledger: Ledger) -> dict[str, row.FoundCapture]:
-    """Return where the first capture of each paper lies: of another maker's, where his index says, not our copy."""
+def _first_captures(papers: Iterable[PaperRecord], where: Places, ledger: Ledger) -> dict[str, row.FoundCapture]:
+    """Return each paper's first capture; one from a foreign WARC file has its place there, not that of our copy."""
     papers = list(papers)
-    recorded = {one.seq: one for one in ledger.attempts.visits_named([paper.first for paper in papers])}
-    found = {}
-    for one in papers:
-        place = dict(row.captured_at(recorded[one.first])) if one.first in recorded else {}
-        taken = ledger.captures.captured(one.first)
+    recorded = {visit.seq: visit for visit in ledger.attempts.visits_named([paper.first for paper in papers])}
+    captures = {}
+    for paper in papers:
+        place = dict(row.capture_location(recorded[paper.first])) if paper.first in recorded else {}
+        taken = ledger.captures.captured(paper.first)
         arc = taken is not None and taken.warc.lower().endswith((".arc", ".arc.gz"))
         if place and taken is not None and not taken.original:
             place |= {"warc": _file_name(taken, where.roots), "offset": taken.offset}
             if taken.line is not None:
-                place |= row.indexed_at(taken.line, str(place["url"]))
+                place |= row.indexed_location(taken.line, str(place["url"]))
             elif arc:  # its record was written anew
                 place["c_size"] = None
-        ident = "" if arc or not place else _record_id(where.archive, recorded[one.first].attempt.kept)
-        found[one.key] = row.FoundCapture(place, one.seen, ident)
-    return found
+        ident = "" if arc or not place else _record_id(where.archive, recorded[paper.first].attempt.kept)
+        captures[paper.key] = row.FoundCapture(place, paper.seen, ident)
+    return captures
 
 
 def _record_id(archive: Path, kept: KeptResponse | None) -> str:
-    """Return the id of a capture's record, which our copy has of its original; empty where the archive lacks it."""
+    """Return the id of a capture's record, which is that of its original; empty if the archive lacks the record."""
     if kept is None or not kept.place.warc:
         return ""
     with suppress(ArchiveError):
@@ -204,7 +206,7 @@ def _record_id(archive: Path, kept: KeptResponse | None) -> str:
 
 
 def _file_name(taken: CapturedRow, roots: Sequence[Path]) -> str:
-    """Return a file's name as its index has it, with its item; else that below the folder that a source names."""
+    """Return a file's name as its index has it, with its folder; else its path below the source's folder."""
     path = Path(taken.warc)
     if taken.line and "/" in taken.line.warc:
         return taken.line.warc
@@ -214,19 +216,21 @@ def _file_name(taken: CapturedRow, roots: Sequence[Path]) -> str:
     return str(path.relative_to(root))
 
 
-def _match(one: PaperRecord, index: CatalogueIndex | None) -> dict[str, Any] | None:
+def _match(paper: PaperRecord, index: CatalogueIndex | None) -> dict[str, Any] | None:
     if index is None:
         return None
-    told = one.aside.get("tei_json") or (one.value.get("text") or {}).get("info")
-    if not told:
+    metadata = paper.aside.get("tei_json") or (paper.value.get("text") or {}).get("info")
+    if not metadata:
         return None
-    made = paper(told, matched_slug(told.get("title") or "", STUBS))
-    verdict = judge(made, index.candidates(made))
+    subject = read_paper(metadata, matched_slug(metadata.get("title") or "", STUBS))
+    verdict = judge(subject, index.candidates(subject))
     return {"match0:mstatus": verdict.status, "match0:doi": verdict.doi or None, "match0:minfo": verdict.info}
 
 
-def _catalogue(stack: ExitStack, where: Places, book: RowBook, pulse: Callable[[], bool]) -> CatalogueIndex | None:
-    """Open the catalogue, with what its files have that is not taken in yet; None where there is none."""
+def _catalogue(
+    stack: ExitStack, where: Places, register: RowRegister, pulse: Callable[[], bool]
+) -> CatalogueIndex | None:
+    """Open the catalogue's index, and import files that are new or changed; return None if there is no catalogue."""
     files = sorted({file for path in where.catalogue for file in _files(path)})
     if not files and not where.catalogue_index.is_file():
         return None
@@ -234,18 +238,18 @@ def _catalogue(stack: ExitStack, where: Places, book: RowBook, pulse: Callable[[
     for path in files:
         state = path.stat()
         stamp = f"{state.st_size} {state.st_mtime_ns}"
-        if book.meta(f"file {path}") == stamp:
+        if register.meta(f"file {path}") == stamp:
             continue
         lines = _until(read_lines(path), pulse)
         index.take(lines)
         if not pulse():
             break
-        book.put_meta(f"file {path}", stamp)
+        register.put_meta(f"file {path}", stamp)
     return index
 
 
 def _until(lines: Iterator[bytes], pulse: Callable[[], bool]) -> Iterator[bytes]:
-    """Yield lines until the run is to stop: what was taken stays, and the file is begun anew."""
+    """Yield lines until the run is stopped: imported works stay, and the next run starts the file again."""
     for number, line in enumerate(lines):
         if not number % _LINES and not pulse():
             return
@@ -254,14 +258,14 @@ def _until(lines: Iterator[bytes], pulse: Callable[[], bool]) -> Iterator[bytes]
 
 def _files(path: Path) -> list[Path]:
     if path.is_dir():
-        return [one for one in path.rglob("*") if one.is_file()]
+        return [file for file in path.rglob("*") if file.is_file()]
     if path.is_file():
         return [path]
-    raise UsageError(f"the catalogue {path} is not there", hint="windrow config papers.catalogue")
+    raise UsageError(f"the catalogue {path} does not exist", hint="windrow config papers.catalogue")
 
 
 def scour(where: Places, pulse: Callable[[], object]) -> bool:
-    """Leave nothing of removed rows in the table's file."""
+    """Erase removed rows from the table's file; return False if another process prevents that."""
     with suppress(FileNotFoundError), opened(where) as table:
         return table.scour(pulse)
     return True

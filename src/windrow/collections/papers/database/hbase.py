@@ -1,7 +1,7 @@
 """Wide rows in Apache HBase, through its Thrift gateway (version 1 of its interface, framed and compact).
 
-The gateway has neither names for who asks nor conditions on what is written: one process writes a table at a time, as
-a workspace's lease has it. What is deleted is gone for readers at once; from HBase's files it goes with the next major
+The gateway has neither authentication nor conditional writes: only one process may write a table at a time, which a
+workspace's lease ensures. Readers no longer see what is deleted; HBase removes it from its files with the next major
 compaction of the table.
 """
 
@@ -20,11 +20,11 @@ from windrow.errors import ConfigError, MissingExtra, StoreError, StoreUnreachab
 T = TypeVar("T")
 
 _SECONDS = 120
-_BATCH = 1 << 20  # bytes of cells in one message: the gateway takes messages of 2 MiB unless it is told otherwise
-_APART = 0.005  # seconds: what is written in the same millisecond as a deletion would be deleted too
+_BATCH = 1 << 20  # bytes of cells in one message: by default the gateway takes messages of up to 2 MiB
+_AFTER_DELETE = 0.005  # seconds: what is written in the same millisecond as a deletion would be deleted too
 _FRAME = 2_000_000  # bytes of a message that any gateway takes
 _ROWS = 500  # rows in one message
-_LIGHT, _HEAVY = 500, 8  # rows of a scan that are asked for at once, without and with compressed families
+_LIGHT, _HEAVY = 500, 8  # rows of a scan in one message, without and with compressed families
 
 
 class Gateway(NamedTuple):
@@ -38,18 +38,18 @@ class HbaseTable:
     """A table of wide rows in HBase."""
 
     def __init__(self, gateway: Gateway, name: str, families: Sequence[Family], *, read_only: bool = False) -> None:
-        """Connect; make the table where there is none, with one version of each cell."""
+        """Connect; unless `read_only`, make the table if it is missing, with one version of each cell."""
         check_families(families)
         if find_spec("happybase") is None:
             raise MissingExtra("HBase", "hbase")
         if not re.fullmatch(r"[A-Za-z0-9_][A-Za-z0-9_.-]*", name):
-            raise ConfigError(f"{name!r} cannot be the name of a table in HBase")
+            raise ConfigError(f"{name!r} is not a valid name of a table in HBase")
         self._gateway, self._name = gateway, name
         self._connection: Any = None
         self._connect()
         if not read_only:
             self._make(families)
-        self._families = self._described()
+        self._families = self._describe()
         self._known = frozenset(family.name for family in self._families)
         self._check(families)
 
@@ -80,36 +80,36 @@ class HbaseTable:
         except TException as error:
             raise StoreError(f"{where}, table {self._name}: {str(error)[:300]}") from error
 
-    def _asked(self, ask: Callable[[], T]) -> T:
-        """Ask; once more over a new connection where this one is broken: whatever is asked may be repeated."""
+    def _call(self, call: Callable[[], T]) -> T:
+        """Call; if the connection is broken, call again over a new one: all calls may be repeated."""
         try:
             with self._guarded():
-                return ask()
+                return call()
         except StoreUnreachable:
             self.close()
             self._connect()
             with self._guarded():
-                return ask()
+                return call()
 
     def _make(self, families: Sequence[Family]) -> None:
-        tables = self._asked(self._connection.tables)
+        tables = self._call(self._connection.tables)
         if self._name.encode() in tables:
             return
         described = {
             family.name: {"max_versions": 1, "compression": "SNAPPY" if family.compressed else "NONE"}
             for family in families
         }
-        with suppress(StoreError):  # what matters is whether it is there, which is asked next
-            self._asked(lambda: self._connection.create_table(self._name, described))
+        with suppress(StoreError):  # another process may have made it; `_check` sees whether it exists
+            self._call(lambda: self._connection.create_table(self._name, described))
 
-    def _described(self) -> tuple[Family, ...]:
-        found = self._asked(self._table.families)
-        rows = sorted((name.decode().rstrip(":"), one) for name, one in found.items())
-        self._versions = {name: int(one["max_versions"]) for name, one in rows}
-        return tuple(Family(name, (), _text(one["compression"]) != "NONE") for name, one in rows)
+    def _describe(self) -> tuple[Family, ...]:
+        described = self._call(self._table.families)
+        rows = sorted((name.decode().rstrip(":"), options) for name, options in described.items())
+        self._versions = {name: int(options["max_versions"]) for name, options in rows}
+        return tuple(Family(name, (), _text(options["compression"]) != "NONE") for name, options in rows)
 
     def _check(self, families: Sequence[Family]) -> None:
-        """Refuse a table that lacks a family or keeps more than one version: the gateway can change neither."""
+        """Raise `ConfigError` if a family is missing, not compressed or keeps versions: the gateway cannot alter it."""
         held = {family.name: family for family in self._families}
         for family in families:
             packed = ", COMPRESSION => 'SNAPPY'" if family.compressed else ""
@@ -118,29 +118,29 @@ class HbaseTable:
             if family.name not in held:
                 raise ConfigError(f"the table {self._name} has no family {family.name}", hint=hint)
             if self._versions[family.name] != 1:
-                told = f"{family.name} of {self._name} keeps {self._versions[family.name]} versions of a cell, not 1"
-                raise ConfigError(told, hint=hint)
+                message = f"{family.name} of {self._name} keeps {self._versions[family.name]} versions of a cell, not 1"
+                raise ConfigError(message, hint=hint)
             if family.compressed and not held[family.name].compressed:
                 raise ConfigError(f"{family.name} of {self._name} is not compressed", hint=hint)
 
     def get(self, key: bytes, columns: Sequence[str] = ()) -> Cells:
-        """Return a row; empty where there is none."""
+        """Return a row; empty if it does not exist."""
         return self.get_many([key], columns).get(key, {})
 
     def get_many(self, keys: Sequence[bytes], columns: Sequence[str] = ()) -> dict[bytes, Cells]:
-        """Return those rows that there are."""
+        """Return the rows of these keys that exist."""
         check_known(columns, self._known)
         size = self._rows_at_once(columns)
         wanted = [column.encode() for column in columns] or None
-        found: dict[bytes, Cells] = {}
+        cells_by_key: dict[bytes, Cells] = {}
         for start in range(0, len(keys), size):
             part = [key for key in keys[start : start + size] if key]
-            rows = self._asked(lambda part=part: self._table.rows(part, columns=wanted))  # type: ignore[misc]
-            found |= {key: _cells(cells) for key, cells in rows if cells}
-        return found
+            rows = self._call(lambda part=part: self._table.rows(part, columns=wanted))  # type: ignore[misc]
+            cells_by_key |= {key: _cells(cells) for key, cells in rows if cells}
+        return cells_by_key
 
     def put(self, rows: Iterable[Put]) -> None:
-        """Write cells of rows, a message for as many as fit in it."""
+        """Write cells of rows, as many rows in a message as fit."""
         waiting: list[Put] = []
         keys: set[bytes] = set()
         size = 0
@@ -163,21 +163,21 @@ class HbaseTable:
                     if cleared:
                         batch.delete(row.key, columns=cleared)
                     if row.cells:
-                        batch.put(row.key, {column.encode(): value for column, value in row.cells.items()})
+                        batch.put(row.key, {column.encode(): cell for column, cell in row.cells.items()})
 
-        size = sum(len(value) for row in rows for value in row.cells.values())
+        size = sum(len(cell) for row in rows for cell in row.cells.values())
         try:
             if rows:
-                self._asked(ask)
+                self._call(ask)
         except StoreUnreachable as error:
             if size < _FRAME:
                 raise
-            # The gateway hangs up at a message that is too large for it, without a word.
-            told = f"HBase at {self._gateway.host}:{self._gateway.port} takes no message of {size} bytes"
-            hint = "let hbase.regionserver.thrift.framed.max_frame_size_in_mb be 16 in the gateway's hbase-site.xml"
-            raise StoreError(told, hint=hint) from error
+            # The gateway closes the connection on a message that is too large, without an error.
+            message = f"HBase at {self._gateway.host}:{self._gateway.port} does not take a message of {size} bytes"
+            hint = "set hbase.regionserver.thrift.framed.max_frame_size_in_mb to 16 in the gateway's hbase-site.xml"
+            raise StoreError(message, hint=hint) from error
         if any(row.cleared for row in rows):
-            sleep(_APART)
+            sleep(_AFTER_DELETE)
 
     def delete(self, keys: Iterable[bytes]) -> None:
         """Remove rows."""
@@ -190,11 +190,11 @@ class HbaseTable:
 
         waiting = list(keys)
         for start in range(0, len(waiting), _ROWS):
-            self._asked(lambda part=waiting[start : start + _ROWS]: ask(part))  # type: ignore[misc]
-        sleep(_APART)
+            self._call(lambda part=waiting[start : start + _ROWS]: ask(part))  # type: ignore[misc]
+        sleep(_AFTER_DELETE)
 
     def scan(self, columns: Sequence[str] = (), after: bytes = b"") -> Iterator[tuple[bytes, Cells]]:
-        """Yield rows in the order of their keys; a scanner is not held longer than for one message."""
+        """Yield rows in the order of their keys; a scanner is not kept open between messages."""
         check_known(columns, self._known)
         wanted = [column.encode() for column in columns] or None
         size = self._rows_at_once(columns)
@@ -204,12 +204,12 @@ class HbaseTable:
             def ask(start: bytes = start) -> list[tuple[bytes, Any]]:
                 return list(self._table.scan(row_start=start, columns=wanted, limit=size, batch_size=size))
 
-            found = self._asked(ask)
-            for key, cells in found:
+            rows = self._call(ask)
+            for key, cells in rows:
                 yield key, _cells(cells)
-            if len(found) < size:
+            if len(rows) < size:
                 return
-            after = found[-1][0]
+            after = rows[-1][0]
 
     def _rows_at_once(self, columns: Sequence[str]) -> int:
         heavy = {family.name for family in self._families if family.compressed}
@@ -221,7 +221,7 @@ class HbaseTable:
         return self._families
 
     def scour(self, pulse: Callable[[], object]) -> bool:
-        """Do nothing: what is deleted goes from HBase's files with a major compaction."""
+        """Do nothing: HBase removes deleted cells from its files with a major compaction."""
         del pulse
         return True
 
@@ -233,9 +233,9 @@ class HbaseTable:
         self._connection = None
 
 
-def _text(said: bytes | str) -> str:
-    return said.decode() if isinstance(said, bytes) else said
+def _text(text: bytes | str) -> str:
+    return text.decode() if isinstance(text, bytes) else text
 
 
 def _cells(cells: Any) -> dict[str, bytes]:
-    return {column.decode(): value for column, value in sorted(cells.items())}
+    return {column.decode(): cell for column, cell in sorted(cells.items())}

@@ -1,4 +1,4 @@
-"""The catalogue on disk: one SQLite file, made from JSON lines, asked by identifier and by slug."""
+"""The catalogue's index: an SQLite file made from JSON lines, queried by identifier and by slug."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from windrow.stores.sqlite import SqliteStore, close_on_failure
 
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS record (
-    id INTEGER PRIMARY KEY, name INTEGER NOT NULL, slug INTEGER, told TEXT NOT NULL
+    id INTEGER PRIMARY KEY, name INTEGER NOT NULL, slug INTEGER, json TEXT NOT NULL
 ) STRICT;
 CREATE TABLE IF NOT EXISTS identifier (value INTEGER NOT NULL, record INTEGER NOT NULL, PRIMARY KEY (value, record))
     STRICT, WITHOUT ROWID;
@@ -35,7 +35,7 @@ _open_packed = cast("Callable[[Path], BinaryIO]", igzip.open)
 
 
 class Imported(NamedTuple):
-    """What became of the lines of a file: how many were taken, and how many were not, by reason."""
+    """How many works were imported from a file's lines, and how many lines were refused, by reason."""
 
     taken: int
     refused: Counter[str]
@@ -45,7 +45,7 @@ class CatalogueIndex(SqliteStore):
     """The works of a catalogue."""
 
     def __init__(self, path: Path, *, stubs: frozenset[str]) -> None:
-        """Open the file, making it."""
+        """Open the file, making it if needed."""
         super().__init__(path, _SCHEMA)
         self._stubs = stubs
         with close_on_failure(self.close), self._guarded():
@@ -54,27 +54,28 @@ class CatalogueIndex(SqliteStore):
     def version(self) -> int:
         """Return a number that rises with each import."""
         with self._guarded():
-            found = self._connection.execute("SELECT value FROM meta WHERE name = 'version'").fetchone()
-        return int(found[0]) if found else 0
+            row = self._connection.execute("SELECT value FROM meta WHERE name = 'version'").fetchone()
+        return int(row[0]) if row else 0
 
     def count(self) -> int:
-        """Return how many works there are."""
+        """Return the number of works."""
         with self._guarded():
             return int(self._connection.execute("SELECT count(*) FROM record").fetchone()[0])
 
     def take(self, lines: Iterable[bytes]) -> Imported:
-        """Take lines in, some thousand in a transaction; a work that is known already is replaced."""
+        """Import lines, `_PAGE` in a transaction; a work that is known already is replaced."""
         taken, refused = 0, Counter[str]()
         stream = iter(lines)
         while page := list(islice(stream, _PAGE)):
             with self._writing():
-                taken += sum(self._taken(line, refused) for line in page)
+                taken += sum(self._take_line(line, refused) for line in page)
                 self._connection.execute(
                     "INSERT INTO meta VALUES ('version', 1) ON CONFLICT DO UPDATE SET value = value + 1"
                 )
         return Imported(taken, refused)
 
-    def _taken(self, line: bytes, refused: Counter[str]) -> bool:
+    def _take_line(self, line: bytes, refused: Counter[str]) -> bool:
+        """Import a line; count it as refused if it has no work to be matched."""
         if not line.strip():
             return False
         try:
@@ -84,40 +85,40 @@ class CatalogueIndex(SqliteStore):
             return False
         return True
 
-    def _put(self, one: CatalogueRecord) -> None:
+    def _put(self, work: CatalogueRecord) -> None:
         run = self._connection.execute
-        name = _number(one.name or one.identifiers[0])
-        spelled = matched_slug(one.title, self._stubs)
-        key = _number(spelled) if spelled else None
-        told = json.dumps(one, ensure_ascii=False, separators=(",", ":"))
+        name = _number(work.name or work.identifiers[0])
+        slug = matched_slug(work.title, self._stubs)
+        key = _number(slug) if slug else None
+        text = json.dumps(work, ensure_ascii=False, separators=(",", ":"))
         known = run("SELECT id FROM record WHERE name = ?", (name,)).fetchone()
         if known is None:
-            number = run("INSERT INTO record (name, slug, told) VALUES (?,?,?)", (name, key, told)).lastrowid
+            number = run("INSERT INTO record (name, slug, json) VALUES (?,?,?)", (name, key, text)).lastrowid
         else:
             number = int(known[0])
-            old = run("SELECT told FROM record WHERE id = ?", (number,)).fetchone()[0]
-            for value in _record(old).identifiers:
-                run("DELETE FROM identifier WHERE value = ? AND record = ?", (_number(value), number))
-            run("UPDATE record SET slug = ?, told = ? WHERE id = ?", (key, told, number))
-        for value in one.identifiers:
-            run("INSERT INTO identifier VALUES (?, ?) ON CONFLICT DO NOTHING", (_number(value), number))
+            old = run("SELECT json FROM record WHERE id = ?", (number,)).fetchone()[0]
+            for identifier in _work(old).identifiers:
+                run("DELETE FROM identifier WHERE value = ? AND record = ?", (_number(identifier), number))
+            run("UPDATE record SET slug = ?, json = ? WHERE id = ?", (key, text, number))
+        for identifier in work.identifiers:
+            run("INSERT INTO identifier VALUES (?, ?) ON CONFLICT DO NOTHING", (_number(identifier), number))
 
-    def candidates(self, one: Paper) -> Sequence[CatalogueRecord]:
-        """Return the works that share an identifier or the slug with a paper; of a crowd, one more than is taken."""
-        found: dict[int, str] = {}
+    def candidates(self, paper: Paper) -> Sequence[CatalogueRecord]:
+        """Return the works that share an identifier or the slug with a paper, at most `CROWD` + 1 for each of these."""
+        works: dict[int, str] = {}
         run = self._connection.execute
         with self._guarded():
-            for value in one.identifiers:
-                text = "SELECT r.id, r.told FROM identifier i JOIN record r ON r.id = i.record WHERE i.value = ?"
-                found.update(run(f"{text} LIMIT {CROWD + 1}", (_number(value),)))
-            if one.slug:
-                text = f"SELECT id, told FROM record WHERE slug = ? LIMIT {CROWD + 1}"
-                found.update(run(text, (_number(one.slug),)))
-        return [_record(told) for told in found.values()]
+            for identifier in paper.identifiers:
+                query = "SELECT r.id, r.json FROM identifier i JOIN record r ON r.id = i.record WHERE i.value = ?"
+                works.update(run(f"{query} LIMIT {CROWD + 1}", (_number(identifier),)))
+            if paper.slug:
+                query = f"SELECT id, json FROM record WHERE slug = ? LIMIT {CROWD + 1}"
+                works.update(run(query, (_number(paper.slug),)))
+        return [_work(text) for text in works.values()]
 
 
 def read_lines(path: Path) -> Iterator[bytes]:
-    """Yield the lines of a file, plain or gzip; of one that is too long, pieces that are no JSON."""
+    """Yield the lines of a plain or gzipped file; a line that is too long is yielded in pieces."""
     try:
         with path.open("rb") as raw:
             packed = raw.read(2) == b"\x1f\x8b"
@@ -129,9 +130,10 @@ def read_lines(path: Path) -> Iterator[bytes]:
 
 
 def _number(text: str) -> int:
+    """Hash a text to a signed 64-bit integer, which takes less room in the index."""
     return int.from_bytes(blake2b(text.encode("utf-8", "replace"), digest_size=8).digest(), "big", signed=True)
 
 
-def _record(told: str) -> CatalogueRecord:
-    name, title, authors, year, journal, kind, identifiers = json.loads(told)
+def _work(text: str) -> CatalogueRecord:
+    name, title, authors, year, journal, kind, identifiers = json.loads(text)
     return CatalogueRecord(name, title, tuple(authors), year, journal, kind, tuple(identifiers))

@@ -1,4 +1,4 @@
-"""Wide rows in SQLite; a store of wide rows is opened by its address."""
+"""Wide rows in SQLite, and the function that opens a table by its address."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ CREATE TABLE IF NOT EXISTS key (id INTEGER PRIMARY KEY, key BLOB NOT NULL UNIQUE
 CREATE TABLE IF NOT EXISTS cell (key INTEGER NOT NULL REFERENCES key, column TEXT NOT NULL,
     packed INTEGER NOT NULL, value BLOB NOT NULL, PRIMARY KEY (key, column)) STRICT;
 """
-_SMALL = 256  # bytes of a value that compressing would not make smaller
-_PAGE, _CHUNK = 200, 400  # rows of a scan that are held at once, and keys in one question
+_COMPRESSED_FROM = 256  # bytes; smaller cells hardly shrink
+_PAGE, _CHUNK = 200, 400  # rows of a scan in memory at once, and keys in one query
 
 
 class SqliteTable(SqliteStore):
     """A table of wide rows in a file."""
 
     def __init__(self, path: Path, name: str, families: Sequence[Family], *, read_only: bool = False) -> None:
-        """Open the file, making it; families that it has not yet are added."""
+        """Open the file, making it if needed; missing families are added."""
         check_families(families)
         self._name = name
         super().__init__(path, _SCHEMA, read_only=read_only)
@@ -36,7 +36,7 @@ class SqliteTable(SqliteStore):
             if not read_only:
                 self._make(families)
             rows = self._connection.execute("SELECT name, compressed FROM family ORDER BY name")
-            self._families = {found: Family(found, (), bool(packed)) for found, packed in rows}
+            self._families = {family: Family(family, (), bool(packed)) for family, packed in rows}
         self._known = frozenset(self._families)
 
     def _make(self, families: Sequence[Family]) -> None:
@@ -51,23 +51,23 @@ class SqliteTable(SqliteStore):
             run("INSERT INTO family VALUES (?, ?) ON CONFLICT DO NOTHING", (family.name, family.compressed))
 
     def get(self, key: bytes, columns: Sequence[str] = ()) -> Cells:
-        """Return a row; empty where there is none."""
+        """Return a row; empty if it does not exist."""
         return self.get_many([key], columns).get(key, {})
 
     def get_many(self, keys: Sequence[bytes], columns: Sequence[str] = ()) -> dict[bytes, Cells]:
-        """Return those rows that there are."""
-        wanted, values = self._wanted(columns)
-        found: dict[bytes, Cells] = {}
+        """Return the rows of these keys that exist."""
+        condition, parameters = self._column_condition(columns)
+        cells_by_key: dict[bytes, Cells] = {}
         with self._guarded():
             for start in range(0, len(keys), _CHUNK):
                 part = keys[start : start + _CHUNK]
                 marks = ",".join("?" * len(part))
                 text = (
                     f"SELECT k.key, c.column, c.packed, c.value FROM key k JOIN cell c ON c.key = k.id"
-                    f" WHERE k.key IN ({marks}){wanted} ORDER BY k.key, c.column"
+                    f" WHERE k.key IN ({marks}){condition} ORDER BY k.key, c.column"
                 )
-                found |= dict(_rows(self._connection.execute(text, (*part, *values))))
-        return found
+                cells_by_key |= dict(_rows(self._connection.execute(text, (*part, *parameters))))
+        return cells_by_key
 
     def put(self, rows: Iterable[Put]) -> None:
         """Write cells of rows, in one transaction."""
@@ -77,27 +77,28 @@ class SqliteTable(SqliteStore):
                 check_put(row, self._known)
                 if row.cells:
                     run("INSERT INTO key (key) VALUES (?) ON CONFLICT DO NOTHING", (row.key,))
-                found = run("SELECT id FROM key WHERE key = ?", (row.key,)).fetchone()
-                if found is None:
+                key_row = run("SELECT id FROM key WHERE key = ?", (row.key,)).fetchone()
+                if key_row is None:
                     continue
                 for column in row.cleared:
-                    run("DELETE FROM cell WHERE key = ? AND column = ?", (found[0], column))
+                    run("DELETE FROM cell WHERE key = ? AND column = ?", (key_row[0], column))
                 run_many = self._connection.executemany
                 run_many(
                     "INSERT INTO cell VALUES (?,?,?,?) ON CONFLICT DO UPDATE"
                     " SET packed = excluded.packed, value = excluded.value",
-                    [(found[0], column, *self._packed(column, value)) for column, value in row.cells.items()],
+                    [(key_row[0], column, *self._pack(column, cell)) for column, cell in row.cells.items()],
                 )
 
-    def _packed(self, column: str, value: bytes) -> tuple[int, bytes]:
-        if len(value) > _SMALL and self._families[column.partition(":")[0]].compressed:
-            packed = isal_zlib.compress(value)
-            if len(packed) < len(value):
+    def _pack(self, column: str, cell: bytes) -> tuple[int, bytes]:
+        """Return whether a cell is stored compressed, and its bytes."""
+        if len(cell) > _COMPRESSED_FROM and self._families[column.partition(":")[0]].compressed:
+            packed = isal_zlib.compress(cell)
+            if len(packed) < len(cell):
                 return 1, packed
-        return 0, bytes(value)
+        return 0, bytes(cell)
 
     def delete(self, keys: Iterable[bytes]) -> None:
-        """Remove rows; nothing of them stays in free pages of the file."""
+        """Remove rows, and overwrite them in the file's free pages."""
         self._connection.execute("PRAGMA secure_delete = ON").fetchall()
         with self._writing():
             for key in keys:
@@ -106,16 +107,16 @@ class SqliteTable(SqliteStore):
 
     def scan(self, columns: Sequence[str] = (), after: bytes = b"") -> Iterator[tuple[bytes, Cells]]:
         """Yield rows in the order of their keys; writing goes on beside it."""
-        wanted, values = self._wanted(columns)
+        condition, parameters = self._column_condition(columns)
         text = f"""
             SELECT k.key, c.column, c.packed, c.value FROM
                 (SELECT id, key FROM key WHERE key > ? ORDER BY key LIMIT {_PAGE}) k
-            LEFT JOIN cell c ON c.key = k.id{wanted} ORDER BY k.key, c.column
+            LEFT JOIN cell c ON c.key = k.id{condition} ORDER BY k.key, c.column
         """
         while True:
             with self._guarded():
                 last = b""
-                for key, cells in _rows(self._connection.execute(text, (after, *values))):
+                for key, cells in _rows(self._connection.execute(text, (after, *parameters))):
                     last = key
                     if cells:
                         yield key, cells
@@ -123,48 +124,52 @@ class SqliteTable(SqliteStore):
                 return
             after = last
 
-    def _wanted(self, columns: Sequence[str]) -> tuple[str, list[str]]:
-        """Return the condition for some columns, and its values."""
+    def _column_condition(self, columns: Sequence[str]) -> tuple[str, list[str]]:
+        """Return the SQL condition that selects these columns, and its parameters."""
         check_known(columns, self._known)
         if not columns:
             return "", []
-        tests, values = [], []
-        for one in columns:
-            family, _, column = one.partition(":")
+        tests, parameters = [], []
+        for name in columns:
+            family, _, column = name.partition(":")
             tests.append("c.column = ?" if column else "(c.column > ? AND c.column < ?)")
-            values += [one] if column else [f"{family}:", f"{family};"]
-        return f" AND ({' OR '.join(tests)})", values
+            parameters += [name] if column else [f"{family}:", f"{family};"]
+        return f" AND ({' OR '.join(tests)})", parameters
 
     def families(self) -> tuple[Family, ...]:
-        """Return the families of the file."""
+        """Return the file's families."""
         return tuple(self._families.values())
 
 
-def _rows(found: Iterable[tuple[bytes, str | None, int, bytes]]) -> Iterator[tuple[bytes, dict[str, bytes]]]:
-    for key, cells in groupby(found, key=lambda row: row[0]):
+def _rows(rows: Iterable[tuple[bytes, str | None, int, bytes]]) -> Iterator[tuple[bytes, dict[str, bytes]]]:
+    for key, cells in groupby(rows, key=lambda row: row[0]):
         yield (
             key,
-            {column: isal_zlib.decompress(value) if packed else value for _, column, packed, value in cells if column},
+            {
+                column: isal_zlib.decompress(stored) if packed else stored
+                for _, column, packed, stored in cells
+                if column
+            },
         )
 
 
 PORT = 9090
-"""Where HBase's gateway listens unless it is told otherwise."""
+"""The default port of HBase's Thrift gateway."""
 
 
 def open_table(
     address: str, name: str, families: Sequence[Family], *, read_only: bool = False
 ) -> SqliteTable | HbaseTable:
-    """Open the table, making what is missing; `read_only` makes nothing."""
+    """Open the table at an address, making it if it is missing and not `read_only`."""
     if not address.startswith("hbase:"):
         return SqliteTable(Path(address), name, families, read_only=read_only)
-    return HbaseTable(gateway(address), name, families, read_only=read_only)
+    return HbaseTable(parse_gateway(address), name, families, read_only=read_only)
 
 
-def gateway(address: str) -> Gateway:
-    """Return where the gateway of an address listens.
+def parse_gateway(address: str) -> Gateway:
+    """Return the host and port of an address `hbase://HOST:PORT`.
 
-    >>> gateway("hbase://gateway.example")
+    >>> parse_gateway("hbase://gateway.example")
     Gateway(host='gateway.example', port=9090)
     """
     try:

@@ -1,0 +1,292 @@
+"""What all commands share: help layout, common options, results on standard output, remarks on standard error."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from windrow.errors import WindrowError
+from windrow.formats.text import Table, escape, escape_json
+
+if TYPE_CHECKING:
+    from windrow.app import Windrow
+
+
+def clean(text: str | Iterable[str]) -> str:
+    r"""Escape control characters in a line, or in several; a line end within a line is escaped as well.
+
+    >>> clean("red \x1b[31m name")
+    'red \\x1b[31m name'
+    >>> clean(["a\nb", "c"])
+    'a\\nb\nc'
+    """
+    lines = [text] if isinstance(text, str) else text
+    rows = (row for line in lines for row in (line.split("\n") if isinstance(line, Table) else [line]))
+    return "\n".join(map(escape, rows))
+
+
+class OutputFailed(WindrowError):
+    """The output could not be written."""
+
+    hint = "make room there, or name another file, and run the command again"
+
+
+@dataclass
+class Console:
+    """Where a command prints to, and the options that every command has."""
+
+    json: bool = False
+    verbose: bool = False
+    quiet: bool = False
+    workspace: Path | None = None
+
+    def open(self, flags: Mapping[str, Any] | None = None) -> Windrow:
+        """Open the workspace of `--workspace`, else that of the current folder."""
+        from windrow.app import Windrow  # noqa: PLC0415 `--help` needs no workspace
+
+        return Windrow(flags=flags, named=self.workspace)
+
+    def print(self, text: str | Iterable[str]) -> None:
+        """Print results to standard output: a line, or several; a table counts as a line."""
+        _write(sys.stdout, clean(text))
+
+    @property
+    def styled(self) -> bool:
+        """Return whether standard output is a terminal that shows bold text."""
+        return sys.stdout.isatty() and os.environ.get("TERM") != "dumb" and not os.environ.get("NO_COLOR")
+
+    def print_raw(self, text: str) -> None:
+        """Print results as they are; the caller has escaped what came from outside."""
+        _write(sys.stdout, text)
+
+    def inform(self, text: str | Iterable[str]) -> None:
+        """Print remarks to standard error, a line or several; nothing with `--quiet`."""
+        if not self.quiet:
+            _write(sys.stderr, clean(text))
+
+    def message(self, kind: str, body: Any, *, omit_empty: bool = False) -> None:
+        """Print a message of this type as one line of JSON; `body` is a mapping, a named tuple or a dataclass."""
+        from windrow.formats.text import message  # noqa: PLC0415
+
+        _write(sys.stdout, escape_json(json.dumps(message(kind, body, omit_empty=omit_empty))))
+        sys.stdout.flush()
+
+    def error(self, text: str, hint: str, code: int, reason: str = "") -> None:
+        """Print what went wrong and what to try, with `--quiet` too."""
+        if self.json:
+            message = {"type": "error", "message": text, "hint": hint, "exit_code": code, "reason": reason}
+            _write(sys.stderr, escape_json(json.dumps(message)))
+            return
+        lines = [f"windrow: {' '.join(text.split())}", *([f"try: {hint}"] if hint else [])]
+        _write(sys.stderr, clean(lines))
+
+
+def escape_unencodable(stream: Any, encoding: str | None = None) -> None:
+    r"""Have a stream write characters that its encoding lacks as escapes such as `\u2192`, instead of failing."""
+    if hasattr(stream, "reconfigure"):
+        stream.reconfigure(encoding=encoding, errors="backslashreplace")
+
+
+def _write(stream: Any, text: str) -> None:
+    try:
+        stream.write(text + "\n")
+    except BrokenPipeError:
+        raise  # the reader closed the pipe: click ends without a message
+    except OSError as error:
+        raise OutputFailed(f"standard output cannot be written: {error.strerror}") from error
+
+
+DOCS = "docs/reference/commands.md"
+EXITS = {
+    0: "all well",
+    1: "failed",
+    2: "wrong usage",
+    3: "some or all sources failed",
+    4: "wrong configuration",
+    5: "locked by another run",
+    130: "stopped",
+}
+"""The exit codes and their meaning, the same for every command."""
+
+SHORT_HELP_LIMIT = 200
+"""Characters of a command's one line in a list of commands: longer than any, so that none is cut."""
+
+COMMON = "For every command"
+DEFAULT_SECTION = "Options"
+
+
+class Option(click.Option):
+    """An option that is shown in a named section of the help."""
+
+    def __init__(
+        self, *names: Any, section: str = DEFAULT_SECTION, choices: Callable[[], Iterable[str]] | None = None, **kw: Any
+    ) -> None:
+        """Take click's arguments, the section, and a function that returns the choices its help lists."""
+        super().__init__(*names, **kw)
+        self.section = section
+        self._choices = choices
+
+    def get_help_record(self, ctx: click.Context) -> tuple[str, str] | None:
+        """Return the option and its help, with its choices listed."""
+        record = super().get_help_record(ctx)
+        if record is None or self._choices is None or not self.help:
+            return record
+        text = f"{self.help.removesuffix('.')}: {', '.join(self._choices())}."
+        return record[0], record[1].replace(self.help, text, 1)
+
+
+class _HelpLayout(click.Command):
+    """The help layout that commands and groups of commands share."""
+
+    examples: Sequence[str] = ()
+    with_declared_examples = False
+    """Whether the help shows the examples that installed collections declare for it."""
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the options by section, those of every command last."""
+        sections: dict[str, list[tuple[str, str]]] = {}
+        for param in self.get_params(ctx):
+            record = param.get_help_record(ctx) if isinstance(param, click.Option) else None
+            if record:
+                section = COMMON if "--help" in param.opts else getattr(param, "section", DEFAULT_SECTION)
+                sections.setdefault(section, []).append(record)
+        common = sections.pop(COMMON, [])
+        for section, records in [*sections.items(), (COMMON, common)]:
+            if records:
+                with formatter.section(section):
+                    formatter.write_dl(records)
+
+    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the examples, the exit codes and the page of the manual."""
+        if examples := [*self.examples, *self._declared_examples(ctx)]:
+            with formatter.section("Examples"):
+                for example in examples:
+                    formatter.write(f"{' ' * formatter.current_indent}{example}\n")
+        with formatter.section("Exit codes"):
+            formatter.write_text(", ".join(f"{code} {meaning}" for code, meaning in EXITS.items()))
+        anchor = ctx.command_path.replace(" ", "-")
+        formatter.write(f"\nDocs: {DOCS}#{anchor}\n")
+
+    def _declared_examples(self, ctx: click.Context) -> list[str]:
+        if not self.with_declared_examples:
+            return []
+        from windrow.contract.registry import installed  # noqa: PLC0415 loads what the collections declare
+
+        examples = (example for collection in installed().values() for example in collection.configuration.examples)
+        return [example for example in examples if example.startswith(f"{ctx.command_path} ")]
+
+
+class Command(_HelpLayout):
+    """A command."""
+
+
+class CommandGroup(_HelpLayout, click.Group):
+    """A command with subcommands."""
+
+    command_class = Command
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the options, then the commands."""
+        super().format_options(ctx, formatter)
+        self.format_commands(ctx, formatter)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the subcommands, each with its one line of help."""
+        with formatter.section("Commands"):
+            commands = [(name, self.get_command(ctx, name)) for name in self.list_commands(ctx)]
+            rows = [(name, command.get_short_help_str(SHORT_HELP_LIMIT)) for name, command in commands if command]
+            formatter.write_dl(rows)
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Find a subcommand; raise a usage error that suggests the nearest name if there is no such command."""
+        from difflib import get_close_matches  # noqa: PLC0415 only a typo needs it
+
+        name = args[0]
+        if self.get_command(ctx, name) is None and not name.startswith("-"):
+            near = get_close_matches(name, self.list_commands(ctx), 1, 0.5)
+            suggestion = f"; did you mean {near[0]}?" if near else ""
+            error = click.UsageError(f"there is no command {name!r}{suggestion}", ctx)
+            error.hint = f"{ctx.command_path} {near[0] if near else '--help'}"  # type: ignore[attr-defined]
+            raise error
+        return super().resolve_command(ctx, args)
+
+
+def _store(name: str) -> Callable[[click.Context, click.Parameter, Any], Any]:
+    """Return a callback that sets this attribute of the console, if the option is given."""
+
+    def set_attribute(ctx: click.Context, _param: click.Parameter, value: Any) -> Any:
+        if value:
+            setattr(ctx.ensure_object(Console), name, value)
+        return value
+
+    return set_attribute
+
+
+def shared_options() -> list[click.Parameter]:
+    """Return the options that every command has; they are eager: read before another option can fail."""
+    folder = click.Path(path_type=Path, file_okay=False)
+    return [
+        Option(
+            ["--json"], is_flag=True, is_eager=True, expose_value=False, callback=_store("json"), section=COMMON,
+            help="Print JSON, one message with its type on each line.",
+        ),
+        Option(
+            ["--workspace"], metavar="DIR", type=folder, is_eager=True, expose_value=False,
+            callback=_store("workspace"), section=COMMON, help="Use this workspace, not the one of the current folder.",
+        ),
+        Option(
+            ["--verbose"], is_flag=True, is_eager=True, expose_value=False, callback=_store("verbose"), section=COMMON,
+            help="Show where in windrow an error came from.",
+        ),
+    ]  # fmt: skip
+
+
+def option(*names: str, section: str = DEFAULT_SECTION, **kw: Any) -> Callable[[Any], Any]:
+    """Declare an option that is shown in this section of the help; `kw` are `Option`'s arguments."""
+    return click.option(*names, cls=Option, section=section, **kw)
+
+
+def command(
+    name: str, *, examples: Iterable[str], shape: type[Command] = Command, declared: bool = False
+) -> Callable[[Callable[..., Any]], Command]:
+    """Make a function a command: it gets the `Console` first, and returns an exit code or None.
+
+    `examples` are shown in its help; with `declared`, those that installed collections declare follow them.
+    """
+
+    def make(function: Callable[..., Any]) -> Command:
+        decorated = click.command(name, cls=shape)(click.pass_obj(function))
+        decorated.with_declared_examples = declared
+        return _complete(decorated, examples)
+
+    return make
+
+
+def command_group(
+    name: str, *, examples: Iterable[str], alone: bool = False
+) -> Callable[[Callable[..., Any]], CommandGroup]:
+    """Make a function a group of commands; with `alone` it can be called without a subcommand."""
+
+    def make(function: Callable[..., Any]) -> CommandGroup:
+        group = click.group(name, cls=CommandGroup, invoke_without_command=alone)(click.pass_context(function))
+        return _complete(group, examples)
+
+    return make
+
+
+AnyCommand = TypeVar("AnyCommand", Command, CommandGroup)
+
+
+def _complete(command: AnyCommand, examples: Iterable[str]) -> AnyCommand:
+    command.examples = tuple(examples)
+    command.params += shared_options()
+    return command
