@@ -73,7 +73,7 @@ class ItemMade(NamedTuple):
     """A thing was seen for the first time: a listed file, or a document within a capture.
 
     `fetch` is the seq of the `FetchBegun` that brought it, None for what was only listed.
-    `parent` is the seq of the item it lies in.
+    `parent` is the seq of the item it lies in, and `reason` says why its name was refused.
     """
 
     seq: int
@@ -89,6 +89,7 @@ class ItemMade(NamedTuple):
     member: str
     size: int | None
     md5: str
+    reason: Reason | None
 
 
 class Listed(NamedTuple):
@@ -100,7 +101,7 @@ class Listed(NamedTuple):
     source: str
     item: int
     path: str
-    event: str  # listed | changed | compared | gone
+    event: str  # listed | refused | changed | compared | gone
     size: int | None
     modified: datetime | None
     subject: Subject = NOBODY
@@ -132,6 +133,29 @@ class FetchEnded(NamedTuple):
     size: int | None
     digest: str
     reason: Reason | None
+    message: str
+    subject: Subject = NOBODY
+
+
+class StepStarted(NamedTuple):
+    """A step was begun for an item; a crash may have cut it."""
+
+    seq: int
+    at: datetime
+    session: int
+    item: int
+    step: str
+    subject: Subject = NOBODY
+
+
+class Decided(NamedTuple):
+    """An item is to be fetched again (`act` is RETRIED), or ends where it stands (CANCELLED)."""
+
+    seq: int
+    at: datetime
+    session: int
+    item: int
+    act: Reason
     message: str
     subject: Subject = NOBODY
 
@@ -190,6 +214,8 @@ Fact = (
     | Listed
     | FetchBegun
     | FetchEnded
+    | StepStarted
+    | Decided
     | DocumentRead
     | Moved
     | FindingMade

@@ -9,7 +9,7 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from tests.crash.place import TRACKER, reached
+from tests.crash.place import TRACKER, misplaced, reached
 from tests.waiting import PATIENCE
 from windrow.app.check import check
 from windrow.app.status import WorkspaceState
@@ -128,6 +128,7 @@ class Ground(Files):
 
     def wrong(self) -> list[Fault]:
         """Return what `windrow check` finds wrong: captures, standings and tracker must agree."""
+        assert misplaced(self.root) == []
         ledger = Ledger(self.root / "ledger.sqlite")
         try:
             return check(Windrow(self.root).config, ledger).faults
@@ -166,7 +167,7 @@ class Ground(Files):
 
     def reached(self, phase: str, status: Status) -> bool:
         """Tell whether an item was ever at this state, while a run is under way."""
-        return reached(self.root, PHASES.index(phase) + 1, status)
+        return reached(self.root, phase, status)
 
 
 class Place(Ground):

@@ -174,8 +174,8 @@ def _story(ledger: Ledger, numbers: list[int]) -> Story:
 
 
 def _listings(ledger: Ledger, item: int) -> list[Event]:
-    words = {"listed": "offers it", "changed": "offers it changed", "gone": "does not offer it any more"}
-    words["compared"] = "was compared with what is held"
+    words = {"changed": "offers it changed", "gone": "does not offer it any more"}
+    words |= {"listed": "offers it", "refused": "offers it", "compared": "was compared with what is held"}
     found = []
     for one in ledger.listings.of_item(item):
         said = f"{one.source} {words.get(one.event, one.event)}"

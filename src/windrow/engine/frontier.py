@@ -90,13 +90,16 @@ class FileFrontier:
         for file in chosen:
             for child, (phase, status) in file.children:
                 if status not in {Status.FAILED, Status.CANCELLED} and (phase, status) != through:
+                    writer.items.decide(session, child, reason, message)
                     writer.items.move(session, child, (phase, Status.CANCELLED), reason, message)
                     if act == CANCEL:
                         writer.items.find(session, child, phase, [Finding("Cancelled", message, Level.WARN)])
             if act == RETRY:
                 asked = "an operator asked for another attempt"
+                writer.items.decide(session, file.item, reason, asked)
                 writer.items.move(session, file.item, self._listing.first, reason, asked)
             else:
+                writer.items.decide(session, file.item, reason, message)
                 writer.items.move(session, file.item, (file.state[0], Status.CANCELLED), reason, message)
 
     def put_back(self, session: int, sources: Iterable[Source]) -> int:
@@ -107,6 +110,7 @@ class FileFrontier:
             for item in sorted({offer.item for offer in offers if offer.present}):
                 standing = self._ledger.items.standing(item)
                 if standing and standing.state not in self._untouched():
+                    writer.items.decide(session, item, Reason.RETRIED)
                     writer.items.move(session, item, self._listing.first, Reason.RETRIED)
                     count += 1
         return count

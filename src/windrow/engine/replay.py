@@ -132,8 +132,13 @@ def _differences(run: HarvestRun, real: Ledger) -> Iterator[ReplayChange]:
             continue
         after = (one.phase, one.status)
         findings = run.ledger.items.findings_in_phase(one.item, one.phase)
+        read = run.ledger.items.readings(one.item)
+        step = run.collection.phases[one.phase - 1]
         with real.writing() as writer:
-            writer.items.read(run.session, known.item, ("replay", ""), "", Reading(one.reason))
+            if one.fetch or (read and read[-1].step == step):  # else an archive follows its documents
+                version = read[-1].version if read else ""
+                # Without a digest it is not remembered: its findings stand among those of the earlier reading.
+                writer.items.read(run.session, known.item, (step, version), "", Reading(one.reason))
             writer.items.find(run.session, known.item, one.phase, findings)
             writer.items.move(run.session, known.item, after, one.reason, "read again")
         yield ReplayChange(one.key, (known.phase, known.status), after)

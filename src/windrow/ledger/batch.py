@@ -10,8 +10,8 @@ from windrow.ledger.database import LedgerDatabase, queries
 from windrow.ledger.typed import WIDTHS
 
 _FACTS = (
-    "session", "session_end", "task", "task_end", "item", "listing", "refusal", "reading", "move", "finding", "host",
-    "tombstone", "tombstone_end",
+    "session", "session_end", "task", "task_end", "item", "listing", "refusal", "step_start", "reading", "decision",
+    "move", "finding", "host", "tombstone", "tombstone_end",
 )  # fmt: skip
 
 

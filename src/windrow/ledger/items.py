@@ -34,11 +34,19 @@ class ItemWriter:
         """Put a thing on record with its first state."""
         digest, name, md5 = (member.digest, member.name, member.md5) if member else ("", "", "")
         size = member.size if member else size
-        values = (collection, kind, key, parent, owner, fetch, digest, name, size, md5, rank)
+        values = (collection, kind, key, parent, owner, fetch, digest, name, size, md5, rank, reason)
         item = self._batch.fact("item", session, *values)
         self._batch.row("standing", item, collection, kind, parent, fetch, rank, *state, reason, item)
         self._batch.fact("move", session, item, *state, reason, "")
         return item
+
+    def start(self, session: int, item: int, step: str) -> int:
+        """Note that a step was begun for an item."""
+        return self._batch.fact("step_start", session, item, step)
+
+    def decide(self, session: int, item: int, act: Reason, message: str = "") -> int:
+        """Note that an item is to be fetched again (RETRIED), or ends where it stands (CANCELLED)."""
+        return self._batch.fact("decision", session, item, act, message)
 
     def read(self, session: int, item: int, step: tuple[str, str], digest: str, reading: Reading) -> int:
         """Note what a step (its phase and version) made of a document."""

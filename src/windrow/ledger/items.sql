@@ -198,6 +198,32 @@ AND (:source = '' OR o.source = :source)
 AND (:reason = '' OR s.reason = :reason
     OR EXISTS (SELECT 1 FROM standing c WHERE c.parent = s.item AND c.reason = :reason));
 
+-- row: ItemEvent
+-- Something that changed where an item stands.
+-- `event` is attempt, end (of an attempt), start (of a step), reading or decision; `reason` says why the attempt or the
+-- reading failed, or is what was decided; `checksum` is empty where no checksum beside the file was compared.
+
+-- def events(items: Sequence[int]) -> list[ItemEvent]
+-- Return what changed where items stand, for each in order.
+SELECT v.item AS "item: int", v.seq, 'attempt' AS "event: str", '' AS "step: str", NULL AS "reason: Reason | None",
+       '' AS "checksum: str" FROM attempt v WHERE v.item IN (SELECT value FROM json_each(:items))
+UNION ALL SELECT v.item, v.end_seq, 'end', '', v.reason, v.checksum FROM attempt v
+    WHERE v.item IN (SELECT value FROM json_each(:items)) AND v.end_seq > 0
+UNION ALL SELECT item, seq, 'start', step, NULL, '' FROM step_start WHERE item IN (SELECT value FROM json_each(:items))
+UNION ALL SELECT item, seq, 'reading', step, reason, '' FROM reading
+    WHERE item IN (SELECT value FROM json_each(:items))
+UNION ALL SELECT item, seq, 'decision', '', act, '' FROM decision WHERE item IN (SELECT value FROM json_each(:items))
+ORDER BY 1, 2;
+
+-- row: SeenItem
+-- An item, and why its name was refused.
+-- `file` is that which it lies in, None for a listed file, and `attempt` the one that brought it.
+
+-- def seen(collection: str) -> list[SeenItem]
+-- Return the items of a collection.
+SELECT seq AS item, kind, parent AS file, fetch AS attempt, reason FROM item WHERE collection = :collection
+ORDER BY seq;
+
 -- def wrong() -> Iterator[WrongStanding]
 -- Yield items that stand elsewhere than their last move says.
 SELECT s.item, s.phase, s.status AS "status: int", m.phase AS moved_phase, m.status AS "moved_status: int"
@@ -211,6 +237,10 @@ UPDATE standing SET fetch = ? WHERE item = ?;
 -- name: forget_readings
 -- In a copy of the ledger that is to be read anew: what steps made of documents ...
 DELETE FROM reading;
+
+-- name: forget_starts
+-- ... and for which they were begun ...
+DELETE FROM step_start;
 
 -- name: forget_standings
 -- ... where documents stand that a fetch brought ...

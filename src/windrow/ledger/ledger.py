@@ -87,7 +87,7 @@ class Ledger:
 
     def copy_unread(self, path: Path) -> Ledger:
         """Copy the ledger to another file, as it was before anything was read, and open the copy."""
-        self.database.copy(path, "forget_readings", "forget_standings", "forget_members")
+        self.database.copy(path, "forget_readings", "forget_starts", "forget_standings", "forget_members")
         return Ledger(path)
 
     def close(self) -> None:

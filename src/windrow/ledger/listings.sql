@@ -25,11 +25,8 @@ SELECT DISTINCT source FROM offering ORDER BY source;
 
 -- def listed_between(span: tuple[int, int]) -> list[ListingCount]
 -- Count what listings said between two facts.
--- The first move of an item has the number after its own: one that began failed was refused.
-SELECT l.source, CASE WHEN l.event = 'listed' AND m.status = 5 THEN 'refused' ELSE l.event END AS "event: str",
-       count(*) AS "number: int"
-FROM listing l LEFT JOIN move m ON m.seq = l.item + 1 AND m.item = l.item
-WHERE l.seq BETWEEN :span[0] AND :span[1] AND l.event <> 'compared' GROUP BY 1, 2;
+SELECT source, event, count(*) AS "number: int" FROM listing
+WHERE seq BETWEEN :span[0] AND :span[1] AND event <> 'compared' GROUP BY 1, 2;
 
 -- def refused_between(span: tuple[int, int]) -> list[RefusalCount]
 -- Count what was refused between two facts.
@@ -63,7 +60,7 @@ OR (reason = 'protocol_error' AND substr(path, -length(' ' || :name)) = ' ' || :
 SELECT source, path, present, size, modified FROM offering WHERE item = :item ORDER BY source;
 
 -- row: ListingRow
--- A source began to offer an item, changed what it says of it, or stopped: listed, changed, gone.
+-- A source began to offer an item, changed what it says of it, or stopped: listed or refused, changed, gone.
 
 -- def of_item(item: int) -> list[ListingRow]
 -- Return what listings said of an item, in order.

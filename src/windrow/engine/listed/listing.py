@@ -161,7 +161,7 @@ def _record(run: HarvestRun, one: _Listed) -> None:
             else:
                 # Nothing is known of it that could be compared: of a first listing that is all.
                 items[key] = _make(run, writer, offer)
-                writer.listings.add(run.session, one.source.name, items[key], offer, "listed")
+                writer.listings.add(run.session, one.source.name, items[key], offer, _begins(offer))
                 fresh += offer.reason is None
         for key, before in known.items():
             if key not in keyed and before.present:
@@ -170,6 +170,11 @@ def _record(run: HarvestRun, one: _Listed) -> None:
     comment = f"{one.source.name}: {len(keyed)} offered, {fresh} new, {refused} refused, {gone} gone"
     run.close_task(one.task, comment)
     run.progress.step()
+
+
+def _begins(offer: Offer) -> str:
+    """Return the event of a source that begins to offer something."""
+    return "refused" if offer.reason else "listed"
 
 
 def _make(run: HarvestRun, writer: LedgerWriter, offer: Offer) -> int:
@@ -189,9 +194,10 @@ def _compare(
     collection = run.collection
     if offer.reason is None and state == collection.listing.refused:
         # Refused before, and good now: the collection takes more owners.
+        writer.items.decide(run.session, item, Reason.RETRIED)
         writer.items.move(run.session, item, collection.listing.first, Reason.RETRIED)
     if known is None or not known.present:
-        writer.listings.add(run.session, source, item, offer, "listed")
+        writer.listings.add(run.session, source, item, offer, _begins(offer))
         _compare_hosts(run, writer, source, item, offer)
         return
     if known[2:] == (offer.path, True, offer.size, offer.modified, offer.sidecar):

@@ -194,7 +194,7 @@ def _summarise(run: HarvestRun, step: Summarise, store: Store, states: list[Stat
 
 def _record(run: HarvestRun, step: Load | Judge | Summarise, page: list[Result], tasks: PhaseTasks) -> None:
     """Put a page of outcomes on record."""
-    version = "" if isinstance(step, Summarise) else step_version(run, step)
+    version = step.version if isinstance(step, Summarise) else step_version(run, step)
     with run.ledger.writing() as writer:
         parents = set()
         for one, reading in page:
@@ -209,7 +209,6 @@ def _record(run: HarvestRun, step: Load | Judge | Summarise, page: list[Result],
 
 def _move(run: HarvestRun, writer: LedgerWriter, step: ItemStep, one: Due, reading: Reading, version: str) -> None:  # noqa: PLR0917
     phase = run.collection.phase(step.phase)
-    if not isinstance(step, Summarise):
-        writer.items.read(run.session, one.item.id, (step.phase, version), one.item.digest, reading)
+    writer.items.read(run.session, one.item.id, (step.phase, version), one.item.digest, reading)
     run.record_findings(writer, one.item.id, phase, reading)
     writer.items.move(run.session, one.item.id, (phase, Status.DONE if reading.done else Status.FAILED), reading.reason)

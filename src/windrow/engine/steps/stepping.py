@@ -118,6 +118,7 @@ def mark_running(run: HarvestRun, step: ItemStep, page: Iterable[Due], tasks: Ph
         for one in page:
             tasks.open(writer, one.source)
             if (one.item.phase, one.item.status) != state:
+                writer.items.start(run.session, one.item.id, step.phase)
                 writer.items.move(run.session, one.item.id, state)
                 parents.add(one.item.parent or 0)
         run.update_parents(writer, parents - {0})
@@ -243,10 +244,8 @@ def _record(run: HarvestRun, writer: LedgerWriter, step: Read, outcome: StepOutc
     one, reading = outcome.due, outcome.reading
     collection, item = run.collection, one.item
     phase = collection.phase(step.phase)
-    if not outcome.remembered:
-        writer.items.read(
-            run.session, item.id, (step.phase, _version_for(step, item, own_version)), item.digest, reading
-        )
+    version = _version_for(step, item, own_version)
+    writer.items.read(run.session, item.id, (step.phase, version), item.digest, reading)
     run.record_findings(writer, item.id, phase, reading)
     state = (phase, Status.DONE if reading.done else Status.FAILED)
     writer.items.move(run.session, item.id, state, reading.reason)

@@ -213,6 +213,34 @@ class ChildRow(NamedTuple):
     fetch: int
 
 
+class ItemEvent(NamedTuple):
+    """Something that changed where an item stands.
+
+    `event` is attempt, end (of an attempt), start (of a step), reading or decision; `reason` says why the attempt or
+    the reading failed, or is what was decided; `checksum` is empty where no checksum beside the file was compared.
+    """
+
+    item: int
+    seq: int
+    event: str
+    step: str
+    reason: Reason | None
+    checksum: str
+
+
+class SeenItem(NamedTuple):
+    """An item, and why its name was refused.
+
+    `file` is that which it lies in, None for a listed file, and `attempt` the one that brought it.
+    """
+
+    item: int
+    kind: str
+    file: int | None
+    attempt: int
+    reason: Reason | None
+
+
 class WrongStanding(NamedTuple):
     """A row of `wrong`."""
 
@@ -357,6 +385,16 @@ def _make_move_row(row: tuple[Any, ...]) -> MoveRow:
 def _make_child_row(row: tuple[Any, ...]) -> ChildRow:
     item, key, kind, phase, status, reason, owner, fetch = row
     return ChildRow(item, key, kind, phase, Status(status), None if reason is None else Reason(reason), owner, fetch)
+
+
+def _make_item_event(row: tuple[Any, ...]) -> ItemEvent:
+    item, seq, event, step, reason, checksum = row
+    return ItemEvent(item, seq, event, step, None if reason is None else Reason(reason), checksum)
+
+
+def _make_seen_item(row: tuple[Any, ...]) -> SeenItem:
+    item, kind, file, attempt, reason = row
+    return SeenItem(item, kind, file, attempt, None if reason is None else Reason(reason))
 
 
 class TypedItems(LedgerQueries):
@@ -509,6 +547,14 @@ class TypedItems(LedgerQueries):
         The reason may be that of one of their children.
         """
         return self._database.column("items.keys_by_status", collection, kind, statuses[0], statuses[1], source, reason)
+
+    def events(self, items: Sequence[int]) -> list[ItemEvent]:
+        """Return what changed where items stand, for each in order."""
+        return self._database.rows(_make_item_event, "items.events", json.dumps([*items]))
+
+    def seen(self, collection: str) -> list[SeenItem]:
+        """Return the items of a collection."""
+        return self._database.rows(_make_seen_item, "items.seen", collection)
 
     def wrong(self) -> Iterator[WrongStanding]:
         """Yield items that stand elsewhere than their last move says."""

@@ -74,7 +74,7 @@ class Offerer(NamedTuple):
 
 
 class ListingRow(NamedTuple):
-    """A source began to offer an item, changed what it says of it, or stopped: listed, changed, gone."""
+    """A source began to offer an item, changed what it says of it, or stopped: listed or refused, changed, gone."""
 
     seq: int
     at: datetime
@@ -206,10 +206,7 @@ class TypedListings(LedgerQueries):
         return {*self._database.column("listings.sources")}
 
     def listed_between(self, span: tuple[int, int]) -> list[ListingCount]:
-        """Count what listings said between two facts.
-
-        The first move of an item has the number after its own: one that began failed was refused.
-        """
+        """Count what listings said between two facts."""
         return self._database.rows(ListingCount._make, "listings.listed_between", span[0], span[1])
 
     def refused_between(self, span: tuple[int, int]) -> list[RefusalCount]:

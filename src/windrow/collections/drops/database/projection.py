@@ -128,7 +128,7 @@ def _origin(
 
 def _listed(one: ledger_facts.Listed, _declared: Declared, put: Callable[[RowPut], None]) -> None:
     # A host that does not list it any more keeps its row: deleting that would delete its downloads.
-    if _is(one.subject, ZIP) and one.event in {"listed", "changed"}:
+    if _is(one.subject, ZIP) and one.event in {"listed", "refused", "changed"}:
         refs = {"za_id": ("zip_action", str(one.item)), "file_source_id": ("file_source", one.source)}
         put(RowPut("file_source_has_zip", _host(one), {}, refs, {"num_retries": 0}, make=RowMaking.AGAIN))
 
