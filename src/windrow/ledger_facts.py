@@ -9,7 +9,7 @@ from __future__ import annotations
 from datetime import datetime
 from typing import NamedTuple
 
-from windrow.model import Level, Status
+from windrow.model import Level
 from windrow.reasons import Reason
 
 
@@ -175,20 +175,6 @@ class DocumentRead(NamedTuple):
     subject: Subject = NOBODY
 
 
-class Moved(NamedTuple):
-    """An item is now at (phase, status). `reason` and `message` say why it failed or was ended."""
-
-    seq: int
-    at: datetime
-    session: int
-    item: int
-    phase: int
-    status: Status
-    reason: Reason | None
-    message: str
-    subject: Subject = NOBODY
-
-
 class FindingMade(NamedTuple):
     """Something wrong or notable in an item, found in `phase`."""
 
@@ -217,6 +203,5 @@ Fact = (
     | StepStarted
     | Decided
     | DocumentRead
-    | Moved
     | FindingMade
 )

@@ -15,7 +15,8 @@ from pathlib import Path
 from tests import programs
 from tests.waiting import PATIENCE
 from windrow.app.check import check
-from windrow.collections.drops.adapter.current_states import current_states
+from windrow.collections.drops.adapter.current_states import all_states, xml_states
+from windrow.collections.drops.states import StateEvent, xml_state
 from windrow.config import load
 from windrow.demo.partner import drop, pack
 from windrow.engine.check import Fault
@@ -158,19 +159,13 @@ STEPPED = "(SELECT count(*) FROM step_start) + (SELECT count(*) FROM reading)"
 
 
 def misplaced(root: Path) -> list[tuple[int, object, object]]:
-    """Return items, with where they stand, and where they should by what else is on record of them."""
+    """Return XML files, with where they stand by the step that they wait for, and where by all that is on record."""
     with closing(Ledger(root / "ledger.sqlite")) as ledger:
-        states = current_states(ledger)
-    derived = {item: states.state for item, states in states.zips.items()} | states.xmls
-    with closing(sqlite3.connect(root / "ledger.sqlite")) as connection, connection:
-        rows = connection.execute("SELECT item, phase, status FROM standing WHERE collection = 'drops' ORDER BY item")
-        standing = {item: tuple(state) for item, *state in rows}
-    connection.close()
-    return [
-        (item, standing.get(item), derived.get(item))
-        for item in sorted(standing.keys() | derived.keys())
-        if standing.get(item) != derived.get(item)
-    ]
+        seen = ledger.items.seen(ledger.items.numbers("drops", "xml"))
+        stand = xml_states(ledger, seen)
+        events = {item.item: [StateEvent(*row[1:]) for row in ledger.items.events([item.item])] for item in seen}
+    derived = {item.item: xml_state(item.reason, events[item.item]) for item in seen}
+    return [(item, stand[item], derived[item]) for item in stand if stand[item] != derived[item]]
 
 
 def _ask(ledger: Path, query: str) -> bool:
@@ -185,12 +180,15 @@ def _ask(ledger: Path, query: str) -> bool:
 
 def tables(root: Path) -> dict[str, list[tuple[object, ...]]]:
     """Return what the tables say, without times, sessions and the numbers that follow from them."""
-    found = {}
-    with closing(sqlite3.connect(root / "ledger.sqlite")) as ledger, ledger:
-        found["standing"] = ledger.execute(
-            "SELECT i.kind, i.item_key, s.phase, s.status, s.reason FROM standing s JOIN item i ON i.seq = s.item"
-            " WHERE i.fetch = 0 OR i.fetch = (SELECT p.fetch FROM standing p WHERE p.item = i.parent) ORDER BY 1, 2"
-        ).fetchall()
+    found: dict[str, list[tuple[object, ...]]] = {}
+    with closing(Ledger(root / "ledger.sqlite")) as ledger:
+        states = all_states(ledger)
+    with closing(sqlite3.connect(root / "ledger.sqlite")) as connection, connection:
+        rows = connection.execute(
+            "SELECT i.kind, i.item_key, p.reason, i.seq FROM item i LEFT JOIN pending_step p ON p.item = i.seq"
+            " WHERE i.fetch = 0 OR i.fetch = (SELECT max(v.seq) FROM attempt v WHERE v.item = i.parent) ORDER BY 1, 2"
+        )
+        found["standing"] = [(kind, key, *states[item], reason) for kind, key, reason, item in rows]
     with closing(sqlite3.connect(root / "tracker.sqlite")) as tracker, tracker:
         for name, text in TRACKER.items():
             found[name] = tracker.execute(text).fetchall()

@@ -11,7 +11,7 @@ from typing import Any
 
 from windrow import clock, ledger_facts
 from windrow.ledger.ledger import Ledger
-from windrow.model import Level, Status
+from windrow.model import Level
 from windrow.reasons import Reason
 
 Row = tuple[Any, ...]
@@ -37,7 +37,7 @@ _ABOUT = (
     ", i.collection, i.kind, i.item_key, coalesce(nullif(i.fetch, 0),"
     " (SELECT max(f.seq) FROM attempt f WHERE f.item = t.item AND f.seq < {seq}))"
 )
-_OF_ITEMS = frozenset({"listing", "attempt", "attempt_end", "step_start", "decision", "reading", "move", "finding"})
+_OF_ITEMS = frozenset({"listing", "attempt", "attempt_end", "step_start", "decision", "reading", "finding"})
 _FAILED = (
     "(SELECT min(k.seq) FROM task k JOIN task_end e ON e.task = k.seq"
     " WHERE k.session = t.session AND e.failed = 1 AND k.seq < t.seq)"
@@ -95,12 +95,6 @@ _KINDS: dict[str, tuple[str, Callable[[Row], ledger_facts.Fact]]] = {
     "reading": (
         "t.session, t.item, t.step, t.version, t.reason, t.number, t.md5",
         lambda r: ledger_facts.DocumentRead._make((r[0], parse(r[1]), *r[2:6], _reason(r[6]), *r[7:9], _subject(r))),
-    ),
-    "move": (
-        "t.session, t.item, t.phase, t.status, t.reason, t.message",
-        lambda r: ledger_facts.Moved(
-            r[0], parse(r[1]), r[2], r[3], r[4], Status(r[5]), _reason(r[6]), r[7], _subject(r)
-        ),
     ),
     "finding": (
         "t.session, t.item, t.phase, t.kind, t.level, t.message, t.line, t.col",

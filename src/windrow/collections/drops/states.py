@@ -6,15 +6,20 @@ files, those of an XML file from what its steps made of it; and an operator's de
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import NamedTuple
 
 from windrow.collections.drops.phase import parent, phase
-from windrow.contract import State
-from windrow.model import Status
+from windrow.model import State, Status
 from windrow.reasons import Reason
 
-DOWNLOAD, ZIP_NAME, ZIP_MD5, UNZIP, XML_NAME = map(phase, ("download", "zip_name", "zip_md5", "unzip", "xml_name"))
+DOWNLOAD, ZIP_NAME, ZIP_MD5, UNZIP, XML_NAME, OVERVIEW = map(
+    phase, ("download", "zip_name", "zip_md5", "unzip", "xml_name", "overview")
+)
+
+
+Members = Mapping[int, Mapping[State, int]]
+"""How many XML files stand where, by the attempt that brought them."""
 
 
 class StateEvent(NamedTuple):
@@ -47,6 +52,21 @@ class ZipStates(NamedTuple):
         return self.downloads[max(self.downloads)] if self.downloads else self.state
 
 
+def waiting_xml(step: str | None, status: Status | None, *, started: bool) -> State:
+    """Return where an XML file stands that waits for a step or failed at it, or is through (None).
+
+    It is `started` where the step was begun for it. What an operator ended stands where it stood then, see `xml_state`.
+
+    >>> waiting_xml("upload", Status.PENDING, started=False), waiting_xml(None, None, started=False)
+    ((6, <Status.DONE: 3>), (10, <Status.DONE: 3>))
+    """
+    if step is None:
+        return OVERVIEW, Status.DONE
+    if status is Status.FAILED:
+        return _phase(step), Status.FAILED
+    return (phase(step), Status.RUNNING) if started else (phase(step) - 1, Status.DONE)
+
+
 def xml_state(refused: Reason | None, events: Iterable[StateEvent]) -> State:
     """Return where an XML file stands whose name was refused for a reason, or is good.
 
@@ -60,33 +80,40 @@ def xml_state(refused: Reason | None, events: Iterable[StateEvent]) -> State:
 
 
 def zip_states(
-    refused: Reason | None, events: Iterable[StateEvent], members: Mapping[int, Mapping[State, int]]
+    refused: Reason | None,
+    events: Iterable[StateEvent],
+    members: Members,
+    before: Callable[[int], Members] | None = None,
 ) -> ZipStates:
     """Return where a zip stands whose name was refused for a reason, or is good, and where its attempts do.
 
-    `members` counts the XML files that each attempt brought, by their states.
+    `members` counts the XML files that each attempt brought, by their states now, `before` by those before an event: a
+    zip that was ended stands where they stood then, though a replay may have read them since.
 
     >>> zip_states(None, [StateEvent(1, "attempt"), StateEvent(2, "end")], {}).state
     (2, <Status.DONE: 3>)
     """
     state = (ZIP_NAME, Status.FAILED) if refused else (DOWNLOAD, Status.PENDING)
     downloads: dict[int, State] = {}
-    attempt = 0
+    attempt, unzipped = 0, False
     for event in events:
         if event.event == "attempt":
             if downloads.get(attempt) == (DOWNLOAD, Status.RUNNING):
                 downloads[attempt] = DOWNLOAD, Status.FAILED  # it was cut
-            attempt, state = event.seq, (DOWNLOAD, Status.RUNNING)
+            attempt, state, unzipped = event.seq, (DOWNLOAD, Status.RUNNING), False
         elif event.event == "decision" and event.reason is Reason.RETRIED:
-            state = DOWNLOAD, Status.PENDING
+            state, unzipped = (DOWNLOAD, Status.PENDING), False
             continue  # its download stays what it is
         elif event.event == "decision":
+            if before is not None and (stood := before(event.seq).get(attempt)) and unzipped:
+                state = parent(stood)
             state = state[0], Status.CANCELLED
         elif event.event == "end":
             state = _after_attempt(event)
         else:
             state = _after_step(event)
-            if state == (UNZIP, Status.DONE) and members.get(attempt):
+            unzipped = state == (UNZIP, Status.DONE)
+            if unzipped and members.get(attempt):
                 state = parent(members[attempt])
         if attempt:
             downloads[attempt] = state
@@ -104,4 +131,9 @@ def _after_step(event: StateEvent) -> State:
     """Return where a step leaves what it was begun for, or has made something of."""
     if event.event == "start":
         return phase(event.step), Status.RUNNING
-    return phase(event.step), Status.FAILED if event.reason else Status.DONE
+    return _phase(event.step), Status.FAILED if event.reason else Status.DONE
+
+
+def _phase(step: str) -> int:
+    """Return the phase of a step, that of names for none: an XML file whose name was refused waits for no step."""
+    return phase(step) if step else XML_NAME

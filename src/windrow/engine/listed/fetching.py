@@ -22,7 +22,7 @@ from windrow.engine.listed.queue import FetchQueue, WantedItem
 from windrow.engine.listed.rest import OriginPauses, told_left_alone, told_pause, wait_before, worth_waiting
 from windrow.engine.run import HarvestRun
 from windrow.ledger import LedgerWriter
-from windrow.model import Fetched, Finding, Level, Source, Status
+from windrow.model import Fetched, Finding, Level, Source
 from windrow.reasons import Reason
 
 GATHERED = 0.25
@@ -116,7 +116,7 @@ class Fetching:
     def _tell_pauses(self) -> None:
         """Put it on record which items rest from now on, and which are not tried again by themselves."""
         run = self._run
-        phase = run.collection.listing.first[0]
+        phase = run.collection.fetch_phase
         tried = run.ledger.attempts.failed_sessions(list(self._ends))
         with run.ledger.writing() as writer:
             for item, (key, reason) in self._ends.items():
@@ -181,7 +181,7 @@ class Fetching:
     def _open(self, name: str) -> _Host:
         source = next(one for one in self._run.harvest.sources if one.name == name)
         run = self._run
-        task = run.open_task(run.collection.listing.first[0], name)
+        task = run.open_task(run.collection.fetch_phase, name)
         with run.ledger.writing() as writer:
             number = writer.addresses.host_of(run.session, run.collection.name, name, source.site.origin)
         host = _Host(source, task, number)
@@ -215,7 +215,6 @@ class Fetching:
         elif isinstance(event, TransferBegun) and event.number in self._in_hand:
             wanted = self._in_hand[event.number]
             self._begin(writer, wanted, event)
-            writer.items.move(run.session, wanted.due.item.id, (run.collection.listing.first[0], Status.RUNNING))
         elif isinstance(event, TransferProgress) and event.number in self._in_hand:
             run.grown[self._in_hand[event.number].fetch] = event.size
 
@@ -228,9 +227,8 @@ class Fetching:
                 source.site.address(request.path), began,
             )  # fmt: skip
             if wanted.conflict:
-                writer.items.find(
-                    self._run.session, wanted.due.item.id, self._run.collection.listing.first[0], [wanted.conflict]
-                )
+                phase = self._run.collection.fetch_phase
+                writer.items.find(self._run.session, wanted.due.item.id, phase, [wanted.conflict])
                 wanted.conflict = None
 
     def _fetched(self, writer: LedgerWriter, wanted: WantedItem, got: Fetched) -> None:
@@ -238,8 +236,8 @@ class Fetching:
         run, source, item = self._run, wanted.source, wanted.due.item.id
         host = self._hosts[source.name]
         self._begin(writer, wanted, got)
-        writer.attempts.end(wanted.fetch, got)
-        run.grown.pop(wanted.fetch, None)
+        attempt, ended = wanted.fetch, writer.attempts.end(wanted.fetch, got)
+        run.grown.pop(attempt, None)
         wanted.fetch = 0
         run.progress.step(1, got.reason is not None)
         if got.reason is None:
@@ -248,11 +246,10 @@ class Fetching:
             self._queue.held -= 1
             if got.message and not got.checksum:
                 told = Finding("NotCompared", got.message, Level.WARN)
-                writer.items.find(run.session, item, run.collection.listing.first[0], [told])
-            for state in run.collection.listing.arrived(got):
-                writer.items.move(run.session, item, state)
+                writer.items.find(run.session, item, run.collection.fetch_phase, [told])
+            writer.items.arrive(item, run.collection.step_after(run.collection.listing.kind), attempt, ended)
             return
-        writer.items.move(run.session, item, run.collection.listing.failed(got.reason), got.reason, got.message)
+        writer.items.fail(item, run.collection.listing.fetch_phase, got.reason, ended)
         wanted.attempts += 1
         self._rest(writer, host, got)
         if got.retry and self._more(wanted) and not run.stopping() and source.name not in self._queue.down:
@@ -268,8 +265,8 @@ class Fetching:
         run, item = self._run, wanted.due.item.id
         received = run.grown.pop(wanted.fetch, 0)
         cut = Fetched(item, now(), 0.0, None, received, None, why.reason, why.message)
-        writer.attempts.end(wanted.fetch, cut)
-        writer.items.move(run.session, item, run.collection.listing.failed(why.reason), why.reason, why.message)
+        ended = writer.attempts.end(wanted.fetch, cut)
+        writer.items.fail(item, run.collection.listing.fetch_phase, why.reason, ended)
         wanted.fetch = 0
         wanted.attempts += 1
 

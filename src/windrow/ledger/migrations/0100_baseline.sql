@@ -88,13 +88,6 @@ CREATE TABLE decision (
 );
 CREATE INDEX decision_by_item ON decision (item);
 
--- What happened to one item is asked for at every retry and by `windrow why`: it is found without a scan.
-CREATE TABLE move (
-    seq BIGINT PRIMARY KEY, at TIME_TEXT NOT NULL, session BIGINT NOT NULL, item BIGINT NOT NULL,
-    phase INTEGER NOT NULL, status STATUS_INT NOT NULL, reason REASON_TEXT, message TEXT NOT NULL
-);
-CREATE INDEX move_by_item ON move (item);
-
 CREATE TABLE finding (
     seq BIGINT PRIMARY KEY, at TIME_TEXT NOT NULL, session BIGINT NOT NULL, item BIGINT NOT NULL,
     phase INTEGER NOT NULL, kind VARCHAR(64) NOT NULL, level LEVEL_TEXT NOT NULL,
@@ -103,13 +96,15 @@ CREATE TABLE finding (
 CREATE INDEX finding_by_item ON finding (item);
 
 -- Present state, derived: each row follows from the facts above and can be made again from them.
-CREATE TABLE standing (
-    item BIGINT PRIMARY KEY, collection VARCHAR(32) NOT NULL, kind VARCHAR(32) NOT NULL,
-    parent BIGINT, fetch BIGINT NOT NULL, place VARCHAR(256) NOT NULL, phase INTEGER NOT NULL,
-    status STATUS_INT NOT NULL, reason REASON_TEXT, since BIGINT NOT NULL
+
+-- The step that an item waits for, failed at, or was ended before; what is through has no row. `step` is the phase of
+-- the transfers where a file is to be fetched, and empty where a name was refused. `attempt` is the one whose capture it
+-- is, or lies in, and `since` the fact by which it stands so.
+CREATE TABLE pending_step (
+    item BIGINT PRIMARY KEY, collection VARCHAR(32) NOT NULL, step VARCHAR(32) NOT NULL, status STATUS_INT NOT NULL,
+    place VARCHAR(256) NOT NULL, attempt BIGINT NOT NULL, reason REASON_TEXT, since BIGINT NOT NULL
 );
-CREATE INDEX standing_due ON standing (collection, kind, phase, status, place, item);
-CREATE INDEX standing_by_parent ON standing (parent, fetch, phase, status);
+CREATE INDEX pending_step_due ON pending_step (collection, step, status, place, item);
 
 CREATE TABLE offering (
     source VARCHAR(128) NOT NULL, item BIGINT NOT NULL, path VARCHAR(1024) NOT NULL,
