@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from windrow.contract import Collection, Listing, State
-from windrow.model import Attempt, ListingEntry, Offer, OfferingHost, Source, Status
-from windrow.reasons import Reason
+from windrow.contract import Collection, Listing
+from windrow.model import ListingEntry, Offer, OfferingHost, Source
 
 
 def plan(source: Source, entries: Sequence[ListingEntry], options: Mapping[str, Any]) -> list[Offer]:
@@ -22,22 +21,11 @@ def prefer(owner: str, hosts: Sequence[OfferingHost]) -> list[OfferingHost]:
     return list(hosts)
 
 
-def arrived(attempt: Attempt) -> tuple[State, ...]:
-    """Be done."""
-    return ((1, Status.DONE),)
-
-
-def failed(reason: Reason) -> State:
-    """Have failed."""
-    return (1, Status.FAILED)
-
-
 EMPTY = Collection(
     name="empty",
     phases=("get",),
     discovery=Listing(
-        folders=("",), kind="page", first=(1, Status.PENDING), refused=(1, Status.FAILED), plan=plan, prefer=prefer,
-        arrived=arrived, failed=failed,
+        folders=("",), kind="page", list_phase="get", fetch_phase="get", plan=plan, prefer=prefer,
     ),
     steps=(),
 )  # fmt: skip

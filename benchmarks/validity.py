@@ -134,7 +134,7 @@ def main() -> int:
     from windrow.engine.fetchers.message import Job  # noqa: PLC0415
     from windrow.engine.steps.pool import Pool  # noqa: PLC0415
     from windrow.engine.steps.worker import WorkerConfig  # noqa: PLC0415
-    from windrow.model import ArchivePlace, Item, Limits, Status  # noqa: PLC0415
+    from windrow.model import ArchivePlace, Item, Limits  # noqa: PLC0415
 
     into, cores, most = Path(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3])
     step = next(number for number, step_ in enumerate(COLLECTION.steps) if step_.phase == "xsd")
@@ -149,8 +149,8 @@ def main() -> int:
 
     def jobs() -> Iterator[Job]:
         for number, (key, digest, *_) in enumerate(rows[:most]):
-            document = Item(number, "drops", "xml", key, None, "", 1, Status.PENDING, 1, digest, "")
-            yield Job(step, document, where[digest], {})
+            item = Item(number, "drops", "xml", key, None, "", 1, digest, "")
+            yield Job(step, item, where[digest], {})
 
     pool = Pool(WorkerConfig(COLLECTION, into / "archive", Limits(), sheets), cores)
     readings = [done.result for _, done in pool.run(jobs())]

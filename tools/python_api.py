@@ -13,7 +13,7 @@ import windrow
 from windrow import content, errors, model
 from windrow.adapters import adapter
 from windrow.adapters.record_story import RecordHit
-from windrow.app import begin, question, status, story, summary
+from windrow.app import begin, item_states, question, status, story, summary
 from windrow.app.check import Checkup
 from windrow.collections.pages.adapter.search import PageHit
 from windrow.config import Workspace
@@ -23,7 +23,7 @@ from windrow.settings.setting import Value
 
 RESULTS: tuple[type, ...] = (
     summary.SessionSummary, summary.SourceCount, summary.PhaseCount, summary.ReasonCount, summary.FindingCount,
-    source_counts.OutcomeCount, adapter.SourceChange, status.WorkspaceState, status.SourceState, status.StateCount,
+    source_counts.OutcomeCount, adapter.SourceChange, status.WorkspaceState, status.SourceState, item_states.StateCount,
     rest.RestingItem,
     story.StoryAnswer, story.Story, story.Event, question.Meaning, adapter.Explanation, adapter.Message,
     preview.Preview, preview.PlannedSource, preview.Waiting, preview.Reads,

@@ -9,7 +9,7 @@ from __future__ import annotations
 from datetime import datetime
 from typing import NamedTuple
 
-from windrow.model import Level, Status
+from windrow.model import Level
 from windrow.reasons import Reason
 
 
@@ -73,7 +73,7 @@ class ItemMade(NamedTuple):
     """A thing was seen for the first time: a listed file, or a document within a capture.
 
     `fetch` is the seq of the `FetchBegun` that brought it, None for what was only listed.
-    `parent` is the seq of the item it lies in.
+    `parent` is the seq of the item it lies in, and `reason` says why its name was refused.
     """
 
     seq: int
@@ -89,6 +89,7 @@ class ItemMade(NamedTuple):
     member: str
     size: int | None
     md5: str
+    reason: Reason | None
 
 
 class Listed(NamedTuple):
@@ -100,7 +101,7 @@ class Listed(NamedTuple):
     source: str
     item: int
     path: str
-    event: str  # listed | changed | compared | gone
+    event: str  # listed | refused | changed | compared | gone
     size: int | None
     modified: datetime | None
     subject: Subject = NOBODY
@@ -136,6 +137,29 @@ class FetchEnded(NamedTuple):
     subject: Subject = NOBODY
 
 
+class StepStarted(NamedTuple):
+    """A step was begun for an item; a crash may have cut it."""
+
+    seq: int
+    at: datetime
+    session: int
+    item: int
+    step: str
+    subject: Subject = NOBODY
+
+
+class Decided(NamedTuple):
+    """An item is to be fetched again (`act` is RETRIED), or ends where it stands (CANCELLED)."""
+
+    seq: int
+    at: datetime
+    session: int
+    item: int
+    act: Reason
+    message: str
+    subject: Subject = NOBODY
+
+
 class DocumentRead(NamedTuple):
     """A step read a document; `md5` of the whole where the step made it."""
 
@@ -148,20 +172,6 @@ class DocumentRead(NamedTuple):
     reason: Reason | None
     number: int
     md5: str
-    subject: Subject = NOBODY
-
-
-class Moved(NamedTuple):
-    """An item is now at (phase, status). `reason` and `message` say why it failed or was ended."""
-
-    seq: int
-    at: datetime
-    session: int
-    item: int
-    phase: int
-    status: Status
-    reason: Reason | None
-    message: str
     subject: Subject = NOBODY
 
 
@@ -190,7 +200,8 @@ Fact = (
     | Listed
     | FetchBegun
     | FetchEnded
+    | StepStarted
+    | Decided
     | DocumentRead
-    | Moved
     | FindingMade
 )

@@ -23,6 +23,10 @@ class Status(IntEnum):
     FAILED = 5
 
 
+State = tuple[int, Status]
+"""A phase of a collection, by its place from 1, and how far it got, as a projection has it."""
+
+
 class Level(StrEnum):
     """How grave a finding is; only `FATAL` keeps a document's rows from being current."""
 
@@ -378,8 +382,6 @@ class Item:
     key: str
     parent: int | None = None
     rank: str = ""
-    phase: int = 0
-    status: Status = Status.PENDING
     fetch: int | None = None  # the fetch that brought it
     digest: str = ""
     member: str = ""  # its name within the capture, empty for the whole
@@ -387,7 +389,7 @@ class Item:
     def __reduce__(self) -> tuple[type[Item], tuple[object, ...]]:
         """Pickle in a quarter of the time that a dataclass of slots takes: one travels with every document."""
         return Item, (
-            self.id, self.collection, self.kind, self.key, self.parent, self.rank, self.phase, self.status, self.fetch,
+            self.id, self.collection, self.kind, self.key, self.parent, self.rank, self.fetch,
             self.digest, self.member,
         )  # fmt: skip
 

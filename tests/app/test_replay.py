@@ -73,9 +73,9 @@ def test_a_stopped_replay_leaves_store_and_ledger_as_they_were(harvested, monkey
     monkeypatch.setattr("windrow.engine.replay.load_step", stop)
     before = tables(harvested)
     with closing(sqlite3.connect(harvested / "ledger.sqlite")) as ledger, ledger:
-        moves = ledger.execute("SELECT count(*) FROM move").fetchone()
+        read = ledger.execute("SELECT count(*) FROM reading").fetchone()
         with pytest.raises(Stopped, match=r"drops\.sqlite is as it was"):
             again(harvested)
-        assert ledger.execute("SELECT count(*) FROM move").fetchone() == moves
+        assert ledger.execute("SELECT count(*) FROM reading").fetchone() == read
     assert tables(harvested) == before
     assert not (harvested / ".replay").exists()

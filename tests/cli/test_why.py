@@ -23,7 +23,7 @@ def test_a_zip_tells_all_in_order(harvested, windrow) -> None:
     assert output.code == 0
     assert output.out.startswith(f"add/{ZIP} (drops zip, number ")
     assert "stands at overview: done" in output.out
-    order = ["  seen ", "  listed ", "  fetch ", "capture ", "download: done", "unzip (version 1)", "overview: done"]
+    order = ["  seen ", "  listed ", "  fetch ", "capture ", "download: done", "unzip: done", "unzip (version 1)"]
     events = output.out.partition("\n\n")[2]
     places = [events.index(word) for word in order]
     assert places == sorted(places)

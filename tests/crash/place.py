@@ -15,10 +15,13 @@ from pathlib import Path
 from tests import programs
 from tests.waiting import PATIENCE
 from windrow.app.check import check
+from windrow.collections.drops.adapter.current_states import all_states, xml_states
+from windrow.collections.drops.states import StateEvent, xml_state
 from windrow.config import load
 from windrow.demo.partner import drop, pack
 from windrow.engine.check import Fault
 from windrow.ledger import Ledger
+from windrow.model import Status
 
 TOML = """
 name = "crash"
@@ -84,6 +87,7 @@ def finish(root: Path) -> int:
     process = start(root)
     _, errors = process.communicate(timeout=PATIENCE)
     assert process.returncode in {0, 3}, errors.decode()
+    assert misplaced(root) == []
     return process.returncode
 
 
@@ -119,14 +123,49 @@ LISTING = "SELECT (SELECT count(*) FROM task) > (SELECT count(*) FROM task_end)"
 """Whether a run has sources in hand that it has not listed yet."""
 
 
-def moved_to(phase: int, status: int) -> str:
-    """Return the query whether an item was ever at this state."""
-    return f"SELECT EXISTS (SELECT 1 FROM move WHERE phase = {phase:d} AND status = {status:d})"
+_NAMED = "SELECT 1 FROM item WHERE (fetch = 0) = {} AND reason IS {} NULL"
+_ATTEMPT = "SELECT 1 FROM attempt WHERE item IS NOT NULL AND {}"
+_ARRIVED = _ATTEMPT.format("end_seq > 0 AND reason IS NULL")
+_REACHED = {
+    ("download", Status.PENDING): _NAMED.format(1, ""),
+    ("download", Status.RUNNING): _ATTEMPT.format("end_seq IS NULL"),
+    ("download", Status.FAILED): _ATTEMPT.format("reason <> 'digest_mismatch'"),
+    ("download", Status.DONE): _ARRIVED,
+    ("zip_name", Status.FAILED): _NAMED.format(1, "NOT"),
+    ("zip_name", Status.DONE): _ARRIVED,
+    ("zip_md5", Status.FAILED): _ATTEMPT.format("reason = 'digest_mismatch'"),
+    ("zip_md5", Status.DONE): _ATTEMPT.format("reason IS NULL AND checksum <> ''"),
+    ("xml_name", Status.FAILED): _NAMED.format(0, "NOT"),
+    ("xml_name", Status.DONE): _NAMED.format(0, ""),
+}
 
 
-def reached(root: Path, phase: int, status: int) -> bool:
+def moved_to(phase: str, status: Status) -> str:
+    """Return the query whether an item was ever at this state, by the facts that tell it."""
+    if status is Status.RUNNING:
+        step = f"SELECT 1 FROM step_start WHERE step = '{phase}'"
+    else:
+        step = f"SELECT 1 FROM reading WHERE step = '{phase}' AND reason IS {'NOT ' * (status is Status.FAILED)}NULL"
+    return f"SELECT EXISTS ({_REACHED.get((phase, status), step)})"
+
+
+def reached(root: Path, phase: str, status: Status) -> bool:
     """Tell whether an item was ever at this state."""
     return _ask(root / "ledger.sqlite", moved_to(phase, status))
+
+
+STEPPED = "(SELECT count(*) FROM step_start) + (SELECT count(*) FROM reading)"
+"""How often a step was begun for something, or ended."""
+
+
+def misplaced(root: Path) -> list[tuple[int, object, object]]:
+    """Return XML files, with where they stand by the step that they wait for, and where by all that is on record."""
+    with closing(Ledger(root / "ledger.sqlite")) as ledger:
+        seen = ledger.items.seen(ledger.items.numbers("drops", "xml"))
+        stand = xml_states(ledger, seen)
+        events = {item.item: [StateEvent(*row[1:]) for row in ledger.items.events([item.item])] for item in seen}
+    derived = {item.item: xml_state(item.reason, events[item.item]) for item in seen}
+    return [(item, stand[item], derived[item]) for item in stand if stand[item] != derived[item]]
 
 
 def _ask(ledger: Path, query: str) -> bool:
@@ -141,12 +180,15 @@ def _ask(ledger: Path, query: str) -> bool:
 
 def tables(root: Path) -> dict[str, list[tuple[object, ...]]]:
     """Return what the tables say, without times, sessions and the numbers that follow from them."""
-    found = {}
-    with closing(sqlite3.connect(root / "ledger.sqlite")) as ledger, ledger:
-        found["standing"] = ledger.execute(
-            "SELECT i.kind, i.item_key, s.phase, s.status, s.reason FROM standing s JOIN item i ON i.seq = s.item"
-            " WHERE i.fetch = 0 OR i.fetch = (SELECT p.fetch FROM standing p WHERE p.item = i.parent) ORDER BY 1, 2"
-        ).fetchall()
+    found: dict[str, list[tuple[object, ...]]] = {}
+    with closing(Ledger(root / "ledger.sqlite")) as ledger:
+        states = all_states(ledger)
+    with closing(sqlite3.connect(root / "ledger.sqlite")) as connection, connection:
+        rows = connection.execute(
+            "SELECT i.kind, i.item_key, p.reason, i.seq FROM item i LEFT JOIN pending_step p ON p.item = i.seq"
+            " WHERE i.fetch = 0 OR i.fetch = (SELECT max(v.seq) FROM attempt v WHERE v.item = i.parent) ORDER BY 1, 2"
+        )
+        found["standing"] = [(kind, key, *states[item], reason) for kind, key, reason, item in rows]
     with closing(sqlite3.connect(root / "tracker.sqlite")) as tracker, tracker:
         for name, text in TRACKER.items():
             found[name] = tracker.execute(text).fetchall()

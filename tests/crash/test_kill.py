@@ -5,9 +5,8 @@ from contextlib import closing
 
 import pytest
 
-from tests.crash.place import LISTING, finish, kill_when, make, moved_to, tables, wrong
+from tests.crash.place import LISTING, STEPPED, finish, kill_when, make, moved_to, tables, wrong
 from windrow.archive import open_capture
-from windrow.collections.drops.phase import PHASES
 from windrow.demo.partner import drop
 from windrow.digest import digest
 from windrow.model import ArchivePlace, Status
@@ -36,7 +35,7 @@ def expected(tmp_path_factory):
 @pytest.mark.parametrize(("phase", "status"), MOMENTS, ids=lambda value: getattr(value, "name", value))
 def test_killed_at_a_phase(tmp_path, expected, phase, status):
     root = make(tmp_path / "w")
-    kill_when(root, moved_to(PHASES.index(phase) + 1, status))
+    kill_when(root, moved_to(phase, status))
     finish(root)
     assert tables(root) == expected
     assert wrong(root) == []
@@ -73,12 +72,12 @@ def test_what_others_moved_to_qc_stays_there(tmp_path, expected):
     assert wrong(root) == []
 
 
-@pytest.mark.parametrize("moves", [20, 80, 140, 200, 260])
-def test_killed_again_and_again(tmp_path, expected, moves):
-    """A run moves its zips and documents more than a thousand times from state to state."""
+@pytest.mark.parametrize("steps", [20, 80, 140, 200, 260])
+def test_killed_again_and_again(tmp_path, expected, steps):
+    """A run begins or ends the steps of its zips and documents more than a thousand times."""
     root = make(tmp_path / "w")
     for turn in range(1, 4):
-        kill_when(root, f"SELECT count(*) >= {turn * moves} FROM move")
+        kill_when(root, f"SELECT {STEPPED} >= {turn * steps}")
     finish(root)
     assert tables(root) == expected
 

@@ -312,7 +312,8 @@ def test_killed_in_the_middle(tmp_path, large, share):
         process.wait()
     assert take(tmp_path, path) == 0
     assert ask(tmp_path, WHOLE) == expected
-    assert ask(tmp_path, "SELECT phase, status FROM standing") == [(1, 3)]
+    assert ask(tmp_path, "SELECT step FROM reading") == [("get",)]
+    assert ask(tmp_path, "SELECT count(*) FROM pending_step") == [(0,)]
 
 
 def _share(root):

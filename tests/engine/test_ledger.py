@@ -6,12 +6,14 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from tests import programs
+from windrow.engine.check import check_steps
 from windrow.errors import LedgerError, Locked
 from windrow.ledger import Lease, Ledger, database
 from windrow.ledger.database import migrations, queries
 from windrow.ledger.facts import batches, facts
-from windrow.ledger_facts import FetchBegun, FetchEnded, ItemMade, Moved, SessionOpened
-from windrow.model import ArchivePlace, Attempt, FoundUrl, KeptResponse, Status
+from windrow.ledger_facts import FetchBegun, FetchEnded, ItemMade, SessionOpened
+from windrow.model import ArchivePlace, Attempt, FoundUrl, KeptResponse, Reading, Status
+from windrow.reasons import Reason
 
 
 @pytest.fixture
@@ -24,13 +26,13 @@ def write_some(ledger, number=3):
     with ledger.writing() as writer:
         session = writer.sessions.open("me", "run")
         for index in range(number):
-            item = writer.items.add(session, "drops", "zip", f"add/{index}.zip", rank=str(index))
+            item = writer.items.add(session, "drops", "zip", f"add/{index}.zip", step="download", rank=str(index))
             host = writer.addresses.host_of(session, "drops", "h", "ftp://h")
             fetch = writer.attempts.begin(session, host, item, f"ftp://h/{index}.zip", writer.at)
             kept = KeptResponse(f"sha256:{index:064}", 10, ArchivePlace("w.warc", index * 10, 10))
             end = Attempt(item, "", 0, True, writer.at, 0.1, 226, kept, received=10)
-            writer.attempts.record_attempt(session, host, end, begun=fetch)
-            writer.items.move(session, item, (1, Status.DONE))
+            ended = writer.attempts.record_attempt(session, host, end, begun=fetch)
+            writer.items.arrive(item, "unzip", fetch, ended)
         writer.sessions.close(session, 0)
 
 
@@ -55,11 +57,24 @@ def test_a_transaction_that_fails_leaves_nothing(ledger):
     assert [*facts(ledger)] == []
 
 
-def test_present_state_follows_the_last_move(ledger):
+def test_the_step_that_an_item_waits_for_follows_from_its_facts(ledger):
     write_some(ledger)
-    moves = [one for one in facts(ledger) if isinstance(one, Moved)]
-    assert ledger.items.by_state() == [("drops", "zip", 1, Status.DONE, 3)]
-    assert {one.item for one in moves} == {one.item for one in ledger.items.fetched("drops")}
+    items = [one.seq for one in facts(ledger) if isinstance(one, ItemMade)]
+    assert ledger.items.by_step() == [("drops", "zip", "unzip", Status.PENDING, 3)]
+    assert [one.item for one in ledger.items.due("drops", "unzip", Status.PENDING, ("", 0), 9)] == items
+    with ledger.writing() as writer:
+        writer.items.read(1, items[0], ("unzip", "1"), "", Reading(), then="")
+        writer.items.read(1, items[1], ("unzip", "1"), "", Reading(Reason.EMPTY_ARCHIVE), then="")
+        writer.items.end(1, items[2], Reason.CANCELLED)
+    assert ledger.items.by_step() == [
+        ("drops", "zip", None, None, 1), ("drops", "zip", "unzip", Status.CANCELLED, 1),
+        ("drops", "zip", "unzip", Status.FAILED, 1),
+    ]  # fmt: skip
+    assert [*check_steps(ledger)] == []
+    with ledger.writing() as writer:
+        writer.items.arrive(items[0], "unzip", 1, 1)
+    (fault,) = check_steps(ledger)
+    assert fault.what == "waits for unzip (pending); by its facts for nothing"
 
 
 MIGRATION = """

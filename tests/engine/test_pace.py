@@ -77,7 +77,7 @@ def test_a_server_that_asks_for_a_pause_gets_it_for_everything(tmp_path, after, 
     if tried == 2:
         assert times[1] - times[0] >= 1.0
     else:
-        assert made.ask("SELECT count(*) FROM standing WHERE kind = 'zip' AND status IN (1, 5)") == [(8,)]
+        assert made.ask("SELECT count(*) FROM pending_step WHERE step = 'download' AND status IN (1, 5)") == [(8,)]
         assert re.search("429", made.tasks("own")[-1][2])
 
 

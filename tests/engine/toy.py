@@ -9,9 +9,8 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, BinaryIO
 
-from windrow.contract import Collection, Listing, Members, Read, State, Task
-from windrow.model import Attempt, Finding, Limits, ListingEntry, Member, Offer, OfferingHost, Reading, Source, Status
-from windrow.reasons import Reason
+from windrow.contract import Collection, Listing, Members, Read, Task
+from windrow.model import Finding, Limits, ListingEntry, Offer, OfferingHost, Reading, Source
 
 
 def spin_for_a_second() -> None:
@@ -56,34 +55,18 @@ def prefer(owner: str, hosts: Sequence[OfferingHost]) -> list[OfferingHost]:
     return sorted(hosts)
 
 
-def parent(children: Mapping[State, int]) -> State:
-    return min(children)
-
-
-def arrived(got: Attempt) -> tuple[State, ...]:
-    return ((1, Status.DONE),)
-
-
-def failed(reason: Reason) -> State:
-    return (1, Status.FAILED)
-
-
-def member_state(member: Member) -> State:
-    return (2, Status.DONE)
-
-
 def member(view: BinaryIO, name: str, limits: Limits) -> BinaryIO:
     return view
 
 
-OBEY = Read("obey", "1", "thing", (("obey", Status.RUNNING), ("get", Status.DONE)), obey)
+OBEY = Read("obey", "1", "thing", obey)
 
 TOY = Collection(
     name="toy",
     phases=("get", "obey"),
     discovery=Listing(
-        folders=("",), kind="thing", first=(1, Status.PENDING), refused=(1, Status.FAILED), plan=plan, prefer=prefer,
-        arrived=arrived, failed=failed, members=Members("part", member_state, parent, member),
+        folders=("",), kind="thing", list_phase="get", fetch_phase="get", plan=plan, prefer=prefer,
+        members=Members("part", member),
     ),
     steps=(OBEY,),
 )  # fmt: skip

@@ -9,11 +9,12 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from tests.crash.place import TRACKER, reached
+from tests.crash.place import TRACKER, misplaced, reached
 from tests.waiting import PATIENCE
 from windrow.app.check import check
 from windrow.app.status import WorkspaceState
 from windrow.app.workspace import Windrow
+from windrow.collections.drops.adapter.current_states import states
 from windrow.collections.drops.collection import COLLECTION
 from windrow.collections.drops.phase import PHASES
 from windrow.demo.partner import drop
@@ -128,6 +129,7 @@ class Ground(Files):
 
     def wrong(self) -> list[Fault]:
         """Return what `windrow check` finds wrong: captures, standings and tracker must agree."""
+        assert misplaced(self.root) == []
         ledger = Ledger(self.root / "ledger.sqlite")
         try:
             return check(Windrow(self.root).config, ledger).faults
@@ -166,7 +168,7 @@ class Ground(Files):
 
     def reached(self, phase: str, status: Status) -> bool:
         """Tell whether an item was ever at this state, while a run is under way."""
-        return reached(self.root, PHASES.index(phase) + 1, status)
+        return reached(self.root, phase, status)
 
 
 class Place(Ground):
@@ -180,12 +182,14 @@ class Place(Ground):
     def item(self, key: str) -> Item:
         """Return where an item stands: a zip by `add/NAME`, a document by `add/NAME/MEMBER`."""
         rows = self.ask(
-            "SELECT s.phase, s.status, s.reason FROM standing s JOIN item i ON i.seq = s.item WHERE i.item_key = ?"
+            "SELECT i.seq, p.reason FROM item i LEFT JOIN pending_step p ON p.item = i.seq WHERE i.item_key = ?"
             " ORDER BY i.seq DESC",
             key,
         )
         assert rows, f"{key} is not on the ledger"
-        phase, status, reason = rows[0]
+        item, reason = rows[0]
+        with closing(Ledger(self.root / "ledger.sqlite")) as ledger:
+            phase, status = states(ledger, [item])[item]
         return Item(PHASES[phase - 1], Status(status).name.lower(), reason)
 
     def findings(self, key: str) -> list[tuple[str, str]]:

@@ -28,8 +28,8 @@ LISTED = {
 }
 # What no table can hold is on the ledger alone; the others are items, and in the tracker.
 REFUSED = (
-    "SELECT path, reason FROM refusal UNION ALL SELECT i.item_key, s.reason FROM standing s"
-    " JOIN item i ON i.seq = s.item WHERE s.reason IS NOT NULL"
+    "SELECT path, reason FROM refusal UNION ALL SELECT i.item_key, p.reason FROM pending_step p"
+    " JOIN item i ON i.seq = p.item WHERE p.reason IS NOT NULL"
 )
 
 

@@ -8,8 +8,7 @@ from tests.crash.place import finish, make
 from windrow.collections.drops.phase import phase
 from windrow.ledger import Ledger
 from windrow.ledger.facts import facts
-from windrow.ledger_facts import FetchBegun, Listed, Moved, TaskClosed, TaskOpened
-from windrow.model import Status
+from windrow.ledger_facts import DocumentRead, FetchBegun, FetchEnded, Listed, StepStarted, TaskClosed, TaskOpened
 
 
 @pytest.fixture(scope="module")
@@ -35,24 +34,20 @@ def test_every_source_is_listed_before_anything_is_fetched(told):
 
 
 def test_every_download_is_processed_before_anything_is_loaded(told):
-    first = min(seqs(told, Moved, lambda one: one.phase == phase("upload")))
-    before = {phase(name) for name in ("download", "zip_name", "unzip", "xsd")}
-    assert max(seqs(told, Moved, lambda one: one.phase in before)) < first
+    first = min(seqs(told, StepStarted, lambda one: one.step == "upload"))
+    assert max(seqs(told, (FetchBegun, FetchEnded))) < first
+    assert max(seqs(told, (StepStarted, DocumentRead), lambda one: one.step in {"unzip", "xsd"})) < first
 
 
 def test_every_file_is_loaded_before_any_is_checked(told):
-    first = min(seqs(told, Moved, lambda one: one.phase == phase("data") and one.subject.kind == "xml"))
-    done = (phase("upload"), Status.DONE)
-    assert max(seqs(told, Moved, lambda one: one.subject.kind == "xml" and (one.phase, one.status) == done)) < first
+    first = min(seqs(told, StepStarted, lambda one: one.step == "data"))
+    assert max(seqs(told, DocumentRead, lambda one: one.step == "upload")) < first
 
 
 @pytest.mark.parametrize("name", ["upload", "data"])
 def test_specimens_come_before_experiments_by_date_and_increment(told, name):
-    done = (phase(name), Status.DONE)
     keys = [
-        one.subject.key
-        for one in told
-        if isinstance(one, Moved) and one.subject.kind == "xml" and (one.phase, one.status) == done
+        one.subject.key for one in told if isinstance(one, DocumentRead) and one.step == name and one.reason is None
     ]
     order = [("experiment" in key.rpartition("/")[2], key.split("/")[1].split(".")[1:3]) for key in keys]
     assert len(order) > 20

@@ -10,9 +10,9 @@ import windrow
 from tests.crash.place import STORE, TRACKER, finish, kill_when, make, moved_to, tables
 from windrow.app.check import check
 from windrow.collections.drops.adapter.replay import replay
-from windrow.collections.drops.phase import phase
 from windrow.engine.progress import Progress
 from windrow.errors import UsageError
+from windrow.model import Status
 from windrow.stores.databases import connect
 
 
@@ -103,6 +103,6 @@ def test_a_table_of_the_tracker_that_was_emptied_is_told(tmp_path, url):
 @pytest.mark.parametrize("step", ["xsd", "upload", "data"])
 def test_the_same_rows_after_kill_9(tmp_path, url, expected, step):
     root = place(tmp_path, url)
-    kill_when(root, moved_to(phase(step), 2))
+    kill_when(root, moved_to(step, Status.RUNNING))
     finish(root)
     assert read(url) == expected

@@ -131,7 +131,7 @@ def test_side_cars(place):
     assert made.action(keys[1]) == ("zip_md5", "failed")
     assert made.downloads(keys[1]) == [("zip_md5", "failed", (folder / keys[1]).stat().st_size)]
     assert [kind for kind, _ in made.zip_log(keys[1])] == ["DigestMismatch", "GivenUp"]
-    passed = "SELECT count(*) FROM move m JOIN item i ON i.seq = m.item WHERE i.item_key = ? AND m.phase = 3 AND m.status = 3"
+    passed = "SELECT count(*) FROM attempt v JOIN item i ON i.seq = v.item WHERE i.item_key = ? AND v.checksum <> ''"
     assert made.ask(passed, keys[0]) == [(1,)]
     assert made.ask(passed, keys[2]) == [(0,)]
 

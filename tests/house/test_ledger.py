@@ -90,14 +90,14 @@ def types(query: str) -> dict[str, str]:
 
 def test_a_column_has_the_type_that_the_schema_declares() -> None:
     columns = "i.seq, i.item_key AS key, i.at, i.size, s.status, s.reason, o.present"
-    assert types(f"SELECT {columns} FROM item i JOIN standing s ON s.item = i.seq JOIN offering o ON o.item = i.seq") == {
+    assert types(f"SELECT {columns} FROM item i JOIN pending_step s ON s.item = i.seq JOIN offering o ON o.item = i.seq") == {
         "seq": "int", "key": "str", "at": "datetime", "size": "int | None", "status": "Status", "reason": "Reason | None",
         "present": "bool",
     }  # fmt: skip
 
 
 def test_what_is_joined_from_the_left_or_selected_alone_may_be_none() -> None:
-    query = "SELECT s.item, e.at, (SELECT i.item_key FROM item i WHERE i.seq = ?1) AS key FROM standing s"
+    query = "SELECT s.item, e.at, (SELECT i.item_key FROM item i WHERE i.seq = ?1) AS key FROM pending_step s"
     assert types(f"{query} LEFT JOIN session_end e ON e.seq = s.item") == {
         "item": "int", "at": "datetime | None", "key": "str | None",
     }  # fmt: skip

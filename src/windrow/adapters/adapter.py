@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TextIO
 
 from windrow.errors import ConfigError
-from windrow.model import DiffLine, Level, TextChange
+from windrow.model import DiffLine, Level, State, Status, TextChange
 from windrow.reasons import Reason
 
 if TYPE_CHECKING:
@@ -281,6 +281,33 @@ class TellsChanges(Protocol):
         self, workspace: Workspace, ledger: Ledger, facts: tuple[int, int]
     ) -> Mapping[str, Counter[str]] | None:
         """Count what visits between two facts found, by source and kind; None where that is not known yet."""
+        ...
+
+
+class RestCount(NamedTuple):
+    """How many items of a kind came to rest in a phase, with a status, and for what reason."""
+
+    collection: str
+    kind: str
+    phase: str
+    status: Status
+    reason: Reason | None
+    number: int
+
+
+class TellsStates(Protocol):
+    """Derives from the ledger where items stand, as its projection shows it; others tell the pending step."""
+
+    def states(self, ledger: Ledger, items: Sequence[int]) -> Mapping[int, State]:
+        """Return where some of its items stand."""
+        ...
+
+    def count_states(self, ledger: Ledger) -> Mapping[tuple[str, State], int]:
+        """Count its items by kind and by where they stand; of documents those that the latest attempt brought."""
+        ...
+
+    def count_rests(self, ledger: Ledger, span: tuple[int, int]) -> list[RestCount]:
+        """Count where its items came to rest between two facts, each once for each state and reason."""
         ...
 
 

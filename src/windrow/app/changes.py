@@ -101,7 +101,7 @@ def of_listings(ledger: Ledger, collection: str, window: Window) -> Iterator[Sou
     for one in ledger.listings.changes(collection, facts):
         if window.since is not None and one.at < window.since:
             continue
-        kind = NEW if one.event == "listed" else one.event
+        kind = NEW if one.event in {"listed", "refused"} else one.event
         said = counted(one.size, "byte") if one.size is not None else ""
         if kind == CHANGED and one.before != one.size:
             said = f"size {_bytes(one.before)} -> {_bytes(one.size)}"

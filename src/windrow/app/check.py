@@ -12,7 +12,7 @@ from windrow.app.status import holder
 from windrow.config import Workspace
 from windrow.contract import registry
 from windrow.contract.registry import capable
-from windrow.engine.check import Fault, check_archive, check_index, check_standing
+from windrow.engine.check import Fault, check_archive, check_index, check_standing, check_steps
 from windrow.engine.session import Session, SessionSettings
 from windrow.engine.takedown import CollectionStores, TakedownResult, TakedownTarget, lift, take_down_targets
 from windrow.errors import Locked, UsageError
@@ -46,7 +46,7 @@ def check(workspace: Workspace, ledger: Ledger) -> Checkup:
     mine = [registry.adapter(name) for name in registry.installed() if name in used]
     cut_short = "is being taken down, and that was cut short"
     behind = [Fault(one.target, cut_short, "windrow forget finishes it") for one in ledger.takedowns.open()]
-    behind += [fault for one in mine for fault in one.check(workspace, ledger)]
+    behind += [*check_steps(ledger), *(fault for one in mine for fault in one.check(workspace, ledger))]
     if behind and (who := holder(ledger)):
         raise Locked(
             f"{who} runs here now, and its books are being written", hint="windrow status, then: windrow check"

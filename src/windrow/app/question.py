@@ -7,11 +7,11 @@ from itertools import chain
 from pathlib import Path
 from typing import NamedTuple
 
-from windrow.adapters.adapter import Foresees
-from windrow.app.summary import phase_name
+from windrow.adapters.adapter import Foresees, TellsStates
+from windrow.app.item_states import states
 from windrow.config import Workspace
 from windrow.contract import registry
-from windrow.contract.registry import capable, installed, phases
+from windrow.contract.registry import capable, installed
 from windrow.engine import operator
 from windrow.engine.frontier import CANCEL, Chosen, frontier_of
 from windrow.errors import UsageError
@@ -63,12 +63,10 @@ class Question:
 
     def candidates(self, items: list[ItemKey]) -> tuple[Meaning, ...]:
         """Return items with how they stand."""
-        found = []
-        for number, _ in items[:MOST]:
-            if one := self._ledger.items.get(number):
-                phase, status = phase_name(phases(), one.collection, one.phase), one.status.name.lower()
-                found.append(Meaning(number, one.kind, one.key, one.owner, phase, status, one.reason or ""))
-        return tuple(found)
+        numbers = [number for number, _ in items[:MOST]]
+        stand = states(self._ledger, numbers)
+        rows = [row for number in numbers if (row := self._ledger.items.get(number))]
+        return tuple(Meaning(row.seq, row.kind, row.key, row.owner, *stand[row.seq], row.reason or "") for row in rows)
 
     def _numbered(self, what: str) -> list[ItemKey]:
         if not is_number(what):
@@ -154,7 +152,7 @@ def decide(
     if act == CANCEL:  # what was ended before is not ended again
         chosen = {kind: [one for one in some if one.state[1] is not Status.CANCELLED] for kind, some in chosen.items()}
         _refuse_finished(chosen)
-    found = [one for some in chosen.values() for one in some]
+    found = [one for kind, some in chosen.items() for one in _as_projected(ledger, kind, some)]
     if found and not dry:
         for kind, some in chosen.items():
             if some:
@@ -163,12 +161,20 @@ def decide(
     return found
 
 
+def _as_projected(ledger: Ledger, kind: str, chosen: Sequence[Chosen]) -> list[Chosen]:
+    """Let items stand where their collection's projection shows them."""
+    adapter = capable(TellsStates, [kind]).get(kind) if chosen else None
+    if adapter is None:
+        return [*chosen]
+    states_by_item = adapter.states(ledger, [choice.item for choice in chosen])
+    return [choice._replace(state=states_by_item.get(choice.item, choice.state)) for choice in chosen]
+
+
 def _refuse_finished(chosen: Mapping[str, Sequence[Chosen]]) -> None:
     """Refuse to end an item that went all the way: what it brought is loaded, and would stay."""
-    for kind, some in chosen.items():
-        through = (registry.collection(kind).last_phase, Status.DONE)
+    for some in chosen.values():
         for one in some:
-            if one.state == through:
+            if one.through:
                 raise UsageError(
                     f"{one.key} is through already: what it brought is loaded, and cancelling would not take it out",
                     hint="only its source can take records out again, by what it offers next",

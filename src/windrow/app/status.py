@@ -10,7 +10,8 @@ from typing import NamedTuple
 
 from windrow.adapters.adapter import HoldsRecords
 from windrow.app.changes import was_read
-from windrow.app.summary import Phases, ReasonCount, SessionSummary, SourceCount, count_reasons, phase_name, summarise
+from windrow.app.item_states import StateCount, count_states
+from windrow.app.summary import Phases, ReasonCount, SessionSummary, SourceCount, count_reasons, summarise
 from windrow.clock import now
 from windrow.config import Workspace
 from windrow.contract.registry import capable, installed
@@ -51,16 +52,6 @@ class SourceState(NamedTuple):
     items: int = 0
 
 
-class StateCount(NamedTuple):
-    """How many items stand at a phase with a status."""
-
-    collection: str
-    kind: str
-    phase: str
-    status: str
-    items: int
-
-
 @dataclass(frozen=True, slots=True)
 class WorkspaceState:
     """A workspace now. `holder` is who runs it at this moment; `last` its last session."""
@@ -94,13 +85,7 @@ def current_state(workspace: Workspace, ledger: Ledger, phases: Phases) -> Works
         holder(ledger),
         summarise(ledger, last, phases, was_read=was_read(workspace, ledger)) if last else None,
         _sources(workspace, ledger, sources, sessions_by_source, phases),
-        tuple(
-            StateCount(
-                one.collection, one.kind, phase_name(phases, one.collection, one.phase), one.status.name.lower(),
-                one.number,
-            )
-            for one in ledger.items.by_state()
-        ),
+        count_states(ledger),
         count_reasons([*ledger.items.by_reason(), *_visit_reasons(ledger, sessions_by_source)]),
         _resting(workspace, frontiers),
         tuple(one for made in installed().values() for one in count_unread(ledger, made)),

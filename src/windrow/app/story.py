@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from windrow.adapters.adapter import Explains, Explanation, harvested_collections
 from windrow.app.changes import was_read
+from windrow.app.item_states import states
 from windrow.app.question import Meaning, Question, clue, is_number
 from windrow.app.summary import SessionSummary, phase_name, summarise
 from windrow.config import Workspace
@@ -30,7 +31,7 @@ class Event(NamedTuple):
     """One thing that happened; what does not apply is None or empty.
 
     `number` is the fact's own on the ledger; `what` is seen, listed, changed, gone, refused, fetch,
-    capture, reading, finding, move or task; `told` says it in a sentence.
+    capture, reading, start, finding, decision or task; `told` says it in a sentence.
     """
 
     at: datetime
@@ -148,12 +149,16 @@ def _story(ledger: Ledger, numbers: list[int]) -> Story:
     seen = f"seen for the first time, as {item.key}"
     events = [Event(item.at, number, item.session, "seen", seen, digest=item.digest, size=item.size)]
     within = ""
+    collection = installed().get(kind)
+    fetched_at = frontier_of(ledger, collection).fetched_at if collection else ""
     if item.parent and (parent := ledger.items.get(item.parent)):
         within = parent.key
-        events += _listings(ledger, item.parent) + _attempts(filter(None, [ledger.attempts.get(item.fetch)]))
-    events += _listings(ledger, number) + _attempts(ledger.attempts.of_item(number))
-    events += _readings(ledger, number) + _findings(ledger, kind, number) + _moves(ledger, kind, number)
-    members = _members(ledger, kind, number, item.latest)
+        events += _listings(ledger, item.parent)
+        events += _attempts(filter(None, [ledger.attempts.get(item.fetch)]), fetched_at)
+    events += _listings(ledger, number) + _attempts(ledger.attempts.of_item(number), fetched_at)
+    events += _readings(ledger, number) + _findings(ledger, kind, number) + _decisions(ledger, number)
+    members = _members(ledger, number, item.latest)
+    phase, status = states(ledger, [number])[number]
     events += _within(ledger, kind, members)
     offered = [one.source for one in ledger.listings.offerers(item.parent or number) if one.present]
     return Story(
@@ -162,8 +167,8 @@ def _story(ledger: Ledger, numbers: list[int]) -> Story:
         item.kind,
         item.key,
         item.owner,
-        phase_name(phases(), kind, item.phase),
-        item.status.name.lower(),
+        phase,
+        status,
         item.reason or "",
         (*offered, *ledger.imports.names(number)),
         within,
@@ -174,8 +179,8 @@ def _story(ledger: Ledger, numbers: list[int]) -> Story:
 
 
 def _listings(ledger: Ledger, item: int) -> list[Event]:
-    words = {"listed": "offers it", "changed": "offers it changed", "gone": "does not offer it any more"}
-    words["compared"] = "was compared with what is held"
+    words = {"changed": "offers it changed", "gone": "does not offer it any more"}
+    words |= {"listed": "offers it", "refused": "offers it", "compared": "was compared with what is held"}
     found = []
     for one in ledger.listings.of_item(item):
         said = f"{one.source} {words.get(one.event, one.event)}"
@@ -186,8 +191,8 @@ def _listings(ledger: Ledger, item: int) -> list[Event]:
     return found
 
 
-def _attempts(rows: Iterable[AttemptRow]) -> list[Event]:
-    """Tell of attempts to fetch, each as its begin and its end."""
+def _attempts(rows: Iterable[AttemptRow], phase: str) -> list[Event]:
+    """Tell of attempts to fetch, each as its begin and its end; they are of a phase."""
     found = []
     for one in rows:
         source, address, session = one.source, one.url, one.session
@@ -196,21 +201,21 @@ def _attempts(rows: Iterable[AttemptRow]) -> list[Event]:
         if one.end is None or one.ended is None:
             continue
         if one.reason:
-            said = f"{source} did not give it after {one.seconds:.1f} s and {one.received:,} bytes: "
+            said = f"{phase}: failed; {source} did not give it after {one.seconds:.1f} s and {one.received:,} bytes: "
             said += one.message or one.reason
             failed = Event(
-                one.ended, one.end, session, "fetch", said, source, address, reason=one.reason, status="failed"
+                one.ended, one.end, session, "fetch", said, source, address, phase, "failed", one.reason
             )  # fmt: skip
             found.append(failed)
             continue
-        said = f"got {one.received:,} bytes in {one.seconds:.1f} s; "
+        said = f"{phase}: done; got {one.received:,} bytes in {one.seconds:.1f} s; "
         same = "the same bytes as before, kept at"
         said += same if one.revisit else f"{one.size:,} bytes {short(one.digest)} kept at"
         said += f" {one.warc} from byte {one.offset:,} on, {one.length:,} bytes long"
         said += f"; it matches {one.checksum.partition(':')[0]} beside it" if one.checksum else ""
         found.append(
             Event(
-                one.ended, one.end, session, "capture", said, source, address,
+                one.ended, one.end, session, "capture", said, source, address, phase, "done",
                 size=one.size, digest=one.digest, warc=one.warc, offset=one.offset, length=one.length,
             )
         )  # fmt: skip
@@ -218,17 +223,29 @@ def _attempts(rows: Iterable[AttemptRow]) -> list[Event]:
 
 
 def _readings(ledger: Ledger, item: int) -> list[Event]:
-    found = []
-    for one in ledger.items.readings(item):
-        said = f"{one.step} (version {one.version}) read {short(one.digest)}: "
-        said += one.reason.meaning if one.reason else f"{one.number:,} found in it"
-        found.append(
+    """Tell what steps made of an item, and which of them was begun and has not ended."""
+    events = []
+    for reading in ledger.items.readings(item):
+        step, version, reason = reading.step, reading.version, reading.reason
+        status = "failed" if reason else "done"
+        text = f"{step}: {status}"
+        if reading.digest:
+            outcome = reason.meaning if reason else f"{reading.number:,} found in it"
+            text += f"; {step} (version {version}) read {short(reading.digest)}: {outcome}"
+        elif reason:  # of no bytes of its own: the end of a replay
+            text += f" ({reason.meaning})"
+        events.append(
             Event(
-                one.at, one.seq, one.session, "reading", said,
-                reason=one.reason or "", digest=one.digest, step=one.step, version=one.version,
+                reading.at, reading.seq, reading.session, "reading", text, phase=step, status=status,
+                reason=reason or "", digest=reading.digest, step=step, version=version,
             )
         )  # fmt: skip
-    return found
+    if start := ledger.items.unended(item):
+        text, step = f"{start.step}: running; it was cut, or is under way", start.step
+        events.append(
+            Event(start.at, start.seq, start.session, "start", text, phase=step, status="running", step=step)
+        )  # fmt: skip
+    return events
 
 
 def _findings(ledger: Ledger, kind: str, item: int) -> list[Event]:
@@ -257,28 +274,22 @@ def _within(ledger: Ledger, kind: str, members: Iterable[Meaning]) -> list[Event
     ]
 
 
-def _moves(ledger: Ledger, kind: str, item: int) -> list[Event]:
-    found = []
-    for one in ledger.items.moves(item):
-        name, word = phase_name(phases(), kind, one.phase), one.status.name.lower()
-        said = f"{name}: {word}" + (f" ({one.reason.meaning})" if one.reason else "")
-        said += f": {one.message}" if one.message and not (one.reason and one.message == one.reason.meaning) else ""
-        found.append(
-            Event(one.at, one.seq, one.session, "move", said, phase=name, status=word, reason=one.reason or "")
-        )  # fmt: skip
-    return found
+def _decisions(ledger: Ledger, item: int) -> list[Event]:
+    """Tell what was decided of an item: that it is fetched again, or ends where it stands."""
+    events = []
+    for decision in ledger.items.decisions(item):
+        text = decision.act.meaning
+        if decision.message and decision.message != text:
+            text += f": {decision.message}"
+        events.append(Event(decision.at, decision.seq, decision.session, "decision", text, reason=decision.act))
+    return events
 
 
-def _members(ledger: Ledger, kind: str, item: int, fetch: int) -> tuple[Meaning, ...]:
-    """Return the documents that the latest fetch of an archive brought."""
-    return tuple(
-        Meaning(
-            one.item, one.kind, one.key, one.owner, phase_name(phases(), kind, one.phase), one.status.name.lower(),
-            one.reason or "",
-        )
-        for one in ledger.items.children(item)
-        if one.fetch == fetch
-    )  # fmt: skip
+def _members(ledger: Ledger, item: int, attempt: int) -> tuple[Meaning, ...]:
+    """Return the documents that an attempt to get an archive brought."""
+    members = ledger.items.children(item, attempt) if attempt else []
+    stand = states(ledger, [one.item for one in members])
+    return tuple(Meaning(one.item, one.kind, one.key, one.owner, *stand[one.item], one.reason or "") for one in members)
 
 
 def _refusal(what: str, rows: list[RefusalRow]) -> Story:

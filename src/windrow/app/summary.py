@@ -8,11 +8,11 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import NamedTuple
 
-from windrow.adapters.adapter import CHANGED, GONE, NEW, SourceChange
+from windrow.adapters.adapter import CHANGED, GONE, NEW, RestCount, SourceChange
+from windrow.app.item_states import count_rests
 from windrow.engine.source_counts import FrontierCount, OutcomeCount, SessionCounts, count_frontiers, count_session
 from windrow.ledger import Ledger
 from windrow.ledger.sessions import RuleCount
-from windrow.ledger.typed.items import MoveCount
 from windrow.ledger.typed.listings import RefusalCount
 from windrow.ledger.typed.sessions import TaskRow
 from windrow.reasons import Reason
@@ -137,11 +137,11 @@ def summarise(
     span, telling = row.span, ledger.sessions.telling(session)
     telling = (telling[0], 2**62) if until_now else telling
     tasks = ledger.sessions.tasks(span)
-    moves = ledger.items.moved_between(span)
+    rests = count_rests(ledger, span, {task.collection for task in tasks})
     refusals = ledger.listings.refused_between(span)
     counts = count_session(ledger, span)
     read = replace(counts, sources=_read(counts, was_read.visited(span), was_read.written(telling)))
-    whys: list[tuple[str, int]] = [(one.reason, one.number) for one in moves if one.reason]
+    whys: list[tuple[str, int]] = [(one.reason, one.number) for one in rests if one.reason]
     whys += [(one.reason, one.number) for one in refusals]
     whys += counts.reasons
     return SessionSummary(
@@ -152,7 +152,7 @@ def summarise(
         ended=row.ended,
         exit_code=row.outcome,
         sources=_sources(ledger, telling, tasks, refusals, read),
-        phases=_phases(moves, phases),
+        phases=_phases(rests, phases),
         reasons=count_reasons(whys),
         findings=tuple(FindingCount(*one) for one in ledger.items.found_between(span)),
         troubles=tuple(one.comment or one.reason or "" for one in tasks if one.failed),
@@ -257,13 +257,20 @@ def _outcomes(
     return tuple(sorted(found, key=lambda one: -one.visits))
 
 
-def _phases(moves: Sequence[MoveCount], names: Phases) -> tuple[PhaseCount, ...]:
-    found: dict[tuple[str, int, str], Counter[str]] = {}
-    for one in moves:
-        found.setdefault((one.collection, one.phase, one.kind), Counter())[one.status.name.lower()] += one.number
+def _phases(rests: Sequence[RestCount], names: Phases) -> tuple[PhaseCount, ...]:
+    counts: dict[tuple[str, str, str], Counter[str]] = {}
+    for rest in rests:
+        status = rest.status.name.lower()
+        counts.setdefault((rest.collection, rest.phase, rest.kind), Counter())[status] += rest.number
+
+    def order(key: tuple[str, str, str]) -> tuple[str, int, str]:
+        collection, phase, kind = key
+        known = names.get(collection, ())
+        return collection, known.index(phase) if phase in known else 0, kind
+
     return tuple(
-        PhaseCount(collection, kind, phase_name(names, collection, phase), **counts)
-        for (collection, phase, kind), counts in sorted(found.items())
+        PhaseCount(collection, kind, phase, **counts[collection, phase, kind])
+        for collection, phase, kind in sorted(counts, key=order)
     )
 
 

@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 
 from windrow.contract.answers import Answer, FollowResult
 from windrow.contract.discoveries import Captures, Crawl, Discovery, Inputs, Listing, Members, Requests
-from windrow.contract.steps import Settle, Step
+from windrow.contract.steps import ItemStep, Settle, Step
 from windrow.model import Source
 from windrow.settings.configuration import Configuration
 
@@ -44,16 +44,25 @@ class Collection:
         """Return the id of a phase."""
         return self.phases.index(name) + 1
 
-    @property
-    def last_phase(self) -> int:
-        """Return the id of the phase of its last step; 0 where it has no steps."""
-        return self.phase(self.steps[-1].phase) if self.steps else 0
+    def step_after(self, kind: str, phase: str = "") -> str:
+        """Return the phase of the step on a kind of item that follows the one of `phase`; empty where none does.
+
+        Without a phase it is the first step.
+        """
+        phases = [step.phase for step in self.steps if isinstance(step, ItemStep) and step.kind == kind]
+        rest = phases[phases.index(phase) + 1 :] if phase in phases else [] if phase else phases
+        return rest[0] if rest else ""
 
     @property
     def listing(self) -> Listing:
         """Return how its sources are listed, of a collection that lists them."""
         assert isinstance(self.discovery, Listing)
         return self.discovery
+
+    @property
+    def fetch_phase(self) -> int:
+        """Return the id of the phase in which files are transferred, of a collection whose sources list them."""
+        return self.phase(self.listing.fetch_phase)
 
     @property
     def members(self) -> Members:

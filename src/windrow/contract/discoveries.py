@@ -9,7 +9,6 @@ from typing import Any, BinaryIO, NamedTuple, Protocol
 from urllib.parse import urlsplit
 
 from windrow.contract.answers import Answer, FollowResult, Request, Skip
-from windrow.contract.steps import State
 from windrow.errors import ConfigError
 from windrow.model import (
     Allowed,
@@ -20,7 +19,6 @@ from windrow.model import (
     LeftOut,
     Limits,
     ListingEntry,
-    Member,
     Offer,
     OfferingHost,
     Secret,
@@ -103,11 +101,9 @@ class CrawlRules(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Members:
-    """Documents within a capture: items of `kind`, whose states make their parent's."""
+    """Documents within a capture: items of `kind`."""
 
     kind: str
-    state: Callable[[Member], State]  # where a document begins
-    parent: Callable[[Mapping[State, int]], State]  # children counted by state -> parent's state
     open: Callable[[BinaryIO, str, Limits], BinaryIO]  # capture, member's name -> its bytes
 
 
@@ -115,18 +111,16 @@ class Members:
 class Listing:
     """Find what there is in the folders of a source.
 
-    What is listed becomes an item of `kind`, at `first` or, when its name is no good, at `refused`;
-    a good transfer takes it through the states of `arrived`, a bad one to that of `failed`.
+    What is listed becomes an item of `kind`, and waits for its transfer or, when its name is no good, is refused. The
+    tasks that list and those that transfer are of the phases `list_phase` and `fetch_phase`.
     """
 
     folders: tuple[str, ...]  # below a source's base
     kind: str
-    first: State
-    refused: State
+    list_phase: str
+    fetch_phase: str
     plan: Planner
     prefer: Callable[[str, Sequence[OfferingHost]], list[OfferingHost]]  # owner, hosts -> hosts, best first
-    arrived: Callable[[Attempt], tuple[State, ...]]
-    failed: Callable[[Reason], State]
     members: Members | None = None
 
 

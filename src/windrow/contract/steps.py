@@ -9,11 +9,8 @@ from datetime import datetime
 from typing import Any, BinaryIO, NamedTuple, Protocol
 
 from windrow.contract.answers import Answer, Ask, Observation, Offering, Request, Skip, Waits, WholeListing
-from windrow.model import Item, Limits, Reading, Recorded, Resource, Source, Status
+from windrow.model import Item, Limits, Reading, Recorded, Resource, Source
 from windrow.reasons import Reason
-
-State = tuple[int, Status]
-"""A (phase id, status) pair; phase ids count from 1 in the order of `Collection.phases`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,16 +71,15 @@ class Rows:
 
 @dataclass(frozen=True, slots=True)
 class ItemStep:
-    """What the steps on items have in common: each takes items of one kind that stand at one of some states.
+    """What the steps on items have in common: each takes the items of one kind that the step before was taken on.
 
     `phase` names the step, `version` rises when the same bytes would give another result: the ledger remembers
-    by both. `due` has the states, by phase name, that make an item due.
+    by both.
     """
 
     phase: str
     version: str
     kind: str
-    due: tuple[tuple[str, Status], ...]
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,19 +4,24 @@ from __future__ import annotations
 
 import mimetypes
 import sqlite3
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing, suppress
-from itertools import zip_longest
+from itertools import groupby, zip_longest
+from operator import attrgetter
 from pathlib import Path
 from typing import NamedTuple
 
 from windrow.archive import open_capture
+from windrow.contract import Collection, Listing
+from windrow.contract.registry import installed
 from windrow.digest import Hasher
 from windrow.errors import ArchiveError
 from windrow.formats.cdx import line
 from windrow.formats.warc import target
 from windrow.ledger import Ledger
-from windrow.model import ArchivePlace
+from windrow.ledger.typed.items import ItemEvent, SeenItem
+from windrow.model import ArchivePlace, Status
+from windrow.reasons import Reason
 
 RULES = "2"
 """The number of the rules by which lines are made; an archive whose index has older ones gets a new index."""
@@ -126,13 +131,63 @@ def _same(path: Path, lines: Iterable[str]) -> bool:
 
 
 def check_standing(ledger: Ledger) -> Iterator[Fault]:
-    """Compare where items stand with their last move, offers with the last listing, and addresses with their visits."""
-    for one in ledger.items.wrong():
-        stands, moved = [one.phase, one.status], [one.moved_phase, one.moved_status]
-        yield Fault(f"item {one.item}", f"stands at {stands}, its last move was to {moved}")
+    """Compare offers with the last listing, and addresses with their visits."""
     for offer in ledger.listings.wrong():
         said = f"present is {offer.present}, the last listing said {offer.event}"
         yield Fault(f"{offer.source}, item {offer.item}", said)
     for address in ledger.addresses.wrong():
         known = f"due at {address.due}, with capture {address.capture}"
         yield Fault(address.url, f"is {known}; it has {address.visits} visits, the last capture is {address.last}")
+
+
+TOGETHER = 1_000
+"""Items that are looked up together."""
+
+Waits = tuple[str, Status] | None
+"""The step that an item waits for, failed at or was ended before, and which of these; None where it is through."""
+
+
+def check_steps(ledger: Ledger) -> Iterator[Fault]:
+    """Compare the steps that items wait for with the facts that they follow from."""
+    kinds = {(row.collection, row.kind) for row in ledger.items.by_step() if row.collection in installed()}
+    for name, kind in sorted(kinds):
+        numbers = ledger.items.numbers(name, kind)
+        for first in range(0, len(numbers), TOGETHER):
+            yield from _wrong_steps(ledger, installed()[name], numbers[first : first + TOGETHER])
+
+
+def _wrong_steps(ledger: Ledger, collection: Collection, items: Sequence[int]) -> Iterator[Fault]:
+    rows = groupby(ledger.items.events(items), attrgetter("item"))
+    events = {number: [*group] for number, group in rows}
+    for item in ledger.items.seen(items):
+        stands = (item.step, item.status) if item.step is not None and item.status else None
+        follows = _waits_for(collection, item, events.get(item.item, []))
+        if stands != follows:
+            yield Fault(f"item {item.item}", f"waits for {_told(stands)}; by its facts for {_told(follows)}")
+
+
+def _told(waits: Waits) -> str:
+    return "nothing" if waits is None else f"{waits[0] or 'a good name'} ({waits[1].name.lower()})"
+
+
+def _waits_for(collection: Collection, item: SeenItem, events: Iterable[ItemEvent]) -> Waits:
+    """Return the step that an item waits for, as it follows from what is on record of it."""
+    listing = collection.discovery if isinstance(collection.discovery, Listing) else None
+    fetch = listing.fetch_phase if listing and item.file is None and item.kind == listing.kind else ""
+    start = fetch or collection.step_after(item.kind) or collection.phases[0]
+    waits: Waits = ("", Status.FAILED) if item.reason else (start, Status.PENDING)
+    for event in events:
+        match event.event:
+            case "end":
+                then = collection.step_after(item.kind)
+                waits = (fetch, Status.FAILED) if event.reason else (then, Status.PENDING) if then else None
+            case "reading":
+                then = collection.step_after(item.kind, event.step)
+                waits = (event.step, Status.FAILED) if event.reason else (then, Status.PENDING) if then else None
+            case "decision" if fetch and event.reason is Reason.RETRIED:
+                waits = fetch, Status.PENDING
+            case "decision":
+                waits = waits[0] if waits else "", Status.CANCELLED
+            case _:
+                pass
+    return waits

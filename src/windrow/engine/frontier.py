@@ -13,7 +13,7 @@ from itertools import chain
 from typing import NamedTuple
 
 from windrow.clock import now
-from windrow.contract import Collection, Crawl, ItemStep, State
+from windrow.contract import Collection, Crawl, ItemStep
 from windrow.digest import number
 from windrow.engine.listed import rest
 from windrow.engine.preview import FetchBounds, PlannedSource, Preview, Reads, Waiting, why_not_asked
@@ -22,9 +22,10 @@ from windrow.ledger import Ledger, LedgerWriter
 from windrow.ledger.rows import SourceRecord
 from windrow.ledger.sessions import RuleCount
 from windrow.ledger.typed.addresses import ChosenAddress
+from windrow.ledger.typed.items import ListedItem
 from windrow.ledger.typed.listings import WaitingOffer
 from windrow.ledger.typed.unread import UnreadAddress
-from windrow.model import Finding, FoundUrl, Level, OfferingHost, Source, Status
+from windrow.model import Finding, FoundUrl, Level, OfferingHost, Source, State, Status
 from windrow.reasons import Reason
 
 RETRY, CANCEL = "retry", "cancel"
@@ -40,27 +41,30 @@ EVER = 2**62
 
 
 class Chosen(NamedTuple):
-    """An item as it stands, and the children of its latest fetch; or an address, by its number.
+    """An item, and the documents of its latest attempt that wait for a step; or an address, by its number.
 
-    The children of an address are its visits that a step did not read, and not by their fault. One that was chosen only
-    for these stands at the phase of the first step, not at that of requests.
+    The state of an item is its pending step: a projection may have another word for that. The children of an address
+    are its visits that a step did not read, and not by their fault. One that was chosen only for these stands at the
+    phase of the first step, not at that of requests. `through` tells whether all of it went all the way.
     """
 
     item: int
     key: str
     state: State
     children: tuple[tuple[int, State], ...]
+    through: bool = False
 
 
 class FileFrontier:
-    """The files that the sources of a collection list; `asked_at` is the phase of the tasks that list them."""
+    """The files that sources of a collection list, in tasks of phase `asked_at`; they are fetched in `fetched_at`."""
 
     def __init__(self, ledger: Ledger, collection: Collection) -> None:
         """Look at this collection's files on the ledger."""
         self._ledger = ledger
         self._collection = collection
         self._listing = collection.listing
-        self.asked_at = self._listing.refused[0]
+        self.asked_at = collection.phase(self._listing.list_phase)
+        self.fetched_at = self._listing.fetch_phase
 
     def spellings(self, name: str) -> tuple[str, ...]:
         """Return the keys that a name may stand for: it may be whole, or the name alone (`NAME` of `add/NAME`)."""
@@ -69,16 +73,12 @@ class FileFrontier:
     def named(self, names: Iterable[str]) -> list[Chosen]:
         """Find the files that are named; those that are not known are left out."""
         keys = sorted({key for name in names for key in self.spellings(name)})
-        chosen = []
-        for row in self._ledger.items.listed(self._collection.name, self._listing.kind, keys) if keys else ():
-            members = self._ledger.items.children_of_fetch(row.item, row.fetch) if row.fetch else []
-            children = tuple((member.item, (member.phase, member.status)) for member in members)
-            chosen.append(Chosen(row.item, row.key, (row.phase, row.status), children))
-        return chosen
+        rows = self._ledger.items.listed(self._collection.name, self._listing.kind, keys) if keys else ()
+        return [self._chosen(row) for row in rows]
 
     def narrowed(self, act: str, source: str, reason: str) -> list[Chosen]:
         """Find what failed (for `retry`) or waits (for `cancel`), of a source and for a reason; empty means any."""
-        statuses = (Status.FAILED, Status.CANCELLED) if act == RETRY else (Status.PENDING, Status.RUNNING)
+        statuses = (Status.FAILED, Status.CANCELLED) if act == RETRY else (Status.PENDING, Status.PENDING)
         kind = self._listing.kind
         return self.named(self._ledger.items.keys_by_status(self._collection.name, kind, statuses, source, reason))
 
@@ -86,18 +86,16 @@ class FileFrontier:
         """Have files fetched again, or end them where they stand, with those documents of each that are not through."""
         reason = Reason.RETRIED if act == RETRY else Reason.CANCELLED
         message = "" if act == RETRY else reason.meaning
-        through = (self._collection.last_phase, Status.DONE)
         for file in chosen:
-            for child, (phase, status) in file.children:
-                if status not in {Status.FAILED, Status.CANCELLED} and (phase, status) != through:
-                    writer.items.move(session, child, (phase, Status.CANCELLED), reason, message)
-                    if act == CANCEL:
-                        writer.items.find(session, child, phase, [Finding("Cancelled", message, Level.WARN)])
+            for child, (phase, _) in file.children:
+                writer.items.end(session, child, reason, message)
+                if act == CANCEL:
+                    writer.items.find(session, child, phase, [Finding("Cancelled", message, Level.WARN)])
             if act == RETRY:
                 asked = "an operator asked for another attempt"
-                writer.items.move(session, file.item, self._listing.first, reason, asked)
+                writer.items.retry(session, file.item, self._listing.fetch_phase, asked)
             else:
-                writer.items.move(session, file.item, (file.state[0], Status.CANCELLED), reason, message)
+                writer.items.end(session, file.item, reason, message)
 
     def put_back(self, session: int, sources: Iterable[Source]) -> int:
         """Have all that these sources offer, done or failed, fetched once more; return how many files that are."""
@@ -105,9 +103,8 @@ class FileFrontier:
         count = 0
         with self._ledger.writing() as writer:
             for item in sorted({offer.item for offer in offers if offer.present}):
-                standing = self._ledger.items.standing(item)
-                if standing and standing.state not in self._untouched():
-                    writer.items.move(session, item, self._listing.first, Reason.RETRIED)
+                if not self._is_untouched(item):
+                    writer.items.retry(session, item, self._listing.fetch_phase)
                     count += 1
         return count
 
@@ -141,11 +138,28 @@ class FileFrontier:
         """Say what a task of a phase does at a source, such as listing; empty where it takes the step of that phase."""
         if phase in {self._collection.phase(step.phase) for step in self._collection.steps}:
             return ""
-        return "fetching" if phase == self._listing.first[0] else "listing"
+        return "fetching" if phase == self._collection.fetch_phase else "listing"
 
-    def _untouched(self) -> set[State]:
-        """Return the states of files that were never asked for."""
-        return {self._listing.first, self._listing.refused}
+    def _is_untouched(self, item: int) -> bool:
+        """Tell whether a file is refused, or waits for its transfer anyhow."""
+        step = self._ledger.items.pending(item)
+        if step is None:
+            return False
+        waits = step.step == self._listing.fetch_phase and step.status is Status.PENDING
+        return waits or (not step.step and step.status is Status.FAILED)
+
+    def _chosen(self, row: ListedItem) -> Chosen:
+        """Return a file with those of its documents that wait for a step."""
+        members = self._ledger.items.pending_of(row.item, row.attempt) if row.attempt else []
+        phase = self._collection.phase
+        waiting = [member for member in members if member.status is Status.PENDING]
+        children = tuple((member.item, (phase(member.step), member.status)) for member in waiting)
+        if step := self._ledger.items.pending(row.item):
+            state = phase(step.step or self._listing.list_phase), step.status
+            return Chosen(row.item, row.key, state, children)
+        steps = self._collection.steps
+        last = phase(steps[-1].phase if steps else self._listing.fetch_phase), Status.DONE
+        return Chosen(row.item, row.key, last, children, through=not members)
 
     def _waiting(self, active: Mapping[str, Source], bounds: FetchBounds) -> tuple[Waiting, ...]:
         """Return what is new, cut or failed for a passing reason, from its best host."""
@@ -167,34 +181,30 @@ class FileFrontier:
 
     def _due(self) -> Iterator[WaitingOffer]:
         """Yield who offers what is new, cut, or failed for a passing reason and does not rest."""
-        phase = self._listing.first[0]
+        step = self._listing.fetch_phase
+        yield from self._ledger.listings.waiting(self._collection.name, step, Status.PENDING)
         resting = {item.item for item in self.resting(now())}
-        for state in (self._listing.first, (phase, Status.RUNNING), (phase, Status.FAILED)):
-            for offer in self._ledger.listings.waiting(self._collection.name, self._listing.kind, state):
-                if state[1] is not Status.FAILED or (offer.reason in rest.AGAIN and offer.item not in resting):
-                    yield offer
+        for offer in self._ledger.listings.waiting(self._collection.name, step, Status.FAILED):
+            if offer.reason in rest.AGAIN and offer.item not in resting:
+                yield offer
 
     def _done(self, sources: Iterable[str]) -> Iterator[WaitingOffer]:
         """Yield what `put_back` would: all that these sources offer and that is done or failed."""
         for source in sources:
             for row in self._ledger.listings.of_source(source):
                 item = self._ledger.items.get(row.item) if row.present else None
-                if item and (item.phase, item.status) not in self._untouched():
+                if item and not self._is_untouched(row.item):
                     yield WaitingOffer(row.item, row.key, item.owner, source, row.path, row.size, row.modified, None)
 
     def _documents(self, phases: AbstractSet[str] | None) -> tuple[Reads, ...]:
         """Count the documents that are due for steps."""
-        counts = {
-            (row.kind, row.phase, row.status): row.number
-            for row in self._ledger.items.by_state()
-            if row.collection == self._collection.name
-        }
-        reads = []
-        for step in (step for step in self._collection.steps if isinstance(step, ItemStep)):
-            if phases is None or step.phase in phases:
-                states = [(step.kind, self._collection.phase(name), status) for name, status in step.due]
-                if due := sum(counts.get(state, 0) for state in states):
-                    reads.append(Reads(step.phase, due))
+        counts = self._ledger.items.count_due(self._collection.name)
+        steps = [step for step in self._collection.steps if isinstance(step, ItemStep)]
+        reads = [
+            Reads(step.phase, counts[step.phase])
+            for step in steps
+            if (phases is None or step.phase in phases) and counts.get(step.phase)
+        ]
         return tuple(reads)
 
 
@@ -207,6 +217,7 @@ class AddressFrontier:
         self._collection = collection
         self._crawl = crawl
         self.asked_at = 1
+        self.fetched_at = collection.phases[0]
 
     def spellings(self, name: str) -> tuple[str, ...]:
         """Return the address that a name stands for, as it is kept; nothing where it is none."""

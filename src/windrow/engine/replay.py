@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import NamedTuple, TypeVar
 
 from windrow import contract
-from windrow.contract import Judge, Load, Read, Rows, State, Summarise, Undecided
+from windrow.contract import Judge, Load, Read, Rows, Summarise, Undecided
 from windrow.engine.run import HarvestRun, Store, released
 from windrow.engine.session import Session
 from windrow.engine.steps.loading import load_step
@@ -30,7 +30,7 @@ from windrow.errors import ReaderFailed, Stopped, StoreError
 from windrow.formats.text import counted
 from windrow.ledger import Ledger
 from windrow.ledger.typed.attempts import SessionCapture
-from windrow.model import Attempt, Finding, Item, Member, Reading, Status
+from windrow.model import Finding, Item, Member, Reading, State
 from windrow.reasons import Reason
 from windrow.stores.sqlite import close_into_file, empty_wal, make_scratch, remove_scratch
 
@@ -57,12 +57,13 @@ class _Renumbered(NamedTuple):
 class Renamed:
     """A store that knows documents by their numbers on the real ledger, not on the scratch copy."""
 
-    def __init__(self, inner: Store, real: Ledger, scratch: Ledger, session: int) -> None:
-        """Pass everything on to `inner`."""
+    def __init__(self, inner: Store, real: Ledger, scratch: Ledger, session: int, step: str) -> None:
+        """Pass everything on to `inner`; a document that is not on the real ledger yet waits there for `step`."""
         self._inner = inner
         self._real = real
         self._scratch = scratch
         self._session = session
+        self._step = step
 
     def real_id(self, item: int) -> int:
         """Return a document's number on the real ledger, where it is put on record if it is new there."""
@@ -71,10 +72,11 @@ class Renamed:
         known = self._real.items.of_fetch(one.collection, one.key, one.fetch)
         if known is not None:
             return known
+        member = Member(one.member, one.size, one.digest, one.md5)
         with self._real.writing() as writer:
             return writer.items.add(
-                self._session, one.collection, one.kind, one.key, rank=one.rank, owner=one.owner, parent=one.parent,
-                fetch=one.fetch, member=Member(one.member, one.size, one.digest, one.md5), state=(1, Status.PENDING),
+                self._session, one.collection, one.kind, one.key, step=self._step, rank=one.rank, owner=one.owner,
+                parent=one.parent, fetch=one.fetch, member=member,
             )  # fmt: skip
 
     def stage(self, documents: Sequence[tuple[Item, Rows]], at: datetime) -> None:
@@ -94,18 +96,18 @@ class Renamed:
         self._inner.close()
 
 
-def replay(run: HarvestRun, real: Ledger) -> Iterator[ReplayChange]:
+def replay(run: HarvestRun, real: Ledger, states: Callable[[Ledger], Mapping[int, State]]) -> Iterator[ReplayChange]:
     """Read every capture again and yield what changed; `run.ledger` is the scratch copy.
 
-    A stop ends it before anything is put on the real ledger.
+    `states` says where the items of a ledger stand, as the collection's projection has it. A stop ends the replay
+    before anything is put on the real ledger.
     """
+    first = run.collection.step_after(run.collection.listing.kind)
     for at, captures in _sessions(run):
         run.clock = lambda at=at: at  # type: ignore[misc]
         with run.ledger.writing() as writer:
             for one in captures:
-                attempt = Attempt(one.item, "", 0, True, at, 0.0, checksum=one.checksum)
-                writer.items.stands_for(one.item, one.fetch)
-                writer.items.move(run.session, one.item, run.collection.listing.arrived(attempt)[-1])
+                writer.items.arrive(one.item, first, one.fetch, one.fetch)
         for step in run.collection.steps:
             if isinstance(step, Read):
                 take_step(run, step)
@@ -113,30 +115,49 @@ def replay(run: HarvestRun, real: Ledger) -> Iterator[ReplayChange]:
                 load_step(run, step)
         if run.stopping():
             return
-    yield from _differences(run, real)
+    yield from _differences(run, real, states)
 
 
 def _sessions(run: HarvestRun) -> Iterator[tuple[datetime, list[SessionCapture]]]:
     """Yield the good captures of each session, with its time; what an operator cancelled is left out."""
-    captures = run.ledger.attempts.captures_by_session(run.collection.name, Status.CANCELLED)
+    captures = run.ledger.attempts.captures_by_session(run.collection.name)
     for _, some in groupby(captures, key=attrgetter("session")):
         mine = [*some]
         yield mine[0].opened, mine
 
 
-def _differences(run: HarvestRun, real: Ledger) -> Iterator[ReplayChange]:
+def _differences(
+    run: HarvestRun, real: Ledger, states: Callable[[Ledger], Mapping[int, State]]
+) -> Iterator[ReplayChange]:
     """Put on the real ledger what a document's new reading says, where it differs from the old."""
-    for one in run.ledger.items.fetched(run.collection.name):
-        known = real.items.standing_of_fetch(run.collection.name, one.key, one.fetch)
-        if known is None or (known.phase, known.status) == (one.phase, one.status):
+    before, after = states(real), states(run.ledger)
+    for one in run.ledger.items.read_items(run.collection.name):
+        known = real.items.of_fetch(run.collection.name, one.key, one.fetch)
+        if known is None or before[known] == after[one.item] or _waits_for_transfer(run, real, known):
             continue
-        after = (one.phase, one.status)
-        findings = run.ledger.items.findings_in_phase(one.item, one.phase)
-        with real.writing() as writer:
-            writer.items.read(run.session, known.item, ("replay", ""), "", Reading(one.reason))
-            writer.items.find(run.session, known.item, one.phase, findings)
-            writer.items.move(run.session, known.item, after, one.reason, "read again")
-        yield ReplayChange(one.key, (known.phase, known.status), after)
+        _put(run, real, known, one.item)
+        yield ReplayChange(one.key, before[known], after[one.item])
+
+
+def _waits_for_transfer(run: HarvestRun, real: Ledger, item: int) -> bool:
+    step = real.items.pending(item)
+    return step is not None and step.step == run.collection.listing.fetch_phase
+
+
+def _put(run: HarvestRun, real: Ledger, item: int, scratch: int) -> None:
+    """Put the last reading of an item on the real ledger, with what it found; an archive also follows its documents."""
+    now, before = run.ledger.items.pending(scratch), real.items.pending(item)
+    if now is None and before is None:
+        return
+    readings = run.ledger.items.readings(scratch)
+    step, version = (readings[-1].step, readings[-1].version) if readings else ("", "")
+    reason = now.reason if now else None
+    with real.writing() as writer:
+        # Without a digest it is not remembered: its findings stand among those of the earlier reading.
+        writer.items.read(run.session, item, (step, version), "", Reading(reason), then="")
+        if step:
+            phase = run.collection.phase(step)
+            writer.items.find(run.session, item, phase, run.ledger.items.findings_in_phase(scratch, phase))
 
 
 Compared = TypeVar("Compared")

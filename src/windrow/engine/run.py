@@ -289,20 +289,6 @@ class HarvestRun:
         with self.ledger.writing() as own:
             own.sessions.close_task(task, reason, comment[:COMMENT], failed=failed)
 
-    def update_parents(self, writer: LedgerWriter, parents: set[int]) -> None:
-        """Make parents reflect their children; called within the transaction that moved these."""
-        if not parents:
-            return
-        writer.flush()
-        counted: dict[int, dict[Any, int]] = {}
-        for one in self.ledger.items.children_by_state(sorted(parents)):
-            counted.setdefault(one.parent, {})[one.phase, one.status] = one.number
-        before = self.ledger.items.states(list(counted))
-        for parent, children in counted.items():
-            state = self.collection.members.parent(children)
-            if before.get(parent) != state:
-                writer.items.move(self.session, parent, state)
-
     def record_findings(self, writer: LedgerWriter, item: int, phase: int, reading: Reading) -> None:
         """Put a reading's findings on record; a failure without one gets one, so that none is silent."""
         findings = reading.findings

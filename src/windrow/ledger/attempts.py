@@ -19,9 +19,7 @@ class AttemptWriter:
 
     def begin(self, session: int, host: int, item: int, url: str, at: datetime) -> int:
         """Begin an attempt to get an item; its children are from now on those of this attempt."""
-        attempt = self._batch.fact("attempt_begun", session, host, item, url, spell(at), at=at)
-        self._batch.row("fetched", attempt, item)
-        return attempt
+        return self._batch.fact("attempt_begun", session, host, item, url, spell(at), at=at)
 
     def record_attempt(
         self, session: int, host: int, attempt: Attempt, *, begun: int = 0,

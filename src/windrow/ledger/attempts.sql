@@ -112,18 +112,18 @@ SELECT h.source, sum(v.number) AS "attempts: int", sum(v.failures) AS "failures:
 SELECT v.item AS "item: int", count(DISTINCT v.session) AS "number: int", max(v.ended) AS "last: datetime"
 FROM attempt v
 WHERE v.item IN (SELECT value FROM json_each(:items)) AND v.reason IS NOT NULL
-AND v.seq > coalesce((SELECT max(m.seq) FROM move m WHERE m.item = v.item AND m.reason = 'retried'), 0)
+AND v.seq > coalesce((SELECT max(d.seq) FROM decision d WHERE d.item = v.item AND d.act = 'retried'), 0)
 GROUP BY v.item;
 
 -- row: SessionCapture
 -- A good capture of an item, and the session that made it.
 
--- def captures_by_session(collection: str, cancelled: Status) -> list[SessionCapture]
--- Return every good capture of a collection, in the order of work; not of items of one status.
+-- def captures_by_session(collection: str) -> list[SessionCapture]
+-- Return every good capture of a collection, session by session; not of items that an operator ended.
 SELECT v.session, s.at AS opened, v.item AS "item: int", v.seq AS fetch, v.checksum FROM attempt v
-JOIN session s ON s.seq = v.session JOIN standing i ON i.item = v.item
-WHERE i.collection = :collection AND i.status <> :cancelled AND v.end_seq > 0 AND v.reason IS NULL ORDER BY v.session,
-v.seq;
+JOIN session s ON s.seq = v.session JOIN item i ON i.seq = v.item LEFT JOIN pending_step p ON p.item = v.item
+WHERE i.collection = :collection AND coalesce(p.status, 0) <> 4 AND v.end_seq > 0 AND v.reason IS NULL
+ORDER BY v.session, v.seq;
 
 -- def visits_after(collection: str, after: int, limit: int) -> list[Recorded]
 -- Return visits to a collection's addresses after a given one, in the order of the ledger.

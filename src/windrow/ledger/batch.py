@@ -10,8 +10,8 @@ from windrow.ledger.database import LedgerDatabase, queries
 from windrow.ledger.typed import WIDTHS
 
 _FACTS = (
-    "session", "session_end", "task", "task_end", "item", "listing", "refusal", "reading", "move", "finding", "host",
-    "tombstone", "tombstone_end",
+    "session", "session_end", "task", "task_end", "item", "listing", "refusal", "step_start", "reading", "decision",
+    "finding", "host", "tombstone", "tombstone_end",
 )  # fmt: skip
 
 
@@ -27,12 +27,10 @@ _WRITE |= {
     "attempt": queries()["attempt_made"],
     "attempt_begun": queries()["attempt_begun"],
     "attempt_ended": queries()["attempt_ended"],
-    "standing": (
-        f"{_insert('standing')} ON CONFLICT (item) DO UPDATE SET fetch = excluded.fetch,"
-        " phase = excluded.phase, status = excluded.status, reason = excluded.reason, since = excluded.since"
-    ),
-    "moved": "UPDATE standing SET phase = ?, status = ?, reason = ?, since = ? WHERE item = ?",
-    "fetched": "UPDATE standing SET fetch = ? WHERE item = ?",
+    "pending_step": _insert("pending_step"),
+    "item_waits": queries()["item_waits"],
+    "item_ends": queries()["item_ends"],
+    "item_through": queries()["item_through"],
     "offering": (
         f"{_insert('offering')} ON CONFLICT (source, item) DO UPDATE SET"
         " path = excluded.path, present = excluded.present, size = excluded.size,"

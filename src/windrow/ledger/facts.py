@@ -11,7 +11,7 @@ from typing import Any
 
 from windrow import clock, ledger_facts
 from windrow.ledger.ledger import Ledger
-from windrow.model import Level, Status
+from windrow.model import Level
 from windrow.reasons import Reason
 
 Row = tuple[Any, ...]
@@ -37,7 +37,7 @@ _ABOUT = (
     ", i.collection, i.kind, i.item_key, coalesce(nullif(i.fetch, 0),"
     " (SELECT max(f.seq) FROM attempt f WHERE f.item = t.item AND f.seq < {seq}))"
 )
-_OF_ITEMS = frozenset({"listing", "attempt", "attempt_end", "reading", "move", "finding"})
+_OF_ITEMS = frozenset({"listing", "attempt", "attempt_end", "step_start", "decision", "reading", "finding"})
 _FAILED = (
     "(SELECT min(k.seq) FROM task k JOIN task_end e ON e.task = k.seq"
     " WHERE k.session = t.session AND e.failed = 1 AND k.seq < t.seq)"
@@ -66,8 +66,11 @@ _KINDS: dict[str, tuple[str, Callable[[Row], ledger_facts.Fact]]] = {
         lambda r: ledger_facts.TaskClosed(r[0], parse(r[1]), r[2], bool(r[3]), _reason(r[4]), r[5]),
     ),
     "item": (
-        "t.session, t.collection, t.kind, t.item_key, t.parent, t.owner, t.fetch, t.digest, t.member, t.size, t.md5",
-        lambda r: ledger_facts.ItemMade._make((r[0], parse(r[1]), *r[2:8], r[8] or None, *r[9:])),
+        (
+            "t.session, t.collection, t.kind, t.item_key, t.parent, t.owner, t.fetch, t.digest, t.member, t.size,"
+            " t.md5, t.reason"
+        ),
+        lambda r: ledger_facts.ItemMade._make((r[0], parse(r[1]), *r[2:8], r[8] or None, *r[9:13], _reason(r[13]))),
     ),
     "listing": (
         "t.session, t.source, t.item, t.path, t.event, t.size, t.modified",
@@ -81,15 +84,17 @@ _KINDS: dict[str, tuple[str, Callable[[Row], ledger_facts.Fact]]] = {
         f"t.seq, t.item, {_SOURCE}, t.received, t.size, t.digest, t.reason, t.message",
         lambda r: ledger_facts.FetchEnded._make((r[0], parse(r[1]), *r[2:8], _reason(r[8]), r[9], _subject(r))),
     ),
+    "step_start": (
+        "t.session, t.item, t.step",
+        lambda r: ledger_facts.StepStarted(r[0], parse(r[1]), r[2], r[3], r[4], _subject(r)),
+    ),
+    "decision": (
+        "t.session, t.item, t.act, t.message",
+        lambda r: ledger_facts.Decided(r[0], parse(r[1]), r[2], r[3], Reason(r[4]), r[5], _subject(r)),
+    ),
     "reading": (
         "t.session, t.item, t.step, t.version, t.reason, t.number, t.md5",
         lambda r: ledger_facts.DocumentRead._make((r[0], parse(r[1]), *r[2:6], _reason(r[6]), *r[7:9], _subject(r))),
-    ),
-    "move": (
-        "t.session, t.item, t.phase, t.status, t.reason, t.message",
-        lambda r: ledger_facts.Moved(
-            r[0], parse(r[1]), r[2], r[3], r[4], Status(r[5]), _reason(r[6]), r[7], _subject(r)
-        ),
     ),
     "finding": (
         "t.session, t.item, t.phase, t.kind, t.level, t.message, t.line, t.col",

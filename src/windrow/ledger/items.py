@@ -1,21 +1,12 @@
-"""Items: what moves through the phases of a collection, where it stands, and what steps made of it."""
+"""Items: listed files and the documents in them, what steps made of them, and the step that each waits for."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 
 from windrow.ledger.batch import LedgerBatch
-from windrow.ledger.typed.items import TypedItems
 from windrow.model import Finding, Member, Reading, Status
 from windrow.reasons import Reason
-
-
-class ItemQueries(TypedItems):
-    """What is asked of items."""
-
-    def states(self, items: Sequence[int]) -> dict[int, tuple[int, Status]]:
-        """Return phase and status of each item."""
-        return {row.item: (row.phase, row.status) for row in self.standings(items)}
 
 
 class ItemWriter:
@@ -26,37 +17,63 @@ class ItemWriter:
         self._batch = batch
 
     def add(
-        self, session: int, collection: str, kind: str, key: str, *, rank: str = "", owner: str = "",
-        parent: int | None = None, fetch: int = 0, member: Member | None = None,
-        size: int | None = None, state: tuple[int, Status] = (1, Status.PENDING),
+        self, session: int, collection: str, kind: str, key: str, *, step: str = "", rank: str = "", owner: str = "",
+        parent: int | None = None, fetch: int = 0, member: Member | None = None, size: int | None = None,
         reason: Reason | None = None,
     ) -> int:  # fmt: skip
-        """Put a thing on record with its first state."""
+        """Put an item on record: it waits for a step, or its name is refused for a reason; else it is through."""
         digest, name, md5 = (member.digest, member.name, member.md5) if member else ("", "", "")
         size = member.size if member else size
-        values = (collection, kind, key, parent, owner, fetch, digest, name, size, md5, rank)
+        values = (collection, kind, key, parent, owner, fetch, digest, name, size, md5, rank, reason)
         item = self._batch.fact("item", session, *values)
-        self._batch.row("standing", item, collection, kind, parent, fetch, rank, *state, reason, item)
-        self._batch.fact("move", session, item, *state, reason, "")
+        if reason:
+            self._batch.row("pending_step", item, collection, "", Status.FAILED, rank, fetch, reason, item)
+        elif step:
+            self._batch.row("pending_step", item, collection, step, Status.PENDING, rank, fetch, None, item)
         return item
 
-    def read(self, session: int, item: int, step: tuple[str, str], digest: str, reading: Reading) -> int:
-        """Note what a step (its phase and version) made of a document."""
-        made = (reading.reason, reading.count, reading.md5)
-        return self._batch.fact("reading", session, item, *step, digest, *made)
+    def start(self, session: int, item: int, step: str) -> int:
+        """Note that a step was begun for an item."""
+        return self._batch.fact("step_start", session, item, step)
 
-    def move(
-        self, session: int, item: int, state: tuple[int, Status], reason: Reason | None = None, message: str = ""
-    ) -> int:
-        """Move an item to a state."""
-        seq = self._batch.fact("move", session, item, *state, reason, message)
-        self._batch.row("moved", *state, reason, seq, item)
+    def read(self, session: int, item: int, step: tuple[str, str], digest: str, reading: Reading, then: str) -> int:  # noqa: PLR0917
+        """Note what a step (its phase and version) made of a document.
+
+        It waits for the step `then` unless it failed; it is through where that is empty.
+        """
+        phase, version = step
+        made = (reading.reason, reading.count, reading.md5)
+        seq = self._batch.fact("reading", session, item, phase, version, digest, *made)
+        if reading.reason:
+            self.fail(item, phase, reading.reason, seq)
+        elif then:
+            self._batch.row("item_waits", item, then, Status.PENDING, None, None, seq)
+        else:
+            self._batch.row("item_through", item)
         return seq
 
-    def stands_for(self, item: int, fetch: int) -> None:
-        """Let an item be what an attempt of its brought, at once."""
-        self._batch.flush()
-        self._batch.database.execute("standing_fetched", fetch, item)
+    def retry(self, session: int, item: int, step: str, message: str = "") -> int:
+        """Note that an item is to be fetched again: it waits for `step`, whatever became of it."""
+        seq = self._batch.fact("decision", session, item, Reason.RETRIED, message)
+        self._batch.row("item_waits", item, step, Status.PENDING, None, Reason.RETRIED, seq)
+        return seq
+
+    def end(self, session: int, item: int, reason: Reason, message: str = "") -> int:
+        """Note that an item ends where it stands: by an operator, or since another attempt brings its successor."""
+        seq = self._batch.fact("decision", session, item, reason, message)
+        self._batch.row("item_ends", item, reason, seq)
+        return seq
+
+    def arrive(self, item: int, step: str, attempt: int, since: int) -> None:
+        """Let a file be what an attempt brought, and wait for its first step; it is through where there is none."""
+        if step:
+            self._batch.row("item_waits", item, step, Status.PENDING, attempt, None, since)
+        else:
+            self._batch.row("item_through", item)
+
+    def fail(self, item: int, step: str, reason: Reason, since: int) -> None:
+        """Let an item stand failed at a step, since a fact."""
+        self._batch.row("item_waits", item, step, Status.FAILED, None, reason, since)
 
     def find(self, session: int, item: int, phase: int, findings: Iterable[Finding]) -> None:
         """Put findings on record."""

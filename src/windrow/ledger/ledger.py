@@ -12,7 +12,7 @@ from windrow.ledger.attempts import AttemptWriter
 from windrow.ledger.batch import LedgerBatch
 from windrow.ledger.captures import CaptureWriter, ImportWriter
 from windrow.ledger.database import LedgerDatabase
-from windrow.ledger.items import ItemQueries, ItemWriter
+from windrow.ledger.items import ItemWriter
 from windrow.ledger.listings import ListingWriter
 from windrow.ledger.requests import RequestQueries, RequestWriter
 from windrow.ledger.sessions import SessionQueries, SessionWriter
@@ -20,6 +20,7 @@ from windrow.ledger.takedowns import TakedownQueries, TakedownWriter
 from windrow.ledger.typed.attempts import TypedAttempts
 from windrow.ledger.typed.captures import TypedCaptures
 from windrow.ledger.typed.imports import TypedImports
+from windrow.ledger.typed.items import TypedItems
 from windrow.ledger.typed.listings import TypedListings
 from windrow.ledger.unread import UnreadQueries, UnreadWriter
 
@@ -67,7 +68,7 @@ class Ledger:
         self.path = path
         self.database = LedgerDatabase(path)
         self.sessions = SessionQueries(self.database)
-        self.items = ItemQueries(self.database)
+        self.items = TypedItems(self.database)
         self.listings = TypedListings(self.database)
         self.attempts = TypedAttempts(self.database)
         self.addresses = AddressQueries(self.database)
@@ -87,7 +88,7 @@ class Ledger:
 
     def copy_unread(self, path: Path) -> Ledger:
         """Copy the ledger to another file, as it was before anything was read, and open the copy."""
-        self.database.copy(path, "forget_readings", "forget_standings", "forget_members")
+        self.database.copy(path, "forget_readings", "forget_starts", "forget_pending", "forget_members")
         return Ledger(path)
 
     def close(self) -> None:

@@ -16,7 +16,7 @@ class ListingWriter:
         self._batch = batch
 
     def add(self, session: int, source: str, item: int, offer: Offer, event: str) -> int:
-        """Note that a source began to offer an item (`listed`), `changed` what it says of it, or stopped (`gone`).
+        """Note that a source began to offer an item (`listed`, `refused`), `changed` its word, or stopped (`gone`).
 
         Or that what it offers was `compared` with what is held from another one.
         """

@@ -25,11 +25,8 @@ SELECT DISTINCT source FROM offering ORDER BY source;
 
 -- def listed_between(span: tuple[int, int]) -> list[ListingCount]
 -- Count what listings said between two facts.
--- The first move of an item has the number after its own: one that began failed was refused.
-SELECT l.source, CASE WHEN l.event = 'listed' AND m.status = 5 THEN 'refused' ELSE l.event END AS "event: str",
-       count(*) AS "number: int"
-FROM listing l LEFT JOIN move m ON m.seq = l.item + 1 AND m.item = l.item
-WHERE l.seq BETWEEN :span[0] AND :span[1] AND l.event <> 'compared' GROUP BY 1, 2;
+SELECT source, event, count(*) AS "number: int" FROM listing
+WHERE seq BETWEEN :span[0] AND :span[1] AND event <> 'compared' GROUP BY 1, 2;
 
 -- def refused_between(span: tuple[int, int]) -> list[RefusalCount]
 -- Count what was refused between two facts.
@@ -41,9 +38,15 @@ SELECT source, reason, count(*) AS "number: int" FROM refusal WHERE seq BETWEEN 
 SELECT source, count(*) AS "number: int" FROM offering WHERE present = 1 GROUP BY source;
 
 -- def count_failing() -> dict[str, int]
--- Count what each source offers that stands failed now.
-SELECT o.source, count(*) AS "number: int" FROM standing s JOIN offering o ON o.item = s.item
-WHERE s.status = 5 AND o.present = 1 GROUP BY o.source;
+-- Count what each source offers that failed, or of which a document did.
+WITH failed (item) AS (
+    SELECT p.item FROM pending_step p WHERE p.status = 5
+    UNION SELECT i.parent FROM pending_step p JOIN item i ON i.seq = p.item
+    WHERE p.status = 5 AND i.fetch = (SELECT max(v.seq) FROM attempt v WHERE v.item = i.parent)
+    AND NOT EXISTS (SELECT 1 FROM pending_step f WHERE f.item = i.parent)
+)
+SELECT o.source, count(*) AS "number: int" FROM failed f JOIN offering o ON o.item = f.item
+WHERE o.present = 1 GROUP BY o.source;
 
 -- row: RefusalRow
 -- An entry of a listing whose name fits no table.
@@ -63,21 +66,20 @@ OR (reason = 'protocol_error' AND substr(path, -length(' ' || :name)) = ' ' || :
 SELECT source, path, present, size, modified FROM offering WHERE item = :item ORDER BY source;
 
 -- row: ListingRow
--- A source began to offer an item, changed what it says of it, or stopped: listed, changed, gone.
+-- A source began to offer an item, changed what it says of it, or stopped: listed or refused, changed, gone.
 
 -- def of_item(item: int) -> list[ListingRow]
 -- Return what listings said of an item, in order.
 SELECT seq, at, session, source, path, event, size, modified FROM listing WHERE item = :item ORDER BY seq;
 
 -- row: WaitingOffer
--- An item in a state, and a source that offers it now.
+-- An item that waits for a step or failed at it, and a source that offers it now.
 
--- def waiting(collection: str, kind: str, state: tuple[int, Status]) -> list[WaitingOffer]
--- Return items in one state with who offers them now, in the order of work.
-SELECT s.item, i.item_key AS key, i.owner, o.source, o.path, o.size, o.modified, s.reason
-FROM standing s JOIN item i ON i.seq = s.item JOIN offering o ON o.item = s.item AND o.present = 1
-WHERE s.collection = :collection AND s.kind = :kind AND s.phase = :state[0] AND s.status = :state[1] ORDER BY s.place,
-s.item, o.source;
+-- def waiting(collection: str, step: str, status: Status) -> list[WaitingOffer]
+-- Return items that wait for a step, or failed at it, with who offers them now, in the order of work.
+SELECT p.item, i.item_key AS key, i.owner, o.source, o.path, o.size, o.modified, p.reason
+FROM pending_step p JOIN item i ON i.seq = p.item JOIN offering o ON o.item = p.item AND o.present = 1
+WHERE p.collection = :collection AND p.step = :step AND p.status = :status ORDER BY p.place, p.item, o.source;
 
 -- def wrong() -> Iterator[WrongOffer]
 -- Yield offers that are there or not, other than the last listing says.

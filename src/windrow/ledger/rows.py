@@ -18,7 +18,6 @@ from windrow.model import (
     KeptResponse,
     Level,
     Recorded,
-    Status,
 )
 from windrow.reasons import Reason
 
@@ -196,19 +195,6 @@ class TargetCapture(NamedTuple):
     def place(self) -> ArchivePlace:
         """Where it lies."""
         return ArchivePlace(self.warc, self.offset, self.length)
-
-
-class ItemStanding(NamedTuple):
-    """Where an item stands, and its latest fetch."""
-
-    phase: int
-    status: Status
-    fetch: int
-
-    @property
-    def state(self) -> tuple[int, Status]:
-        """Its phase and status."""
-        return self.phase, self.status
 
 
 def finding(row: tuple[Any, ...]) -> Finding:

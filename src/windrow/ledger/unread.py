@@ -13,9 +13,9 @@ from windrow.reasons import OWN_FAULTS
 class UnreadQueries(TypedUnread):
     """What is asked of what was not read."""
 
-    def items(self, collection: str, kind: str, phase: int, step: str) -> list[UnreadDocument]:
-        """Return the items that a step did not read, by the number of its phase and its name."""
-        return self.items_failed(collection, kind, phase, step, OWN_FAULTS)
+    def items(self, collection: str, step: str) -> list[UnreadDocument]:
+        """Return the items that a step did not read."""
+        return self.items_failed(collection, step, OWN_FAULTS)
 
 
 class UnreadWriter:

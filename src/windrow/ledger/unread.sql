@@ -8,14 +8,15 @@
 SELECT visit AS number, version, reason, times, at FROM unread WHERE collection = :collection AND phase = :phase
 ORDER BY visit;
 
--- def items_failed(collection: str, kind: str, phase: int, step: str, reasons: Iterable[str]) -> list[UnreadDocument]
--- Return the items that stand failed at a phase for one of some reasons, with the last reading by the step.
-SELECT s.item AS number, r.version, s.reason AS "reason: Reason", (SELECT count(*) FROM reading k
-    WHERE k.item = s.item AND k.step = r.step AND k.version = r.version) AS "times: int", r.at
-FROM standing s JOIN reading r ON r.seq = (SELECT max(k.seq) FROM reading k WHERE k.item = s.item AND k.step = :step)
-LEFT JOIN standing p ON p.item = s.parent
-WHERE s.collection = :collection AND s.kind = :kind AND s.phase = :phase AND s.status = 5
-AND (p.item IS NULL OR p.fetch = s.fetch) AND s.reason IN (SELECT value FROM json_each(:reasons)) ORDER BY s.item;
+-- def items_failed(collection: str, step: str, reasons: Iterable[str]) -> list[UnreadDocument]
+-- Return the items that failed at a step for one of some reasons, with its last reading of them.
+SELECT p.item AS number, r.version, p.reason AS "reason: Reason", (SELECT count(*) FROM reading k
+    WHERE k.item = p.item AND k.step = r.step AND k.version = r.version) AS "times: int", r.at
+FROM pending_step p JOIN item i ON i.seq = p.item
+JOIN reading r ON r.seq = (SELECT max(k.seq) FROM reading k WHERE k.item = p.item AND k.step = p.step)
+WHERE p.collection = :collection AND p.step = :step AND p.status = 5
+AND (i.parent IS NULL OR i.fetch = (SELECT max(v.seq) FROM attempt v WHERE v.item = i.parent))
+AND p.reason IN (SELECT value FROM json_each(:reasons)) ORDER BY p.item;
 
 -- row: UnreadAddress
 -- A visit that is to be read again, the phase of its step, and the address.

@@ -15,7 +15,7 @@ from sqlalchemy import exc
 
 from windrow.errors import ConfigError, MissingExtra, StoreDamaged, StoreError, StoreUnreachable, WindrowError
 from windrow.reasons import Reason
-from windrow.stores.sqlite import is_damaged
+from windrow.stores.sqlite import FULL, is_damaged
 
 EXTRAS = {"postgresql": "postgresql", "mariadb": "mariadb", "mysql": "mariadb"}
 """Which extra brings a database's driver."""
@@ -125,7 +125,8 @@ def mapped(error: BaseException, place: str) -> StoreError:
         return StoreDamaged(f"{place}: {text}")
     for codes, phrase, reason in _REASONS:
         if code.startswith(codes) or (connecting and phrase and phrase in text):
-            return StoreError(f"{place}: {text}", reason=reason)
+            why = f"no room: {text}" if reason is Reason.DISK_FULL else text
+            return StoreError(f"{place}: {why}", reason=reason)
     if lost or code.startswith("08") or code in _PASSING or (connecting and _is_operational(origin)):
         return StoreUnreachable(f"{place}: {text}")
     return StoreError(f"{place}: {text}")
@@ -146,7 +147,7 @@ def _is_operational(error: BaseException) -> bool:
 _REASONS: tuple[tuple[tuple[str, ...], str, Reason], ...] = (
     (("28P01", "28000", "1045", "1044", "1698"), "authentication failed", Reason.WRONG_PASSWORD),
     (("3D000", "1049"), '" does not exist', Reason.NOT_FOUND),
-    (("53100", "1021", "1114", "SQLITE_FULL"), "", Reason.DISK_FULL),
+    (("53100", "1021", "1114", *FULL), "", Reason.DISK_FULL),
     (("42501", "SQLITE_CANTOPEN", "SQLITE_READONLY", "SQLITE_PERM"), "", Reason.PERMISSION_DENIED),
     (("SQLITE_IOERR",), "", Reason.DISK_FAILED),
 )

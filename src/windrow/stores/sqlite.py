@@ -16,13 +16,17 @@ SIDECARS = ("-wal", "-shm", "-journal")
 """What SQLite puts behind a database's name for the files beside it."""
 
 
+FULL = ("SQLITE_FULL", "SQLITE_IOERR_SHMSIZE")
+"""SQLite's names of errors that mean a full disk; of the second it says only that it is an error of the disk."""
+
+
 @contextmanager
 def store_errors(path: Path) -> Iterator[None]:
     """Raise DiskFull or StoreError, which name the file, where SQLite raises errors of its own."""
     try:
         yield
     except sqlite3.Error as error:
-        if "disk is full" in str(error):
+        if is_full(error):
             raise DiskFull(f"no room for {path}") from error
         raise store_error(error, f"{path}: {error}") from error
 
@@ -30,6 +34,11 @@ def store_errors(path: Path) -> Iterator[None]:
 def store_error(error: BaseException, told: str) -> StoreError:
     """Return what an error of SQLite becomes: another where the file is broken, which has to be made anew."""
     return StoreDamaged(told) if is_damaged(error) else StoreError(told)
+
+
+def is_full(error: BaseException) -> bool:
+    """Tell whether SQLite found no room on a disk, for a file or for the index of its log, which it maps."""
+    return str(getattr(error, "sqlite_errorname", None) or "") in FULL
 
 
 def is_damaged(error: BaseException) -> bool:

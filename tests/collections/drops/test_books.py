@@ -11,9 +11,11 @@ import sqlalchemy as sa
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
+from windrow.collections.drops.adapter.current_states import shown
+from windrow.collections.drops.collection import COLLECTION
 from windrow.collections.drops.database.books import ProjectionTables
 from windrow.collections.drops.database.declared import Declared, declare, seeds
-from windrow.collections.drops.database.projection import grown, projected
+from windrow.collections.drops.database.projection import grown, placed, projected, touched
 from windrow.collections.drops.database.tracker_tables import NATURAL, TRACKER
 from windrow.collections.drops.phase import phase
 from windrow.collections.drops.settings import Centre
@@ -28,7 +30,7 @@ SOURCES = (
     Source("two", "drops", Site("sftp", "sftp.example.org", 2222, key=Secret("file:/k")), "Own", active=False),
 )
 DECLARED = Declared(AT, (Centre("Own", "Our own", "", "", "", "", True),), SOURCES)
-DONE, FAILED, RUNNING, PENDING = Status.DONE, Status.FAILED, Status.RUNNING, Status.PENDING
+DONE, FAILED, RUNNING = Status.DONE, Status.FAILED, Status.RUNNING
 GOOD = "H.2012-11-20.03.impc.zip"
 
 
@@ -52,9 +54,8 @@ class Story:
         return task
 
     def listed(self, name, *sources, folder="add", reason=None):
-        state = (phase("zip_name"), FAILED) if reason else (1, PENDING)
         item = self.writer.items.add(
-            self.session, "drops", "zip", f"{folder}/{name}", size=10, owner="H", state=state, reason=reason
+            self.session, "drops", "zip", f"{folder}/{name}", step="download", size=10, owner="H", reason=reason
         )
         for source in sources:
             self.writer.listings.add(
@@ -62,37 +63,39 @@ class Story:
             )
         return item
 
-    def move(self, item, name, status, reason=None, message=""):
-        self.writer.items.move(self.session, item, (phase(name), status), reason, message)
+    def step(self, item, name, status, reason=None):
+        if status is RUNNING:
+            self.writer.items.start(self.session, item, name)
+        else:
+            then = COLLECTION.step_after("xml", name)
+            self.writer.items.read(self.session, item, (name, "1"), "", Reading(reason), then)
 
     def fetch(self, item, source, reason=None, *, cut=False):
         host = self.writer.addresses.host_of(self.session, "drops", source, f"ftp://{source}")
         fetch = self.writer.attempts.begin(self.session, host, item, f"ftp://{source}/x", AT)
-        self.move(item, "download", RUNNING)
         if cut:
             return fetch
         message = "slow" if reason else ""
         end = Attempt(1, f"ftp://{source}/x", 0, True, AT, 1.5, 226, None, reason, message, received=12)
         self.writer.at += timedelta(seconds=5)
-        self.writer.attempts.record_attempt(self.session, host, end, begun=fetch)
+        ended = self.writer.attempts.record_attempt(self.session, host, end, begun=fetch)
         if reason:
-            self.move(item, "download", FAILED, reason, "slow")
+            self.writer.items.fail(item, "download", reason, ended)
         else:
-            self.move(item, "download", DONE)
-            self.move(item, "zip_name", DONE)
+            self.writer.items.arrive(item, "unzip", fetch, ended)
         return fetch
 
     def unzip(self, item, fetch, *names):
-        self.writer.items.read(self.session, item, ("unzip", "1"), "sha256:00", Reading(md5="0" * 32))
-        self.move(item, "unzip", DONE)
+        self.writer.items.read(self.session, item, ("unzip", "1"), "sha256:00", Reading(md5="0" * 32), then="")
         made = []
         for name in names:
             member = Member(name, 99, "sha256:11", "f" * 32)
             made.append(
                 self.writer.items.add(
-                    self.session, "drops", "xml", f"k/{name}", parent=item, fetch=fetch, member=member, state=(5, DONE)
+                    self.session, "drops", "xml", f"k/{name}", step="xsd", parent=item, fetch=fetch, member=member,
+                    reason=Reason.BAD_NAME if name.startswith("no name") else None,
                 )
-            )
+            )  # fmt: skip
         return made
 
     def close(self, outcome=0):
@@ -110,7 +113,8 @@ def apply(books, ledger, *cuts, declared=DECLARED):
     told = list(facts(ledger))
     edges = sorted({0, *cuts, len(told)})
     for start, end in itertools.pairwise(edges):
-        books.apply(projected(told[start:end], declared), told[end - 1].seq)
+        batch = told[start:end]
+        books.apply([*projected(batch, declared), *placed(*shown(ledger, touched(batch)))], batch[-1].seq)
 
 
 def rows(books, name, *columns):
@@ -141,9 +145,8 @@ def harvest(ledger):
         story.fetch(item, "one", Reason.TIMEOUT)
         story.fetch(item, "one", Reason.TIMEOUT)
         fetch = story.fetch(item, "two")
-        good, broken = story.unzip(item, fetch, "H.2012-11-20.3.specimen.impc.xml", "no name.xml")
-        story.move(broken, "xml_name", FAILED, Reason.BAD_NAME)
-        story.move(good, "xsd", RUNNING)
+        good, _ = story.unzip(item, fetch, "H.2012-11-20.3.specimen.impc.xml", "no name.xml")
+        story.step(good, "xsd", RUNNING)
         writer.items.find(
             1,
             good,
@@ -153,8 +156,7 @@ def harvest(ledger):
                 Finding("schemaerror", "x", Level.WARN, 1, 2),
             ],
         )
-        story.move(good, "xsd", FAILED, Reason.NOT_VALID)
-        story.move(item, "xml_name", FAILED)
+        story.step(good, "xsd", FAILED, Reason.NOT_VALID)
         story.close(3)
     return fetch
 
@@ -226,9 +228,8 @@ def test_crash_retry_cancel_and_qc(ledger, books):
         fetch = story.fetch(item, "one")
         (xml,) = story.unzip(item, fetch, "H.2012-11-20.3.experiment.impc.xml")
         for name in ("xsd", "upload", "data", "context", "overview"):
-            story.move(xml, name, DONE)
-        story.move(item, "overview", DONE)
-        writer.items.move(story.session, item, (1, PENDING), Reason.RETRIED)
+            story.step(xml, name, DONE)
+        writer.items.retry(story.session, item, "download")
     apply(books, ledger)
     assert rows(books, "zip_download", "phase_id", "status_id") == [(1, 5), (10, 3)]
     assert rows(books, "zip_action", "phase_id", "status_id") == [(10, 3)], "an action equals its latest download"
@@ -238,9 +239,9 @@ def test_crash_retry_cancel_and_qc(ledger, books):
         link.execute(sa.text("update xml_file set phase_id = 11"))
     with ledger.writing() as writer:
         story = Story(writer)
-        story.move(xml, "overview", RUNNING)
+        story.step(xml, "overview", DONE)
         story.fetch(item, "one", cut=True)
-        story.move(item, "download", Status.CANCELLED, Reason.CANCELLED, "by hand")
+        writer.items.end(story.session, item, Reason.CANCELLED, "by hand")
         story.close()
     apply(books, ledger)
     assert rows(books, "xml_file", "phase_id", "status_id") == [(11, 3)]
@@ -262,8 +263,8 @@ def test_projecting_again_gives_the_same(ledger, books):
 def test_other_collections_and_unknown_sources(ledger, books):
     with ledger.writing() as writer:
         session = writer.sessions.open("me", "run")
-        page = writer.items.add(session, "pages", "page", "http://x/")
-        writer.items.move(session, page, (1, DONE))
+        page = writer.items.add(session, "pages", "page", "http://x/", step="crawl")
+        writer.items.read(session, page, ("crawl", ""), "", Reading(), then="")
         writer.items.find(session, page, 1, [Finding("X", "y")])
         host = writer.addresses.host_of(session, "pages", "web", "http://x")
         attempt = writer.attempts.begin(session, host, page, "http://x/", AT)
@@ -302,7 +303,7 @@ def write(ledger, acts):
             elif act == 3 and item in fetches:
                 xmls += story.unzip(item, fetches[item], f"H.2024-01-01.{step}.specimen.impc.xml")
             elif act == 4 and xml:
-                story.move(xml, "xsd", (DONE, FAILED)[step % 2])
+                story.step(xml, "xsd", (DONE, FAILED)[step % 2], (None, Reason.NOT_VALID)[step % 2])
                 writer.items.find(story.session, xml, 6, [Finding(f"Kind{step % 3}", "m", line=step)])
             elif act == 5:
                 story.fetch(item, "two", cut=True)
@@ -311,7 +312,7 @@ def write(ledger, acts):
                 story.close(step % 4)
                 story = Story(writer)
             else:
-                writer.items.move(story.session, item, (1, PENDING), Reason.RETRIED)
+                writer.items.retry(story.session, item, "download")
 
 
 @settings(

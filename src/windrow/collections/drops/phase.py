@@ -8,8 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from windrow.contract import State
-from windrow.model import Status
+from windrow.model import State, Status
 
 MEANINGS = {
     "download": "fetch the zip from one of its sources",

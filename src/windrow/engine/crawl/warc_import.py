@@ -25,7 +25,7 @@ from windrow.errors import ArchiveError, DiskFull
 from windrow.formats.text import counted
 from windrow.formats.url import parts
 from windrow.ledger import LedgerWriter
-from windrow.model import ArchivePlace, Attempt, Finding, FoundUrl, KeptResponse, Level, Status
+from windrow.model import ArchivePlace, Attempt, Finding, FoundUrl, KeptResponse, Level, Reading
 from windrow.reasons import Reason
 
 BATCH = 256
@@ -180,7 +180,8 @@ class WarcImporter:
                 writer.items.find(run.session, item, self._phase, found[: max(0, FINDINGS - wrong)])
                 writer.imports.read_to(item, last)
                 if last >= taken.size:
-                    writer.items.move(run.session, item, (self._phase, Status.DONE))
+                    read = Reading(count=counts.visits)
+                    writer.items.read(run.session, item, (run.collection.phases[0], ""), "", read, then="")
             run.progress.step(len(batch), len(found))
             run.tick()
             if run.stopping():
@@ -198,10 +199,10 @@ class WarcImporter:
             if known:
                 item, source, offset = known
             else:
-                first = (self._phase, Status.PENDING)
                 item = writer.items.add(
-                    run.session, run.collection.name, KIND, taken.warc, owner=lot.source, size=taken.size, state=first
-                )
+                    run.session, run.collection.name, KIND, taken.warc, step=run.collection.phases[0],
+                    owner=lot.source, size=taken.size,
+                )  # fmt: skip
                 source, offset = lot.source, 0
                 writer.imports.add(item, source, taken.warc, taken.size)
             writer.imports.name(item, lot.name)

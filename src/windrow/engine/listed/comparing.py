@@ -58,7 +58,7 @@ def compare_hosts(run: HarvestRun, down: set[str]) -> None:
     offers = [one for one in run.ledger.listings.uncompared(run.collection.name, MOST) if one.source in sources]
     for offer in offers:
         if offer.source not in hosts:
-            task = run.open_task(run.collection.listing.first[0], offer.source)
+            task = run.open_task(run.collection.fetch_phase, offer.source)
             hosts[offer.source] = _Host(sources[offer.source], task)
         hosts[offer.source].waiting.append(offer)
     if hosts:
@@ -141,7 +141,7 @@ class _Comparing:
         else:
             one.same += 1
         if kind:
-            phase = self._run.collection.listing.first[0]
+            phase = self._run.collection.fetch_phase
             writer.items.find(self._run.session, offer.item, phase, [Finding(kind, message, Level.WARN)])
         said = Offer(offer.key, offer.path, offer.size, offer.modified, sidecar=offer.sidecar)
         writer.listings.add(self._run.session, one.source.name, offer.item, said, "compared")

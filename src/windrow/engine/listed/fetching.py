@@ -24,7 +24,7 @@ from windrow.engine.listed.queue import FetchQueue, WantedItem
 from windrow.engine.listed.rest import OriginPauses, told_left_alone, told_pause, wait_before, worth_waiting
 from windrow.engine.run import HarvestRun
 from windrow.ledger import LedgerWriter
-from windrow.model import Attempt, Finding, Level, Source, Status
+from windrow.model import Attempt, Finding, Level, Source
 from windrow.reasons import Reason
 
 GATHERED = 0.25
@@ -118,7 +118,7 @@ class Fetching:
     def _tell_pauses(self) -> None:
         """Put it on record which items rest from now on, and which are not tried again by themselves."""
         run = self._run
-        phase = run.collection.listing.first[0]
+        phase = run.collection.fetch_phase
         tried = run.ledger.attempts.failed_sessions(list(self._ends))
         with run.ledger.writing() as writer:
             for item, (key, reason) in self._ends.items():
@@ -183,7 +183,7 @@ class Fetching:
     def _open(self, name: str) -> _Host:
         source = next(one for one in self._run.harvest.sources if one.name == name)
         run = self._run
-        task = run.open_task(run.collection.listing.first[0], name)
+        task = run.open_task(run.collection.fetch_phase, name)
         with run.ledger.writing() as writer:
             number = writer.addresses.host_of(run.session, run.collection.name, name, source.site.origin)
         host = _Host(source, task, number)
@@ -217,7 +217,6 @@ class Fetching:
         elif isinstance(event, TransferBegun) and event.target in self._in_hand:
             wanted = self._in_hand[event.target]
             self._begin(writer, wanted, event.at)
-            writer.items.move(run.session, wanted.due.item.id, (run.collection.listing.first[0], Status.RUNNING))
         elif isinstance(event, TransferProgress) and event.target in self._in_hand:
             run.grown[self._in_hand[event.target].fetch] = event.size
 
@@ -228,9 +227,8 @@ class Fetching:
                 self._run.session, self._hosts[source.name].number, wanted.due.item.id, job.url, at
             )
             if wanted.conflict:
-                writer.items.find(
-                    self._run.session, wanted.due.item.id, self._run.collection.listing.first[0], [wanted.conflict]
-                )
+                phase = self._run.collection.fetch_phase
+                writer.items.find(self._run.session, wanted.due.item.id, phase, [wanted.conflict])
                 wanted.conflict = None
 
     def _record_attempt(self, writer: LedgerWriter, wanted: WantedItem, attempt: Attempt) -> None:
@@ -238,7 +236,7 @@ class Fetching:
         run, source, item = self._run, wanted.source, wanted.due.item.id
         host = self._hosts[source.name]
         self._begin(writer, wanted, attempt.started)
-        writer.attempts.record_attempt(run.session, host.number, attempt, begun=wanted.fetch)
+        ended = writer.attempts.record_attempt(run.session, host.number, attempt, begun=wanted.fetch)
         run.grown.pop(wanted.fetch, None)
         wanted.fetch = 0
         run.progress.step(1, attempt.reason is not None)
@@ -247,13 +245,11 @@ class Fetching:
             host.broken = 0
             self._queue.held -= 1
             if attempt.message and not attempt.checksum:
-                told = Finding("NotCompared", attempt.message, Level.WARN)
-                writer.items.find(run.session, item, run.collection.listing.first[0], [told])
-            for state in run.collection.listing.arrived(attempt):
-                writer.items.move(run.session, item, state)
+                finding = Finding("NotCompared", attempt.message, Level.WARN)
+                writer.items.find(run.session, item, run.collection.fetch_phase, [finding])
+            writer.items.arrive(item, run.collection.step_after(run.collection.listing.kind), wanted.fetch, ended)
             return
-        failed = run.collection.listing.failed(attempt.reason)
-        writer.items.move(run.session, item, failed, attempt.reason, attempt.message)
+        writer.items.fail(item, run.collection.listing.fetch_phase, attempt.reason, ended)
         wanted.attempts += 1
         self._rest(writer, host, attempt)
         if attempt.retry and self._more(wanted) and not run.stopping() and source.name not in self._queue.down:
@@ -270,8 +266,9 @@ class Fetching:
         job = wanted.hosts[0][1]
         received = run.grown.pop(wanted.fetch, 0)
         cut = job.attempt(now())._replace(received=received, reason=why.reason, message=why.message)
-        writer.attempts.record_attempt(run.session, self._hosts[wanted.source.name].number, cut, begun=wanted.fetch)
-        writer.items.move(run.session, item, run.collection.listing.failed(why.reason), why.reason, why.message)
+        host = self._hosts[wanted.source.name].number
+        ended = writer.attempts.record_attempt(run.session, host, cut, begun=wanted.fetch)
+        writer.items.fail(item, run.collection.listing.fetch_phase, why.reason, ended)
         wanted.fetch = 0
         wanted.attempts += 1
 

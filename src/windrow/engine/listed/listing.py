@@ -7,7 +7,6 @@ import time
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from windrow.contract import State
 from windrow.digest import digest
 from windrow.engine.fetchers.message import BatchBroken, BatchEnded, ListedEntries, TransferBatch
 from windrow.engine.listed.connection_pool import host, paces
@@ -75,7 +74,7 @@ def list_all(run: HarvestRun) -> set[str]:
     It ends after `Harvest.list_within`: a source that is still being listed then is left behind, and the
     others are fetched from.
     """
-    phase = run.collection.listing.refused[0]
+    phase = run.collection.phase(run.collection.listing.list_phase)
     waiting = [_Listed(source, run.open_task(phase, source.name)) for source in run.harvest.sources if source.active]
     listings = _Listings(run, waiting, OriginPauses(run.ledger))
     run.progress.begin("listing", len(waiting))
@@ -144,7 +143,7 @@ def _record(run: HarvestRun, one: _Listed) -> None:
     known = {row.key: row for row in run.ledger.listings.of_source(one.source.name)}
     keyed = {offer.key: offer for offer in offers if not offer.unkeyed}
     items = run.ledger.items.by_key(run.collection.name, run.collection.listing.kind, sorted(keyed))
-    states = run.ledger.items.states(list(items.values()))
+    refused_before = run.ledger.items.refused(list(items.values()))
     fresh = refused = gone = 0
     with run.ledger.writing() as writer:
         for offer in offers:
@@ -156,12 +155,12 @@ def _record(run: HarvestRun, one: _Listed) -> None:
         for key, offer in keyed.items():
             refused += offer.reason is not None
             if key in items:
-                state = states.get(items[key])
-                _compare(run, writer, one.source.name, items[key], offer, known=known.get(key), state=state)
+                is_refused = items[key] in refused_before
+                _compare(run, writer, one.source.name, items[key], offer, known=known.get(key), is_refused=is_refused)
             else:
                 # Nothing is known of it that could be compared: of a first listing that is all.
                 items[key] = _make(run, writer, offer)
-                writer.listings.add(run.session, one.source.name, items[key], offer, "listed")
+                writer.listings.add(run.session, one.source.name, items[key], offer, _begins(offer))
                 fresh += offer.reason is None
         for key, before in known.items():
             if key not in keyed and before.present:
@@ -172,26 +171,30 @@ def _record(run: HarvestRun, one: _Listed) -> None:
     run.progress.step()
 
 
+def _begins(offer: Offer) -> str:
+    """Return the event of a source that begins to offer something."""
+    return "refused" if offer.reason else "listed"
+
+
 def _make(run: HarvestRun, writer: LedgerWriter, offer: Offer) -> int:
     collection = run.collection
-    state = collection.listing.refused if offer.reason else collection.listing.first
     return writer.items.add(
-        run.session, collection.name, collection.listing.kind, offer.key, rank=offer.rank, owner=offer.owner,
-        size=offer.size, state=state, reason=offer.reason,
+        run.session, collection.name, collection.listing.kind, offer.key,
+        step=collection.listing.fetch_phase, rank=offer.rank, owner=offer.owner, size=offer.size, reason=offer.reason,
     )  # fmt: skip
 
 
 def _compare(
     run: HarvestRun, writer: LedgerWriter, source: str, item: int, offer: Offer, *, known: OfferRow | None,
-    state: State | None,
+    is_refused: bool,
 ) -> None:  # fmt: skip
-    """Note what is new or different in what a source says of an item, which stands at `state`."""
+    """Note what is new or different in what a source says of an item, whose name `is_refused` so far."""
     collection = run.collection
-    if offer.reason is None and state == collection.listing.refused:
-        # Refused before, and good now: the collection takes more owners.
-        writer.items.move(run.session, item, collection.listing.first, Reason.RETRIED)
+    if offer.reason is None and is_refused:
+        # It is good now: the collection takes more owners.
+        writer.items.retry(run.session, item, collection.listing.fetch_phase)
     if known is None or not known.present:
-        writer.listings.add(run.session, source, item, offer, "listed")
+        writer.listings.add(run.session, source, item, offer, _begins(offer))
         _compare_hosts(run, writer, source, item, offer)
         return
     if known[2:] == (offer.path, True, offer.size, offer.modified, offer.sidecar):
@@ -201,7 +204,7 @@ def _compare(
         now, before = _size_and_time(offer.size, offer.modified), _size_and_time(known.size, known.modified)
         message = f"{source} now offers {now}, before {before}"
         finding = Finding("ContentChanged", f"{message}; windrow retry {offer.key}", Level.WARN)
-        writer.items.find(run.session, item, collection.listing.first[0], [finding])
+        writer.items.find(run.session, item, collection.fetch_phase, [finding])
 
 
 def _size_and_time(size: int | None, modified: datetime | None) -> str:
@@ -223,4 +226,4 @@ def _compare_hosts(run: HarvestRun, writer: LedgerWriter, source: str, item: int
         told = f"{source} now offers {offer.size:,} bytes under this name, beside {sizes}"
         message = f"{told}; {take_from(offer.key, source)}"
         finding = Finding("ContentDiffers", message, Level.WARN)
-        writer.items.find(run.session, item, run.collection.listing.first[0], [finding])
+        writer.items.find(run.session, item, run.collection.fetch_phase, [finding])

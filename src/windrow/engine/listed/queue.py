@@ -129,10 +129,9 @@ class FetchQueue:
 def _stream(run: HarvestRun, resting: list[RestingItem]) -> Iterator[Due]:
     """Yield what should be fetched: new, cut, and failed in earlier sessions for a passing reason."""
     collection = run.collection
-    listing = collection.listing
-    phase = listing.first[0]
-    yield from due(run.ledger, collection, listing.kind, [listing.first, (phase, Status.RUNNING)])
-    failed = (one for one in due(run.ledger, collection, listing.kind, [(phase, Status.FAILED)]) if _earlier(run, one))
+    step = collection.listing.fetch_phase
+    yield from due(run.ledger, collection, step)
+    failed = (one for one in due(run.ledger, collection, step, Status.FAILED) if _earlier(run, one))
     at = now()
     while part := list(islice(failed, PART)):
         wanted, rest = divide(run.ledger, part, at)

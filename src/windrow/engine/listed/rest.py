@@ -81,8 +81,7 @@ def divide(ledger: Ledger, failed: Iterable[Due], at: datetime) -> tuple[list[Du
 
 def resting(ledger: Ledger, collection: Collection, at: datetime) -> list[RestingItem]:
     """Return all items of a collection that rest at a moment."""
-    listing = collection.listing
-    failed = due(ledger, collection, listing.kind, [(listing.first[0], Status.FAILED)])
+    failed = due(ledger, collection, collection.listing.fetch_phase, Status.FAILED)
     return divide(ledger, failed, at)[1]
 
 

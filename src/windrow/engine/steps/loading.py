@@ -6,14 +6,13 @@ from collections.abc import Callable, Iterator, Mapping
 from collections.abc import Set as AbstractSet
 from typing import Any
 
-from windrow.contract import ItemStep, Judge, Load, Rows, State, Summarise
+from windrow.contract import Judge, Load, Rows, Summarise
 from windrow.engine.fetchers.message import Done, Job
 from windrow.engine.run import HarvestRun, Store
 from windrow.engine.steps.due import Due, count, due
 from windrow.engine.steps.stepping import PhaseTasks, first_finding, jobs, step_version, take_alone, unread_items
 from windrow.errors import ReaderFailed, StoreError
-from windrow.ledger import LedgerWriter
-from windrow.model import Finding, Level, Reading, Status
+from windrow.model import Finding, Level, Reading
 from windrow.reasons import OWN_FAULTS, Reason
 
 FEW = 64
@@ -24,15 +23,14 @@ ROWS = 20_000
 
 def load_step(run: HarvestRun, step: Load | Judge | Summarise) -> None:
     """Take a Load, Judge or Summarise step: read in the pool, ahead; written here, in order."""
-    states = [(run.collection.phase(name), status) for name, status in step.due]
     again = [] if isinstance(step, Summarise) else unread_items(run, step, step_version(run, step))
-    total = count(run.ledger, run.collection, step.kind, states) + len(again)
+    total = count(run.ledger, run.collection, step.phase) + len(again)
     if not total or run.harvest.store is None:
         return
     tasks = PhaseTasks(run, run.collection.phase(step.phase))
     run.progress.begin(step.phase, total)
     try:
-        for page in _pages(_results(run, step, run.harvest.store, states, again, tasks)):
+        for page in _pages(_results(run, step, run.harvest.store, again, tasks)):
             _record(run, step, page, tasks)
             if run.stopping():
                 break
@@ -49,19 +47,14 @@ def load_step(run: HarvestRun, step: Load | Judge | Summarise) -> None:
 Result = tuple[Due, Reading]
 
 
-def _results(  # noqa: PLR0917
-    run: HarvestRun,
-    step: Load | Judge | Summarise,
-    store: Store,
-    states: list[State],
-    again: list[Due],
-    tasks: PhaseTasks,
+def _results(
+    run: HarvestRun, step: Load | Judge | Summarise, store: Store, again: list[Due], tasks: PhaseTasks
 ) -> Iterator[Result]:
     if isinstance(step, Load):
-        return _stage(run, store, _in_order(run, step, states, again, tasks))
+        return _stage(run, store, _in_order(run, step, again, tasks))
     if isinstance(step, Judge):
-        return _judge(run, store, _in_order(run, step, states, again, tasks))
-    return _summarise(run, step, store, states)
+        return _judge(run, store, _in_order(run, step, again, tasks))
+    return _summarise(run, step, store)
 
 
 def _pages(results: Iterator[Result]) -> Iterator[list[Result]]:
@@ -75,35 +68,18 @@ def _pages(results: Iterator[Result]) -> Iterator[list[Result]]:
         yield page
 
 
-def _in_order(
-    run: HarvestRun, step: Load | Judge, states: list[State], again: list[Due], tasks: PhaseTasks
-) -> Iterator[tuple[Due, Done]]:
+def _in_order(run: HarvestRun, step: Load | Judge, again: list[Due], tasks: PhaseTasks) -> Iterator[tuple[Due, Done]]:
     """Read documents in the pool, and give them back in order: first those that were not read by an earlier run."""
     yield from take_alone(run, step, sorted(again, key=lambda one: (one.item.rank, one.item.id)), tasks)
     kept: dict[int, Due] = {}
 
     def drawn() -> Iterator[Job]:
-        for one, job in jobs(run, step, _ordered(run, step, states), tasks):
+        for one, job in jobs(run, step, due(run.ledger, run.collection, step.phase), tasks):
             kept[one.item.id] = one
             yield job
 
     for job, done in run.pool.run(drawn(), batch=8, pulse=run.tick):
         yield kept.pop(job.item.id), done
-
-
-def _ordered(run: HarvestRun, step: ItemStep, states: list[State]) -> Iterator[Due]:
-    """Draw due items of all states in one order of rank: a crash must not change the order of loading."""
-    streams = [due(run.ledger, run.collection, step.kind, [state]) for state in states]
-    heads = [(next(stream, None), stream) for stream in streams]
-    while True:
-        alive = [(head, stream) for head, stream in heads if head is not None]
-        if not alive:
-            return
-        best = min(range(len(alive)), key=lambda k: (alive[k][0].item.rank, alive[k][0].item.id))
-        head, stream = alive[best]
-        yield head
-        alive[best] = (next(stream, None), stream)  # type: ignore[assignment]
-        heads = list(alive)
 
 
 def _stage(run: HarvestRun, store: Store, results: Iterator[tuple[Due, Done]]) -> Iterator[Result]:
@@ -185,31 +161,25 @@ def _judge(run: HarvestRun, store: Store, results: Iterator[tuple[Due, Done]]) -
             yield case.result
 
 
-def _summarise(run: HarvestRun, step: Summarise, store: Store, states: list[State]) -> Iterator[Result]:
+def _summarise(run: HarvestRun, step: Summarise, store: Store) -> Iterator[Result]:
     """Bring the summaries up to date once; every document that waited for them is through."""
     store.summarise(run.clock())
-    for one in due(run.ledger, run.collection, step.kind, states):
+    for one in due(run.ledger, run.collection, step.phase):
         yield one, Reading()
 
 
 def _record(run: HarvestRun, step: Load | Judge | Summarise, page: list[Result], tasks: PhaseTasks) -> None:
     """Put a page of outcomes on record."""
-    version = "" if isinstance(step, Summarise) else step_version(run, step)
+    is_summary = isinstance(step, Summarise)  # of the documents together: of no bytes
+    version = step.version if isinstance(step, Summarise) else step_version(run, step)
+    phase, then = run.collection.phase(step.phase), run.collection.step_after(step.kind, step.phase)
     with run.ledger.writing() as writer:
-        parents = set()
         for one, reading in page:
-            _move(run, writer, step, one, reading, version)
+            item = one.item
+            digest = "" if is_summary else item.digest
+            writer.items.read(run.session, item.id, (step.phase, version), digest, reading, then)
+            run.record_findings(writer, item.id, phase, reading)
             broken = reading.reason in OWN_FAULTS
             tasks.count(writer, one.source, done=reading.done, broken=broken, why=first_finding(reading))
-            parents.add(one.item.parent or 0)
-        run.update_parents(writer, parents - {0})
     run.progress.step(len(page), sum(not reading.done for _, reading in page))
     run.tick()
-
-
-def _move(run: HarvestRun, writer: LedgerWriter, step: ItemStep, one: Due, reading: Reading, version: str) -> None:  # noqa: PLR0917
-    phase = run.collection.phase(step.phase)
-    if not isinstance(step, Summarise):
-        writer.items.read(run.session, one.item.id, (step.phase, version), one.item.digest, reading)
-    run.record_findings(writer, one.item.id, phase, reading)
-    writer.items.move(run.session, one.item.id, (phase, Status.DONE if reading.done else Status.FAILED), reading.reason)

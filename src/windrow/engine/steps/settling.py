@@ -33,7 +33,7 @@ from windrow.engine.steps.stepping import PhaseTasks, first_finding
 from windrow.engine.steps.unread import UnreadVisits
 from windrow.engine.steps.whole_listing import whole_listing
 from windrow.errors import ArchiveError, ReaderFailed, StoreError, WindrowError
-from windrow.model import ArchivePlace, Attempt, Finding, Item, Reading, Recorded, Status
+from windrow.model import ArchivePlace, Attempt, Finding, Item, Reading, Recorded
 from windrow.reasons import OWN_FAULTS, Reason
 
 READ_AHEAD = 4096
@@ -239,11 +239,8 @@ class Settling:
 
     def _job(self, one: Recorded, place: ArchivePlace) -> Job:
         kept = one.attempt.kept
-        phase = self._run.collection.phase(self._step.phase)
-        item = Item(
-            one.seq, self._run.collection.name, "visit", one.attempt.url, phase=phase, status=Status.RUNNING,
-            digest=kept.digest if kept else "",
-        )  # fmt: skip
+        digest = kept.digest if kept else ""
+        item = Item(one.seq, self._run.collection.name, "visit", one.attempt.url, digest=digest)
         head = kept.place if kept and kept.revisit else None
         queries = self._run.ledger.requests if self._step.takes_answers else None
         offers = tuple(queries.offers(one.seq)) if queries else ()

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from itertools import islice
 from typing import NamedTuple
 
-from windrow.contract import Derive, ItemStep, Judge, Load, Read, State
+from windrow.contract import Derive, ItemStep, Judge, Load, Read
 from windrow.engine.fetchers.message import Done, Job
 from windrow.engine.run import Derived, HarvestRun
 from windrow.engine.runtime import rare_gc
@@ -96,7 +96,7 @@ def jobs(
     number = run.collection.steps.index(step)
     options = {name: str(value) for name, value in run.harvest.options.items()}
     for page in _pages(items):
-        mark_running(run, step, page, tasks)
+        _start(run, step, page, tasks)
         where = places(run, (one.capture for one in page))
         for one in page:
             if run.stopping():
@@ -110,17 +110,12 @@ def _pages(items: Iterable[Due]) -> Iterator[tuple[Due, ...]]:
         yield page
 
 
-def mark_running(run: HarvestRun, step: ItemStep, page: Iterable[Due], tasks: PhaseTasks) -> None:
-    """Move items to (phase, running): a crash leaves them there, and they are due again."""
-    state = (run.collection.phase(step.phase), Status.RUNNING)
+def _start(run: HarvestRun, step: ItemStep, page: Iterable[Due], tasks: PhaseTasks) -> None:
+    """Note that the step is begun for items: a crash leaves them waiting for it."""
     with run.ledger.writing() as writer:
-        parents = set()
         for one in page:
             tasks.open(writer, one.source)
-            if (one.item.phase, one.item.status) != state:
-                writer.items.move(run.session, one.item.id, state)
-                parents.add(one.item.parent or 0)
-        run.update_parents(writer, parents - {0})
+            writer.items.start(run.session, one.item.id, step.phase)
 
 
 def step_version(run: HarvestRun, step: Read | Load | Judge) -> str:
@@ -137,10 +132,10 @@ def _version_for(step: Read | Load | Judge, item: Item, own_version: str) -> str
 
 def unread_items(run: HarvestRun, step: Read | Load | Judge, own_version: str) -> list[Due]:
     """Return the items that the step did not read before, and not by their fault, and that it takes again now."""
-    collection, phase = run.collection, run.collection.phase(step.phase)
-    failed = run.ledger.unread.items(collection.name, step.kind, phase, step.phase)
+    collection = run.collection
+    failed = run.ledger.unread.items(collection.name, step.phase)
     before, at = {one.number: one for one in failed}, run.clock()
-    standing = due(run.ledger, collection, step.kind, [(phase, Status.FAILED)]) if before else ()
+    standing = due(run.ledger, collection, step.phase, Status.FAILED) if before else ()
     return [
         one
         for one in standing
@@ -159,17 +154,16 @@ def take_alone(
 def take_step(run: HarvestRun, step: Read) -> None:
     """Take a Read or Check step for every item that is due."""
     phase = run.collection.phase(step.phase)
-    states = [(run.collection.phase(name), status) for name, status in step.due]
     own_version = step_version(run, step)
     again = unread_items(run, step, own_version)
-    total = count(run.ledger, run.collection, step.kind, states) + len(again)
+    total = count(run.ledger, run.collection, step.phase) + len(again)
     if not total:
         return
     tasks = PhaseTasks(run, phase)
     run.progress.begin(step.phase, total)
     failed = None
     try:
-        for page in _results(run, step, states, own_version, tasks):
+        for page in _results(run, step, own_version, tasks):
             _record_page(run, step, page, own_version, tasks)
             if run.stopping():
                 break
@@ -183,15 +177,13 @@ def take_step(run: HarvestRun, step: Read) -> None:
         run.progress.end()
 
 
-def _results(
-    run: HarvestRun, step: Read, states: list[State], own_version: str, tasks: PhaseTasks
-) -> Iterator[list[StepOutcome]]:
+def _results(run: HarvestRun, step: Read, own_version: str, tasks: PhaseTasks) -> Iterator[list[StepOutcome]]:
     """Yield outcomes of the pool by the page; what is remembered goes on record without it."""
     kept: dict[int, Due] = {}
     known: list[StepOutcome] = []
 
     def fresh() -> Iterator[Job]:
-        for one, job in jobs(run, step, due(run.ledger, run.collection, step.kind, states), tasks):
+        for one, job in jobs(run, step, due(run.ledger, run.collection, step.phase), tasks):
             before = remembered(run, step, one, _version_for(step, one.item, own_version))
             if before is None:
                 kept[one.item.id] = one
@@ -213,16 +205,12 @@ def _results(
 
 
 def _record_page(run: HarvestRun, step: Read, page: list[StepOutcome], own_version: str, tasks: PhaseTasks) -> None:
-    """Put some outcomes on record in one transaction, with what follows for their parents."""
+    """Put some outcomes on record in one transaction."""
     with run.ledger.writing() as writer:
-        parents: set[int] = set()
         for one in page:
             _record(run, writer, step, one, own_version)
-            # What has members now is a parent itself.
-            parents |= {one.due.item.parent or 0, one.due.item.id if one.reading.done and one.reading.members else 0}
             broken = one.reading.reason in OWN_FAULTS
             tasks.count(writer, one.due.source, done=one.reading.done, broken=broken, why=first_finding(one.reading))
-        run.update_parents(writer, parents - {0})
     run.progress.step(len(page), sum(not one.reading.done for one in page))
     run.tick()
 
@@ -239,22 +227,18 @@ def remembered(run: HarvestRun, step: Read, one: Due, own_version: str) -> Readi
 
 
 def _record(run: HarvestRun, writer: LedgerWriter, step: Read, outcome: StepOutcome, own_version: str) -> None:
-    """Put one outcome on record: reading, findings, members, and the item's move."""
+    """Put one outcome on record: reading, findings and members."""
     one, reading = outcome.due, outcome.reading
     collection, item = run.collection, one.item
-    phase = collection.phase(step.phase)
-    if not outcome.remembered:
-        writer.items.read(
-            run.session, item.id, (step.phase, _version_for(step, item, own_version)), item.digest, reading
-        )
-    run.record_findings(writer, item.id, phase, reading)
-    state = (phase, Status.DONE if reading.done else Status.FAILED)
-    writer.items.move(run.session, item.id, state, reading.reason)
+    version = _version_for(step, item, own_version)
+    then = collection.step_after(step.kind, step.phase)
+    writer.items.read(run.session, item.id, (step.phase, version), item.digest, reading, then)
+    run.record_findings(writer, item.id, collection.phase(step.phase), reading)
     for member in reading.members:
         writer.items.add(
             run.session, collection.name, collection.members.kind, f"{item.key}/{member.name}"[:512],
-            rank=member.rank, parent=item.id, fetch=item.fetch or 0, member=member,
-            state=collection.members.state(member), reason=member.reason,
+            step=collection.step_after(collection.members.kind), rank=member.rank, parent=item.id,
+            fetch=item.fetch or 0, member=member, reason=member.reason,
         )  # fmt: skip
 
 

@@ -64,7 +64,7 @@ def count_unread(ledger: Ledger, collection: Collection) -> list[UnreadCount]:
         if isinstance(step, Settle):
             rows = ledger.unread.visits(collection.name, phase)
         elif isinstance(step, Read | Load | Judge):
-            rows = ledger.unread.items(collection.name, step.kind, phase, step.phase)
+            rows = ledger.unread.items(collection.name, step.phase)
         for one in rows:
             found.setdefault((step.phase, one.reason), []).append(one)
     return [

@@ -35,17 +35,19 @@ CREATE TABLE task_end (
 
 -- Listed files and what is in them.
 
--- A thing that moves through the phases of its collection.
+-- A thing that moves through the phases of its collection. `reason` says why its name was refused.
 CREATE TABLE item (
     seq BIGINT PRIMARY KEY, at TIME_TEXT NOT NULL, session BIGINT NOT NULL,
     collection VARCHAR(32) NOT NULL, kind VARCHAR(32) NOT NULL, item_key VARCHAR(512) NOT NULL,
     parent BIGINT, owner VARCHAR(128) NOT NULL, fetch BIGINT NOT NULL, digest VARCHAR(96) NOT NULL,
-    member VARCHAR(512) NOT NULL, size BIGINT, md5 VARCHAR(32) NOT NULL, place VARCHAR(256) NOT NULL
+    member VARCHAR(512) NOT NULL, size BIGINT, md5 VARCHAR(32) NOT NULL, place VARCHAR(256) NOT NULL,
+    reason REASON_TEXT
 );
 CREATE UNIQUE INDEX item_by_key ON item (item_key, collection, fetch, seq);
 CREATE INDEX item_by_parent ON item (parent);
 
--- A source began to offer an item, changed what it says of it, or stopped: listed, changed, gone.
+-- A source began to offer an item, changed what it says of it, or stopped: listed, changed, gone; refused where it began
+-- to, and the item's name is no good.
 CREATE TABLE listing (
     seq BIGINT PRIMARY KEY, at TIME_TEXT NOT NULL, session BIGINT NOT NULL,
     source VARCHAR(128) NOT NULL, item BIGINT NOT NULL, path VARCHAR(1024) NOT NULL,
@@ -61,7 +63,15 @@ CREATE TABLE refusal (
 );
 CREATE UNIQUE INDEX refusal_once ON refusal (source, path_digest, reason);
 
--- What a step made of a document; remembered by (digest, step, version).
+-- A step was begun for an item: without a later reading it is under way, or was cut.
+CREATE TABLE step_start (
+    seq BIGINT PRIMARY KEY, at TIME_TEXT NOT NULL, session BIGINT NOT NULL, item BIGINT NOT NULL,
+    step VARCHAR(32) NOT NULL
+);
+CREATE INDEX step_start_by_item ON step_start (item);
+
+-- What a step made of a document. The first reading of (digest, step, version) is remembered: what it says is on record
+-- for each item of these bytes, with its findings. One that stands for the end of a replay has no digest.
 CREATE TABLE reading (
     seq BIGINT PRIMARY KEY, at TIME_TEXT NOT NULL, session BIGINT NOT NULL, item BIGINT NOT NULL,
     step VARCHAR(32) NOT NULL, version VARCHAR(128) NOT NULL, digest VARCHAR(96) NOT NULL,
@@ -70,12 +80,13 @@ CREATE TABLE reading (
 CREATE INDEX reading_by_digest ON reading (digest, step, version);
 CREATE INDEX reading_by_item ON reading (item);
 
--- What happened to one item is asked for at every retry and by `windrow why`: it is found without a scan.
-CREATE TABLE move (
+-- An operator, or a listing, decided that an item is fetched again (retried) or ends where it stands (cancelled). A
+-- document ends where it stands in both cases, since another fetch brings its successor.
+CREATE TABLE decision (
     seq BIGINT PRIMARY KEY, at TIME_TEXT NOT NULL, session BIGINT NOT NULL, item BIGINT NOT NULL,
-    phase INTEGER NOT NULL, status STATUS_INT NOT NULL, reason REASON_TEXT, message TEXT NOT NULL
+    act REASON_TEXT NOT NULL, message TEXT NOT NULL
 );
-CREATE INDEX move_by_item ON move (item);
+CREATE INDEX decision_by_item ON decision (item);
 
 CREATE TABLE finding (
     seq BIGINT PRIMARY KEY, at TIME_TEXT NOT NULL, session BIGINT NOT NULL, item BIGINT NOT NULL,
@@ -85,13 +96,15 @@ CREATE TABLE finding (
 CREATE INDEX finding_by_item ON finding (item);
 
 -- Present state, derived: each row follows from the facts above and can be made again from them.
-CREATE TABLE standing (
-    item BIGINT PRIMARY KEY, collection VARCHAR(32) NOT NULL, kind VARCHAR(32) NOT NULL,
-    parent BIGINT, fetch BIGINT NOT NULL, place VARCHAR(256) NOT NULL, phase INTEGER NOT NULL,
-    status STATUS_INT NOT NULL, reason REASON_TEXT, since BIGINT NOT NULL
+
+-- The step that an item waits for, failed at, or was ended before; what is through has no row. `step` is the phase of
+-- the transfers where a file is to be fetched, and empty where a name was refused. `attempt` is the one whose capture it
+-- is, or lies in, and `since` the fact by which it stands so.
+CREATE TABLE pending_step (
+    item BIGINT PRIMARY KEY, collection VARCHAR(32) NOT NULL, step VARCHAR(32) NOT NULL, status STATUS_INT NOT NULL,
+    place VARCHAR(256) NOT NULL, attempt BIGINT NOT NULL, reason REASON_TEXT, since BIGINT NOT NULL
 );
-CREATE INDEX standing_due ON standing (collection, kind, phase, status, place, item);
-CREATE INDEX standing_by_parent ON standing (parent, fetch, phase, status);
+CREATE INDEX pending_step_due ON pending_step (collection, step, status, place, item);
 
 CREATE TABLE offering (
     source VARCHAR(128) NOT NULL, item BIGINT NOT NULL, path VARCHAR(1024) NOT NULL,

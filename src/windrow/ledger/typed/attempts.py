@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from windrow.clock import parse
 from windrow.ledger.database import LedgerQueries
 from windrow.ledger.rows import LoggedVisit, RulesVisit, SourceRecord, logged, recorded
-from windrow.model import Recorded, Status
+from windrow.model import Recorded
 from windrow.reasons import Reason
 
 
@@ -269,9 +269,9 @@ class TypedAttempts(LedgerQueries):
         rows = self._database.rows(_make_failed_sessions, "attempts.failed_sessions", json.dumps([*items]))
         return {row[0]: row for row in rows}
 
-    def captures_by_session(self, collection: str, cancelled: Status) -> list[SessionCapture]:
-        """Return every good capture of a collection, in the order of work; not of items of one status."""
-        return self._database.rows(_make_session_capture, "attempts.captures_by_session", collection, cancelled)
+    def captures_by_session(self, collection: str) -> list[SessionCapture]:
+        """Return every good capture of a collection, session by session; not of items that an operator ended."""
+        return self._database.rows(_make_session_capture, "attempts.captures_by_session", collection)
 
     def visits_after(self, collection: str, after: int, limit: int) -> list[Recorded]:
         """Return visits to a collection's addresses after a given one, in the order of the ledger."""

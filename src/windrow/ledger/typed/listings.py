@@ -74,7 +74,7 @@ class Offerer(NamedTuple):
 
 
 class ListingRow(NamedTuple):
-    """A source began to offer an item, changed what it says of it, or stopped: listed, changed, gone."""
+    """A source began to offer an item, changed what it says of it, or stopped: listed or refused, changed, gone."""
 
     seq: int
     at: datetime
@@ -87,7 +87,7 @@ class ListingRow(NamedTuple):
 
 
 class WaitingOffer(NamedTuple):
-    """An item in a state, and a source that offers it now."""
+    """An item that waits for a step or failed at it, and a source that offers it now."""
 
     item: int
     key: str
@@ -206,10 +206,7 @@ class TypedListings(LedgerQueries):
         return {*self._database.column("listings.sources")}
 
     def listed_between(self, span: tuple[int, int]) -> list[ListingCount]:
-        """Count what listings said between two facts.
-
-        The first move of an item has the number after its own: one that began failed was refused.
-        """
+        """Count what listings said between two facts."""
         return self._database.rows(ListingCount._make, "listings.listed_between", span[0], span[1])
 
     def refused_between(self, span: tuple[int, int]) -> list[RefusalCount]:
@@ -221,7 +218,7 @@ class TypedListings(LedgerQueries):
         return dict(self._database.rows(tuple, "listings.count"))
 
     def count_failing(self) -> dict[str, int]:
-        """Count what each source offers that stands failed now."""
+        """Count what each source offers that failed, or of which a document did."""
         return dict(self._database.rows(tuple, "listings.count_failing"))
 
     def refused(self, name: str) -> list[RefusalRow]:
@@ -239,9 +236,9 @@ class TypedListings(LedgerQueries):
         """Return what listings said of an item, in order."""
         return self._database.rows(_make_listing_row, "listings.of_item", item)
 
-    def waiting(self, collection: str, kind: str, state: tuple[int, Status]) -> list[WaitingOffer]:
-        """Return items in one state with who offers them now, in the order of work."""
-        return self._database.rows(_make_waiting_offer, "listings.waiting", collection, kind, state[0], state[1])
+    def waiting(self, collection: str, step: str, status: Status) -> list[WaitingOffer]:
+        """Return items that wait for a step, or failed at it, with who offers them now, in the order of work."""
+        return self._database.rows(_make_waiting_offer, "listings.waiting", collection, step, status)
 
     def wrong(self) -> Iterator[WrongOffer]:
         """Yield offers that are there or not, other than the last listing says."""

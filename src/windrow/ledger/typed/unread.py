@@ -43,12 +43,10 @@ class TypedUnread(LedgerQueries):
         """Return the visits that a step did not read, in the order of the ledger."""
         return self._database.rows(_make_unread_document, "unread.visits", collection, phase)
 
-    def items_failed(
-        self, collection: str, kind: str, phase: int, step: str, reasons: Iterable[str]
-    ) -> list[UnreadDocument]:
-        """Return the items that stand failed at a phase for one of some reasons, with the last reading by the step."""
+    def items_failed(self, collection: str, step: str, reasons: Iterable[str]) -> list[UnreadDocument]:
+        """Return the items that failed at a step for one of some reasons, with its last reading of them."""
         return self._database.rows(
-            _make_unread_document, "unread.items_failed", step, collection, kind, phase, json.dumps([*reasons])
+            _make_unread_document, "unread.items_failed", collection, step, json.dumps([*reasons])
         )
 
     def addresses(

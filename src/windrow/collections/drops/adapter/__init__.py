@@ -12,10 +12,13 @@ ADAPTER = LazyAdapter(
         "attempt": "trial",
         "check": "check",
         "clue": "harvest",
+        "count_rests": "current_states",
+        "count_states": "current_states",
         "harvest": "harvest",
         "project": "harvest",
         "ready": "harvest",
         "replay": "replay",
+        "states": "current_states",
         "vet": "harvest",
     },
 )

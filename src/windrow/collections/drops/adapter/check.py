@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 
 import sqlalchemy as sa
 
+from windrow.collections.drops.adapter.current_states import count_shown
 from windrow.collections.drops.collection import COLLECTION
 from windrow.collections.drops.database.book_rows import tables_with_rows
 from windrow.collections.drops.database.table_store import TableStore
@@ -51,7 +52,7 @@ def check_store(workspace: Workspace, ledger: Ledger) -> Iterator[Fault]:
 def check_tracker(workspace: Workspace, ledger: Ledger) -> Iterator[Fault]:
     """Compare the tracker's zips and documents, counted by state, with where the ledger has them."""
     drops = workspace.section(Drops)
-    told = {(one.kind, one.phase, one.status): one.number for one in ledger.items.tracked("drops")}
+    told = {(kind, phase, int(status)): number for (kind, (phase, status)), number in count_shown(ledger).items()}
     if not told:
         return
     engine = connect(named(drops.tracker.url, DATABASE), password(drops.tracker))

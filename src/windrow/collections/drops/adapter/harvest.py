@@ -10,10 +10,11 @@ from pathlib import Path
 
 from windrow.clock import now
 from windrow.collections.drops import name as names
+from windrow.collections.drops.adapter.current_states import shown
 from windrow.collections.drops.collection import COLLECTION, FOLDERS, SCHEMAS, plan
 from windrow.collections.drops.database.books import ProjectionTables
 from windrow.collections.drops.database.declared import CENTRES, Declared, declare, seeds
-from windrow.collections.drops.database.projection import grown, projected
+from windrow.collections.drops.database.projection import grown, placed, projected, touched
 from windrow.collections.drops.database.table_store import Submission, TableStore
 from windrow.collections.drops.database.tracker_tables import BOOKS, DATABASE, NATURAL, TRACKER
 from windrow.collections.drops.elements import SUMMARY, TABLES
@@ -112,7 +113,9 @@ class Tracker:
         if self._at is None:
             self._at = self._begin(ledger)
         for facts in batches(ledger, self._at):
-            self.books.apply(projected(facts, self._declared), facts[-1].seq)
+            # A state may be newer than the checkpoint, and is never older.
+            places = placed(*shown(ledger, touched(facts)))
+            self.books.apply([*projected(facts, self._declared), *places], facts[-1].seq)
             self._at = facts[-1].seq
 
     def grow(self, sizes: Mapping[int, int]) -> None:

@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from windrow.adapters.adapter import Replayed
+from windrow.collections.drops.adapter.current_states import all_states
 from windrow.collections.drops.adapter.harvest import DropsStore, declared, harvest
 from windrow.collections.drops.collection import COLLECTION, FOLDERS
 from windrow.collections.drops.database.table_store import TableStore
@@ -57,13 +58,14 @@ def replay(workspace: Workspace, setup: SessionSettings, progress: Progress) -> 
             unread = session.ledger.copy_unread(scratch)
             keep = ArchiveSettings(setup.archive, session.number, setup.limits, setup.rotate, setup.agent)
             pool = Pool(WorkerConfig(made.collection, setup.archive, setup.limits, made.resources), setup.workers)
-            renamed = Renamed(made.store, session.ledger, unread, session.number)
+            first = made.collection.step_after(made.collection.members.kind)
+            renamed = Renamed(made.store, session.ledger, unread, session.number, first)
             run = HarvestRun(
                 replace(made, store=renamed, books=None), unread, session.lease, Crew(keep, 0), pool, session.number,
                 setup.archive, setup.limits, progress, lambda: session.stops,
             )  # fmt: skip
             with released(pool.close, unread.close, made.store.tables.close):
-                changes.extend(read_again(run, session.ledger))
+                changes.extend(read_again(run, session.ledger, all_states))
 
         rebuild(session, Path(file), new, build, lambda: None, scratch=SCRATCH[:1])
     return Replayed(session.ordinal, tuple(changes))

@@ -15,7 +15,8 @@ from windrow.collections.drops import name as names
 from windrow.collections.drops.database.book_rows import LateReference, RowMaking, RowPut, SameValues
 from windrow.collections.drops.database.declared import Declared, action, moment
 from windrow.collections.drops.phase import phase
-from windrow.model import Status
+from windrow.collections.drops.states import ZipStates
+from windrow.model import State, Status
 from windrow.reasons import Reason
 
 COLLECTION = "drops"
@@ -26,37 +27,57 @@ _QC = ("phase_id", phase("qc"))
 """Rows that quality control has taken over are left alone."""
 _DOWNLOAD = phase("download")
 _RUNNING = {"phase_id": _DOWNLOAD, "status_id": int(Status.RUNNING)}
-_FAILED = {"phase_id": _DOWNLOAD, "status_id": int(Status.FAILED)}
 _PENDING = {"phase_id": _DOWNLOAD, "status_id": int(Status.PENDING)}
 _NAMED = {"phase_id": phase("xml_name"), "status_id": int(Status.PENDING)}
 _LONGEST = 16_000  # characters of a message: 64 kB in the worst of encodings
 _MOST_TASK = 2**15 - 1
 _MOST_RETRIES = 2**8 - 1
 
+_CHANGING = (
+    ledger_facts.FetchBegun, ledger_facts.FetchEnded, ledger_facts.StepStarted, ledger_facts.DocumentRead,
+    ledger_facts.Decided,
+)  # fmt: skip
+"""Facts that change where their subject stands."""
+
 _Write = Callable[[Any, Declared, Callable[[RowPut], None]], None]
 
 
-def projected(facts: Iterable[ledger_facts.Fact], declared: Declared) -> list[RowPut | SameValues]:
-    """Return what the facts say of the tracker's rows, in their order.
+def projected(facts: Iterable[ledger_facts.Fact], declared: Declared) -> list[RowPut]:
+    """Return what the facts say of the tracker's rows, in their order, but for where they stand: see `placed`.
 
     The rows of centres and sources come from `declare`, which goes before.
     """
     puts: list[RowPut] = []
-    documents: dict[int, tuple[int, int]] = {}  # where each XML file came to last: its phase and status
     for one in facts:
-        if type(one) is ledger_facts.Moved and _is(one.subject, XML):
-            documents[one.item] = (one.phase, int(one.status))
-        elif write := _WRITE.get(type(one)):
+        if write := _WRITE.get(type(one)):
             write(one, declared, puts.append)
-    alike: dict[tuple[int, int], list[str]] = {}
-    for item, state in documents.items():
-        alike.setdefault(state, []).append(str(item))
-    told = [SameValues("xml_file", keys, _state(*state), _QC) for state, keys in alike.items()]
-    return [*puts, *told]
+    return puts
 
 
-def _state(phase: int, status: int) -> dict[str, object]:
-    return {"phase_id": phase, "status_id": status}
+def touched(facts: Iterable[ledger_facts.Fact]) -> set[int]:
+    """Return the zips and XML files that facts tell of: where these stand may have changed."""
+    items: set[int] = set()
+    for fact in facts:
+        if isinstance(fact, ledger_facts.ItemMade) and fact.collection == COLLECTION:
+            items.add(fact.seq)
+        elif isinstance(fact, _CHANGING) and fact.subject.collection == COLLECTION:
+            items.add(fact.item)
+    return items
+
+
+def placed(zips: Mapping[int, ZipStates], xmls: Mapping[int, State]) -> list[SameValues]:
+    """Return where the rows of zips, of the attempts at them and of XML files stand."""
+    alike: dict[tuple[str, State], list[str]] = {}
+    for item, zip_ in zips.items():
+        alike.setdefault(("zip_action", zip_.shown), []).append(str(item))
+        for attempt, state in zip_.downloads.items():
+            alike.setdefault(("zip_download", state), []).append(str(attempt))
+    for item, state in xmls.items():
+        alike.setdefault(("xml_file", state), []).append(str(item))
+    return [
+        SameValues(table, keys, {"phase_id": phase, "status_id": int(status)}, _QC)
+        for (table, (phase, status)), keys in alike.items()
+    ]
 
 
 def grown(sizes: Mapping[int, int]) -> list[RowPut]:
@@ -128,7 +149,7 @@ def _origin(
 
 def _listed(one: ledger_facts.Listed, _declared: Declared, put: Callable[[RowPut], None]) -> None:
     # A host that does not list it any more keeps its row: deleting that would delete its downloads.
-    if _is(one.subject, ZIP) and one.event in {"listed", "changed"}:
+    if _is(one.subject, ZIP) and one.event in {"listed", "refused", "changed"}:
         refs = {"za_id": ("zip_action", str(one.item)), "file_source_id": ("file_source", one.source)}
         put(RowPut("file_source_has_zip", _host(one), {}, refs, {"num_retries": 0}, make=RowMaking.AGAIN))
 
@@ -141,15 +162,13 @@ def _fetch_begun(one: ledger_facts.FetchBegun, _declared: Declared, put: Callabl
     if not _is(one.subject, ZIP):
         return
     if one.cut is not None:
-        put(RowPut("zip_download", str(one.cut), _FAILED, unless=_QC, make=RowMaking.NEVER))
         _log(put, f"cut {one.cut}", ("zip_download", str(one.cut)), class_of(Reason.INTERRUPTED), _said(""))
     if one.errors:
         values = {"num_retries": min(one.errors, _MOST_RETRIES)}
         put(RowPut("file_source_has_zip", _host(one), values, make=RowMaking.NEVER))
     at = moment(one.at)
-    begun = {"request": at, "received": at, **_RUNNING}
-    put(RowPut("zip_download", str(one.seq), begun, {"zf_id": ("file_source_has_zip", _host(one))}, unless=_QC))
-    put(RowPut("zip_action", str(one.item), _RUNNING, unless=_QC, make=RowMaking.NEVER))
+    begun = {"request": at, "received": at}
+    put(RowPut("zip_download", str(one.seq), begun, {"zf_id": ("file_source_has_zip", _host(one))}, _RUNNING, _QC))
 
 
 def _fetch_ended(one: ledger_facts.FetchEnded, _declared: Declared, put: Callable[[RowPut], None]) -> None:
@@ -169,19 +188,14 @@ def _read(one: ledger_facts.DocumentRead, _declared: Declared, put: Callable[[Ro
         put(RowPut("zip_file", _name(one.subject), {"content_md5": one.md5}, make=RowMaking.NEVER))
 
 
-def _moved(one: ledger_facts.Moved, declared: Declared, put: Callable[[RowPut], None]) -> None:
-    state = _state(one.phase, int(one.status))
-    fetch = one.subject.fetch
-    if not _is(one.subject, ZIP) or (fetch is not None and one.reason is Reason.RETRIED):
-        return  # asked to try again: the action shows its latest download until the next one begins
-    put(RowPut("zip_action", str(one.item), state, unless=_QC, make=RowMaking.NEVER))
-    if fetch is None:
-        if one.reason is Reason.RETRIED:
-            put(_zip_file(one.subject.key.partition("/")[2], declared))  # its centre is known by now
+def _decided(one: ledger_facts.Decided, declared: Declared, put: Callable[[RowPut], None]) -> None:
+    if not _is(one.subject, ZIP):
         return
-    put(RowPut("zip_download", str(fetch), state, unless=_QC, make=RowMaking.NEVER))
-    if one.status is Status.CANCELLED:
-        _log(put, str(one.seq), ("zip_download", str(fetch)), class_of(Reason.CANCELLED), _said(one.message))
+    if one.act is Reason.RETRIED and one.subject.fetch is None:
+        put(_zip_file(one.subject.key.partition("/")[2], declared))  # its centre is known by now
+    if one.act is Reason.CANCELLED and one.subject.fetch is not None:
+        download = ("zip_download", str(one.subject.fetch))
+        _log(put, str(one.seq), download, class_of(Reason.CANCELLED), _said(one.message))
 
 
 def _found(one: ledger_facts.FindingMade, _declared: Declared, put: Callable[[RowPut], None]) -> None:
@@ -243,6 +257,6 @@ _WRITE: dict[type, _Write] = {
     ledger_facts.FetchBegun: _fetch_begun,
     ledger_facts.FetchEnded: _fetch_ended,
     ledger_facts.DocumentRead: _read,
-    ledger_facts.Moved: _moved,
+    ledger_facts.Decided: _decided,
     ledger_facts.FindingMade: _found,
 }

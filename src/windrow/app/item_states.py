@@ -1,0 +1,86 @@
+"""Where items stand: as a collection's projection shows it where its adapter derives that, else by the ledger."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Container, Iterable, Sequence
+from typing import NamedTuple
+
+from windrow.adapters.adapter import RestCount, TellsStates
+from windrow.contract import Collection, ItemStep
+from windrow.contract.registry import capable, installed
+from windrow.ledger import Ledger
+from windrow.model import State, Status
+
+
+class StateCount(NamedTuple):
+    """How many items stand at a phase with a status."""
+
+    collection: str
+    kind: str
+    phase: str
+    status: str
+    items: int
+
+
+def _words(collection: str, state: State) -> tuple[str, str]:
+    """Return a state in words."""
+    phase, status = state
+    return installed()[collection].phases[phase - 1], status.name.lower()
+
+
+def _by_step(collection: str, kind: str, step: str | None, status: Status | None) -> tuple[str, str]:
+    """Return in words where an item stands by the step that it waits for; that is None where it is through."""
+    if step is None:
+        return _last_phase(installed().get(collection), kind), Status.DONE.name.lower()
+    return step, (status or Status.PENDING).name.lower()
+
+
+def _last_phase(collection: Collection | None, kind: str) -> str:
+    """Return the phase in which an item of a kind is through; empty where the collection is not installed."""
+    if collection is None:
+        return ""
+    phases = [step.phase for step in collection.steps if isinstance(step, ItemStep) and step.kind == kind]
+    return phases[-1] if phases else collection.phases[0]
+
+
+def states(ledger: Ledger, items: Sequence[int]) -> dict[int, tuple[str, str]]:
+    """Return phase and status of items, in words."""
+    rows = [row for item in items if (row := ledger.items.get(item))]
+    places = {row.seq: _by_step(row.collection, row.kind, row.step, row.status) for row in rows}
+    for name, adapter in _able({row.collection for row in rows}).items():
+        mine = [row.seq for row in rows if row.collection == name]
+        places |= {item: _words(name, state) for item, state in adapter.states(ledger, mine).items()}
+    return places
+
+
+def count_states(ledger: Ledger) -> tuple[StateCount, ...]:
+    """Count the items of all collections by where they stand."""
+    rows = ledger.items.by_step()
+    able = _able({row.collection for row in rows})
+    counts: Counter[tuple[str, str, str, str]] = Counter()
+    for row in rows:
+        if row.collection not in able:
+            counts[row.collection, row.kind, *_by_step(row.collection, row.kind, row.step, row.status)] += row.number
+    for name, adapter in able.items():
+        numbers = adapter.count_states(ledger)
+        for kind, place in sorted(numbers):
+            counts[name, kind, *_words(name, place)] += numbers[kind, place]
+    return tuple(StateCount(*key, number) for key, number in counts.items())
+
+
+def count_rests(ledger: Ledger, span: tuple[int, int], collections: Iterable[str]) -> list[RestCount]:
+    """Count where the items of collections came to rest between two facts."""
+    able = _able({*collections})
+    counts = [
+        RestCount(
+            row.collection, row.kind, row.step, Status.FAILED if row.reason else Status.DONE, row.reason, row.number
+        )
+        for row in ledger.items.read_between(span)
+        if row.collection not in able
+    ]
+    return [*counts, *(rest for adapter in able.values() for rest in adapter.count_rests(ledger, span))]
+
+
+def _able(collections: Container[str]) -> dict[str, TellsStates]:
+    return capable(TellsStates, [name for name in installed() if name in collections])

@@ -1,0 +1,220 @@
+"""Where the zips and XML files of a ledger stand, as the tracker has it, and where they came to rest in a session."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import partial
+from itertools import chain, groupby
+from operator import attrgetter
+from typing import TypeVar
+
+from windrow.adapters.adapter import RestCount
+from windrow.collections.drops.collection import COLLECTION, XML, ZIP
+from windrow.collections.drops.phase import PHASES, parent
+from windrow.collections.drops.states import (
+    DOWNLOAD,
+    UNZIP,
+    XML_NAME,
+    ZIP_MD5,
+    ZIP_NAME,
+    StateEvent,
+    ZipStates,
+    waiting_xml,
+    xml_state,
+    zip_states,
+)
+from windrow.ledger import Ledger
+from windrow.ledger.typed.items import SeenItem
+from windrow.model import State, Status
+from windrow.reasons import Reason
+
+TOGETHER = 1_000
+"""Items that are looked up together."""
+
+Some = TypeVar("Some")
+
+Members = Mapping[int, Mapping[int, Counter[State]]]
+"""How many XML files stand where, by their zip and the attempt that brought them."""
+
+
+def states(ledger: Ledger, items: Sequence[int]) -> dict[int, State]:
+    """Return where some zips and XML files stand."""
+    seen = ledger.items.seen(items)
+    xmls = xml_states(ledger, [item for item in seen if item.kind == XML])
+    zips = zips_of(ledger, [item.item for item in seen if item.kind == ZIP])
+    return xmls | {item: zip_.state for item, zip_ in zips.items()}
+
+
+def shown(ledger: Ledger, items: Iterable[int]) -> tuple[dict[int, ZipStates], dict[int, State]]:
+    """Return where some zips and XML files stand, and the zips that these XML files lie in."""
+    zips: dict[int, None] = {}
+    xmls: dict[int, State] = {}
+    for page in _pages(sorted(items)):
+        seen = ledger.items.seen(page)
+        zips |= dict.fromkeys(item.file or item.item for item in seen)
+        xmls |= xml_states(ledger, [item for item in seen if item.kind == XML])
+    return {item: zip_ for page in _pages([*zips]) for item, zip_ in zips_of(ledger, page).items()}, xmls
+
+
+def all_states(ledger: Ledger) -> dict[int, State]:
+    """Return where every zip and XML file stands."""
+    places: dict[int, State] = {}
+    for page in _pages([*ledger.items.numbers(COLLECTION.name, ZIP), *ledger.items.numbers(COLLECTION.name, XML)]):
+        places |= states(ledger, page)
+    return places
+
+
+def xml_states(ledger: Ledger, xmls: Sequence[SeenItem]) -> dict[int, State]:
+    """Return where some XML files stand."""
+    waiting = {
+        item.item: waiting_xml(item.step, item.status, started=item.started)
+        for item in xmls
+        if item.status is not Status.CANCELLED
+    }
+    ended = [item for item in xmls if item.status is Status.CANCELLED]
+    return waiting | {item.item: xml_state(item.reason, events) for item, events in _events(ledger, ended)}
+
+
+def zips_of(ledger: Ledger, zips: Sequence[int]) -> dict[int, ZipStates]:
+    """Return where some zips and their attempts stand."""
+    members = _members(ledger, zips)
+    return {item.item: _zip(ledger, item, events, members) for item, events in _events(ledger, ledger.items.seen(zips))}
+
+
+def _zip(ledger: Ledger, item: SeenItem, events: Sequence[StateEvent], members: Members) -> ZipStates:
+    return zip_states(item.reason, events, members.get(item.item, {}), partial(_members_before, ledger, item.item))
+
+
+def _members_before(ledger: Ledger, item: int, seq: int) -> dict[int, Counter[State]]:
+    """Count where the XML files of a zip stood before an event."""
+    counts: dict[int, Counter[State]] = {}
+    for xml, events in _events(ledger, ledger.items.seen(ledger.items.members(item))):
+        earlier = [event for event in events if event.seq < seq]
+        counts.setdefault(xml.attempt, Counter())[xml_state(xml.reason, earlier)] += 1
+    return counts
+
+
+def _members(ledger: Ledger, zips: Sequence[int]) -> Members:
+    counts: dict[int, dict[int, Counter[State]]] = {}
+    for row in ledger.items.count_members(zips):
+        if row.status is not Status.CANCELLED:
+            state = waiting_xml(row.step, row.status, started=row.started)
+            counts.setdefault(row.file, {}).setdefault(row.attempt, Counter())[state] += row.number
+    for page in _pages(ledger.items.ended_members(zips)):
+        ended = ledger.items.seen(page)
+        stand = xml_states(ledger, ended)
+        for item in ended:
+            by_attempt = counts.setdefault(item.file or 0, {})
+            by_attempt.setdefault(item.attempt, Counter())[stand[item.item]] += 1
+    return counts
+
+
+def _events(ledger: Ledger, items: Sequence[SeenItem]) -> Iterator[tuple[SeenItem, list[StateEvent]]]:
+    """Yield items with what changed where they stand, in order."""
+    for page in _pages(items):
+        rows = groupby(ledger.items.events([item.item for item in page]), attrgetter("item"))
+        events = {number: [StateEvent(*row[1:]) for row in group] for number, group in rows}
+        for item in page:
+            yield item, events.get(item.item, [])
+
+
+def _pages(items: Sequence[Some]) -> Iterator[Sequence[Some]]:
+    for first in range(0, len(items), TOGETHER):
+        yield items[first : first + TOGETHER]
+
+
+def count_states(ledger: Ledger) -> Counter[tuple[str, State]]:
+    """Count zips, and the XML files of the latest attempt at each, by where they stand."""
+    counts: Counter[tuple[str, State]] = Counter()
+    for page in _pages(ledger.items.numbers(COLLECTION.name, ZIP)):
+        members = _members(ledger, page)
+        waiting = [item.item for item in ledger.items.seen(page) if item.step is not None]
+        known = {
+            item.item: _zip(ledger, item, events, members)
+            for item, events in _events(ledger, ledger.items.seen(waiting))
+        }
+        for item in page:
+            brought = members.get(item, {})
+            if item in known:
+                state, latest = known[item].state, max(known[item].downloads, default=0)
+            else:  # it is through, and as its documents are
+                latest = max(brought, default=0)
+                state = parent(brought[latest]) if latest else (UNZIP, Status.DONE)
+            counts[ZIP, state] += 1
+            counts.update({(XML, place): number for place, number in brought.get(latest, {}).items()})
+    return counts
+
+
+def count_shown(ledger: Ledger) -> Counter[tuple[str, State]]:
+    """Count zips and XML files by where the tracker shows them; those whose names it cannot hold are not there."""
+    counts: Counter[tuple[str, State]] = Counter()
+    for page in _pages(ledger.items.numbers(COLLECTION.name, ZIP)):
+        counts.update((ZIP, zip_.shown) for zip_ in zips_of(ledger, page).values())
+        for attempts in _members(ledger, page).values():
+            for members in attempts.values():
+                counts.update({(XML, state): number for state, number in members.items()})
+    counts[XML, (XML_NAME, Status.FAILED)] -= ledger.items.count_named(
+        COLLECTION.name, (Reason.NAME_TOO_LONG, Reason.UNSAFE_NAME)
+    )
+    return +counts
+
+
+RestKey = tuple[str, int, Status, Reason | None]
+"""Kind, phase, status and reason."""
+
+
+def count_rests(ledger: Ledger, span: tuple[int, int]) -> list[RestCount]:
+    """Count where zips and XML files came to rest between two facts, each once for each state and reason."""
+    counts: Counter[RestKey] = Counter()
+    for key, number in chain(_arrivals(ledger, span), _read(ledger, span), _decided(ledger, span)):
+        counts[key] += number
+    return [
+        RestCount(COLLECTION.name, kind, PHASES[phase - 1], status, reason, number)
+        for (kind, phase, status, reason), number in sorted(counts.items(), key=lambda rest: rest[0][1])
+    ]
+
+
+def _arrivals(ledger: Ledger, span: tuple[int, int]) -> Iterator[tuple[RestKey, int]]:
+    """Yield what was fetched, whose names were refused, and the XML files that were found."""
+    for arrival in ledger.items.fetched_between(COLLECTION.name, span):
+        if arrival.reason is None:
+            for phase in (DOWNLOAD, ZIP_NAME, *([ZIP_MD5] if arrival.compared else [])):
+                yield (ZIP, phase, Status.DONE, None), arrival.number
+        else:
+            phase = ZIP_MD5 if arrival.reason is Reason.DIGEST_MISMATCH else DOWNLOAD
+            yield (ZIP, phase, Status.FAILED, arrival.reason), arrival.number
+    for named in ledger.items.named_between(COLLECTION.name, span):
+        if named.kind == XML:
+            yield (XML, XML_NAME, _outcome(named.reason), named.reason), named.number
+        elif named.reason is not None:
+            yield (ZIP, ZIP_NAME, Status.FAILED, named.reason), named.number
+
+
+def _read(ledger: Ledger, span: tuple[int, int]) -> Iterator[tuple[RestKey, int]]:
+    """Yield what steps made of zips and XML files, and of which zips all XML files passed them, or one failed."""
+    for read in ledger.items.read_between(span):
+        if read.collection == COLLECTION.name:
+            yield (read.kind, _phase(read.step), _outcome(read.reason), read.reason), read.number
+    for passed in ledger.items.passed_between(COLLECTION.name, span):
+        if passed.passed or passed.failed:
+            status = Status.DONE if passed.passed else Status.FAILED
+            yield (ZIP, _phase(passed.step), status, None), passed.number
+
+
+def _decided(ledger: Ledger, span: tuple[int, int]) -> Iterator[tuple[RestKey, int]]:
+    """Yield what was ended, where it stands."""
+    decided = ledger.items.ended_between(COLLECTION.name, span)
+    for page in _pages([*decided]):
+        kinds = {item.item: item.kind for item in ledger.items.seen(page)}
+        for item, (phase, status) in states(ledger, page).items():
+            if status is Status.CANCELLED:
+                yield (kinds[item], phase, status, Reason(decided[item])), 1
+
+
+def _outcome(reason: Reason | None) -> Status:
+    return Status.DONE if reason is None else Status.FAILED
+
+
+def _phase(step: str) -> int:
+    return PHASES.index(step) + 1 if step else XML_NAME

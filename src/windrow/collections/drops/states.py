@@ -1,0 +1,139 @@
+"""Where zips and XML files stand in the tracker, as it follows from what the ledger has of them: pure functions.
+
+Nothing else says it: a zip's phase and status follow from its attempts, from what its step made of it and from its XML
+files, those of an XML file from what its steps made of it; and an operator's decision changes either.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import NamedTuple
+
+from windrow.collections.drops.phase import parent, phase
+from windrow.model import State, Status
+from windrow.reasons import Reason
+
+DOWNLOAD, ZIP_NAME, ZIP_MD5, UNZIP, XML_NAME, OVERVIEW = map(
+    phase, ("download", "zip_name", "zip_md5", "unzip", "xml_name", "overview")
+)
+
+
+Members = Mapping[int, Mapping[State, int]]
+"""How many XML files stand where, by the attempt that brought them."""
+
+
+class StateEvent(NamedTuple):
+    """Something that changes where a zip or an XML file stands.
+
+    `event` is attempt, end (of an attempt), start (of a step), reading or decision, `seq` its number on the ledger.
+    `reason` says why an attempt or a reading failed, or is what was decided; `checksum` is that of a good attempt which
+    was compared with one beside the zip.
+    """
+
+    seq: int
+    event: str
+    step: str = ""
+    reason: Reason | None = None
+    checksum: str = ""
+
+
+class ZipStates(NamedTuple):
+    """Where a zip stands, and where each of its attempts does, by their numbers on the ledger.
+
+    While it waits for another attempt, which an operator asked for, the tracker shows the latest one.
+    """
+
+    state: State
+    downloads: Mapping[int, State]
+
+    @property
+    def shown(self) -> State:
+        """Where the tracker shows it."""
+        return self.downloads[max(self.downloads)] if self.downloads else self.state
+
+
+def waiting_xml(step: str | None, status: Status | None, *, started: bool) -> State:
+    """Return where an XML file stands that waits for a step or failed at it, or is through (None).
+
+    It is `started` where the step was begun for it. What an operator ended stands where it stood then, see `xml_state`.
+
+    >>> waiting_xml("upload", Status.PENDING, started=False), waiting_xml(None, None, started=False)
+    ((6, <Status.DONE: 3>), (10, <Status.DONE: 3>))
+    """
+    if step is None:
+        return OVERVIEW, Status.DONE
+    if status is Status.FAILED:
+        return _phase(step), Status.FAILED
+    return (phase(step), Status.RUNNING) if started else (phase(step) - 1, Status.DONE)
+
+
+def xml_state(refused: Reason | None, events: Iterable[StateEvent]) -> State:
+    """Return where an XML file stands whose name was refused for a reason, or is good.
+
+    >>> xml_state(None, [StateEvent(1, "start", "xsd"), StateEvent(2, "reading", "xsd", Reason.NOT_VALID)])
+    (6, <Status.FAILED: 5>)
+    """
+    state = XML_NAME, Status.FAILED if refused else Status.DONE
+    for event in events:
+        state = (state[0], Status.CANCELLED) if event.event == "decision" else _after_step(event)
+    return state
+
+
+def zip_states(
+    refused: Reason | None,
+    events: Iterable[StateEvent],
+    members: Members,
+    before: Callable[[int], Members] | None = None,
+) -> ZipStates:
+    """Return where a zip stands whose name was refused for a reason, or is good, and where its attempts do.
+
+    `members` counts the XML files that each attempt brought, by their states now, `before` by those before an event: a
+    zip that was ended stands where they stood then, though a replay may have read them since.
+
+    >>> zip_states(None, [StateEvent(1, "attempt"), StateEvent(2, "end")], {}).state
+    (2, <Status.DONE: 3>)
+    """
+    state = (ZIP_NAME, Status.FAILED) if refused else (DOWNLOAD, Status.PENDING)
+    downloads: dict[int, State] = {}
+    attempt, unzipped = 0, False
+    for event in events:
+        if event.event == "attempt":
+            if downloads.get(attempt) == (DOWNLOAD, Status.RUNNING):
+                downloads[attempt] = DOWNLOAD, Status.FAILED  # it was cut
+            attempt, state, unzipped = event.seq, (DOWNLOAD, Status.RUNNING), False
+        elif event.event == "decision" and event.reason is Reason.RETRIED:
+            state, unzipped = (DOWNLOAD, Status.PENDING), False
+            continue  # its download stays what it is
+        elif event.event == "decision":
+            if before is not None and (stood := before(event.seq).get(attempt)) and unzipped:
+                state = parent(stood)
+            state = state[0], Status.CANCELLED
+        elif event.event == "end":
+            state = _after_attempt(event)
+        else:
+            state = _after_step(event)
+            unzipped = state == (UNZIP, Status.DONE)
+            if unzipped and members.get(attempt):
+                state = parent(members[attempt])
+        if attempt:
+            downloads[attempt] = state
+    return ZipStates(state, downloads)
+
+
+def _after_attempt(event: StateEvent) -> State:
+    """Return where an attempt leaves its zip: the name was good when it was listed."""
+    if event.reason is None:
+        return ZIP_MD5 if event.checksum else ZIP_NAME, Status.DONE
+    return ZIP_MD5 if event.reason is Reason.DIGEST_MISMATCH else DOWNLOAD, Status.FAILED
+
+
+def _after_step(event: StateEvent) -> State:
+    """Return where a step leaves what it was begun for, or has made something of."""
+    if event.event == "start":
+        return phase(event.step), Status.RUNNING
+    return _phase(event.step), Status.FAILED if event.reason else Status.DONE
+
+
+def _phase(step: str) -> int:
+    """Return the phase of a step, that of names for none: an XML file whose name was refused waits for no step."""
+    return phase(step) if step else XML_NAME

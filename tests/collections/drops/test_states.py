@@ -1,0 +1,109 @@
+"""Where zips and XML files stand, by what is on record of them."""
+
+from collections import Counter
+
+import pytest
+
+from windrow.collections.drops.phase import phase
+from windrow.collections.drops.states import StateEvent, waiting_xml, xml_state, zip_states
+from windrow.model import Status
+from windrow.reasons import Reason
+
+PENDING, RUNNING, DONE, CANCELLED, FAILED = Status
+
+
+def begun(step):
+    return "start", step
+
+
+def read(step, reason=None):
+    return "reading", step, reason
+
+
+ATTEMPT, END, RETRIED = ("attempt",), ("end",), ("decision", "", Reason.RETRIED)
+ENDED = ("decision", "", Reason.CANCELLED)
+SUM, BREAK = ("end", "", None, "md5:0"), ("end", "", Reason.TIMEOUT)
+OTHER_SUM = ("end", "", Reason.DIGEST_MISMATCH)
+
+
+def events(*told):
+    return [StateEvent(number, *event) for number, event in enumerate(told, 1)]
+
+
+@pytest.mark.parametrize(
+    ("told", "state"),
+    [
+        ([], ("xml_name", DONE)),
+        ([begun("xsd")], ("xsd", RUNNING)),
+        ([begun("xsd"), read("xsd")], ("xsd", DONE)),
+        ([begun("xsd"), read("xsd", Reason.NOT_VALID)], ("xsd", FAILED)),
+        ([read("xsd"), begun("upload"), ENDED], ("upload", CANCELLED)),
+        ([read("xsd"), RETRIED], ("xsd", CANCELLED)),
+        ([read("data"), read("context"), read("overview")], ("overview", DONE)),
+        ([read("xsd"), ENDED, read("data", Reason.INTEGRITY_FATAL)], ("data", FAILED)),
+        ([read("xsd"), read("", Reason.BAD_NAME)], ("xml_name", FAILED)),
+    ],
+)
+def test_an_xml_file(told, state):
+    assert xml_state(None, events(*told)) == (phase(state[0]), state[1])
+    assert xml_state(Reason.BAD_NAME, []) == (phase("xml_name"), FAILED)
+
+
+@pytest.mark.parametrize(
+    ("told", "state", "shown"),
+    [
+        ([], ("download", PENDING), ("download", PENDING)),
+        ([ATTEMPT], ("download", RUNNING), ("download", RUNNING)),
+        ([ATTEMPT, BREAK], ("download", FAILED), ("download", FAILED)),
+        ([ATTEMPT, OTHER_SUM], ("zip_md5", FAILED), ("zip_md5", FAILED)),
+        ([ATTEMPT, END], ("zip_name", DONE), ("zip_name", DONE)),
+        ([ATTEMPT, SUM], ("zip_md5", DONE), ("zip_md5", DONE)),
+        ([ATTEMPT, END, begun("unzip")], ("unzip", RUNNING), ("unzip", RUNNING)),
+        ([ATTEMPT, END, read("unzip", Reason.TRUNCATED)], ("unzip", FAILED), ("unzip", FAILED)),
+        ([ATTEMPT, END, read("unzip")], ("xsd", FAILED), ("xsd", FAILED)),
+        ([ATTEMPT, END, read("unzip"), ENDED], ("xsd", CANCELLED), ("xsd", CANCELLED)),
+        ([ATTEMPT, END, read("unzip"), RETRIED], ("download", PENDING), ("xsd", FAILED)),
+        ([ATTEMPT, END, read("unzip"), RETRIED, ATTEMPT], ("download", RUNNING), ("download", RUNNING)),
+        ([ENDED], ("download", CANCELLED), ("download", CANCELLED)),
+    ],
+)
+def test_a_zip(told, state, shown):
+    members = {1: Counter({(phase("xsd"), FAILED): 1, (phase("overview"), DONE): 9})}
+    zip_ = zip_states(None, events(*told), members)
+    assert zip_.state == (phase(state[0]), state[1])
+    assert zip_.shown == (phase(shown[0]), shown[1])
+
+
+def test_a_refused_zip_and_one_that_is_asked_for_after_all():
+    assert zip_states(Reason.BAD_NAME, [], {}).state == (phase("zip_name"), FAILED)
+    assert zip_states(Reason.BAD_NAME, events(RETRIED), {}).state == (phase("download"), PENDING)
+
+
+def test_an_ended_zip_stands_where_its_xml_files_stood_then():
+    now = {1: Counter({(phase("overview"), DONE): 1})}
+    then = {1: Counter({(phase("xsd"), CANCELLED): 1})}
+    zip_ = zip_states(None, events(ATTEMPT, END, read("unzip"), ENDED), now, lambda _: then)
+    assert zip_.shown == (phase("xsd"), CANCELLED)
+
+
+def test_each_attempt_stands_where_its_own_xml_files_do():
+    members = {1: Counter({(phase("data"), FAILED): 1}), 4: Counter({(phase("overview"), DONE): 1})}
+    told = events(ATTEMPT, END, read("unzip"), ATTEMPT, END, read("unzip"), ATTEMPT, ATTEMPT)
+    downloads = zip_states(None, told, members).downloads
+    assert downloads == {
+        1: (phase("data"), FAILED), 4: (phase("overview"), DONE),
+        7: (phase("download"), FAILED),  # it was cut: another one was begun
+        8: (phase("download"), RUNNING),
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("steps", range(6))
+@pytest.mark.parametrize("started", [False, True])
+def test_the_step_that_an_xml_file_waits_for_says_the_same_as_its_facts(steps, started):
+    chain = ["xsd", "upload", "data", "context", "overview"]
+    told = [read(step) for step in chain[:steps]]
+    waits = chain[steps] if steps < len(chain) else None
+    if waits and started:
+        told.append(begun(waits))
+    status = PENDING if waits else None
+    assert waiting_xml(waits, status, started=bool(waits) and started) == xml_state(None, events(*told))
