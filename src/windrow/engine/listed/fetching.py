@@ -236,9 +236,9 @@ class Fetching:
         run, source, item = self._run, wanted.source, wanted.due.item.id
         host = self._hosts[source.name]
         self._begin(writer, wanted, attempt.started)
-        ended = writer.attempts.record_attempt(run.session, host.number, attempt, begun=wanted.fetch)
-        run.grown.pop(wanted.fetch, None)
-        wanted.fetch = 0
+        begun, wanted.fetch = wanted.fetch, 0
+        ended = writer.attempts.record_attempt(run.session, host.number, attempt, begun=begun)
+        run.grown.pop(begun, None)
         run.progress.step(1, attempt.reason is not None)
         if attempt.reason is None:
             host.done += 1
@@ -247,7 +247,7 @@ class Fetching:
             if attempt.message and not attempt.checksum:
                 finding = Finding("NotCompared", attempt.message, Level.WARN)
                 writer.items.find(run.session, item, run.collection.fetch_phase, [finding])
-            writer.items.arrive(item, run.collection.step_after(run.collection.listing.kind), wanted.fetch, ended)
+            writer.items.arrive(item, run.collection.step_after(run.collection.listing.kind), begun, ended)
             return
         writer.items.fail(item, run.collection.listing.fetch_phase, attempt.reason, ended)
         wanted.attempts += 1
