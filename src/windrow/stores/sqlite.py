@@ -26,7 +26,7 @@ def store_errors(path: Path) -> Iterator[None]:
     try:
         yield
     except sqlite3.Error as error:
-        if is_full(error):
+        if getattr(error, "sqlite_errorname", "") in FULL:
             raise DiskFull(f"no room for {path}") from error
         raise store_error(error, f"{path}: {error}") from error
 
@@ -34,11 +34,6 @@ def store_errors(path: Path) -> Iterator[None]:
 def store_error(error: BaseException, told: str) -> StoreError:
     """Return what an error of SQLite becomes: another where the file is broken, which has to be made anew."""
     return StoreDamaged(told) if is_damaged(error) else StoreError(told)
-
-
-def is_full(error: BaseException) -> bool:
-    """Tell whether SQLite found no room on a disk, for a file or for the index of its log, which it maps."""
-    return str(getattr(error, "sqlite_errorname", None) or "") in FULL
 
 
 def is_damaged(error: BaseException) -> bool:
