@@ -49,7 +49,7 @@ def visits(root):
 
 
 def asked(sites, before):
-    return [one.path for one in sites.lines()[before:] if one.host == HOSTS["tree"] and one.path != "/robots.txt"]
+    return [line.path for line in sites.lines()[before:] if line.host == HOSTS["tree"] and line.path != "/robots.txt"]
 
 
 def test_the_first_wish_to_stop_finishes_what_is_in_hand(sites, begun, tmp_path):
@@ -106,9 +106,9 @@ def grandchildren(pid):
 def connected(pid, port):
     """Tell whether a process has a connection to a port."""
     inodes = set()
-    for one in Path(f"/proc/{pid}/fd").iterdir():
+    for path in Path(f"/proc/{pid}/fd").iterdir():
         try:
-            name = str(one.readlink())
+            name = str(path.readlink())
         except OSError:
             continue
         if name.startswith("socket:["):

@@ -59,7 +59,7 @@ def test_a_transaction_that_fails_leaves_nothing(ledger):
 
 def test_the_step_that_an_item_waits_for_follows_from_its_facts(ledger):
     write_some(ledger)
-    items = [one.seq for one in facts(ledger) if isinstance(one, ItemMade)]
+    items = [fact.seq for fact in facts(ledger) if isinstance(fact, ItemMade)]
     assert ledger.items.by_step() == [("drops", "zip", "unzip", Status.PENDING, 3)]
     assert [one.item for one in ledger.items.due("drops", "unzip", Status.PENDING, ("", 0), 9)] == items
     with ledger.writing() as writer:
@@ -209,7 +209,7 @@ def test_an_attempt_that_was_cut_is_seen_until_it_ends_in_a_later_session(ledger
         end = writer.attempts.record_attempt(later, host, transferred(kept, 12), begun=attempt)
     assert ledger.attempts.open() == []
     assert [one.warc for one in ledger.captures.of_session(later)] == ["v.warc"], "its session made the record"
-    told = [one for one in facts(ledger) if isinstance(one, FetchBegun | FetchEnded)]
+    told = [fact for fact in facts(ledger) if isinstance(fact, FetchBegun | FetchEnded)]
     assert [(one.seq, one.source) for one in told] == [(attempt, "centre"), (end, "centre")]
     assert [*facts(ledger, end - 1)] == told[1:]
 

@@ -74,7 +74,7 @@ def test_a_hanging_document_is_stopped_and_the_others_are_read(read, word, said)
     assert [name for name, _ in results] == words
     for name, reading in results:
         assert reading.reason == (Reason.TIME_LIMIT if name == word else None)
-        assert [one.message for one in reading.findings] == ([f"stopped {said}"] if name == word else [])
+        assert [finding.message for finding in reading.findings] == ([f"stopped {said}"] if name == word else [])
 
 
 STOPPED = """

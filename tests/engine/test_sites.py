@@ -28,7 +28,7 @@ def crawled(sites, tmp_path_factory):
 
 def asked(sites, lines):
     """Return every request, by address of the server and path."""
-    return [(one.host, one.path) for one in lines] + [(HOSTS["odd"], line[1]) for line in direct(sites)]
+    return [(line.host, line.path) for line in lines] + [(HOSTS["odd"], line[1]) for line in direct(sites)]
 
 
 def direct(sites):
@@ -64,7 +64,7 @@ def test_every_page_is_asked_once(sites, crawled):
 
 def test_nothing_private_is_asked(sites, crawled):
     root, lines = crawled
-    assert [one for one in lines if one.host == HOSTS["private"]] == []
+    assert [line for line in lines if line.host == HOSTS["private"]] == []
     rows = told(root, "SELECT url, reason FROM attempt WHERE reason = 'private_address'")
     assert len(rows) == 2, "the seed, and what maps to it"
     assert told(root, "SELECT count(*) FROM attempt v JOIN address a ON a.digest = v.address"
@@ -73,14 +73,14 @@ def test_nothing_private_is_asked(sites, crawled):
 
 def test_no_host_is_asked_before_the_answer_to_the_last_question(sites, crawled):
     _root, lines = crawled
-    for host in {one.host for one in lines}:
-        row = sorted(one for one in lines if one.host == host and one.path != "/rules-of-another.txt")
+    for host in {line.host for line in lines}:
+        row = sorted(line for line in lines if line.host == host and line.path != "/rules-of-another.txt")
         assert all(after.begun - before.ended >= -0.002 for before, after in pairwise(row))
 
 
 def test_a_crawl_delay_is_held(sites, crawled):
     _root, lines = crawled
-    row = sorted(one for one in lines if one.host == HOSTS["rules"])
+    row = sorted(line for line in lines if line.host == HOSTS["rules"])
     gaps = [after.begun - before.ended for before, after in pairwise(row)]
     assert len(gaps) > 40
     assert min(gaps[1:]) >= 0.049
@@ -91,14 +91,15 @@ def test_a_configured_delay_is_held_on_every_host_at_once(sites, tmp_path):
     before = len(sites.lines())
     assert (
         roam(
-            tmp_path, source([one for one in sites.seeds if any(f"{HOSTS[name]}:" in one for name in names)], delay=0.2)
+            tmp_path,
+            source([seed for seed in sites.seeds if any(f"{HOSTS[name]}:" in seed for name in names)], delay=0.2),
         )
         == 0
     )
     lines = sites.lines()[before:]
     gaps, spans = [], []
     for name in names:
-        row = sorted(one for one in lines if one.host == HOSTS[name])
+        row = sorted(line for line in lines if line.host == HOSTS[name])
         gaps += [after.begun - before.ended for before, after in pairwise(row)]
         spans.append((row[0].begun, row[-1].ended))
     assert len(gaps) >= 15
@@ -109,7 +110,7 @@ def test_a_configured_delay_is_held_on_every_host_at_once(sites, tmp_path):
 def test_retry_after_is_held(sites, crawled):
     _root, lines = crawled
     for name, status, count in (("busy", 429, 3), ("down", 503, 3)):
-        row = sorted(one for one in lines if one.host == HOSTS[name] and one.path != "/robots.txt")
+        row = sorted(line for line in lines if line.host == HOSTS[name] and line.path != "/robots.txt")
         assert sum(one.status == status for one in row) == count
         gaps = [after.begun - before.ended for before, after in pairwise(row) if before.status == status]
         assert all(gap >= 0.99 for gap in gaps)
@@ -117,7 +118,7 @@ def test_retry_after_is_held(sites, crawled):
 
 def test_a_site_out_of_order_is_given_up_after_three_answers(sites, crawled):
     root, lines = crawled
-    row = [one.path for one in lines if one.host == HOSTS["down"]]
+    row = [line.path for line in lines if line.host == HOSTS["down"]]
     assert row == ["/robots.txt", "/down/0", "/down/1", "/down/2"]
     left = told(root, "SELECT url FROM address WHERE due = 0 AND url LIKE '%/down/%' ORDER BY url")
     assert [url[-7:] for (url,) in left] == ["later/0", "later/1", "later/2"]
@@ -155,7 +156,7 @@ def test_what_was_kept_is_what_came_and_the_ledger_agrees(sites, crawled):
 
 def test_answers_are_asked_for_compressed(sites, crawled):
     root, lines = crawled
-    assert {one.coding for one in lines} == {"gzip, deflate"}
+    assert {line.coding for line in lines} == {"gzip, deflate"}
     url = f"{sites.origin('tree')}/p/1.html"
     size = told(root, "SELECT v.size FROM attempt v JOIN address a ON a.digest = v.address WHERE a.url = ?", url)[0][0]
     assert 0 < size < (sites.root / "tree/p/1.html").stat().st_size / 2
@@ -189,7 +190,7 @@ def test_a_rest_that_a_host_asked_for_outlives_the_run(sites, tmp_path):
         assert roam(tmp_path, source([seed], paths=["/index"])) == code
         lines = sites.lines()[before:]
         assert len(lines) == count
-        assert all(one.begun >= until - 0.01 for one in lines)
+        assert all(line.begun >= until - 0.01 for line in lines)
     assert told(tmp_path, "SELECT reason FROM task_end WHERE failed = 1") == [("rate_limited",)]
 
 
@@ -200,7 +201,7 @@ def test_a_delay_is_held_from_run_to_run(sites, tmp_path):
         assert roam(tmp_path, source([seed], paths=["/index"], delay=4.0)) == 0
         change(tmp_path, "UPDATE address SET due = 1")
     lines = sites.lines()[before:]
-    assert [one.path for one in lines] == ["/robots.txt", "/index.html"] * 2
+    assert [line.path for line in lines] == ["/robots.txt", "/index.html"] * 2
     assert all(after.begun - before.ended >= 3.99 for before, after in pairwise(lines))
 
 
@@ -220,12 +221,12 @@ def test_a_second_crawl_asks_for_what_has_changed(sites, crawled):
            f"{sites.origin('tree')}/p/1__.html", f"{sites.origin('maps')}/t/%")  # fmt: skip
     (sites.root / "tree/p/150.html").write_text("<title>changed</title>")
     before = len(sites.lines())
-    roam(root, source(sites.seeds[:1] + [one for one in sites.seeds if HOSTS["maps"] in one]))
+    roam(root, source(sites.seeds[:1] + [seed for seed in sites.seeds if HOSTS["maps"] in seed]))
     lines = sites.lines()[before:]
-    answers = {(one.host, one.path): one.status for one in lines if one.path != "/robots.txt"}
+    answers = {(line.host, line.path): line.status for line in lines if line.path != "/robots.txt"}
     assert len(answers) == 102
     assert {key for key, status in answers.items() if status != 304} == {(HOSTS["tree"], "/p/150.html")}
-    assert all(one.validator != "-" for one in lines if one.path != "/robots.txt")
+    assert all(line.validator != "-" for line in lines if line.path != "/robots.txt")
     assert faults(root) == []
 
 
@@ -240,8 +241,8 @@ def test_a_sitemap_that_tells_of_a_change_makes_a_page_due(sites, crawled):
         root, "UPDATE attempt SET etag = '', modified = '' WHERE address IN (SELECT digest FROM address WHERE kind = 2)"
     )
     before = len(sites.lines())
-    roam(root, source([one for one in sites.seeds if HOSTS["maps"] in one]))
-    lines = [one for one in sites.lines()[before:] if one.host == HOSTS["maps"]]
-    assert [one.path for one in lines] == ["/robots.txt", "/maps/a.xml.gz", "/m/5.html"]
+    roam(root, source([seed for seed in sites.seeds if HOSTS["maps"] in seed]))
+    lines = [line for line in sites.lines()[before:] if line.host == HOSTS["maps"]]
+    assert [line.path for line in lines] == ["/robots.txt", "/maps/a.xml.gz", "/m/5.html"]
     [(due,)] = told(root, "SELECT (due - strftime('%s', 'now')) / 3600.0 FROM address WHERE url = ?", other)
     assert due == pytest.approx(12, abs=0.1), "a day after the last look"

@@ -203,7 +203,7 @@ def test_a_record_that_was_not_read_is_made_by_the_next_run(tmp_path: Path, open
     )
     shop.run()
     assert set(shop.records()) == {"three"}
-    assert [(one.reason, one.documents) for one in counts(shop, made)] == [
+    assert [(count.reason, count.documents) for count in counts(shop, made)] == [
         (Reason.WORKER_DIED, 1), (Reason.STEP_FAILED, 1)]  # fmt: skip
     cause.unlink()
     shop.run()

@@ -100,7 +100,7 @@ def walk(
 
 
 def pages(events):
-    return sum(isinstance(one, AttemptEnded) and one.attempt.kind == 0 for one in events)
+    return sum(isinstance(event, AttemptEnded) and event.attempt.kind == 0 for event in events)
 
 
 def ended(events):
@@ -118,7 +118,7 @@ def test_a_host_whose_rules_fail_pauses_and_is_then_walked_by_them(tmp_path, mon
     times = [at for at, _ in asked]
     assert times[1] - times[0] >= 0.3
     assert times[2] - times[1] >= 0.6, "twice as long after the second failure"
-    last = [one.attempt for one in events if isinstance(one, AttemptEnded)][-1]
+    last = [event.attempt for event in events if isinstance(event, AttemptEnded)][-1]
     assert (last.reason, last.allowed, last.status) == (Reason.ROBOTS_DENIED, False, None)
     assert ended(events)[0] is Reason.STOPPED
 
@@ -161,7 +161,7 @@ def test_rules_that_moved_somewhere_private_allow_nothing(tmp_path):
     events, asked = walk(tmp_path, {"/robots.txt": [moved]})
     assert [path for _, path in asked] == ["/robots.txt"]
     assert ended(events) == (Reason.PRIVATE_ADDRESS, 1)
-    assert [one.attempt.reason for one in events[:-1]] == [None, Reason.PRIVATE_ADDRESS]
+    assert [event.attempt.reason for event in events[:-1]] == [None, Reason.PRIVATE_ADDRESS]
 
 
 @pytest.mark.parametrize("host", ["localhost", "127.0.0.77", "[::ffff:127.0.0.9]", "[::1]", "0.0.0.0"])
@@ -194,7 +194,7 @@ def test_a_long_rest_that_a_host_asks_for_is_given_to_it(tmp_path):
     events, asked = walk(tmp_path, {"/a": [busy]}, ("/a", "/b"))
     assert [path for _, path in asked] == ["/robots.txt", "/a"]
     assert ended(events)[0] is Reason.RATE_LIMITED
-    said = next(one for one in events if isinstance(one, AttemptEnded) and one.attempt.kind == 0)
+    said = next(event for event in events if isinstance(event, AttemptEnded) and event.attempt.kind == 0)
     assert (said.attempt.status, said.attempt.wait) == (429, 5000)
 
 
@@ -249,7 +249,7 @@ def test_a_page_that_its_reader_fails_at_is_one_page(tmp_path):
         return made
 
     events, _ = walk(tmp_path, {}, ("/a", "/b"), crawl=replace(CRAWL, rules=guide))
-    said = [one.attempt for one in events if isinstance(one, AttemptEnded) and one.attempt.kind == 0]
+    said = [event.attempt for event in events if isinstance(event, AttemptEnded) and event.attempt.kind == 0]
     assert [(one.status, one.reason) for one in said] == [(200, Reason.STEP_FAILED)] * 2
     assert "ZeroDivisionError" in said[0].message
     assert said[0].kept is not None

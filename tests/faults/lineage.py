@@ -34,7 +34,7 @@ def forked(pid: int) -> list[int]:
 def holds(pid: int, word: str) -> bool:
     """Tell whether a process has a file open whose path has this word in it."""
     try:
-        return any(word in str(one.readlink()) for one in (PROC / str(pid) / "fd").iterdir())
+        return any(word in str(path.readlink()) for path in (PROC / str(pid) / "fd").iterdir())
     except OSError:
         return False
 

@@ -117,7 +117,7 @@ class Rogue:
             if where == folder:
                 said = "" if size is None else f"size={size};"
                 lines.append(f"type=file;{said}modify={self.modified.decode()}; {name}".encode())
-        return b"".join(one + b"\r\n" for one in lines)
+        return b"".join(line + b"\r\n" for line in lines)
 
 
 @contextmanager

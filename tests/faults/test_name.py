@@ -93,7 +93,7 @@ def test_a_name_in_a_zip(place, word):
     told = [message for _, message in made.findings(key)]
     assert all(message.isprintable() for message in told)
     assert all(message.isprintable() for _, message in made.zip_log(NAME))
-    assert not [found for found in made.root.parent.rglob("*") if "12.6" in found.name]
+    assert not [path for path in made.root.parent.rglob("*") if "12.6" in path.name]
     names = [row[0] for row in made.tracked("SELECT fname FROM xml_file WHERE fname NOT LIKE 'J.%'")]
     assert sound in names
     assert all("/" not in name and "\\" not in name and len(name) <= 128 for name in names)

@@ -66,11 +66,11 @@ def test_after_a_retry_that_succeeds_status_counts_the_old_failure_no_more(place
     put(folder, NAME, pack(broken))
     made.run()
     window = Windrow(made.root)
-    assert any(one.status == "failed" for one in window.status().states)
+    assert any(state.status == "failed" for state in window.status().states)
     put(folder, NAME, CONTENT)
     made.retry(KEY)
     assert made.run().code == 0
     made.whole(KEY)
     standing = window.status()
-    assert {one.status for one in standing.states} == {"done"}
+    assert {state.status for state in standing.states} == {"done"}
     assert standing.reasons == ()

@@ -49,9 +49,9 @@ def changes(
     used = harvested_collections(workspace, ledger)
     for name in installed():
         if name in used and (not source or sources[source] == name):
-            for one in _answers(name, workspace, ledger, window):
-                if (not source or one.source == source) and (not kind or one.kind == kind):
-                    yield one
+            for answer in _answers(name, workspace, ledger, window):
+                if (not source or answer.source == source) and (not kind or answer.kind == kind):
+                    yield answer
 
 
 def _answers(name: str, workspace: Workspace, ledger: Ledger, window: Window) -> Iterator[SourceChange]:
@@ -98,16 +98,18 @@ def since_window(ledger: Ledger, since: datetime) -> Window:
 def of_listings(ledger: Ledger, collection: str, window: Window) -> Iterator[SourceChange]:
     """Yield what the listings of a collection's sources said."""
     facts = window.facts if window.facts and window.since is None else (0, 2**62)
-    for one in ledger.listings.changes(collection, facts):
-        if window.since is not None and one.at < window.since:
+    for change in ledger.listings.changes(collection, facts):
+        if window.since is not None and change.at < window.since:
             continue
-        kind = NEW if one.event in {"listed", "refused"} else one.event
-        said = counted(one.size, "byte") if one.size is not None else ""
-        if kind == CHANGED and one.before != one.size:
-            said = f"size {_bytes(one.before)} -> {_bytes(one.size)}"
+        kind = NEW if change.event in {"listed", "refused"} else change.event
+        said = counted(change.size, "byte") if change.size is not None else ""
+        if kind == CHANGED and change.before != change.size:
+            said = f"size {_bytes(change.before)} -> {_bytes(change.size)}"
         elif kind == CHANGED:
             said = "another date"
-        yield SourceChange(one.at, one.source, collection, kind, one.key, one.path, "" if kind == GONE else said)
+        yield SourceChange(
+            change.at, change.source, collection, kind, change.key, change.path, "" if kind == GONE else said
+        )
 
 
 def _bytes(size: int | None) -> str:
@@ -138,15 +140,15 @@ def atom(changes: Iterable[SourceChange], name: str, at: datetime) -> str:
         f"<updated>{_time(at)}</updated>",
         "<author><name>windrow</name></author>",
     ]
-    for one in changes:
+    for change in changes:
         lines += [
             "<entry>",
-            f"<title>{_text(f'{one.kind}: {one.title or one.key}')}</title>",
-            f"<id>{_named(f'{one.kind} {one.at.isoformat()} {one.source} {one.key}')}</id>",
-            f"<updated>{_time(one.at)}</updated>",
-            f'<category term="{_text(one.kind)}"/>',
-            *([f'<link href="{_text(one.key)}"/>'] if _is_address(one.key) else []),
-            f"<summary>{_text(_said(one))}</summary>",
+            f"<title>{_text(f'{change.kind}: {change.title or change.key}')}</title>",
+            f"<id>{_named(f'{change.kind} {change.at.isoformat()} {change.source} {change.key}')}</id>",
+            f"<updated>{_time(change.at)}</updated>",
+            f'<category term="{_text(change.kind)}"/>',
+            *([f'<link href="{_text(change.key)}"/>'] if _is_address(change.key) else []),
+            f"<summary>{_text(_said(change))}</summary>",
             "</entry>",
         ]
     return "\n".join([*lines, "</feed>", ""])
@@ -156,9 +158,9 @@ def html(changes: Iterable[SourceChange], name: str) -> str:
     """Return a page with a row for each change."""
     title = f"{_text(name)}: what changed"
     rows = [
-        f"<tr><td>{one.at:%Y-%m-%d %H:%M}</td><td>{_text(one.source)}</td><td>{_text(one.kind)}</td>"
-        f"<td>{_linked(one)}</td><td>{_text(one.difference)}</td></tr>"
-        for one in changes
+        f"<tr><td>{change.at:%Y-%m-%d %H:%M}</td><td>{_text(change.source)}</td><td>{_text(change.kind)}</td>"
+        f"<td>{_linked(change)}</td><td>{_text(change.difference)}</td></tr>"
+        for change in changes
     ]
     head = "<tr><th>when (UTC)</th><th>source</th><th>kind</th><th>what</th><th>difference</th></tr>"
     body = "\n".join([f"<table>{head}", *rows, "</table>"]) if rows else "<p>Nothing changed.</p>"

@@ -75,7 +75,7 @@ def check_tree(what: Sequence[str]) -> Iterator[Fault | int]:
 def estimate(workspace: Workspace, ledger: Ledger, names: Sequence[str]) -> list[TakedownEstimate]:
     """Count what would be taken down."""
     targets = _targets(workspace, ledger, names, _able(workspace, ledger))
-    return [TakedownEstimate(one.name, *ledger.takedowns.count(one.address, one.host)) for one in targets]
+    return [TakedownEstimate(target.name, *ledger.takedowns.count(target.address, target.host)) for target in targets]
 
 
 def take_down(
@@ -125,8 +125,12 @@ def _targets(
         adapter.refuse_takedown(workspace)
     targets: list[TakedownTarget] = []
     for name in names:
-        known = [one for adapter in adapters.values() for one in adapter.takedown_targets(workspace, ledger, name)]
+        known = [
+            takedown_target
+            for adapter in adapters.values()
+            for takedown_target in adapter.takedown_targets(workspace, ledger, name)
+        ]
         if not known:
             raise UsageError(f"nothing is known of {name!r} that could be taken down", hint=f"windrow why {name}")
         targets += known
-    return [*{one[1:3]: one for one in reversed(targets)}.values()][::-1]
+    return [*{target[1:3]: target for target in reversed(targets)}.values()][::-1]

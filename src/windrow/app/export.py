@@ -24,8 +24,8 @@ def captures(workspace: Workspace, form: str, out: TextIO) -> int:
         return count
     ledger = Ledger(workspace.ledger)
     try:
-        for one in lines(ledger, *ledger.captures.sessions()):
-            out.write(f"{one}\n")
+        for line in lines(ledger, *ledger.captures.sessions()):
+            out.write(f"{line}\n")
             count += 1
     finally:
         ledger.close()

@@ -258,7 +258,7 @@ def adopted(config: Workspace, names: Sequence[str], first: str) -> tuple[Worksp
 
 def _unusable(config: Workspace, names: Sequence[str]) -> tuple[str, ...]:
     """Say of each source chosen why its collection cannot be used, where it cannot."""
-    chosen = (one for one in config.sources if not names or one.name in names or one.collection in names)
+    chosen = (source for source in config.sources if not names or source.name in names or source.collection in names)
     return tuple(f"source {one.name}: {one.unusable}" for one in chosen if one.unusable)
 
 
@@ -273,7 +273,7 @@ def _harvests(config: Workspace, names: Sequence[str], parts: Mapping[str, Phase
             adapter(kind).ready(config)
     for kind, sources in chosen.items():
         made = adapter(kind).harvest(config)
-        yield replace(made, sources=tuple(one for one in made.sources if one.name in sources))
+        yield replace(made, sources=tuple(source for source in made.sources if source.name in sources))
 
 
 def _files_held(config: Workspace, arguments: RunArguments) -> dict[str, Harvest]:
@@ -284,7 +284,7 @@ def _files_held(config: Workspace, arguments: RunArguments) -> dict[str, Harvest
     if arguments.again or arguments.limit or arguments.since:
         raise UsageError("--again, --limit and --since are for what is fetched; files are taken in whole, and once")
     kind = importer()
-    others = tuple(one for one in config.sources if one.collection != kind)
+    others = tuple(source for source in config.sources if source.collection != kind)
     made = adapter(kind).harvest(replace(config, sources=others))
     return {kind: replace(made, warc_files=found)}
 

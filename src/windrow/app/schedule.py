@@ -53,10 +53,10 @@ def span(collection: Collection, first: str = "", last: str = "") -> PhaseSpan:
 def in_order(collections: Mapping[str, Collection], sources: Iterable[Source]) -> list[str]:
     """Return the names of collections in the order of a run: each after those whose captures it takes."""
     takes: dict[str, set[str]] = {name: set() for name in collections}
-    for one in sources:
-        if one.collection in collections:
-            takes[one.collection].update(
-                name.partition(":")[0] for name in collections[one.collection].inputs(one).kept
+    for source in sources:
+        if source.collection in collections:
+            takes[source.collection].update(
+                name.partition(":")[0] for name in collections[source.collection].inputs(source).kept
             )
     found: list[str] = []
     while len(found) < len(takes):
@@ -78,7 +78,7 @@ def preview(
 def taken(files: Sequence[WarcFile]) -> Preview:
     """Return what a run would take in."""
     return Preview(
-        (), tuple(Waiting(one.name, one.source, str(one.path), one.path.stat().st_size) for one in files), ()
+        (), tuple(Waiting(file.name, file.source, str(file.path), file.path.stat().st_size) for file in files), ()
     )
 
 

@@ -68,7 +68,7 @@ def search(
 
 def _merged(text: str, answers: dict[str, SearchAnswer], offset: int, limit: int, *, explain: bool) -> SearchAnswer:
     """Put the results of several collections into one order, and cut a page of them."""
-    some = [one for one in answers.values() if one.results]
+    some = [answer for answer in answers.values() if answer.results]
     strict = [one for one in some if not one.relaxed]
     taken = strict or some
     mixed = list(_in_order(text, taken)) if len(taken) > 1 else [(one, None) for each in taken for one in each.results]
@@ -78,15 +78,15 @@ def _merged(text: str, answers: dict[str, SearchAnswer], offset: int, limit: int
         shown.append(one._replace(remarks=remarks))
     further = len(mixed) > offset + limit or any(one.further for one in taken)
     relaxed = bool(taken) and not strict
-    notes = tuple(dict.fromkeys(note for one in answers.values() for note in one.notes))
+    notes = tuple(dict.fromkeys(note for answer in answers.values() for note in answer.notes))
     return SearchAnswer(text, offset, tuple(shown), notes, further, relaxed)
 
 
 def _in_order(text: str, answers: list[SearchAnswer]) -> Iterator[tuple[SearchResult, Measured | None]]:
     """Yield the best of the foremost results of all collections, until there are none: each keeps its own order."""
     frequency: dict[str, int] = {}
-    for one in answers:
-        for word, count in one.frequency.items():
+    for answer in answers:
+        for word, count in answer.frequency.items():
             frequency[word] = frequency.get(word, 0) + count
     words = sought(parse(text), frequency, sum(one.documents for one in answers), int(now().timestamp()))
     lines = [[(one, _measured(words, one)) for one in answer.results] for answer in answers]

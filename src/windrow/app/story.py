@@ -102,7 +102,7 @@ def _numbered(ledger: Ledger, found: StoryAnswer) -> StoryAnswer:
     """Call sessions in events by what people call them: 1, 2, 3."""
     numbers = ledger.sessions.numbers()
     if story := found.story:
-        events = tuple(one._replace(session=numbers.get(one.session, one.session)) for one in story.events)
+        events = tuple(event._replace(session=numbers.get(event.session, event.session)) for event in story.events)
         found = found._replace(story=story._replace(events=events))
     return found
 
@@ -132,7 +132,7 @@ def _elsewhere(workspace: Workspace, ledger: Ledger, question: Question, what: s
     if source:
         return StoryAnswer(what, _source(ledger, source.name, source.collection, source.owner))
     for name, made in installed().items():
-        if what in {one.name for one in made.configuration.services} and ledger.sessions.tasks_of_source(what):
+        if what in {service.name for service in made.configuration.services} and ledger.sessions.tasks_of_source(what):
             return StoryAnswer(what, _source(ledger, what, name, ""))
     if owned := question.owned(what):
         return StoryAnswer(what, candidates=question.candidates(owned), more=max(0, question.total - len(owned)))
@@ -160,7 +160,7 @@ def _story(ledger: Ledger, numbers: list[int]) -> Story:
     members = _members(ledger, number, item.latest)
     phase, status = states(ledger, [number])[number]
     events += _within(ledger, kind, members)
-    offered = [one.source for one in ledger.listings.offerers(item.parent or number) if one.present]
+    offered = [offerer.source for offerer in ledger.listings.offerers(item.parent or number) if offerer.present]
     return Story(
         number,
         kind,
@@ -172,7 +172,7 @@ def _story(ledger: Ledger, numbers: list[int]) -> Story:
         item.reason or "",
         (*offered, *ledger.imports.names(number)),
         within,
-        tuple(sorted(events, key=lambda one: one.number)),
+        tuple(sorted(events, key=lambda event: event.number)),
         members,
         tuple(other for other in numbers if other != number),
     )
@@ -194,29 +194,29 @@ def _listings(ledger: Ledger, item: int) -> list[Event]:
 def _attempts(rows: Iterable[AttemptRow], phase: str) -> list[Event]:
     """Tell of attempts to fetch, each as its begin and its end; they are of a phase."""
     found = []
-    for one in rows:
-        source, address, session = one.source, one.url, one.session
-        begun = f"asked {source} for it" + ("" if one.end else "; this attempt was cut, or is under way")
-        found.append(Event(one.at, one.seq, session, "fetch", begun, source, address))
-        if one.end is None or one.ended is None:
+    for row in rows:
+        source, address, session = row.source, row.url, row.session
+        begun = f"asked {source} for it" + ("" if row.end else "; this attempt was cut, or is under way")
+        found.append(Event(row.at, row.seq, session, "fetch", begun, source, address))
+        if row.end is None or row.ended is None:
             continue
-        if one.reason:
-            said = f"{phase}: failed; {source} did not give it after {one.seconds:.1f} s and {one.received:,} bytes: "
-            said += one.message or one.reason
+        if row.reason:
+            said = f"{phase}: failed; {source} did not give it after {row.seconds:.1f} s and {row.received:,} bytes: "
+            said += row.message or row.reason
             failed = Event(
-                one.ended, one.end, session, "fetch", said, source, address, phase, "failed", one.reason
+                row.ended, row.end, session, "fetch", said, source, address, phase, "failed", row.reason
             )  # fmt: skip
             found.append(failed)
             continue
-        said = f"{phase}: done; got {one.received:,} bytes in {one.seconds:.1f} s; "
+        said = f"{phase}: done; got {row.received:,} bytes in {row.seconds:.1f} s; "
         same = "the same bytes as before, kept at"
-        said += same if one.revisit else f"{one.size:,} bytes {short(one.digest)} kept at"
-        said += f" {one.warc} from byte {one.offset:,} on, {one.length:,} bytes long"
-        said += f"; it matches {one.checksum.partition(':')[0]} beside it" if one.checksum else ""
+        said += same if row.revisit else f"{row.size:,} bytes {short(row.digest)} kept at"
+        said += f" {row.warc} from byte {row.offset:,} on, {row.length:,} bytes long"
+        said += f"; it matches {row.checksum.partition(':')[0]} beside it" if row.checksum else ""
         found.append(
             Event(
-                one.ended, one.end, session, "capture", said, source, address, phase, "done",
-                size=one.size, digest=one.digest, warc=one.warc, offset=one.offset, length=one.length,
+                row.ended, row.end, session, "capture", said, source, address, phase, "done",
+                size=row.size, digest=row.digest, warc=row.warc, offset=row.offset, length=row.length,
             )
         )  # fmt: skip
     return found
@@ -250,15 +250,15 @@ def _readings(ledger: Ledger, item: int) -> list[Event]:
 
 def _findings(ledger: Ledger, kind: str, item: int) -> list[Event]:
     found = []
-    for one in ledger.items.findings(item):
-        column = f" column {one.column}" if one.column is not None else ""
-        place = f", line {one.line}{column}" if one.line is not None else ""
-        said = f"{one.level}{place}: {one.kind}: {one.message}"
-        at_phase = phase_name(phases(), kind, one.phase)
+    for finding in ledger.items.findings(item):
+        column = f" column {finding.column}" if finding.column is not None else ""
+        place = f", line {finding.line}{column}" if finding.line is not None else ""
+        said = f"{finding.level}{place}: {finding.kind}: {finding.message}"
+        at_phase = phase_name(phases(), kind, finding.phase)
         found.append(
             Event(
-                one.at, one.seq, one.session, "finding", said,
-                phase=at_phase, kind=one.kind, level=one.level, line=one.line, column=one.column,
+                finding.at, finding.seq, finding.session, "finding", said,
+                phase=at_phase, kind=finding.kind, level=finding.level, line=finding.line, column=finding.column,
             )
         )  # fmt: skip
     return found
@@ -266,7 +266,7 @@ def _findings(ledger: Ledger, kind: str, item: int) -> list[Event]:
 
 def _within(ledger: Ledger, kind: str, members: Iterable[Meaning]) -> list[Event]:
     """Tell what was found in the documents of an archive, for those that did not get through."""
-    failed = [one for one in members if one.status == "failed"][:DOCUMENTS]
+    failed = [member for member in members if member.status == "failed"][:DOCUMENTS]
     return [
         event._replace(told=f"{one.key.rpartition('/')[2]}: {event.told}")
         for one in failed
@@ -288,18 +288,21 @@ def _decisions(ledger: Ledger, item: int) -> list[Event]:
 def _members(ledger: Ledger, item: int, attempt: int) -> tuple[Meaning, ...]:
     """Return the documents that an attempt to get an archive brought."""
     members = ledger.items.children(item, attempt) if attempt else []
-    stand = states(ledger, [one.item for one in members])
-    return tuple(Meaning(one.item, one.kind, one.key, one.owner, *stand[one.item], one.reason or "") for one in members)
+    stand = states(ledger, [member.item for member in members])
+    return tuple(
+        Meaning(member.item, member.kind, member.key, member.owner, *stand[member.item], member.reason or "")
+        for member in members
+    )
 
 
 def _refusal(what: str, rows: list[RefusalRow]) -> Story:
     """Tell of a name that no table can hold: it is on record only as refused."""
     told = tuple(
         Event(
-            one.at, one.seq, one.session, "refused", f"{one.source} offers {one.path}: {one.reason.meaning}",
-            one.source, one.path, status="failed", reason=one.reason,
+            row.at, row.seq, row.session, "refused", f"{row.source} offers {row.path}: {row.reason.meaning}",
+            row.source, row.path, status="failed", reason=row.reason,
         )
-        for one in rows
+        for row in rows
     )  # fmt: skip
     sources = tuple(dict.fromkeys(one.source for one in told))
     last = told[-1]

@@ -141,8 +141,8 @@ def summarise(
     refusals = ledger.listings.refused_between(span)
     counts = count_session(ledger, span)
     read = replace(counts, sources=_read(counts, was_read.visited(span), was_read.written(telling)))
-    whys: list[tuple[str, int]] = [(one.reason, one.number) for one in rests if one.reason]
-    whys += [(one.reason, one.number) for one in refusals]
+    whys: list[tuple[str, int]] = [(rest.reason, rest.number) for rest in rests if rest.reason]
+    whys += [(refusal.reason, refusal.number) for refusal in refusals]
     whys += counts.reasons
     return SessionSummary(
         session=row.number,
@@ -155,22 +155,22 @@ def summarise(
         phases=_phases(rests, phases),
         reasons=count_reasons(whys),
         findings=tuple(FindingCount(*one) for one in ledger.items.found_between(span)),
-        troubles=tuple(one.comment or one.reason or "" for one in tasks if one.failed),
-        notes=tuple(_note(one) for one in tasks if _is_note(one)),
+        troubles=tuple(task.comment or task.reason or "" for task in tasks if task.failed),
+        notes=tuple(_note(task) for task in tasks if _is_note(task)),
         mended=mended,
         left_out=left_out(tasks),
         outcomes=_outcomes(counts.outcomes, span, was_read),
         archive=f"windrow-{row.seq:06}",
-        warnings=sum(1 for one in tasks if _is_note(one) and one.reason),
+        warnings=sum(1 for task in tasks if _is_note(task) and task.reason),
     )
 
 
 def left_out(tasks: Iterable[TaskRow]) -> tuple[RuleCount, ...]:
     """Return what rules left out, by source and rule."""
     told = (
-        RuleCount.read(one.source, one.reason, one.comment)
-        for one in tasks
-        if one.source and one.reason and one.comment and not one.failed
+        RuleCount.read(task.source, task.reason, task.comment)
+        for task in tasks
+        if task.source and task.reason and task.comment and not task.failed
     )
     return tuple(one for one in told if one)
 

@@ -41,7 +41,7 @@ def _listed(names: Names) -> tuple[str, ...]:
     >>> _listed("blog")
     ('blog',)
     """
-    return (str(names),) if isinstance(names, str | Path) else tuple(str(one) for one in names)
+    return (str(names),) if isinstance(names, str | Path) else tuple(str(name) for name in names)
 
 
 def _moment(day: Day | None) -> datetime | None:

@@ -85,7 +85,9 @@ class Renamed:
 
     def judge(self, documents: Sequence[Undecided], at: datetime) -> Sequence[tuple[Finding, ...]]:
         """Make staged documents current or withhold them, in their order."""
-        return self._inner.judge([_Renumbered(self.real_id(one.item), one.asks, one.decide) for one in documents], at)
+        return self._inner.judge(
+            [_Renumbered(self.real_id(document.item), document.asks, document.decide) for document in documents], at
+        )
 
     def summarise(self, at: datetime) -> int:
         """Bring the summaries up to date."""
@@ -106,8 +108,8 @@ def replay(run: HarvestRun, real: Ledger, states: Callable[[Ledger], Mapping[int
     for at, captures in _sessions(run):
         run.clock = lambda at=at: at  # type: ignore[misc]
         with run.ledger.writing() as writer:
-            for one in captures:
-                writer.items.arrive(one.item, first, one.fetch, one.fetch)
+            for capture in captures:
+                writer.items.arrive(capture.item, first, capture.fetch, capture.fetch)
         for step in run.collection.steps:
             if isinstance(step, Read):
                 take_step(run, step)

@@ -292,7 +292,7 @@ class HarvestRun:
     def record_findings(self, writer: LedgerWriter, item: int, phase: int, reading: Reading) -> None:
         """Put a reading's findings on record; a failure without one gets one, so that none is silent."""
         findings = reading.findings
-        if reading.reason and not any(one.level is not Level.NOTE for one in findings):
+        if reading.reason and not any(finding.level is not Level.NOTE for finding in findings):
             findings = (*findings, Finding(reading.reason.title().replace("_", ""), reading.reason.meaning))
         writer.items.find(self.session, item, phase, findings)
 

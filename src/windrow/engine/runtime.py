@@ -58,7 +58,7 @@ def rare_gc() -> Iterator[None]:
 def lower_limit(kind: int, wanted: int) -> int:
     """Set a limit of this process (a `resource.RLIMIT_...`), and return it: never above the limits that it has."""
     limits = resource.getrlimit(kind)
-    allowed = min([wanted, *(one for one in limits if one != resource.RLIM_INFINITY)])
+    allowed = min([wanted, *(limit for limit in limits if limit != resource.RLIM_INFINITY)])
     resource.setrlimit(kind, (allowed, limits[1]))
     return allowed
 

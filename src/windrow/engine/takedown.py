@@ -128,9 +128,9 @@ def take_down_targets(
 def _begin(session: Session, targets: Iterable[TakedownTarget], reason: str) -> None:
     """Put the tombstones on record; that a target is shared too, for whoever finishes this."""
     with session.ledger.writing() as writer:
-        for one in targets:
-            tombstone = writer.takedowns.begin(session.number, one.collection, one[:3], holder(), reason)
-            if one.shared:
+        for target in targets:
+            tombstone = writer.takedowns.begin(session.number, target.collection, target[:3], holder(), reason)
+            if target.shared:
                 writer.takedowns.lift(session.number, tombstone)
 
 
@@ -159,12 +159,12 @@ def lift(session: Session, targets: Iterable[TakedownTarget]) -> int:
     """Let targets be asked for again, and return how many tombstones that lifts; what is gone stays gone."""
     ledger, count = session.ledger, 0
     with ledger.writing() as writer:
-        for one in targets:
-            for tombstone in ledger.takedowns.of(one.address, one.host or -1):
-                if tombstone.lifted is None and tombstone.host == one.host:
+        for target in targets:
+            for tombstone in ledger.takedowns.of(target.address, target.host or -1):
+                if tombstone.lifted is None and tombstone.host == target.host:
                     writer.takedowns.lift(session.number, tombstone.seq)
                     count += 1
-            writer.takedowns.due_again(one.address, one.host)
+            writer.takedowns.due_again(target.address, target.host)
     return count
 
 
@@ -201,7 +201,7 @@ def _lent(
     """Return the visits whose bytes others have too, by a reference to them; and say whose they are."""
     digests = ledger.takedowns.lent(visits, gone)
     shared = ledger.takedowns.shared(visits, gone)
-    lent = {one.visit for one in captures if one.digest in digests} | {one.visit for one in shared}
+    lent = {capture.visit for capture in captures if capture.digest in digests} | {one.visit for one in shared}
     keepers: dict[tuple[str, str], set[int]] = {}
     for one in shared:
         if one.same_address:
@@ -211,7 +211,7 @@ def _lent(
         f" to take them down there: windrow forget {source}"
         for (collection, source), some in sorted(keepers.items())
     ]
-    others = lent - {visit for some in keepers.values() for visit in some}
+    others = lent - {visit for keeper in keepers.values() for visit in keeper}
     if others:
         what = counted(len(others), "capture")
         trouble.append(f"{what} cannot go: other addresses have their bytes by reference only")

@@ -95,7 +95,7 @@ class AddressWriter:
     def due_at(self, collection: str, digests: Iterable[int], due: int | None) -> None:
         """Have addresses of a collection asked at a time (seconds since 1970; 1: next), or never again."""
         self._batch.flush()
-        self._batch.database.execute_many("address_due_at", [(due, one, collection) for one in digests])
+        self._batch.database.execute_many("address_due_at", [(due, digest, collection) for digest in digests])
 
     def begin_anew(
         self, collection: str, source: str, kind: int, digests: Collection[int], origins: Collection[str]

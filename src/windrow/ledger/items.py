@@ -77,7 +77,6 @@ class ItemWriter:
 
     def find(self, session: int, item: int, phase: int, findings: Iterable[Finding]) -> None:
         """Put findings on record."""
-        for one in findings:
-            self._batch.fact(
-                "finding", session, item, phase, one.kind, one.level, one.message, one.line, one.column
-            )  # fmt: skip
+        for finding in findings:
+            place = (finding.line, finding.column)
+            self._batch.fact("finding", session, item, phase, finding.kind, finding.level, finding.message, *place)

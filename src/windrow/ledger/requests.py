@@ -85,13 +85,13 @@ class RequestWriter:
     def drop_bytes(self, answers: Sequence[UnarchivedAnswer]) -> None:
         """Note that the bytes of answers are not there any more; that they came stays a fact."""
         self._batch.flush()
-        self._batch.database.execute_many("answer_bytes_dropped", [(one.visit,) for one in answers])
-        self._batch.database.execute_many("answer_without_bytes", [(one.address, one.host) for one in answers])
+        self._batch.database.execute_many("answer_bytes_dropped", [(answer.visit,) for answer in answers])
+        self._batch.database.execute_many("answer_without_bytes", [(answer.address, answer.host) for answer in answers])
 
     def ask_again(self, host: int, digests: Iterable[int]) -> None:
         """Have addresses of a host asked next, once what was gathered is written."""
-        for one in digests:
-            self._batch.row("asked_again", one, host)
+        for digest in digests:
+            self._batch.row("asked_again", digest, host)
 
     def ask_when_named(self, host: int, digest: int, session: int) -> None:
         """Have an address asked next that an answer leads to, once what was gathered is written.

@@ -91,7 +91,7 @@ class TakedownWriter:
         ):
             run(query, every)
         run("takedown_clear_requests", host)
-        cleared = json.dumps([one for one in visits if one not in kept])
+        cleared = json.dumps([visit for visit in visits if visit not in kept])
         run("takedown_clear_visits", cleared)
         run("takedown_clear_lines", cleared)
 

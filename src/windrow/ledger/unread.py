@@ -27,7 +27,7 @@ class UnreadWriter:
 
     def put(self, collection: str, phase: int, rows: Iterable[UnreadDocument]) -> None:
         """Note visits that a step did not read."""
-        told = [(one.number, collection, phase, *one[1:4], spell(one.at)) for one in rows]
+        told = [(row.number, collection, phase, *row[1:4], spell(row.at)) for row in rows]
         self._batch.database.execute_many("unread_put", told)
 
     def remove(self, visits: Iterable[tuple[int, int]]) -> None:

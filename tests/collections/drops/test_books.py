@@ -119,7 +119,9 @@ def apply(books, ledger, *cuts, declared=DECLARED):
 
 def rows(books, name, *columns):
     table = TRACKER.tables[name]
-    chosen = [table.c[one] for one in columns] if columns else [c for c in table.columns if c.name != "last_update"]
+    chosen = (
+        [table.c[column] for column in columns] if columns else [c for c in table.columns if c.name != "last_update"]
+    )
     with books.engine.begin() as link:
         return [tuple(row) for row in link.execute(sa.select(*chosen).order_by(table.c.id))]
 

@@ -146,7 +146,7 @@ def test_rows_stand_in_document_order_with_their_parents() -> None:
     inner = '<relatedSpecimen specimenID="m" relationship="mother"/><statusCode date="2024-02-03">X</statusCode>'
     made = load(specimens(mouse("s1", inner=inner), embryo("s2")))
     assert made.count == 5
-    assert [(one.local, one.kind, one.identifier) for one in made.entities] == [
+    assert [(entity.local, entity.kind, entity.identifier) for entity in made.entities] == [
         (1, "specimen", "H_s1"),
         (4, "specimen", "H_s2"),
     ]
@@ -180,12 +180,12 @@ def test_texts_are_kept_as_they_are() -> None:
 def test_large_documents_are_read_whole() -> None:
     many = [mouse(f"s{number}") for number in range(3000)]
     made = load(specimens(*many))
-    assert [one.identifier for one in made.entities] == [f"H_s{number}" for number in range(3000)]
+    assert [entity.identifier for entity in made.entities] == [f"H_s{number}" for number in range(3000)]
     assert [row[3] for row in made.tables["mouse"]] == list(range(3000))
 
 
 def identifiers(content: bytes) -> list[str]:
-    return [one.identifier for one in load(content).entities]
+    return [entity.identifier for entity in load(content).entities]
 
 
 def test_experiments_are_known_by_centre_id_sequence_and_sorted_specimens() -> None:

@@ -136,5 +136,6 @@ def test_last_update(link):
 def test_the_databases_name():
     assert DATABASE == "phenodcc_tracker"
     assert all(
-        [one.name for one in table.columns][:: len(table.columns) - 1] == ["id", "last_update"] for table in T.values()
+        [column.name for column in table.columns][:: len(table.columns) - 1] == ["id", "last_update"]
+        for table in T.values()
     )

@@ -107,7 +107,7 @@ def _increments(case: Case, element: Node, values: list[Node], rule: Parameter) 
     if len(rule.increments) == 1 and len(values) < first.minimum:
         told = f"{name} has {len(values)} increments, of at least {first.minimum}"
         case.find("IncrementsTooFew", told, element)
-    permitted = {one.text for one in rule.increments if one.text}
+    permitted = {increment.text for increment in rule.increments if increment.text}
     for value in values:
         text = value.get("incrementValue", "")
         if first.text and text not in permitted:

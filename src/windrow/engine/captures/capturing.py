@@ -43,7 +43,7 @@ class Capturing:
         """Take for the active sources of a run's harvest."""
         self._run = run
         self._captures = captures
-        self._sources = [one for one in run.harvest.sources if one.active]
+        self._sources = [source for source in run.harvest.sources if source.active]
         self._capture_ledger = CaptureLedger(run, captures)
 
     def run(self) -> None:
@@ -69,7 +69,9 @@ class Capturing:
         run = self._run
         if self._captures.follow is None:
             return
-        following = AnswerFollower(run, [one for one in self._sources if requests_of(run.collection, one) is None])
+        following = AnswerFollower(
+            run, [source for source in self._sources if requests_of(run.collection, source) is None]
+        )
         while not run.stopping() and following.step(_refuse_requests):
             run.tick()
 
@@ -89,7 +91,7 @@ class Capturing:
             if not pages:
                 return
             documents = [[one for one in page if self._is_document(one)] for page in pages]
-            selections = self._select(source, [[kept_line(one) for one in lines] for lines in documents])
+            selections = self._select(source, [[kept_line(line) for line in lines] for lines in documents])
             for page, lines, selection in zip(pages, documents, selections, strict=True):
                 if self._capture_ledger.full():
                     return
@@ -128,7 +130,7 @@ class Capturing:
         run, name, capture_ledger = self._run, self._run.collection.name, self._capture_ledger
         if run.limit is not None and capture_ledger.taken + len(page.selection.wanted) > run.limit:
             lines = page.lines[: page.selection.wanted[run.limit - capture_ledger.taken - 1] + 1]
-            page = _Page(lines, lines[-1].seq, self._select(source, [[kept_line(one) for one in lines]])[0])
+            page = _Page(lines, lines[-1].seq, self._select(source, [[kept_line(line) for line in lines]])[0])
         taken: set[ArchivePlace] = set()  # two collections may both have had a record
         with run.ledger.writing() as writer:
             for place in page.selection.wanted:

@@ -258,7 +258,7 @@ class ForeignCapturing:
                     pairs = zip(batch, known, strict=True)
                     self._keep(index, [_Wanted(one, self._files.get(_name(one.warc)), key) for one, key in pairs])
             with run.ledger.writing() as writer:
-                writer.addresses.due_at(run.collection.name, [one.address for one in rows], None)
+                writer.addresses.due_at(run.collection.name, [row.address for row in rows], None)
 
     def _keep(self, index: int, wanted: Iterable[_Wanted]) -> None:
         """Read records and verify them, copy them into the archive, and put that on record."""
@@ -397,12 +397,12 @@ def _batches(lines: Sequence[CdxLine]) -> Iterator[list[CdxLine]]:
     """Yield some lines at a time, whose records together take no more room than one batch may."""
     some: list[CdxLine] = []
     room = ROOM
-    for one in lines:
-        length = _UNTOLD if one.length is None else one.length
+    for line in lines:
+        length = _UNTOLD if line.length is None else line.length
         if some and (len(some) == BATCH or length > room):
             yield some
             some, room = [], ROOM
-        some.append(one)
+        some.append(line)
         room -= length
     if some:
         yield some

@@ -51,15 +51,15 @@ def with_methods(records: Iterable[WarcRecord]) -> Iterator[tuple[WarcRecord, st
     """
     before: WarcRecord | None = None
     held: WarcRecord | None = None
-    for one in records:
+    for record in records:
         if held is not None:
-            yield held, _method(held, before) or _method(held, one)
+            yield held, _method(held, before) or _method(held, record)
             before, held = held, None
-        if one.kind == "response":
-            held = one
+        if record.kind == "response":
+            held = record
         else:
-            yield one, ""
-            before = one
+            yield record, ""
+            before = record
     if held is not None:
         yield held, _method(held, before)
 

@@ -169,8 +169,8 @@ class RemoteRecords:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         """Close what is open, and remove the folder."""
-        for one in self._folders:
-            self._runner.run(one.connection.close())
+        for folder in self._folders:
+            self._runner.run(folder.connection.close())
         self._runner.close()
         shutil.rmtree(self._keep, ignore_errors=True)
 
@@ -190,7 +190,7 @@ class RemoteRecords:
             for one in waiting:
                 one.cancel()
             await asyncio.gather(*waiting, return_exceptions=True)
-        return [one.result() for one in tasks]
+        return [task.result() for task in tasks]
 
     async def _one(self, line: CdxLine, number: int, largest: int, free: asyncio.Semaphore) -> Path | Reading:
         if line.length == 0 or line.offset is None:
@@ -209,9 +209,9 @@ class RemoteRecords:
     async def _from_any(self, name: str, place: _Place, path: Path) -> None:
         """Fetch a record from the first folder that has its file."""
         last: TransportError | None = None
-        for one in self._connections():
+        for connection in self._connections():
             try:
-                await self._from(one, name, place, path)
+                await self._from(connection, name, place, path)
             except TransportError as error:
                 if error.reason not in _ELSEWHERE:
                     raise

@@ -148,13 +148,13 @@ def named(skip: Skip) -> str:
 def added(parts: Iterable[LeftOutLines]) -> list[LeftOutLines]:
     """Add up what rules left out, rule by rule; from so many rules on, all others together."""
     found: dict[tuple[Reason, str], LeftOutLines] = {}
-    for one in parts:
-        key = (one.reason, one.rule)
+    for part in parts:
+        key = (part.reason, part.rule)
         if key not in found and len(found) >= RULES:
-            key = (one.reason, OTHER_RULES)
+            key = (part.reason, OTHER_RULES)
         before = found.get(key)
-        lines, url = (before.lines, before.url) if before else (0, one.url)
-        found[key] = LeftOutLines(*key, lines + one.lines, url)
+        lines, url = (before.lines, before.url) if before else (0, part.url)
+        found[key] = LeftOutLines(*key, lines + part.lines, url)
     return list(found.values())
 
 

@@ -32,7 +32,7 @@ class SharedAnswers:
 
     def close(self, sources: Iterable[Source]) -> None:
         """Leave to later harvests what this one asked."""
-        self._run.shared.sources.update((one.name, one) for one in sources)
+        self._run.shared.sources.update((source.name, source) for source in sources)
         for origin, at in self._asked.items():
             self._run.shared.asked[origin] = max(at, self._run.shared.asked.get(origin, 0.0))
 

@@ -41,21 +41,23 @@ class Upload:
         """Open what is sent; StepError where it is not kept any more, or has not as many bytes."""
         self._stretches: list[_Stretch] = []
         at = 0
-        for one in sorted(request.attachments, key=lambda one: one.at):
-            if one.place is None:
+        for attachment in sorted(request.attachments, key=lambda one: one.at):
+            if attachment.place is None:
                 raise StepError("the document that is to be sent is not kept any more", Reason.NOT_FOUND)
-            self._own(request.body[at : one.at])
-            at = one.at
-            answer = open_response(folder, one.place)
+            self._own(request.body[at : attachment.at])
+            at = attachment.at
+            answer = open_response(folder, attachment.place)
             view = body_of(answer.view, answer.fields, limits)
             whole = view.seek(0, io.SEEK_END)
-            length = whole - one.offset if one.length < 0 else one.length
-            if not 0 <= one.offset <= one.offset + length <= whole:
-                told = f"bytes {one.offset} to {one.offset + length} are to be sent of a document of {whole}"
+            length = whole - attachment.offset if attachment.length < 0 else attachment.length
+            if not 0 <= attachment.offset <= attachment.offset + length <= whole:
+                told = (
+                    f"bytes {attachment.offset} to {attachment.offset + length} are to be sent of a document of {whole}"
+                )
                 raise StepError(told, Reason.STEP_FAILED)
-            self._stretches.append(_Stretch(view, one.offset, length))
+            self._stretches.append(_Stretch(view, attachment.offset, length))
         self._own(request.body[at:])
-        self.size = sum(one.length for one in self._stretches)
+        self.size = sum(stretch.length for stretch in self._stretches)
 
     def _own(self, content: bytes) -> None:
         if content:
@@ -75,8 +77,8 @@ class Upload:
 
     def close(self) -> None:
         """Close what was opened."""
-        for one in self._stretches:
-            one.view.close()
+        for stretch in self._stretches:
+            stretch.view.close()
 
 
 RULES = 1 << 20

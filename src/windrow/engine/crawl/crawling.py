@@ -98,7 +98,7 @@ class Crawling:
         """Crawl the active sources of a run's harvest, or those given."""
         self._run = run
         self._crawl = crawl
-        asked = [one for one in run.harvest.sources if one.site.scheme] if sources is None else sources
+        asked = [source for source in run.harvest.sources if source.site.scheme] if sources is None else sources
         self._sources = {source.name: source for source in asked if source.active}
         self._tallies = {name: _Tally(run.open_task(1, name)) for name in self._sources}
         self._hosts: dict[int, _Host] = {}
@@ -174,19 +174,19 @@ class Crawling:
 
     def _begun(self) -> list[Source]:
         """Return the sources that are asked by requests: a service is asked by steps alone."""
-        return [one for one in self._sources.values() if SERVICE not in one.options]
+        return [source for source in self._sources.values() if SERVICE not in source.options]
 
     def _follow(self) -> bool:
         """Follow answers that are on the ledger; tell whether there were any."""
         if self._following is None:
             return False
         outcomes = self._following.step(self._put)
-        for one in outcomes:
-            tally = self._tallies[one.source]
-            tally.found += one.found
-            tally.ended = one.end or tally.ended
-            if one.reason:
-                tally.reasons[one.reason] += 1
+        for outcome in outcomes:
+            tally = self._tallies[outcome.source]
+            tally.found += outcome.found
+            tally.ended = outcome.end or tally.ended
+            if outcome.reason:
+                tally.reasons[outcome.reason] += 1
         return bool(outcomes)
 
     def _start(self) -> None:
@@ -197,8 +197,8 @@ class Crawling:
         with run.ledger.writing() as writer:
             for source in self._sources.values():
                 seeds = self._seeds(source)
-                self._tallies[source.name].origins.update(one.origin for one in seeds)
-                self._tallies[source.name].seeds.update(one.digest for one in seeds if one.kind == self._crawl.page)
+                self._tallies[source.name].origins.update(seed.origin for seed in seeds)
+                self._tallies[source.name].seeds.update(seed.digest for seed in seeds if seed.kind == self._crawl.page)
                 self._put(writer, source, 0, seeds)
                 if self._following is not None and SERVICE not in source.options:
                     self._following.move(writer, source, seeds)

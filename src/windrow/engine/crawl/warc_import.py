@@ -291,9 +291,9 @@ class WarcImporter:
 def _batches(records: Iterable[tuple[WarcRecord, str]]) -> Iterator[_Batch]:
     """Yield records that are put on record together: none ends with a request, which may say how its answer was had."""
     batch: _Batch = []
-    for one in records:
-        batch.append(one)
-        if len(batch) >= BATCH and one[0].kind != "request":
+    for record in records:
+        batch.append(record)
+        if len(batch) >= BATCH and record[0].kind != "request":
             yield batch
             batch = []
     if batch:

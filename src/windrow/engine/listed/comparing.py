@@ -52,7 +52,7 @@ class _Host:
 def compare_hosts(run: HarvestRun, down: set[str]) -> None:
     """Compare what other hosts offer in the same size with what is held, where that was not done yet."""
     pauses = OriginPauses(run.ledger)
-    up = [one for one in run.harvest.sources if one.active and one.name not in down]
+    up = [source for source in run.harvest.sources if source.active and source.name not in down]
     sources = {one.name: one for one in up if not pauses.left(one.site)}
     hosts: dict[str, _Host] = {}
     offers = [one for one in run.ledger.listings.uncompared(run.collection.name, MOST) if one.source in sources]

@@ -219,7 +219,7 @@ def _compare_hosts(run: HarvestRun, writer: LedgerWriter, source: str, item: int
     """
     if offer.size is None or not run.ledger.attempts.latest_captures([item]):
         return
-    others = [one for one in run.ledger.listings.offerers(item) if one.source != source and one.present]
+    others = [offerer for offerer in run.ledger.listings.offerers(item) if offerer.source != source and offerer.present]
     differing = [one for one in others if one.size not in {None, offer.size}]
     if differing:
         sizes = ", ".join(f"{one.source} {one.size:,}" for one in differing)

@@ -132,7 +132,7 @@ async def _work(
 async def _outside(folders: tuple[str, ...], connection: Connection) -> list[ListingEntry]:
     """Return the lines of a manifest that name nothing in the folders."""
     lines = await connection.list("") or []
-    strange = [one for one in lines if one.name.partition("/")[0] not in folders]
+    strange = [line for line in lines if line.name.partition("/")[0] not in folders]
     return [one._replace(reason=Reason.NOT_WANTED) for one in strange]
 
 

@@ -145,7 +145,7 @@ def key_of(url: str, asked: HttpRequest, document: str = "") -> int:
         return number(url)
     spelled = "\n".join((asked.method, url, *(f"{name.lower()}: {value}" for name, value in asked.headers)))
     spelled = f"{spelled}\n\n{asked.body.hex()}"
-    attached = "".join(f"\n{one.at} {one.offset} {one.length}" for one in asked.attachments)
+    attached = "".join(f"\n{attachment.at} {attachment.offset} {attachment.length}" for attachment in asked.attachments)
     return number(f"{spelled}\n{document}{attached}" if asked.attachments else spelled)
 
 
@@ -190,14 +190,14 @@ def form_data(fields: Sequence[FormField], digest: str) -> tuple[str, list[bytes
     """
     boundary = f"windrow-{number(repr((digest, tuple(fields)))) & (1 << 64) - 1:016x}{digest[-16:]}"
     pieces: list[bytes | DocumentPart] = []
-    for one in fields:
-        head = f'--{boundary}\r\nContent-Disposition: form-data; name="{_quoted(one.name)}"'
-        head += f'; filename="{_quoted(one.filename)}"' if one.filename else ""
-        if one.media_type:
-            if not one.media_type.isprintable() or not one.media_type.isascii():
-                raise StepError(f"{one.media_type[:40]!r} is no media type", Reason.BAD_ADDRESS)
-            head += f"\r\nContent-Type: {one.media_type}"
-        value = one.value.encode() if isinstance(one.value, str) else one.value
+    for field in fields:
+        head = f'--{boundary}\r\nContent-Disposition: form-data; name="{_quoted(field.name)}"'
+        head += f'; filename="{_quoted(field.filename)}"' if field.filename else ""
+        if field.media_type:
+            if not field.media_type.isprintable() or not field.media_type.isascii():
+                raise StepError(f"{field.media_type[:40]!r} is no media type", Reason.BAD_ADDRESS)
+            head += f"\r\nContent-Type: {field.media_type}"
+        value = field.value.encode() if isinstance(field.value, str) else field.value
         pieces += [f"{head}\r\n\r\n".encode(), value, b"\r\n"]
     pieces.append(f"--{boundary}--\r\n".encode())
     return f"multipart/form-data; boundary={boundary}", pieces
@@ -301,5 +301,5 @@ def begin(collection: Collection, source: Source, learned: Mapping[str, Any]) ->
 
 def without_secrets(request: Request, source: Source) -> Request:
     """Return a request without the parameters in which its source sends secrets: answers often repeat them."""
-    names = [one.query for one in source.credentials if one.query]
+    names = [credential.query for credential in source.credentials if credential.query]
     return request._replace(url=without(request.url, names)) if names else request

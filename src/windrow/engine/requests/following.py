@@ -63,14 +63,14 @@ class AnswerFollower:
         self._run = run
         asked, captures = run.collection.requests, run.collection.captures
         self._kinds = [REQUEST] * (asked is not None) + [CAPTURED] * bool(captures and captures.follow)
-        self._sources = {one.name: one for one in sources}
+        self._sources = {source.name: source for source in sources}
         queries = run.ledger.requests
         name = run.collection.name
-        self._upto = {one: queries.followed_upto(name, one) for one in self._sources}
+        self._upto = {source: queries.followed_upto(name, source) for source in self._sources}
         self._read = dict(self._upto)  # how far answers were looked up
-        self._learned = {one: queries.learned(name, one) for one in self._sources}
-        self._listings = {one: queries.listing_begun(name, one) for one in self._sources}
-        self._waiting: dict[str, deque[Recorded]] = {one: deque() for one in self._sources}
+        self._learned = {source: queries.learned(name, source) for source in self._sources}
+        self._listings = {source: queries.listing_begun(name, source) for source in self._sources}
+        self._waiting: dict[str, deque[Recorded]] = {source: deque() for source in self._sources}
         self._with_answers = set(self._sources)
         steps = [one.version for one in run.collection.steps if isinstance(one, Settle)]
         self._unread = UnreadVisits(run.ledger, name, FOLLOWING_PHASE, "+".join(steps))
@@ -99,7 +99,7 @@ class AnswerFollower:
         if before is None:
             return
         taken_down = run.ledger.takedowns.addresses()
-        kept = [one.digest for one in seeds if not taken_down.hold(one.url)]
+        kept = [seed.digest for seed in seeds if not taken_down.hold(seed.url)]
         writer.addresses.begin_anew(name, source.name, REQUEST, kept, allowed_origins(run.collection, source))
         writer.addresses.due_at(name, kept, 1)
 
@@ -237,4 +237,4 @@ def kept_answer(run: HarvestRun, one: Recorded) -> KeptAnswer:
 
 
 def _spelled(findings: Sequence[Finding]) -> str:
-    return json.dumps([(one.kind, one.message[:2000], str(one.level)) for one in findings][:100])
+    return json.dumps([(finding.kind, finding.message[:2000], str(finding.level)) for finding in findings][:100])

@@ -162,10 +162,10 @@ def failures_in_row(service: Service, reasons: Sequence[Reason | None]) -> int:
     `reasons` are those of its attempts, the latest first; that it was not made at all counts for nothing.
     """
     count = 0
-    for one in reasons:
-        if one not in service.final and one is not Reason.SITE_GIVEN_UP:
+    for reason in reasons:
+        if reason not in service.final and reason is not Reason.SITE_GIVEN_UP:
             break
-        count += one in service.final
+        count += reason in service.final
     return count
 
 

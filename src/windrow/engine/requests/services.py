@@ -32,26 +32,26 @@ def service_sources(collection: Collection, values: Mapping[str, Any], root: Pat
     `values` are the settings by their dotted names.
     """
     found = []
-    for one in collection.configuration.services:
-        url = values.get(one.setting)
+    for service in collection.configuration.services:
+        url = values.get(service.setting)
         if not url:
             continue
         where = place(str(url), root)
         if where.scheme not in {"http", "https"}:
-            raise ConfigError(f"{one.setting}: wanted an address of the web", hint="windrow config")
+            raise ConfigError(f"{service.setting}: wanted an address of the web", hint="windrow config")
         numbers = {
-            name: values[told] if isinstance(told := getattr(one, name), str) else told
+            name: values[told] if isinstance(told := getattr(service, name), str) else told
             for name in ("connections", "seconds", "largest", "busy")
         }
         site = Site(**where._asdict(), agent=agent, allowed=Allowed(hosts=(where.host,)))  # its setting names it
-        secret = values.get(one.secret) if one.secret else None
+        secret = values.get(service.secret) if service.secret else None
         try:
-            where_to = (one.secret_header, one.secret_query, one.secret_prefix)
+            where_to = (service.secret_header, service.secret_query, service.secret_prefix)
             credentials = credentials_of(secret, *where_to) if secret else ()
         except ConfigError as error:
-            raise ConfigError(f"{one.secret}: {error}", hint="windrow config") from None
-        options = {SERVICE: replace(one, **numbers)}
-        found.append(Source(one.name, collection.name, site, options=options, credentials=credentials))
+            raise ConfigError(f"{service.secret}: {error}", hint="windrow config") from None
+        options = {SERVICE: replace(service, **numbers)}
+        found.append(Source(service.name, collection.name, site, options=options, credentials=credentials))
     return tuple(found)
 
 
@@ -67,12 +67,12 @@ class ServiceRequests:
     def __init__(self, run: HarvestRun) -> None:
         """Ask those that the harvest names."""
         self._run = run
-        self._sources = {one.name: one for one in run.harvest.services}
+        self._sources = {service.name: service for service in run.harvest.services}
         self.asked = False  # whether any was in this run
         self.given_up: set[str] = set()  # those that are asked no more in this run
         self._lost: list[int] = []  # answers that are waited for, and whose bytes were not archived
         # What counts as an answer holds for those too that have no address any more.
-        self._services = {one.name: one for one in run.collection.configuration.services}
+        self._services = {service.name: service for service in run.collection.configuration.services}
 
     def request_for(self, ask: Ask, asker: Recorded) -> tuple[Source, FoundUrl]:
         """Return the service that is asked for a visit, and the request; StepError for one that is not declared."""
@@ -99,7 +99,7 @@ class ServiceRequests:
 
     def answers(self, waits: Sequence[Waits]) -> dict[str, KeptAnswer] | None:
         """Return what answers a visit waits for, by name; None while one is not there."""
-        found = {one.name: self._answer(one.address) for one in waits}
+        found = {wait.name: self._answer(wait.address) for wait in waits}
         return None if None in found.values() else {name: kept for name, kept in found.items() if kept}
 
     def _answer(self, address: int) -> KeptAnswer | None:
@@ -133,7 +133,7 @@ class ServiceRequests:
                 writer.addresses.due_at(run.collection.name, self._lost, 1)
             self._lost.clear()
         before = run.ledger.attempts.last_visit()
-        services = [one for one in run.harvest.services if one.name not in self.given_up]
+        services = [service for service in run.harvest.services if service.name not in self.given_up]
         if not services:
             return False
         with Crawling(run, ASKED_AS_CRAWL, services) as crawling:
@@ -152,7 +152,7 @@ class ServiceRequests:
         if not (answers := run.ledger.requests.unarchived(run.collection.name)):
             return
         needed = {one.address for some in waiting for one in some}
-        done = [one for one in answers if one.address not in needed]
+        done = [answer for answer in answers if answer.address not in needed]
         run.crew.close()  # a fetcher may write to such a file still
         with run.ledger.writing() as writer:
             writer.requests.drop_bytes(done)

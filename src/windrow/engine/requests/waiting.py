@@ -51,9 +51,11 @@ def service_wait(
     if not count:
         return None
     (recorded,) = ledger.attempts.visits_named([first]) or (None,)
-    asks = [one for waits in [*store.waiting(0).values()][:_LOOKED_AT] for one in waits]
-    services = sorted({row.source for one in asks for row in ledger.addresses.of_sources(collection, one.address)})
-    last = max((one for ask in asks for one in attempts(ledger, collection, ask)), key=attrgetter("seq"), default=None)
+    asks = [wait for waits in [*store.waiting(0).values()][:_LOOKED_AT] for wait in waits]
+    services = sorted({row.source for ask in asks for row in ledger.addresses.of_sources(collection, ask.address)})
+    last = max(
+        (attempt for ask in asks for attempt in attempts(ledger, collection, ask)), key=attrgetter("seq"), default=None
+    )
     why, command = why_waiting(last), f"windrow run {collection}"
     if not {*services} <= {*configured}:
         why, command = "it has no address in the configuration any more", "windrow replay"

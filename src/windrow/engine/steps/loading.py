@@ -115,8 +115,8 @@ def _together(act: Callable[[list[Any]], Any], documents: list[Any]) -> None:
     except StoreError:
         if len(documents) == 1:
             raise
-        for one in documents:
-            act([one])
+        for document in documents:
+            act([document])
 
 
 class _Case:
@@ -127,8 +127,8 @@ class _Case:
         self.due = due
         self.item = due.item.id
         self.asks: dict[str, set[str]] = {}
-        for one in reading.lookups:
-            self.asks.setdefault(one.question, set()).add(one.key)
+        for lookup in reading.lookups:
+            self.asks.setdefault(lookup.question, set()).add(lookup.key)
         self._reading = reading
         self._fatal: Reason | None = None
         self._findings: list[Finding] = []
@@ -136,9 +136,9 @@ class _Case:
 
     def decide(self, known: Mapping[str, AbstractSet[str]]) -> Reason | None:
         """Withhold it for a fatal finding, its own or one of a record that the store does not know."""
-        missing = [one.finding for one in self._reading.lookups if one.key not in known[one.question]]
+        missing = [lookup.finding for lookup in self._reading.lookups if lookup.key not in known[lookup.question]]
         self._findings = [*self._reading.findings, *missing]
-        fatal = Reason.INTEGRITY_FATAL if any(one.level is Level.FATAL for one in self._findings) else None
+        fatal = Reason.INTEGRITY_FATAL if any(finding.level is Level.FATAL for finding in self._findings) else None
         self._fatal = self._reading.reason or fatal
         return self._fatal
 

@@ -29,10 +29,10 @@ def pages(visits: Iterator[SettledVisit], clock: Callable[[], float] = time.mono
     """Gather what is written together: `PAGE` visits, or fewer where a lot was read or it takes long."""
     page: list[SettledVisit] = []
     held, began = 0, clock()
-    for one in visits:
-        page.append(one)
-        kept = one.recorded.attempt.kept
-        held += kept.size if kept and one.result is not None else 0
+    for visit in visits:
+        page.append(visit)
+        kept = visit.recorded.attempt.kept
+        held += kept.size if kept and visit.result is not None else 0
         if len(page) == PAGE or held >= HELD or clock() - began >= SECONDS:
             yield page
             page, held, began = [], 0, clock()

@@ -96,7 +96,7 @@ class Settling:
             store.update_index(self._pulse)
         if not isinstance(store, WaitingStore):
             return
-        services = [one.name for one in run.harvest.services]
+        services = [service.name for service in run.harvest.services]
         wait = service_wait(run.ledger, run.collection.name, store, services)
         if wait is not None:
             got_through = self._answered_for - (wait.documents - before)
@@ -157,32 +157,32 @@ class Settling:
     def _settle_unread(self, visits: list[int]) -> None:
         """Read again what was not read by an earlier run, one document after the other."""
         for start in range(0, len(visits), PAGE):
-            left = [one for one in visits[start : start + PAGE] if one in self._unread]  # not settled by this run
+            left = [visit for visit in visits[start : start + PAGE] if visit in self._unread]  # not settled by this run
             for page in pages(self._read_alone(self._run.ledger.attempts.visits_named(left))):
                 whole = self._take_again(page, self._stored_answers(page))
                 self._settle_page(whole, self._version_store.checkpoint())
 
     def _read_alone(self, visits: list[Recorded]) -> Iterator[SettledVisit]:
         """Read visits while the pool does nothing else; what was taken down meanwhile has no bytes any more."""
-        for one in visits:
+        for recorded in visits:
             if self._run.stopping():
                 return
-            kept = one.attempt.kept
+            kept = recorded.attempt.kept
             if kept is None:
-                yield SettledVisit(one, None)
+                yield SettledVisit(recorded, None)
                 continue
-            job = self._job(one, self._place(one.attempt, kept))
-            yield SettledVisit(one, self._run.pool.run_alone(job, self._run.tick).result)
+            job = self._job(recorded, self._place(recorded.attempt, kept))
+            yield SettledVisit(recorded, self._run.pool.run_alone(job, self._run.tick).result)
 
     def _visits(self) -> Iterator[Recorded]:
         """Yield visits after the checkpoint, `PAGE` of them per query, until a stop."""
         run, last = self._run, self._version_store.checkpoint()
         while visits := run.ledger.attempts.visits_after(run.collection.name, last, PAGE):
-            for one in visits:
+            for recorded in visits:
                 if run.stopping():
                     return
-                if one.attempt.kind != ASK or not self._step.takes_answers:  # a service's answer is no document
-                    yield one
+                if recorded.attempt.kind != ASK or not self._step.takes_answers:  # a service's answer is no document
+                    yield recorded
             last = visits[-1].seq
 
     def _read(self, visits: Iterable[Recorded]) -> Iterator[SettledVisit]:
@@ -190,11 +190,11 @@ class Settling:
         waiting: deque[tuple[Recorded, bool]] = deque()
 
         def jobs() -> Iterator[Job]:
-            for one in visits:
-                place = self._wanted(one)
-                waiting.append((one, place is not None))
+            for visit in visits:
+                place = self._wanted(visit)
+                waiting.append((visit, place is not None))
                 if place is not None:
-                    yield self._job(one, place)
+                    yield self._job(visit, place)
 
         for _, done in self._run.pool.run(jobs(), pulse=self._run.tick):
             while not waiting[0][1]:
@@ -450,13 +450,13 @@ class Settling:
     def _readings(self, visits: list[Recorded]) -> Iterator[tuple[int, Any]]:
         tell, wants = self._step.tell, self._step.wants
         jobs = []
-        by_seq: Mapping[int, Recorded] = {one.seq: one for one in visits}
-        for one in visits:
-            kept = one.attempt.kept
-            if kept is not None and (wants(one) or self._wanted(one) is not None):
-                jobs.append(self._job(one, self._place(one.attempt, kept)))
+        by_seq: Mapping[int, Recorded] = {recorded.seq: recorded for recorded in visits}
+        for recorded in visits:
+            kept = recorded.attempt.kept
+            if kept is not None and (wants(recorded) or self._wanted(recorded) is not None):
+                jobs.append(self._job(recorded, self._place(recorded.attempt, kept)))
             else:
-                yield one.seq, tell(one, None)
+                yield recorded.seq, tell(recorded, None)
         for job, done in self._run.pool.run(jobs, pulse=self._run.tick):
             if not isinstance(done.result, Reading):
                 yield job.item.id, tell(by_seq[job.item.id], done.result)
@@ -484,7 +484,7 @@ def _failed(reading: Reading) -> tuple[Skip, ...]:
 
 def _until_held(visits: Iterable[Recorded], held: Sequence[object]) -> Iterator[Recorded]:
     """Yield visits until something is held."""
-    for one in visits:
-        yield one
+    for visit in visits:
+        yield visit
         if held:
             return

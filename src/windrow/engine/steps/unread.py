@@ -81,7 +81,7 @@ class UnreadVisits:
         self._collection = collection
         self._phase = phase
         self._version = version
-        self._known = {one.number: one for one in ledger.unread.visits(collection, phase)}
+        self._known = {visit.number: visit for visit in ledger.unread.visits(collection, phase)}
         self._waiting: set[int] = set()  # of these, those that wait for services
 
     def __contains__(self, visit: int) -> bool:
@@ -113,11 +113,11 @@ class UnreadVisits:
 
         If a visit is not read then, within this run, that counts as one more time in a row.
         """
-        waiting = [one for one in visits if one in self]
+        waiting = [visit for visit in visits if visit in self]
         self._waiting.update(waiting)
         writer.unread.remove((self._phase, one) for one in waiting)
 
     def remove(self, writer: LedgerWriter, visits: Iterable[int]) -> None:
         """Put on record that visits are read."""
-        read = [one for one in visits if self._known.pop(one, None) is not None]
+        read = [visit for visit in visits if self._known.pop(visit, None) is not None]
         writer.unread.remove((self._phase, one) for one in read)

@@ -15,7 +15,7 @@ def test_an_edit_takes_the_place_and_the_past_stays(store: TableStore, store_url
     put(store, 1, specimens(mouse("s1", colony="old"), mouse("s2")))
     told = put(store, 2, specimens(mouse("s1", colony="new")), "edit")
     assert (told.current, told.ended) == (1, 1)
-    assert [(one.kind, one.message, one.level) for one in told.findings] == [
+    assert [(finding.kind, finding.message, finding.level) for finding in told.findings] == [
         ("Overrides", "specimen H_s1 overrides what was said of it before: add/H.2024-05-01.1.impc.zip", Level.NOTE)
     ]
     assert ask(store_url, "SELECT colony_id FROM current_mouse WHERE specimen_id = 's1'") == [("new",)]
@@ -43,7 +43,7 @@ def test_a_delete_leaves_a_tombstone_that_an_add_can_end(store: TableStore, stor
     put(store, 1, specimens(mouse("s1")))
     told = put(store, 2, specimens(mouse("s1")), "delete")
     assert (told.current, told.ended) == (1, 1)
-    assert [(one.kind, one.level) for one in told.findings] == [("Overrides", Level.NOTE)]
+    assert [(finding.kind, finding.level) for finding in told.findings] == [("Overrides", Level.NOTE)]
     assert ask(store_url, "SELECT * FROM current_mouse") == []
     assert store.known("specimen", ["H_s1"]) == {"H_s1"}
     assert store.known("specimen:current", ["H_s1"]) == set()
@@ -65,13 +65,13 @@ def test_an_unknown_record_is_told(store: TableStore, action: str) -> None:
 def test_an_add_of_a_known_record_is_told_and_the_newer_counts(store: TableStore, store_url: str) -> None:
     put(store, 1, specimens(mouse("s1", colony="old")))
     told = put(store, 2, specimens(mouse("s1", colony="new")))
-    assert [(one.kind, one.level) for one in told.findings] == [("AlreadyKnown", Level.NOTE)]
+    assert [(finding.kind, finding.level) for finding in told.findings] == [("AlreadyKnown", Level.NOTE)]
     assert ask(store_url, "SELECT colony_id FROM current_mouse") == [("new",)]
 
 
 def test_of_two_equal_records_in_a_document_the_last_counts(store: TableStore, store_url: str) -> None:
     told = put(store, 1, specimens(mouse("s1", colony="a"), mouse("s1", colony="b")))
-    assert [(one.kind, one.level) for one in told.findings] == [("RecordRepeated", Level.WARN)]
+    assert [(finding.kind, finding.level) for finding in told.findings] == [("RecordRepeated", Level.WARN)]
     assert ask(store_url, "SELECT colony_id FROM current_mouse") == [("b",)]
 
 
@@ -88,7 +88,7 @@ def test_same_bytes_are_not_published_twice(store: TableStore, store_url: str) -
     put(store, 1, content)
     told = put(store, 2, content)
     assert told.reason is Reason.ALREADY_LOADED
-    assert [one.level for one in told.findings] == [Level.NOTE]
+    assert [finding.level for finding in told.findings] == [Level.NOTE]
     assert ask(store_url, "SELECT COUNT(*) FROM current_mouse") == [(1,)]
     assert store.publish(2, at(9)) == told
     put(store, 3, specimens(mouse("s1", colony="other")))

@@ -71,7 +71,7 @@ def books(url):
 
 def rows(books, name, *columns):
     table = METADATA.tables[name]
-    asked = sa.select(*(table.c[one] for one in columns)).order_by(table.c.id)
+    asked = sa.select(*(table.c[column] for column in columns)).order_by(table.c.id)
     with books.engine.begin() as link:
         return [tuple(row) for row in link.execute(asked)]
 

@@ -232,13 +232,15 @@ def _check_files(files: Mapping[str, Resource]) -> None:
 
 def ready(workspace: Workspace) -> None:
     """Refuse sources whose centres nobody declared."""
-    _check_centres(declared(workspace, tuple(one for one in workspace.sources if one.collection == COLLECTION.name)))
+    _check_centres(
+        declared(workspace, tuple(source for source in workspace.sources if source.collection == COLLECTION.name))
+    )
 
 
 def vet(workspace: Workspace, source: Source) -> None:
     """Refuse a source of a centre that nobody declared: a run would stop at it."""
     centres = list(declared(workspace, ()).names)
-    if source.owner.lower() not in {one.lower() for one in centres}:
+    if source.owner.lower() not in {centre.lower() for centre in centres}:
         said = f"no centre {source.owner!r} is declared" if source.owner else "the source of drops needs its centre"
         raise UsageError(
             f"{said}; there are {', '.join(centres)}", hint="--centre NAME, or a [[drops.centre]] in windrow.toml"

@@ -156,7 +156,7 @@ class _Reader:
                 records = list(self._records(member.name, result))
                 continue
             yield from _notes(member.name, step, result)
-            grave = any(one.level is Level.FATAL for one in result.findings)
+            grave = any(finding.level is Level.FATAL for finding in result.findings)
             reason = result.reason or (Reason.INTEGRITY_FATAL if grave else None)
             if reason:
                 break
@@ -187,5 +187,5 @@ def _notes(name: str, step: Step, reading: Reading) -> Iterator[Note]:
     findings: tuple[Finding, ...] = reading.findings
     if reading.reason and not findings:
         findings = (Finding(reading.reason.title().replace("_", ""), reading.reason.meaning),)
-    for one in findings:
-        yield Note(name, step.phase, one.level, one.kind, one.message, one.line, one.column)
+    for finding in findings:
+        yield Note(name, step.phase, finding.level, finding.kind, finding.message, finding.line, finding.column)

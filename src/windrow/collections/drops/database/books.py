@@ -80,10 +80,10 @@ class RowBatch:
 
     def write_same(self, groups: Iterable[SameValues]) -> None:
         """Write what many rows have in common, into those that are there."""
-        for one in groups:
-            table = self._metadata.tables[one.table]
-            ids = self._links.ids(self._connection, table.name, one.keys)
-            self._change(table, [ids[key] for key in one.keys if ids.get(key, LEFT_OUT)], one.values, one.unless)
+        for group in groups:
+            table = self._metadata.tables[group.table]
+            ids = self._links.ids(self._connection, table.name, group.keys)
+            self._change(table, [ids[key] for key in group.keys if ids.get(key, LEFT_OUT)], group.values, group.unless)
 
     def _change(
         self, table: sa.Table, numbers: Iterable[int], values: Mapping[str, Any], unless: tuple[str, object] | None
@@ -212,8 +212,8 @@ class RowBatch:
         shapes: dict[tuple[str, ...], list[_Values]] = {}
         for row in rows:
             shapes.setdefault(tuple(row), []).append(row)
-        for some in shapes.values():
-            self._connection.execute(table.insert(), some)
+        for shape in shapes.values():
+            self._connection.execute(table.insert(), shape)
         if rows:
             follow(self._connection, table)
 
@@ -264,7 +264,9 @@ def _is_whole(table: sa.Table, values: _Values) -> bool:
 @cache
 def _musts(table: sa.Table) -> tuple[str, ...]:
     """Name the columns that a new row must be given."""
-    return tuple(one.name for one in table.columns if not (one.nullable or one.primary_key or one.server_default))
+    return tuple(
+        column.name for column in table.columns if not (column.nullable or column.primary_key or column.server_default)
+    )
 
 
 def _folded(value: object) -> object:
@@ -379,8 +381,8 @@ class ProjectionTables:
         try:
             with self.engine.begin() as connection:
                 batch = RowBatch(connection, self.metadata, self.links, self.adopt, careful=careful)
-                batch.write(fold(one for one in puts if type(one) is RowPut))
-                batch.write_same(one for one in puts if type(one) is SameValues)
+                batch.write(fold(put for put in puts if type(put) is RowPut))
+                batch.write_same(put for put in puts if type(put) is SameValues)
                 if checkpoint is not None:
                     self.links.reach(connection, checkpoint)
         except BaseException:

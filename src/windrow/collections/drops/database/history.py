@@ -287,7 +287,7 @@ def judge(
 ) -> list[Published | None]:
     """Publish or withhold documents in their order; return what publishing each did, None for one withheld."""
     batch = _Batch(connection, schema, documents, at)
-    judged = [batch.judge(one) for one in documents]
+    judged = [batch.judge(document) for document in documents]
     batch.flush()
     return judged
 
@@ -307,7 +307,7 @@ class _Batch:
         self._held: dict[int, list[_Name]] = {}
         self._preceded: set[int] = set()
         self._digests: set[str] = set()
-        for chunk in chunks(one.item for one in documents):
+        for chunk in chunks(document.item for document in documents):
             self._rows.update((row.item, row) for row in connection.execute(statement.submissions_of(schema, chunk)))
         for chunk in chunks(row.id for row in self._rows.values()):
             for submission, *name in connection.execute(statement.names_of(schema, chunk)).all():
@@ -321,8 +321,8 @@ class _Batch:
 
     def _look_up(self, documents: Sequence[Undecided]) -> dict[str, set[str]]:
         asked: dict[str, set[str]] = {}
-        for one in documents:
-            for question, keys in one.asks.items():
+        for document in documents:
+            for question, keys in document.asks.items():
                 asked.setdefault(question, set()).update(keys)
         return {question: self._ask(question, keys) for question, keys in asked.items()}
 

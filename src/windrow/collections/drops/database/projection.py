@@ -48,9 +48,9 @@ def projected(facts: Iterable[ledger_facts.Fact], declared: Declared) -> list[Ro
     The rows of centres and sources come from `declare`, which goes before.
     """
     puts: list[RowPut] = []
-    for one in facts:
-        if write := _WRITE.get(type(one)):
-            write(one, declared, puts.append)
+    for fact in facts:
+        if write := _WRITE.get(type(fact)):
+            write(fact, declared, puts.append)
     return puts
 
 

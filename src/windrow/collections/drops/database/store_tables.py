@@ -223,10 +223,12 @@ COUNTS = ("total", "valid", "superseded", "withheld")
 
 def _union(prefix: str, members: list[ElementTable]) -> str:
     """Return the query for all entities of one kind: the columns that their tables share."""
-    shared = [column for column in members[0].columns if all(column in one.columns for one in members)]
+    shared = [column for column in members[0].columns if all(column in member.columns for member in members)]
     names = ["id", "parent_id", "entity_id", "submission_id", "ordinal", *(one.name for one in shared)]
     listed = ", ".join(f'"{name}"' for name in names)
-    return " UNION ALL ".join(f"SELECT '{one.name}' AS kind, {listed} FROM \"{prefix}{one.name}\"" for one in members)
+    return " UNION ALL ".join(
+        f"SELECT '{member.name}' AS kind, {listed} FROM \"{prefix}{member.name}\"" for member in members
+    )
 
 
 def _number(name: str, target: str, *, index: bool = False) -> sa.Column[Any]:

@@ -313,8 +313,8 @@ class TableStore:
         return there
 
     def _clear(self, connection: sa.Connection, row: Any) -> None:
-        for made in (*self._schema.elements.values(), self._schema.entity, self._schema.context):
-            connection.execute(made.delete().where(made.c.submission_id == row.id))
+        for element in (*self._schema.elements.values(), self._schema.entity, self._schema.context):
+            connection.execute(element.delete().where(element.c.submission_id == row.id))
         table = self._schema.submission
         connection.execute(table.delete().where(table.c.id == row.id))
 
