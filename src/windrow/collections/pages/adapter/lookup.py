@@ -1,4 +1,4 @@
-"""One search of a workspace's pages: its Summary Database opened, asked, and closed again."""
+"""Search the pages of a workspace: open its Summary Database, query it, and close it."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _THERE = "SELECT count(*) FROM sqlite_master WHERE name IN ('entity_generation',
 
 
 def _file(workspace: Workspace) -> Path | None:
-    """Return the file of the Summary Database; None where there is none yet, or nothing in it."""
+    """Return the file of the Summary Database; None if it does not exist or is empty."""
     path = workspace.section(Pages).summary
     if not path.is_file():
         return None
@@ -36,7 +36,7 @@ def _file(workspace: Workspace) -> Path | None:
 
 
 def summary_file(workspace: Workspace) -> Path:
-    """Return the file of the Summary Database; where there is none yet, a WindrowError names what makes it."""
+    """Return the file of the Summary Database; if there is none yet, a WindrowError names the command that makes it."""
     path = _file(workspace)
     if path is None:
         raise WindrowError(
@@ -49,7 +49,7 @@ def summary_file(workspace: Workspace) -> Path:
 
 @contextmanager
 def summary_if_there(workspace: Workspace) -> Iterator[sa.Engine | None]:
-    """Open the Summary Database; None where there is none yet, or nothing in it."""
+    """Open the Summary Database; None if it does not exist or is empty."""
     from windrow.stores.databases import connect  # noqa: PLC0415 a search does without
 
     path = _file(workspace)
@@ -65,7 +65,7 @@ def summary_if_there(workspace: Workspace) -> Iterator[sa.Engine | None]:
 
 @contextmanager
 def summaries(workspace: Workspace) -> Iterator[sa.Engine]:
-    """Open the Summary Database; where there is none yet, a WindrowError names what makes it."""
+    """Open the Summary Database; if there is none yet, a WindrowError names the command that makes it."""
     summary_file(workspace)
     with summary_if_there(workspace) as engine:
         assert engine is not None
@@ -110,31 +110,31 @@ def look(workspace: Workspace, text: str, *, offset: int = 0, limit: int = 10) -
         return search(text, now=int(now().timestamp()), offset=offset, limit=limit)
 
 
-def _hit(one: Result, *, explain: bool) -> PageHit:
+def _hit(result: Result, *, explain: bool) -> PageHit:
     return PageHit(
-        one.url,
-        plain(one.title),
-        plain(one.snippet),
-        snippet_marks(one.snippet),
-        one.description,
-        one.language,
-        when(one.published),
-        when(one.updated),
-        datetime.fromtimestamp(one.first_seen, UTC),
-        datetime.fromtimestamp(one.last_seen, UTC),
-        when(one.end),
-        one.more,
-        one.near,
-        one.standing,
-        one.uncertain,
-        one.score,
-        str(UUID(bytes=one.uuid)),
-        one.parts if explain else (),
+        result.url,
+        plain(result.title),
+        plain(result.snippet),
+        snippet_marks(result.snippet),
+        result.description,
+        result.language,
+        when(result.published),
+        when(result.updated),
+        datetime.fromtimestamp(result.first_seen, UTC),
+        datetime.fromtimestamp(result.last_seen, UTC),
+        when(result.end),
+        result.more,
+        result.near,
+        result.standing,
+        result.uncertain,
+        result.score,
+        str(UUID(bytes=result.uuid)),
+        result.parts if explain else (),
     )
 
 
 def plain(pieces: Sequence[Piece]) -> str:
-    """Return a text without its marks."""
+    """Return the text of pieces without the marks of hits."""
     return "".join(piece.text for piece in pieces)
 
 
@@ -151,26 +151,26 @@ def when(seconds: int | None) -> datetime | None:
 
 
 def search(workspace: Workspace, text: str, *, offset: int = 0, limit: int = 10, explain: bool = False) -> SearchAnswer:
-    """Search the pages, and put what is found as every collection's results are put."""
+    """Search the pages, and return the results in the form common to all collections."""
     answer = look(workspace, text, offset=offset, limit=limit)
     results = tuple(
         SearchResult(
-            one.title,
-            one.url,
-            " ".join(filter(None, [_date(one), one.language or ""])),
-            one.snippet,
-            _remarks(one, explain=explain),
+            hit.title,
+            hit.url,
+            " ".join(filter(None, [_date(hit), hit.language or ""])),
+            hit.snippet,
+            _remarks(hit, explain=explain),
             "result",
-            _hit(one, explain=explain),
+            _hit(hit, explain=explain),
             when(
-                one.updated
-                if one.updated is not None
-                else one.published
-                if one.published is not None
-                else one.first_seen
+                hit.updated
+                if hit.updated is not None
+                else hit.published
+                if hit.published is not None
+                else hit.first_seen
             ),
         )
-        for one in answer.results
+        for hit in answer.results
     )
     return SearchAnswer(
         text, answer.offset, results, answer.notes, answer.further, answer.relaxed, answer.frequency, answer.documents
@@ -178,20 +178,20 @@ def search(workspace: Workspace, text: str, *, offset: int = 0, limit: int = 10,
 
 
 def _remarks(one: Result, *, explain: bool) -> tuple[str, ...]:
-    said = ["not sure: it was seen before that time, and found changed or gone after it"] if one.uncertain else []
+    dated_by = ["not sure: it was seen before that time, and found changed or gone after it"] if one.uncertain else []
     if one.more:
         near = " or nearly" if 0 < one.near < one.more else ", nearly" if one.near else ""
         foremost = f", foremost {one.standing}" if one.standing else ""
-        said.append(f"and {one.more:,} more with the same text{near}{foremost}")
+        dated_by.append(f"and {one.more:,} more with the same text{near}{foremost}")
     if explain:
         parts = "  ".join(f"{part.name} {part.value:.2f} x {part.weight:g}" for part in one.parts)
-        said.append(f"score {one.score:.3f} = {parts}")
-    return tuple(said)
+        dated_by.append(f"score {one.score:.3f} = {parts}")
+    return tuple(dated_by)
 
 
-def _date(one: Result) -> str:
-    said = next((name for name in ("updated", "published") if getattr(one, name) is not None), "")
-    at = when(getattr(one, said) if said else one.first_seen)
-    shown = f"{said or 'seen'} {at:%Y-%m-%d}" if at else ""
-    end = when(one.end)
+def _date(result: Result) -> str:
+    dated_by = next((name for name in ("updated", "published") if getattr(result, name) is not None), "")
+    at = when(getattr(result, dated_by) if dated_by else result.first_seen)
+    shown = f"{dated_by or 'seen'} {at:%Y-%m-%d}" if at else ""
+    end = when(result.end)
     return f"{shown}, until {end:%Y-%m-%d}" if end else shown

@@ -1,4 +1,4 @@
-"""Search the pages of one Summary Database: the search index finds them by their words, the database all the rest."""
+"""Search the pages of one Summary Database: the search index finds words, the database answers other filters."""
 
 from __future__ import annotations
 
@@ -9,21 +9,21 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from windrow.collections.pages.adapter.search_index import links_of, open_to_search
 from windrow.collections.pages.database.search_view import NO_LINKS, SummaryReader
-from windrow.collections.pages.search.ask import ask, unindexed
-from windrow.collections.pages.search.condition import FROM, condition, dated, known
+from windrow.collections.pages.search.ask import ask, unindexed_filters
+from windrow.collections.pages.search.condition import FROM, at_query_time, condition, known
 from windrow.collections.pages.search.rank import (
     Candidate,
     Ranked,
     Result,
     ResultPage,
-    Shown,
-    folded,
-    grouped,
-    nearer,
-    ordered,
+    ShownPage,
+    add_proximity,
+    fold_duplicates,
+    make_result,
     parts,
-    shown,
-    spread,
+    show_representative,
+    sort_ranked,
+    spread_hosts,
 )
 from windrow.errors import IndexDamaged
 from windrow.query import Query, parse
@@ -41,11 +41,11 @@ if TYPE_CHECKING:
 BLOCK = 40
 """Candidates that are ranked together. Each page of results is cut from the same blocks, so pages never overlap."""
 READ = 16
-"""Of these, the best whose texts are read."""
+"""The best of them, whose texts are read."""
 BLOCKS = 25
-"""Blocks that are looked at; nobody reads further, and a filter is the better way there."""
+"""Most blocks that are read; to find later pages, a filter is better."""
 MOST = 20_000
-"""Generations that a filter which only the database can answer may find."""
+"""Most generations of a filter that only the database can answer."""
 
 UNKEPT = (
     "the search index is not there, or of another version, and was made for this search alone;"
@@ -53,11 +53,11 @@ UNKEPT = (
 )
 """Told where the folder of the index cannot be written."""
 Among: TypeAlias = dict[Filter, tuple[int, ...]]
-"""The generations that filters find which only the database can answer."""
+"""The generations that match each filter which only the database can answer."""
 
 
 class Search:
-    """Searches one Summary Database; may be kept open and asked again."""
+    """Searches one Summary Database; may be kept open for many queries."""
 
     def __init__(self, place: Path | sa.Engine, folder: Path) -> None:
         """Open the index in `folder`; where there is none that this version can ask, it is made first.
@@ -88,7 +88,7 @@ class Search:
 
         Any text is a query. Raises StoreError where the database or the index cannot be read.
         """
-        query = dated(parse(text), links=self._summary.keeps_links())
+        query = at_query_time(parse(text), links=self._summary.keeps_links())
         if query.nothing:
             return ResultPage((), offset, further=False, relaxed=False, notes=query.notes)
         index = self._index
@@ -105,21 +105,21 @@ class Search:
     def _answer(self, query: Query, now: int, offset: int, limit: int) -> ResultPage:
         frequency, documents = self._frequencies(query)
         prepared = sought(query, frequency, documents, now)
-        among = {one: self._ids(one) for one in unindexed(query)}
+        among = {leaf: self._ids(leaf) for leaf in unindexed_filters(query)}
         cut = [
-            f"'{one.typed}' fits more than {MOST:,} pages; others are left out"
-            for one in among
-            if len(among[one]) == MOST
+            f"'{leaf.typed}' fits more than {MOST:,} pages; others are left out"
+            for leaf in among
+            if len(among[leaf]) == MOST
         ]
-        found: list[Ranked] = []
+        ranked_pages: list[Ranked] = []
         for attempt, share in attempts(query):
-            found = self._gather(attempt, prepared, offset + limit + 1, share, among)
-            if found:
+            ranked_pages = self._gather(attempt, prepared, offset + limit + 1, share, among)
+            if ranked_pages:
                 break
-        if found and attempt is not query:
+        if ranked_pages and attempt is not query:
             cut.append("no page has a name such as 'a.b' as it was typed, so its words are searched for one by one")
-        page = found[offset : offset + limit]
-        further, relaxed = len(found) > offset + limit, bool(found) and share < 1
+        page = ranked_pages[offset : offset + limit]
+        further, relaxed = len(ranked_pages) > offset + limit, bool(ranked_pages) and share < 1
         notes = (*query.notes, *cut, *self._notes)
         return ResultPage(self._shown(query, page), offset, further, relaxed, notes, frequency, documents)
 
@@ -130,33 +130,33 @@ class Search:
         self._index.close()
 
     def _gather(self, query: Query, prepared: Sought, need: int, share: float, among: Among) -> list[Ranked]:
-        """Return the first `need` results, or all there are."""
+        """Return the first `need` results, or all if there are fewer."""
         seen: set[tuple[str, int]] = set()
         hosts: dict[str, int] = {}
-        found: list[Ranked] = []
+        gathered: list[Ranked] = []
         best = 0.0
         fold = not query.history
         for block in self._blocks(query, share, among):
-            best = best or max((one.score for one in block), default=0.0)
+            best = best or max((hit.score for hit in block), default=0.0)
             ranked = [Ranked(candidate, parts(prepared, candidate)) for candidate in self._candidates(block, best)]
-            ranked = self._nearer(prepared, ordered(ranked))
-            standing = self._summary.standing([one.id for one in block]) if fold else {}
-            found += spread(folded(ranked, seen, standing), hosts)
-            if len(found) >= need:
+            ranked = self._nearer(prepared, sort_ranked(ranked))
+            standing = self._summary.standing([hit.id for hit in block]) if fold else {}
+            gathered += spread_hosts(fold_duplicates(ranked, seen, standing), hosts)
+            if len(gathered) >= need:
                 break
-        return found[:need]
+        return gathered[:need]
 
     def _nearer(self, prepared: Sought, ranked: list[Ranked]) -> list[Ranked]:
-        """Read the texts of the best and look how near the words stand in them."""
+        """Read the texts of the best pages and score the distance of the words in them."""
         best = ranked[:READ]
-        piles = {one.candidate.page.pile for one in best if one.candidate.page.pile is not None}
+        piles = {ranked_page.candidate.page.pile for ranked_page in best if ranked_page.candidate.page.pile is not None}
         texts = self._summary.texts(piles, LOOKED_AT)
         near = []
-        for one in best:
-            page = one.candidate.page._replace(text=texts.get(one.candidate.page.pile or 0, ""))
-            candidate = one.candidate._replace(page=page)
-            near.append(Ranked(candidate, nearer(prepared, candidate, one.parts)))
-        return ordered(near) + ranked[READ:]
+        for ranked_page in best:
+            page = ranked_page.candidate.page._replace(text=texts.get(ranked_page.candidate.page.pile or 0, ""))
+            candidate = ranked_page.candidate._replace(page=page)
+            near.append(Ranked(candidate, add_proximity(prepared, candidate, ranked_page.parts)))
+        return sort_ranked(near) + ranked[READ:]
 
     def _blocks(self, query: Query, share: float, among: Among) -> Iterator[list[IndexHit]]:
         """Yield candidates, best first."""
@@ -170,16 +170,16 @@ class Search:
                 return
 
     def _ids(self, leaf: Filter) -> tuple[int, ...]:
-        made = condition(leaf)
+        leaf_condition = condition(leaf)
         relations = self._summary.relations()
-        sql = f"SELECT g.version_id FROM {FROM} WHERE {made.sql}"
+        sql = f"SELECT g.version_id FROM {FROM} WHERE {leaf_condition.sql}"
         parts = " UNION ALL ".join(sql.format(versions=relation) for relation in relations)
-        values = (*made.values * len(relations), MOST)
+        values = (*leaf_condition.values * len(relations), MOST)
         return self._summary.numbers(f"{parts} LIMIT ?", values)
 
     def _candidates(self, block: list[IndexHit], best: float) -> list[Candidate]:
-        ids = [one.id for one in block]
-        scores = {one.id: one.score for one in block}
+        ids = [hit.id for hit in block]
+        scores = {hit.id: hit.score for hit in block}
         rolled = self._roll.named(ids)
         return [
             Candidate(page, links_of(rolled[page.id]) if page.id in rolled else NO_LINKS, scores[page.id], best)
@@ -187,23 +187,26 @@ class Search:
         ]
 
     def _frequencies(self, query: Query) -> tuple[dict[str, int], int]:
-        found = {word for one in wanted(query.root) for word in words(one.text)}
-        return {word: self._index.frequency(" ".join(pieces(word)), "main") for word in found}, len(self._index)
+        query_words = {word for node in wanted(query.root) for word in words(node.text)}
+        return {word: self._index.frequency(" ".join(pieces(word)), "main") for word in query_words}, len(self._index)
 
     def _shown(self, query: Query, page: list[Ranked]) -> tuple[Result, ...]:
         alive = known(query.as_of) if query.as_of is not None else None
         sql, values = (alive.sql, alive.values) if alive else ("g.confirmed_end_unix_utc IS NULL", ())
-        piles = [one.candidate.page.pile for one in page if one.candidate.page.pile is not None]
+        piles = [ranked_page.candidate.page.pile for ranked_page in page if ranked_page.candidate.page.pile is not None]
         alike = self._summary.alike(piles, sql, values) if piles else {}
         find = pattern(wanted(query.root))
         if query.as_of is not None:
-            absent = self._summary.absent({one.candidate.page.url_id for one in page}, query.as_of)
+            absent = self._summary.absent({ranked_page.candidate.page.url_id for ranked_page in page}, query.as_of)
             return tuple(
-                shown(Shown(one, alike, query.as_of, absent=one.candidate.page.url_id in absent), find) for one in page
+                make_result(
+                    ShownPage(ranked_page, alike, query.as_of, absent=ranked_page.candidate.page.url_id in absent), find
+                )
+                for ranked_page in page
             )
         if query.history:
-            return tuple(shown(Shown(one, alike, None), find) for one in page)
-        standing = self._summary.standing([one.candidate.page.id for one in page])
+            return tuple(make_result(ShownPage(ranked_page, alike, None), find) for ranked_page in page)
+        standing = self._summary.standing([ranked_page.candidate.page.id for ranked_page in page])
         sizes = self._summary.sizes(standing.values())
         others = {
             generation.id: generation
@@ -211,10 +214,15 @@ class Search:
         }
         free = not any(True for _ in filters(query.root))
         results = []
-        for one in page:
-            other = others.get(standing.get(one.candidate.page.id, 0))
-            told = Shown(one, alike, None)
+        for ranked_page in page:
+            representative = others.get(standing.get(ranked_page.candidate.page.id, 0))
+            shown_page = ShownPage(ranked_page, alike, None)
             results.append(
-                shown(told if other is None else grouped(told, other, sizes.get(other.id, 1), free=free), find)
+                make_result(
+                    shown_page
+                    if representative is None
+                    else show_representative(shown_page, representative, sizes.get(representative.id, 1), free=free),
+                    find,
+                )
             )
         return tuple(results)

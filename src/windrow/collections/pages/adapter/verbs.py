@@ -1,4 +1,4 @@
-"""Take pages down, replay, check and export them: what is the collection's own in each."""
+"""The collection's part of taking down, replaying, checking and exporting."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from windrow.collections.pages.adapter.lookup import summaries, summary_if_there
 from windrow.collections.pages.adapter.search_index import behind
 from windrow.collections.pages.collection import COLLECTION
 from windrow.collections.pages.database.forget import forget as remove
-from windrow.collections.pages.database.forget import forget_crawls, scour
+from windrow.collections.pages.database.forget import forget_crawls, vacuum
 from windrow.collections.pages.database.fulltext_table import go_on, recount
 from windrow.collections.pages.database.near_duplicates import follow
 from windrow.collections.pages.database.sound import compare, copy, faults, generations, reached
@@ -51,15 +51,15 @@ KIND = "pages"
 
 
 def takedown_targets(workspace: Workspace, ledger: Ledger, names: Sequence[str]) -> list[TakedownTarget]:
-    """Return what is meant by addresses, hosts and names of sites; a UsageError names what is not known."""
+    """Resolve addresses, hosts and names of sites to takedown targets; a UsageError names an unknown one."""
     refuse_strange(workspace.section(Pages).index)
-    found: list[TakedownTarget] = []
+    targets: list[TakedownTarget] = []
     for name in names:
         mine = list(_meant(workspace, ledger, name))
         if not mine:
             raise UsageError(f"nothing is known of {name!r} that could be taken down", hint=f"windrow why {name}")
-        found += mine
-    return list(dict.fromkeys(found))
+        targets += mine
+    return list(dict.fromkeys(targets))
 
 
 def _meant(workspace: Workspace, ledger: Ledger, name: str) -> Iterator[TakedownTarget]:
@@ -77,16 +77,16 @@ def _meant(workspace: Workspace, ledger: Ledger, name: str) -> Iterator[Takedown
 
 def estimate(workspace: Workspace, ledger: Ledger, names: Sequence[str]) -> list[TakedownEstimate]:
     """Count what would be taken down."""
-    found = takedown_targets(workspace, ledger, names)
-    return [_estimate(one, ledger.takedowns.count(one.address, one.host)) for one in found]
+    targets = takedown_targets(workspace, ledger, names)
+    return [_estimate(target, ledger.takedowns.count(target.address, target.host)) for target in targets]
 
 
-def _estimate(one: TakedownTarget, there: TargetCount) -> TakedownEstimate:
-    return TakedownEstimate(one.name, there.addresses, there.visits, there.captures, there.bytes)
+def _estimate(target: TakedownTarget, there: TargetCount) -> TakedownEstimate:
+    return TakedownEstimate(target.name, there.addresses, there.visits, there.captures, there.bytes)
 
 
 def remove_taken_down(workspace: Workspace, target: TakedownTarget, visits: Sequence[int]) -> int:
-    """Remove pages and their versions: an origin's where it is one of the pages, an address's whoever asked for it."""
+    """Remove pages and their versions: of an origin only if pages know it, of an address whatever collection has it."""
     del visits
     if target.host and target.collection != KIND:
         return 0
@@ -127,7 +127,7 @@ def clean_stores(workspace: Workspace, pulse: Callable[[], None]) -> tuple[str, 
     left: tuple[str, ...] = ()
     for path in (place, workspace.section(Pages).crawler):
         with _opened(path, writing=False) as link:
-            if link is not None and not scour(link, pulse):
+            if link is not None and not vacuum(link, pulse):
                 left += (kept_by_reader(path),)
             pulse()
     return left
@@ -135,7 +135,7 @@ def clean_stores(workspace: Workspace, pulse: Callable[[], None]) -> tuple[str, 
 
 @contextmanager
 def _opened(path: Path, *, writing: bool = True) -> Iterator[sqlite3.Connection | None]:
-    """Open a database in one transaction; None where there is none, or it has no tables yet."""
+    """Open a database in one transaction; None if it does not exist or has no tables yet."""
     if not path.is_file():
         yield None
         return
@@ -168,25 +168,25 @@ def replay(workspace: Workspace, setup: SessionSettings, progress: Progress) -> 
     with Session(setup, "replay pages", progress) as session:
 
         def build() -> None:
-            made = harvest(workspace.told("pages", replace(workspace.section(Pages), summary=new)))
-            if made.books:
-                made.books.close()
-            session.harvest(replace(made, books=None, reread=True), phases=frozenset({"summarise"}), fetch=False)
+            rebuilt = harvest(workspace.told("pages", replace(workspace.section(Pages), summary=new)))
+            if rebuilt.books:
+                rebuilt.books.close()
+            session.harvest(replace(rebuilt, books=None, reread=True), phases=frozenset({"summarise"}), fetch=False)
             with closing(SummaryStore(f"sqlite:///{new}")) as after:
                 after.adopt_sessions(old)
             if not session.stops:
-                phase = made.collection.phase("summarise")
+                phase = rebuilt.collection.phase("summarise")
                 known = {visit.number for visit in session.ledger.unread.visits("pages", phase)}
                 engine = connect(f"sqlite:///{old}")
                 with released(engine.dispose):
                     settled_upto = reached(engine)
-                lost = [visit for visit in made.unread if visit <= settled_upto and visit not in known]
-                settle_unread(session.ledger, made.collection, made.unread, lost, old)
+                lost = [visit for visit in rebuilt.unread if visit <= settled_upto and visit not in known]
+                settle_unread(session.ledger, rebuilt.collection, rebuilt.unread, lost, old)
 
-        told = rebuild(session, old, new, build, lambda: compare(old, new))
+        counts = rebuild(session, old, new, build, lambda: compare(old, new))
         remove_index(workspace.section(Pages).index)
         follower(old, workspace.section(Pages).index)(go_on)
-    return Replayed(session.ordinal, versions=RereadCount(session.ordinal, *told))
+    return Replayed(session.ordinal, versions=RereadCount(session.ordinal, *counts))
 
 
 AGAIN = "remove the Summary Database and its index; then: windrow run --from summarise"
@@ -194,23 +194,23 @@ INDEX = "windrow run pages --from index"
 
 
 def check(workspace: Workspace, ledger: Ledger) -> Iterator[Fault]:
-    """Look through the Summary Database, count its words again, and compare the crawler's books with the ledger."""
-    told = workspace.section(Pages)
-    for one in ledger.takedowns.open():
-        if one.collection == COLLECTION.name:
-            yield Fault(one.target, "is being taken down, and that was cut short", "windrow forget finishes it")
+    """Check the Summary Database, count its words again, and compare the crawler database with the ledger."""
+    section = workspace.section(Pages)
+    for takedown in ledger.takedowns.open():
+        if takedown.collection == COLLECTION.name:
+            yield Fault(takedown.target, "is being taken down, and that was cut short", "windrow forget finishes it")
     with summary_if_there(workspace) as engine:
         if engine is not None:
             told_of, last = reached(engine), ledger.attempts.last_visit()
             if told_of > last:
-                yield Fault(told.summary.name, f"tells of visit {told_of}; the ledger ends with visit {last}", AGAIN)
+                yield Fault(section.summary.name, f"tells of visit {told_of}; the ledger ends with visit {last}", AGAIN)
             for fault in faults(engine, _digest):
-                yield Fault(told.summary.name, fault, AGAIN)
+                yield Fault(section.summary.name, fault, AGAIN)
             for line in _few(recount(engine, counted, SPELLING)):
-                yield Fault(told.summary.name, line, INDEX)
-            for line in behind(told.summary, told.index):
-                yield Fault(str(told.index), line, INDEX)
-    yield from check_crawler(told.crawler, ledger)
+                yield Fault(section.summary.name, line, INDEX)
+            for line in behind(section.summary, section.index):
+                yield Fault(str(section.index), line, INDEX)
+    yield from check_crawler(section.crawler, ledger)
 
 
 def _digest(fields: Sequence[str]) -> bytes:
@@ -218,35 +218,35 @@ def _digest(fields: Sequence[str]) -> bytes:
 
 
 def _few(lines: Iterable[str]) -> Iterator[str]:
-    """Tell how many text piles there are of each fault, in place of a line for each."""
+    """Summarise the faults of text piles: one line for each kind with its count."""
     kinds: Counter[str] = Counter()
     first: dict[str, str] = {}
     for line in lines:
-        _, _, pile, what = line.split(" ", 3)
-        kinds[what] += 1
-        first.setdefault(what, pile)
-    for what, count in kinds.items():
-        yield f"text pile {first[what]} {what}" + (f", and {count - 1:,} others" if count > 1 else "")
+        _, _, pile, fault = line.split(" ", 3)
+        kinds[fault] += 1
+        first.setdefault(fault, pile)
+    for fault, count in kinds.items():
+        yield f"text pile {first[fault]} {fault}" + (f", and {count - 1:,} others" if count > 1 else "")
 
 
 TIMES = ("first_seen", "last_seen", "ended", "created", "updated")
 
 
 def summary(workspace: Workspace, form: str, out: TextIO) -> int:
-    """Write the Summary Database as one SQLite file, as it is now; return its bytes."""
+    """Write the present Summary Database as one SQLite file; return its size in bytes."""
     del form
     with summaries(workspace) as engine:
         return copy(engine, out.buffer)
 
 
 def pages(workspace: Workspace, form: str, out: TextIO) -> int:
-    """Write a line of JSON for every version of every page, its times in ISO 8601; return how many."""
+    """Write a line of JSON for every version of every page, with times in ISO 8601; return the number of lines."""
     del form
     count = 0
     with summaries(workspace) as engine:
         for generation in generations(engine):
-            told = generation._asdict() | {name: when(getattr(generation, name)) for name in TIMES}
-            out.write(json_text(plain(told)) + "\n")
+            record = generation._asdict() | {name: when(getattr(generation, name)) for name in TIMES}
+            out.write(json_text(plain(record)) + "\n")
             count += 1
     return count
 
