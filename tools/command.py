@@ -35,7 +35,7 @@ from windrow.collections.pages.adapter.changes import Edition
 from windrow.collections.pages.adapter.search import PageHit
 from windrow.collections.pages.adapter.story import OutcomeTally, PageState, SiteOrigin, SiteState, Tombstone
 from windrow.collections.pages.adapter.story import PageVisit as PageAsked
-from windrow.collections.pages.database.page_versions import Counted, Near
+from windrow.collections.pages.database.page_versions import NearDuplicate, OriginCounts
 from windrow.collections.pages.search.rank import ScorePart
 from windrow.collections.papers.adapter.papers import FailedCapture
 from windrow.collections.papers.columns import BYTES, ENCODINGS, INT64, JSON, TEXT
@@ -161,7 +161,7 @@ MESSAGES = {
 
 PARTS = (
     SourceCount, PhaseCount, ReasonCount, FindingCount, OutcomeCount, SourceState, StateCount, SnippetMark, ScorePart,
-    OutcomeTally, Counted, TextChange, DiffLine, Tombstone, Near, CdxLine,
+    OutcomeTally, OriginCounts, TextChange, DiffLine, Tombstone, NearDuplicate, CdxLine,
 )  # fmt: skip
 """What lists within messages hold."""
 

@@ -20,15 +20,15 @@ from benchmarks.shared import shared
 def content() -> Iterator[Comparison]:
     """Compare F1 in hundredths."""
     pages = list(samples(shared("extraction")))
-    given = lines(pages)
-    ours = _f1(measure("windrow", pages, given))
+    records = lines(pages)
+    ours = _f1(measure("windrow", pages, records))
     for who in WHO:
         if who == "windrow":
             continue
         note = "ours was taught with these pages: tools/teach.py --check scores sites never seen"
         theirs: float | None = None
         try:
-            theirs = _f1(measure(who, pages, given))
+            theirs = _f1(measure(who, pages, records))
         except Missing as missing:
             note += f"; {missing}" + (f"; published {100 * PUBLISHED[who]:.1f}" if who in PUBLISHED else "")
         yield Comparison("main content, pages taught with", "F1 x 100", ours, who, theirs, 1.0, note=note)

@@ -49,7 +49,7 @@ Client = Callable[[Task, Path], int]
 def _run(commands: list[list[str]], into: Path, good: frozenset[int] = frozenset({0})) -> None:
     """Run commands side by side to their end."""
     running = [subprocess.Popen(command, cwd=into, stdin=subprocess.DEVNULL) for command in commands]
-    codes = [one.wait() for one in running]
+    codes = [process.wait() for process in running]
     assert good.issuperset(codes), (commands[0][0], codes)
 
 
@@ -111,15 +111,15 @@ class Clock:
 
     def turn(self, task: Task, idle: Task, into: Path) -> None:
         """Crawl, and crawl next to nothing."""
-        for one in (task, idle):
+        for process in (task, idle):
             into.mkdir()
             began = time.monotonic()
             with Meter() as meter:
-                pages = self.client(one, into)
+                pages = self.client(process, into)
                 seconds = time.monotonic() - began
             shutil.rmtree(into)
-            assert pages >= one.pages, (self.client.__name__, pages, one.pages)
-            if one is task:
+            assert pages >= process.pages, (self.client.__name__, pages, process.pages)
+            if process is task:
                 self.whole.append((pages, seconds))
                 self.cpu.append(meter.seconds / pages)
             else:
@@ -174,5 +174,5 @@ def crawl(pages: int = PAGES, turns: int = TURNS) -> Iterator[Comparison]:
             note += f", theirs {clock.told()}" if clock.whole else ""
             peer, goal = goals[name]
             ahead = median_of(rates[0]), median_of(rates[1]) or None
-            what = f"crawl {pages:,} pages of {HOSTS} hosts"
-            yield Comparison(what, "pages/s", ahead[0], peer, ahead[1], goal, note=note)
+            description = f"crawl {pages:,} pages of {HOSTS} hosts"
+            yield Comparison(description, "pages/s", ahead[0], peer, ahead[1], goal, note=note)

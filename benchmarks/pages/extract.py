@@ -53,8 +53,8 @@ def _reading(module: Any) -> Extract:
 
 def _rust(module: Any) -> Extract:
     def extract(_raw: bytes, text: str, url: str) -> str:
-        found = module.extract(text, url=url or None)
-        return found.main_content or ""
+        extracted = module.extract(text, url=url or None)
+        return extracted.main_content or ""
 
     return extract
 
@@ -95,9 +95,9 @@ def main(who: str) -> None:
     for page in pages:
         raw = base64.b64decode(page["raw"])
         began = time.process_time()
-        found = extract(raw, page["text"], page["url"])
+        extracted = extract(raw, page["text"], page["url"])
         spent = time.process_time() - began
-        print(json.dumps({"found": found, "spent": spent}))
+        print(json.dumps({"found": extracted, "spent": spent}))
 
 
 if __name__ == "__main__":

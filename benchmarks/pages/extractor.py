@@ -39,8 +39,8 @@ class Found(NamedTuple):
 def _pythons() -> Iterable[str]:
     yield from filter(None, os.environ.get("WINDROW_PEERS", "").split(os.pathsep))
     yield sys.executable
-    if other := shutil.which("python3.12"):
-        yield other
+    if executable := shutil.which("python3.12"):
+        yield executable
 
 
 @cache
@@ -57,18 +57,18 @@ def python(who: str) -> str:
 
 def lines(pages: Sequence[Sample]) -> bytes:
     """Return pages as extractors take them in."""
-    told = [
+    arguments = [
         {"raw": base64.b64encode(page.raw).decode(), "text": decode(page.raw).text, "url": page.url} for page in pages
     ]
-    return "\n".join(map(json.dumps, told)).encode()
+    return "\n".join(map(json.dumps, arguments)).encode()
 
 
-def extract(who: str, given: bytes) -> list[Found]:
+def extract(who: str, records: bytes) -> list[Found]:
     """Extract all pages in a fresh process."""
     done = subprocess.run(
-        [python(who), str(_SCRIPT), who], input=given, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, check=True
+        [python(who), str(_SCRIPT), who], input=records, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, check=True
     )
     rows = [json.loads(line) for line in done.stdout.splitlines()]
-    asked = len(given.splitlines())
+    asked = len(records.splitlines())
     assert len(rows) == asked, (who, len(rows), asked)
     return [Found(row["found"], row["spent"]) for row in rows]

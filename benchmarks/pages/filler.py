@@ -80,14 +80,14 @@ class Filler:
 
     def _add(self, page: Made) -> None:
         self._count += 1
-        one, run = self._count, self.link.execute
+        number, run = self._count, self.link.execute
         last = page.first + 86_400 if page.end is None else page.end - 1
-        row = (one, one.to_bytes(16, "big"), self._url(page.url), page.first, last, page.end, page.duplicate)
+        row = (number, number.to_bytes(16, "big"), self._url(page.url), page.first, last, page.end, page.duplicate)
         run("INSERT INTO entity_generation VALUES (?, ?, ?, NULL, ?, ?, ?, ?, ?)", (*row, self._pile(page)))
-        said = (page.created, None, page.language, page.title, page.headline, page.description, page.indexiness)
-        run("INSERT INTO document_description VALUES (?, ?, ?, ?, ?, ?, ?, ?)", (one, *said))
-        run("INSERT INTO file_summary VALUES (?, ?, 1, NULL)", (one, len(page.text)))
+        description = (page.created, None, page.language, page.title, page.headline, page.description, page.indexiness)
+        run("INSERT INTO document_description VALUES (?, ?, ?, ?, ?, ?, ?, ?)", (number, *description))
+        run("INSERT INTO file_summary VALUES (?, ?, 1, NULL)", (number, len(page.text)))
         for url, text in page.links:
             self._links += 1
             sql = f"INSERT INTO link_summary VALUES (?, ?, ?, NULL, {_FLAGS}, 0, 1, 'a', ?)"
-            run(sql, (self._links, one, self._url(url), text))
+            run(sql, (self._links, number, self._url(url), text))

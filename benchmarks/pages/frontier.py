@@ -52,17 +52,17 @@ def page(batch: int, at: int) -> tuple[int, list[FoundUrl]]:
     host = dice.randrange(HOSTS)
     where = origin(host)
     urls = [
-        f"{where}/{dice.choice(WORDS)}/{dice.choice(WORDS)}-{dice.choice(WORDS)}-{batch * STEP + at * LINKS + one}.html"
-        for one in range(LINKS)
+        f"{where}/{dice.choice(WORDS)}/{dice.choice(WORDS)}-{dice.choice(WORDS)}-{batch * STEP + at * LINKS + n}.html"
+        for n in range(LINKS)
     ]
     return host, [FoundUrl(number(url), where, url, 2) for url in urls]
 
 
-def attempt(found: FoundUrl) -> Attempt:
+def attempt(found_url: FoundUrl) -> Attempt:
     """Say that a page was asked and kept."""
-    name = f"sha256:{found.digest & (1 << 63) - 1:064x}"
+    name = f"sha256:{found_url.digest & (1 << 63) - 1:064x}"
     kept = KeptResponse(name, 30_000, ArchivePlace("windrow-000001-1-00001.warc.gz", 1, 9_000))
-    return Attempt(found.digest, found.url, 0, True, AT, 0.01, 200, kept, validators=('"1-2"', ""))
+    return Attempt(found_url.digest, found_url.url, 0, True, AT, 0.01, 200, kept, validators=('"1-2"', ""))
 
 
 def hosts_of(ledger: Ledger, session: int) -> dict[str, int]:
@@ -80,13 +80,13 @@ def put(ledger: Ledger, session: int, hosts: dict[str, int], batch: int) -> None
     """Put a batch on record: its addresses, and some visits."""
     with ledger.writing() as writer:
         for at in range(BATCH):
-            host, found = page(batch, at)
+            host, found_urls = page(batch, at)
             seq = hosts[origin(host)]
-            writer.addresses.add(seq, 0, found)
+            writer.addresses.add(seq, 0, found_urls)
             if at < VISITED:
                 writer.flush()
                 again = (int(time.time()) + 86_400, 86_400, 0)
-                writer.attempts.record_attempt(session, seq, attempt(found[0]), again=again)
+                writer.attempts.record_attempt(session, seq, attempt(found_urls[0]), again=again)
 
 
 def child(folder: Path, count: int, last: int) -> int:
@@ -165,11 +165,11 @@ def check(folder: Path, count: int) -> None:
         assert seen == (batches * VISITED, batches * VISITED), seen
         for batch in random.Random(1).sample(range(batches), min(batches, 200)):
             for at in range(0, BATCH, 17):
-                for one in page(batch, at)[1]:
+                for link in page(batch, at)[1]:
                     row = ledger.database.connection.execute(
-                        "SELECT url FROM address WHERE digest = ?", (one.digest,)
+                        "SELECT url FROM address WHERE digest = ?", (link.digest,)
                     ).fetchone()
-                    assert row == (one.url,), one
+                    assert row == (link.url,), link
         assert ledger.database.connection.execute("PRAGMA quick_check").fetchone() == ("ok",)
 
 
@@ -185,10 +185,10 @@ def frontier(count: int = ADDRESSES) -> Iterator[Comparison]:
         check(folder, count)
         size = (folder / "ledger.sqlite").stat().st_size
         many = f"{count:,} addresses of {HOSTS:,} hosts"
-        told = f"killed at {acknowledged * STEP:,}; {os.cpu_count()} cores shared, load {os.getloadavg()[0]:.1f}"
+        message = f"killed at {acknowledged * STEP:,}; {os.cpu_count()} cores shared, load {os.getloadavg()[0]:.1f}"
         whole = first.batches[acknowledged] + second.batches[max(second.batches)]
         rates = f"{rate(first.batches):,.0f} a second before half, {rate(second.batches):,.0f} at the end"
-        yield Comparison(f"put {many}", "addresses/s", count / whole, "nobody", None, 1.0, note=f"{rates}; {told}")
+        yield Comparison(f"put {many}", "addresses/s", count / whole, "nobody", None, 1.0, note=f"{rates}; {message}")
         note = f"{size / 1e9:.2f} GB, one in {STEP // VISITED} visited"
         yield Comparison(f"keep {many}", "bytes each", size / count, "nobody", None, 1.0, "less", note)
         note = f"the ledger open after {second.opened:.2f} s, then {second.due:,} addresses, 8 of every host"

@@ -70,13 +70,19 @@ def _read(url: str, markup: bytes) -> Made:
     headline = tree.css_first("h1")
     described = tree.css_first("meta[name=description]")
     tree.strip_tags(["script", "style", "template", "noscript", "svg"])
-    other = [" ".join(node.text(separator=" ").split()) for node in tree.css("nav, footer")]
+    outside = [" ".join(node.text(separator=" ").split()) for node in tree.css("nav, footer")]
     tree.strip_tags(["nav", "footer"])
     text = " ".join(tree.body.text(separator=" ").split()) if tree.body else ""
     called = " ".join(title.text().split()) if title else ""
-    said = (described.attributes.get("content") if described else None) or None
+    description = (described.attributes.get("content") if described else None) or None
     return Made(
-        url, text, called, " ".join(other), headline.text(strip=True) if headline else None, said, links=tuple(links)
+        url,
+        text,
+        called,
+        " ".join(outside),
+        headline.text(strip=True) if headline else None,
+        description,
+        links=tuple(links),
     )
 
 
@@ -118,20 +124,23 @@ def generated(*, hosts: int = HOSTS, each: int = 60, seed: int = 11) -> Labelled
             own[index + 1] = own[index + 1]._replace(text=repeats)
         articles += own
         pages += _lists(host, own)
-        queries += [Known("title, made web", one.title, one.url) for one in own[::2]]
-    called = {one.url: " ".join(vocabulary.draw(3)) for one in chance.sample(articles, len(articles) // 3)}
+        queries += [Known("title, made web", article.title, article.url) for article in own[::2]]
+    called = {article.url: " ".join(vocabulary.draw(3)) for article in chance.sample(articles, len(articles) // 3)}
     for url, name in called.items():
         queries.append(Known("link text, made web", name, url))
     linking = defaultdict[str, list[tuple[str, str]]](list)
     for url, name in called.items():
-        for one in chance.sample(articles, chance.randint(2, 5)):
-            if one.url != url:
-                linking[one.url].append((url, name))
-    for one in articles:
-        links = tuple(linking[one.url])
+        for article in chance.sample(articles, chance.randint(2, 5)):
+            if article.url != url:
+                linking[article.url].append((url, name))
+    for article in articles:
+        links = tuple(linking[article.url])
         more = " ".join(f"See {text}." for _, text in links)
-        pages.append(one._replace(text=f"{one.text} {more}", links=links))
-    pages += [one._replace(url=f"{one.url}?print=1", duplicate=True) for one in chance.sample(pages, len(pages) // 10)]
+        pages.append(article._replace(text=f"{article.text} {more}", links=links))
+    pages += [
+        linked._replace(url=f"{linked.url}?print=1", duplicate=True)
+        for linked in chance.sample(pages, len(pages) // 10)
+    ]
     return Labelled(tuple(pages), tuple(queries))
 
 
@@ -143,21 +152,25 @@ def _article(vocabulary: Vocabulary, url: str) -> Made:
 
 def _lists(host: str, own: Sequence[Made]) -> Iterator[Made]:
     for start in range(0, len(own), 20):
-        some = own[start : start + 20]
-        text = " ".join(f"{one.headline}. {' '.join(one.text.split()[:12])}" for one in some)
-        links = tuple((one.url, one.headline or "") for one in some)
+        listed = own[start : start + 20]
+        text = " ".join(f"{article.headline}. {' '.join(article.text.split()[:12])}" for article in listed)
+        links = tuple((article.url, article.headline or "") for article in listed)
         yield Made(f"{host}/list/{start}", text, f"Archive - {host[8:]}", indexiness=40, links=links)
-    home = " ".join(one.headline or "" for one in own[:10])
+    home = " ".join(article.headline or "" for article in own[:10])
     yield Made(
-        f"{host}/", home, host[8:], indexiness=30, links=tuple((one.url, one.headline or "") for one in own[:10])
+        f"{host}/",
+        home,
+        host[8:],
+        indexiness=30,
+        links=tuple((article.url, article.headline or "") for article in own[:10]),
     )
 
 
 def mixed(folder: Path | None, hosts: int = HOSTS) -> Labelled:
     """Return both sets together; without the folder, the generated one."""
-    made = generated(hosts=hosts)
+    pages = generated(hosts=hosts)
     if folder is None:
-        return made
+        return pages
     read = real(folder)
-    random.Random(3).shuffle(order := [*made.pages, *read.pages])
-    return Labelled(tuple(order), (*made.queries, *read.queries))
+    random.Random(3).shuffle(order := [*pages.pages, *read.pages])
+    return Labelled(tuple(order), (*pages.queries, *read.queries))

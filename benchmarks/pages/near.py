@@ -32,15 +32,15 @@ class Pair(NamedTuple):
     """Two texts, and whether one is a copy of the other."""
 
     kind: str
-    one: str
-    other: str
+    left: str
+    right: str
     copy: bool
 
 
 def pairs(texts: Sequence[str], chance: random.Random) -> Iterator[Pair]:
     """Yield pairs of each kind for each text and size."""
     words = [text.split() for text in texts]
-    pool = [word for some in words for word in some]
+    pool = [word for vocabulary in words for word in vocabulary]
 
     def others(count: int) -> list[str]:
         start = chance.randrange(len(pool) - count)
@@ -51,7 +51,7 @@ def pairs(texts: Sequence[str], chance: random.Random) -> Iterator[Pair]:
             text = whole[:size]
             if len(text) < min(size, SIZES[0]):
                 continue
-            count, other = len(text), others(len(text))
+            count, replacements = len(text), others(len(text))
             at = chance.randrange(count)
             yield _pair(
                 "date", ["Posted", "on", *_date(chance), *text], ["Posted", "on", *_date(chance), *text], copy=True
@@ -61,15 +61,15 @@ def pairs(texts: Sequence[str], chance: random.Random) -> Iterator[Pair]:
                 more = others(max(1, count * share // 100))
                 yield _pair(f"{share} % more", text, [*text[:at], *more, *text[at:]], copy=True)
             yield _pair("2 % other words", text, _misspelt(text, chance), copy=True)
-            yield _pair("other", text, other, copy=False)
+            yield _pair("other", text, replacements, copy=False)
             for share in (30, 50):
                 kept = count * share // 100
-                yield _pair(f"{share} % shared", text, text[:kept] + other[kept:], copy=False)
+                yield _pair(f"{share} % shared", text, text[:kept] + replacements[kept:], copy=False)
             yield _pair("half new", text, [*text, *others(count)], copy=False)
 
 
-def _pair(kind: str, one: list[str], other: list[str], *, copy: bool) -> Pair:
-    return Pair(kind, " ".join(one), " ".join(other), copy)
+def _pair(kind: str, left: list[str], right: list[str], *, copy: bool) -> Pair:
+    return Pair(kind, " ".join(left), " ".join(right), copy)
 
 
 def _date(chance: random.Random) -> list[str]:
@@ -82,53 +82,54 @@ def _counter(chance: random.Random) -> list[str]:
 
 
 def _misspelt(text: list[str], chance: random.Random) -> list[str]:
-    found = list(text)
-    for at in chance.sample(range(len(found)), max(1, len(found) // 50)):
-        found[at] = found[at][::-1] + "x"
-    return found
+    edited = list(text)
+    for at in chance.sample(range(len(edited)), max(1, len(edited) // 50)):
+        edited[at] = edited[at][::-1] + "x"
+    return edited
 
 
-def ours(one: str, other: str) -> bool:
+def ours(left: str, right: str) -> bool:
     """Say whether two texts are found to be copies."""
-    a, b = near.sketch(one), near.sketch(other)
+    a, b = near.sketch(left), near.sketch(right)
     return bool(set(near.bands(a)) & set(near.bands(b))) and near.similarity(a, b) >= near.ALIKE
 
 
 def simhash(text: str) -> int:
     """Return the SimHash of a text: each byte of the hashes is summed in one large number of eight lanes."""
-    hashes = [crc32(one) * 0x9E3779B97F4A7C15 & (1 << 64) - 1 for one in near._SHINGLE.findall(near._plain(text))]  # noqa: SLF001
-    found = 0
+    shingles = near._SHINGLE.findall(near._plain(text))  # noqa: SLF001
+    hashes = [crc32(shingle) * 0x9E3779B97F4A7C15 & (1 << 64) - 1 for shingle in shingles]
+    signature = 0
     for byte in range(8):
         counted = sum(_SPREAD[hash_ >> 8 * byte & 255] for hash_ in hashes)
         for bit in range(8):
-            found |= int(2 * (counted >> 16 * bit & 0xFFFF) > len(hashes)) << 8 * byte + bit
-    return found
+            signature |= int(2 * (counted >> 16 * bit & 0xFFFF) > len(hashes)) << 8 * byte + bit
+    return signature
 
 
-def theirs(one: str, other: str) -> bool:
+def theirs(left: str, right: str) -> bool:
     """Say the same by SimHash."""
-    return (simhash(one) ^ simhash(other)).bit_count() <= BITS
+    return (simhash(left) ^ simhash(right)).bit_count() <= BITS
 
 
 def measured(
-    who: str, said: Callable[[str, str], bool], make: Callable[[str], object], texts: list[str], seed: int
+    who: str, decide: Callable[[str, str], bool], make: Callable[[str], object], texts: list[str], seed: int
 ) -> dict[str, object]:
     """Return recall, precision, the share of each kind that was found, and milliseconds for a text."""
     hits: dict[str, list[bool]] = defaultdict(list)
     copies: dict[str, bool] = {}
     for pair in pairs(texts, random.Random(seed)):
-        hits[pair.kind].append(said(pair.one, pair.other))
+        hits[pair.kind].append(decide(pair.left, pair.right))
         copies[pair.kind] = pair.copy
-    right = sum(sum(some) for kind, some in hits.items() if copies[kind])
-    wrong = sum(sum(some) for kind, some in hits.items() if not copies[kind])
-    count = sum(len(some) for kind, some in hits.items() if copies[kind])
+    right = sum(sum(verdicts) for kind, verdicts in hits.items() if copies[kind])
+    wrong = sum(sum(verdicts) for kind, verdicts in hits.items() if not copies[kind])
+    count = sum(len(verdicts) for kind, verdicts in hits.items() if copies[kind])
     begun = time.process_time()
     for text in texts:
         make(text)
     took = (time.process_time() - begun) * 1000 / len(texts)
-    found = {kind: sum(some) / len(some) for kind, some in hits.items()}
-    told = {"who": who, "pairs": sum(map(len, hits.values())), "recall": right / count}
-    return told | {"precision": right / (right + wrong), "milliseconds": took, "found": found}
+    shares = {kind: sum(verdicts) / len(verdicts) for kind, verdicts in hits.items()}
+    figures = {"who": who, "pairs": sum(map(len, hits.values())), "recall": right / count}
+    return figures | {"precision": right / (right + wrong), "milliseconds": took, "found": shares}
 
 
 def main() -> int:
@@ -137,19 +138,19 @@ def main() -> int:
     parser.add_argument("folder", type=Path)
     parser.add_argument("--json", action="store_true")
     parser.add_argument("--seed", type=int, default=1)
-    given = parser.parse_args()
-    texts = [sample.gold for sample in samples(given.folder) if len(sample.gold.split()) >= SIZES[0]]
-    for told in (
-        measured("windrow", ours, near.sketch, texts, given.seed),
-        measured("simhash", theirs, simhash, texts, given.seed),
+    arguments = parser.parse_args()
+    texts = [sample.gold for sample in samples(arguments.folder) if len(sample.gold.split()) >= SIZES[0]]
+    for figures in (
+        measured("windrow", ours, near.sketch, texts, arguments.seed),
+        measured("simhash", theirs, simhash, texts, arguments.seed),
     ):
-        if given.json:
-            print(json.dumps(told))
+        if arguments.json:
+            print(json.dumps(figures))
             continue
-        found = "  ".join(f"{kind} {share:.3f}" for kind, share in told["found"].items())  # type: ignore[attr-defined]
+        similar = "  ".join(f"{kind} {share:.3f}" for kind, share in figures["found"].items())  # type: ignore[attr-defined]
         print(
-            f"{told['who']:8} recall {told['recall']:.4f}  precision {told['precision']:.4f}"
-            f"  {told['milliseconds']:.2f} ms a text  ({found})"
+            f"{figures['who']:8} recall {figures['recall']:.4f}  precision {figures['precision']:.4f}"
+            f"  {figures['milliseconds']:.2f} ms a text  ({similar})"
         )
     words = sum(len(text.split()) for text in texts) // len(texts)
     print(f"{len(texts)} texts of {words} words on average", file=sys.stderr)

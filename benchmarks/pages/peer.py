@@ -29,7 +29,7 @@ WHERE g.confirmed_end_unix_utc IS NULL AND NOT g.marked_duplicate ORDER BY s.sco
 
 def _expression(text: str) -> str:
     """Return the words and phrases of a query, all of which must be found."""
-    return " AND ".join(f"({_scoped(one)})" for one in wanted(parse(text).root))
+    return " AND ".join(f"({_scoped(node)})" for node in wanted(parse(text).root))
 
 
 def _scoped(leaf: Word | Phrase) -> str:
@@ -52,10 +52,10 @@ class Fts5:
 
     def urls(self, text: str, *, either: bool) -> list[str]:
         """Return the best ten pages; `either` looks for any of the words where no page has them all."""
-        found = [row[0] for row in self.link.execute(_KNOWN, (_expression(text),))]
-        words = [one.text.replace('"', '""') for one in wanted(parse(text).root)]
-        if found or not either or len(words) < 2:
-            return found
+        links = [row[0] for row in self.link.execute(_KNOWN, (_expression(text),))]
+        words = [row.text.replace('"', '""') for row in wanted(parse(text).root)]
+        if links or not either or len(words) < 2:
+            return links
         return [row[0] for row in self.link.execute(_KNOWN, (" OR ".join(f'"{word}"' for word in words),))]
 
     def size(self) -> int:
@@ -88,18 +88,18 @@ class Tantivy:
         searcher = self.index.searcher()
         schema = self.index.schema
         parts = []
-        for one in wanted(parse(text).root):
-            words = one.text.split()
-            some = []
+        for node in wanted(parse(text).root):
+            words = node.text.split()
+            clauses = []
             for field, weight in (("title", 5.0), ("body", 1.0)):
-                if isinstance(one, Phrase):
+                if isinstance(node, Phrase):
                     query = tantivy.Query.phrase_query(schema, field, list(words))
-                elif isinstance(one, Word) and one.prefix:
+                elif isinstance(node, Word) and node.prefix:
                     query = tantivy.Query.regex_query(schema, field, f"{words[0]}.*")
                 else:
                     query = tantivy.Query.term_query(schema, field, words[0])
-                some.append((tantivy.Occur.Should, tantivy.Query.boost_query(query, weight)))
-            parts.append((tantivy.Occur.Must, tantivy.Query.boolean_query(some)))
+                clauses.append((tantivy.Occur.Should, tantivy.Query.boost_query(query, weight)))
+            parts.append((tantivy.Occur.Must, tantivy.Query.boolean_query(clauses)))
         hits = searcher.search(tantivy.Query.boolean_query(parts), 10, count=False).hits
         return [searcher.doc(address)["id"][0] for _, address in hits]
 

@@ -38,13 +38,13 @@ class Score(NamedTuple):
     f1: float
 
 
-def score(found: str, gold: str) -> Score:
+def score(extracted: str, gold: str) -> Score:
     """Compare two texts as bags of words; two empty ones agree.
 
     >>> score("the cat sat", "The cat sat on the mat").recall
     0.5
     """
-    mine, theirs = Counter(WORD.findall(found.lower())), Counter(WORD.findall(gold.lower()))
+    mine, theirs = Counter(WORD.findall(extracted.lower())), Counter(WORD.findall(gold.lower()))
     if not mine or not theirs:
         same = float(not mine and not theirs)
         return Score(same, same, same)
@@ -53,11 +53,11 @@ def score(found: str, gold: str) -> Score:
     return Score(precision, recall, 2 * precision * recall / (precision + recall) if both else 0.0)
 
 
-def measure(who: str, pages: Sequence[Sample], given: bytes) -> dict[str, object]:
+def measure(who: str, pages: Sequence[Sample], records: bytes) -> dict[str, object]:
     """Score one extractor on all pages."""
-    found = extract(who, given)
-    scores = [(page.kind, score(one.text, page.gold)) for page, one in zip(pages, found, strict=True)]
-    spent = sum(one.spent for one in found)
+    extracted = extract(who, records)
+    scores = [(page.kind, score(record.text, page.gold)) for page, record in zip(pages, extracted, strict=True)]
+    spent = sum(record.spent for record in extracted)
     return {
         "who": who,
         "run": True,
@@ -93,10 +93,10 @@ def main() -> int:
     chosen = parser.parse_args()
     part, parts = map(int, chosen.part.split("/"))
     pages = [page for page in samples(chosen.folder) if _part(page.url, parts) == part]
-    given = lines(pages)
+    records = lines(pages)
     for who in chosen.who or WHO:
         try:
-            row = measure(who, pages, given)
+            row = measure(who, pages, records)
         except Missing as missing:
             print(f"{who}: not run: {missing}", file=sys.stderr)
             if who in PUBLISHED:

@@ -20,18 +20,18 @@ PEER = "trafilatura fast"
 def reading(turns: int = TURNS) -> Iterator[Comparison]:
     """Compare pages a second of one core."""
     pages = chosen("WINDROW_READING_PAGES", 250)
-    given = lines(pages)
+    records = lines(pages)
     rates: dict[str, list[float]] = {"windrow reading": [], PEER: []}
-    told = ""
+    remark = ""
     for _ in range(turns):
-        for who, made in rates.items():
+        for who, figures in rates.items():
             try:
-                made.append(len(pages) / sum(one.spent for one in extract(who, given)))
+                figures.append(len(pages) / sum(record.spent for record in extract(who, records)))
             except Missing as missing:
-                told = f"; {missing}"
+                remark = f"; {missing}"
     ours, theirs = rates.values()
     note = f"{len(pages)} pages of {sum(len(page.raw) for page in pages) / len(pages) / 1e3:.0f} kB, CPU time; "
     yield Comparison(
         "read pages", "pages/s per core", median_of(ours), PEER, median_of(theirs) or None, 5.0,
-        note=note + spread(ours, theirs) + told,
+        note=note + spread(ours, theirs) + remark,
     )  # fmt: skip

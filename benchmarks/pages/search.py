@@ -50,7 +50,7 @@ def known(hosts: int = HOSTS) -> Iterator[Comparison]:
         index_pages(engine, folder)
         peer, ours = Fts5(path), Search(engine, folder)
         ranks = {
-            "ours": _ranks(labelled.queries, lambda text: [one.url for one in ours(text, now=NOW).results]),
+            "ours": _ranks(labelled.queries, lambda text: [page.url for page in ours(text, now=NOW).results]),
             "either": _ranks(labelled.queries, lambda text: peer.urls(text, either=True)),
             "plain": _ranks(labelled.queries, lambda text: peer.urls(text, either=False)),
         }
@@ -70,8 +70,8 @@ def _ranks(queries: tuple[Known, ...], search: Callable[[str], list[str]]) -> di
     """Return the reciprocal rank of each query's page, by kind and over all."""
     ranks = defaultdict[str, list[float]](list)
     for query in queries:
-        found = search(f" {query.query} ")[:10]
-        rank = 1 / (found.index(query.url) + 1) if query.url in found else 0.0
+        ids = search(f" {query.query} ")[:10]
+        rank = 1 / (ids.index(query.url) + 1) if query.url in ids else 0.0
         ranks[query.kind].append(rank)
         ranks["all kinds"].append(rank)
     return ranks
@@ -89,14 +89,17 @@ def questions(seed: int = 5) -> list[Asked]:
     """Return 300 queries: common and rare words, two and three of them, phrases, beginnings; a third with filters."""
     vocabulary = Vocabulary(1)
     words, chance = vocabulary.words, random.Random(seed)
-    made = [Asked("common", words[rank]) for rank in range(50)]
-    made += [Asked("rare", chance.choice(words[5_000:40_000])) for _ in range(50)]
-    made += [Asked("two", f"{chance.choice(words[:200])} {chance.choice(words[:3_000])}") for _ in range(60)]
-    made += [Asked("three", " ".join(chance.sample(words[:300], 3))) for _ in range(50)]
-    made += [Asked("phrase", '"{} {}"'.format(*chance.sample(words[:600], 2))) for _ in range(50)]
-    made += [Asked("beginning", f"{chance.choice(words[:5_000])[:3]}*") for _ in range(40)]
-    some = ("lang:de", "site:site7.example", "before:2024", "after:2024-06 lang:en", "-lang:fr", "as-of:2022-06-01")
-    return [one._replace(filters=chance.choice(some)) if number % 3 == 0 else one for number, one in enumerate(made)]
+    queries = [Asked("common", words[rank]) for rank in range(50)]
+    queries += [Asked("rare", chance.choice(words[5_000:40_000])) for _ in range(50)]
+    queries += [Asked("two", f"{chance.choice(words[:200])} {chance.choice(words[:3_000])}") for _ in range(60)]
+    queries += [Asked("three", " ".join(chance.sample(words[:300], 3))) for _ in range(50)]
+    queries += [Asked("phrase", '"{} {}"'.format(*chance.sample(words[:600], 2))) for _ in range(50)]
+    queries += [Asked("beginning", f"{chance.choice(words[:5_000])[:3]}*") for _ in range(40)]
+    filters = ("lang:de", "site:site7.example", "before:2024", "after:2024-06 lang:en", "-lang:fr", "as-of:2022-06-01")
+    return [
+        page._replace(filters=chance.choice(filters)) if number % 3 == 0 else page
+        for number, page in enumerate(queries)
+    ]
 
 
 def speed(count: int = DOCUMENTS, rounds: int = ROUNDS) -> Iterator[Comparison]:
@@ -112,12 +115,12 @@ def speed(count: int = DOCUMENTS, rounds: int = ROUNDS) -> Iterator[Comparison]:
         built = time.perf_counter() - started
         peer, ours = Fts5(path), Search(engine, folder)
         sql = "SELECT text_pile_id, title, text FROM full_text_entity_index"
-        other = Tantivy(Path(temporary) / "tantivy", peer.link.execute(sql))
+        tantivy = Tantivy(Path(temporary) / "tantivy", peer.link.execute(sql))
         asked = questions()
         searches: dict[str, Callable[[Asked], object]] = {
-            "ours": lambda one: ours(f"{one.text} {one.filters}", now=NOW),
-            "FTS5 bm25": lambda one: peer.ids(one.text),
-            "Tantivy": lambda one: other.ids(one.text),
+            "ours": lambda query: ours(f"{query.text} {query.filters}", now=NOW),
+            "FTS5 bm25": lambda query: peer.ids(query.text),
+            "Tantivy": lambda query: tantivy.ids(query.text),
         }
         taken: dict[str, list[list[float]]] = {name: [] for name in searches}
         for _ in range(rounds):
@@ -127,7 +130,7 @@ def speed(count: int = DOCUMENTS, rounds: int = ROUNDS) -> Iterator[Comparison]:
         size = open_index(folder).size() / 1e6
         note = f"built in {built:.0f} s"
         yield Comparison("search, index", "MB", size, "FTS5", peer.size() / 1e6, 2.0, "less", note)
-        yield Comparison("search, index", "MB", size, "Tantivy", other.size() / 1e6, 1.0, "less", note)
+        yield Comparison("search, index", "MB", size, "Tantivy", tantivy.size() / 1e6, 1.0, "less", note)
         ours.close()
         peer.link.close()
         engine.dispose()
@@ -136,9 +139,9 @@ def speed(count: int = DOCUMENTS, rounds: int = ROUNDS) -> Iterator[Comparison]:
 def _times(search: Callable[[Asked], object], asked: list[Asked]) -> list[float]:
     """Return the milliseconds of each query."""
     times = []
-    for one in asked:
+    for query in asked:
         started = time.perf_counter()
-        search(one)
+        search(query)
         times.append((time.perf_counter() - started) * 1000)
     return times
 
@@ -153,8 +156,8 @@ def _compared(taken: dict[str, list[list[float]]], asked: list[Asked], count: in
         ours = _at(usual["ours"], share)
         for name, goal in zip(("FTS5 bm25", "Tantivy"), goals, strict=True):
             yield Comparison(f"search, p{share}", "ms", ours, name, _at(usual[name], share), goal, "less", note)
-    for kind in dict.fromkeys(one.kind for one in asked):
-        mine = [number for number, one in enumerate(asked) if one.kind == kind]
+    for kind in dict.fromkeys(query.kind for query in asked):
+        mine = [number for number, query in enumerate(asked) if query.kind == kind]
         median = {name: statistics.median(times[number] for number in mine) for name, times in usual.items()}
         yield Comparison(f"search, {kind}, p50", "ms", median["ours"], "FTS5 bm25", median["FTS5 bm25"], 0.0, "less")
 

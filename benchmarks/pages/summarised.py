@@ -40,7 +40,7 @@ class Spent(NamedTuple):
     beside: float
     others: float
     generations: int
-    found: int
+    links: int
 
 
 def keep(root: Path, pages: Iterable[Sample]) -> int:
@@ -48,14 +48,14 @@ def keep(root: Path, pages: Iterable[Sample]) -> int:
     session = Session(SessionSettings(root / "ledger.sqlite", root / "archive", Limits()), "benchmark")
     keeper = ArchiveWriter(root / "archive", f"windrow-{session.number:06}-1", Limits(), 1 << 30, "benchmark")
     hosts: dict[str, int] = {}
-    met: set[str] = set()
+    seen: set[str] = set()
     at = datetime(2026, 1, 1, tzinfo=UTC)
     with session.ledger.writing() as writer:
         for page in pages:
             url = normalise(page.url).url
-            if not url or url in met:
+            if not url or url in seen:
                 continue
-            met.add(url)
+            seen.add(url)
             at += timedelta(seconds=1)
             origin, digest = parts(url).origin, number(url)
             if origin not in hosts:
@@ -71,7 +71,7 @@ def keep(root: Path, pages: Iterable[Sample]) -> int:
     keeper.close()
     session.close()
     session.ledger.close()
-    return len(met)
+    return len(seen)
 
 
 def summarise(root: Path) -> Spent:

@@ -30,23 +30,23 @@ PEER = "trafilatura fast"
 def summary(few: int = FEW, turns: int = TURNS) -> Iterator[Comparison]:
     """Compare pages a second of one core."""
     pages = [page for page in chosen("WINDROW_SUMMARY_PAGES") if page.url]
-    given = lines(pages)
+    records = lines(pages)
     ours: list[float] = []
     theirs: list[float] = []
-    told, shares = "", ""
+    remark, shares = "", ""
     for _ in range(turns):
         rate, shares = _ours(pages, few)
         ours.append(rate)
         try:
-            theirs.append(len(pages) / sum(one.spent for one in extract(PEER, given)))
+            theirs.append(len(pages) / sum(record.spent for record in extract(PEER, records)))
         except Missing as missing:
-            told = f"; {missing}"
+            remark = f"; {missing}"
     note = (
         f"{len(pages)} pages of {sum(len(page.raw) for page in pages) / len(pages) / 1e3:.0f} kB, CPU time; {shares}; "
     )
     yield Comparison(
         "summarise pages", "pages/s per core", median_of(ours), PEER, median_of(theirs) or None, 3.0,
-        note=note + spread(ours, theirs) + told,
+        note=note + spread(ours, theirs) + remark,
     )  # fmt: skip
 
 

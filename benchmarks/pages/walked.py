@@ -36,8 +36,8 @@ def source(seed: str) -> Source:
 
 def rules(source: Source, origin: str, options: Mapping[str, Any]) -> SiteRules:
     """Walk by the collection's own rules, but as fast as answers come."""
-    told: Any = source.options
-    manner = CrawlOptions(site(source), AGENT, told["delay"], polite=False)
+    declared: Any = source.options
+    manner = CrawlOptions(site(source), AGENT, declared["delay"], polite=False)
     return SiteRules(manner, origin, References(AGENT))
 
 

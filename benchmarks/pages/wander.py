@@ -19,10 +19,10 @@ def write(seeds: Sequence[str], into: Path) -> list[str]:
 def kept(into: Path) -> tuple[int, int]:
     """Return how many pages the ledger has as answered and kept, and how many addresses those are."""
     with closing(sqlite3.connect(into / "ledger.sqlite")) as ledger, ledger:
-        told = ledger.execute(
+        rows = ledger.execute(
             "SELECT count(*), count(DISTINCT address) FROM attempt WHERE kind = 0 AND status = 200 AND warc <> ''"
         ).fetchone()
-    return int(told[0]), int(told[1])
+    return int(rows[0]), int(rows[1])
 
 
 def main() -> int:

@@ -71,7 +71,7 @@ def test_an_export_without_pages_says_what_makes_them(root, windrow) -> None:
 @pytest.mark.parametrize(
     ("sql", "words"),
     [
-        ("UPDATE text_pile SET text = text || 'x'", "is not the text that its digest names"),
+        ("UPDATE text_pile SET text = text || 'x'", "does not match its digest"),
         ("UPDATE entity_generation SET marked_duplicate = 1 WHERE entity_generation_id = 1", "without the mark"),
         ("UPDATE entity_generation SET confirmed_end_unix_utc = 5", "ended before it was last seen"),
         ("UPDATE token_statistics SET occurances = occurances + 1", "other words than token_statistics tells, and"),

@@ -132,7 +132,7 @@ def test_a_seed_that_leads_to_another_host_is_told_with_the_line_that_mends_it(r
     (root / "windrow.toml").write_text(text)
     output = windrow("run", "one")
     assert output.code == 3
-    mend = f"the seed {small.origin(0)}/away leads to {small.origin(1)}, which is no host of this source"
+    mend = f"the seed {small.origin(0)}/away redirects to {small.origin(1)}, which is not a host of this source"
     assert mend in output.err
     assert mend in windrow("status").out
     again = windrow("run", "one")
@@ -144,9 +144,9 @@ def test_the_only_seed_that_is_not_there_is_told_and_gives_3(root, small, windro
     (root / "windrow.toml").write_text(text)
     output = windrow("run", "one")
     assert output.code == 3
-    assert "/nowhere gave no page: the server answers 404" in output.err
+    assert "/nowhere returned no page: the server answers 404" in output.err
     assert "1 of 1 source failed" in output.err
-    assert "/nowhere gave no page" in windrow("status").out
+    assert "/nowhere returned no page" in windrow("status").out
 
 
 def test_the_only_seed_without_a_readable_answer_is_told_and_one_that_rules_keep_out_is_not() -> None:
@@ -155,8 +155,8 @@ def test_the_only_seed_without_a_readable_answer_is_told_and_one_that_rules_keep
     source = Source("blog", "pages", Site("https", "example.org"), options=options)
     visit = Attempt(1, "https://example.org/", 0, True, datetime.now(UTC), 0.1)
     for reason in (Reason.TIMEOUT, Reason.PROTOCOL_ERROR, Reason.CONNECT_FAILED, Reason.INTERRUPTED, Reason.TLS_FAILED):
-        reason_text = why_no_page(source, visit._replace(reason=reason))
-        assert reason_text == f"the seed https://example.org/ gave no page: {reason.meaning}"
+        message = why_no_page(source, visit._replace(reason=reason))
+        assert message == f"the seed https://example.org/ returned no page: {reason.meaning}"
     for reason in (Reason.ROBOTS_DENIED, Reason.POLICY_DENIED, Reason.STOPPED, Reason.SITE_GIVEN_UP):
         assert why_no_page(source, visit._replace(reason=reason)) == ""
     assert why_no_page(source, visit._replace(digest=0, reason=Reason.TIMEOUT)) == "", "it is asked once more at once"
@@ -180,7 +180,7 @@ def test_www_and_apex_of_a_name_are_one_site_unless_said() -> None:
         assert scope_.holds(parts("http://www.example.org/a"))
         assert not scope_.holds(parts("https://other.example.org/a"))
     apart = policy(scope(["https://example.org/"]), do_not_crawl=["www.example.org"])
-    assert apart.ask("https://www.example.org/", 2026).reason is Reason.POLICY_DENIED
+    assert apart.judge_without_robots("https://www.example.org/", 2026).reason is Reason.POLICY_DENIED
 
 
 def test_addresses_that_rules_leave_out_are_counted_by_source_and_rule(root, small, windrow) -> None:

@@ -110,7 +110,7 @@ def test_pages_that_lead_on_come_back_or_let_themselves_be_found_again_are_told_
         windrow("run", "one", "--again")
         story = windrow("why", f"{url}/back.html").out
     assert "changed  there again\n" in story
-    assert "nothing that is compared" not in story
+    assert "no difference" not in story
 
 
 def test_running_again_asks_nobody_until_something_is_due(crawled, small, windrow) -> None:

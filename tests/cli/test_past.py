@@ -84,7 +84,7 @@ def test_an_edited_page_has_two_versions_and_the_difference(why, windrow, villag
     output = windrow("diff", f"{village.origin(0)}/mayor.html").out.splitlines()
     assert output[2:5] == [" Mayor", "-The mayor is Smith.", "+The mayor is Jones."]
     same = windrow("diff", f"{village.origin(0)}/mayor.html", "--from", here[1], "--to", here[2], "--json").of("diff")
-    assert (same[0]["summary"], same[0]["lines"]) == ("nothing that is compared", [])
+    assert (same[0]["summary"], same[0]["lines"]) == ("no difference", [])
 
 
 def test_a_b_a_is_three_versions(why) -> None:
@@ -171,7 +171,7 @@ def test_the_difference_of_a_page_that_went_says_since_when_it_is_gone(here, win
     assert (within["old"], within["old_gone"]) == (within["new"], None)
     assert within["new_gone"]
     assert within["summary"].startswith("gone since 20")
-    assert windrow("diff", url, "--from", here[0], "--to", here[0]).err.strip() == "nothing that is compared"
+    assert windrow("diff", url, "--from", here[0], "--to", here[0]).err.strip() == "no difference"
 
 
 def test_a_site_is_told_by_its_name_and_its_host(here, windrow, village) -> None:

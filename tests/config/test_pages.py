@@ -58,12 +58,12 @@ def test_the_contact_of_the_workspace_is_that_of_the_crawl(root: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "site", "words"),
     [
-        ("", "", ["source.blog", "no seeds", "windrow.toml"]),
+        ("", "", ["source.blog", "has neither seeds nor url", "windrow.toml"]),
         ("", 'url = "ftp://example.org/"', ["source.blog.url", "not an address of the web"]),
         ("", 'seeds = ["https://example.org/", "nowhere"]', ["source.blog.seeds", "'nowhere'"]),
         ("", 'url = "https://example.org/"\nhosts = ["a b"]', ["source.blog.hosts", "'a b' is not a host"]),
         ("", 'url = "https://example.org/"\npaths = ["blog"]', ["source.blog.paths", "'blog' is not a path"]),
-        ("", 'url = "https://example.org/"\npaths = ["/blog/"]', ["source.blog", "fits none of the paths"]),
+        ("", 'url = "https://example.org/"\npaths = ["/blog/"]', ["source.blog", "matches none of the paths"]),
         ("", 'url = "https://example.org/"\ndelay = "soon"', ["source.blog.delay", "a duration"]),
         ("", 'url = "https://example.org/"\nurl_query_parameters = ["/x"]', ["url_query_parameters", "is not a rule"]),
         ("", 'url = "https://example.org/"\nprivate = ["10.0.0.0/99"]', ["source.blog.private", "nor a host"]),

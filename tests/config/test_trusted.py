@@ -69,7 +69,7 @@ PASSWORDS = [
 @pytest.mark.parametrize("text", PASSWORDS)
 def test_a_password_in_an_address_of_pages_is_refused_and_not_printed(root: Path, text: str) -> None:
     (root / "sources" / "blog.toml").write_text(f'collection = "pages"\n{text}\n')
-    with pytest.raises(ConfigError, match="may not hold a user or password") as caught:
+    with pytest.raises(ConfigError, match="must not contain a user or password") as caught:
         load(root, {})
     assert "Hunter2" not in f"{caught.value} {caught.value.hint}"
     assert caught.value.exit_code == 4

@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import Any
 
 from windrow.collections.pages.policy import policy
-from windrow.collections.pages.redirect import interval
+from windrow.collections.pages.redirect import compute_interval
 from windrow.collections.pages.scope import scope
 from windrow.collections.pages.site_rules import CrawlOptions, SiteRules
-from windrow.collections.pages.site_rules import again as later
+from windrow.collections.pages.site_rules import schedule_attempt as later
 from windrow.contract import Collection, Crawl
 from windrow.digest import number
 from windrow.engine.run import Harvest
@@ -47,7 +47,7 @@ def again(source: Source, visit: Attempt, pause: int, failures: int) -> tuple[in
 
 
 def paced(source: Source, changes: Any) -> int:
-    return int(interval(changes, WEEK))
+    return int(compute_interval(changes, WEEK))
 
 
 def outcome(status: int | None, reason: Reason | None, _location: str) -> str:

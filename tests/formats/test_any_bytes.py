@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from windrow.collections.pages.code import mime
 from windrow.collections.pages.reading.document import seconds
 from windrow.collections.pages.reading.read import read
-from windrow.collections.pages.redirect import linked
+from windrow.collections.pages.redirect import find_link_targets
 from windrow.collections.pages.references import References
 from windrow.errors import WindrowError
 from windrow.fetch.http_client import pause
@@ -132,7 +132,7 @@ def test_bodies_rules_and_fields_of_any_bytes_are_read_or_refused(content, named
         http.plain(content, {"content-encoding": named, "transfer-encoding": named}, most=1 << 20, ratio=100)
     robots.parse(content, "x").ask("/a?b")
     text = content.decode("latin-1")
-    linked(text, "canonical")
+    find_link_targets(text, "canonical")
     mime(text)
     robots.header([text], "x")
     robots.meta([("robots", text)], "x")

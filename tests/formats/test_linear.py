@@ -15,7 +15,7 @@ from windrow.collections.news.article import FoundArticle, article_observation
 from windrow.collections.news.feed import strip_html
 from windrow.collections.pages.code import mime
 from windrow.collections.pages.reading.read import read as read_document
-from windrow.collections.pages.redirect import linked
+from windrow.collections.pages.redirect import find_link_targets
 from windrow.collections.pages.references import LinkMemo, References
 from windrow.content.article import article as read_article
 from windrow.content.charset import decode
@@ -92,10 +92,10 @@ CASES = {
     "chunks-dripped": (lambda n: dripped(b"HTTP/1.1 200 \r\ntransfer-encoding: chunked\r\n\r\n" + b"1\r\nx\r\n" * n), 500),
     "chunk-spaces": (lambda n: answer(b"HTTP/1.1 200 \r\ntransfer-encoding: chunked\r\n\r\n" + (b"1" + b" " * 4000 + b"\r\nx\r\n") * (n // 1000)), 4_000),
     "kept-fields": (lambda n: read_kept.__wrapped__(b"HTTP/1.1 200\r\n" + b"link: <a>\r\n" * n), 700),
-    "link-quotes": (lambda n: linked("<a>" + '; a="' * n, "canonical"), 200),
-    "link-parameters": (lambda n: linked("<a>" + '; a="b"' * n + "!", "canonical"), 140),
-    "link-spaces": (lambda n: linked("<a>; a" + " " * n + "!", "canonical"), 1_000),
-    "link-escapes": (lambda n: linked('<a>; a="' + "\\" * n, "canonical"), 1_000),
+    "link-quotes": (lambda n: find_link_targets("<a>" + '; a="' * n, "canonical"), 200),
+    "link-parameters": (lambda n: find_link_targets("<a>" + '; a="b"' * n + "!", "canonical"), 140),
+    "link-spaces": (lambda n: find_link_targets("<a>; a" + " " * n + "!", "canonical"), 1_000),
+    "link-escapes": (lambda n: find_link_targets('<a>; a="' + "\\" * n, "canonical"), 1_000),
     "charset-spaces": (lambda n: decode(b"x", "charset=" + " " * n), 7_500),
     "charset-words": (lambda n: decode(b"x", "charset = " * n), 7_500),
     "media-type": (lambda n: mime("a/b;" + " " * n), 7_500),

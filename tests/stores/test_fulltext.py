@@ -12,7 +12,7 @@ import sqlalchemy as sa
 
 from tests.collections.pages.place import Page, fill, schema
 from windrow.collections.pages.database import fulltext_table
-from windrow.collections.pages.database.fulltext_table import Filled, Spelling
+from windrow.collections.pages.database.fulltext_table import FillCounts, Spelling
 from windrow.errors import StoreError
 from windrow.query.word import LONGEST, counted, readable
 from windrow.stores.databases import connect
@@ -55,7 +55,7 @@ def place(tmp_path: Path) -> Iterator[Place]:
 
 
 def test_rows_and_words(place: Place) -> None:
-    assert fulltext_table.fill(place.engine, counted) == Filled(3, 0, 0)
+    assert fulltext_table.fill(place.engine, counted) == FillCounts(3, 0, 0)
     rows = place.ask('SELECT rowid, text_pile_id, "any", title, description, text FROM full_text_entity_index')
     assert rows == [
         (1, 1, "any", "First", None, "red red Green"),
@@ -86,7 +86,7 @@ def test_a_first_fill_ends_with_the_index_by_word(place: Place, goes_on: bool) -
 def test_doing_it_again_changes_nothing(place: Place) -> None:
     fulltext_table.fill(place.engine, counted)
     before = place.all()
-    assert fulltext_table.fill(place.engine, counted) == Filled(0, 0, 0)
+    assert fulltext_table.fill(place.engine, counted) == FillCounts(0, 0, 0)
     assert place.all() == before
 
 
@@ -96,7 +96,7 @@ def test_in_steps_is_as_at_once(place: Place, monkeypatch: pytest.MonkeyPatch) -
     fulltext_table.fill(place.engine, counted)
     more = [Page(f"https://c.example/{number}", f"red blue word{number}", f"Page {number}") for number in range(5)]
     place.add(more)
-    assert fulltext_table.fill(place.engine, counted) == Filled(5, 0, 0)
+    assert fulltext_table.fill(place.engine, counted) == FillCounts(5, 0, 0)
     steps = place.all()
     fulltext_table.rebuild(place.engine, counted)
     once = place.all()
@@ -109,7 +109,7 @@ def test_a_new_title_is_taken_over(place: Place) -> None:
     fulltext_table.fill(place.engine, counted)
     place.ask("UPDATE document_description SET title = 'Changed' WHERE title = 'First'")
     assert fulltext_table.recount(place.engine, counted) == ["text pile 1 has another title"]
-    assert fulltext_table.fill(place.engine, counted) == Filled(0, 1, 0)
+    assert fulltext_table.fill(place.engine, counted) == FillCounts(0, 1, 0)
     assert place.ask("SELECT rowid FROM full_text_entity_index WHERE full_text_entity_index MATCH 'title:changed'") == [
         (1,)
     ]
@@ -121,7 +121,7 @@ def test_what_is_gone_goes(place: Place) -> None:
     place.ask("DELETE FROM entity_generation WHERE text_pile_id = 1")
     place.ask("DELETE FROM text_pile WHERE text_pile_id = 1")
     assert fulltext_table.recount(place.engine, counted) == ["text pile 1 is indexed but used by no page"]
-    assert fulltext_table.fill(place.engine, counted) == Filled(0, 0, 1)
+    assert fulltext_table.fill(place.engine, counted) == FillCounts(0, 0, 1)
     assert place.ask("SELECT * FROM token_statistics WHERE text_pile_id = 1") == []
     assert fulltext_table.recount(place.engine, counted) == []
 
@@ -139,7 +139,7 @@ def test_a_stop_between_two_batches_is_made_good(place: Place, monkeypatch: pyte
     with pytest.raises(KeyboardInterrupt):
         fulltext_table.fill(place.engine, stops)
     assert place.ask("SELECT rowid FROM full_text_entity_index") == [(1,)]
-    assert fulltext_table.fill(place.engine, counted) == Filled(2, 0, 0)
+    assert fulltext_table.fill(place.engine, counted) == FillCounts(2, 0, 0)
     assert fulltext_table.recount(place.engine, counted) == []
 
 

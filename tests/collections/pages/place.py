@@ -86,8 +86,16 @@ def _add(link: sqlite3.Connection, page: Page) -> int:
         (uuid.uuid4().bytes, *values),
     ).lastrowid
     assert added is not None
-    said = (page.created, page.updated, page.language, page.title, page.headline, page.description, page.indexiness)
-    link.execute("INSERT INTO document_description VALUES (?, ?, ?, ?, ?, ?, ?, ?)", (added, *said))
+    description = (
+        page.created,
+        page.updated,
+        page.language,
+        page.title,
+        page.headline,
+        page.description,
+        page.indexiness,
+    )
+    link.execute("INSERT INTO document_description VALUES (?, ?, ?, ?, ?, ?, ?, ?)", (added, *description))
     link.execute(
         "INSERT INTO mimetype (mime_type, mime_subtype, mime_suffix) SELECT ?1, ?2, ?3 WHERE NOT EXISTS"
         " (SELECT 1 FROM mimetype WHERE mime_type = ?1 AND mime_subtype = ?2 AND mime_suffix IS ?3)",

@@ -24,7 +24,7 @@ def stream(content: bytes) -> bytes:
 
 
 def lines(*text: str) -> bytes:
-    return b"BT /F 12 Tf 72 700 Td " + b" ".join(b"(%s) Tj 0 -14 Td" % one.encode("latin-1") for one in text) + b" ET"
+    return b"BT /F 12 Tf 72 700 Td " + b" ".join(b"(%s) Tj 0 -14 Td" % line.encode("latin-1") for line in text) + b" ET"
 
 
 def paper(

@@ -18,24 +18,36 @@ def described(html: str, **headers: str) -> Description:
 
 
 def test_what_was_written_for_machines_comes_first() -> None:
-    found = described(
+    description = described(
         "<html lang=en-GB><title>T</title><meta property=og:title content=O><meta name=description content=D>"
         "<meta property=article:modified_time content=2024-01-02T00:00:00Z><main><h1>H</h1><p>" + LONG,
         last_modified="Thu, 01 Jan 1970 00:00:09 GMT",
         language="fr",
     )
-    assert (found.title, found.headline, found.description, found.language) == ("T", "H", "D", "en-GB")
-    assert (found.created, found.updated) == (None, 1704153600)
+    assert (description.title, description.headline, description.description, description.language) == (
+        "T",
+        "H",
+        "D",
+        "en-GB",
+    )
+    assert (description.created, description.updated) == (None, 1704153600)
 
 
 def test_what_else_there_is_comes_after() -> None:
-    found = described(f"<h1>H</h1><p>Short.<p>{LONG}", last_modified="Thu, 01 Jan 1970 00:00:09 GMT", language="fr, de")
-    assert (found.title, found.description, found.language, found.updated) == ("H", LONG, "fr", 9)
+    description = described(
+        f"<h1>H</h1><p>Short.<p>{LONG}", last_modified="Thu, 01 Jan 1970 00:00:09 GMT", language="fr, de"
+    )
+    assert (description.title, description.description, description.language, description.updated) == (
+        "H",
+        LONG,
+        "fr",
+        9,
+    )
 
 
 def test_the_name_of_the_site_is_no_headline() -> None:
-    found = described("<meta property=og:site_name content='My Site'><h1>my site</h1>")
-    assert found.headline is None
+    description = described("<meta property=og:site_name content='My Site'><h1>my site</h1>")
+    assert description.headline is None
 
 
 def test_a_page_that_says_nothing() -> None:

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.cpu import cpu_seconds
-from windrow.collections.pages.difference import MOST, State, difference
+from windrow.collections.pages.difference import MAX_COMPARED, State, difference
 from windrow.model import DiffLine, TextChange
 
 LINES = st.lists(st.sampled_from(["a", "b", "c", "", "d e"]), max_size=20)
@@ -15,15 +15,15 @@ LINES = st.lists(st.sampled_from(["a", "b", "c", "", "d e"]), max_size=20)
 @given(LINES, LINES)
 def test_both_versions_can_be_read_from_it(old: list[str], new: list[str]) -> None:
     before, after = "\n".join(old), "\n".join(new)
-    found = difference(State(text=before), State(text=after), context=1_000)
+    changes = difference(State(text=before), State(text=after), context=1_000)
     if before.splitlines() == after.splitlines():
-        assert found.lines == ()
-        assert found.nothing
+        assert changes.lines == ()
+        assert changes.nothing
         return
-    assert [line.text for line in found.lines if line.sign in " -"] == before.splitlines()
-    assert [line.text for line in found.lines if line.sign in " +"] == after.splitlines()
-    assert found.added == sum(line.sign == "+" for line in found.lines)
-    assert found.removed == sum(line.sign == "-" for line in found.lines)
+    assert [line.text for line in changes.lines if line.sign in " -"] == before.splitlines()
+    assert [line.text for line in changes.lines if line.sign in " +"] == after.splitlines()
+    assert changes.added == sum(line.sign == "+" for line in changes.lines)
+    assert changes.removed == sum(line.sign == "-" for line in changes.lines)
 
 
 @given(LINES, LINES, st.integers(0, 3))
@@ -38,20 +38,23 @@ def test_what_is_left_out_is_counted(old: list[str], new: list[str], context: in
 def test_short_texts_and_the_rest_are_told_apart() -> None:
     before = State((("title", "Tea"), ("description", "")), "one\ntwo", "menu\nfooter 1")
     after = State((("title", "Green tea"), ("redirect", "https://a.example/")), "one\ntwo", "menu\nfooter 2")
-    found = difference(before, after)
-    assert found.changes == (TextChange("title", "Tea", "Green tea"), TextChange("redirect", "", "https://a.example/"))
-    assert (found.lines, found.elsewhere) == ((), 2)
-    assert str(found) == (
+    changes = difference(before, after)
+    assert changes.changes == (
+        TextChange("title", "Tea", "Green tea"),
+        TextChange("redirect", "", "https://a.example/"),
+    )
+    assert (changes.lines, changes.elsewhere) == ((), 2)
+    assert str(changes) == (
         "title 'Tea' -> 'Green tea'; now redirects to https://a.example/; 2 lines changed outside the main text"
     )
-    assert str(difference(before, before)) == "nothing that is compared"
+    assert str(difference(before, before)) == "no difference"
 
 
 def test_a_change_far_down_shows_only_what_is_near() -> None:
     old = [f"line {number}" for number in range(100)]
     new = [*old[:50], "new", *old[51:]]
-    found = difference(State(text="\n".join(old)), State(text="\n".join(new)))
-    assert found.lines == (
+    changes = difference(State(text="\n".join(old)), State(text="\n".join(new)))
+    assert changes.lines == (
         DiffLine("@", "48 lines"), DiffLine(" ", "line 48"), DiffLine(" ", "line 49"), DiffLine("-", "line 50"), DiffLine("+", "new"),
         DiffLine(" ", "line 51"), DiffLine(" ", "line 52"), DiffLine("@", "47 lines"),
     )  # fmt: skip
@@ -59,7 +62,7 @@ def test_a_change_far_down_shows_only_what_is_near() -> None:
 
 def test_texts_made_to_be_slow_are_not() -> None:
     def compare():
-        for count in (MOST, 20 * MOST):
+        for count in (MAX_COMPARED, 20 * MAX_COMPARED):
             old = "\n".join(f"{number % 7}" for number in range(count))
             new = "\n".join(f"{number % 5}x\n{number % 7}" for number in range(count))
             assert difference(State(text=old), State(text=new)).added
@@ -74,7 +77,7 @@ def test_a_page_that_became_a_redirect_is_told_as_that_and_not_as_a_page_without
     assert difference(page, moved).changes == (TextChange("redirect", "", "https://a.example/tea"),)
     assert str(difference(moved, page)) == "no longer redirects to https://a.example/tea"
     elsewhere = State((("redirect", "https://b.example/"),))
-    told = "redirect 'https://a.example/tea' -> 'https://b.example/'"
-    assert told in str(difference(moved, elsewhere))
+    message = "redirect 'https://a.example/tea' -> 'https://b.example/'"
+    assert message in str(difference(moved, elsewhere))
     refreshing = State((("title", "Tea"), ("kind", "html"), ("redirect", "/next")), "one\ntwo", "menu")
     assert str(difference(page, refreshing)) == "now redirects to /next"

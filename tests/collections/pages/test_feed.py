@@ -22,36 +22,36 @@ ATOM = b"""<feed xmlns="http://www.w3.org/2005/Atom" xml:lang="de" xml:base="htt
 <entry><title>A &lt;b> C</title><summary>1 &lt; 2</summary></entry></feed>"""
 
 
-def told(raw: bytes, kind: str = "application/xml") -> PageDocument:
+def read_page(raw: bytes, kind: str = "application/xml") -> PageDocument:
     return read(raw, URL, {"content-type": kind})
 
 
 def test_rss() -> None:
-    found = told(RSS)
-    assert found.pile.text == "Tea & cups\nAll of it\nFirst & best\nBoil 1 l a cup\nThen\nSecond\nPlain words"
-    assert found.pile.big_headlines == "First & best\nThen\nSecond"
-    assert found.pile.code_text == "1 l"
-    said = found.description
-    assert (said.title, said.description, said.language, said.updated) == (
+    page = read_page(RSS)
+    assert page.pile.text == "Tea & cups\nAll of it\nFirst & best\nBoil 1 l a cup\nThen\nSecond\nPlain words"
+    assert page.pile.big_headlines == "First & best\nThen\nSecond"
+    assert page.pile.code_text == "1 l"
+    description = page.description
+    assert (description.title, description.description, description.language, description.updated) == (
         "Tea & cups",
         "All of it",
         "en-US",
         1709294400,
     )
-    assert [link.url for link in found.links] == [
+    assert [link.url for link in page.links] == [
         "http://a.example/one", "http://a.example/blog/cup", "http://b.example/two",
     ]  # fmt: skip
-    assert [link.text for link in found.links] == ["First & best", "a cup", "Second"]
-    assert found.links[2].locality == Locality.OUT
-    assert found.links[0].destination == Destination.FILE
-    assert said.indexiness == 2 - 1  # a headline within the site, and a link out of it
+    assert [link.text for link in page.links] == ["First & best", "a cup", "Second"]
+    assert page.links[2].locality == Locality.OUT
+    assert page.links[0].destination == Destination.FILE
+    assert description.indexiness == 2 - 1  # a headline within the site, and a link out of it
 
 
 def test_atom() -> None:
-    found = told(ATOM, "application/atom+xml")
-    assert found.pile.text == "Tee\nDas Erste\nEins zwei\nA <b> C\n1 < 2"
-    assert [link.url for link in found.links] == ["http://a.example/x/eins", "http://a.example/x/zwei"]
-    assert found.description.language == "de"
+    page = read_page(ATOM, "application/atom+xml")
+    assert page.pile.text == "Tee\nDas Erste\nEins zwei\nA <b> C\n1 < 2"
+    assert [link.url for link in page.links] == ["http://a.example/x/eins", "http://a.example/x/zwei"]
+    assert page.description.language == "de"
 
 
 def test_json_feed() -> None:
@@ -62,33 +62,33 @@ def test_json_feed() -> None:
         "date_modified": "2024-03-01T12:00:00Z",
     }
     feed = {"version": "https://jsonfeed.org/version/1.1", "title": "Tea", "items": [item, 7, {"title": 3}]}
-    found = told(json.dumps(feed).encode(), "application/feed+json")
-    assert found.pile.text == "Tea\nOne\n1 < 2"
-    assert found.links[0].url == "http://a.example/1"
-    assert found.description.updated == 1709294400
+    page = read_page(json.dumps(feed).encode(), "application/feed+json")
+    assert page.pile.text == "Tea\nOne\n1 < 2"
+    assert page.links[0].url == "http://a.example/1"
+    assert page.description.updated == 1709294400
 
 
 def test_other_xml_and_json_is_a_file() -> None:
     for raw, kind in ((b"<doc>text</doc>", "text/xml"), (b'{"a": 1}', "application/json"), (b"[]", "application/json")):
-        found = told(raw, kind)
-        assert not found.pile
-        assert found.mime is not None
-        assert found.mime.essence == kind
+        page = read_page(raw, kind)
+        assert not page.pile
+        assert page.mime is not None
+        assert page.mime.essence == kind
 
 
 def test_hostile_ones() -> None:
     bomb = b'<!DOCTYPE a [<!ENTITY b "xx"><!ENTITY c "&b;&b;">]><rss><channel><title>&c;</title></channel></rss>'
-    assert [finding.kind for finding in told(bomb).findings] == ["dtd_forbidden"]
-    assert not told(b"<rss>" + b"<a>" * 50_000).pile
-    assert [finding.kind for finding in told(b'{"version":' + b"[" * 200_000).findings] == ["not_well_formed"]
-    assert told(b"<rss><channel><title>Cut").pile.text == "Cut"
+    assert [finding.kind for finding in read_page(bomb).findings] == ["dtd_forbidden"]
+    assert not read_page(b"<rss>" + b"<a>" * 50_000).pile
+    assert [finding.kind for finding in read_page(b'{"version":' + b"[" * 200_000).findings] == ["not_well_formed"]
+    assert read_page(b"<rss><channel><title>Cut").pile.text == "Cut"
     many = b"<rss>" + b"<item><title>a</title></item>" * 6_000 + b"</rss>"
-    assert told(many).pile.big_headlines.count("a") == 5_000
+    assert read_page(many).pile.big_headlines.count("a") == 5_000
 
 
 def test_real_feeds(shared) -> None:
     raw = (shared / "data/events-and-news/whitehouse/presidential-actions_feed_abridged.xml").read_bytes()
-    found = told(raw, "application/rss+xml; charset=UTF-8")
-    assert found.description.language == "en-US"
-    assert found.pile.big_headlines.startswith("Eliminating Disease-Carrying Pests")
-    assert found.links[0].url.startswith("https://www.whitehouse.gov/presidential-actions/")
+    page = read_page(raw, "application/rss+xml; charset=UTF-8")
+    assert page.description.language == "en-US"
+    assert page.pile.big_headlines.startswith("Eliminating Disease-Carrying Pests")
+    assert page.links[0].url.startswith("https://www.whitehouse.gov/presidential-actions/")

@@ -5,7 +5,7 @@ import pytest
 from windrow.collections.pages.code import DAY
 from windrow.collections.pages.policy import policy
 from windrow.collections.pages.scope import scope
-from windrow.collections.pages.site_rules import CrawlOptions, SiteRules, again
+from windrow.collections.pages.site_rules import CrawlOptions, SiteRules, schedule_attempt
 from windrow.digest import number
 from windrow.model import ArchivePlace, Attempt, FetchJob, KeptResponse
 from windrow.reasons import Reason
@@ -47,8 +47,8 @@ def test_refusals_name_their_rule():
 
 def test_what_is_followed():
     guide = make(b"User-agent: *\nDisallow: /x")
-    found = guide.follow(HOME + "a/", "../b/c?page=2&utm_source=z#d")
-    assert found[:4] == (number(HOME + "b/c?page=2"), "https://example.org", HOME + "b/c?page=2", 2)
+    page = guide.follow(HOME + "a/", "../b/c?page=2&utm_source=z#d")
+    assert page[:4] == (number(HOME + "b/c?page=2"), "https://example.org", HOME + "b/c?page=2", 2)
     assert guide.follow(HOME, "http://127.0.0.1:8080/x").origin == "http://127.0.0.1:8080"
     for nowhere in ("https://example.com/", "mailto:a@b", "/no/1", "/x/1", "/?q=1", "/i.png", "/2030/01/"):
         assert guide.follow(HOME, nowhere) is None
@@ -68,7 +68,7 @@ def test_what_was_judged_is_judged_anew_by_new_rules():
 
 def test_an_address_that_was_allowed_when_it_was_found_is_asked_by_the_rules_in_force_then():
     guide = make()
-    assert [guide.follow(HOME, one) is not None for one in ("x", "/2027/01/")] == [True, True]
+    assert [guide.follow(HOME, page) is not None for page in ("x", "/2027/01/")] == [True, True]
     assert guide.refusal(HOME + "x") is None
     guide.take_robots(AT, 200, b"User-agent: *\nDisallow: /x")
     assert guide.refusal(HOME + "x") is Reason.ROBOTS_DENIED
@@ -92,7 +92,7 @@ def test_the_memory_of_judgements_is_bounded():
     guide = make()
     for place in range(40_000):
         guide.follow(HOME, f"p{place}")
-    assert len(guide._judged) <= 16_384
+    assert len(guide._followed) <= 16_384
 
 
 def test_what_a_page_offers():
@@ -138,8 +138,8 @@ def visit(status=None, reason=None, *, same=False):
     ],
 )
 def test_when_an_address_is_due_again(seen, failures, wait, interval):
-    assert again(seen, 0, failures, START) == (AT + wait, interval)
-    assert again(seen, START, failures, START) == (AT + wait, interval)
+    assert schedule_attempt(seen, 0, failures, START) == (AT + wait, interval)
+    assert schedule_attempt(seen, START, failures, START) == (AT + wait, interval)
 
 
 def test_a_host_without_rules_is_shut_until_they_are_due():
@@ -158,8 +158,8 @@ def test_sitemaps_of_the_site_are_offered_and_judged_by_robots_alone():
     rules = "\n".join(["User-agent: *", "Disallow: /x", *lines, "Sitemap: https://elsewhere.example/d.xml"])
     site = policy(scope([HOME], paths=["/*"]), do_not_crawl=["/no/"])
     guide = SiteRules(CrawlOptions(site, AGENT), "https://example.org", lambda url, fields, body: (url, []))
-    found = guide.take_robots(AT, 200, rules.encode())
-    assert [(one.url, one.kind, one.place) for one in found] == [
+    sitemaps = guide.take_robots(AT, 200, rules.encode())
+    assert [(found_url.url, found_url.kind, found_url.place) for found_url in sitemaps] == [
         (HOME + "a.xml.gz", 2, 0), (HOME + "no/b.xml", 2, 0), (HOME + "x/c.xml", 2, 0)
     ]  # fmt: skip
     assert guide.refusal(HOME + "a.xml.gz", 2) is None
@@ -178,8 +178,10 @@ def sitemap(*urls, kind="urlset", entry="url"):
 def test_what_sitemaps_and_feeds_name():
     guide = make(b"User-agent: *\nDisallow: /x")
     call = FetchJob(1, HOME + "map.xml", kind=2)
-    found = guide.hints(call, {}, sitemap(HOME + "a?utm_source=x", HOME + "x/1", HOME + "no/1", "https://h.example/"))
-    assert [(one.url, one.kind, one.hinted) for one in found] == [(HOME + "a", 0, datetime(2026, 11, 20, tzinfo=UTC))]
+    hints = guide.hints(call, {}, sitemap(HOME + "a?utm_source=x", HOME + "x/1", HOME + "no/1", "https://h.example/"))
+    assert [(found_url.url, found_url.kind, found_url.hinted) for found_url in hints] == [
+        (HOME + "a", 0, datetime(2026, 11, 20, tzinfo=UTC))
+    ]
     index = sitemap(HOME + "b.xml", kind="sitemapindex", entry="sitemap")
     assert [(hint.url, hint.kind, hint.place) for hint in guide.hints(call, {}, index)] == [(HOME + "b.xml", 2, 1)]
     assert guide.hints(call._replace(place=2), {}, index) == [], "three lie within each other, and no more"
@@ -204,10 +206,10 @@ def test_sitemaps_in_sitemaps_have_an_end():
 
 def test_the_entries_of_an_index_beyond_the_sitemaps_of_a_walk_are_not_even_judged(monkeypatch):
     """A host that names thousands of sitemaps in each of thousands must not hold up the others of its process."""
-    monkeypatch.setattr("windrow.collections.pages.site_rules.SITEMAPS", 3)
+    monkeypatch.setattr("windrow.collections.pages.site_rules.MAX_SITEMAPS", 3)
     guide, judged, call = make(), [], FetchJob(1, HOME + "map.xml", kind=2)
-    judge = guide._sitemap
-    monkeypatch.setattr(SiteRules, "_sitemap", lambda _, *given: judged.append(given) or judge(*given))
+    judge = guide._make_sitemap
+    monkeypatch.setattr(SiteRules, "_make_sitemap", lambda _, *arguments: judged.append(arguments) or judge(*arguments))
     index = sitemap(*(f"{HOME}{at}.xml" for at in range(9)), kind="sitemapindex", entry="sitemap")
     assert [len(guide.hints(call, {}, index)) for _ in range(2)] == [3, 0]
     assert len(judged) == 3
@@ -232,4 +234,4 @@ def test_flukes_are_tried_once_more():
 
 def test_a_sitemap_is_looked_at_every_day():
     visit = Attempt(1, HOME + "map.xml", 2, True, NOON, 0.1, 404)
-    assert again(visit, 0, 3, START) == (AT + DAY, DAY)
+    assert schedule_attempt(visit, 0, 3, START) == (AT + DAY, DAY)

@@ -22,54 +22,54 @@ def reader(calls=None):
 
 def test_a_page_of_known_links_is_not_parsed():
     calls = []
-    met = LinkMemo(reader(calls))
+    memo = LinkMemo(reader(calls))
     page = b'<title>1</title><a href="/x">x</a><A HREF=y.html>y</A><a href="#top">t</a><link rel=stylesheet href=/s>'
-    assert met(URL, HTML, page) == (URL, ["/x", "y.html", "#top"])
+    assert memo(URL, HTML, page) == (URL, ["/x", "y.html", "#top"])
     before = len(calls)
-    assert met("https://h.example/a/c.html", HTML, page.replace(b"1", b"2")) == ("https://h.example/a/c.html", [])
+    assert memo("https://h.example/a/c.html", HTML, page.replace(b"1", b"2")) == ("https://h.example/a/c.html", [])
     assert len(calls) == before
-    assert met("https://h.example/other/", HTML, page) == ("https://h.example/other/", ["y.html"])
+    assert memo("https://h.example/other/", HTML, page) == ("https://h.example/other/", ["y.html"])
 
 
 def test_what_was_in_a_comment_is_offered_when_it_is_a_link():
-    met = LinkMemo(reader())
+    memo = LinkMemo(reader())
     link = b'<a href="/hidden">x</a>'
-    assert met(URL, HTML, b"<p><!-- " + link + b" --><script>'" + link + b"'</script>")[1] == []
-    assert met(URL, HTML, b"<p>" + link)[1] == ["/hidden"]
+    assert memo(URL, HTML, b"<p><!-- " + link + b" --><script>'" + link + b"'</script>")[1] == []
+    assert memo(URL, HTML, b"<p>" + link)[1] == ["/hidden"]
 
 
 def test_what_was_not_to_be_followed_is_offered_when_it_is():
-    met = LinkMemo(reader())
-    assert met(URL, HTML, b'<a rel=nofollow href="/x">x</a>')[1] == []
-    assert met(URL, HTML, b'<meta name=robots content=nofollow><a href="/x">x</a>')[1] == []
-    assert met(URL, HTML, b'<a href="/x">x</a>')[1] == ["/x"]
+    memo = LinkMemo(reader())
+    assert memo(URL, HTML, b'<a rel=nofollow href="/x">x</a>')[1] == []
+    assert memo(URL, HTML, b'<meta name=robots content=nofollow><a href="/x">x</a>')[1] == []
+    assert memo(URL, HTML, b'<a href="/x">x</a>')[1] == ["/x"]
 
 
 def test_an_end_of_a_tag_in_a_value_is_none():
-    met = LinkMemo(reader())
-    assert met(URL, HTML, b'<a title="a > b" href="/x">x</a>')[1] == ["/x"]
-    assert met(URL, HTML, b'<a title="a > b" href="/y">x</a>')[1] == ["/y"]
+    memo = LinkMemo(reader())
+    assert memo(URL, HTML, b'<a title="a > b" href="/x">x</a>')[1] == ["/x"]
+    assert memo(URL, HTML, b'<a title="a > b" href="/y">x</a>')[1] == ["/y"]
 
 
 def test_a_base_is_minded():
-    met = LinkMemo(reader())
+    memo = LinkMemo(reader())
     page = b'<a href="y.html">y</a>'
-    assert met(URL, HTML, page)[1] == ["y.html"]
-    assert met(URL, HTML, b'<base href="/z/">' + page) == ("https://h.example/z/", ["y.html"])
+    assert memo(URL, HTML, page)[1] == ["y.html"]
+    assert memo(URL, HTML, b'<base href="/z/">' + page) == ("https://h.example/z/", ["y.html"])
 
 
 def test_other_encodings_are_read_in_full():
-    met = LinkMemo(reader())
-    assert met(URL, HTML, b'<a href="/x">x</a>')[1] == ["/x"]
+    memo = LinkMemo(reader())
+    assert memo(URL, HTML, b'<a href="/x">x</a>')[1] == ["/x"]
     page = "\ufeff<a href='/x'>x</a><a href='/y'>y</a>".encode("utf-16")
-    assert met(URL, {"content-type": "text/html"}, page)[1] == ["/y"]
+    assert memo(URL, {"content-type": "text/html"}, page)[1] == ["/y"]
 
 
 def test_forgetting_offers_everything_again():
-    met = LinkMemo(reader())
+    memo = LinkMemo(reader())
     for _ in range(2):
-        assert met(URL, HTML, b'<a href="/x">x</a>')[1] == ["/x"]
-        met.forget()
+        assert memo(URL, HTML, b'<a href="/x">x</a>')[1] == ["/x"]
+        memo.forget()
 
 
 HREFS = ["/x", "/y?a=1&amp;b=2", "z.html", "?page=2", "#t", "https://o.example/", "//o.example/q", "", " /w ", "\u00e9"]
@@ -85,20 +85,20 @@ PIECES = [
 @settings(max_examples=400)
 @given(pages=st.lists(st.tuples(st.sampled_from("ab"), st.lists(st.sampled_from(PIECES), max_size=9)), max_size=7))
 def test_nothing_is_missed_that_reading_in_full_finds(pages):
-    exact, met = References("test"), LinkMemo(reader())
+    exact, memo = References("test"), LinkMemo(reader())
     offered: set[tuple[str, str]] = set()
     for at, (folder, pieces) in enumerate(pages):
         url, body = f"https://h.example/{folder}/{at}", "".join(pieces).encode()
-        base, found = met(url, HTML, body)
+        base, references = memo(url, HTML, body)
         whole_base, whole = exact(url, HTML, body)
         assert base == whole_base
-        assert set(found) <= set(whole)
-        for one in (*found, *whole):
-            steady = one.startswith(("/", "#", "http://", "https://"))
-            key = (one, "" if steady else f"https://h.example/{folder}/")
-            if one in found:
+        assert set(references) <= set(whole)
+        for reference in (*references, *whole):
+            steady = reference.startswith(("/", "#", "http://", "https://"))
+            key = (reference, "" if steady else f"https://h.example/{folder}/")
+            if reference in references:
                 offered.add(key)
-            elif not one.startswith("?"):
-                assert key in offered, (one, url)
+            elif not reference.startswith("?"):
+                assert key in offered, (reference, url)
             else:
-                raise AssertionError(one)
+                raise AssertionError(reference)

@@ -2,10 +2,10 @@ from datetime import UTC, datetime
 
 import pytest
 
-from windrow.collections.pages.books import CONTENTFUL, log, outcome
+from windrow.collections.pages.books import CONTENTFUL, log_attempt, map_outcome
 from windrow.collections.pages.code import CrawlType, ExitCode
 from windrow.collections.pages.database.entries import TextSummary
-from windrow.collections.pages.steps import tell
+from windrow.collections.pages.steps import make_entry
 from windrow.model import ArchivePlace, Attempt, KeptResponse, Recorded
 from windrow.reasons import Reason
 
@@ -21,7 +21,7 @@ AT = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
     ],
 )  # fmt: skip
 def test_statuses(status, code):
-    assert outcome(status, None) == code
+    assert map_outcome(status, None) == code
 
 
 @pytest.mark.parametrize(
@@ -43,43 +43,47 @@ def test_statuses(status, code):
     ],
 )
 def test_reasons(reason, code):
-    assert outcome(None, reason) is code
+    assert map_outcome(None, reason) is code
 
 
 def test_a_body_that_broke_off():
-    assert outcome(200, Reason.INTERRUPTED) is ExitCode.ERROR_READING_RESPONSE
-    assert outcome(200, Reason.UNSUPPORTED) is ExitCode.FILE_OF_UNKNOWN_TYPE
-    assert outcome(200, Reason.NOINDEX) is ExitCode.FILE_INGESTED
-    assert outcome(404, Reason.TOO_LARGE) is ExitCode.FILE_NOT_FOUND
+    assert map_outcome(200, Reason.INTERRUPTED) is ExitCode.ERROR_READING_RESPONSE
+    assert map_outcome(200, Reason.UNSUPPORTED) is ExitCode.FILE_OF_UNKNOWN_TYPE
+    assert map_outcome(200, Reason.NOINDEX) is ExitCode.FILE_INGESTED
+    assert map_outcome(404, Reason.TOO_LARGE) is ExitCode.FILE_NOT_FOUND
 
 
 def test_no_reason_passes_for_success():
     kind = {Reason.NOINDEX, Reason.NOARCHIVE, Reason.EXPIRED}
-    assert {reason for reason in Reason if outcome(None, reason) is ExitCode.FILE_INGESTED} == kind
-    assert outcome(None, None) is ExitCode.DID_NOT_UNDERSTAND_ANSWER
+    assert {reason for reason in Reason if map_outcome(None, reason) is ExitCode.FILE_INGESTED} == kind
+    assert map_outcome(None, None) is ExitCode.DID_NOT_UNDERSTAND_ANSWER
     assert {20, 31, 32} == CONTENTFUL
 
 
 def test_the_books_and_the_summary_tell_the_same_of_a_file_without_a_reader():
     kept = KeptResponse("sha256:0", 3, ArchivePlace("a.warc.gz", 0, 9), mime="image/png")
-    visit = Attempt(1, "https://example.org/a", 0, True, AT, 0.5, 200, kept)
-    one = Recorded(7, 1, AT, "site", visit)
+    attempt = Attempt(1, "https://example.org/a", 0, True, AT, 0.5, 200, kept)
+    recorded = Recorded(7, 1, AT, "site", attempt)
     unread = TextSummary(b"", "unsupported", size=3)
-    assert log(one, "me").exit_code == tell(one, unread).crawl.exit_code == ExitCode.FILE_OF_UNKNOWN_TYPE
-    html = one._replace(visit=visit._replace(kept=kept._replace(mime="text/html")))
+    assert (
+        log_attempt(recorded, "me").exit_code
+        == make_entry(recorded, unread).crawl.exit_code
+        == ExitCode.FILE_OF_UNKNOWN_TYPE
+    )
+    html = recorded._replace(visit=attempt._replace(kept=kept._replace(mime="text/html")))
     broken = TextSummary(b"", "corrupt", size=3)
-    assert log(html, "me").exit_code == tell(html, broken).crawl.exit_code == ExitCode.FILE_INGESTED
+    assert log_attempt(html, "me").exit_code == make_entry(html, broken).crawl.exit_code == ExitCode.FILE_INGESTED
 
 
 def test_what_nobody_measured_has_no_duration():
-    visit = Attempt(1, "https://example.org/a", 0, True, AT, 0.0, 404)
-    assert log(Recorded(7, 1, AT, "site", visit), "me").milliseconds is None
-    assert log(Recorded(7, 1, AT, "site", visit._replace(seconds=0.25)), "me").milliseconds == 250
+    attempt = Attempt(1, "https://example.org/a", 0, True, AT, 0.0, 404)
+    assert log_attempt(Recorded(7, 1, AT, "site", attempt), "me").milliseconds is None
+    assert log_attempt(Recorded(7, 1, AT, "site", attempt._replace(seconds=0.25)), "me").milliseconds == 250
 
 
 def test_a_part_of_a_file_and_a_sitemap_are_told_in_the_standards_codes():
-    assert outcome(206, None) is ExitCode.DID_NOT_UNDERSTAND_ANSWER
-    visit = Attempt(1, "https://example.org/sitemap.xml", int(CrawlType.METADATA_CRAWL), True, AT, 0.5, 200)
-    assert log(Recorded(7, 1, AT, "site", visit), "me").kind == CrawlType.FILE_CRAWL
-    robots = visit._replace(kind=int(CrawlType.ROBOTSTXT_FETCH))
-    assert log(Recorded(7, 1, AT, "site", robots), "me").kind == CrawlType.ROBOTSTXT_FETCH
+    assert map_outcome(206, None) is ExitCode.DID_NOT_UNDERSTAND_ANSWER
+    attempt = Attempt(1, "https://example.org/sitemap.xml", int(CrawlType.METADATA_CRAWL), True, AT, 0.5, 200)
+    assert log_attempt(Recorded(7, 1, AT, "site", attempt), "me").kind == CrawlType.FILE_CRAWL
+    robots = attempt._replace(kind=int(CrawlType.ROBOTSTXT_FETCH))
+    assert log_attempt(Recorded(7, 1, AT, "site", robots), "me").kind == CrawlType.ROBOTSTXT_FETCH

@@ -17,22 +17,22 @@ PDF = {"content-type": "application/pdf"}
 FIRST = lines("On tea", "Water that has boiled twice has lost the air that", "makes a good cup.", "Second paragraph.")
 
 
-def told(raw: bytes, url: str = URL) -> PageDocument:
+def read_page(raw: bytes, url: str = URL) -> PageDocument:
     return read(raw, url, PDF)
 
 
 def test_text_metadata_and_links() -> None:
-    found = told(paper(FIRST, lines("Another page"), link="../cup?x=1#top", title="A study of tea"))
-    assert found.pile.text == (
+    page = read_page(paper(FIRST, lines("Another page"), link="../cup?x=1#top", title="A study of tea"))
+    assert page.pile.text == (
         "On tea\nWater that has boiled twice has lost the air that makes a good cup.\nSecond paragraph.\nAnother page"
     )
-    said = found.description
-    assert (said.title, said.created, said.language) == ("A study of tea", 1709290800, "en-GB")
-    link = found.links[0]
+    description = page.description
+    assert (description.title, description.created, description.language) == ("A study of tea", 1709290800, "en-GB")
+    link = page.links[0]
     assert (link.url, link.fragment, link.text, link.locality) == ("http://a.example/cup?x=1", "top", "On tea", 1)
-    assert found.mime is not None
-    assert found.mime.essence == "application/pdf"
-    assert not found.findings
+    assert page.mime is not None
+    assert page.mime.essence == "application/pdf"
+    assert not page.findings
 
 
 def test_headlines_are_copies_of_the_text() -> None:
@@ -41,13 +41,13 @@ def test_headlines_are_copies_of_the_text() -> None:
         7: b"<</Title (On tea) /Parent 6 0 R /Next 8 0 R>>",
         8: b"<</Title (Not in the text) /Parent 6 0 R>>",
     }
-    found = told(paper(FIRST, root=b"/Outlines 6 0 R", extra=extra))
-    assert found.pile.big_headlines == "On tea"
+    page = read_page(paper(FIRST, root=b"/Outlines 6 0 R", extra=extra))
+    assert page.pile.big_headlines == "On tea"
 
 
 @pytest.mark.parametrize("title", ["", "untitled", "Microsoft Word - draft 3.doc", "thesis_final.tex"])
 def test_a_title_that_is_none_gives_way_to_the_first_line(title: str) -> None:
-    assert told(paper(FIRST, title=title)).description.title == "On tea"
+    assert read_page(paper(FIRST, title=title)).description.title == "On tea"
 
 
 def test_what_runs_in_circles_ends() -> None:
@@ -55,51 +55,51 @@ def test_what_runs_in_circles_ends() -> None:
         6: b"<</Type /Outlines /First 7 0 R /Last 7 0 R>>",
         7: b"<</Title (On tea) /Parent 6 0 R /Next 7 0 R /First 7 0 R>>",
     }
-    assert told(paper(FIRST, root=b"/Outlines 6 0 R", extra=toc)).pile.big_headlines == "On tea"
+    assert read_page(paper(FIRST, root=b"/Outlines 6 0 R", extra=toc)).pile.big_headlines == "On tea"
     tree = {1: b"<</Type /Catalog /Pages 2 0 R>>", 2: b"<</Type /Pages /Kids [2 0 R 2 0 R] /Count 2>>"}
-    assert not told(pdf(tree)).pile
+    assert not read_page(pdf(tree)).pile
     form = {
         20: b"<</Type /XObject /Subtype /Form /BBox [0 0 9 9] /Resources <</XObject <</X 20 0 R>> >> /Length 4>>\n"
         b"stream\n/X Do\nendstream",
     }
-    assert told(paper(FIRST + b" /X Do", extra=form)).pile.text.startswith("On tea")
+    assert read_page(paper(FIRST + b" /X Do", extra=form)).pile.text.startswith("On tea")
 
 
 def test_what_cannot_be_read_says_why() -> None:
     for raw in (b"", b"%PDF-1.7", paper(FIRST)[:300]):
-        found = told(raw)
-        assert not found.pile
-        assert [finding.kind for finding in found.findings] == ["corrupt"]
+        page = read_page(raw)
+        assert not page.pile
+        assert [finding.kind for finding in page.findings] == ["corrupt"]
     crypt = b"/Encrypt <</Filter /Standard /V 1 /R 2 /P -4 /O <%s> /U <%s>>> /ID [<00> <00>]" % (b"61" * 32, b"62" * 32)
     closed = paper(FIRST).replace(b"/Root", crypt + b" /Root")
-    assert [finding.kind for finding in told(closed).findings] == ["encrypted"]
-    assert [finding.kind for finding in told(paper(b"")).findings] == ["no_text"]
+    assert [finding.kind for finding in read_page(closed).findings] == ["encrypted"]
+    assert [finding.kind for finding in read_page(paper(b"")).findings] == ["no_text"]
 
 
 def test_no_more_than_so_many_pages(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(portable, "PAGES", 2)
-    found = told(paper(*(lines(f"page {at}") for at in range(4))))
-    assert found.pile.text == "page 0\npage 1"
-    assert [finding.kind for finding in found.findings] == ["too_large"]
+    page = read_page(paper(*(lines(f"page {at}") for at in range(4))))
+    assert page.pile.text == "page 0\npage 1"
+    assert [finding.kind for finding in page.findings] == ["too_large"]
 
 
 def test_without_the_extra_it_says_how_to_get_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(portable, "known", lambda: False)
-    found = told(paper(FIRST))
-    assert "pip install 'windrow[pdf]'" in found.findings[0].message
-    assert not found.pile
+    page = read_page(paper(FIRST))
+    assert "pip install 'windrow[pdf]'" in page.findings[0].message
+    assert not page.pile
 
 
 def test_real_papers(shared) -> None:
     folder = shared / "data/papers/grobid/pdf"
     if not folder.is_dir():
         pytest.skip("no papers among the shared data")
-    found = told((folder / "1001._0908.0054.pdf").read_bytes())
-    assert found.description.title == "Ultra light bosonic dark matter and CMB"
-    assert len(found.pile.text) > 10_000
-    assert found.links
+    page = read_page((folder / "1001._0908.0054.pdf").read_bytes())
+    assert page.description.title == "Ultra light bosonic dark matter and CMB"
+    assert len(page.pile.text) > 10_000
+    assert page.links
     kinds = {
-        path.name: [finding.kind for finding in told(path.read_bytes()).findings]
+        path.name: [finding.kind for finding in read_page(path.read_bytes()).findings]
         for path in sorted(folder.glob("*.pdf"))
     }
     assert kinds["err-user-password.pdf"] == ["encrypted"]
@@ -113,9 +113,9 @@ HALF = b"(\xfe\xff\xd8\x00A)"
 
 def test_halves_of_letters_in_metadata_and_contents_lose_no_text() -> None:
     toc = {6: b"<</Type /Outlines /First 7 0 R>>", 7: b"<</Title %s>>" % HALF}
-    found = told(paper(FIRST, root=b"/Outlines 6 0 R", extra=toc).replace(b"(On tea) /C", HALF + b" /C"))
-    assert found.pile.text.startswith("On tea")
-    assert not found.findings
+    page = read_page(paper(FIRST, root=b"/Outlines 6 0 R", extra=toc).replace(b"(On tea) /C", HALF + b" /C"))
+    assert page.pile.text.startswith("On tea")
+    assert not page.findings
 
 
 @pytest.mark.parametrize(
@@ -139,8 +139,8 @@ def test_numbers_that_lie_end_in_a_document_or_a_reason(place: bytes, lie: bytes
     good = paper(FIRST, link="/cup")
     assert place in good
     for number in NUMBERS:
-        found = told(good.replace(place, lie % number))
-        assert found.pile.text or {finding.kind for finding in found.findings} <= {"corrupt", "no_text", "too_large"}, (
+        page = read_page(good.replace(place, lie % number))
+        assert page.pile.text or {finding.kind for finding in page.findings} <= {"corrupt", "no_text", "too_large"}, (
             number
         )
 
@@ -155,5 +155,5 @@ def test_a_hundred_damaged_documents_end_in_a_document_or_a_reason() -> None:
             raw[at : at + chance.randrange(20)] = chance.choice(
                 [b"99999999999", b"<<", b"[", b"(", b"0 0 R", b"\0\xff"]
             )
-        found = told(b"%PDF-" + bytes(raw[5:]))
-        assert found.pile.text or {finding.kind for finding in found.findings} <= {"corrupt", "no_text", "encrypted"}
+        page = read_page(b"%PDF-" + bytes(raw[5:]))
+        assert page.pile.text or {finding.kind for finding in page.findings} <= {"corrupt", "no_text", "encrypted"}

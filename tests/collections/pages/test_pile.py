@@ -22,7 +22,7 @@ PAGE = """<header>Site <h1>Brand</h1></header><main><h1>Tea</h1><p>Boil <code>1 
   b</pre><p>He said <q>no</q>.</main><footer>End</footer>"""
 
 
-def made(html: str, start: str = "Tea", end: str = "End") -> Pile:
+def make_pile(html: str, start: str = "Tea", end: str = "End") -> Pile:
     outline = read(html.encode()).outline
     texts = outline.blocks.text
     first, last = texts.index(start), texts.index(end)
@@ -35,14 +35,16 @@ def test_hidden_text_is_no_text_so_that_what_changes_in_it_makes_no_version() ->
         "<div hidden>nonce 1</div><div style='display: none'>secret</div><noscript>Scripts, please</noscript>"
         "<span hidden>x</span>"
     )
-    found, plain = (document(page.format(each).encode(), "http://a.example/").pile for each in (hidden, ""))
-    assert found == plain
-    assert "secret" not in "".join(found.fields())
+    with_hidden, plain = (document(page.format(each).encode(), "http://a.example/").pile for each in (hidden, ""))
+    assert with_hidden == plain
+    assert "secret" not in "".join(with_hidden.fields())
 
 
 def test_the_cells_of_a_row_stand_in_one_line() -> None:
-    found = made("<main><h1>Tea</h1><table><tr><th>Cup<th>Price<tr><td>one<td>2<tr><td><p>a<p>b<td>c</table></main>End")
-    assert found.text == "Tea\nCup\tPrice\none\t2\na\nb\nc"
+    texts = make_pile(
+        "<main><h1>Tea</h1><table><tr><th>Cup<th>Price<tr><td>one<td>2<tr><td><p>a<p>b<td>c</table></main>End"
+    )
+    assert texts.text == "Tea\nCup\tPrice\none\t2\na\nb\nc"
 
 
 def test_the_vectors() -> None:
@@ -51,7 +53,7 @@ def test_the_vectors() -> None:
 
 
 def test_the_six_texts() -> None:
-    assert made(PAGE) == Pile(
+    assert make_pile(PAGE) == Pile(
         text="Tea\nBoil 1 l of water.\nPot\nand cup\nWarm it.\nAgain\nSmall\na\n  b\nHe said no.",
         secondary_text="Site\nBrand\nEnd",
         big_headlines="Pot and cup\nAgain",
@@ -70,8 +72,8 @@ six = st.tuples(plain, plain, plain, plain, plain, plain)
 
 
 @given(six, six)
-def test_digests_are_equal_exactly_when_the_texts_are(one: tuple[str, ...], other: tuple[str, ...]) -> None:
-    assert (Pile(*one).digest() == Pile(*other).digest()) == (one == other)
+def test_digests_are_equal_exactly_when_the_texts_are(left: tuple[str, ...], right: tuple[str, ...]) -> None:
+    assert (Pile(*left).digest() == Pile(*right).digest()) == (left == right)
 
 
 @given(
@@ -82,6 +84,6 @@ def test_digests_are_equal_exactly_when_the_texts_are(one: tuple[str, ...], othe
 def test_text_and_secondary_text_are_the_whole_page(html: str) -> None:
     outline = read(html.encode()).outline
     chosen = [at % 2 == 0 for at in range(len(outline.blocks.text))]
-    found = pile(outline, chosen)
-    words = sorted(f"{found.text}\n{found.secondary_text}".split())
+    texts = pile(outline, chosen)
+    words = sorted(f"{texts.text}\n{texts.secondary_text}".split())
     assert words == sorted("\n".join(outline.blocks.text).split())

@@ -3,9 +3,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.cpu import cpu_seconds
-from windrow.collections.pages.code import READ, Mime, mime, promises
-from windrow.collections.pages.policy import TrapRules, policy, trapped
-from windrow.collections.pages.scope import clean, scope
+from windrow.collections.pages.code import READ, Mime, may_be_readable, mime
+from windrow.collections.pages.policy import TrapRules, describe_trap, policy
+from windrow.collections.pages.scope import clean_address, scope
 from windrow.errors import ConfigError
 from windrow.formats.robots import parse
 from windrow.formats.url import normalise, parts
@@ -98,7 +98,7 @@ def test_rules_that_are_not_well_written(text):
     ],
 )
 def test_session_ids_and_marks_of_advertisers_go(url, kept):
-    assert clean(url) == kept
+    assert clean_address(url) == kept
 
 
 @given(st.text(st.sampled_from("ab;=&?/()S_sid123utm_x.%"), max_size=40))
@@ -106,8 +106,8 @@ def test_a_clean_address_is_clean_and_normal(text):
     url = normalise(f"https://h/{text}").url
     if not url:
         return
-    once = clean(url)
-    assert clean(once) == once
+    once = clean_address(url)
+    assert clean_address(once) == once
     assert normalise(once).url == once
     assert len(once) <= len(url)
 
@@ -130,7 +130,7 @@ def test_a_clean_address_is_clean_and_normal(text):
     ],
 )
 def test_traps(path):
-    assert trapped(parts(f"https://h{path}"), 2026)
+    assert describe_trap(parts(f"https://h{path}"), 2026)
 
 
 @pytest.mark.parametrize(
@@ -149,17 +149,17 @@ def test_traps(path):
     ],
 )
 def test_no_traps(path):
-    assert trapped(parts(f"https://h{path}"), 2026) == ""
+    assert describe_trap(parts(f"https://h{path}"), 2026) == ""
 
 
 def test_a_guard_may_be_moved():
-    assert not trapped(parts("https://h/1812/06/"), 2026, TrapRules(first=1600))
-    assert trapped(parts("https://h/a/b"), 2026, TrapRules(depth=1)) == "2 segments"
+    assert not describe_trap(parts("https://h/1812/06/"), 2026, TrapRules(first=1600))
+    assert describe_trap(parts("https://h/a/b"), 2026, TrapRules(depth=1)) == "2 segments"
 
 
 def test_an_endless_calendar_ends():
     year, month, steps = 2026, 11, 0
-    while not trapped(parts(f"https://h/calendar/{year}/{month:02}/"), 2026):
+    while not describe_trap(parts(f"https://h/calendar/{year}/{month:02}/"), 2026):
         year, month, steps = (year, month + 1, steps + 1) if month < 12 else (year + 1, 1, steps + 1)
         assert steps < 20
     assert steps == 14
@@ -169,7 +169,7 @@ def test_an_endless_calendar_ends():
 def test_any_address_can_be_judged(path, search):
     url = normalise(f"https://example.org/{path}?{search}").url
     if url:
-        judge(clean(url), url_query_parameters=["a"], do_not_crawl=["/*x*y$"])
+        judge(clean_address(url), url_query_parameters=["a"], do_not_crawl=["/*x*y$"])
 
 
 def test_judging_is_fast():
@@ -194,12 +194,12 @@ def test_types():
 
 @given(st.text(max_size=60))
 def test_any_text_is_a_type_or_none(text):
-    found = mime(text)
-    assert found is None or found.essence == found.essence.lower()
+    media_type = mime(text)
+    assert media_type is None or media_type.essence == media_type.essence.lower()
 
 
 def test_endings():
-    assert not promises("/a/b.tar.GZ")
-    assert promises("/index.php")
-    assert promises("/a.b/")
-    assert promises("/release-1.0")
+    assert not may_be_readable("/a/b.tar.GZ")
+    assert may_be_readable("/index.php")
+    assert may_be_readable("/a.b/")
+    assert may_be_readable("/release-1.0")

@@ -17,7 +17,7 @@ URL = "http://a.example/doc"
 HTML = b"<!doctype html><title>T</title><main><p>Text of a page.</main>"
 
 
-def told(raw: bytes, kind: str = "", url: str = URL, **fields: str) -> PageDocument:
+def read_page(raw: bytes, kind: str = "", url: str = URL, **fields: str) -> PageDocument:
     return read(raw, url, {"content-type": kind, **fields})
 
 
@@ -25,16 +25,16 @@ def told(raw: bytes, kind: str = "", url: str = URL, **fields: str) -> PageDocum
     "kind", ["text/html", "text/html; charset=utf-8", "application/xhtml+xml", "", "*/*", "nonsense"]
 )
 def test_pages_are_read_as_by_their_own_reader(kind: str) -> None:
-    found = told(HTML, kind)
-    assert (found.pile, found.links, found.robots) == (document(HTML, URL).pile, [], frozenset())
-    assert found.mime is not None
+    page = read_page(HTML, kind)
+    assert (page.pile, page.links, page.robots) == (document(HTML, URL).pile, [], frozenset())
+    assert page.mime is not None
 
 
 def test_headers_reach_the_description() -> None:
     fields = {"content-language": "fr-ca, en", "last-modified": "Thu, 01 Jan 1970 00:01:00 GMT"}
     for raw, kind in ((HTML, "text/html"), (b"Some words", "text/plain"), (b"Some words", "text/markdown")):
-        said = told(raw, kind, **fields).description
-        assert (said.language, said.updated) == ("fr-CA", 60)
+        description = read_page(raw, kind, **fields).description
+        assert (description.language, description.updated) == ("fr-CA", 60)
 
 
 @pytest.mark.parametrize(
@@ -56,10 +56,10 @@ def test_headers_reach_the_description() -> None:
     ],
 )  # fmt: skip
 def test_what_it_is(raw: bytes, kind: str, text: str, mime: str | None) -> None:
-    found = told(raw, kind)
-    assert found.pile.text == text
-    assert (found.mime.essence if found.mime else None) == mime
-    assert bool(found.findings) == (mime is None)
+    page = read_page(raw, kind)
+    assert page.pile.text == text
+    assert (page.mime.essence if page.mime else None) == mime
+    assert bool(page.findings) == (mime is None)
 
 
 def test_plain_text() -> None:
@@ -73,14 +73,14 @@ for a long time before that.
   * one thing
   * another
 """
-    found = told(raw, "text/plain")
-    assert found.pile.text.splitlines()[-3:] == [
+    page = read_page(raw, "text/plain")
+    assert page.pile.text.splitlines()[-3:] == [
         "This release mends what the last one broke, and what had been broken for a long time before that.",
         "* one thing",
         "* another",
     ]
-    assert found.description.title == "Release notes"
-    assert (found.description.description or "").startswith("This release")
+    assert page.description.title == "Release notes"
+    assert (page.description.description or "").startswith("This release")
 
 
 def test_markdown() -> None:
@@ -105,28 +105,28 @@ Boil `water` and [a cup](../cup "x").
 <script>alert(1)</script>
 """
     for kind, url in (("text/markdown", URL), ("text/plain", "http://a.example/README.md?x=1")):
-        found = told(raw, kind, url)
-        assert found.pile.big_headlines.splitlines() == ["Then", "And then"]
-        assert found.pile.quote_text == "Wait."
-        assert found.pile.code_text == "water\npour"
-        assert "alert" not in "".join(found.pile.fields())
-        assert found.links[0].url == "http://a.example/cup"
-        said = found.description
-        assert (said.title, said.headline, said.created) == ("Tea, a guide", "Tea", 1709251200)
-        assert not found.pile.secondary_text
+        page = read_page(raw, kind, url)
+        assert page.pile.big_headlines.splitlines() == ["Then", "And then"]
+        assert page.pile.quote_text == "Wait."
+        assert page.pile.code_text == "water\npour"
+        assert "alert" not in "".join(page.pile.fields())
+        assert page.links[0].url == "http://a.example/cup"
+        description = page.description
+        assert (description.title, description.headline, description.created) == ("Tea, a guide", "Tea", 1709251200)
+        assert not page.pile.secondary_text
 
 
 def test_markdown_that_is_too_long_is_plain_text() -> None:
-    assert told(b"![" * 200_000, "text/markdown").pile.text == "![" * 200_000
+    assert read_page(b"![" * 200_000, "text/markdown").pile.text == "![" * 200_000
 
 
 @settings(max_examples=200)
 @given(st.binary(max_size=300), st.sampled_from(["", "text/plain", "text/markdown", "text/html", "text/xml",
        "application/json", "application/pdf", "application/rss+xml", "text/plain; charset=utf-16", "image/gif"]))  # fmt: skip
 def test_any_bytes_give_a_document_that_can_be_kept(raw: bytes, kind: str) -> None:
-    found = told(raw, kind)
-    found.pile.digest()  # would fail on lone halves of pairs
-    assert found == told(raw, kind)
+    page = read_page(raw, kind)
+    page.pile.digest()  # would fail on lone halves of pairs
+    assert page == read_page(raw, kind)
 
 
 def test_the_language_is_told_from_the_text_only_where_nobody_says_it(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -134,11 +134,11 @@ def test_the_language_is_told_from_the_text_only_where_nobody_says_it(monkeypatc
     german = (
         "<p>Der schnelle braune Fuchs springt über den faulen Hund und geht dann nach Hause, um zu schlafen.".encode()
     )
-    assert told(german, "text/html; charset=utf-8").description.language == "de"
-    assert told(b"404 Not Found", "text/html").description.language is None
+    assert read_page(german, "text/html; charset=utf-8").description.language == "de"
+    assert read_page(b"404 Not Found", "text/html").description.language is None
     monkeypatch.setattr(sniff, "language", lambda text: pytest.fail("asked without need"))
-    assert told(b"<html lang=fr>" + german, "text/html").description.language == "fr"
-    assert told(german, "text/html", **{"content-language": "it"}).description.language == "it"
+    assert read_page(b"<html lang=fr>" + german, "text/html").description.language == "fr"
+    assert read_page(german, "text/html", **{"content-language": "it"}).description.language == "it"
 
 
 def test_without_the_detector_there_is_no_language(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -147,7 +147,9 @@ def test_without_the_detector_there_is_no_language(monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(sniff, "known", lambda: False)
     sniff._detector.cache_clear()
     assert (
-        told(b"These words are surely English, as anyone who reads them can see.", "text/plain").description.language
+        read_page(
+            b"These words are surely English, as anyone who reads them can see.", "text/plain"
+        ).description.language
         is None
     )
     assert version() == with_it.replace("+language", "")
@@ -157,6 +159,6 @@ def test_without_the_detector_there_is_no_language(monkeypatch: pytest.MonkeyPat
 def test_real_pages(shared) -> None:
     for path in sorted((shared / "data/extraction/html").glob("*.html.gz"))[:20]:
         raw = gzip.decompress(path.read_bytes())
-        found = told(raw, "text/html")
-        assert found.mime is not None
-        assert found.pile == document(raw, URL, "text/html").pile
+        page = read_page(raw, "text/html")
+        assert page.mime is not None
+        assert page.pile == document(raw, URL, "text/html").pile

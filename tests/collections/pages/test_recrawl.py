@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from windrow.collections.pages import discover, redirect
 from windrow.collections.pages.code import DAY
-from windrow.collections.pages.redirect import YEAR, adapt
+from windrow.collections.pages.redirect import YEAR, adapt_interval
 from windrow.collections.pages.site_rules import SITEMAP
 from windrow.contract import Look
 from windrow.formats.http import joined
@@ -17,40 +17,40 @@ from windrow.reasons import Reason
 START = 28 * DAY
 
 
-LOOKS = st.sampled_from([Look(one, lasted) for one in (True, False, None) for lasted in (0, 600, 10**6, 10**9)])
+LOOKS = st.sampled_from([Look(look, lasted) for look in (True, False, None) for lasted in (0, 600, 10**6, 10**9)])
 
 
 @given(st.lists(LOOKS, max_size=30), st.sampled_from([1.0, 3600.0, DAY, START, YEAR, 10 * YEAR]))
 def test_the_interval_stays_within_its_bounds(seen, start):
     interval = start
-    for one in seen:
-        before, interval = interval, adapt(interval, one, start)
+    for look in seen:
+        before, interval = interval, adapt_interval(interval, look, start)
         assert min(DAY, start) <= interval <= max(YEAR, start)
-        assert interval <= before if one.changed else interval >= before or one.changed is None
+        assert interval <= before if look.changed else interval >= before or look.changed is None
 
 
 def test_the_interval_finds_its_place():
     interval, lasted = START, 0.0
     for _ in range(10):
-        interval = adapt(interval, Look(changed=True), START)
+        interval = adapt_interval(interval, Look(changed=True), START)
     assert interval == DAY
     for _ in range(20):
         lasted += interval
-        interval = adapt(interval, Look(changed=False, lasted=int(lasted)), START)
+        interval = adapt_interval(interval, Look(changed=False, lasted=int(lasted)), START)
     assert interval == YEAR
-    assert adapt(interval, Look(None), START) == YEAR
+    assert adapt_interval(interval, Look(None), START) == YEAR
 
 
 def test_a_site_may_be_crawled_more_often_than_daily():
-    assert adapt(3600.0, Look(changed=True), 3600.0) == 3600.0
-    assert adapt(3600.0, Look(changed=False, lasted=3600), 3600.0) == 5400.0
+    assert adapt_interval(3600.0, Look(changed=True), 3600.0) == 3600.0
+    assert adapt_interval(3600.0, Look(changed=False, lasted=3600), 3600.0) == 5400.0
 
 
 @given(st.lists(st.sampled_from([1, 60, 599, 7200]), max_size=40))
 def test_the_recrawl_interval_grows_by_the_time_that_passed_and_not_by_how_often_a_page_was_looked_at(pauses):
     lasted = list(accumulate(pauses))
-    found = redirect.interval([Look(False, one) for one in lasted], DAY)
-    assert found == max(DAY, 1.5 * max(lasted, default=0))
+    seconds = redirect.compute_interval([Look(False, look) for look in lasted], DAY)
+    assert seconds == max(DAY, 1.5 * max(lasted, default=0))
 
 
 WEEK = 7 * DAY
@@ -72,28 +72,28 @@ def visit(status, *, same=False, kind=0, reason=None):
 
 @pytest.mark.parametrize("seen", [[], [Look(True)] * 9, [Look(False, 10**8)] * 9, [Look(None), Look(True)]])
 def test_every_is_the_interval_of_a_page_whatever_is_seen_of_it(seen):
-    assert discover.interval(weekly(), seen) == WEEK
-    assert (discover.interval(weekly(None), seen) == START) == (seen == [])
+    assert discover.compute_interval(weekly(), seen) == WEEK
+    assert (discover.compute_interval(weekly(None), seen) == START) == (seen == [])
 
 
 @pytest.mark.parametrize("interval", [0, DAY, START])
-@pytest.mark.parametrize("told", [visit(200), visit(200, same=True), visit(304), visit(404), visit(410)])
-def test_every_is_a_floor_and_a_ceiling_for_when_a_page_is_due(told, interval):
-    assert discover.again(weekly(), told, int(interval), 0) == (AT.timestamp() + WEEK, WEEK)
+@pytest.mark.parametrize("visit_made", [visit(200), visit(200, same=True), visit(304), visit(404), visit(410)])
+def test_every_is_a_floor_and_a_ceiling_for_when_a_page_is_due(visit_made, interval):
+    assert discover.schedule_attempt(weekly(), visit_made, int(interval), 0) == (AT.timestamp() + WEEK, WEEK)
 
 
 def test_a_failure_is_looked_at_sooner_than_every_and_never_later():
     down = visit(None, reason=Reason.CONNECT_FAILED)
-    assert discover.again(weekly(), down, int(WEEK), 1) == (AT.timestamp() + 3600, WEEK)
-    assert discover.again(weekly(), down, int(WEEK), 30) == (AT.timestamp() + WEEK, WEEK)
-    assert discover.again(weekly(1800.0), down, 1800, 3) == (AT.timestamp() + 1800, 1800)
+    assert discover.schedule_attempt(weekly(), down, int(WEEK), 1) == (AT.timestamp() + 3600, WEEK)
+    assert discover.schedule_attempt(weekly(), down, int(WEEK), 30) == (AT.timestamp() + WEEK, WEEK)
+    assert discover.schedule_attempt(weekly(1800.0), down, 1800, 3) == (AT.timestamp() + 1800, 1800)
 
 
 def test_a_sitemap_is_looked_at_daily_and_makes_no_page_due_before_every():
-    assert discover.again(weekly(), visit(200, kind=SITEMAP), 0, 0) == (AT.timestamp() + DAY, DAY)
+    assert discover.schedule_attempt(weekly(), visit(200, kind=SITEMAP), 0, 0) == (AT.timestamp() + DAY, DAY)
     body = f"<urlset><url><loc>{URL}</loc><lastmod>2026-11-20</lastmod></url></urlset>".encode()
     for every, hinted in ((WEEK, None), (None, datetime(2026, 11, 20, tzinfo=UTC))):
         rules = discover.rules(weekly(every), "https://example.org", {})
         rules.take_robots(0.0, 404, b"")
-        found = rules.hints(FetchJob(1, "https://example.org/map.xml", kind=SITEMAP), joined([]), body)
-        assert [(one.url, one.hinted) for one in found] == [(URL, hinted)]
+        pages = rules.hints(FetchJob(1, "https://example.org/map.xml", kind=SITEMAP), joined([]), body)
+        assert [(page.url, page.hinted) for page in pages] == [(URL, hinted)]

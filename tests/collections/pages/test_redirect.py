@@ -3,7 +3,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.cpu import cpu_seconds
-from windrow.collections.pages.redirect import Claim, canonical, claim, linked, move
+from windrow.collections.pages.redirect import Claim, canonical, claim, find_link_targets, read_redirect
 from windrow.reasons import Reason
 
 PAGE = "https://example.org/a?x"
@@ -11,12 +11,12 @@ PAGE = "https://example.org/a?x"
 
 @pytest.mark.parametrize(("status", "permanent"), [(301, True), (308, True), (302, False), (303, False), (307, False)])
 def test_redirects(status, permanent):
-    assert move(PAGE, status, "b")[:3] == ("https://example.org/b", None, permanent)
+    assert read_redirect(PAGE, status, "b")[:3] == ("https://example.org/b", None, permanent)
 
 
 @pytest.mark.parametrize("status", [200, 204, 300, 304, 305, 306, 404, 500])
 def test_other_answers_are_no_redirects(status):
-    assert move(PAGE, status, "/b") is None
+    assert read_redirect(PAGE, status, "/b") is None
 
 
 @pytest.mark.parametrize(
@@ -33,8 +33,8 @@ def test_other_answers_are_no_redirects(status):
     ],
 )
 def test_redirects_that_lead_nowhere(location, reason):
-    found = move(PAGE, 302, location)
-    assert (found.url, found.reason) == ("", reason)
+    redirect = read_redirect(PAGE, 302, location)
+    assert (redirect.url, redirect.reason) == ("", reason)
 
 
 def test_canonical_addresses():
@@ -48,7 +48,7 @@ def test_canonical_addresses():
 
 
 @pytest.mark.parametrize(
-    ("header", "found"),
+    ("header", "targets"),
     [
         ("<https://example.org/b>; rel=canonical", ["https://example.org/b"]),
         ('<b>; rel="Canonical"; type="text/html"', ["b"]),
@@ -61,13 +61,13 @@ def test_canonical_addresses():
         ("", []),
     ],
 )
-def test_link_headers(header, found):
-    assert linked(header, "canonical") == found
+def test_link_headers(header, targets):
+    assert find_link_targets(header, "canonical") == targets
 
 
 @given(st.text(st.sampled_from('<>;,="\\ rel=canonical'), max_size=80))
 def test_any_header_can_be_read(header):
-    assert all(isinstance(one, str) for one in linked(header, "canonical"))
+    assert all(isinstance(target, str) for target in find_link_targets(header, "canonical"))
 
 
 @pytest.mark.parametrize(
@@ -81,14 +81,14 @@ def test_any_header_can_be_read(header):
     ],
 )
 def test_hostile_headers_cost_little(header):
-    assert cpu_seconds(lambda: linked(header, "canonical")) < 1
+    assert cpu_seconds(lambda: find_link_targets(header, "canonical")) < 1
 
 
 def test_a_location_in_raw_utf_8_is_what_its_server_means():
     sent = "/caf\u00e9/\u6771".encode().decode("latin-1")
-    found = move(PAGE, 302, sent)
-    assert found is not None
-    assert found.url == "https://example.org/caf%C3%A9/%E6%9D%B1"
-    latin = move(PAGE, 302, "/caf\u00e9")
+    redirect = read_redirect(PAGE, 302, sent)
+    assert redirect is not None
+    assert redirect.url == "https://example.org/caf%C3%A9/%E6%9D%B1"
+    latin = read_redirect(PAGE, 302, "/caf\u00e9")
     assert latin is not None
     assert latin.url == "https://example.org/caf%C3%A9"

@@ -20,13 +20,13 @@ def test_a_seed_stands_for_its_origin():
     assert holds(site, "http://example.org/")
     assert holds(site, "https://www.example.org/")
     assert holds(site, "http://127.0.0.1:8080/x")
-    for other in (
+    for url in (
         "https://blog.example.org/",
         "https://example.org:8443/",
         "http://127.0.0.1/",
         "https://127.0.0.1:8080/",
     ):
-        assert not holds(site, other)
+        assert not holds(site, url)
 
 
 def test_several_hosts_as_one_site():

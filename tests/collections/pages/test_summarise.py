@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from windrow.collections.pages.steps import LINKS, known_as, summarise
+from windrow.collections.pages.steps import MAX_LINKS, name_payload, summarise
 from windrow.contract import Task
 from windrow.model import ArchivePlace, Attempt, Item, KeptResponse, Limits, Recorded, Site, Source, Status
 
@@ -17,11 +17,11 @@ DATED = {"content-type": "text/html", "date": "Sat, 21 Nov 2026 19:00:00 GMT"}
 
 def read(body: str, *, source: Source | None = None, visited: datetime | None = None, dated=True, **fields: str):
     item = Item(1, "pages", "page", URL, phase=2, status=Status.RUNNING, digest="sha256:0")
-    told = (DATED if dated else {"content-type": "text/html"}) | {
+    headers = (DATED if dated else {"content-type": "text/html"}) | {
         name.replace("_", "-"): value for name, value in fields.items()
     }
     options = {"agent": "tester-crawler (for https://example.org/bot)"}
-    task = Task(item, io.BytesIO(body.encode()), Limits(), {}, options, fields=told, source=source, visited=visited)
+    task = Task(item, io.BytesIO(body.encode()), Limits(), {}, options, fields=headers, source=source, visited=visited)
     return summarise(task)
 
 
@@ -39,23 +39,23 @@ def read(body: str, *, source: Source | None = None, visited: datetime | None = 
     ],
 )
 def test_a_page_that_asks_not_to_be_found_has_no_text(name, content, reason):
-    found = read(f'<title>T</title><meta name="{name}" content="{content}"><main><p>Some words of it.</main>')
-    assert found.reason == reason
-    assert (found.pile is None, found.described is None) == (bool(reason), bool(reason))
+    summary = read(f'<title>T</title><meta name="{name}" content="{content}"><main><p>Some words of it.</main>')
+    assert summary.reason == reason
+    assert (summary.pile is None, summary.described is None) == (bool(reason), bool(reason))
 
 
 def test_of_many_links_the_first_are_kept():
-    found = read("".join(f"<a href=/{at}>a</a> " for at in range(LINKS + 5)))
-    assert [len(found.links), found.links[-1][0]] == [LINKS, f"https://example.org/{LINKS - 1}"]
+    summary = read("".join(f"<a href=/{at}>a</a> " for at in range(MAX_LINKS + 5)))
+    assert [len(summary.links), summary.links[-1][0]] == [MAX_LINKS, f"https://example.org/{MAX_LINKS - 1}"]
 
 
 def test_two_different_canonical_addresses_are_none():
-    one, other = "<link rel=canonical href=/b>", '<link rel="nofollow canonical" href=/c>'
-    assert read(one + "x").canonical == "https://example.org/b"
-    assert read(one + one + "x").canonical == "https://example.org/b"
-    assert read(one + other + "x").canonical == ""
-    assert read(one + "x", link="</c>; rel=canonical").canonical == ""
-    assert read(one + "x", link="</b>; rel=canonical").canonical == "https://example.org/b"
+    element, header = "<link rel=canonical href=/b>", '<link rel="nofollow canonical" href=/c>'
+    assert read(element + "x").canonical == "https://example.org/b"
+    assert read(element + element + "x").canonical == "https://example.org/b"
+    assert read(element + header + "x").canonical == ""
+    assert read(element + "x", link="</c>; rel=canonical").canonical == ""
+    assert read(element + "x", link="</b>; rel=canonical").canonical == "https://example.org/b"
 
 
 @pytest.mark.parametrize(
@@ -70,24 +70,24 @@ def test_two_different_canonical_addresses_are_none():
     ],
 )
 def test_a_page_that_sends_its_readers_on_is_a_redirect_with_text(body, header, move):
-    found = read(f"<head>{body}</head><main><p>Some words of it.</main>", refresh=header)
-    assert (tuple(found.move) if found.move else None) == move
-    assert found.pile is not None
-    tags = [link[9] for link in found.links]
+    summary = read(f"<head>{body}</head><main><p>Some words of it.</main>", refresh=header)
+    assert (tuple(summary.move) if summary.move else None) == move
+    assert summary.pile is not None
+    tags = [link[9] for link in summary.links]
     assert tags == (["meta"] if move and move[2] == 2 else [])
 
 
 def test_pages_before_and_behind_are_links():
-    found = read("<link rel=next href=/2><link rel='prev start' href=/0><main><p>One")
-    assert [(link[0], link[9]) for link in found.links] == [
+    summary = read("<link rel=next href=/2><link rel='prev start' href=/0><main><p>One")
+    assert [(link[0], link[9]) for link in summary.links] == [
         ("https://example.org/2", "link"),
         ("https://example.org/0", "link"),
     ]
 
 
 def site(hosts=(), paths=()):
-    told = {"seeds": ("https://example.org/a",), "hosts": hosts, "paths": paths}
-    return Source("blog", "pages", Site("https", "example.org", None), options=told)
+    options = {"seeds": ("https://example.org/a",), "hosts": hosts, "paths": paths}
+    return Source("blog", "pages", Site("https", "example.org", None), options=options)
 
 
 BODY = (
@@ -107,9 +107,9 @@ BODY = (
     ],
 )
 def test_locality_and_indexiness_know_the_hosts_and_paths_that_the_source_names_as_its_own(source, reach, index):
-    found = read(BODY, source=source)
-    assert [link[8] for link in found.links] == reach
-    assert found.described[-1] == index
+    summary = read(BODY, source=source)
+    assert [link[8] for link in summary.links] == reach
+    assert summary.described[-1] == index
 
 
 def test_unavailable_after_holds_without_a_date_by_the_time_of_the_visit():
@@ -127,7 +127,7 @@ def test_bytes_are_known_by_what_their_head_says_of_them_too():
 
     def name(mime, modified):
         kept = KeptResponse("sha256:0", 9, ArchivePlace("a", 0, 9), mime=mime)
-        return known_as(
+        return name_payload(
             Recorded(1, 1, at, "blog", Attempt(1, URL, 0, True, at, 0.1, 200, kept, validators=("", modified)))
         )
 

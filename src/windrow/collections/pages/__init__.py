@@ -1,1 +1,1 @@
-"""pages: whole web sites, as the Summary Database of a search engine keeps them."""
+"""The collection `pages`: whole web sites, stored as a search engine's Summary Database."""

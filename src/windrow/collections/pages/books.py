@@ -1,10 +1,11 @@
-"""The crawl log of the standard, as the ledger tells it: rows, exit codes, names that follow from what is named.
+"""The standard's crawl log, projected from the ledger: rows, exit codes, UUIDs of crawls and identities of versions.
 
-A visit is a row of `crawl_log`. Where the server was asked it is a `request` too; where a body came, a `file`;
-where it moved, a `redirect`. What was refused before it was asked has a row of `crawl_log` alone, which says so.
+A visit has a row in `crawl_log`; in `request` too if the server was asked, in `file` if a body came, and in
+`redirect` if the server redirected. A visit refused before the request has only its row in `crawl_log`, with the
+exit code.
 
-Made from the ledger's own facts, so that reading them again gives the same names. They have the form of
-UUIDs of version 7 (RFC 9562, section 5.7): the time leads, so that their order is that of time.
+UUIDs are computed from what the ledger records, so that projecting again gives the same ones. They have version 7
+(RFC 9562, section 5.7): they begin with the time, so that they sort by time.
 """
 
 from __future__ import annotations
@@ -21,17 +22,17 @@ from windrow.collections.pages.database.entries import (
     LoggedRequest,
     MimeEntry,
 )
-from windrow.collections.pages.redirect import move
+from windrow.collections.pages.redirect import read_redirect
 from windrow.digest import number
 from windrow.formats.moment import moment
 from windrow.model import Attempt, Recorded
 from windrow.reasons import Reason
 
 CONTENTFUL = frozenset({ExitCode.FILE_INGESTED, ExitCode.PERMANENT_REDIRECT, ExitCode.REDIRECT})
-"""Codes of crawls that found something: they move the times and ETags that conditional requests use."""
+"""Exit codes of crawls that found content: they update the times and ETags for conditional requests."""
 
-_STATUS = {
-    206: ExitCode.DID_NOT_UNDERSTAND_ANSWER,  # a part of a file, which nobody asked for
+_STATUS_CODES = {
+    206: ExitCode.DID_NOT_UNDERSTAND_ANSWER,  # a part of a file, which is never requested
     301: ExitCode.PERMANENT_REDIRECT,
     308: ExitCode.PERMANENT_REDIRECT,
     302: ExitCode.REDIRECT,
@@ -42,8 +43,8 @@ _STATUS = {
     410: ExitCode.FILE_GONE,
     429: ExitCode.RATE_LIMITED,
 }
-_CLASS = {4: ExitCode.SERVER_BLAMED_CLIENT, 5: ExitCode.SERVER_INTERNAL_ERROR}
-_REASON = {
+_CLASS_CODES = {4: ExitCode.SERVER_BLAMED_CLIENT, 5: ExitCode.SERVER_INTERNAL_ERROR}
+_REASON_CODES = {
     Reason.DNS_FAILED: ExitCode.DNS_ERROR,
     Reason.CONNECT_FAILED: ExitCode.CONNECTION_FAILED,
     Reason.TLS_FAILED: ExitCode.TLS_ERROR,
@@ -80,38 +81,36 @@ _REASON = {
 )  # fmt: skip
 
 
-def outcome(status: int | None, reason: Reason | None) -> ExitCode:
-    """Return the exit code of a request, from its HTTP status and the reason why it did not succeed.
+def map_outcome(status: int | None, reason: Reason | None) -> ExitCode:
+    """Return the exit code of a request from its HTTP status and the reason why it did not succeed.
 
-    A redirect, a 304 and an error are told by their status; a reason tells the rest: that the file was
-    of no known type, broke off, was refused before it was asked for. A page that asks not to be indexed
-    or kept was crawled all the same.
+    Redirects, 304 and errors follow from the status, all else from the reason: an unknown file type, a broken
+    connection, a refusal before the request. A page that asks not to be indexed or kept counts as crawled.
 
-    >>> outcome(200, None), outcome(200, Reason.UNSUPPORTED), outcome(None, Reason.DNS_FAILED)
+    >>> map_outcome(200, None), map_outcome(200, Reason.UNSUPPORTED), map_outcome(None, Reason.DNS_FAILED)
     (<ExitCode.FILE_INGESTED: 20>, <ExitCode.FILE_OF_UNKNOWN_TYPE: 29>, <ExitCode.DNS_ERROR: 107>)
     """
-    if status is not None and (status in _STATUS or not 200 <= status < 300):
-        return _STATUS.get(status) or _CLASS.get(status // 100, ExitCode.DID_NOT_UNDERSTAND_ANSWER)
+    if status is not None and (status in _STATUS_CODES or not 200 <= status < 300):
+        return _STATUS_CODES.get(status) or _CLASS_CODES.get(status // 100, ExitCode.DID_NOT_UNDERSTAND_ANSWER)
     if reason is None:
         return ExitCode.FILE_INGESTED if status is not None else ExitCode.DID_NOT_UNDERSTAND_ANSWER
-    return _REASON.get(reason, ExitCode.DID_NOT_UNDERSTAND_ANSWER)
+    return _REASON_CODES.get(reason, ExitCode.DID_NOT_UNDERSTAND_ANSWER)
 
 
-def became(attempt: Attempt) -> ExitCode:
+def classify_attempt(attempt: Attempt) -> ExitCode:
     """Return the exit code of a visit."""
-    return ended(attempt.status, attempt.reason, attempt.kept.mime if attempt.kept else "")
+    return classify_answer(attempt.status, attempt.reason, attempt.kept.mime if attempt.kept else "")
 
 
-def ended(status: int | None, reason: Reason | None, media: str) -> ExitCode:
-    """Return the exit code of a request, or that what it brought is said to be of a type without a reader.
+def classify_answer(status: int | None, reason: Reason | None, media: str) -> ExitCode:
+    """Return the exit code of a request; FILE_OF_UNKNOWN_TYPE if its file has a media type without a reader.
 
-    `media` is the media type of what was kept, empty where there is nothing or it is not known. A file that has a
-    reader was crawled, whatever the reader finds in it.
+    `media` is the media type of the kept file, empty if there is no file or its type is unknown.
 
-    >>> ended(200, None, "text/html"), ended(200, None, "image/png")
+    >>> classify_answer(200, None, "text/html"), classify_answer(200, None, "image/png")
     (<ExitCode.FILE_INGESTED: 20>, <ExitCode.FILE_OF_UNKNOWN_TYPE: 29>)
     """
-    code = outcome(status, reason)
+    code = map_outcome(status, reason)
     if code is ExitCode.FILE_INGESTED and media:
         kind = mime(media)
         if kind is not None and kind.essence not in READ:
@@ -119,27 +118,27 @@ def ended(status: int | None, reason: Reason | None, media: str) -> ExitCode:
     return code
 
 
-_SHORT = 32
-"""Bytes of the identity of what has no text; that of a text pile is its digest, of 64."""
+_IDENTITY_BYTES = 32
+"""Bytes of the identity of a version without text; the identity of a text pile is its digest of 64 bytes."""
 
 
 def crawl_uuid(started: datetime, session: int, address: int, kind: int) -> bytes:
-    """Name the crawl of an address (`windrow.digest.number` of its URL) in a session.
+    """Return the UUID of the crawl of an address (`windrow.digest.number` of its URL) in a session.
 
     >>> from datetime import UTC
     >>> crawl_uuid(datetime(2026, 1, 2, tzinfo=UTC), 1, 7, 0).hex()[:16]
     '019b7c0104007000'
     """
-    return _timed(started, f"crawl {session} {address} {kind}")
+    return _make_uuid7(started, f"crawl {session} {address} {kind}")
 
 
 def agent_uuid(opened: datetime, session: int) -> bytes:
-    """Name the crawl agent that a session is, by the time when it was opened."""
-    return _timed(opened, f"agent {session}")
+    """Return the UUID of the crawl agent of a session, made with the time when the session was opened."""
+    return _make_uuid7(opened, f"agent {session}")
 
 
-def _timed(at: datetime, rest: str) -> bytes:
-    """Make a UUID of version 7: milliseconds, twelve bits of what is below them, and 62 bits of a hash."""
+def _make_uuid7(at: datetime, rest: str) -> bytes:
+    """Make a UUID of version 7: milliseconds, twelve bits for the fraction of a millisecond, 62 bits of a hash."""
     seconds = int(at.timestamp())
     milliseconds, below = divmod(at.microsecond, 1000)
     time = (seconds * 1000 + milliseconds) & (1 << 48) - 1
@@ -148,72 +147,73 @@ def _timed(at: datetime, rest: str) -> bytes:
     return (high << 64 | 2 << 62 | low & (1 << 62) - 1).to_bytes(16)
 
 
-def of_file(mime: Mime | None, size: int | None, mark: str) -> bytes:
-    """Tell versions of a file without text apart: by type, size, and the digest of its bytes or else its ETag."""
-    return _short("file", mime.essence if mime else "", str(size), mark)
+def identify_file(mime: Mime | None, size: int | None, mark: str) -> bytes:
+    """Return the identity of a file without text; `mark` is the digest of its bytes or else its ETag."""
+    return _hash_parts("file", mime.essence if mime else "", str(size), mark)
 
 
-def of_move(url: str, fragment: str | None) -> bytes:
-    """Tell versions of a redirect apart: by where it leads."""
-    return _short("move", url, "" if fragment is None else f"#{fragment}")
+def identify_redirect(url: str, fragment: str | None) -> bytes:
+    """Return the identity of a redirect: a hash of its target."""
+    return _hash_parts("move", url, "" if fragment is None else f"#{fragment}")
 
 
-def of_hidden(pile: bytes, reason: str) -> bytes:
-    """Tell versions of a document apart whose text is not to be found, by the digest of that text."""
-    return _short("hidden", pile.hex(), reason)
+def identify_hidden(pile: bytes, reason: str) -> bytes:
+    """Return the identity of a document that must not be found; `pile` is the digest of its text."""
+    return _hash_parts("hidden", pile.hex(), reason)
 
 
-def _short(*parts: str) -> bytes:
-    return blake2b("\0".join(parts).encode(), digest_size=_SHORT).digest()
+def _hash_parts(*parts: str) -> bytes:
+    return blake2b("\0".join(parts).encode(), digest_size=_IDENTITY_BYTES).digest()
 
 
 UNASKED = frozenset({ExitCode.ROBOTS_DENIED, ExitCode.POLICY_DENIED})
-"""Exit codes of crawls that were refused before the server was asked."""
+"""Exit codes of crawls that were refused before a request was sent."""
 
-LONGEST = 2_000
-"""Characters of a message that are kept."""
+LONGEST_MESSAGE = 2_000
+"""Most characters of a message that are kept."""
 
 
-def log(one: Recorded, holder: str) -> LoggedCrawl:
-    """Return the rows of a visit; `holder` is who made it."""
-    attempt = one.attempt
-    code = became(attempt)
+def log_attempt(recorded: Recorded, holder: str) -> LoggedCrawl:
+    """Return the rows of a visit; `holder` is the name of the agent that made it."""
+    attempt = recorded.attempt
+    code = classify_attempt(attempt)
     modified = moment(attempt.validators[1])
     changed = max(0, int(modified.timestamp())) if modified else None
     request = None
-    if _asked(attempt, code):
+    if _was_asked(attempt, code):
         request = LoggedRequest(attempt.allowed, attempt.status, attempt.validators[0] or None, changed)
+    opened = recorded.opened
+    agent = Agent(recorded.session, int(opened.timestamp()), agent_uuid(opened, recorded.session), holder)
     return LoggedCrawl(
-        one.seq, Agent(one.session, int(one.opened.timestamp()), agent_uuid(one.opened, one.session), holder),
-        attempt.url, _kind(attempt.kind),
-        crawl_uuid(attempt.started, one.session, attempt.target or number(attempt.url), attempt.kind),
-        int(attempt.started.timestamp()), _took(attempt), int(code), attempt.message[:LONGEST] or None,
+        recorded.seq, agent, attempt.url, _standard_kind(attempt.kind),
+        crawl_uuid(attempt.started, recorded.session, attempt.target or number(attempt.url), attempt.kind),
+        int(attempt.started.timestamp()), _milliseconds(attempt), int(code), attempt.message[:LONGEST_MESSAGE] or None,
         request, _file(attempt, changed), _redirect(attempt, changed), bool(attempt.target), code in CONTENTFUL,
     )  # fmt: skip
 
 
-def is_text(told: str) -> bool:
-    """Tell whether files of a media type have a source text.
+def is_text(media_type: str) -> bool:
+    """Tell whether files of a media type have source text.
 
     >>> is_text("text/html; charset=utf-8"), is_text("application/atom+xml"), is_text("application/pdf")
     (True, True, False)
     """
-    kind = mime(told)
+    kind = mime(media_type)
     return kind is not None and (kind.type == "text" or (kind.essence in READ and kind.subtype != "pdf"))
 
 
-def _kind(kind: int) -> int:
-    """Return the standard's number: a sitemap or an asset is a file, and nothing metadata (a HEAD request)."""
+def _standard_kind(kind: int) -> int:
+    """Return the standard's crawl type: a sitemap or asset is a file; its METADATA_CRAWL means a HEAD request."""
     return int(CrawlType.ROBOTSTXT_FETCH if kind == CrawlType.ROBOTSTXT_FETCH else CrawlType.FILE_CRAWL)
 
 
-def _took(attempt: Attempt) -> int | None:
-    """Return the milliseconds that a visit took; None where nobody measured it, as in files of other makers."""
+def _milliseconds(attempt: Attempt) -> int | None:
+    """Return the duration of a visit in milliseconds; None if it was not measured, as in WARC files of other tools."""
     return round(attempt.seconds * 1000) if attempt.seconds or attempt.status is None else None
 
 
-def _asked(attempt: Attempt, code: ExitCode) -> bool:
-    """Tell whether the server was asked: what was refused before has no duration."""
+def _was_asked(attempt: Attempt, code: ExitCode) -> bool:
+    """Tell whether a request was sent: a visit refused before has no duration."""
     return attempt.status is not None or (attempt.seconds > 0 and code not in UNASKED)
 
 
@@ -226,7 +226,7 @@ def _file(attempt: Attempt, modified: int | None) -> LoggedFile | None:
 
 
 def _redirect(attempt: Attempt, modified: int | None) -> LoggedRedirect | None:
-    to = move(attempt.url, attempt.status, attempt.location) if attempt.status is not None else None
+    to = read_redirect(attempt.url, attempt.status, attempt.location) if attempt.status is not None else None
     if to is None or not to.url:
         return None
     return LoggedRedirect(to.url, to.fragment, int(to.source), to.permanent, modified)

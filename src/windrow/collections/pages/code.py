@@ -1,4 +1,4 @@
-"""The numbers of the Summary Database: stable on disk; an unknown one is kept as it is."""
+"""The code numbers of the Summary Database: stable on disk; an unknown one is kept unchanged."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ DAY = 86_400.0
 
 
 class CrawlType(IntEnum):
-    """What was asked of a URL."""
+    """The purpose of a request."""
 
     FILE_CRAWL = 0
     ROBOTSTXT_FETCH = 1
@@ -19,11 +19,11 @@ class CrawlType(IntEnum):
 
 
 ASSET = 3
-"""What an image, style or script is asked as: it is kept, and no document. The standard has no such type."""
+"""Crawl type of an image, style or script: kept, but not a document. The standard has no such type."""
 
 
 class ExitCode(IntEnum):
-    """What became of a crawl action. Codes above 102 are ours: the standard leaves them open."""
+    """The outcome of a crawl. Codes above 102 are ours: the standard leaves them open."""
 
     DATABASE_ERROR = -3
     CANCELLED = -2
@@ -50,7 +50,7 @@ class ExitCode(IntEnum):
 
 
 class InformationSource(IntEnum):
-    """Where a redirect or canonical address was told."""
+    """Where a redirect or canonical address was given."""
 
     UNKNOWN = 0
     RESPONSE_HEADER = 1
@@ -60,7 +60,7 @@ class InformationSource(IntEnum):
 
 
 class Locality(IntEnum):
-    """How far a link reaches."""
+    """Whether a link leads to its own page, within the site, or out of it."""
 
     SELF = 0
     IN = 1
@@ -68,7 +68,7 @@ class Locality(IntEnum):
 
 
 class Destination(IntEnum):
-    """What a link leads to. Numbers from 100 are ours: the standard leaves them open."""
+    """The kind of a link's target. Numbers from 100 are ours: the standard leaves them open."""
 
     FILE = 0
     COMMUNICATION = 1
@@ -89,7 +89,7 @@ _PARAMETER = re.compile(
     r';?+\s*+([!#$&^_.+\w-]{1,127}+)\s*+=\s*+("(?:[^"\\]|\\.)*+"|[^;\s"]*+)\s*+', re.ASCII | re.DOTALL
 )
 
-_LONGEST = 2_000  # characters of parameters that are looked at
+_LONGEST = 2_000  # most characters of parameters that are read
 
 READ = frozenset(
     (
@@ -98,19 +98,19 @@ READ = frozenset(
         "application/xml", "text/xml",
     )
 )  # fmt: skip
-"""Types of documents that have a reader."""
+"""Media types of documents that have a reader."""
 
-_ENDINGS = """
+_UNREADABLE_ENDINGS = """
 7z aac ai apk avi avif bin bmp br bz2 class css cur dat deb dmg doc docx dll eot eps epub exe flac flv gif gz ico img
 iso jar jpe jpeg jpg js jxl m4a m4v map mid mjs mkv mov mp3 mp4 mpeg mpg msi odp ods odt ogg ogv otf pkg png ppt pptx
 ps psd rar rpm svg swf tar tgz tif tiff torrent ttf wasm wav webm webp wma wmv woff woff2 xls xlsx xpi xz z zip zst
 """
-SKIPPED = frozenset(_ENDINGS.split())
-"""Endings of names that promise a file without a reader, so that it is not asked for."""
+SKIPPED = frozenset(_UNREADABLE_ENDINGS.split())
+"""File name endings of types without a reader: such files are not requested."""
 
 
 class Mime(NamedTuple):
-    """A media type in the parts that the table `mimetype` keeps; parameters in their order."""
+    """A media type in the columns of the table `mimetype`; parameters in their order."""
 
     type: str
     subtype: str
@@ -119,42 +119,41 @@ class Mime(NamedTuple):
 
     @property
     def essence(self) -> str:
-        """Return it without its parameters."""
+        """Return the media type without its parameters."""
         return f"{self.type}/{self.subtype}" + (f"+{self.suffix}" if self.suffix else "")
 
 
 def mime(text: str) -> Mime | None:
-    """Read a Content-Type (RFC 9110, section 8.3.1; suffixes RFC 6838, section 4.2.8), or None.
+    """Parse a Content-Type (RFC 9110, section 8.3.1; suffixes RFC 6838, section 4.2.8); None if malformed.
 
     Names are in lower case; of a repeated parameter the first counts (WHATWG MIME Sniffing, 4.4).
 
     >>> mime('Application/Atom+XML; Charset="UTF-8"')
     Mime(type='application', subtype='atom', suffix='xml', parameters=(('charset', 'UTF-8'),))
     """
-    return _mime(text[:1000])
+    return _parse_mime(text[:1000])
 
 
 @lru_cache(maxsize=256)
-def _mime(text: str) -> Mime | None:
-    """Read it; most pages of a site have the same."""
-    found = _TYPE.fullmatch(text)
-    if not found:
+def _parse_mime(text: str) -> Mime | None:
+    match = _TYPE.fullmatch(text)
+    if not match:
         return None
-    subtype, plus, suffix = found[2].lower().rpartition("+")
+    subtype, plus, suffix = match[2].lower().rpartition("+")
     if not plus or not subtype or not suffix:
-        subtype, suffix = found[2].lower(), ""
-    told: dict[str, str] = {}
-    for name, value in _PARAMETER.findall((found[3] or "")[:_LONGEST]):
+        subtype, suffix = match[2].lower(), ""
+    parameters: dict[str, str] = {}
+    for name, value in _PARAMETER.findall((match[3] or "")[:_LONGEST]):
         plain = re.sub(r"\\(.)", r"\1", value[1:-1], flags=re.DOTALL) if value.startswith('"') else value
-        told.setdefault(name.lower(), plain)
-    return Mime(found[1].lower(), subtype, suffix or None, tuple(told.items()))
+        parameters.setdefault(name.lower(), plain)
+    return Mime(match[1].lower(), subtype, suffix or None, tuple(parameters.items()))
 
 
-def promises(path: str, skipped: frozenset[str] = SKIPPED) -> bool:
+def may_be_readable(path: str, skipped: frozenset[str] = SKIPPED) -> bool:
     """Tell whether a path may lead to a document that can be read.
 
-    >>> promises("/a.JPG"), promises("/a.html"), promises("/v1.2/notes"), promises("/jpg")
-    (False, True, True, True)
+    >>> [may_be_readable(path) for path in ("/a.JPG", "/a.html", "/v1.2/notes", "/jpg")]
+    [False, True, True, True]
     """
     name = path.rpartition("/")[2]
     _, dot, ending = name.rpartition(".")

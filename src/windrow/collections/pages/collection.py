@@ -1,4 +1,4 @@
-"""The collection `pages`: sites are crawled; what came is summarised and made findable."""
+"""The collection `pages`: crawls web sites, summarises the documents it gets and indexes them for search."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ _VERSION = "4"
 
 
 def version() -> str:
-    """Return the version of these readers on this machine: an extra that is or is not there makes another one."""
+    """Return the version of the readers on this machine, with the names of the extras that are installed."""
     extras = (("pdf", portable.known()), ("language", sniff.known()))
-    return "+".join([_VERSION, *(name for name, there in extras if there)])
+    return "+".join([_VERSION, *(name for name, installed in extras if installed)])
 
 
 _CRAWL = "windrow.collections.pages.discover"
@@ -23,16 +23,16 @@ _STEP = "windrow.collections.pages.steps"
 CRAWL = Crawl(
     later(f"{_CRAWL}:seeds"),
     later(f"{_CRAWL}:rules"),
-    later(f"{_CRAWL}:again"),
-    later(f"{_CRAWL}:word"),
+    later(f"{_CRAWL}:schedule_attempt"),
+    later(f"{_CRAWL}:name_exit_code"),
     later(f"{_CRAWL}:address"),
-    interval=later(f"{_CRAWL}:interval"),
+    interval=later(f"{_CRAWL}:compute_interval"),
     why_no_page=later(f"{_CRAWL}:why_no_page"),
     page=int(CrawlType.FILE_CRAWL),
     robots=int(CrawlType.ROBOTSTXT_FETCH),
     beside=ASSET,
     rest=int(DAY),
-    large={int(CrawlType.METADATA_CRAWL): 50 << 20},  # a sitemap, as Sitemaps protocol 0.9 bounds it
+    large={int(CrawlType.METADATA_CRAWL): 50 << 20},  # the limit for a sitemap in Sitemaps protocol 0.9
 )
 
 COLLECTION = Collection(
@@ -44,11 +44,11 @@ COLLECTION = Collection(
             "summarise",
             f"1+{version()}",
             later(f"{_STEP}:summarise"),
-            wants=later(f"{_STEP}:wants"),
-            tell=later(f"{_STEP}:tell"),
-            refers=later(f"{_STEP}:refers"),
-            expires=later(f"{_STEP}:expires"),
-            known_as=later(f"{_STEP}:known_as"),
+            wants=later(f"{_STEP}:needs_body"),
+            tell=later(f"{_STEP}:make_entry"),
+            refers=later(f"{_STEP}:is_hidden_by_header"),
+            expires=later(f"{_STEP}:find_expiry"),
+            known_as=later(f"{_STEP}:name_payload"),
             takes_answers=False,
         ),
         Derive("index"),

@@ -1,7 +1,7 @@
-"""How pages are found: the sites' seeds, the rules of each origin, and when an address is due again.
+"""How pages are found: the seeds of a site, the rules of each origin, and when an address is due again.
 
-All of it is what a source's options say, as the configuration has put them together: `seeds`, `hosts`,
-`paths`, `do_not_crawl`, `url_query_parameters`, `sitemaps`, `feeds`, `delay` and `recrawl_interval` in seconds.
+Everything follows from a source's options: `seeds`, `hosts`, `paths`, `do_not_crawl`, `url_query_parameters`,
+`sitemaps`, `feeds`, `delay` and `recrawl_interval` in seconds.
 """
 
 from __future__ import annotations
@@ -10,12 +10,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from windrow.collections.pages import redirect, site_rules
-from windrow.collections.pages.books import ended, outcome
+from windrow.collections.pages.books import classify_answer, map_outcome
 from windrow.collections.pages.code import ExitCode
 from windrow.collections.pages.policy import Policy, policy
-from windrow.collections.pages.redirect import move
+from windrow.collections.pages.redirect import read_redirect
 from windrow.collections.pages.references import References
-from windrow.collections.pages.scope import clean, scope
+from windrow.collections.pages.scope import clean_address, scope
 from windrow.collections.pages.site_rules import SITEMAP, CrawlOptions, SiteRules
 from windrow.contract import Look
 from windrow.digest import number
@@ -28,95 +28,99 @@ _NO_ANSWER = frozenset({
     ExitCode.DID_NOT_UNDERSTAND_ANSWER, ExitCode.CONNECTION_FAILED, ExitCode.REQUEST_TIMEOUT,
     ExitCode.ERROR_READING_RESPONSE, ExitCode.RESPONSE_TOO_LARGE, ExitCode.TLS_ERROR, ExitCode.DNS_ERROR,
 })  # fmt: skip
-"""What became of a question that was asked, and to which no answer came that can be read."""
+"""Exit codes of requests that were sent and got no readable answer."""
 
 
 def site(source: Source) -> Policy:
     """Return the rules of a source's site."""
-    told = source.options
+    options = source.options
     return policy(
-        scope(told["seeds"], told["hosts"], told["paths"]),
-        do_not_crawl=told["do_not_crawl"],
-        url_query_parameters=told["url_query_parameters"],
+        scope(options["seeds"], options["hosts"], options["paths"]),
+        do_not_crawl=options["do_not_crawl"],
+        url_query_parameters=options["url_query_parameters"],
     )
 
 
 def seeds(source: Source, options: Mapping[str, Any]) -> list[FoundUrl]:  # noqa: ARG001 the shape of `Crawl.seeds`
-    """Return a site's first addresses: its seeds, and the sitemaps and feeds that it names."""
-    told, policies = source.options, site(source)
-    urls = dict.fromkeys(clean(url) for url in (*policies.scope.seeds, *_within(policies, told["feeds"])))
-    found = [FoundUrl(number(url), parts(url).origin, url, redirect.segments(url)) for url in urls]
-    maps = dict.fromkeys(_within(policies, told["sitemaps"]))
-    return found + [FoundUrl(number(url), parts(url).origin, url, 0, SITEMAP) for url in maps]
+    """Return the first addresses of a site: its seeds, feeds and sitemaps."""
+    declared, rules_of_site = source.options, site(source)
+    pages = dict.fromkeys(
+        clean_address(url) for url in (*rules_of_site.scope.seeds, *_keep_own_hosts(rules_of_site, declared["feeds"]))
+    )
+    seeds_found = [FoundUrl(number(url), parts(url).origin, url, redirect.count_segments(url)) for url in pages]
+    sitemaps = dict.fromkeys(_keep_own_hosts(rules_of_site, declared["sitemaps"]))
+    return seeds_found + [FoundUrl(number(url), parts(url).origin, url, 0, SITEMAP) for url in sitemaps]
 
 
-def _within(policies: Policy, told: Iterable[str]) -> list[str]:
-    """Return those of some written addresses that lie on the site's hosts."""
-    return [url for text in told if (url := normalise(text).url) and policies.scope.owns(parts(url))]
+def _keep_own_hosts(rules_of_site: Policy, written: Iterable[str]) -> list[str]:
+    """Return, normalised, those addresses that are on the site's hosts."""
+    return [url for text in written if (url := normalise(text).url) and rules_of_site.scope.owns(parts(url))]
 
 
 def rules(source: Source, origin: str, options: Mapping[str, Any]) -> SiteRules:  # noqa: ARG001 the shape of `Crawl.rules`
-    """Return the rules by which one origin of a site is walked."""
+    """Return the crawl rules of one origin of a site."""
     agent = source.site.agent
-    told = source.options
-    manner = CrawlOptions(
-        site(source), agent, told["delay"], sitemaps=told["read_sitemaps"],
-        hints=not told.get("every"), assets=told.get("assets", False),
+    declared = source.options
+    crawl_options = CrawlOptions(
+        site(source), agent, declared["delay"], sitemaps=declared["read_sitemaps"],
+        hints=not declared.get("every"), assets=declared.get("assets", False),
     )  # fmt: skip
-    return SiteRules(manner, origin, References(agent, feeds=source.options["read_feeds"]))
+    return SiteRules(crawl_options, origin, References(agent, feeds=source.options["read_feeds"]))
 
 
-def again(source: Source, attempt: Attempt, interval: int, failures: int) -> tuple[int | None, int]:
+def schedule_attempt(source: Source, attempt: Attempt, interval: int, failures: int) -> tuple[int | None, int]:
     """Return when an address is due again and its next interval, in whole seconds."""
     every = source.options.get("every")
-    due, after = site_rules.again(attempt, float(every or interval), failures, source.options["recrawl_interval"])
+    due, next_interval = site_rules.schedule_attempt(
+        attempt, float(every or interval), failures, source.options["recrawl_interval"]
+    )
     if every and attempt.kind != SITEMAP:
-        due, after = min(due, attempt.started.timestamp() + every), every
-    return int(due), max(1, int(after))
+        due, next_interval = min(due, attempt.started.timestamp() + every), every
+    return int(due), max(1, int(next_interval))
 
 
-def interval(source: Source, looks: Sequence[Look]) -> int:
-    """Return the interval of an address in whole seconds, from what its visits after the first one found."""
+def compute_interval(source: Source, looks: Sequence[Look]) -> int:
+    """Return the interval of an address in whole seconds, from what its visits after the first found."""
     every, start = source.options.get("every"), source.options["recrawl_interval"]
-    return max(1, int(every or redirect.interval(looks, start)))
+    return max(1, int(every or redirect.compute_interval(looks, start)))
 
 
 def why_no_page(source: Source, attempt: Attempt) -> str:
-    """Say why a seed gave no page, with the line that mends it; empty where it gave one, or was not asked for."""
-    if attempt.status is None and not (attempt.target and outcome(None, attempt.reason) in _NO_ANSWER):
+    """Return why a seed returned no page, with the setting to change; empty if it did, or was not requested."""
+    if attempt.status is None and not (attempt.target and map_outcome(None, attempt.reason) in _NO_ANSWER):
         return ""
     if attempt.status == NOT_MODIFIED or ((attempt.status or 0) < 300 and not attempt.reason):
         return ""
     if attempt.location and attempt.status is not None:
-        found = move(attempt.url, attempt.status, attempt.location)
-        where = parts(found.url) if found and found.url else None
-        if where is None:
-            return f"the seed {attempt.url} leads nowhere: {attempt.location[:200]!r}"
-        if site(source).scope.owns(where):
+        redirected = read_redirect(attempt.url, attempt.status, attempt.location)
+        destination = parts(redirected.url) if redirected and redirected.url else None
+        if destination is None:
+            return f"the seed {attempt.url} redirects to {attempt.location[:200]!r}, which is not another address of the web"
+        if site(source).scope.owns(destination):
             return ""
-        told = f"the seed {attempt.url} leads to {where.origin}, which is no host of this source"
-        line = f'hosts = ["{where.host}"]' if where.port is None else f'seeds = ["{where.origin}/"]'
-        return f"{told}; if it is the same site: {line}"
-    why = attempt.message or (attempt.reason.meaning if attempt.reason else f"the server answers {attempt.status}")
-    mend = "; if it has moved, mend seeds" if attempt.status is not None else ""
-    return f"the seed {attempt.url} gave no page: {why}{mend}"
+        message = f"the seed {attempt.url} redirects to {destination.origin}, which is not a host of this source"
+        line = f'hosts = ["{destination.host}"]' if destination.port is None else f'seeds = ["{destination.origin}/"]'
+        return f"{message}; if it is the same site: {line}"
+    cause = attempt.message or (attempt.reason.meaning if attempt.reason else f"the server answers {attempt.status}")
+    remedy = "; if it has moved, change seeds" if attempt.status is not None else ""
+    return f"the seed {attempt.url} returned no page: {cause}{remedy}"
 
 
-def word(status: int | None, reason: Reason | None, media: str) -> str:
-    """Name the exit code of a request that brought such a file, as the Summary Database has it.
+def name_exit_code(status: int | None, reason: Reason | None, media: str) -> str:
+    """Return the lower-case name of a request's exit code in the Summary Database.
 
-    >>> word(200, None, "text/html"), word(200, None, "image/png"), word(None, Reason.ROBOTS_DENIED, "")
-    ('file_ingested', 'file_of_unknown_type', 'robots_denied')
+    >>> name_exit_code(200, None, "image/png"), name_exit_code(None, Reason.ROBOTS_DENIED, "")
+    ('file_of_unknown_type', 'robots_denied')
     """
-    return ended(status, reason, media).name.lower()
+    return classify_answer(status, reason, media).name.lower()
 
 
-def address(what: str) -> str:
-    """Return the normal address that a text names, as the crawl spells it; empty where it names none.
+def address(text: str) -> str:
+    """Return a web address as the crawl spells it: normalised and cleaned; empty for any other text.
 
     >>> address("https://Example.org/a?utm_source=x#top"), address("H.2026-01-12.1.impc.zip")
     ('https://example.org/a', '')
     """
-    if not what.startswith(("http://", "https://")):
+    if not text.startswith(("http://", "https://")):
         return ""
-    return clean(url) if (url := normalise(what).url) else ""
+    return clean_address(url) if (url := normalise(text).url) else ""

@@ -1,4 +1,4 @@
-"""The references of a page: the links that a crawl follows, and what the page needs to be shown as it was."""
+"""The references of a page: the links that a crawl follows, and the assets that the page needs to be displayed."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from windrow.formats.url import normalise
 from windrow.formats.url_hints import read as read_hint
 
 MOST_LINKS = 20_000
-"""References of one page; what is behind them is not followed."""
+"""Most references of one page that are followed."""
 
 _PAGES = frozenset({"text/html", "application/xhtml+xml"})
 _HINTS = frozenset(
@@ -26,208 +26,212 @@ _HINTS = frozenset(
         "application/xml", "text/xml", "application/gzip", "application/x-gzip",
     )
 )  # fmt: skip
-_WANTED = "a[href], area[href], iframe[src], frame[src], link[rel][href], meta[content], base[href]"
-_RELATED = RELATIONS | {"canonical"}
+_LINKING = "a[href], area[href], iframe[src], frame[src], link[rel][href], meta[content], base[href]"
+_FOLLOWED_RELATIONS = RELATIONS | {"canonical"}
 
 
 class References:
-    """Reads the references of what one agent is given."""
+    """Reads the references of documents for one user agent."""
 
     def __init__(self, agent: str, *, feeds: bool = True) -> None:
-        """Heed what pages ask of this agent; without `feeds`, those that pages name are passed over."""
+        """Obey the robots directives for `agent`; without `feeds`, the feeds that pages name are left out."""
         self._agent = agent
         self._feeds = feeds
 
     def __call__(self, url: str, fields: Mapping[str, str], body: bytes) -> tuple[str, list[str]]:
-        """Return the base and the references of a document at the normal address `url`, as they are written.
+        """Return the base and the references of a document at the normal address `url`, as written.
 
-        Of an HTML page its links, frames and related pages; of a feed or sitemap its entries; of anything
-        else none, and none where the page or its header says `nofollow`.
+        The references of an HTML page are its links, frames and related pages, those of a feed or sitemap its
+        entries. Other documents have none, and neither have those that say `nofollow`.
         """
-        named = {name.lower(): value for name, value in fields.items()}
-        told = mime(named.get("content-type", ""))
-        essence = sniff(body, told.essence).essence if told else "text/html" if body.lstrip()[:1] == b"<" else ""
-        # The values of one field that came several times are parted by line feeds.
-        if robots.header(named.get("x-robots-tag", "").split("\n"), self._agent).nofollow:
+        lower_fields = {name.lower(): value for name, value in fields.items()}
+        declared = mime(lower_fields.get("content-type", ""))
+        essence = (
+            sniff(body, declared.essence).essence if declared else "text/html" if body.lstrip()[:1] == b"<" else ""
+        )
+        # The values of a repeated field are separated by line feeds.
+        if robots.header(lower_fields.get("x-robots-tag", "").split("\n"), self._agent).nofollow:
             return url, []
         if essence in _HINTS:
             return url, [entry.url for entry in read_hint(body, url).entries[:MOST_LINKS]]
         if essence not in _PAGES:
             return url, []
-        return self._page(url, decode(body, named.get("content-type", "")).text)
+        return self._page(url, decode(body, lower_fields.get("content-type", "")).text)
 
     def _page(self, url: str, text: str) -> tuple[str, list[str]]:
-        base, asked = "", robots.NOTHING
-        found: list[str] = []
-        for node in parse(text).css(_WANTED):
+        base, directives = "", robots.NOTHING
+        references: list[str] = []
+        for node in parse(text).css(_LINKING):
             tag, attributes = node.tag, node.attributes
             if tag == "base":
                 base = base or normalise(attributes.get("href") or "", url).url
             elif tag == "meta":
-                pair = (attributes.get("name") or "", attributes.get("content") or "")
-                asked = asked.join(robots.meta([pair], self._agent)) if pair[0] else asked
-                found += filter(None, (refresh(attributes),))
-            elif len(found) < MOST_LINKS:
-                found += self._reference(tag or "", attributes)
-        return base or url, [] if asked.nofollow else found
+                name_and_content = (attributes.get("name") or "", attributes.get("content") or "")
+                directives = (
+                    directives.join(robots.meta([name_and_content], self._agent)) if name_and_content[0] else directives
+                )
+                references += filter(None, (refresh(attributes),))
+            elif len(references) < MOST_LINKS:
+                references += self._find_references(tag or "", attributes)
+        return base or url, [] if directives.nofollow else references
 
-    def _reference(self, tag: str, attributes: Mapping[str, str | None]) -> Iterator[str]:
-        """Yield what one element refers to, if a crawl may follow it."""
+    def _find_references(self, tag: str, attributes: Mapping[str, str | None]) -> Iterator[str]:
+        """Yield the reference of one element, if a crawl may follow it."""
         rel = attributes.get("rel") or ""
-        written = attributes.get("href" if tag not in {"iframe", "frame"} else "src")
-        if not written or (rel and robots.nofollow(rel)):
+        reference = attributes.get("href" if tag not in {"iframe", "frame"} else "src")
+        if not reference or (rel and robots.nofollow(rel)):
             return
         if tag == "link":
-            if not _RELATED.intersection(rel.lower().split()):
+            if not _FOLLOWED_RELATIONS.intersection(rel.lower().split()):
                 return
             kind = (attributes.get("type") or "").partition(";")[0].strip().lower()
             if kind and kind not in _PAGES and not (self._feeds and kind in _HINTS):
                 return
-        yield written
+        yield reference
 
 
-Read = Callable[[str, Mapping[str, str], bytes], tuple[str, list[str]]]
-"""Address, header fields and body of a page -> its base and the references in it, as they are written."""
+ReadReferences = Callable[[str, Mapping[str, str], bytes], tuple[str, list[str]]]
+"""Address, header fields and body of a page -> its base and the references in it, as written."""
 
 ROOM = 1 << 16
-"""Tags and references remembered by all origins of this process together."""
+"""Most tags and references remembered by all origins of this process together."""
 
-LONGEST = 1 << 20
-"""Bytes of the longest page that is scanned."""
+LONGEST_PAGE = 1 << 20
+"""Most bytes of a page that is scanned."""
 
-_WIDE = 400  # bytes of the longest tag remembered
+_LONGEST_TAG = 400  # bytes of a tag that is remembered
 _END = b"/end-of-tag-"
 _SCAN = re.compile(rb"<[aAlLmMbBiIfF][\s/RrEeAaIiFf][^>]+")
-"""Finds all tags that may hold references, and some that cannot: the engine of `re` is fastest so."""
+"""Matches all tags that may contain references, and some that cannot: an exact pattern would be slower."""
 
 _TAG = re.compile(rb"<(?:a|area|link|meta|base|i?frame)[\s/]", re.IGNORECASE)
-_NEVER = re.compile(rb"<(?:base|frame)[\s/]", re.IGNORECASE)
-"""What these mean depends on where they stand."""
+_POSITIONAL = re.compile(rb"<(?:base|frame)[\s/]", re.IGNORECASE)
+"""The meaning of these depends on their position in the page."""
 
 
 class LinkMemo:
-    """What was met on the pages of one origin; stands before the reader of references."""
+    """Remembers the tags and references of one origin's pages, so that pages with known links are not parsed."""
 
-    __slots__ = ("__weakref__", "_near", "_offered", "_read", "_same")
+    __slots__ = ("__weakref__", "_folder_tags", "_offered", "_read", "_site_tags")
 
-    def __init__(self, read: Read) -> None:
-        """Remember what `read` returns."""
+    def __init__(self, read: ReadReferences) -> None:
+        """Call `read` for pages with unknown tags, and remember what it returns."""
         self._read = read
-        self._same: set[bytes] = set()  # tags that mean the same on every page
-        self._near: dict[str, set[bytes]] = {}  # and those that mean the same in a folder
+        self._site_tags: set[bytes] = set()  # tags with the same references on every page
+        self._folder_tags: dict[str, set[bytes]] = {}  # and those with the same references in a folder
         self._offered: set[str] = set()
-        _SHELF.all.add(self)
+        _shared_limit.memos.add(self)
 
     def forget(self) -> None:
-        """Begin afresh: everything is offered once more."""
-        self._same.clear()
-        self._near.clear()
+        """Forget everything, so that known references are returned once more."""
+        self._site_tags.clear()
+        self._folder_tags.clear()
         self._offered.clear()
 
     def __call__(self, url: str, fields: Mapping[str, str], body: bytes) -> tuple[str, list[str]]:
-        """Return the base of a page and those of its references that were not offered before."""
-        found = self._tags(fields, body)
-        if found and self._same.issuperset(found):
+        """Return the base of a page and those of its references that were not returned before."""
+        scanned = self._scan_tags(fields, body)
+        if scanned and self._site_tags.issuperset(scanned):
             return url, []
         folder = url.partition("?")[0].rpartition("/")[0]
-        tags = {one for one in set(found) - self._same if _TAG.match(one)}
-        if found and tags <= self._near.get(folder, _NONE):
+        tags = {tag for tag in set(scanned) - self._site_tags if _TAG.match(tag)}
+        if scanned and tags <= self._folder_tags.get(folder, _NO_TAGS):
             return url, []
         base, references = self._read(url, fields, body)
         if tags and base == url:
-            self._learn(folder, tags, url, set(references))
+            self._learn_tags(folder, tags, url, set(references))
         offered = self._offered
         fresh = [reference for reference in references if reference not in offered]
         if base == url:
-            steady = list(filter(_steady, fresh))
+            steady = list(filter(_is_absolute, fresh))
             offered.update(steady)
-            _SHELF.take(len(steady))
+            _shared_limit.count(len(steady))
         return base, fresh
 
-    def _tags(self, fields: Mapping[str, str], body: bytes) -> list[bytes]:
-        """Return the tags that may hold references; none where a scan cannot tell."""
+    def _scan_tags(self, fields: Mapping[str, str], body: bytes) -> list[bytes]:
+        """Return the tags that may contain references; empty if a scan of bytes cannot find them all."""
         html = "html" in fields.get("content-type", "").partition(";")[0].lower()
-        if not html or len(body) > LONGEST or b"\x00" in body or b"\x1b" in body:
+        if not html or len(body) > LONGEST_PAGE or b"\x00" in body or b"\x1b" in body:
             return []
         return _SCAN.findall(body)
 
-    def _learn(self, folder: str, tags: Iterable[bytes], url: str, offered: set[str]) -> None:
-        """Remember those tags whose references, each read by itself, are all among what the page offered.
+    def _learn_tags(self, folder: str, tags: Iterable[bytes], url: str, offered: set[str]) -> None:
+        """Remember those tags whose references, parsed apart from the page, are all among those of the page.
 
-        Behind every tag stands one of ours: where it is read as such, the tag before it was whole.
+        A marker follows each tag: if the marker itself is parsed as a link, the tag before it was complete.
         """
-        alone = [tag for tag in tags if len(tag) <= _WIDE and tag.isascii() and not _NEVER.match(tag)]
-        text = b"".join(b"%b></iframe><a href='%b%d'>" % (one, _END, at) for at, one in enumerate(alone))
+        alone = [tag for tag in tags if len(tag) <= _LONGEST_TAG and tag.isascii() and not _POSITIONAL.match(tag)]
+        text = b"".join(b"%b></iframe><a href='%b%d'>" % (tag, _END, at) for at, tag in enumerate(alone))
         _, references = self._read(url, {"content-type": "text/html"}, text)
-        held: list[str] = []
-        ends = {f"{_END.decode()}{at}": one for at, one in enumerate(alone)}
+        pending: list[str] = []
+        ends = {f"{_END.decode()}{at}": tag for at, tag in enumerate(alone)}
         before = -1
         for reference in references:
             if reference not in ends:
-                held.append(reference)
+                pending.append(reference)
                 continue
             at = int(reference[len(_END) :])
-            if at == before + 1 and offered.issuperset(held):
-                self._remember(folder, ends[reference], held)
+            if at == before + 1 and offered.issuperset(pending):
+                self._remember_tag(folder, ends[reference], pending)
             before = at
-            held = []
+            pending = []
 
-    def _remember(self, folder: str, tag: bytes, held: list[str]) -> None:
-        if all(map(_steady, held)):
-            self._same.add(tag)
-        elif not any(one.startswith("?") for one in held):
-            self._near.setdefault(folder, set()).add(tag)
-        _SHELF.take(1)
+    def _remember_tag(self, folder: str, tag: bytes, references: list[str]) -> None:
+        if all(map(_is_absolute, references)):
+            self._site_tags.add(tag)
+        elif not any(reference.startswith("?") for reference in references):
+            self._folder_tags.setdefault(folder, set()).add(tag)
+        _shared_limit.count(1)
 
 
-class _Shelf:
-    """The room that all origins have together: when it is full, all of them begin afresh."""
+class _SharedLimit:
+    """The limit of what all memos remember together: when it is reached, all of them forget everything."""
 
     def __init__(self) -> None:
-        self.all: WeakSet[LinkMemo] = WeakSet()
+        self.memos: WeakSet[LinkMemo] = WeakSet()
         self._left = ROOM
 
-    def take(self, count: int) -> None:
-        self._left -= count
+    def count(self, added: int) -> None:
+        self._left -= added
         if self._left < 0:
             self._left = ROOM
-            for one in list(self.all):
-                one.forget()
+            for memo in list(self.memos):
+                memo.forget()
 
 
-_SHELF = _Shelf()
-_NONE: frozenset[bytes] = frozenset()
+_shared_limit = _SharedLimit()
+_NO_TAGS: frozenset[bytes] = frozenset()
 
 
-def _steady(reference: str) -> bool:
-    """Tell whether a reference means the same on every page of an origin, or nothing but the page itself."""
+def _is_absolute(reference: str) -> bool:
+    """Tell whether a reference means the same on every page of an origin, or only the page itself."""
     return reference.startswith(("/", "#", "http://", "https://"))
 
 
 MOST_ASSETS = 500
-"""Assets of one document; what it names behind them is not asked for."""
+"""Most assets of one document that are requested."""
 
-_LONGEST = 1 << 20  # characters of a style sheet that are read
+_LONGEST_SHEET = 1 << 20  # most characters of a style sheet that are read
 _ASSETS = (
     "base[href], img, source, image, input[type=image], script[src], link[rel][href], video[poster], object[data],"
     " [background], [style], style"
 )
-_PLAIN = {
+_ADDRESS_ATTRIBUTES = {
     "img": ("src",), "source": (), "image": ("href", "xlink:href"), "input": ("src",), "script": ("src",),
     "video": ("poster",), "object": ("data",),
 }  # fmt: skip
-_PICTURED = frozenset({"img", "source"})
+_WITH_SRCSET = frozenset({"img", "source"})
 _RELATIONS = frozenset({"stylesheet", "icon", "apple-touch-icon", "manifest", "modulepreload", "mask-icon"})
 _PRELOADED = frozenset({"style", "script", "font", "image"})
 _URL = re.compile(
     r"""url\(\s*+(?:"([^"\n]*+)"|'([^'\n]*+)'|([^)"'\s]*+))|@import\s++(?:"([^"\n]*+)"|'([^'\n]*+)')""", re.IGNORECASE
 )
 _COMMENT = re.compile(r"/\*.*?\*/", re.DOTALL)
-_CANDIDATE = re.compile(r"\s*+,?\s*+([^\s,]\S*+)([^,(]*+(?:\([^)]*+\)[^,(]*+)*+)")
+_SRCSET_ENTRY = re.compile(r"\s*+,?\s*+([^\s,]\S*+)([^,(]*+(?:\([^)]*+\)[^,(]*+)*+)")
 
 
 def assets(url: str, fields: Mapping[str, str], body: bytes) -> list[str]:
-    """Return the normal addresses that a page or style sheet at a normal address needs, each once.
+    """Return the normal addresses of the assets that a page or style sheet at a normal address needs, each once.
 
     >>> page = b"<img src=a.png srcset='b.png 2x, /c.png 3x'><link rel=stylesheet href=s.css><a href=/page>x</a>"
     >>> assets("http://a.example/x/", {"content-type": "text/html"}, page)
@@ -235,75 +239,75 @@ def assets(url: str, fields: Mapping[str, str], body: bytes) -> list[str]:
     >>> assets("http://a.example/s.css", {"content-type": "text/css"}, b"@font-face { src: url('f.woff2') }")
     ['http://a.example/f.woff2']
     """
-    told = fields.get("content-type", "")
-    kind = mime(told)
+    content_type = fields.get("content-type", "")
+    kind = mime(content_type)
     essence = kind.essence if kind else "text/html"
     if essence == "text/css":
-        return _resolved(url, _styled(decode(body, told).text))
+        return _resolve_addresses(url, _find_style_addresses(decode(body, content_type).text))
     if essence not in {"text/html", "application/xhtml+xml"}:
         return []
-    base, found = _page(url, decode(body, told).text)
-    return _resolved(base, found)
+    base, references = _find_assets(url, decode(body, content_type).text)
+    return _resolve_addresses(base, references)
 
 
-def _resolved(base: str, references: Iterable[str]) -> list[str]:
-    named = (
+def _resolve_addresses(base: str, references: Iterable[str]) -> list[str]:
+    urls = (
         normalise(reference.strip(), base).url
         for reference in references
         if reference and not reference.startswith(("data:", "#"))
     )
-    return list(islice(dict.fromkeys(filter(None, named)), MOST_ASSETS))
+    return list(islice(dict.fromkeys(filter(None, urls)), MOST_ASSETS))
 
 
-def _page(url: str, text: str) -> tuple[str, list[str]]:
+def _find_assets(url: str, text: str) -> tuple[str, list[str]]:
     base = ""
-    found: list[str] = []
+    references: list[str] = []
     for node in parse(text).css(_ASSETS):
         tag, attributes = node.tag or "", node.attributes
         if tag == "base":
             base = base or normalise(attributes.get("href") or "", url).url
             continue
-        found += [attributes.get(name) or "" for name in (*_PLAIN.get(tag, ()), "background")]
-        if tag in _PICTURED:
-            found += candidates(attributes.get("srcset") or "")
-        if tag == "link" and _shows(attributes):
-            found += [attributes.get("href") or "", *candidates(attributes.get("imagesrcset") or "")]
-        found += _styled(attributes.get("style") or "")
+        references += [attributes.get(name) or "" for name in (*_ADDRESS_ATTRIBUTES.get(tag, ()), "background")]
+        if tag in _WITH_SRCSET:
+            references += parse_srcset(attributes.get("srcset") or "")
+        if tag == "link" and _is_loaded(attributes):
+            references += [attributes.get("href") or "", *parse_srcset(attributes.get("imagesrcset") or "")]
+        references += _find_style_addresses(attributes.get("style") or "")
         if tag == "style":
-            found += _styled(node.text() or "")
-        if len(found) > 20 * MOST_ASSETS:
+            references += _find_style_addresses(node.text() or "")
+        if len(references) > 20 * MOST_ASSETS:
             break
-    return base or url, found
+    return base or url, references
 
 
-def _shows(attributes: Mapping[str, str | None]) -> bool:
-    """Tell whether a `link` names what is loaded to show the page."""
+def _is_loaded(attributes: Mapping[str, str | None]) -> bool:
+    """Tell whether the target of a `link` is loaded to display the page."""
     relations = set((attributes.get("rel") or "").lower().split())
     preloaded = "preload" in relations and (attributes.get("as") or "").lower() in _PRELOADED
     return preloaded or not relations.isdisjoint(_RELATIONS)
 
 
-def candidates(srcset: str) -> list[str]:
-    """Return the addresses of a `srcset` (HTML standard, section 4.8.4.2.2); a comma may be part of one.
+def parse_srcset(srcset: str) -> list[str]:
+    """Return the addresses in a `srcset` (HTML standard, section 4.8.4.2.2); an address may contain a comma.
 
-    >>> candidates("a.png 1x, b,c.png 200w,d.png")
+    >>> parse_srcset("a.png 1x, b,c.png 200w,d.png")
     ['a.png', 'b,c.png', 'd.png']
     """
-    found: list[str] = []
-    at = 0
-    srcset = srcset[: _LONGEST // 8]
-    while len(found) < MOST_ASSETS and (one := _CANDIDATE.match(srcset, at)) and one.end() > at:
-        name = one[1]
-        if name.endswith(","):
-            found.append(name.rstrip(","))
-            at = one.end(1)
+    addresses: list[str] = []
+    position = 0
+    srcset = srcset[: _LONGEST_SHEET // 8]
+    while len(addresses) < MOST_ASSETS and (match := _SRCSET_ENTRY.match(srcset, position)) and match.end() > position:
+        address = match[1]
+        if address.endswith(","):
+            addresses.append(address.rstrip(","))
+            position = match.end(1)
         else:
-            found.append(name)
-            at = one.end()
-    return [one for one in found if one]
+            addresses.append(address)
+            position = match.end()
+    return list(filter(None, addresses))
 
 
-def _styled(text: str) -> Iterator[str]:
-    """Yield what a style sheet names."""
-    for one in islice(_URL.finditer(_COMMENT.sub(" ", text[:_LONGEST])), 20 * MOST_ASSETS):
-        yield next(filter(None, one.groups()), "")
+def _find_style_addresses(text: str) -> Iterator[str]:
+    """Yield the addresses in a style sheet."""
+    for match in islice(_URL.finditer(_COMMENT.sub(" ", text[:_LONGEST_SHEET])), 20 * MOST_ASSETS):
+        yield next(filter(None, match.groups()), "")

@@ -1,4 +1,4 @@
-"""What belongs to a site: origins, hosts and paths named; and which query parameters count."""
+"""The scope of a site: its origins, hosts and paths; and which query parameters are kept."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _SCHEMES = ("http", "https")
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """One site. `origins` are its seeds' own; `hosts` are further names, on the ports of their scheme."""
+    """One site. `origins` are those of its seeds; `hosts` are further names, on their schemes' usual ports."""
 
     seeds: tuple[str, ...]
     origins: frozenset[str]
@@ -31,67 +31,69 @@ class Scope:
             return False
         if not self.paths:
             return True
-        where = target(address)
-        return any(path.matches(where) for path in self.paths)
+        path_and_query = spell_path(address)
+        return any(path.matches(path_and_query) for path in self.paths)
 
     def owns(self, address: Parts) -> bool:
-        """Tell whether an address lies on one of the site's hosts, whatever its path."""
-        return address.origin in self.origins or (address.port is None and self._named(address.host))
+        """Tell whether an address is on one of the site's hosts, whatever its path."""
+        return address.origin in self.origins or (address.port is None and self._is_named(address.host))
 
     @property
-    def alone(self) -> bool:
-        """Tell whether it is one host as a whole, which every page of it knows without being told."""
-        places = {origin.partition("://")[2] for origin in self.origins}
-        return len(places) == 1 and not self.hosts and not self.paths
+    def is_single_host(self) -> bool:
+        """Tell whether the site is one whole host, so that its own links can be told from their addresses alone."""
+        authorities = {origin.partition("://")[2] for origin in self.origins}
+        return len(authorities) == 1 and not self.hosts and not self.paths
 
-    def _named(self, host: str) -> bool:
-        """Tell whether a host is one of those named beside the seeds."""
-        return any(host_fits(one, host) for one in self.hosts)
+    def _is_named(self, host: str) -> bool:
+        """Tell whether a host is one of `hosts`."""
+        return any(host_fits(name, host) for name in self.hosts)
 
 
 def scope(seeds: Iterable[str], hosts: Iterable[str] = (), paths: Iterable[str] = ()) -> Scope:
-    """Make a site of its seeds (whole addresses), hosts (`example.org`, `.example.org`) and paths.
+    """Make the scope of a site from its seeds (whole addresses), hosts (`example.org`, `.example.org`) and paths.
 
     A seed on the usual port stands for both http and https, and for its name with and without `www.`. Paths are
-    patterns as robots.txt writes them; the seeds must fit them. What is not well written raises ConfigError.
+    patterns as in robots.txt; the seeds must match one of them. Raises ConfigError for anything malformed.
 
     >>> site = scope(["https://example.org/blog/"], hosts=[".example.net"], paths=["/blog/"])
     >>> site.holds(parts("http://www.example.net/blog/1")), site.holds(parts("https://example.org/shop"))
     (True, False)
     """
-    found = []
+    urls = []
     for seed in seeds:
         url = normalise(seed).url
         if not url:
             raise ConfigError(f"seeds: {seed[:200]!r} is not an address of the web")
-        found.append(url)
-    if not found:
-        raise ConfigError("seeds: wanted at least one address")
-    origins = frozenset(origin for url in found for origin in _origins(parts(url)))
-    made = Scope(
-        tuple(dict.fromkeys(found)),
+        urls.append(url)
+    if not urls:
+        raise ConfigError("seeds: needs at least one address")
+    origins = frozenset(origin for url in urls for origin in _origins(parts(url)))
+    site = Scope(
+        tuple(dict.fromkeys(urls)),
         origins,
         tuple(host_pattern(host, "hosts") for host in hosts),
         tuple(path_pattern(path, "paths") for path in paths),
     )
-    for url in made.seeds:
-        if not made.holds(parts(url)):
-            raise ConfigError(f"seeds: {url} fits none of the paths")
-    return made
+    for url in site.seeds:
+        if not site.holds(parts(url)):
+            raise ConfigError(f"seeds: {url} matches none of the paths")
+    return site
 
 
 def _origins(address: Parts) -> tuple[str, ...]:
     """Return the origins that an address stands for."""
     if address.port is not None:
         return (address.origin,)
-    return tuple(f"{scheme}://{host}" for host in (address.host, *_other_name(address.host)) for scheme in _SCHEMES)
+    return tuple(
+        f"{scheme}://{host}" for host in (address.host, *_alternative_names(address.host)) for scheme in _SCHEMES
+    )
 
 
-def _other_name(host: str) -> tuple[str, ...]:
-    """Return the name under which most sites answer too: with `www.`, or without it.
+def _alternative_names(host: str) -> tuple[str, ...]:
+    """Return the other name under which most sites answer: with `www.`, or without it.
 
-    >>> _other_name("example.org"), _other_name("www.example.org"), _other_name("127.0.0.1"), _other_name("www.org")
-    (('www.example.org',), ('example.org',), (), ())
+    >>> [_alternative_names(host) for host in ("example.org", "www.example.org", "127.0.0.1", "www.org")]
+    [('www.example.org',), ('example.org',), (), ()]
     """
     if "." not in host or host.startswith("[") or host.replace(".", "").isdecimal():
         return ()
@@ -102,27 +104,26 @@ def _other_name(host: str) -> tuple[str, ...]:
 
 
 def path_pattern(text: str, setting: str) -> Pattern:
-    """Read a path's pattern, or raise ConfigError."""
+    """Parse the pattern of a path, or raise ConfigError."""
     if not text.startswith(("/", "*")):
         raise ConfigError(f"{setting}: {text[:200]!r} is not a path: it starts with / or *")
     return pattern(text)
 
 
-def target(address: Parts) -> str:
-    """Return path and query of an address as patterns are matched with."""
+def spell_path(address: Parts) -> str:
+    """Return the path and query of an address in the spelling that patterns match."""
     query = f"?{address.query}" if address.query is not None else ""
     return canonical(address.path + query, literal=True)
 
 
 def locality(page: Parts, link: Parts, site: Scope | None = None) -> Locality:
-    """Tell how far a link of a page reaches.
+    """Tell whether a link leads to the page itself, within the site, or out of it.
 
-    Hosts, ports and schemes must agree, where http and https count as one scheme and their usual
-    ports as one port; then another path or query is another document. A configured site is drawn
-    wider or narrower: within it a link is IN whatever its host, outside of it OUT.
+    Without `site` a link is IN if host and port agree; http and https count as one scheme, and their usual ports as
+    one port. With a `site` that the page belongs to, a link is IN if it belongs to the site too, whatever its host.
 
-    >>> one, other = parts("http://example.org/a"), parts("https://example.org/b")
-    >>> locality(one, other), locality(one, parts("http://example.net/a")), locality(one, one)
+    >>> page, link = parts("http://example.org/a"), parts("https://example.org/b")
+    >>> locality(page, link), locality(page, parts("http://example.net/a")), locality(page, page)
     (<Locality.IN: 1>, <Locality.OUT: 2>, <Locality.SELF: 0>)
     """
     same = (page.host, page.port) == (link.host, link.port)
@@ -137,18 +138,23 @@ _SESSION_NAMES = "jsessionid phpsessid sessionid session_id sessid cfid cftoken 
 _TRACKING_NAMES = (
     "fbclid gclid gclsrc dclid gbraid wbraid msclkid yclid mc_cid mc_eid igshid _ga _gl _hsenc _hsmi mkt_tok"
 )
-_SESSIONS = frozenset(_SESSION_NAMES.split())  # these mean nothing else
-_MAYBE = frozenset({"sid", "s", "session", "token"})  # sessions only where the value looks like one
+_SESSIONS = frozenset(_SESSION_NAMES.split())  # always session ids
+_MAYBE_SESSIONS = frozenset({"sid", "s", "session", "token"})  # sessions only where the value looks like one
 _TOKEN = re.compile(r"[0-9a-f]{32,}|(?=[A-Za-z0-9_-]*\d)(?=[A-Za-z0-9_-]*[A-Za-z])[A-Za-z0-9_-]{24,}")
 _ASP = re.compile(r"aspsessionid[a-z]{6,10}")
 _TRACKING = frozenset(_TRACKING_NAMES.split())
-_PATH = re.compile(r";(?:jsessionid|phpsessid|sessionid|sid)=[^;/?#]*|/\([AFSX]\([A-Za-z0-9_-]{20,}\)\)", re.IGNORECASE)
-_NAME = re.compile(r"[^\s&=*?#/]+\*?|\*")
+_SESSION_IN_PATH = re.compile(
+    r";(?:jsessionid|phpsessid|sessionid|sid)=[^;/?#]*|/\([AFSX]\([A-Za-z0-9_-]{20,}\)\)", re.IGNORECASE
+)
+_PARAMETER_NAME = re.compile(r"[^\s&=*?#/]+\*?|\*")
 
 
 @dataclass(frozen=True, slots=True)
 class AllowedParameters:
-    """One rule: the parameters that may stand together on addresses of a pattern; `text` as written."""
+    """One rule of `url_query_parameters`: the parameters allowed together on addresses that match a pattern.
+
+    `text` is the rule as written; `beginnings` are the names written with a final `*`.
+    """
 
     text: str
     pattern: Pattern
@@ -156,55 +162,55 @@ class AllowedParameters:
     beginnings: tuple[str, ...]
 
     def allows(self, names: Iterable[str]) -> bool:
-        """Tell whether all these parameters may stand."""
+        """Tell whether all these parameters are allowed."""
         return all(name in self.names or name.startswith(self.beginnings) for name in names)
 
 
-def rule(text: str) -> AllowedParameters:
-    """Read a rule of `url_query_parameters`: names, and before them a path's pattern if it is for some only.
+def read_parameter_rule(text: str) -> AllowedParameters:
+    """Parse a rule of `url_query_parameters`: names, preceded by a path's pattern if it holds for some paths only.
 
-    >>> rule("/search q page").allows(["q"]), rule("id").allows(["id", "x"]), rule("/w/ *").allows(["any"])
-    (True, False, True)
+    >>> read_parameter_rule("/search q page").allows(["q"]), read_parameter_rule("id").allows(["id", "x"])
+    (True, False)
     """
-    first, *others = text.split() or [""]
-    names, path = (others, first) if first.startswith("/") else ([first, *others], "/")
-    if not names or not all(_NAME.fullmatch(name) for name in names):
+    first, *rest = text.split() or [""]
+    names, path = (rest, first) if first.startswith("/") else ([first, *rest], "/")
+    if not names or not all(_PARAMETER_NAME.fullmatch(name) for name in names):
         raise ConfigError(f"url_query_parameters: {text[:200]!r} is not a rule: [/path] name name ...")
-    where = path_pattern(path, "url_query_parameters")
-    plain = frozenset(name for name in names if not name.endswith("*"))
-    return AllowedParameters(text, where, plain, tuple(name[:-1] for name in names if name.endswith("*")))
+    path_of_rule = path_pattern(path, "url_query_parameters")
+    exact = frozenset(name for name in names if not name.endswith("*"))
+    return AllowedParameters(text, path_of_rule, exact, tuple(name[:-1] for name in names if name.endswith("*")))
 
 
-def names(query: str | None) -> list[str]:
-    """Return the names of a query's parameters, decoded, in their order.
+def parameter_names(query: str | None) -> list[str]:
+    """Return the names of a query's parameters, decoded, in order.
 
-    >>> names("a=1&b&%63+=&&a=2"), names(None)
+    >>> parameter_names("a=1&b&%63+=&&a=2"), parameter_names(None)
     (['a', 'b', 'c ', 'a'], [])
     """
-    return [unquote_plus(one.partition("=")[0]) for one in (query or "").split("&") if one]
+    return [unquote_plus(parameter.partition("=")[0]) for parameter in (query or "").split("&") if parameter]
 
 
-def clean(url: str) -> str:
-    """Drop session ids and the marks of advertisers from a normal address; the rest keeps its order.
+def clean_address(url: str) -> str:
+    """Drop session ids and tracking parameters from a normal address; the others keep their order.
 
-    >>> clean("https://h/a;jsessionid=1F?utm_source=x&id=2&PHPSESSID=3")
+    >>> clean_address("https://h/a;jsessionid=1F?utm_source=x&id=2&PHPSESSID=3")
     'https://h/a?id=2'
     """
-    address, mark, query = url.partition("?")
+    address, question_mark, query = url.partition("?")
     if ";" in address or "/(" in address:
-        address = _PATH.sub("", address)
-        if address.count("/") < 3:  # all of the path was one
+        address = _SESSION_IN_PATH.sub("", address)
+        if address.count("/") < 3:  # the whole path was a session id
             address += "/"
-    if not mark:
+    if not question_mark:
         return address
-    kept = [one for one in query.split("&") if not _dropped(one)]
+    kept = [parameter for parameter in query.split("&") if not _is_meaningless(parameter)]
     return f"{address}?{'&'.join(kept)}" if any(kept) else address
 
 
-def _dropped(parameter: str) -> bool:
-    """Tell whether a parameter says nothing of the page."""
+def _is_meaningless(parameter: str) -> bool:
+    """Tell whether a parameter is a session id or for tracking only."""
     name, _, value = parameter.partition("=")
     name = name.lower()
     if name in _SESSIONS or name in _TRACKING or name.startswith("utm_") or _ASP.fullmatch(name):
         return True
-    return name in _MAYBE and _TOKEN.fullmatch(value) is not None
+    return name in _MAYBE_SESSIONS and _TOKEN.fullmatch(value) is not None

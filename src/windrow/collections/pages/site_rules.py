@@ -1,4 +1,4 @@
-"""The rules of one origin while it is walked: `windrow.contract.Guide` on top of the pure rules beside it."""
+"""The rules of one origin during a crawl: an implementation of `windrow.contract.Guide`."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from itertools import count, islice
 
 from windrow.collections.pages import redirect, scope
 from windrow.collections.pages.code import ASSET, DAY, CrawlType, mime
-from windrow.collections.pages.policy import NoveltyCount, Policy, PolicyVerdict, by_robots, told
-from windrow.collections.pages.redirect import sent_on
-from windrow.collections.pages.references import LinkMemo, Read, assets
+from windrow.collections.pages.policy import NoveltyCount, Policy, PolicyVerdict, describe_verdict, judge_by_robots
+from windrow.collections.pages.redirect import resolve_refresh
+from windrow.collections.pages.references import LinkMemo, ReadReferences, assets
 from windrow.contract.discoveries import BEHIND
 from windrow.digest import number
 from windrow.fetch.politeness import pace, robots_standing
@@ -23,43 +23,48 @@ from windrow.model import Attempt, FetchJob, FoundUrl, LeftOut
 from windrow.reasons import Reason
 
 SITEMAP = CrawlType.METADATA_CRAWL
-"""What a sitemap is asked as: it is looked at for its addresses, and no document."""
+"""Crawl type of a sitemap: read for its addresses, not a document."""
 
-ASSETS = 50_000
-"""Assets that one walk offers."""
+MAX_ASSETS = 50_000
+"""Most assets of one origin in one run."""
 
-DEEP = 3
-"""Sitemaps that may lie within each other: an index, one of its indexes, and that one's sitemaps."""
+MAX_DEPTH = 3
+"""Most levels of sitemaps: an index, an index in it, and the sitemaps in that one."""
 
-SITEMAPS = 10_000
-"""Sitemaps that one walk offers."""
+MAX_SITEMAPS = 10_000
+"""Most sitemaps of one origin in one run."""
 
-LEFT = 10_000
-"""Addresses of one answer that are told as left out."""
+MAX_LEFT_OUT = 10_000
+"""Most addresses of one answer that are reported as left out."""
 
 FEEDS = frozenset((
     "application/rss+xml", "application/atom+xml", "application/rdf+xml", "application/feed+json", "application/xml",
     "text/xml",
 ))  # fmt: skip
-"""Media types of feeds, and those under which they come too."""
+"""Media types of feeds, and others under which feeds are served."""
 
-_ROOM = 256  # judgements remembered, and links resolved: there may be thousands of origins
+_MAX_REMEMBERED = 256  # verdicts and resolved links of each origin: there may be thousands of origins
 _HOUR = 3600.0
-_NO_YEAR = 9998  # before any time is told no date is too late
-_SLOTS = 1 << 17  # addresses of all origins of a process that are remembered as allowed
+_NO_YEAR = 9998  # until the time is known, no date counts as too late
+_SLOTS = 1 << 17  # allowed addresses remembered by all origins of a process together
 _ALLOWED = array("q", bytes(8 * _SLOTS))  # hash of an address and of the rules that were in force
 _RULES = count(1)  # a number for each set of rules that was in force
-_LATER = pace.UNREACHED | {Reason.ROBOTS_UNREACHABLE, Reason.SITE_GIVEN_UP, Reason.RATE_LIMITED, Reason.SERVER_ERROR}
+_RETRY_REASONS = pace.UNREACHED | {
+    Reason.ROBOTS_UNREACHABLE,
+    Reason.SITE_GIVEN_UP,
+    Reason.RATE_LIMITED,
+    Reason.SERVER_ERROR,
+}
 
 
 @dataclass(frozen=True, slots=True)
 class CrawlOptions:
-    """How a site is walked: what is allowed, as whom, and how fast.
+    """How a site is crawled: what is allowed, with which user agent, and how fast.
 
-    `delay` is the least delay in seconds where robots.txt names none; without `polite` the duration of
-    requests does not count for it. Without `sitemaps` those that robots.txt names are passed over; without `hints`
-    nobody's word that a page changed makes it due. With `assets` what pages need to be shown is kept, from any host
-    whose robots.txt allows it.
+    `delay` is the least delay in seconds if robots.txt sets none; without `polite` the duration of requests does not
+    lengthen it. Without `sitemaps` those that robots.txt names are ignored; without `hints` a change date in a sitemap
+    or feed does not make a page due. With `assets` the assets of pages are kept, from any host whose robots.txt allows
+    it.
     """
 
     policy: Policy
@@ -72,75 +77,77 @@ class CrawlOptions:
 
 
 class SiteRules:
-    """What is known of one origin in one run."""
+    """The state of one origin in one run, and the decisions that follow from it."""
 
-    def __init__(self, manner: CrawlOptions, origin: str, read: Read) -> None:
-        """Begin with nothing known: robots.txt comes first. `origin` is spelt as `Parts.origin` spells it."""
-        self._manner = manner
+    def __init__(self, options: CrawlOptions, origin: str, read: ReadReferences) -> None:
+        """Start with nothing known: robots.txt must be read first. `origin` is spelt as in `Parts.origin`."""
+        self._options = options
         self._origin = origin
-        self._met = LinkMemo(read)
-        self._resolver = Resolver(origin, _ROOM)
+        self._link_memo = LinkMemo(read)
+        self._resolver = Resolver(origin, _MAX_REMEMBERED)
         self._pace = pace.Pace()
-        self._standing = robots_standing.NEW
-        self._year, self._year_begins, self._year_ends = _NO_YEAR, 0.0, 0.0
+        self._robots_state = robots_standing.NEW
+        self._year, self._year_start, self._year_end = _NO_YEAR, 0.0, 0.0
         self._rules = next(_RULES)
-        self._judged: dict[str, FoundUrl | None] = {}  # what `follow` said: pages repeat their links
+        self._followed: dict[str, FoundUrl | None] = {}  # results of `follow`: pages repeat their links
         self._novelty = NoveltyCount()
-        self._behind = 0  # what the order numbers of found addresses are raised by
-        self._sitemaps = SITEMAPS  # how many may still be offered
-        self._assets = ASSETS if manner.assets else 0  # the same of these
-        self._left: list[LeftOut] = []
+        self._order_offset = 0  # added to the order numbers of found addresses
+        self._sitemaps_left = MAX_SITEMAPS  # how many more may be offered
+        self._assets_left = MAX_ASSETS if options.assets else 0  # how many more may be offered
+        self._left_out: list[LeftOut] = []
 
     def robots(self, at: float) -> str:
-        """Return the address of robots.txt when it is due at a time (seconds since 1970), else an empty text."""
-        if not self._year_begins <= at < self._year_ends:
+        """Return the address of robots.txt if it is due at the time `at` (seconds since 1970), else an empty text."""
+        if not self._year_start <= at < self._year_end:
             year = self._year = datetime.fromtimestamp(at, UTC).year
-            self._year_begins, self._year_ends = (
-                datetime(one, 1, 1, tzinfo=UTC).timestamp() for one in (year, year + 1)
+            self._year_start, self._year_end = (
+                datetime(first_of_year, 1, 1, tzinfo=UTC).timestamp() for first_of_year in (year, year + 1)
             )
-            self._forget()
-        return f"{self._origin}/robots.txt" if at >= self._standing.due else ""
+            self._forget_verdicts()
+        return f"{self._origin}/robots.txt" if at >= self._robots_state.due else ""
 
     def take_robots(self, at: float, status: int | None, body: bytes) -> list[FoundUrl]:
         """Take the last answer to the request for robots.txt, redirects followed; return the sitemaps it names."""
-        agent = self._manner.agent
-        self._forget()
-        self._standing = robots_standing.updated(self._standing, status=status, content=body, agent=agent, now=at)
-        named = self._standing.robots.sitemaps if self._manner.sitemaps else ()
-        return self._some(self._sitemap(url, 0) for url in named)
+        agent = self._options.agent
+        self._forget_verdicts()
+        self._robots_state = robots_standing.updated(
+            self._robots_state, status=status, content=body, agent=agent, now=at
+        )
+        urls = self._robots_state.robots.sitemaps if self._options.sitemaps else ()
+        return self._offer_sitemaps(self._make_sitemap(url, 0) for url in urls)
 
-    def _forget(self) -> None:
-        """Judge all addresses anew: the rules are others now."""
+    def _forget_verdicts(self) -> None:
+        """Forget all verdicts, because the rules changed."""
         self._rules = next(_RULES)
-        self._judged.clear()
-        self._met.forget()
+        self._followed.clear()
+        self._link_memo.forget()
 
     def moved(self, status: int, location: str, base: str, hops: int) -> str:
-        """Return where robots.txt has moved to; empty where such a redirect is not followed."""
+        """Return the target of a redirect of robots.txt; empty if it is not followed."""
         return robots_standing.follow(status, location, base, hops)
 
     def robots_wait(self, at: float) -> float:
-        """Return the seconds until robots.txt is tried again while it cannot be had; 0 where one is in force."""
-        standing = self._standing
+        """Return the seconds until robots.txt is requested again if it could not be read; 0 if one is in force."""
+        standing = self._robots_state
         return max(standing.due - at, 0.001) if standing.robots.refusal else 0.0
 
     def verdict(self, url: str, kind: int = CrawlType.FILE_CRAWL) -> PolicyVerdict:
-        """Judge an address by all rules, and tell the one that decided.
+        """Judge an address by all rules, and return the deciding one.
 
-        A sitemap need not look like a page; the site's scope and robots.txt hold for it too.
+        A sitemap is judged only by the site's hosts and robots.txt, an asset by `do_not_crawl` and robots.txt.
         """
         if self._pace.given_up:
             return PolicyVerdict(Reason.SITE_GIVEN_UP)
         if kind == ASSET:
-            denied = self._manner.policy.denies(parts(url))
-            return denied if denied.reason else by_robots(url, self._standing.robots)
+            denied = self._options.policy.denies(parts(url))
+            return denied if denied.reason else judge_by_robots(url, self._robots_state.robots)
         if kind == SITEMAP:
-            within = self._manner.policy.scope.owns(parts(url))
-            return by_robots(url, self._standing.robots) if within else PolicyVerdict(Reason.OUT_OF_SCOPE)
-        return self._manner.policy.judge(url, self._year, self._standing.robots)
+            within = self._options.policy.scope.owns(parts(url))
+            return judge_by_robots(url, self._robots_state.robots) if within else PolicyVerdict(Reason.OUT_OF_SCOPE)
+        return self._options.policy.judge(url, self._year, self._robots_state.robots)
 
     def refusal(self, url: str, kind: int = CrawlType.FILE_CRAWL) -> Reason | None:
-        """Tell why an address may not be asked for now; most were judged when they were found, by the same rules."""
+        """Return why an address must not be requested now; most were judged by the same rules when they were found."""
         if kind == CrawlType.FILE_CRAWL and not self._pace.given_up:
             key = hash(url) ^ self._rules
             if _ALLOWED[key & (_SLOTS - 1)] == key:
@@ -148,160 +155,163 @@ class SiteRules:
         return self.verdict(url, kind).reason
 
     def again(self, reason: Reason | None, tries: int) -> bool:
-        """Tell whether to ask once more at once: most failed connections are over at the second try."""
+        """Tell whether to repeat a request at once: most failed connections succeed at the second try."""
         return pace.is_transient(reason, tries)
 
     def pause(self, seconds: float, status: int | None, wait: float | None) -> float | None:
-        """Return the seconds to wait after an answer, or None where the site is given up for the run."""
-        delay = pace.least(self._standing.robots.delay, self._manner.delay)
-        took = seconds if self._manner.polite else 0.0
-        self._pace = self._pace.step(pace.AnswerTiming(status, took, wait), delay)
+        """Return the seconds to wait after an answer; None if the site is given up for this run."""
+        delay = pace.least(self._robots_state.robots.delay, self._options.delay)
+        duration = seconds if self._options.polite else 0.0
+        self._pace = self._pace.step(pace.AnswerTiming(status, duration, wait), delay)
         return None if self._pace.given_up else self._pace.wait(delay)
 
     def endless(self, job: FetchJob, body: bytes) -> bool:
-        """Take what a new address brought; tell whether the origin gives nothing but what is known already.
+        """Count the body of a new address; tell whether the origin keeps returning texts that are known already.
 
-        What a page links to that brought nothing new stands behind all that other pages link to.
+        The links of a page that repeated a known text are taken after those of all other pages.
         """
         if job.kind != CrawlType.FILE_CRAWL:
             return False
-        endless = self._novelty.endless(body)
-        behind = BEHIND if self._novelty.known else 0
-        if behind != self._behind:
-            self._behind = behind
-            self._judged.clear()
+        endless = self._novelty.is_endless(body)
+        behind = BEHIND if self._novelty.is_repeating else 0
+        if behind != self._order_offset:
+            self._order_offset = behind
+            self._followed.clear()
         return endless
 
     def links(self, url: str, fields: Mapping[str, str], body: bytes) -> tuple[str, list[str]]:
-        """Return the base of a page and those of its references that no page before it had; where it sends readers on.
+        """Return the base of a page and those of its references that are new, its `Refresh` target included.
 
-        There are none where its header asks not to follow them.
+        There are none if the header says `nofollow`.
         """
-        asked = fields.get("x-robots-tag", "")
-        if asked and header(asked.split("\n"), self._manner.agent).nofollow:
+        robots_tag = fields.get("x-robots-tag", "")
+        if robots_tag and header(robots_tag.split("\n"), self._options.agent).nofollow:
             return url, []
-        base, references = self._met(url, fields, body)
-        onward = sent_on(fields.get("refresh", ""), url)
-        return base, [*references, onward.url] if onward is not None else references
+        base, references = self._link_memo(url, fields, body)
+        refresh = resolve_refresh(fields.get("refresh", ""), url)
+        return base, [*references, refresh.url] if refresh is not None else references
 
     def hints(self, job: FetchJob, fields: Mapping[str, str], body: bytes) -> list[FoundUrl] | None:
-        """Return what a sitemap or a feed names; None where the answer is a page, or only looks like a hint."""
+        """Return the addresses in a sitemap or feed; None if the answer is neither."""
         if job.kind == ASSET:
-            return self._named(job, fields, body)
+            return self._offer_assets(job, fields, body)
         kind = mime(fields.get("content-type", ""))
         if job.kind != SITEMAP and (kind is None or kind.essence not in FEEDS):
             return None
-        found = read(body, job.url)
-        if found.kind is HintKind.INDEX:
-            deeper = job.place + 1
-            maps = (self._sitemap(one.url, deeper, one.modified) for one in found.entries if deeper < DEEP)
-            return self._some(maps) if job.kind == SITEMAP else []
-        if job.kind != SITEMAP and found.kind is not HintKind.FEED:
+        hint = read(body, job.url)
+        if hint.kind is HintKind.INDEX:
+            depth = job.place + 1
+            sitemaps = (
+                self._make_sitemap(entry.url, depth, entry.modified) for entry in hint.entries if depth < MAX_DEPTH
+            )
+            return self._offer_sitemaps(sitemaps) if job.kind == SITEMAP else []
+        if job.kind != SITEMAP and hint.kind is not HintKind.FEED:
             return None
-        pages = ((entry, self._judge(scope.clean(entry.url))) for entry in found.entries)
-        hints = self._manner.hints
-        return [page._replace(hinted=one.modified if hints else None) for one, page in pages if page]
+        pages = ((entry, self._judge_page(scope.clean_address(entry.url))) for entry in hint.entries)
+        use_dates = self._options.hints
+        return [page._replace(hinted=entry.modified if use_dates else None) for entry, page in pages if page]
 
     def needs(self, job: FetchJob, fields: Mapping[str, str], body: bytes) -> list[FoundUrl]:
-        """Return the images, styles, scripts and fonts of a page, where they are to be kept."""
-        return self._named(job, fields, body) if self._assets and job.kind == CrawlType.FILE_CRAWL else []
+        """Return the assets of a page, if assets are to be kept."""
+        return self._offer_assets(job, fields, body) if self._assets_left and job.kind == CrawlType.FILE_CRAWL else []
 
-    def _named(self, job: FetchJob, fields: Mapping[str, str], body: bytes) -> list[FoundUrl]:
-        """Return the assets that a page or a style sheet names; styles may name others, not without end."""
-        deeper = job.place + 1 if job.kind == ASSET else 0
-        if deeper > DEEP:
+    def _offer_assets(self, job: FetchJob, fields: Mapping[str, str], body: bytes) -> list[FoundUrl]:
+        """Return the assets that a page or a style sheet names; style sheets name others, up to `MAX_DEPTH` levels."""
+        depth = job.place + 1 if job.kind == ASSET else 0
+        if depth > MAX_DEPTH:
             return []
-        named = (self._asset(url, deeper) for url in assets(job.url, fields, body))
-        found = [one for one in named if one][: self._assets]
-        self._assets -= len(found)
-        return found
+        candidates = (self._make_asset(url, depth) for url in assets(job.url, fields, body))
+        allowed = [asset for asset in candidates if asset][: self._assets_left]
+        self._assets_left -= len(allowed)
+        return allowed
 
-    def _asset(self, url: str, depth: int) -> FoundUrl | None:
-        """Return an asset that may be asked for, now or by its own origin's leave."""
-        where = parts(url)
+    def _make_asset(self, url: str, depth: int) -> FoundUrl | None:
+        """Return an asset; None if a rule of this site forbids it. Another origin's robots.txt is judged there."""
+        address = parts(url)
         if (
             self.verdict(url, ASSET).reason
-            if where.origin == self._origin
-            else self._manner.policy.denies(where).reason
+            if address.origin == self._origin
+            else self._options.policy.denies(address).reason
         ):
             return None
-        return FoundUrl(number(url), where.origin, url, depth, ASSET)
+        return FoundUrl(number(url), address.origin, url, depth, ASSET)
 
     def follow(self, base: str, reference: str, kind: int = CrawlType.FILE_CRAWL) -> FoundUrl | None:
-        """Resolve a reference against a normal address; None where no rule lets the crawl go there.
+        """Resolve a reference against a normal address; None if a rule forbids the target.
 
-        What robots.txt forbids is left out where it is this origin's; another origin judges for itself.
+        Only this origin's robots.txt is considered; another origin's is judged there.
         """
         if kind == ASSET:
-            target = normalise(reference, base).url if self._assets else ""
-            self._assets -= bool(target)
-            return self._asset(target, DEEP) if target else None
+            target = normalise(reference, base).url if self._assets_left else ""
+            self._assets_left -= bool(target)
+            return self._make_asset(target, MAX_DEPTH) if target else None
         (resolved,) = self._resolver.resolve(base, (reference,))
         url = resolved.url
-        if url in self._judged:
-            return self._judged[url]
-        if len(self._judged) >= _ROOM:
-            self._judged.clear()
-        found = self._judged[url] = self._judge(scope.clean(url)) if url else None
-        return found
+        if url in self._followed:
+            return self._followed[url]
+        if len(self._followed) >= _MAX_REMEMBERED:
+            self._followed.clear()
+        page = self._followed[url] = self._judge_page(scope.clean_address(url)) if url else None
+        return page
 
     def left_out(self) -> list[LeftOut]:
-        """Return the addresses of the site's own hosts that rules kept out since this was asked last."""
-        left, self._left = self._left, []
+        """Return the addresses of the site's own hosts that rules forbade since the last job."""
+        left, self._left_out = self._left_out, []
         return left
 
-    def _leave(self, url: str, verdict: PolicyVerdict) -> None:
-        """Note that a rule keeps an address out."""
-        if verdict.reason and len(self._left) < LEFT:
-            self._left.append(LeftOut(number(url), url, verdict.reason, told(verdict)))
+    def _note_left_out(self, url: str, verdict: PolicyVerdict) -> None:
+        """Note that a rule forbids an address."""
+        if verdict.reason and len(self._left_out) < MAX_LEFT_OUT:
+            self._left_out.append(LeftOut(number(url), url, verdict.reason, describe_verdict(verdict)))
 
-    def _sitemap(self, url: str, depth: int, modified: datetime | None = None) -> FoundUrl | None:
-        """Return a sitemap that may be asked for, now or by its own origin's leave."""
-        where = parts(url)
-        if not self._manner.policy.scope.owns(where):
-            return None
-        return FoundUrl(number(url), where.origin, url, depth, SITEMAP, modified)
-
-    def _some(self, found: Iterable[FoundUrl | None]) -> list[FoundUrl]:
-        """Return those that there are, as many as one walk may still offer."""
-        some = list(islice((one for one in found if one), self._sitemaps))  # an index may name thousands beyond that
-        self._sitemaps -= len(some)
-        return some
-
-    def _judge(self, url: str) -> FoundUrl | None:
-        """Return what may be asked for at a clean address, now or by its own origin's leave."""
+    def _make_sitemap(self, url: str, depth: int, modified: datetime | None = None) -> FoundUrl | None:
+        """Return a sitemap on one of the site's hosts, else None."""
         address = parts(url)
-        verdict = self._manner.policy.estimate(address, self._year)
+        if not self._options.policy.scope.owns(address):
+            return None
+        return FoundUrl(number(url), address.origin, url, depth, SITEMAP, modified)
+
+    def _offer_sitemaps(self, sitemaps: Iterable[FoundUrl | None]) -> list[FoundUrl]:
+        """Return the sitemaps that are not None, as many as may still be offered in this run."""
+        offered = list(
+            islice((sitemap for sitemap in sitemaps if sitemap), self._sitemaps_left)
+        )  # an index may name thousands beyond that
+        self._sitemaps_left -= len(offered)
+        return offered
+
+    def _judge_page(self, url: str) -> FoundUrl | None:
+        """Return the page at a clean address; None if a rule forbids it, which is noted."""
+        address = parts(url)
+        verdict = self._options.policy.judge_parts(address, self._year)
         if verdict.reason:
             if verdict.reason is not Reason.OUT_OF_SCOPE:
-                self._leave(url, verdict)
-            elif self._manner.policy.scope.owns(address):
-                self._leave(url, PolicyVerdict(Reason.OUT_OF_SCOPE, "paths"))
+                self._note_left_out(url, verdict)
+            elif self._options.policy.scope.owns(address):
+                self._note_left_out(url, PolicyVerdict(Reason.OUT_OF_SCOPE, "paths"))
             return None
         if url.startswith(f"{self._origin}/"):
-            verdict = by_robots(url, self._standing.robots)
+            verdict = judge_by_robots(url, self._robots_state.robots)
             if verdict.reason is Reason.ROBOTS_DENIED:
-                self._leave(url, verdict)
+                self._note_left_out(url, verdict)
                 return None
             if not verdict.reason:
                 key = hash(url) ^ self._rules
                 _ALLOWED[key & (_SLOTS - 1)] = key
-        return FoundUrl(number(url), address.origin, url, redirect.segments(url) + self._behind)
+        return FoundUrl(number(url), address.origin, url, redirect.count_segments(url) + self._order_offset)
 
 
-def again(attempt: Attempt, interval: float, failures: int, start: float) -> tuple[float, float]:
+def schedule_attempt(attempt: Attempt, interval: float, failures: int, start: float) -> tuple[float, float]:
     """Return when an address is due again (seconds since 1970), and its next interval in seconds.
 
-    `interval` is the one it had (0: none yet), `failures` counts those in a row, this one included, and
-    `start` is the site's own interval. Whether the content changed is known once it has been read: `recrawl.interval`
-    says then what the interval is, and until then it is as it was. A server's failure is looked at again after an
-    hour, two, four and so on, but not later than the interval says; a 4xx like any page. A sitemap is looked at
-    every day.
+    `interval` is its present one (0: none yet), `failures` the number of failures in a row, this one included, and
+    `start` the site's configured interval. The interval stays until the content has been read, which sets it by
+    `redirect.compute_interval`. After a failure of the server the address is due in one hour, two, four and so on, but
+    not later than after the interval; a 4xx counts like any page. A sitemap is due every day.
     """
-    before = interval or start
+    known_interval = interval or start
     if attempt.kind == SITEMAP:
         return attempt.started.timestamp() + DAY, DAY
-    at = attempt.started.timestamp()
-    if attempt.reason in _LATER or (attempt.status or 0) >= 500 or attempt.status == 429:
-        return at + min(before, _HOUR * 2 ** min(max(failures - 1, 0), 20)), before
-    return at + before, before
+    started = attempt.started.timestamp()
+    if attempt.reason in _RETRY_REASONS or (attempt.status or 0) >= 500 or attempt.status == 429:
+        return started + min(known_interval, _HOUR * 2 ** min(max(failures - 1, 0), 20)), known_interval
+    return started + known_interval, known_interval

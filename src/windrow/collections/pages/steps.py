@@ -1,4 +1,4 @@
-"""Summarise: what a visit saw, as the Summary Database is told of it."""
+"""The step summarise: turn each visit of a page into an entry of the Summary Database."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ from hashlib import blake2b
 from typing import Any
 
 from windrow.collections.pages import books
-from windrow.collections.pages.books import became
+from windrow.collections.pages.books import classify_attempt
 from windrow.collections.pages.code import CrawlType, ExitCode, InformationSource, Mime, mime
 from windrow.collections.pages.database.entries import (
-    HEADED,
+    BY_HEADER,
     CrawlEntry,
     RedirectEntry,
-    Sighted,
+    Sight,
     SummaryEntry,
     TextSummary,
     hash_of_links,
 )
 from windrow.collections.pages.database.entries import MimeEntry as Type
 from windrow.collections.pages.reading import PageDocument, read
-from windrow.collections.pages.redirect import MOVED, canonical, linked, move, sent_on
+from windrow.collections.pages.redirect import REDIRECTS, canonical, find_link_targets, read_redirect, resolve_refresh
 from windrow.collections.pages.scope import Scope, scope
 from windrow.contract import Task
 from windrow.errors import StepError
@@ -35,168 +35,183 @@ from windrow.formats.robots import Directives
 from windrow.model import Attempt, Reading, Recorded, Source
 from windrow.reasons import Reason
 
-MOST = 32 << 20
-"""Bytes of a document that is read, without its codings."""
+MAX_BYTES = 32 << 20
+"""Most bytes of a document that is read, after decoding."""
 
-LINKS = 20_000
-"""Links of one page that are kept, the first of them: 16 MiB have room for a million."""
+MAX_LINKS = 20_000
+"""Most links kept of one page, in page order: 16 MiB have room for a million."""
 
-_SAME = 304
-_SIGHTS = {_SAME: Sighted.SAME, 404: Sighted.MISSING, 410: Sighted.GONE}
+_NOT_MODIFIED = 304
+_SIGHTS = {_NOT_MODIFIED: Sight.SAME, 404: Sight.MISSING, 410: Sight.GONE}
 _PARTIAL = 206
-_BEGIN = datetime.fromtimestamp(0, UTC)  # nothing expires where no time is known
+_EPOCH = datetime.fromtimestamp(0, UTC)  # a page never counts as expired if the time of its answer is unknown
 _HIDING = re.compile(r"no(?:index|ne\b)|unavailable_after", re.IGNORECASE)
-_REASONS = frozenset(one.value for one in Reason)
+_REASONS = frozenset(reason.value for reason in Reason)
 
 
-def wants(one: Recorded) -> bool:
-    """Tell whether the bytes of a visit are to be read: those of a page that answered with a document."""
-    return one.attempt.kind == CrawlType.FILE_CRAWL and _there(one.attempt)
+def needs_body(recorded: Recorded) -> bool:
+    """Tell whether the body of a visit must be read: only of a page that answered with a document."""
+    return recorded.attempt.kind == CrawlType.FILE_CRAWL and _is_document(recorded.attempt)
 
 
-def _there(attempt: Attempt) -> bool:
+def _is_document(attempt: Attempt) -> bool:
     return attempt.status is not None and 200 <= attempt.status < 300 and attempt.status != _PARTIAL
 
 
 def summarise(task: Task) -> TextSummary:
-    """Read a kept body; one that cannot be read is a file without text, with the reason.
+    """Summarise a kept body; one that cannot be read becomes a file without text, with the reason.
 
-    `task.item` has the page's address as its key and the digest of the kept bytes.
+    `task.item.key` is the page's address, `task.item.digest` the digest of the kept bytes.
     """
     fields = task.fields
     kind = mime(fields.get("content-type", ""))
     try:
-        raw = plain(_kept(task), fields, most=MOST, ratio=task.limits.ratio)
+        raw = plain(_read_body(task), fields, most=MAX_BYTES, ratio=task.limits.ratio)
     except StepError as error:
-        return _file(kind, None, task.item.digest, error.reason)
-    found = _page(read(raw, task.item.key, fields, _site(task.source)), task, len(raw))
-    return found._replace(headed=_hides(fields) or found.until is not None)
+        return _summarise_file(kind, None, task.item.digest, error.reason)
+    summary = _summarise_page(read(raw, task.item.key, fields, _find_scope(task.source)), task, len(raw))
+    return summary._replace(headed=_has_hiding_directive(fields) or summary.until is not None)
 
 
-def known_as(one: Recorded) -> str:
-    """Name the bytes of an answer with what its head says of them; empty where none came.
+def name_payload(recorded: Recorded) -> str:
+    """Return the digest of a body and a hash of its media type and date; empty if there is no body.
 
-    The same bytes with another media type or date are described anew.
+    The same bytes with another media type or date are read again.
     """
-    kept, modified = one.attempt.kept, one.attempt.validators[1]
+    kept, modified = recorded.attempt.kept, recorded.attempt.validators[1]
     if kept is None or not (kept.mime or modified):
         return kept.digest if kept else ""
     return f"{kept.digest} {blake2b(f'{kept.mime} {modified}'.encode(), digest_size=8).hexdigest()}"
 
 
-def expires(summary: TextSummary) -> int | None:
-    """Return when a page is no more to be found, in seconds since 1970; None where it does not say."""
+def find_expiry(summary: TextSummary) -> int | None:
+    """Return when a page must be left out of the search, in seconds since 1970; None if it does not say."""
     return summary.until
 
 
-def _site(source: Source | None) -> Scope | None:
-    """Return the site of a source: `*` names no host, and so none is its own by that."""
+def _find_scope(source: Source | None) -> Scope | None:
+    """Return the scope of a source. The host `*` is dropped: with it, links to any host would count as internal."""
     if source is None or "seeds" not in source.options:
         return None
-    told = source.options
-    return _scope(tuple(told["seeds"]), tuple(one for one in told["hosts"] if one != "*"), tuple(told["paths"]))
+    options = source.options
+    return _cached_scope(
+        tuple(options["seeds"]), tuple(host for host in options["hosts"] if host != "*"), tuple(options["paths"])
+    )
 
 
 @lru_cache(maxsize=64)
-def _scope(seeds: tuple[str, ...], hosts: tuple[str, ...], paths: tuple[str, ...]) -> Scope:
+def _cached_scope(seeds: tuple[str, ...], hosts: tuple[str, ...], paths: tuple[str, ...]) -> Scope:
     return scope(seeds, hosts, paths)
 
 
-def refers(one: Recorded, fields: Mapping[str, str]) -> bool:
-    """Tell whether an answer that brought a page's known bytes, or none, asks in its head that it be not found."""
-    attempt = one.attempt
-    return attempt.kind == CrawlType.FILE_CRAWL and (_there(attempt) or attempt.status == _SAME) and _hides(fields)
+def is_hidden_by_header(recorded: Recorded, fields: Mapping[str, str]) -> bool:
+    """Tell whether the header of an answer with known bytes, or without any, asks to hide the page from searches."""
+    attempt = recorded.attempt
+    return (
+        attempt.kind == CrawlType.FILE_CRAWL
+        and (_is_document(attempt) or attempt.status == _NOT_MODIFIED)
+        and _has_hiding_directive(fields)
+    )
 
 
-def _hides(fields: Mapping[str, str]) -> bool:
+def _has_hiding_directive(fields: Mapping[str, str]) -> bool:
     return bool(_HIDING.search(fields.get("x-robots-tag", "")))
 
 
-def _kept(task: Task) -> bytes:
-    kept = task.view.read(MOST + 1)
-    if len(kept) > MOST:
-        raise StepError(f"longer than {MOST} bytes", Reason.TOO_LARGE)
+def _read_body(task: Task) -> bytes:
+    kept = task.view.read(MAX_BYTES + 1)
+    if len(kept) > MAX_BYTES:
+        raise StepError(f"longer than {MAX_BYTES} bytes", Reason.TOO_LARGE)
     return kept
 
 
-def _page(found: PageDocument, task: Task, size: int) -> TextSummary:
-    """Put together what a document says; its text is left out where it asks for that or has none."""
-    fields, url, kind = task.fields, task.item.key, found.mime
-    told = [*found.canonicals] or ([found.canonical] if found.canonical else [])
-    links = _clean(tuple(tuple(link) for link in found.links[:LINKS]))
-    about = TextSummary(
+def _summarise_page(page: PageDocument, task: Task, size: int) -> TextSummary:
+    """Summarise a document; its text is left out if the document asks for that or has none."""
+    fields, url, kind = task.fields, task.item.key, page.mime
+    canonicals = [*page.canonicals] or ([page.canonical] if page.canonical else [])
+    links = _replace_surrogates(tuple(tuple(link) for link in page.links[:MAX_LINKS]))
+    summary = TextSummary(
         b"", links=links, linked=hash_of_links((link[0], link[10] or "") for link in links), size=size,
-        mime=_type(kind),
-        canonical=canonical(url, told + linked(fields.get("link", ""), "canonical")),
-        move=_onward(found, url, fields.get("refresh", "")),
+        mime=_make_mime_entry(kind),
+        canonical=canonical(url, canonicals + find_link_targets(fields.get("link", ""), "canonical")),
+        move=_find_refresh(page, url, fields.get("refresh", "")),
     )  # fmt: skip
-    pile = _clean(found.pile.fields())
-    digest = type(found.pile)(*pile).digest()
-    asked, now = asks(found, fields, task.options.get("agent", "")), answered(fields, task.visited)
-    if reason := asked.refusal(now):
-        return about._replace(identity=books.of_hidden(digest, reason), reason=reason.value)
-    about = about._replace(until=int(asked.until.timestamp()) if asked.until else None)
-    described = _clean(astuple(found.description))
+    pile = _replace_surrogates(page.pile.fields())
+    digest = type(page.pile)(*pile).digest()
+    directives, answered_at = (
+        read_directives(page, fields, task.options.get("agent", "")),
+        find_answer_time(fields, task.visited),
+    )
+    if reason := directives.refusal(answered_at):
+        return summary._replace(identity=books.identify_hidden(digest, reason), reason=reason.value)
+    summary = summary._replace(until=int(directives.until.timestamp()) if directives.until else None)
+    described = _replace_surrogates(astuple(page.description))
     if not any(pile):
-        return about._replace(
-            identity=books.of_file(kind, size, task.item.digest), reason=_unread(found), described=described
+        return summary._replace(
+            identity=books.identify_file(kind, size, task.item.digest),
+            reason=_explain_missing_text(page),
+            described=described,
         )
-    return about._replace(identity=digest, pile=pile, described=described)
+    return summary._replace(identity=digest, pile=pile, described=described)
 
 
-def _onward(found: PageDocument, url: str, header: str) -> RedirectEntry | None:
-    """Return where a page sends its readers on to: by its `Refresh` header, or else by its `meta` element."""
-    to = sent_on(header, url)
-    if to is not None and to.url and to.url != url:
-        return RedirectEntry(to.url, to.fragment, int(InformationSource.RESPONSE_HEADER))
-    on = found.refresh
-    return RedirectEntry(on.url, on.fragment, int(InformationSource.FILE_METADATA)) if on is not None else None
+def _find_refresh(page: PageDocument, url: str, header: str) -> RedirectEntry | None:
+    """Return the target of a page's `Refresh` header, or else of its `meta http-equiv=refresh`."""
+    target = resolve_refresh(header, url)
+    if target is not None and target.url and target.url != url:
+        return RedirectEntry(target.url, target.fragment, int(InformationSource.RESPONSE_HEADER))
+    refresh = page.refresh
+    return (
+        RedirectEntry(refresh.url, refresh.fragment, int(InformationSource.FILE_METADATA))
+        if refresh is not None
+        else None
+    )
 
 
-def _unread(found: PageDocument) -> str:
-    """Return why there is no text, empty where the document has none to read."""
-    reasons = [finding.kind for finding in found.findings if finding.kind in _REASONS]
+def _explain_missing_text(page: PageDocument) -> str:
+    """Return the reason why there is no text; empty if the document contains none."""
+    reasons = [finding.kind for finding in page.findings if finding.kind in _REASONS]
     if reasons:
         return reasons[0]
-    return "" if found.encoding or found.mime is None else Reason.UNSUPPORTED.value
+    return "" if page.encoding or page.mime is None else Reason.UNSUPPORTED.value
 
 
-def asks(found: PageDocument, fields: Mapping[str, str], agent: str) -> Directives:
-    """Return what a page asks of those who keep and show it, in its header and in itself."""
-    return robots.header(fields.get("x-robots-tag", "").split("\n"), agent).join(robots.meta(found.asks, agent))
+def read_directives(page: PageDocument, fields: Mapping[str, str], agent: str) -> Directives:
+    """Return the robots directives of a page: those of `X-Robots-Tag` joined with those of its `meta` elements."""
+    return robots.header(fields.get("x-robots-tag", "").split("\n"), agent).join(robots.meta(page.asks, agent))
 
 
-def answered(fields: Mapping[str, str], visited: datetime | None) -> datetime:
-    """Return when an answer was given: as it says itself, else when it was asked for."""
-    return moment(fields.get("date", "")) or visited or _BEGIN
+def find_answer_time(fields: Mapping[str, str], visited: datetime | None) -> datetime:
+    """Return the time of an answer: its `Date` header, or else the time of the visit."""
+    return moment(fields.get("date", "")) or visited or _EPOCH
 
 
-def _file(kind: Mime | None, size: int | None, mark: str, reason: Reason) -> TextSummary:
-    return TextSummary(books.of_file(kind, size, mark), reason.value, size=size, mime=_type(kind))
+def _summarise_file(kind: Mime | None, size: int | None, mark: str, reason: Reason) -> TextSummary:
+    return TextSummary(books.identify_file(kind, size, mark), reason.value, size=size, mime=_make_mime_entry(kind))
 
 
-def _type(kind: Mime | None) -> Type | None:
+def _make_mime_entry(kind: Mime | None) -> Type | None:
     return Type(*kind) if kind else None
 
 
-def _clean(value: Any) -> Any:
-    """Return texts without halves of surrogate pairs, which no database takes; nearly all come back as they are."""
+def _replace_surrogates(value: Any) -> Any:
+    """Replace lone surrogates, which no database stores, in a text or in tuples of texts."""
     if isinstance(value, tuple):
-        if _is_sound("".join(_texts(value))):  # all at once: the links of a page are thousands of values
+        if _is_encodable("".join(_collect_texts(value))):  # all at once: the links of a page have thousands of texts
             return value
-        return tuple(map(_clean, value))
-    if isinstance(value, str) and not _is_sound(value):
+        return tuple(map(_replace_surrogates, value))
+    if isinstance(value, str) and not _is_encodable(value):
         return value.encode("utf-8", "replace").decode()
     return value
 
 
-def _texts(values: tuple[Any, ...]) -> list[str]:
-    """Return the texts of a tuple and of the tuples in it."""
+def _collect_texts(values: tuple[Any, ...]) -> list[str]:
+    """Return the texts in a tuple and in the tuples directly within it."""
     rows = [value if isinstance(value, tuple) else (value,) for value in values]
     return [value for row in rows for value in row if isinstance(value, str)]
 
 
-def _is_sound(text: str) -> bool:
+def _is_encodable(text: str) -> bool:
     if text.isascii():
         return True
     try:
@@ -206,59 +221,59 @@ def _is_sound(text: str) -> bool:
     return True
 
 
-def tell(one: Recorded, result: TextSummary | Reading | None) -> SummaryEntry | None:
-    """Say what a visit saw: `result` is the reading of its bytes, where they had to be read.
+def make_entry(recorded: Recorded, reading: TextSummary | Reading | None) -> SummaryEntry | None:
+    """Return the entry of a visit; `reading` is the reading of its body, if it had to be read.
 
-    None of a visit to something else than a page, or without an answer: it says nothing of the address.
+    None for a visit to something else than a page, or without an answer: it says nothing about the address.
     """
-    attempt = one.attempt
+    attempt = recorded.attempt
     if attempt.kind != CrawlType.FILE_CRAWL:
         return None
     if attempt.status is None and attempt.reason is not Reason.TOO_LARGE:
         return None
-    sight, summary = _saw(attempt, result)
-    payload = known_as(one)
+    sight, summary = _classify_sight(attempt, reading)
+    payload = name_payload(recorded)
     if summary and summary.headed and attempt.kept:
-        payload = f"{attempt.kept.digest} {HEADED}"
+        payload = f"{attempt.kept.digest} {BY_HEADER}"
     crawl = CrawlEntry(
-        one.seq, attempt.url, int(attempt.started.timestamp()),
-        books.crawl_uuid(attempt.started, one.session, attempt.target, attempt.kind), sight,
-        books.agent_uuid(one.opened, one.session), attempt.kind, attempt.allowed, int(_became(attempt, summary)),
-        round(attempt.seconds * 1000) if attempt.seconds else None, attempt.status, attempt.validators[0] or None,
-        payload,
+        recorded.seq, attempt.url, int(attempt.started.timestamp()),
+        books.crawl_uuid(attempt.started, recorded.session, attempt.target, attempt.kind), sight,
+        books.agent_uuid(recorded.opened, recorded.session), attempt.kind, attempt.allowed,
+        int(_find_exit_code(attempt, summary)), round(attempt.seconds * 1000) if attempt.seconds else None,
+        attempt.status, attempt.validators[0] or None, payload,
     )  # fmt: skip
     return SummaryEntry(crawl, summary)
 
 
-def _became(attempt: Attempt, summary: TextSummary | None) -> ExitCode:
-    """Return the exit code of a visit: a file whose text was read was ingested, whatever its server calls it."""
-    code = became(attempt)
-    read_all_the_same = code is ExitCode.FILE_OF_UNKNOWN_TYPE and summary is not None and summary.pile is not None
-    return ExitCode.FILE_INGESTED if read_all_the_same else code
+def _find_exit_code(attempt: Attempt, summary: TextSummary | None) -> ExitCode:
+    """Return the exit code of a visit: FILE_INGESTED if its text was read, even if its media type has no reader."""
+    code = classify_attempt(attempt)
+    has_text = code is ExitCode.FILE_OF_UNKNOWN_TYPE and summary is not None and summary.pile is not None
+    return ExitCode.FILE_INGESTED if has_text else code
 
 
-def _saw(attempt: Attempt, result: TextSummary | Reading | None) -> tuple[Sighted, TextSummary | None]:
-    """Say what a visit saw of its address, and what it was."""
+def _classify_sight(attempt: Attempt, reading: TextSummary | Reading | None) -> tuple[Sight, TextSummary | None]:
+    """Return what a visit saw at its address, and its summary."""
     status = attempt.status
-    if attempt.reason is Reason.TOO_LARGE and (status is None or _there(attempt)):
-        return Sighted.CONTENT, _file(None, None, attempt.validators[0], Reason.TOO_LARGE)
-    if status in MOVED:
-        return _moved(attempt, status)
-    if status == _SAME and isinstance(result, TextSummary):
-        return Sighted.CONTENT, result
-    if not _there(attempt):
-        return _SIGHTS.get(status or 0, Sighted.UNKNOWN), None
+    if attempt.reason is Reason.TOO_LARGE and (status is None or _is_document(attempt)):
+        return Sight.CONTENT, _summarise_file(None, None, attempt.validators[0], Reason.TOO_LARGE)
+    if status in REDIRECTS:
+        return _read_redirect_answer(attempt, status)
+    if status == _NOT_MODIFIED and isinstance(reading, TextSummary):
+        return Sight.CONTENT, reading
+    if not _is_document(attempt):
+        return _SIGHTS.get(status or 0, Sight.UNKNOWN), None
     if attempt.kept is None:
-        return Sighted.UNKNOWN, None
-    if isinstance(result, Reading):
-        result = _file(None, attempt.kept.size, attempt.kept.digest, result.reason or Reason.STEP_FAILED)
-    return Sighted.CONTENT, result
+        return Sight.UNKNOWN, None
+    if isinstance(reading, Reading):
+        reading = _summarise_file(None, attempt.kept.size, attempt.kept.digest, reading.reason or Reason.STEP_FAILED)
+    return Sight.CONTENT, reading
 
 
-def _moved(attempt: Attempt, status: int) -> tuple[Sighted, TextSummary | None]:
-    """Read a redirect; one to nowhere says nothing of what is at its address."""
-    to = move(attempt.url, status, attempt.location)
-    if to is None or to.reason:
-        return Sighted.UNKNOWN, None
-    led = RedirectEntry(to.url, to.fragment, int(to.source))
-    return Sighted.CONTENT, TextSummary(books.of_move(to.url, to.fragment), file=False, move=led)
+def _read_redirect_answer(attempt: Attempt, status: int) -> tuple[Sight, TextSummary | None]:
+    """Return the sight and summary of a redirect; one without a valid target says nothing about its address."""
+    target = read_redirect(attempt.url, status, attempt.location)
+    if target is None or target.reason:
+        return Sight.UNKNOWN, None
+    redirect = RedirectEntry(target.url, target.fragment, int(target.source))
+    return Sight.CONTENT, TextSummary(books.identify_redirect(target.url, target.fragment), file=False, move=redirect)

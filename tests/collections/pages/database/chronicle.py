@@ -11,7 +11,7 @@ from windrow.collections.pages.database.entries import (
     CrawlEntry,
     MimeEntry,
     RedirectEntry,
-    Sighted,
+    Sight,
     SummaryEntry,
     TextSummary,
 )
@@ -22,11 +22,11 @@ TEXTS = "ABC"
 
 
 class Event(NamedTuple):
-    """Something seen: a text, `file`, `move`, or a sight; `number` orders what was seen in one second."""
+    """A crawl that saw a text, a `file`, a `move`, or a sight; `number` orders crawls in the same second."""
 
     url: str
     at: int
-    what: str
+    kind: str
     number: int
 
 
@@ -43,38 +43,40 @@ def digest(text: str) -> bytes:
 
 
 def payload(event: Event) -> str:
-    """Name the bytes: a text comes with one title or another."""
-    return f"sha256:{title(event) if event.what in TEXTS else event.what}"
+    """Return the digest of a body: each text comes with one of two titles."""
+    return f"sha256:{title(event) if event.kind in TEXTS else event.kind}"
 
 
 def title(event: Event) -> str:
-    return f"{event.what} {event.number % 2}"
+    return f"{event.kind} {event.number % 2}"
 
 
 def summary(event: Event) -> TextSummary:
-    """Return what a reader makes of the bytes; the link tells which bytes they were."""
-    what, name, odd = event.what, title(event), event.number % 2
-    if what == "file":
+    """Return the summary of an event; the link depends on its number."""
+    event_kind, name, odd = event.kind, title(event), event.number % 2
+    if event_kind == "file":
         return TextSummary(b"f" * 32, "unsupported", size=9, mime=MimeEntry("image", "png"))
-    if what == "move":
+    if event_kind == "move":
         return TextSummary(b"m" * 32, file=False, move=RedirectEntry("http://a.example/target", "there"))
     links = ((f"http://b.example/{odd}", None, False, True, False, 0b10, False, 0, 2, "a", name),)
     described = (None, odd, "en", name, None, None, odd)
-    return TextSummary(digest(what), "", pile(what), described, links, True, 5 + odd, MimeEntry("text", "html"))
+    return TextSummary(
+        digest(event_kind), "", pile(event_kind), described, links, True, 5 + odd, MimeEntry("text", "html")
+    )
 
 
 def is_content(event: Event) -> bool:
-    return event.what in {*TEXTS, "file", "move"}
+    return event.kind in {*TEXTS, "file", "move"}
 
 
 def entry(event: Event, *, read: bool = True) -> SummaryEntry:
     """Return what the store is told of an event; without `read` the bytes were not looked at."""
     content = is_content(event)
-    sight = Sighted.CONTENT if content else Sighted(event.what)
-    status = {"same": 304, "missing": 404, "gone": 410, "unknown": 503, "move": 302}.get(event.what, 200)
+    sight = Sight.CONTENT if content else Sight(event.kind)
+    status = {"same": 304, "missing": 404, "gone": 410, "unknown": 503, "move": 302}.get(event.kind, 200)
     crawl = CrawlEntry(
         event.number, event.url, event.at, uuid(event), sight, b"agent-of-16-byte", 0, True, 20, 7, status,
-        f'"{event.what}"', payload(event) if content and status == 200 else "",
+        f'"{event.kind}"', payload(event) if content and status == 200 else "",
     )  # fmt: skip
     return SummaryEntry(crawl, summary(event) if content and read else None)
 
@@ -83,7 +85,7 @@ def tell(store: SummaryStore, events: Sequence[Event], size: int = 100) -> None:
     """Tell events in batches, as the engine does: a payload that is known at its address is not read again."""
     for start in range(0, len(events), size):
         batch = events[start : start + size]
-        entries = [entry(one, read=not store.same(one.url, payload(one))) for one in batch]
+        entries = [entry(seen, read=not store.same(seen.url, payload(seen))) for seen in batch]
         store.settle(entries, start + len(batch))
 
 
@@ -129,9 +131,9 @@ WHERE d.duplicate_status_end_unix_utc IS NULL ORDER BY 1
 
 def tables(store: SummaryStore) -> dict[str, Any]:
     """Return all that the standard's tables say, apart from numbers of rows and times of copies."""
-    found = [(*row[:10], json.loads(row[10]), json.loads(row[11]), row[12]) for row in ask(store, _GENERATIONS)]
+    looks = [(*row[:10], json.loads(row[10]), json.loads(row[11]), row[12]) for row in ask(store, _GENERATIONS)]
     return {
-        "generations": sorted(found, key=repr),
+        "generations": sorted(looks, key=repr),
         "duplicates": ask(store, _DUPLICATES),
         "piles": sorted(row[0] for row in ask(store, "SELECT text FROM text_pile")),
         "http": len(ask(store, "SELECT 1 FROM http_summary")),

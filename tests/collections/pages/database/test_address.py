@@ -6,7 +6,7 @@ from tests.collections.pages.database.chronicle import ask
 from windrow.collections.pages.database.entries import (
     CrawlEntry,
     OriginEntry,
-    Sighted,
+    Sight,
     SummaryEntry,
     TextSummary,
     origin,
@@ -34,11 +34,11 @@ from windrow.collections.pages.database.store import SummaryStore
     ],
 )  # fmt: skip
 def test_split(url, parts, path, query, text):
-    found = split(url)
+    address = split(url)
     if text is not None:
-        assert found == (parts[3], path, query, text)
-        assert origin(found.origin) == OriginEntry(*parts)
-    assert "secret" not in repr(found)
+        assert address == (parts[3], path, query, text)
+        assert origin(address.origin) == OriginEntry(*parts)
+    assert "secret" not in repr(address)
 
 
 def test_no_credentials_are_kept():
@@ -47,7 +47,7 @@ def test_no_credentials_are_kept():
         (url, None, False, False, False, 0, False, 0, 2, "a", "x")
         for url in ("https://me:secret@a.example/x", "sftp://me:secret@b.example/", "ftp://:secret@c.example:2121/d?e")
     )
-    crawl = CrawlEntry(1, "http://a.example/", 1, b"u" * 16, Sighted.CONTENT, b"a" * 16, 0, True, 20, None, 200)
+    crawl = CrawlEntry(1, "http://a.example/", 1, b"u" * 16, Sight.CONTENT, b"a" * 16, 0, True, 20, None, 200)
     store.settle([SummaryEntry(crawl, TextSummary(b"x" * 32, links=links))], 1)
     rows = ask(store, "SELECT username, password, str_url, host, port FROM url JOIN origin USING (origin_id)")
     assert {row[:2] for row in rows} == {(None, None)}

@@ -23,7 +23,7 @@ def test_each_media_type_has_one_number_however_its_parameters_are_ordered():
         numbers = [Catalogue(link).mime(kind) for kind in KINDS]
         assert len(set(numbers)) == len(KINDS)
         turned = [kind._replace(parameters=kind.parameters[::-1]) for kind in KINDS]
-        assert [Catalogue(link).mime(one) for one in turned] == numbers
+        assert [Catalogue(link).mime(address) for address in turned] == numbers
 
 
 def test_a_media_type_for_every_page_is_found_by_an_index():
@@ -36,6 +36,10 @@ def test_a_media_type_for_every_page_is_found_by_an_index():
             Catalogue(link).mime(UTF8._replace(parameters=(*UTF8.parameters, ("n", str(at)))))
         Catalogue(link).mime(HTML)
         link.set_trace_callback(None)
-        plans = [link.execute(f"EXPLAIN QUERY PLAN {one}").fetchall() for one in asked if "LEC" in one and "m." in one]
+        plans = [
+            link.execute(f"EXPLAIN QUERY PLAN {address}").fetchall()
+            for address in asked
+            if "LEC" in address and "m." in address
+        ]
         assert len(plans) == 4
         assert not [row for plan in plans for row in plan if row[3].startswith("SCAN") and "CONSTANT" not in row[3]]

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.collections.pages.place import Page, fill, schema
-from windrow.collections.pages.database.near_duplicates import compare
+from windrow.collections.pages.database.near_duplicates import update_near_duplicates
 from windrow.collections.pages.database.writer import schema as made
 from windrow.formats.near import ALIKE, similarity, sketch
 
@@ -57,10 +57,10 @@ def clusters(link: sqlite3.Connection) -> set[tuple[str, str, float]]:
 
 
 def groups(link: sqlite3.Connection) -> set[frozenset[str]]:
-    found: dict[str, set[str]] = {}
-    for one, other, _ in clusters(link):
-        found.setdefault(other, {other}).add(one)
-    return {frozenset(some) for some in found.values()}
+    stars: dict[str, set[str]] = {}
+    for joined, first, _ in clusters(link):
+        stars.setdefault(first, {first}).add(joined)
+    return {frozenset(members) for members in stars.values()}
 
 
 def test_edits_across_sites_are_found_and_others_are_not(link: sqlite3.Connection) -> None:
@@ -80,7 +80,7 @@ def test_edits_across_sites_are_found_and_others_are_not(link: sqlite3.Connectio
             Page("https://a.example/short", "Page not found"),
         ],
     )
-    compare(link, ids)
+    update_near_duplicates(link, ids)
     assert groups(link) == {
         frozenset({"https://a.example/news", "https://b.example/copied", "https://c.example/more"}),
         frozenset({"https://a.example/story", "https://a.example/print/story"}),
@@ -91,41 +91,41 @@ def test_edits_across_sites_are_found_and_others_are_not(link: sqlite3.Connectio
 def test_what_closes_leaves_and_its_cluster_stays(link: sqlite3.Connection) -> None:
     text = prose(1, 200)
     ids = fill(link, [Page(f"https://{n}.example/", f"{text} visit {n}") for n in range(12)])
-    compare(link, ids)
+    update_near_duplicates(link, ids)
     assert [len(group) for group in groups(link)] == [12]
     first = link.execute("SELECT DISTINCT other_id FROM windrow_near_duplicate").fetchone()[0]
     close(link, first)
-    changed = compare(link, [first])
+    changed = update_near_duplicates(link, [first])
     assert first in changed
     assert [len(group) for group in groups(link)] == [11]
     for number in ids:
         close(link, number)
-    compare(link, ids)
+    update_near_duplicates(link, ids)
     for table in ("windrow_signature", "windrow_band", "windrow_near_duplicate"):
         assert link.execute(f"SELECT count(*) FROM {table}").fetchone() == (0,)
 
 
 def test_doing_it_again_changes_nothing(link: sqlite3.Connection) -> None:
     ids = fill(link, [Page(f"https://{n}.example/", f"{prose(n // 3, 90)} visit {n}") for n in range(9)])
-    compare(link, ids)
+    update_near_duplicates(link, ids)
     before = "\n".join(link.iterdump())
-    assert compare(link, ids) == set()
+    assert update_near_duplicates(link, ids) == set()
     assert "\n".join(link.iterdump()) == before
 
 
 def test_generations_that_are_gone_leave(link: sqlite3.Connection) -> None:
     ids = fill(link, [Page(f"https://{n}.example/", f"{prose(1)} {n}") for n in range(2)])
-    compare(link, ids)
+    update_near_duplicates(link, ids)
     for table in ("document_description", "file_summary", "entity_generation"):
         link.execute(f"DELETE FROM {table} WHERE entity_generation_id = ?", (ids[0],))
-    compare(link, ids)
+    update_near_duplicates(link, ids)
     assert clusters(link) == set()
     assert link.execute("SELECT generation_id FROM windrow_signature").fetchall() == [(ids[1],)]
 
 
 # A page is a mixture of a few paragraphs, so that many are somewhat alike and clusters meet.
 PARAGRAPHS = [prose(100 + n, 20) for n in range(8)]
-TEXTS = st.lists(st.integers(0, 7), min_size=2, max_size=6).map(lambda some: "\n".join(PARAGRAPHS[n] for n in some))
+TEXTS = st.lists(st.integers(0, 7), min_size=2, max_size=6).map(lambda chosen: "\n".join(PARAGRAPHS[n] for n in chosen))
 STEP = st.tuples(st.integers(0, 11), st.one_of(st.none(), TEXTS))
 
 
@@ -145,10 +145,10 @@ def play(steps: Iterable[tuple[int, str | None]], sizes: Iterable[int]) -> sqlit
             touched.append(at[page])
         left -= 1
         if left == 0:
-            compare(link, touched)
+            update_near_duplicates(link, touched)
             touched.clear()
             left = next(due, 1)
-    compare(link, touched)
+    update_near_duplicates(link, touched)
     return link
 
 
@@ -160,17 +160,17 @@ def test_any_order_in_any_pieces_gives_the_same(
     last = dict(steps)
     plain = [(page, text) for page, text in last.items() if text is not None]
     chance.shuffle(plain)
-    with closing(play(steps, sizes)) as found, closing(play(plain, [1000])) as expected:
-        assert clusters(found) == clusters(expected)
+    with closing(play(steps, sizes)) as near, closing(play(plain, [1000])) as expected:
+        assert clusters(near) == clusters(expected)
         bands = "SELECT band, rank FROM windrow_band ORDER BY 1, 2"
-        assert found.execute(bands).fetchall() == expected.execute(bands).fetchall()
-        for one, other, share in clusters(found):
+        assert near.execute(bands).fetchall() == expected.execute(bands).fetchall()
+        for generation, first, share in clusters(near):
             assert share == round(
-                similarity(*(sketch(last[int(url[8:].partition(".")[0])] or "") for url in (one, other))), 4
+                similarity(*(sketch(last[int(url[8:].partition(".")[0])] or "") for url in (generation, first))), 4
             )
             assert share >= ALIKE
-        joined = {one for one, _, _ in clusters(found)}
-        assert not joined & {other for _, other, _ in clusters(found)}, "clusters are stars"
+        joined = {generation for generation, _, _ in clusters(near)}
+        assert not joined & {hub for _, hub, _ in clusters(near)}, "clusters are stars"
 
 
 @pytest.mark.parametrize("count", [400])
@@ -178,5 +178,5 @@ def test_a_large_cluster_is_one(link: sqlite3.Connection, count: int) -> None:
     text = prose(1, 300)
     ids = fill(link, [Page(f"https://{n % 7}.example/{n}", f"{text} page {n}") for n in range(count)])
     for start in range(0, count, 50):
-        compare(link, ids[start : start + 50])
+        update_near_duplicates(link, ids[start : start + 50])
     assert [len(group) for group in groups(link)] == [count]

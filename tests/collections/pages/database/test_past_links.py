@@ -14,7 +14,7 @@ import pytest
 
 from windrow.collections.pages.adapter.indexing import index_pages
 from windrow.collections.pages.adapter.search import Search
-from windrow.collections.pages.database.entries import CrawlEntry, MimeEntry, Sighted, SummaryEntry, TextSummary
+from windrow.collections.pages.database.entries import CrawlEntry, MimeEntry, Sight, SummaryEntry, TextSummary
 from windrow.collections.pages.database.forget import forget
 from windrow.collections.pages.database.store import SummaryStore
 
@@ -28,15 +28,17 @@ def crawl(day: int, text: str, *links: str) -> SummaryEntry:
     at = NOW + day * DAY
     pile = (text, "", "", "", "", "")
     named = blake2b(repr((text, links)).encode()).hexdigest()
-    told = CrawlEntry(
-        day + 1, URL, at, blake2b(repr(at).encode(), digest_size=16).digest(), Sighted.CONTENT, b"agent-of-16-byte", 0,
+    crawl_entry = CrawlEntry(
+        day + 1, URL, at, blake2b(repr(at).encode(), digest_size=16).digest(), Sight.CONTENT, b"agent-of-16-byte", 0,
         True, 20, 7, 200, None, f"sha256:{named}",
     )  # fmt: skip
-    found = tuple((f"https://{to}/", None, False, False, False, 0, False, 0, 2, "a", f"to {to}") for to in links)
+    page_links = tuple((f"https://{to}/", None, False, False, False, 0, False, 0, 2, "a", f"to {to}") for to in links)
     described = (None, None, "en", "The title", None, None, -1)
     return SummaryEntry(
-        told,
-        TextSummary(blake2b(text.encode()).digest(), "", pile, described, found, True, 5, MimeEntry("text", "html")),
+        crawl_entry,
+        TextSummary(
+            blake2b(text.encode()).digest(), "", pile, described, page_links, True, 5, MimeEntry("text", "html")
+        ),
     )
 
 
@@ -51,15 +53,15 @@ CRAWLS = [
 LINKED = {0: {"one"}, 1: {"one", "two"}, 2: set(), 3: {"three"}, 4: {"four"}, 5: {"one"}}
 
 
-def told(folder: Path, crawls: Sequence[SummaryEntry], size: int) -> SummaryStore:
+def write_crawls(folder: Path, crawls: Sequence[SummaryEntry], size: int) -> SummaryStore:
     store = SummaryStore(f"sqlite:///{folder}/summary.sqlite")
     for start in range(0, len(crawls), size):
         batch = [
-            one if not store.same(one.crawl.url, one.crawl.payload) else one._replace(summary=None)
-            for one in crawls[start : start + size]
+            entry if not store.same(entry.crawl.url, entry.crawl.payload) else entry._replace(summary=None)
+            for entry in crawls[start : start + size]
         ]
         store.settle(batch, start)
-    by_visit = {one.crawl.visit: one for one in crawls}
+    by_visit = {entry.crawl.visit: entry for entry in crawls}
     while owed := store.to_read_again(10):
         store.read_again({visit: by_visit[visit] for visit in owed})
     return store
@@ -67,13 +69,13 @@ def told(folder: Path, crawls: Sequence[SummaryEntry], size: int) -> SummaryStor
 
 def linked(store: SummaryStore, folder: Path, query: str) -> dict[int, set[str]]:
     """Return of each day which links the page is found by."""
-    found: dict[int, set[str]] = {}
+    links_by_page: dict[int, set[str]] = {}
     with closing(Search(store.engine, folder)) as search:
         for day, to in itertools.product(LINKED, ("one", "two", "three", "four")):
             date = datetime.fromtimestamp(NOW + day * DAY, UTC).date()
             results = search(f"{query.format(to=to)} as-of:{date}", now=NOW + 9 * DAY).results
-            found.setdefault(day, set()).update({to} if results else ())
-    return found
+            links_by_page.setdefault(day, set()).update({to} if results else ())
+    return links_by_page
 
 
 ROWS = "SELECT str_url, text, hex(linked) FROM windrow_past_link JOIN url ON url.url_id = link_to_url ORDER BY 1, 3"
@@ -82,7 +84,7 @@ ROWS = "SELECT str_url, text, hex(linked) FROM windrow_past_link JOIN url ON url
 @pytest.mark.parametrize("order", [[0, 1, 2, 3, 4, 5], [5, 4, 3, 2, 1, 0], [2, 4, 0, 5, 3, 1]], ids=str)
 @pytest.mark.parametrize("size", [1, 2, 6])
 def test_links_to_as_of_a_day_asks_for_the_links_of_then(tmp_path: Path, order: list[int], size: int) -> None:
-    store = told(tmp_path, [CRAWLS[one] for one in order], size)
+    store = write_crawls(tmp_path, [CRAWLS[entry] for entry in order], size)
     store.finish(NOW)
     assert linked(store, tmp_path / "index", "links-to:{to}.example") == LINKED
     if size == len(order):
@@ -94,8 +96,8 @@ def test_links_to_as_of_a_day_asks_for_the_links_of_then(tmp_path: Path, order: 
         assert search("links-to:two.example", now=NOW + 9 * DAY).results == ()
         spans = [NOW, NOW + DAY, NOW + 2 * DAY, NOW + 4 * DAY]
         dates = [f"{datetime.fromtimestamp(span, UTC):%Y-%m-%d}" for span in spans]
-        found = [bool(search(f"links-to:two.example seen:{date}", now=NOW + 9 * DAY).results) for date in dates]
-        assert found == [True, True, True, False], "the version of these days had it, the other text had not"
+        pages = [bool(search(f"links-to:two.example seen:{date}", now=NOW + 9 * DAY).results) for date in dates]
+        assert pages == [True, True, True, False], "the version of these days had it, the other text had not"
     with store.engine.connect() as link:
         rows = {row[:2] for row in link.exec_driver_sql(ROWS)}
     assert rows == {("https://one.example/", "to one.example"), ("https://two.example/", "to two.example")}
@@ -103,7 +105,7 @@ def test_links_to_as_of_a_day_asks_for_the_links_of_then(tmp_path: Path, order: 
 
 
 def test_forgetting_a_page_forgets_the_links_that_it_had(tmp_path: Path) -> None:
-    store = told(tmp_path, CRAWLS, 1)
+    store = write_crawls(tmp_path, CRAWLS, 1)
     store.close()
     with closing(sqlite3.connect(tmp_path / "summary.sqlite", isolation_level=None)) as link:
         forget(link, urls=[URL])

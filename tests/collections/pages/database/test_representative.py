@@ -60,10 +60,10 @@ class Place:
     def groups(self) -> dict[str, set[str]]:
         """Return who stands for which addresses."""
         name = {number: url for url, number in self.at.items()}
-        found: dict[str, set[str]] = {}
-        for one, other in self.link.execute("SELECT * FROM windrow_representative"):
-            found.setdefault(name[other], set()).add(name[one])
-        return found
+        members: dict[str, set[str]] = {}
+        for member, representative in self.link.execute("SELECT * FROM windrow_representative"):
+            members.setdefault(name[representative], set()).add(name[member])
+        return members
 
 
 @pytest.fixture
@@ -136,7 +136,7 @@ def test_the_canonical_page_may_come_later_and_go_again(place: Place) -> None:
 
 def test_canonical_pages_in_a_ring_are_one_group(place: Place) -> None:
     ring = ["https://a.example/1", "https://a.example/2", "https://a.example/3"]
-    place.put(*(replace(one, canonical=ring[n - 2]) for n, one in enumerate(pages(*ring))))
+    place.put(*(replace(page, canonical=ring[n - 2]) for n, page in enumerate(pages(*ring))))
     assert place.groups() == {"https://a.example/1": set(ring)}
 
 
@@ -168,16 +168,18 @@ def test_groups_are_as_if_made_at_once(steps: Iterable[tuple[str, str | None, st
             if not wait:
                 place.follow(size)
         place.follow(size)
-        found = place.groups()
-        assert all(one in some for one, some in found.items()), "who stands for a group belongs to it"
-        assert all(len(some) > 1 for some in found.values())
+        groups = place.groups()
+        assert all(representative in members for representative, members in groups.items()), (
+            "who stands for a group belongs to it"
+        )
+        assert all(len(members) > 1 for members in groups.values())
         place.link.execute("DELETE FROM windrow_representative")
         for table in ("windrow_near_duplicate", "windrow_signature", "windrow_band"):
             place.link.execute(f"DELETE FROM {table}")
         for number in place.at.values():
             place.touch(number)
         place.follow()
-        assert sorted(map(sorted, found.values())) == sorted(map(sorted, place.groups().values()))
+        assert sorted(map(sorted, groups.values())) == sorted(map(sorted, place.groups().values()))
 
 
 def test_small_batches_end(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -106,15 +106,15 @@ UNIQUE = {
 @pytest.fixture
 def link() -> Iterator[sqlite3.Connection]:
     store = SummaryStore("sqlite://")
-    yield store._link
+    yield store._connection
     store.close()
 
 
 def names(link: sqlite3.Connection, kind: str) -> dict[str, str]:
     """Return tables or indexes of the standard with what they stand on: ours, and those of FTS5, left out."""
     sql = "SELECT name, tbl_name FROM sqlite_master WHERE type = ? AND name NOT LIKE 'windrow%'"
-    found = dict(link.execute(sql, (kind,)))
-    return {name: on for name, on in found.items() if not name.startswith(("full_text_entity_index_", "sqlite_"))}
+    sql_by_name = dict(link.execute(sql, (kind,)))
+    return {name: on for name, on in sql_by_name.items() if not name.startswith(("full_text_entity_index_", "sqlite_"))}
 
 
 def columns(link: sqlite3.Connection, table: str) -> list[tuple[str, bool, int]]:
@@ -134,8 +134,8 @@ def test_tables_and_columns(link):
 def test_what_may_be_empty(link):
     for table in set(TABLES) - {"full_text_entity_index"}:
         empty = [name for name, must, key in columns(link, table) if not must and not key]
-        told = [name for name in NULL.get(table, "").split() if name not in KEYS[table].split()]
-        assert empty == told, table
+        expected = [name for name in NULL.get(table, "").split() if name not in KEYS[table].split()]
+        assert empty == expected, table
 
 
 def test_keys(link):
@@ -149,11 +149,11 @@ def test_indexes(link):
 
 
 def test_what_is_unique(link):
-    found = set()
+    unique = set()
     for table in KEYS:
         rows = link.execute(f"SELECT name, origin FROM pragma_index_list('{table}') WHERE \"unique\"").fetchall()
-        found |= {(table, of_index(link, name)) for name, origin in rows if origin == "u"}
-    assert found == UNIQUE
+        unique |= {(table, of_index(link, name)) for name, origin in rows if origin == "u"}
+    assert unique == UNIQUE
 
 
 def test_no_generation_ends_before_it_begins(link):
@@ -171,8 +171,8 @@ def test_the_full_text_table_is_of_fts5(link):
 
 
 def test_its_versions_are_told(link):
-    told = dict(link.execute("SELECT key, value FROM unobtanium_database_info"))
-    assert (told["schema.base"], told["schema.summary"], told["tool"]) == ("0.1.0", "0.0.0", "windrow")
+    info = dict(link.execute("SELECT key, value FROM unobtanium_database_info"))
+    assert (info["schema.base"], info["schema.summary"], info["tool"]) == ("0.1.0", "0.0.0", "windrow")
 
 
 def test_a_database_that_is_there_is_taken_up(tmp_path):

@@ -22,14 +22,14 @@ URLS = [f"https://{name}.example/" for name in "abc"]
 
 @pytest.fixture
 def store(tmp_path: Path) -> Iterator[SummaryStore]:
-    made = SummaryStore(f"sqlite:///{tmp_path}/summary.sqlite")
-    made.settle([crawl(NOW + n, "T", url=url, text=f"{prose(1, 90)} {n}") for n, url in enumerate(URLS)], 3)
-    made.finish(NOW)
-    yield made
-    made.close()
+    summary_store = SummaryStore(f"sqlite:///{tmp_path}/summary.sqlite")
+    summary_store.settle([crawl(NOW + n, "T", url=url, text=f"{prose(1, 90)} {n}") for n, url in enumerate(URLS)], 3)
+    summary_store.finish(NOW)
+    yield summary_store
+    summary_store.close()
 
 
-def found(store: SummaryStore) -> list[str]:
+def find_faults(store: SummaryStore) -> list[str]:
     return list(faults(store.engine, lambda fields: Pile(*fields).digest()))
 
 
@@ -42,7 +42,7 @@ def test_nothing_is_found_where_all_agrees(store: SummaryStore) -> None:
     with store.engine.connect() as link:
         assert link.exec_driver_sql("SELECT count(*) FROM windrow_near_duplicate").scalar() == 2
         assert link.exec_driver_sql("SELECT count(*) FROM windrow_representative").scalar() == 3
-    assert found(store) == []
+    assert find_faults(store) == []
 
 
 @pytest.mark.parametrize(
@@ -57,17 +57,17 @@ def test_nothing_is_found_where_all_agrees(store: SummaryStore) -> None:
 )
 def test_what_was_spoilt_is_found(store: SummaryStore, sql: str) -> None:
     spoil(store, sql)
-    assert len(found(store)) == 1
+    assert len(find_faults(store)) == 1
 
 
 def test_what_a_stopped_run_left_is_no_fault(store: SummaryStore) -> None:
     spoil(store, "UPDATE windrow_near_duplicate SET other_id = 99")
     spoil(store, "INSERT INTO windrow_touched VALUES (1)")
-    assert found(store) == []
+    assert find_faults(store) == []
 
 
 @pytest.mark.parametrize(
-    ("sql", "told"),
+    ("sql", "fault"),
     [
         ("DELETE FROM crawl_summary", "have a version that no crawl saw"),
         ("DELETE FROM http_summary", "have a crawl without its answer"),
@@ -76,10 +76,10 @@ def test_what_a_stopped_run_left_is_no_fault(store: SummaryStore) -> None:
         ("UPDATE windrow_observation SET linked = x'01'", "have lost their links"),
     ],
 )
-def test_a_table_that_was_emptied_is_found(store: SummaryStore, sql: str, told: str) -> None:
+def test_a_table_that_was_emptied_is_found(store: SummaryStore, sql: str, fault: str) -> None:
     with closing(sqlite3.connect(str(store.engine.url.database))) as link, link:  # which looks no references up
         link.execute(sql)
-    assert f"{', '.join(URLS)} {told}" in found(store)
+    assert f"{', '.join(URLS)} {fault}" in find_faults(store)
 
 
 def test_words_whose_tokens_were_deleted_are_told_as_other_words(store: SummaryStore) -> None:

@@ -27,13 +27,13 @@ from tests.collections.pages.database.chronicle import (
     title,
     uuid,
 )
-from windrow.collections.pages.database.entries import CrawlObservation, Sighted, fold
-from windrow.collections.pages.database.store import LAYOUT, SummaryStore
+from windrow.collections.pages.database.entries import CrawlObservation, Sight, fold
+from windrow.collections.pages.database.store import SCHEMA_KEY, SummaryStore
 from windrow.errors import StoreError
 
 WHAT = st.sampled_from([*TEXTS, *TEXTS, "file", "move", "same", "missing", "gone", "unknown"])
 EVENTS = st.lists(st.tuples(st.sampled_from(URLS), st.integers(0, 9), WHAT), max_size=14).map(
-    lambda told: [Event(*one, number) for number, one in enumerate(told, 1)]
+    lambda entries: [Event(*entry, number) for number, entry in enumerate(entries, 1)]
 )
 
 
@@ -46,7 +46,7 @@ def opened() -> Iterator[SummaryStore]:
         store.close()
 
 
-def told(events: list[Event], size: int = 100) -> dict[str, Any]:
+def write_events(events: list[Event], size: int = 100) -> dict[str, Any]:
     """Tell events to a new store and return what it says then."""
     with opened() as store:
         tell(store, events, size)
@@ -79,52 +79,54 @@ def holds(store: SummaryStore) -> None:
 
 def expected(events: list[Event]) -> list[tuple[Any, ...]]:
     """Fold the events by hand: address, times, text, latest title, link, and the crawls of each generation."""
-    found = []
+    generations = []
     for url in URLS:
         mine = [event for event in events if event.url == url]
         seen = []
-        for one in mine:
-            sight = Sighted.CONTENT if is_content(one) else Sighted(one.what)
-            identity = {"file": b"f" * 32, "move": b"m" * 32}.get(one.what) or digest(one.what)
-            there = identity if is_content(one) else b""
-            seen.append(CrawlObservation(one.at, uuid(one), sight, there, body=one.what != "move"))
-        by_crawl = {uuid(one): one for one in mine}
-        for made in fold(seen):
-            last = by_crawl[made.reads]
-            text = last.what if last.what in TEXTS else None
+        for event in mine:
+            sight = Sight.CONTENT if is_content(event) else Sight(event.kind)
+            identity = {"file": b"f" * 32, "move": b"m" * 32}.get(event.kind) or digest(event.kind)
+            there = identity if is_content(event) else b""
+            seen.append(CrawlObservation(event.at, uuid(event), sight, there, body=event.kind != "move"))
+        by_crawl = {uuid(crawled): crawled for crawled in mine}
+        for generation in fold(seen):
+            last = by_crawl[generation.describing_crawl]
+            text = last.kind if last.kind in TEXTS else None
             called = title(last) if text else None
             link = [f"{called}11"] if text else []
-            span = (made.first_seen, made.last_seen, made.confirmed_end)
-            found.append((url, *span, text, called, link, {crawl.hex().upper() for crawl in made.crawls}))
-    return sorted(found, key=repr)
+            span = (generation.first_seen, generation.last_seen, generation.confirmed_end)
+            generations.append((url, *span, text, called, link, {crawl.hex().upper() for crawl in generation.crawls}))
+    return sorted(generations, key=repr)
 
 
 @settings(max_examples=150)
 @given(EVENTS)
 def test_generations_are_those_of_the_fold_described_by_their_last_confirming_crawl(events):
-    found = told(events)["generations"]
-    said = [(*row[:4], row[5], row[6], row[10], {one[:32] for one in row[11]}) for row in found]
-    assert sorted(said, key=repr) == expected(events)
+    files = write_events(events)["generations"]
+    descriptions = [(*row[:4], row[5], row[6], row[10], {file_row[:32] for file_row in row[11]}) for row in files]
+    assert sorted(descriptions, key=repr) == expected(events)
 
 
 @settings(max_examples=150)
 @given(EVENTS, st.randoms(use_true_random=False), st.integers(1, 5))
 def test_order_and_batches_make_no_difference(events, random, size):
     shuffled = random.sample(events, len(events))
-    assert told(shuffled, size) == told(events)
+    assert write_events(shuffled, size) == write_events(events)
 
 
 def test_past_links_of_a_page_are_the_same_in_whatever_order_its_crawls_are_told():
-    events = [Event(URLS[0], *one, number) for number, one in enumerate([(1, "A"), (0, "A"), (0, "A"), (0, "B")], 1)]
+    events = [
+        Event(URLS[0], *entry, number) for number, entry in enumerate([(1, "A"), (0, "A"), (0, "A"), (0, "B")], 1)
+    ]
     for shuffled in permutations(events):
-        assert told([*shuffled], 1) == told(events)
+        assert write_events([*shuffled], 1) == write_events(events)
 
 
 def test_a_304_that_was_first_says_nothing_more_once_the_page_itself_is_known():
     named = ((0, "A", 1), (0, "move", 2), (1, "A", 4), (1, "same", 5))  # odd and even ones have other titles
-    events = [Event(URLS[0], *one) for one in named]
+    events = [Event(URLS[0], *entry) for entry in named]
     late = [events[0], events[1], events[3], events[2]]
-    assert told(late, 1) == told(events)
+    assert write_events(late, 1) == write_events(events)
 
 
 @settings(max_examples=60)
@@ -136,7 +138,7 @@ def test_in_two_halves_is_as_once(events, half):
             pay(store, events)
             store.finish(1_000)
             holds(store)
-        assert tables(store) == told(events)
+        assert tables(store) == write_events(events)
 
 
 @settings(max_examples=60)
@@ -166,7 +168,7 @@ def test_telling_everything_again_changes_no_row(events):
 )  # fmt: skip
 def test_copies_are_those_of_one_origin_and_repeat_the_first_address(urls, copies):
     events = [Event(url, 5, "A", number) for number, url in enumerate(urls, 1)]
-    assert told(events)["duplicates"] == copies
+    assert write_events(events)["duplicates"] == copies
 
 
 def test_a_copy_begins_and_ends_when_that_is_found_out():
@@ -178,26 +180,26 @@ def test_a_copy_begins_and_ends_when_that_is_found_out():
         store.finish(300)
         tell(store, [Event(URLS[1], 400, "A", 4)])
         store.finish(500)
-        found = ask(
+        stored = ask(
             store, "SELECT duplicate_status_start_unix_utc, duplicate_status_end_unix_utc FROM duplicate_summary"
         )
-        assert found == [(100, 300), (500, None)]
+        assert stored == [(100, 300), (500, None)]
         holds(store)
 
 
 def test_a_to_b_to_a_at_one_address_is_no_copy():
     events = [Event(URLS[0], at, text, at) for at, text in ((1, "A"), (2, "B"), (3, "A"))]
-    found = told(events)
-    assert [row[1:4] for row in found["generations"]] == [(1, 1, 2), (2, 2, 3), (3, 3, None)]
-    assert found["duplicates"] == []
+    entries = write_events(events)
+    assert [row[1:4] for row in entries["generations"]] == [(1, 1, 2), (2, 2, 3), (3, 3, None)]
+    assert entries["duplicates"] == []
 
 
 def test_a_page_that_says_after_a_redirect_that_it_did_not_change_is_told_as_before():
-    events = [Event(URLS[0], at, what, at) for at, what in ((1, "A"), (2, "move"), (3, "same"))]
-    found = told(events)["generations"]
-    assert [row[1:4] for row in found] == [(1, 1, 2), (2, 2, 3), (3, 3, None)]
-    assert [row[5:9] for row in found] == [("A", "A 1", 6, "text"), (None,) * 4, ("A", "A 1", 6, "text")]
-    assert found[0][10] == found[2][10] != []
+    events = [Event(URLS[0], at, event_kind, at) for at, event_kind in ((1, "A"), (2, "move"), (3, "same"))]
+    looks = write_events(events)["generations"]
+    assert [row[1:4] for row in looks] == [(1, 1, 2), (2, 2, 3), (3, 3, None)]
+    assert [row[5:9] for row in looks] == [("A", "A 1", 6, "text"), (None,) * 4, ("A", "A 1", 6, "text")]
+    assert looks[0][10] == looks[2][10] != []
 
 
 @pytest.mark.parametrize("layout", ["3", "5", None])
@@ -205,9 +207,9 @@ def test_tables_of_another_layout_are_refused_and_left_alone(tmp_path: Path, lay
     url = f"sqlite:///{tmp_path / 'summary.sqlite'}"
     SummaryStore(url).close()
     with closing(sqlite3.connect(tmp_path / "summary.sqlite")) as link, link:
-        link.execute("UPDATE unobtanium_database_info SET value = ? WHERE key = ?", (layout or "", LAYOUT))
+        link.execute("UPDATE unobtanium_database_info SET value = ? WHERE key = ?", (layout or "", SCHEMA_KEY))
         if layout is None:
-            link.execute("DELETE FROM unobtanium_database_info WHERE key = ?", (LAYOUT,))
-    with pytest.raises(StoreError, match="before its first release") as refused:
+            link.execute("DELETE FROM unobtanium_database_info WHERE key = ?", (SCHEMA_KEY,))
+    with pytest.raises(StoreError, match="was made by another version of windrow") as refused:
         SummaryStore(url)
     assert "windrow run --from summarise" in (refused.value.hint or "")

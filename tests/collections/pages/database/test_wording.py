@@ -13,7 +13,7 @@ import pytest
 from tests.collections.pages.database.test_near import prose
 from windrow.collections.pages.adapter.indexing import index_pages
 from windrow.collections.pages.adapter.search import Search
-from windrow.collections.pages.database.entries import CrawlEntry, MimeEntry, Sighted, SummaryEntry, TextSummary
+from windrow.collections.pages.database.entries import CrawlEntry, MimeEntry, Sight, SummaryEntry, TextSummary
 from windrow.collections.pages.database.forget import forget
 from windrow.collections.pages.database.page_versions import _VERSIONS, Versions
 from windrow.collections.pages.database.store import SummaryStore
@@ -30,13 +30,13 @@ def crawl(
     pile = (text or f"The harbour. {prose(1)}", "", "", "", "", "")
     digest = blake2b("\n\n\n".join(pile).encode()).digest()
     named = blake2b(repr((at, title, description, canonical, url)).encode()).hexdigest()
-    told = CrawlEntry(
-        at, url, at, bytes.fromhex(named[:32]), Sighted.CONTENT, b"agent-of-16-byte", 0, True, 20, 7, 200, None,
+    crawl_entry = CrawlEntry(
+        at, url, at, bytes.fromhex(named[:32]), Sight.CONTENT, b"agent-of-16-byte", 0, True, 20, 7, 200, None,
         f"sha256:{named}",
     )  # fmt: skip
     described = (None, None, "en", title, None, description, -1)
     return SummaryEntry(
-        told, TextSummary(digest, "", pile, described, (), True, 5, MimeEntry("text", "html"), canonical)
+        crawl_entry, TextSummary(digest, "", pile, described, (), True, 5, MimeEntry("text", "html"), canonical)
     )
 
 
@@ -64,10 +64,10 @@ CRAWLS = [
 @pytest.mark.parametrize("size", [1, 5])
 def test_each_wording_has_its_time_whatever_came_first(tmp_path: Path, order: list[int], size: int) -> None:
     store = open_store(tmp_path)
-    told = [CRAWLS[one] for one in order]
+    entries = [CRAWLS[entry] for entry in order]
     for start in range(0, 5, size):
-        store.settle(told[start : start + size], start)
-    by_visit = {one.crawl.visit: one for one in CRAWLS}
+        store.settle(entries[start : start + size], start)
+    by_visit = {entry.crawl.visit: entry for entry in CRAWLS}
     while owed := store.to_read_again(10):
         store.read_again({visit: by_visit[visit] for visit in owed})
     store.close()
@@ -104,16 +104,16 @@ def test_as_of_matches_the_title_language_and_date_of_then(tmp_path: Path) -> No
     store.finish(NOW)
     index_pages(store.engine, tmp_path / "index")
     begin = NOW - NOW % DAY
-    found = {}
+    wordings = {}
     with closing(Search(store.engine, tmp_path / "index")) as search:
         for day in (0, 2, 3, 4):
             date = datetime.fromtimestamp(begin + day * DAY, UTC).date()
             for word in ("first", "second", "last"):
-                found[day, word] = len(search(f"title:{word} as-of:{date}", now=NOW + 9 * DAY).results)
+                wordings[day, word] = len(search(f"title:{word} as-of:{date}", now=NOW + 9 * DAY).results)
         assert len(search("title:last", now=NOW + 9 * DAY).results) == 1
         assert search("title:second", now=NOW + 9 * DAY).results == ()
     store.close()
-    assert [key for key, count in found.items() if count] == [(0, "first"), (2, "second"), (3, "first"), (4, "last")]
+    assert [key for key, count in wordings.items() if count] == [(0, "first"), (2, "second"), (3, "first"), (4, "last")]
 
 
 def test_is_duplicate_in_the_past_asks_who_was_one_then(tmp_path: Path) -> None:
@@ -127,7 +127,7 @@ def test_is_duplicate_in_the_past_asks_who_was_one_then(tmp_path: Path) -> None:
     with closing(Search(store.engine, tmp_path / "index")) as search:
 
         def urls(query: str) -> list[str]:
-            return [one.url for one in search(query, now=NOW + 9 * DAY).results]
+            return [page.url for page in search(query, now=NOW + 9 * DAY).results]
 
         dates = [datetime.fromtimestamp(begin + day * DAY, UTC).date() for day in (0, 1, 2)]
         assert [urls(f"is:duplicate as-of:{date}") for date in dates] == [[URL], [URL], []]
@@ -137,14 +137,14 @@ def test_is_duplicate_in_the_past_asks_who_was_one_then(tmp_path: Path) -> None:
 
 
 def test_as_of_after_an_absence_is_uncertain_and_within_a_gap_finds_nothing(tmp_path: Path) -> None:
-    def absence(day: int, sight: Sighted) -> SummaryEntry:
+    def absence(day: int, sight: Sight) -> SummaryEntry:
         there = crawl(NOW + day * DAY, "Page")
         return SummaryEntry(there.crawl._replace(sight=sight, payload="", status=404, visit=100 + day))
 
     store = open_store(tmp_path)
-    days = {1: Sighted.MISSING, 4: Sighted.MISSING, 5: Sighted.MISSING, 6: Sighted.MISSING}
-    told = [crawl(NOW + day * DAY, "Page") for day in (0, 2, 8)] + [absence(*one) for one in days.items()]
-    store.settle(told, 9)
+    days = {1: Sight.MISSING, 4: Sight.MISSING, 5: Sight.MISSING, 6: Sight.MISSING}
+    entries = [crawl(NOW + day * DAY, "Page") for day in (0, 2, 8)] + [absence(*entry) for entry in days.items()]
+    store.settle(entries, 9)
     store.finish(NOW)
     index_pages(store.engine, tmp_path / "index")
     begin = NOW - NOW % DAY
@@ -152,8 +152,8 @@ def test_as_of_after_an_absence_is_uncertain_and_within_a_gap_finds_nothing(tmp_
 
         def sure(day: int) -> list[str]:
             date = datetime.fromtimestamp(begin + day * DAY, UTC).date()
-            found = search(f"harbour as-of:{date}", now=NOW + 9 * DAY).results
-            return ["uncertain" if one.details.uncertain else "sure" for one in found]
+            hits = search(f"harbour as-of:{date}", now=NOW + 9 * DAY).results
+            return ["uncertain" if hit.details.uncertain else "sure" for hit in hits]
 
         assert [sure(day) for day in range(10)] == [
             ["sure"], *[["uncertain"]] * 4, [], [], [], ["sure"], ["sure"],
@@ -170,9 +170,9 @@ def test_a_new_canonical_address_moves_a_page_to_its_group(tmp_path: Path) -> No
     store.settle([crawl(NOW + DAY, "Part", canonical=OTHER)], 3)
     store.finish(NOW)
     store.close()
-    found = "SELECT DISTINCT str_url FROM windrow_representative r JOIN entity_generation g ON g.entity_generation_id = r.{}"
-    assert ask(tmp_path, found.format("representative_id") + " JOIN url USING (url_id)") == [(OTHER,)]
-    assert ask(tmp_path, found.format("generation_id") + " JOIN url USING (url_id) ORDER BY 1") == [(OTHER,), (URL,)]
+    sql = "SELECT DISTINCT str_url FROM windrow_representative r JOIN entity_generation g ON g.entity_generation_id = r.{}"
+    assert ask(tmp_path, sql.format("representative_id") + " JOIN url USING (url_id)") == [(OTHER,)]
+    assert ask(tmp_path, sql.format("generation_id") + " JOIN url USING (url_id) ORDER BY 1") == [(OTHER,), (URL,)]
 
 
 def test_what_is_forgotten_leaves_no_title(tmp_path: Path) -> None:
@@ -189,7 +189,7 @@ def test_the_wordings_of_an_address_are_found_without_those_of_others(tmp_path: 
     store.settle([crawl(NOW, "One"), crawl(NOW + DAY, "Two"), crawl(NOW, "Three", url=OTHER)], 1)
     store.close()
     engine = reach(f"sqlite:///{tmp_path}/summary.sqlite")
-    assert [one.title for one in Versions(engine).of(URL)] == ["One", "Two"]
+    assert [timeline.title for timeline in Versions(engine).of(URL)] == ["One", "Two"]
     assert Versions(engine).of("https://a.example/none") == []
     engine.dispose()
     with closing(sqlite3.connect(tmp_path / "summary.sqlite")) as link:

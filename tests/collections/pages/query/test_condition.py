@@ -12,8 +12,8 @@ from hypothesis import given, settings
 from tests.collections.pages.place import Page, fill, schema
 from tests.query.test_parse import TYPED
 from windrow.collections.pages.adapter.search import Search
-from windrow.collections.pages.search.ask import ask, unindexed
-from windrow.collections.pages.search.condition import dated
+from windrow.collections.pages.search.ask import ask, unindexed_filters
+from windrow.collections.pages.search.condition import at_query_time
 from windrow.query import parse
 
 JUNE, JULY = 1717200000, 1719792000  # 2024
@@ -36,14 +36,14 @@ def search(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Search]:
         link.executescript(schema())
         fill(link, PAGES)
     link.close()
-    with closing(Search(folder / "summary.sqlite", folder / "index")) as made:
-        yield made
+    with closing(Search(folder / "summary.sqlite", folder / "index")) as opened:
+        yield opened
 
 
-def found(search: Search, text: str) -> list[int]:
-    query = dated(parse(text))
-    among = {one: search._ids(one) for one in unindexed(query)}
-    return sorted(one.id for one in search._index.search(ask(query, among), 50))
+def find_ids(search: Search, text: str) -> list[int]:
+    query = at_query_time(parse(text))
+    among = {leaf: search._ids(leaf) for leaf in unindexed_filters(query)}
+    return sorted(hit.id for hit in search._index.search(ask(query, among), 50))
 
 
 @pytest.mark.parametrize(
@@ -101,10 +101,10 @@ def found(search: Search, text: str) -> list[int]:
     ],
 )
 def test_found(search: Search, text: str, ids: list[int]) -> None:
-    assert found(search, text) == ids
+    assert find_ids(search, text) == ids
 
 
 @settings(max_examples=300)
 @given(TYPED)
 def test_no_text_is_an_error(search: Search, text: str) -> None:
-    assert all(1 <= one <= len(PAGES) for one in found(search, text))
+    assert all(1 <= page <= len(PAGES) for page in find_ids(search, text))

@@ -1,4 +1,4 @@
-"""What joins the pages with a workspace: its configuration, the Summary Database, the crawl log and the index."""
+"""The adapter of `pages`: joins the collection with a workspace, its Summary Database, crawl log and index."""
 
 from windrow.adapters.adapter import LazyAdapter
 

@@ -1,4 +1,4 @@
-"""What changed on pages: versions that began or ended, what changed in each, two of them compared."""
+"""Changes of pages: versions that began or ended, what changed in each, and comparisons of two versions."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from windrow.collections.pages.adapter.lookup import summaries, summary_if_there
 from windrow.collections.pages.code import ExitCode
 from windrow.collections.pages.database.page_versions import (
     NONE,
-    Near,
+    NearDuplicate,
     PageVersion,
     Timeline,
     Versions,
-    ended,
+    count_ended_visits,
     timelines,
 )
 from windrow.collections.pages.database.sound import reached
@@ -35,9 +35,9 @@ from windrow.query.tree import span
 from windrow.reasons import Reason
 
 _COMPARED = 100
-"""Versions, the latest ones, that are compared with the one before."""
+"""Most versions, counted from the latest, that are compared with the one before."""
 _ALIKE = 5
-"""Addresses with the same text that are named."""
+"""Most addresses with the same text that are named."""
 
 
 class Edition(NamedTuple):
@@ -70,73 +70,74 @@ class Edition(NamedTuple):
 
 
 class Others(NamedTuple):
-    """Addresses with the same text now, those with nearly the same, and who stands for all."""
+    """Addresses with the same text now, those with nearly the same, and the representative of all."""
 
     alike: tuple[str, ...] = ()
-    near: tuple[Near, ...] = ()
+    near: tuple[NearDuplicate, ...] = ()
     stands: str = ""
 
 
 def editions(workspace: Workspace, url: str) -> tuple[list[Edition], Others]:
-    """Return the versions of an address, and who else says what the latest one says."""
+    """Return the versions of an address, and the pages with the same text as the latest one."""
     others = Others()
     with summary_if_there(workspace) as engine:
         if engine is None:
             return [], others
         reader = Versions(engine)
-        found = reader.of(url)
-        latest = found[-1] if found else None
+        versions = reader.of(url)
+        latest = versions[-1] if versions else None
         if latest is not None and latest.pile is not None and latest.end is None:
             near, stands = reader.near(latest.id, _ALIKE)
             others = Others(tuple(reader.alike(latest.pile, url, _ALIKE)), tuple(near), stands)
-        changes, reasons = _changes(reader, found), reader.reasons(url)
-    return [_edition(one, changes.get(one.id, ""), reasons.get(one.generation, "")) for one in found], others
+        changes, reasons = _changes(reader, versions), reader.reasons(url)
+    return [_edition(state, changes.get(state.id, ""), reasons.get(state.generation, "")) for state in versions], others
 
 
-def _changes(reader: Versions, found: Sequence[PageVersion]) -> dict[int, str]:
+def _changes(reader: Versions, versions: Sequence[PageVersion]) -> dict[int, str]:
     """Compare each version with the one before."""
-    some = found[-_COMPARED:]
-    states = [contents(reader, one) for one in some]
+    latest_versions = versions[-_COMPARED:]
+    states = [contents(reader, version) for version in latest_versions]
     told = dict[int, str]()
-    for (earlier, before), (one, state) in pairwise(zip(some, states, strict=True)):
+    for (earlier, before), (version, state) in pairwise(zip(latest_versions, states, strict=True)):
         found_other = difference(before, state)
-        told[one.id] = str(found_other)
-        if earlier.end is not None and earlier.end < one.first:
-            told[one.id] = "there again" + ("" if found_other.nothing else f", with another content: {found_other}")
+        told[version.id] = str(found_other)
+        if earlier.end is not None and earlier.end < version.first:
+            told[version.id] = "there again" + ("" if found_other.nothing else f", with another content: {found_other}")
     return told
 
 
-def contents(reader: Versions, one: PageVersion) -> State:
-    """Return what a version says, as it is compared."""
-    text, rest = reader.texts([one.pile]).get(one.pile, ("", "")) if one.pile is not None else ("", "")
-    said = {
-        "title": one.title, "headline": one.headline, "description": one.description, "language": one.language,
-        "kind": one.kind, "redirect": one.redirect, "canonical": one.canonical,
-        SIZE: None if one.pile is not None or one.size is None else f"{one.size:,} bytes",
+def contents(reader: Versions, version: PageVersion) -> State:
+    """Return the contents of a version for a comparison."""
+    text, rest = reader.texts([version.pile]).get(version.pile, ("", "")) if version.pile is not None else ("", "")
+    texts = {
+        "title": version.title, "headline": version.headline, "description": version.description,
+        "language": version.language, "kind": version.kind,
+        "redirect": version.redirect, "canonical": version.canonical,
+        SIZE: None if version.pile is not None or version.size is None else f"{version.size:,} bytes",
     }  # fmt: skip
-    return State(tuple((name, value or "") for name, value in said.items()), text, rest)
+    return State(tuple((name, value or "") for name, value in texts.items()), text, rest)
 
 
-def _edition(one: PageVersion, changed: str, reason: str) -> Edition:
+def _edition(version: PageVersion, changed: str, reason: str) -> Edition:
     return Edition(
-        str(UUID(bytes=one.uuid)),
-        datetime.fromtimestamp(one.first, UTC),
-        datetime.fromtimestamp(one.last, UTC),
-        when(one.end),
-        one.title or one.headline or "",
-        one.kind or "",
-        one.language or "",
-        one.size,
-        one.redirect or "",
-        one.canonical or "",
-        one.original or "",
-        one.copies,
-        one.crawls,
-        one.links,
-        one.indexed,
-        one.words,
+        str(UUID(bytes=version.uuid)),
+        datetime.fromtimestamp(version.first, UTC),
+        datetime.fromtimestamp(version.last, UTC),
+        when(version.end),
+        version.title or version.headline or "",
+        version.kind or "",
+        version.language or "",
+        version.size,
+        version.redirect or "",
+        version.canonical or "",
+        version.original or "",
+        version.copies,
+        version.crawls,
+        version.links,
+        version.indexed,
+        version.words,
         changed,
-        reason if one.pile is None else "",
+        reason if version.pile is None else "",
     )
 
 
@@ -183,22 +184,22 @@ def turns(line: Timeline) -> Iterator[VersionChange]:
     and no other begins then; after that, its absence is nothing new.
     """
     before: PageVersion | None = None
-    for number, one in enumerate(line.versions):
-        replaced = before is not None and before.end == one.first
-        if one.first in line.visited:
+    for number, version in enumerate(line.versions):
+        replaced = before is not None and before.end == version.first
+        if version.first in line.visited:
             if replaced:
-                yield VersionChange(one.first, CHANGED, before, one)
-            elif one.redirect is None:
-                yield VersionChange(one.first, NEW, before, one)
+                yield VersionChange(version.first, CHANGED, before, version)
+            elif version.redirect is None:
+                yield VersionChange(version.first, NEW, before, version)
         after = line.versions[number + 1] if number + 1 < len(line.versions) else None
-        ended = one.end is not None and (after is None or after.first != one.end)
-        if ended and one.end is not None and one.end in line.visited and one.redirect is None:
-            yield VersionChange(one.end, GONE, one, None)
-        before = one
+        ended = version.end is not None and (after is None or after.first != version.end)
+        if ended and version.end is not None and version.end in line.visited and version.redirect is None:
+            yield VersionChange(version.end, GONE, version, None)
+        before = version
 
 
 def _said(reader: Versions, turn: VersionChange) -> str:
-    """Say in a line what is other than before."""
+    """Describe in a line what changed."""
     if turn.kind == CHANGED and turn.before is not None and turn.after is not None:
         return str(difference(contents(reader, turn.before), contents(reader, turn.after)))
     if turn.kind == NEW and turn.before is not None and turn.before.end is not None:
@@ -207,15 +208,15 @@ def _said(reader: Versions, turn: VersionChange) -> str:
 
 
 def outcomes(workspace: Workspace, ledger: Ledger, facts: tuple[int, int], counted: Counter[str]) -> Counter[str]:
-    """Count how the questions between two facts ended: what was read was ingested, whatever its server calls it."""
+    """Count the outcomes of the visits between two facts; a file that was read counts as ingested."""
     unread, ingested = (code.name.lower() for code in (ExitCode.FILE_OF_UNKNOWN_TYPE, ExitCode.FILE_INGESTED))
     with summary_if_there(workspace) as engine:
         if not counted[unread] or engine is None or not _is_read(engine, ledger, facts):
             return counted
-        read = max(0, counted[unread] - ended(engine, facts, ExitCode.FILE_OF_UNKNOWN_TYPE))
-    found = counted.copy()
-    found.update({unread: -read, ingested: read})
-    return +found
+        read = max(0, counted[unread] - count_ended_visits(engine, facts, ExitCode.FILE_OF_UNKNOWN_TYPE))
+    counts = counted.copy()
+    counts.update({unread: -read, ingested: read})
+    return +counts
 
 
 def _is_read(engine: sa.Engine, ledger: Ledger, facts: tuple[int, int]) -> bool:
@@ -243,17 +244,17 @@ def content_of_visits(
 
 def _count(ledger: Ledger, lines: Iterable[Timeline]) -> Mapping[str, Counter[str]]:
     sources = {host.origin: host.source for host in ledger.addresses.hosts(COLLECTION)}
-    found: dict[str, Counter[str]] = {name: Counter() for name in sources.values()}
+    counts: dict[str, Counter[str]] = {name: Counter() for name in sources.values()}
     for line in lines:
         source = sources.get(parts(line.url).origin)
         if source is not None:
-            found[source].update(turn.kind for turn in turns(line))
+            counts[source].update(turn.kind for turn in turns(line))
             # a page may send its readers on by itself: it moved, though its answer is one of a page
-            found[source][MOVED] += sum(
+            counts[source][MOVED] += sum(
                 version.redirect is not None and version.kind is not None and version.first in line.visited
                 for version in line.versions
             )
-    return found
+    return counts
 
 
 def compare(workspace: Workspace, what: str, since: str = "", until: str = "", *, context: int = 2) -> Compared:
@@ -268,56 +269,56 @@ def compare(workspace: Workspace, what: str, since: str = "", until: str = "", *
         raise UsageError(f"{what!r} is no address of the web", hint="windrow diff https://...")
     with summaries(workspace) as engine:
         reader = Versions(engine)
-        found = reader.of(url)
-        if not found:
+        versions = reader.of(url)
+        if not versions:
             raise WindrowError(f"no version of {url} is known", hint=f"windrow why {url}", reason=Reason.NOT_FOUND)
-        new, new_gone = _at(found, until, "--to")
+        new, new_gone = _at(versions, until, "--to")
         if since:
-            old, old_gone = _at(found, since, "--from")
+            old, old_gone = _at(versions, since, "--from")
         else:
-            old, old_gone = (new if new_gone else found[max(0, found.index(new) - 1)]), None
+            old, old_gone = (new if new_gone else versions[max(0, versions.index(new) - 1)]), None
         if (old, old_gone) == (new, new_gone) and not (since and until):
             raise WindrowError(f"{url} has had one version only", hint=f"windrow why {url}", reason=Reason.NOT_FOUND)
-        made = difference(
+        changed = difference(
             State() if old_gone else contents(reader, old),
             State() if new_gone else contents(reader, new),
             context=context,
         )
-    summary = _summary(old, old_gone, new, new_gone, made)
+    summary = _summary(old, old_gone, new, new_gone, changed)
     return Compared(
-        url, *_named(old), *_named(new), summary, made.changes, made.added, made.removed, made.elsewhere, made.lines,
-        old_gone, new_gone,
+        url, *_named(old), *_named(new), summary, changed.changes, changed.added, changed.removed,
+        changed.elsewhere, changed.lines, old_gone, new_gone,
     )  # fmt: skip
 
 
 def _at(found: list[PageVersion], text: str, option: str) -> tuple[PageVersion, datetime | None]:
-    """Return the version that was there at the end of a time, or the last one before and since when it was gone."""
+    """Return the version present at the end of a period, or else the last one before and the time when it was gone."""
     before = found
     if text:
         meant = span(text)
         if meant is None:
             raise UsageError(f"{option}: {text!r} is no day, month, year or time", hint="2026-11-21, 2026-11 or 2026")
-        before = [one for one in found if one.first < meant.end]
+        before = [version for version in found if version.first < meant.end]
         if not before:
             raise WindrowError(f"it was not known at {text} yet", hint="windrow why URL", reason=Reason.NOT_FOUND)
-    one = before[-1]
-    gone = one.end is not None and not (text and meant and one.end >= meant.end)
-    return one, when(one.end) if gone else None
+    version = before[-1]
+    gone = version.end is not None and not (text and meant and version.end >= meant.end)
+    return version, when(version.end) if gone else None
 
 
 def _summary(
-    old: PageVersion, old_gone: datetime | None, new: PageVersion, new_gone: datetime | None, made: Difference
+    old: PageVersion, old_gone: datetime | None, new: PageVersion, new_gone: datetime | None, changed: Difference
 ) -> str:
-    """Say in a line what changed; a page that was gone between the two versions is said to be there again."""
+    """Describe the changes in a line; a page that was gone between the two versions "is there again"."""
     if old_gone and new_gone:
         return f"gone at both times, since {show(old_gone)} and since {show(new_gone)}"
     if new_gone:
-        return f"gone since {show(new_gone)}; {made}"
+        return f"gone since {show(new_gone)}; {changed}"
     if old_gone or (old is not new and old.end is not None and old.end < new.first):
         again = f"there again; it was gone on {show(when(old.end))}"
-        return again if made.nothing else f"{again}; {made}"
-    return str(made)
+        return again if changed.nothing else f"{again}; {changed}"
+    return str(changed)
 
 
-def _named(one: PageVersion) -> tuple[str, datetime]:
-    return str(UUID(bytes=one.uuid)), datetime.fromtimestamp(one.first, UTC)
+def _named(version: PageVersion) -> tuple[str, datetime]:
+    return str(UUID(bytes=version.uuid)), datetime.fromtimestamp(version.first, UTC)

@@ -1,4 +1,4 @@
-"""The crawler's books joined with a workspace: the ledger's visits in, the crawler database out, from a checkpoint."""
+"""Project the ledger's visits into the crawler database of a workspace, from its checkpoint on."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 from windrow.archive.view import open_response
-from windrow.collections.pages.books import is_text, log
-from windrow.collections.pages.database.crawler import DESCRIBED, CrawlerStore, described
+from windrow.collections.pages.books import is_text, log_attempt
+from windrow.collections.pages.database.crawler import DESCRIBED, CrawlerStore, read_described_files
 from windrow.collections.pages.database.writer import ADDRESS
 from windrow.content.charset import decode
 from windrow.engine.check import Fault
@@ -21,25 +21,25 @@ from windrow.model import ArchivePlace
 COLLECTION = "pages"
 
 PIECE = 500
-"""Visits, or addresses, that are projected in one transaction."""
+"""Most visits, or addresses, projected in one transaction."""
 
 TURN = 0.05
-"""Seconds that one call may take while a session runs, which calls about once a second."""
+"""Most seconds of one call during a session, which calls about once a second."""
 
 OK = 200
 MOST = 16 << 20
-"""Bytes of a file whose text is kept; longer ones have none."""
+"""Most bytes of a file whose text is kept."""
 RATIO = 200
-"""Most bytes that one packed byte may become."""
+"""Most bytes per compressed byte."""
 
 REST = 10.0
-"""Seconds that a session's end may take for addresses."""
+"""Most seconds for addresses at the end of a session."""
 
 AGAIN = "remove the crawler database; the next windrow run makes it anew"
 
 
 class CrawlerBooks:
-    """The crawler database, kept equal to what the ledger tells."""
+    """The crawler database, kept up to date with the ledger."""
 
     def __init__(
         self, path: Path, user_agent: str = "", *, archive: Path | None = None, summary: Path | None = None,
@@ -80,11 +80,11 @@ class CrawlerBooks:
         visits = ledger.attempts.visits_logged(COLLECTION, self.store.checkpoint(), self._piece)
         if visits:
             texts = self._texts(ledger, visits) if self._archive is not None else ()
-            self.store.log([log(*visit) for visit in visits], self._user_agent, texts)
+            self.store.log([log_attempt(*visit) for visit in visits], self._user_agent, texts)
         return len(visits) == self._piece
 
     def _texts(self, ledger: Ledger, visits: Iterable[LoggedVisit]) -> Iterator[tuple[int, str]]:
-        """Yield the texts of files, one after another; what is no text, or cannot be read any more, has none."""
+        """Yield the texts of files one by one; files that are not text or cannot be read are left out."""
         for recorded, _ in visits:
             attempt = recorded.attempt
             kept = attempt.kept
@@ -109,30 +109,30 @@ class CrawlerBooks:
         after = self.store.checkpoint(ADDRESS)
         if after > ledger.addresses.last_place():
             after = 0  # the table was written anew: what is known already stays as it is
-        found = ledger.addresses.found_after(COLLECTION, after, self._piece)
-        if found:
-            self.store.offer([one.url for one in found], found[-1].place)
-        return len(found) == self._piece
+        addresses = ledger.addresses.found_after(COLLECTION, after, self._piece)
+        if addresses:
+            self.store.offer([address.url for address in addresses], addresses[-1].place)
+        return len(addresses) == self._piece
 
     def _describe(self) -> bool:
-        """Project what was read of some files, and tell whether there may be more."""
+        """Project the descriptions of some files, and tell whether there may be more."""
         if self._summary is None:
             return False
         after = self.store.checkpoint(DESCRIBED)
-        files, upto = described(self._summary, after, self.store.checkpoint(), self._piece)
+        files, upto = read_described_files(self._summary, after, self.store.checkpoint(), self._piece)
         if upto > after:
             self.store.describe(files, upto)
         return len(files) == self._piece
 
     def _agents(self, ledger: Ledger) -> None:
-        """Put on record which sessions ended; one that was killed never does."""
+        """Record which sessions ended; a killed one has no end."""
         running = self.store.running()
-        ended = [(one.session, int(one.at.timestamp())) for one in ledger.sessions.ended(running)]
+        ended = [(recorded.session, int(recorded.at.timestamp())) for recorded in ledger.sessions.ended(running)]
         if ended:
             self.store.ended(ended)
 
     def grow(self, sizes: Mapping[int, int]) -> None:
-        """Show nothing of what is under way: the standard has no place for it."""
+        """Do nothing: the standard has no table for crawls in progress."""
 
     def close(self) -> None:
         """Close the connection."""
@@ -140,7 +140,7 @@ class CrawlerBooks:
 
 
 def check_crawler(path: Path, ledger: Ledger) -> Iterator[Fault]:
-    """Compare how many crawls and candidates the crawler database has with what the ledger tells of them."""
+    """Compare the numbers of crawls and candidates in the crawler database with those in the ledger."""
     visited = ledger.attempts.visits_logged(COLLECTION, 0, 1)
     if not path.exists():
         if visited and not ledger.sessions.running():
@@ -151,9 +151,9 @@ def check_crawler(path: Path, ledger: Ledger) -> Iterator[Fault]:
         there, upto, known = store.counts(), store.checkpoint(), store.checkpoint(ADDRESS)
     finally:
         store.close()
-    told = ledger.attempts.count_upto(COLLECTION, upto)
-    if there["crawl_log"] != told:
-        yield Fault("crawler database", f"has {there['crawl_log']} crawls; the ledger tells {told}", AGAIN)
+    visits = ledger.attempts.count_upto(COLLECTION, upto)
+    if there["crawl_log"] != visits:
+        yield Fault("crawler database", f"has {there['crawl_log']} crawls; the ledger tells {visits}", AGAIN)
     addresses = ledger.addresses.count_upto(COLLECTION, known)
     if there["crawl_candidate"] < addresses:
         yield Fault("crawler database", f"has {there['crawl_candidate']} candidates; the ledger has {addresses}", AGAIN)

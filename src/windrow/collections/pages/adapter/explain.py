@@ -1,4 +1,4 @@
-"""A page's or a site's story as text, and as messages."""
+"""The history of a page or site as text and as messages."""
 
 from __future__ import annotations
 
@@ -39,18 +39,18 @@ _STATES = {
 }
 
 _TOLD = frozenset(("refused", "forgotten", "cancelled"))
-"""States that say their reason themselves."""
+"""States whose name is also the reason."""
 _VAIN = "there when it was last had, and asked for in vain since; it ends when that is certain"
 
 
 def explain(workspace: Workspace, ledger: Ledger, what: str) -> Explanation | None:
-    """Tell the story of a page, of a site that is crawled, or of a host; None where it is none of them."""
+    """Explain a page, a crawled site or a host; None for anything else."""
     if not workspace.of(COLLECTION.name) and not ledger.addresses.hosts(COLLECTION.name):
         return None
     if what.endswith("/robots.txt") and (rules := site_at(workspace, ledger, what)):
         return of_site(rules)
-    if found := page(workspace, ledger, what):
-        return of_page(found)
+    if page_state := page(workspace, ledger, what):
+        return of_page(page_state)
     source = workspace.source(what)
     if source is not None:
         return of_site(site_of(workspace, ledger, source)) if source.collection == COLLECTION.name else None
@@ -59,19 +59,19 @@ def explain(workspace: Workspace, ledger: Ledger, what: str) -> Explanation | No
 
 
 def of_page(told_of: PageState) -> Explanation:
-    """Put the story of a page into messages and lines."""
-    told = told_of._asdict()
-    versions, events = told.pop("versions"), told.pop("events")
-    messages = [Message("page", told), *(Message("version", version) for version in versions)]
+    """Convert the state of a page to messages and lines."""
+    fields = told_of._asdict()
+    versions, events = fields.pop("versions"), fields.pop("events")
+    messages = [Message("page", fields), *(Message("version", version) for version in versions)]
     messages += [Message("visit", event, omit_empty=True) for event in events]
     return Explanation(told_of, tuple(messages), tuple(_page(told_of)))
 
 
 def of_site(site: SiteState) -> Explanation:
-    """Put what is known of a site into messages and lines."""
-    told = site._asdict()
-    origins = told.pop("origins")
-    messages = (Message("site", told), *(Message("origin", origin) for origin in origins))
+    """Convert the state of a site to messages and lines."""
+    fields = site._asdict()
+    origins = fields.pop("origins")
+    messages = (Message("site", fields), *(Message("origin", origin) for origin in origins))
     return Explanation(site, messages, tuple(_site(site)))
 
 
@@ -99,27 +99,29 @@ def _page(page: PageState) -> Iterator[str]:
     latest = page.versions[-1] if page.versions else None
     if latest:
         yield from _index(latest, page.alike)
-    for one in page.near:
-        if one.url in page.alike:
+    for near in page.near:
+        if near.url in page.alike:
             continue
-        yield f"  nearly the same text ({one.similarity:.0%}) is at {one.url}"
+        yield f"  nearly the same text ({near.similarity:.0%}) is at {near.url}"
     if page.represented_by:
         yield f"  {page.represented_by} stands for it and what is like it"
     yield from _graves(page.tombstones)
     if lines := sorted(_events(page), key=lambda line: (int(line[0].timestamp()), line[1])):
         yield ""
-    yield from (f"{show(at)}  {told}" for at, _, told in lines)
+    yield from (f"{show(at)}  {text}" for at, _, text in lines)
 
 
 def _events(page: PageState) -> Iterator[tuple[datetime, int, str]]:
-    """Yield what happened and when; in one second, by the number."""
+    """Yield events with their time; those in one second are ordered by number."""
     yield from ((event.at, 0, f"{event.what:<8} {event.told}") for event in page.events)
-    for number, one in enumerate(page.versions, 1):
-        yield one.first_seen, 1, f"version  {number}: {_edition(one)}"
-        if one.changed:
-            yield one.first_seen, 2, f"changed  {one.changed}"
-        if one.end is not None and (number == len(page.versions) or page.versions[number].first_seen != one.end):
-            yield one.end, 3, f"gone     version {number} ended; last seen {show(one.last_seen)}"
+    for number, edition in enumerate(page.versions, 1):
+        yield edition.first_seen, 1, f"version  {number}: {_edition(edition)}"
+        if edition.changed:
+            yield edition.first_seen, 2, f"changed  {edition.changed}"
+        if edition.end is not None and (
+            number == len(page.versions) or page.versions[number].first_seen != edition.end
+        ):
+            yield edition.end, 3, f"gone     version {number} ended; last seen {show(edition.last_seen)}"
     for grave in page.tombstones:
         yield grave.at, 4, f"forgotten {takedown_line(*grave[1:4])}"
         if grave.lifted:
@@ -150,17 +152,24 @@ def _index(one: Edition, alike: tuple[str, ...]) -> Iterator[str]:
         yield f"  names {one.canonical} as its original"
 
 
-def _edition(one: Edition) -> str:
-    what = f"leads to {one.redirect}" if one.redirect else repr(one.title) if one.title else one.kind or "no title"
-    return f"{what}, seen by {counted(one.crawls, 'crawl')} until {show(one.last_seen)}, {counted(one.links, 'link')}"
+def _edition(edition: Edition) -> str:
+    label = (
+        f"leads to {edition.redirect}"
+        if edition.redirect
+        else repr(edition.title)
+        if edition.title
+        else edition.kind or "no title"
+    )
+    crawls, links = counted(edition.crawls, "crawl"), counted(edition.links, "link")
+    return f"{label}, seen by {crawls} until {show(edition.last_seen)}, {links}"
 
 
 def _site(site: SiteState) -> Iterator[str]:
     yield f"{site.name}" + (f" (a site from {', '.join(site.seeds)})" if site.seeds else "")
     counts = site.versions
     copies = f", {counts.duplicates:,} of these marked as duplicates" if counts.duplicates else ""
-    told = f"{counted(counts.versions, 'version')} of {counted(counts.addresses, 'page')}"
-    yield f"  {told}; {counts.open:,} are there now{copies}"
+    summary = f"{counted(counts.versions, 'version')} of {counted(counts.addresses, 'page')}"
+    yield f"  {summary}; {counts.open:,} are there now{copies}"
     for origin in site.origins:
         yield from _origin(origin)
 
@@ -171,8 +180,8 @@ def _origin(one: SiteOrigin) -> Iterator[str]:
         lifted = f", lifted {show(grave.lifted)}" if grave.lifted else ""
         yield f"  {show(grave.at)} {takedown_line(*grave[1:4])}{lifted}"
     yield from _graves(one.tombstones)
-    told = f"{one.pages:,} gave something at some time, {one.failing:,} failed when last asked, {one.due:,} are due"
-    yield f"  {counted(one.addresses, 'address')}: {told}"
+    message = f"{one.pages:,} gave something at some time, {one.failing:,} failed when last asked, {one.due:,} are due"
+    yield f"  {counted(one.addresses, 'address')}: {message}"
     if one.next_due is not None:
         yield f"  the next one is due {show(one.next_due)}"
     if one.robots:

@@ -1,4 +1,4 @@
-"""What this workspace crawls, as whom, and which rule speaks on an address now."""
+"""The crawl of a workspace: its sites, its user agent, and the verdict of the rules on an address."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from windrow.collections.pages.code import CrawlType
 from windrow.collections.pages.collection import COLLECTION
 from windrow.collections.pages.database.store import SummaryStore
 from windrow.collections.pages.discover import site
-from windrow.collections.pages.policy import PolicyVerdict, by_robots, told
+from windrow.collections.pages.policy import PolicyVerdict, describe_verdict, judge_by_robots
 from windrow.collections.pages.settings import Pages
 from windrow.config import Value, Workspace
 from windrow.engine.run import Harvest
@@ -38,29 +38,29 @@ def harvest(workspace: Workspace) -> Harvest:
     named = [source for source in workspace.sources if source.collection == COLLECTION.name]
     agent = agent_of(workspace) if named else agent_known(workspace)
     sources = tuple(replace(source, site=replace(source.site, agent=agent)) for source in named)
-    told = workspace.section(Pages)
-    refuse_strange(told.index)
+    section = workspace.section(Pages)
+    refuse_strange(section.index)
     books = CrawlerBooks(
-        told.crawler, agent, archive=workspace.archive.folder if told.file_text else None, summary=told.summary
+        section.crawler, agent, archive=workspace.archive.folder if section.file_text else None, summary=section.summary
     )
     with close_on_failure(books.close):
-        store = SummaryStore(f"sqlite:///{told.summary}")
+        store = SummaryStore(f"sqlite:///{section.summary}")
     return Harvest(
         COLLECTION,
         sources,
         options={"agent": agent},
         books=books,
         version_store=store,
-        derivations={"index": follower(told.summary, told.index)},
-        limits=told.limits,
+        derivations={"index": follower(section.summary, section.index)},
+        limits=section.limits,
     )
 
 
 def agent_of(workspace: Workspace) -> str:
-    """Return the user agent, which names the operator and a contact, or say which setting is missing or wrong."""
-    told: Pages = workspace.section(Pages)
+    """Return the user agent, which names the operator and a contact; ConfigError names a missing or wrong setting."""
+    section: Pages = workspace.section(Pages)
     try:
-        return user_agent(told.operator, told.contact, told.user_agent)
+        return user_agent(section.operator, section.contact, section.user_agent)
     except ConfigError as error:
         name, _, wanted = str(error).partition(": ")
         value = _said(workspace, name)
@@ -68,14 +68,14 @@ def agent_of(workspace: Workspace) -> str:
 
 
 def _said(workspace: Workspace, name: str) -> Value:
-    """Return a setting of [pages]; where only the workspace's own contact is given, that one."""
-    values = {one.name: one for one in workspace.values}
+    """Return a setting of [pages]; for the contact, the workspace's if [pages] has none."""
+    values = {setting.name: setting for setting in workspace.values}
     value, whole = values[f"pages.{name}"], values.get(name)
     return whole if value.origin == "default" and whole is not None and whole.value else value
 
 
 def agent_known(workspace: Workspace) -> str:
-    """Return the user agent, empty where none is configured: pages may name it though nobody is asked."""
+    """Return the user agent, empty if none is configured: robots directives may name it even without a crawl."""
     try:
         return agent_of(workspace)
     except ConfigError:
@@ -83,7 +83,7 @@ def agent_known(workspace: Workspace) -> str:
 
 
 def _place(value: Value) -> str:
-    """Say where a setting was said, or that it was not."""
+    """Describe where a setting was set, or that it was not."""
     if value.origin == "default":
         return f"windrow.toml: {value.name} is missing"
     return f"{value.origin}: {value.name}"
@@ -100,13 +100,13 @@ def _mend(workspace: Workspace, value: Value) -> str:
 
 
 def ready(workspace: Workspace) -> None:
-    """Refuse to crawl without an operator who can be reached, or with an index in somebody else's folder."""
+    """Refuse to crawl without an operator and contact, or with an index in a folder that has other contents."""
     agent_of(workspace)
     refuse_strange(workspace.section(Pages).index)
 
 
 def vet(workspace: Workspace, source: Source) -> None:
-    """Refuse a site whose seeds another source has already: an origin is walked for one of them."""
+    """Refuse a site with seeds on an origin of another source: each origin is crawled for one source."""
     for other in workspace.sources:
         if other.collection != source.collection or other.name == source.name:
             continue
@@ -115,23 +115,23 @@ def vet(workspace: Workspace, source: Source) -> None:
 
 
 def project(workspace: Workspace, ledger: Ledger) -> None:
-    """Do nothing: what an operator decides about addresses is no crawl, and stands in no book of the standard."""
+    """Do nothing: an operator's decision about addresses is not a crawl, and the standard has no table for it."""
     del workspace, ledger
 
 
 def clue(workspace: Workspace, what: str) -> str:
-    """Say why an address is not known."""
+    """Explain why an address is not known."""
     if workspace.of(COLLECTION.name) and what.startswith(("http://", "https://")):
         return "; the address belongs to none of the sites of this workspace"
     return ""
 
 
 _LOOKED_AT = 20
-"""Answers to the question for robots.txt that are gone through: the last of them that holds counts for a day."""
+"""Most answers for robots.txt that are read: the last valid one stays in force for a day."""
 
 
 class Judged(NamedTuple):
-    """What the rules say of an address now.
+    """The verdict of the rules on an address now.
 
     `source` is the site it belongs to, empty for none. `why` is the rule in words, empty where it may be
     asked for.
@@ -143,35 +143,35 @@ class Judged(NamedTuple):
 
 
 def judge(workspace: Workspace, ledger: Ledger, url: str, *, beside: str = "") -> Judged:
-    """Run the rules of the workspace's sites on a normal address again, without asking anybody.
+    """Judge a normal address by the rules of the workspace's sites again, without any request.
 
     `beside` is the source whose pages need the address, where it is an asset of theirs.
     """
     if beside and (owner := workspace.source(beside)):
         verdict = site(owner).denies(parts(url))
         if verdict.allowed:
-            verdict = _private(ledger, url) or by_robots(
+            verdict = _private(ledger, url) or judge_by_robots(
                 url, standing(workspace, ledger, owner, parts(url).origin).robots
             )
-        return Judged(beside, verdict.reason, told(verdict))
-    found = Judged("", Reason.OUT_OF_SCOPE, "it belongs to none of the sites of this workspace")
+        return Judged(beside, verdict.reason, describe_verdict(verdict))
+    judged = Judged("", Reason.OUT_OF_SCOPE, "it belongs to none of the sites of this workspace")
     year = now().year
     for source in workspace.sources:
         if source.collection != "pages":
             continue
         policy = site(source)
-        verdict = policy.ask(url, year)
+        verdict = policy.judge_without_robots(url, year)
         if verdict.reason is Reason.OUT_OF_SCOPE:
             continue
         if verdict.allowed:
             robots = standing(workspace, ledger, source, parts(url).origin).robots
             verdict = _private(ledger, url) or policy.judge(url, year, robots)
-        return Judged(source.name, verdict.reason, told(verdict))
-    return found
+        return Judged(source.name, verdict.reason, describe_verdict(verdict))
+    return judged
 
 
 def _private(ledger: Ledger, url: str) -> PolicyVerdict | None:
-    """Return the verdict on a host that was last found inside a private network: its robots.txt was never asked for."""
+    """Return the verdict on a host that resolved to a private network: its robots.txt was never requested."""
     visits = ledger.attempts.of_rules(parts(url).origin, "pages", int(CrawlType.ROBOTSTXT_FETCH), 1)
     if visits and visits[0].reason is Reason.PRIVATE_ADDRESS:
         return PolicyVerdict(Reason.PRIVATE_ADDRESS, parts(url).host)
@@ -179,7 +179,7 @@ def _private(ledger: Ledger, url: str) -> PolicyVerdict | None:
 
 
 def standing(workspace: Workspace, ledger: Ledger, source: Source, origin: str) -> robots_standing.RobotsState:
-    """Return the robots.txt that is in force at an origin, from what it answered so far.
+    """Return the robots.txt in force at an origin, from its answers so far.
 
     Before its first answer all is allowed here: nobody knows what it says.
     """
@@ -194,7 +194,7 @@ def standing(workspace: Workspace, ledger: Ledger, source: Source, origin: str) 
 
 
 def _content(workspace: Workspace, place: ArchivePlace) -> bytes:
-    """Return the rules of a kept answer, without the coding they came in; nothing where that cannot be had."""
+    """Return the decoded body of a kept robots.txt; empty if it cannot be read."""
     try:
         kept = open_response(workspace.archive.folder, place)
         with kept.view as view:

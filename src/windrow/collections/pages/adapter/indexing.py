@@ -1,4 +1,4 @@
-"""Make pages findable: the tables of the Summary Database first, then the search index."""
+"""The index phase: update the full-text tables of the Summary Database, then the search index."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import NamedTuple
 import sqlalchemy as sa
 
 from windrow.collections.pages.adapter.search_index import update_index
-from windrow.collections.pages.database.fulltext_table import Filled, Pulse, Spelling, fill, go_on
+from windrow.collections.pages.database.fulltext_table import FillCounts, Pulse, Spelling, fill, go_on
 from windrow.collections.pages.database.search_view import SummaryReader
 from windrow.collections.pages.search.ask import VERSION
 from windrow.query.word import counted, readable
@@ -21,15 +21,15 @@ SPELLING = Spelling(readable, VERSION)
 
 
 class Indexed(NamedTuple):
-    """What the index phase did: rows of the full-text table, then pages put into the index and removed."""
+    """Counts of the index phase: rows of the full-text table, then pages added to the index and removed."""
 
-    filled: Filled
+    filled: FillCounts
     put: int
     removed: int
 
 
 def index_pages(engine: sa.Engine, folder: Path, pulse: Pulse = go_on) -> Indexed:
-    """Bring full text and index up to date with a Summary Database; doing it again changes nothing.
+    """Update full text and index from a Summary Database; a repeated call changes nothing.
 
     `folder` may be removed at any time, and is made anew; one that holds something else is refused. `pulse` is called
     between batches, and ends the work where it says False; the next call goes on there, as it does after a crash.
@@ -42,7 +42,7 @@ def index_pages(engine: sa.Engine, folder: Path, pulse: Pulse = go_on) -> Indexe
 
 
 def follower(place: Path, folder: Path) -> Callable[[Pulse], str]:
-    """Return the index phase of a session: it indexes the Summary Database in a file, and says what it did."""
+    """Return the index phase of a session: it indexes the Summary Database in a file, and reports the counts."""
 
     def follow(pulse: Pulse) -> str:
         if not place.is_file():
@@ -53,7 +53,7 @@ def follower(place: Path, folder: Path) -> Callable[[Pulse], str]:
         finally:
             engine.dispose()
         texts = done.filled
-        told = f"texts: {texts.added} added, {texts.changed} changed, {texts.removed} removed"
-        return f"{told}; pages: {done.put} put into the index, {done.removed} removed"
+        message = f"texts: {texts.added} added, {texts.changed} changed, {texts.removed} removed"
+        return f"{message}; pages: {done.put} put into the index, {done.removed} removed"
 
     return follow

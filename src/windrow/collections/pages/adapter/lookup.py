@@ -21,7 +21,7 @@ _THERE = "SELECT count(*) FROM sqlite_master WHERE name IN ('entity_generation',
 
 
 def _file(workspace: Workspace) -> Path | None:
-    """Return the file of the Summary Database; None where there is none yet, or nothing in it."""
+    """Return the file of the Summary Database; None if it does not exist or is empty."""
     path = workspace.section(Pages).summary
     if not path.is_file():
         return None
@@ -30,7 +30,7 @@ def _file(workspace: Workspace) -> Path | None:
 
 
 def summary_file(workspace: Workspace) -> Path:
-    """Return the file of the Summary Database; where there is none yet, a WindrowError names what makes it."""
+    """Return the file of the Summary Database; if there is none yet, a WindrowError names the command that makes it."""
     path = _file(workspace)
     if path is None:
         raise WindrowError(
@@ -43,7 +43,7 @@ def summary_file(workspace: Workspace) -> Path:
 
 @contextmanager
 def summary_if_there(workspace: Workspace) -> Iterator[sa.Engine | None]:
-    """Open the Summary Database; None where there is none yet, or nothing in it."""
+    """Open the Summary Database; None if it does not exist or is empty."""
     from windrow.stores.databases import connect  # noqa: PLC0415 a search does without
 
     path = _file(workspace)
@@ -59,7 +59,7 @@ def summary_if_there(workspace: Workspace) -> Iterator[sa.Engine | None]:
 
 @contextmanager
 def summaries(workspace: Workspace) -> Iterator[sa.Engine]:
-    """Open the Summary Database; where there is none yet, a WindrowError names what makes it."""
+    """Open the Summary Database; if there is none yet, a WindrowError names the command that makes it."""
     summary_file(workspace)
     with summary_if_there(workspace) as engine:
         assert engine is not None

@@ -1,4 +1,4 @@
-"""Search the pages of one Summary Database: the search index finds them by their words, the database all the rest."""
+"""Search the pages of one Summary Database: the search index finds words, the database answers other filters."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ from windrow.clock import now
 from windrow.collections.pages.adapter.lookup import summary_file, when
 from windrow.collections.pages.adapter.search_index import links_of, open_to_search
 from windrow.collections.pages.database.search_view import NO_LINKS, SummaryReader
-from windrow.collections.pages.search.ask import ask, unindexed
-from windrow.collections.pages.search.condition import FROM, condition, dated, known
+from windrow.collections.pages.search.ask import ask, unindexed_filters
+from windrow.collections.pages.search.condition import FROM, at_query_time, condition, known
 from windrow.collections.pages.search.rank import (
     Candidate,
     Ranked,
     ScorePart,
-    Shown,
-    folded,
-    grouped,
-    nearer,
-    ordered,
+    ShownPage,
+    add_proximity,
+    choose_snippet,
+    fold_duplicates,
     parts,
-    spread,
-    stretch,
+    show_representative,
+    sort_ranked,
+    spread_hosts,
 )
 from windrow.collections.pages.settings import Pages
 from windrow.config import Workspace
@@ -49,11 +49,11 @@ if TYPE_CHECKING:
 BLOCK = 40
 """Candidates that are ranked together. Each page of results is cut from the same blocks, so pages never overlap."""
 READ = 16
-"""Of these, the best whose texts are read."""
+"""The best of them, whose texts are read."""
 BLOCKS = 25
-"""Blocks that are looked at; nobody reads further, and a filter is the better way there."""
+"""Most blocks that are read; to find later pages, a filter is better."""
 MOST = 20_000
-"""Generations that a filter which only the database can answer may find."""
+"""Most generations of a filter that only the database can answer."""
 
 UNKEPT = (
     "the search index is not there, or of another version, and was made for this search alone;"
@@ -61,7 +61,7 @@ UNKEPT = (
 )
 """Told where the folder of the index cannot be written."""
 Among: TypeAlias = dict[Filter, tuple[int, ...]]
-"""The generations that filters find which only the database can answer."""
+"""The generations that match each filter which only the database can answer."""
 
 
 class PageHit(NamedTuple):
@@ -94,7 +94,7 @@ class PageHit(NamedTuple):
 
 
 class Search:
-    """Searches one Summary Database; may be kept open and asked again."""
+    """Searches one Summary Database; may be kept open for many queries."""
 
     def __init__(self, place: Path | sa.Engine, folder: Path) -> None:
         """Open the index in `folder`; where there is none that this version can ask, it is made first.
@@ -126,7 +126,7 @@ class Search:
         Any text is a query. The details of a result are a `PageHit`, which has its parts where the score is to be
         explained. Raises StoreError where the database or the index cannot be read.
         """
-        query = dated(parse(text), links=self._summary.keeps_links())
+        query = at_query_time(parse(text), links=self._summary.keeps_links())
         if query.nothing:
             return SearchAnswer(text, offset, (), query.notes, further=False, relaxed=False)
         index = self._index
@@ -143,24 +143,24 @@ class Search:
     def _answer(self, text: str, query: Query, now: int, offset: int, limit: int, *, explain: bool) -> SearchAnswer:
         frequency, documents = self._frequencies(query)
         prepared = sought(query, frequency, documents, now)
-        among = {one: self._ids(one) for one in unindexed(query)}
+        among = {leaf: self._ids(leaf) for leaf in unindexed_filters(query)}
         cut = [
-            f"'{one.typed}' fits more than {MOST:,} pages; others are left out"
-            for one in among
-            if len(among[one]) == MOST
+            f"'{leaf.typed}' fits more than {MOST:,} pages; others are left out"
+            for leaf in among
+            if len(among[leaf]) == MOST
         ]
-        found: list[Ranked] = []
+        ranked_pages: list[Ranked] = []
         for attempt, share in attempts(query):
-            found = self._gather(attempt, prepared, offset + limit + 1, share, among)
-            if found:
+            ranked_pages = self._gather(attempt, prepared, offset + limit + 1, share, among)
+            if ranked_pages:
                 break
-        if found and attempt is not query:
+        if ranked_pages and attempt is not query:
             cut.append("no page has a name such as 'a.b' as it was typed, so its words are searched for one by one")
-        page = found[offset : offset + limit]
-        further, relaxed = len(found) > offset + limit, bool(found) and share < 1
+        page = ranked_pages[offset : offset + limit]
+        further, relaxed = len(ranked_pages) > offset + limit, bool(ranked_pages) and share < 1
         notes = (*query.notes, *cut, *self._notes)
         find = pattern(wanted(query.root))
-        results = tuple(_result(shown, find, explain=explain) for shown in self._shown(query, page))
+        results = tuple(_result(shown_page, find, explain=explain) for shown_page in self._shown(query, page))
         return SearchAnswer(text, offset, results, notes, further, relaxed, frequency, documents)
 
     def close(self) -> None:
@@ -170,33 +170,33 @@ class Search:
         self._index.close()
 
     def _gather(self, query: Query, prepared: Sought, need: int, share: float, among: Among) -> list[Ranked]:
-        """Return the first `need` results, or all there are."""
+        """Return the first `need` results, or all if there are fewer."""
         seen: set[tuple[str, int]] = set()
         hosts: dict[str, int] = {}
-        found: list[Ranked] = []
+        gathered: list[Ranked] = []
         best = 0.0
         fold = not query.history
         for block in self._blocks(query, share, among):
-            best = best or max((one.score for one in block), default=0.0)
+            best = best or max((hit.score for hit in block), default=0.0)
             ranked = [Ranked(candidate, parts(prepared, candidate)) for candidate in self._candidates(block, best)]
-            ranked = self._nearer(prepared, ordered(ranked))
-            standing = self._summary.standing([one.id for one in block]) if fold else {}
-            found += spread(folded(ranked, seen, standing), hosts)
-            if len(found) >= need:
+            ranked = self._nearer(prepared, sort_ranked(ranked))
+            standing = self._summary.standing([hit.id for hit in block]) if fold else {}
+            gathered += spread_hosts(fold_duplicates(ranked, seen, standing), hosts)
+            if len(gathered) >= need:
                 break
-        return found[:need]
+        return gathered[:need]
 
     def _nearer(self, prepared: Sought, ranked: list[Ranked]) -> list[Ranked]:
-        """Read the texts of the best and look how near the words stand in them."""
+        """Read the texts of the best pages and score the distance of the words in them."""
         best = ranked[:READ]
-        piles = {one.candidate.page.pile for one in best if one.candidate.page.pile is not None}
+        piles = {ranked_page.candidate.page.pile for ranked_page in best if ranked_page.candidate.page.pile is not None}
         texts = self._summary.texts(piles, LOOKED_AT)
         near = []
-        for one in best:
-            page = one.candidate.page._replace(text=texts.get(one.candidate.page.pile or 0, ""))
-            candidate = one.candidate._replace(page=page)
-            near.append(Ranked(candidate, nearer(prepared, candidate, one.parts)))
-        return ordered(near) + ranked[READ:]
+        for ranked_page in best:
+            page = ranked_page.candidate.page._replace(text=texts.get(ranked_page.candidate.page.pile or 0, ""))
+            candidate = ranked_page.candidate._replace(page=page)
+            near.append(Ranked(candidate, add_proximity(prepared, candidate, ranked_page.parts)))
+        return sort_ranked(near) + ranked[READ:]
 
     def _blocks(self, query: Query, share: float, among: Among) -> Iterator[list[IndexHit]]:
         """Yield candidates, best first."""
@@ -210,16 +210,16 @@ class Search:
                 return
 
     def _ids(self, leaf: Filter) -> tuple[int, ...]:
-        made = condition(leaf)
+        leaf_condition = condition(leaf)
         relations = self._summary.relations()
-        sql = f"SELECT g.version_id FROM {FROM} WHERE {made.sql}"
+        sql = f"SELECT g.version_id FROM {FROM} WHERE {leaf_condition.sql}"
         parts = " UNION ALL ".join(sql.format(versions=relation) for relation in relations)
-        values = (*made.values * len(relations), MOST)
+        values = (*leaf_condition.values * len(relations), MOST)
         return self._summary.numbers(f"{parts} LIMIT ?", values)
 
     def _candidates(self, block: list[IndexHit], best: float) -> list[Candidate]:
-        ids = [one.id for one in block]
-        scores = {one.id: one.score for one in block}
+        ids = [hit.id for hit in block]
+        scores = {hit.id: hit.score for hit in block}
         rolled = self._roll.named(ids)
         return [
             Candidate(page, links_of(rolled[page.id]) if page.id in rolled else NO_LINKS, scores[page.id], best)
@@ -227,21 +227,21 @@ class Search:
         ]
 
     def _frequencies(self, query: Query) -> tuple[dict[str, int], int]:
-        found = {word for one in wanted(query.root) for word in words(one.text)}
-        return {word: self._index.frequency(" ".join(pieces(word)), "main") for word in found}, len(self._index)
+        query_words = {word for node in wanted(query.root) for word in words(node.text)}
+        return {word: self._index.frequency(" ".join(pieces(word)), "main") for word in query_words}, len(self._index)
 
-    def _shown(self, query: Query, page: list[Ranked]) -> Iterator[Shown]:
-        """Yield what is to be shown of each, in their order."""
+    def _shown(self, query: Query, page: list[Ranked]) -> Iterator[ShownPage]:
+        """Yield what is to be shown_page of each, in their order."""
         alive = known(query.as_of) if query.as_of is not None else None
         sql, values = (alive.sql, alive.values) if alive else ("g.confirmed_end_unix_utc IS NULL", ())
-        piles = [one.candidate.page.pile for one in page if one.candidate.page.pile is not None]
+        piles = [ranked_page.candidate.page.pile for ranked_page in page if ranked_page.candidate.page.pile is not None]
         alike = self._summary.alike(piles, sql, values) if piles else {}
         if query.as_of is not None:
             absent = self._summary.absent({one.candidate.page.url_id for one in page}, query.as_of)
-            yield from (Shown(one, alike, query.as_of, absent=one.candidate.page.url_id in absent) for one in page)
+            yield from (ShownPage(one, alike, query.as_of, absent=one.candidate.page.url_id in absent) for one in page)
             return
         if query.history:
-            yield from (Shown(one, alike, None) for one in page)
+            yield from (ShownPage(one, alike, None) for one in page)
             return
         standing = self._summary.standing([one.candidate.page.id for one in page])
         sizes = self._summary.sizes(standing.values())
@@ -252,8 +252,12 @@ class Search:
         free = not any(True for _ in filters(query.root))
         for one in page:
             other = others.get(standing.get(one.candidate.page.id, 0))
-            shown = Shown(one, alike, None)
-            yield shown if other is None else grouped(shown, other, sizes.get(other.id, 1), free=free)
+            shown_page = ShownPage(one, alike, None)
+            yield (
+                shown_page
+                if other is None
+                else show_representative(shown_page, other, sizes.get(other.id, 1), free=free)
+            )
 
 
 def search(workspace: Workspace, text: str, *, offset: int = 0, limit: int = 10, explain: bool = False) -> SearchAnswer:
@@ -262,13 +266,13 @@ def search(workspace: Workspace, text: str, *, offset: int = 0, limit: int = 10,
         return searched(text, now=int(now().timestamp()), offset=offset, limit=limit, explain=explain)
 
 
-def _result(shown: Shown, find: re.Pattern[str] | None, *, explain: bool) -> SearchResult:
+def _result(shown_page: ShownPage, find: re.Pattern[str] | None, *, explain: bool) -> SearchResult:
     """Put a page as every collection's results are put; one without a title is called by its headline, or address."""
-    page = shown.ranked.candidate.page
+    page = shown_page.ranked.candidate.page
     title = marked(page.title or page.headline or page.url, find)
-    snippet = stretch(page.text, page.description or "", find)
-    same = max(0, shown.alike.get(page.pile, 1) - 1) if page.pile is not None else 0
-    more = max(same, shown.group - 1)
+    snippet = choose_snippet(page.text, page.description or "", find)
+    same = max(0, shown_page.alike.get(page.pile, 1) - 1) if page.pile is not None else 0
+    more = max(same, shown_page.group - 1)
     hit = PageHit(
         url=page.url,
         title="".join(piece.text for piece in title),
@@ -283,11 +287,12 @@ def _result(shown: Shown, find: re.Pattern[str] | None, *, explain: bool) -> Sea
         end=when(page.end),
         more=more,
         near=more - same,
-        standing=shown.standing if shown.standing != page.url else None,
-        uncertain=shown.absent or (shown.as_of is not None and page.end is not None and page.last < shown.as_of),
-        score=round(shown.ranked.score, 4),
+        standing=shown_page.standing if shown_page.standing != page.url else None,
+        uncertain=shown_page.absent
+        or (shown_page.as_of is not None and page.end is not None and page.last < shown_page.as_of),
+        score=round(shown_page.ranked.score, 4),
         generation=str(UUID(bytes=page.uuid)),
-        parts=shown.ranked.parts if explain else (),
+        parts=shown_page.ranked.parts if explain else (),
     )
     dates = (("updated", page.updated), ("published", page.created), ("seen", page.first))
     kind, at = next((kind, when(seconds)) for kind, seconds in dates if seconds is not None)

@@ -1,4 +1,4 @@
-"""The search index of pages, brought up to date with their Summary Database; loaded by searches, too."""
+"""Update the search index of pages from their Summary Database, and open it for searches."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from windrow.collections.pages.database.search_view import (
     IncomingLinks,
     IndexedGeneration,
     SummaryReader,
-    findable,
+    is_findable,
 )
 from windrow.collections.pages.search.ask import FIELDS, VERSION, entry, stamp
 from windrow.stores.index.fulltext_index import FullTextIndex, searchable, update
 from windrow.stores.index.manifest import IndexManifest, ManifestEntry, roll_path
 
 BATCH = 1_000
-"""Pages that are read at once."""
+"""Pages read at once."""
 COMMIT = 20
-"""Batches that are committed together; the next ones are begun when work goes on."""
+"""Batches committed together."""
 
 
 def open_index(folder: Path) -> FullTextIndex:
@@ -31,7 +31,7 @@ def open_index(folder: Path) -> FullTextIndex:
 
 
 def open_to_search(summary: SummaryReader, folder: Path, *, anew: bool = False) -> tuple[FullTextIndex, bool]:
-    """Open the index of pages for searches; where there is none that can be asked, it is made first.
+    """Open the index of pages for searches; if there is none of this version, it is made first.
 
     Return it, and whether it was made in a scratch folder, so that the next search will make it again.
     """
@@ -46,12 +46,12 @@ def open_to_search(summary: SummaryReader, folder: Path, *, anew: bool = False) 
 
 
 def update_index(summary: SummaryReader, folder: Path, pulse: Callable[[], bool]) -> tuple[int, int]:
-    """Bring the index in a folder up to date; return how many pages were put in, and how many removed."""
+    """Update the index in a folder; return the numbers of pages added and removed."""
     return update(folder, FIELDS, VERSION, lambda index: bring_up_to_date(index, summary, pulse), pulse)
 
 
 def bring_up_to_date(index: FullTextIndex, summary: SummaryReader, pulse: Callable[[], bool]) -> tuple[int, int]:
-    """Put into an index what it has not, and remove what is gone; return how many pages were put in and removed."""
+    """Add new pages to an index and remove those that are gone; return the numbers of pages added and removed."""
     if _has_no_roll(index):
         index.empty()
     with IndexManifest(roll_path(index.folder)) as roll:
@@ -63,14 +63,14 @@ def _has_no_roll(index: FullTextIndex) -> bool:
 
 
 def links_of(rolled: ManifestEntry) -> IncomingLinks:
-    """Read the links that the roll remembers of a page."""
+    """Decode the links of a page in the manifest."""
     if rolled.anchors == "[]":
         return NO_LINKS
     return IncomingLinks(rolled.links, tuple((text, count) for text, count in json.loads(rolled.anchors)))
 
 
 def behind(file: Path, folder: Path) -> Iterator[str]:
-    """Say what of the index is not as the Summary Database wants it, a line each; an empty list is good.
+    """Describe in a line each difference between the index and the Summary Database; an empty list means none.
 
     Nothing is changed, and no index is made. Raises StoreError where one of the two cannot be read.
     """
@@ -94,7 +94,7 @@ def behind(file: Path, folder: Path) -> Iterator[str]:
 
 
 def _differences(summary: SummaryReader, roll: IndexManifest) -> Iterator[tuple[int, bool]]:
-    """Yield the id of what has another stamp in the roll, or none, and of what is not there any more (False)."""
+    """Yield the id of each page with another stamp in the manifest, or none, and of each that is gone (False)."""
     rolled = roll.stamps()
     head = next(rolled, None)
     for page in summary.states():
@@ -111,7 +111,7 @@ def _differences(summary: SummaryReader, roll: IndexManifest) -> Iterator[tuple[
 
 
 def _compare(summary: SummaryReader, roll: IndexManifest) -> list[int]:
-    """Note in the roll what has another stamp than there, and return what is not there any more."""
+    """Note in the manifest which pages have another stamp, and return those that are gone."""
     gone: list[int] = []
     changed: list[int] = []
     for number, is_there in _differences(summary, roll):
@@ -129,7 +129,7 @@ def _note(summary: SummaryReader, roll: IndexManifest, changed: list[int]) -> No
 
 
 class _Renewal(NamedTuple):
-    """One pass over what changed, and over what those pages link to: they may call it by another name now."""
+    """One pass over changed pages and their link targets, whose link texts may have changed."""
 
     summary: SummaryReader
     beside: FullTextIndex
@@ -137,7 +137,7 @@ class _Renewal(NamedTuple):
     pulse: Callable[[], bool]
 
     def run(self) -> tuple[int, int]:
-        """Return how many pages were put in, and how many removed."""
+        """Return the numbers of pages added and removed."""
         gone = _compare(self.summary, self.roll)
         if gone:
             self.beside.write((), gone)
@@ -152,11 +152,11 @@ class _Renewal(NamedTuple):
         return put, len(gone)
 
     def _changed(self, due: list[int], rows: list[ManifestEntry]) -> Iterator[tuple[IndexedGeneration, IncomingLinks]]:
-        """Yield what must be written again, and note it in `rows`."""
+        """Yield the documents that must be written again, and note them in `rows`."""
         for start in range(0, len(due), BATCH):
-            some = due[start : start + BATCH]
-            before = self.roll.named(some)
-            pages = [page for page in self.summary.generations(some) if findable(page)]
+            chunk = due[start : start + BATCH]
+            before = self.roll.named(chunk)
+            pages = [page for page in self.summary.generations(chunk) if is_findable(page)]
             links = self.summary.links({page.url_id for page in pages})
             for page in pages:
                 called, own = links[page.url_id], stamp(page)

@@ -1,4 +1,4 @@
-"""The whole story of a page, and of a site, as values."""
+"""The history and present state of a page, and of a site, as values."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from windrow.collections.pages.adapter.changes import Edition, editions
 from windrow.collections.pages.adapter.harvest import judge, standing
 from windrow.collections.pages.adapter.lookup import summary_if_there, when
 from windrow.collections.pages.code import ASSET, CrawlType
-from windrow.collections.pages.database.page_versions import Counted, Near, Versions
+from windrow.collections.pages.database.page_versions import NearDuplicate, OriginCounts, Versions
 from windrow.collections.pages.discover import address
 from windrow.config import Workspace
 from windrow.digest import number, short
@@ -27,7 +27,7 @@ from windrow.reasons import Reason
 BAD_REQUEST = 400
 COLLECTION = "pages"
 _CHAIN = 20
-"""Addresses on the way from a seed that are told."""
+"""Most addresses of the way from a seed that are shown."""
 
 
 class PageVisit(NamedTuple):
@@ -84,7 +84,7 @@ class PageState(NamedTuple):
     every: int | None
     failures: int
     alike: tuple[str, ...]
-    near: tuple[Near, ...]
+    near: tuple[NearDuplicate, ...]
     represented_by: str
     tombstones: tuple[Tombstone, ...]
     versions: tuple[Edition, ...]
@@ -92,7 +92,7 @@ class PageState(NamedTuple):
 
 
 def page(workspace: Workspace, ledger: Ledger, what: str) -> PageState | None:
-    """Tell the story of an address of the web; None where `what` is none, or nothing here concerns it."""
+    """Return the state of a page; None if `what` is not an address of the web or nothing is known about it."""
     if not (url := address(what)):
         return None
     known = ledger.addresses.get(COLLECTION, number(url))
@@ -104,8 +104,8 @@ def page(workspace: Workspace, ledger: Ledger, what: str) -> PageState | None:
     numbers = ledger.sessions.numbers()  # what people call sessions
     visits = (
         [
-            _asked(one)._replace(session=numbers.get(one.session, one.session))
-            for one in ledger.attempts.of_address(known.host, known.digest)
+            _asked(attempt)._replace(session=numbers.get(attempt.session, attempt.session))
+            for attempt in ledger.attempts.of_address(known.host, known.digest)
         ]
         if known
         else []
@@ -135,15 +135,15 @@ def page(workspace: Workspace, ledger: Ledger, what: str) -> PageState | None:
 
 
 def tombstones(ledger: Ledger, digest: int, host: int) -> tuple[Tombstone, ...]:
-    """Return what was said of taking down an address, or all of its origin."""
+    """Return the takedowns of an address or of its whole origin."""
     return tuple(
-        Tombstone(one.at, one.target, one.holder, one.reason, one.done, one.lifted)
-        for one in ledger.takedowns.of(digest, host)
+        Tombstone(takedown.at, takedown.target, takedown.holder, takedown.reason, takedown.done, takedown.lifted)
+        for takedown in ledger.takedowns.of(digest, host)
     )
 
 
 def _chain(ledger: Ledger, known: AddressRow | None) -> Iterable[str]:
-    """Yield the addresses on the way back to the seed."""
+    """Yield the addresses on the way back to the seed, nearest first."""
     seen: set[int] = set()
     while known is not None and known.via and known.via not in seen and len(seen) < _CHAIN:
         if known.via_url is not None:
@@ -153,36 +153,49 @@ def _chain(ledger: Ledger, known: AddressRow | None) -> Iterable[str]:
 
 
 def is_foreign(warc: str | None) -> bool:
-    """Tell whether a WARC file of the archive came from another maker."""
+    """Tell whether a WARC file of the archive was made by another tool."""
     return (warc or "").startswith(f"{FOREIGN}/")
 
 
-def _asked(one: AttemptRow) -> PageVisit:
+def _asked(attempt: AttemptRow) -> PageVisit:
     names = {int(CrawlType.ROBOTSTXT_FETCH): "robots", int(CrawlType.METADATA_CRAWL): "list", ASSET: "asset"}
-    name = names.get(one.kind, "visit")
-    if one.reason and one.status is None and not one.seconds:
-        said, name = f"not asked: {one.message or one.reason.meaning}", "refused"
-    elif one.reason:
-        said = f"no good answer after {one.seconds:.2f} s: {one.message or one.reason.meaning}"
-    elif is_foreign(one.warc):
-        said = f"{one.status}, asked by others"  # their files do not say how long it took
+    name = names.get(attempt.kind, "visit")
+    if attempt.reason and attempt.status is None and not attempt.seconds:
+        message, name = f"not asked: {attempt.message or attempt.reason.meaning}", "refused"
+    elif attempt.reason:
+        message = f"no good answer after {attempt.seconds:.2f} s: {attempt.message or attempt.reason.meaning}"
+    elif is_foreign(attempt.warc):
+        message = f"{attempt.status}, asked by others"  # their files do not say how long it took
     else:
-        said = f"{one.status} after {one.seconds:.2f} s"
-    said += f", to {one.location}" if one.location else ""
-    if one.warc:
-        said += "; the same bytes as before" if one.revisit else f"; {one.size or 0:,} bytes {short(one.digest)}"
-        said += f", kept at {one.warc} from byte {one.offset:,} on, {one.length:,} bytes long"
-    kept = (one.size, one.digest, one.warc, one.offset, one.length)
-    reason = one.reason or ""
+        message = f"{attempt.status} after {attempt.seconds:.2f} s"
+    message += f", to {attempt.location}" if attempt.location else ""
+    if attempt.warc:
+        message += (
+            "; the same bytes as before"
+            if attempt.revisit
+            else f"; {attempt.size or 0:,} bytes {short(attempt.digest)}"
+        )
+        message += f", kept at {attempt.warc} from byte {attempt.offset:,} on, {attempt.length:,} bytes long"
+    kept = (attempt.size, attempt.digest, attempt.warc, attempt.offset, attempt.length)
+    reason = attempt.reason or ""
     return PageVisit(
-        one.started, one.seq, one.session, name, said, one.status, reason, one.seconds, *kept, one.location
+        attempt.started,
+        attempt.seq,
+        attempt.session,
+        name,
+        message,
+        attempt.status,
+        reason,
+        attempt.seconds,
+        *kept,
+        attempt.location,
     )
 
 
 def _state(
     known: AddressRow | None, visits: Sequence[PageVisit], versions: Sequence[Edition], reason: Reason | None
 ) -> tuple[str, str]:
-    """Say in a word how a page stands, and for which reason."""
+    """Return the state of a page in a word, and the reason."""
     last = visits[-1] if visits else None
     if reason is not None and not versions:
         return "refused", reason
@@ -238,11 +251,11 @@ class SiteState(NamedTuple):
     name: str
     seeds: tuple[str, ...]
     origins: tuple[SiteOrigin, ...]
-    versions: Counted
+    versions: OriginCounts
 
 
 def site_of(workspace: Workspace, ledger: Ledger, source: Source) -> SiteState:
-    """Tell of a source's site."""
+    """Return the state of a source's site."""
     rows = ledger.addresses.host_states(source.name, "", int(now().timestamp()))
     return _site(workspace, ledger, (source.name, tuple(source.options["seeds"])), rows)
 
@@ -263,13 +276,13 @@ def _site(
     workspace: Workspace, ledger: Ledger, named: tuple[str, tuple[str, ...]], hosts: Sequence[HostState]
 ) -> SiteState:
     sources = {source.name: source for source in workspace.sources}
-    found = tuple(
+    origins_known = tuple(
         _origin(workspace, ledger, sources.get(host.source), host) for host in hosts if host.collection == "pages"
     )
-    origins = [one.origin for one in found]
+    origins = [host.origin for host in origins_known]
     with summary_if_there(workspace) as engine:
-        versions = Versions(engine).count(origins) if engine is not None else Counted(0, 0, 0, 0)
-    return SiteState(*named, found, versions)
+        versions = Versions(engine).count(origins) if engine is not None else OriginCounts(0, 0, 0, 0)
+    return SiteState(*named, origins_known, versions)
 
 
 def _origin(workspace: Workspace, ledger: Ledger, source: Source | None, host: HostState) -> SiteOrigin:
@@ -286,10 +299,10 @@ def _origin(workspace: Workspace, ledger: Ledger, source: Source | None, host: H
     delay = state.robots.delay if state else None
     graves = tombstones(ledger, 0, host.seq)
     buried = any(grave.lifted is None for grave in graves)
-    said = _robots(state) if state and host.asked and not buried else ""
+    message = _robots(state) if state and host.asked and not buried else ""
     return SiteOrigin(
         host.origin, host.source, host.addresses, host.pages, host.failing, host.due, when(host.next_due), host.asked,
-        said, delay, tuple(came), graves,
+        message, delay, tuple(came), graves,
     )  # fmt: skip
 
 

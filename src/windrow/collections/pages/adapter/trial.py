@@ -1,4 +1,4 @@
-"""Get one page, or a file that holds one, read it as the collection does, and keep nothing."""
+"""Fetch one page, or read one from a file, as the collection does, without storing anything."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from windrow.collections.pages.discover import site as site_of
 from windrow.collections.pages.reading import PageDocument as Page
 from windrow.collections.pages.reading import read
 from windrow.collections.pages.settings import LIMITS, Pages
-from windrow.collections.pages.steps import answered, asks
+from windrow.collections.pages.steps import find_answer_time, read_directives
 from windrow.config import Workspace
 from windrow.digest import digest
 from windrow.engine.sample import sample_address
@@ -27,7 +27,7 @@ from windrow.formats.url import normalise, parts
 from windrow.model import Level, Limits, Site, Source
 
 HERE = "http://localhost/"
-"""Where a file of this machine seems to lie, so that its relative links can be told."""
+"""Assumed address of a local file, to resolve its relative links."""
 
 PHASE = "summarise"
 
@@ -42,26 +42,26 @@ class _Bytes(NamedTuple):
 
 
 def attempt(workspace: Workspace | None, address: str) -> Iterator[Part]:
-    """Get a page and yield what is found: its bytes, its pile, its description, and its links."""
+    """Fetch a page and yield records of its bytes, its pile, its description, and its links."""
     limits = workspace.section(Pages).limits if workspace else LIMITS
-    found = _fetched(workspace, address, limits) if "://" in address else _file(address, limits)
-    yield Got(found.address, found.url, len(found.raw), digest(found.raw), round(found.seconds, 3))
-    if found.redirected:
-        yield Note(found.address, PHASE, Level.NOTE, "Redirected", f"to {found.url}")
-    body = plain(found.raw, found.fields, most=limits.member, ratio=limits.ratio)
-    page = read(body, found.url, found.fields)
-    records = list(_records(found.url, page))
+    answer = _fetched(workspace, address, limits) if "://" in address else _file(address, limits)
+    yield Got(answer.address, answer.url, len(answer.raw), digest(answer.raw), round(answer.seconds, 3))
+    if answer.redirected:
+        yield Note(answer.address, PHASE, Level.NOTE, "Redirected", f"to {answer.url}")
+    body = plain(answer.raw, answer.fields, most=limits.member, ratio=limits.ratio)
+    page = read(body, answer.url, answer.fields)
+    records = list(_records(answer.url, page))
     for directive in sorted(page.robots):
-        yield Note(found.address, PHASE, Level.NOTE, "Robots", f"the page says {directive}")
+        yield Note(answer.address, PHASE, Level.NOTE, "Robots", f"the page says {directive}")
     for finding in page.findings:
-        yield Note(found.address, PHASE, finding.level, finding.kind.title().replace("_", ""), finding.message)
+        yield Note(answer.address, PHASE, finding.level, finding.kind.title().replace("_", ""), finding.message)
     if page.canonical:
-        yield Note(found.address, PHASE, Level.NOTE, "Canonical", page.canonical)
+        yield Note(answer.address, PHASE, Level.NOTE, "Canonical", page.canonical)
     yield from records
     kind = page.mime.essence if page.mime else "unknown"
-    asked = asks(page, found.fields, agent_known(workspace) if workspace else "")
-    reason = asked.refusal(answered(found.fields, datetime.now(UTC)))
-    yield Document(found.address, kind, len(body), digest(body), PHASE, reason, len(records))
+    asked = read_directives(page, answer.fields, agent_known(workspace) if workspace else "")
+    reason = asked.refusal(find_answer_time(answer.fields, datetime.now(UTC)))
+    yield Document(answer.address, kind, len(body), digest(body), PHASE, reason, len(records))
 
 
 def _file(address: str, limits: Limits) -> _Bytes:
@@ -100,7 +100,7 @@ def _site_at(workspace: Workspace | None, url: str) -> Site:
 
 
 def _agent(workspace: Workspace | None, host: str) -> str:
-    """Return the user agent of a crawl; other machines than this are asked by nobody without one, as in a run."""
+    """Return the user agent; as in a run, only this machine is requested without a configured one."""
     if workspace is None:
         refuse_without_contact(None, host)
         return "windrow"
@@ -108,7 +108,7 @@ def _agent(workspace: Workspace | None, host: str) -> str:
 
 
 def _records(url: str, page: Page) -> Iterator[Record]:
-    """Yield what would be loaded, by the tables of the Summary Database."""
+    """Yield the records that would be loaded, named by their tables of the Summary Database."""
     pile = page.pile
     if pile:
         texts = zip(
@@ -117,10 +117,10 @@ def _records(url: str, page: Page) -> Iterator[Record]:
             strict=True,
         )
         yield _record(url, "text_pile", pile.digest().hex()[:16], dict(texts))
-    said = page.description
-    told = {name: getattr(said, name) for name in said.__dataclass_fields__}
-    told |= {name: when(told[name]) for name in ("created", "updated")}
-    yield _record(url, "document_description", said.title or url, told)
+    description = page.description
+    fields = {name: getattr(description, name) for name in description.__dataclass_fields__}
+    fields |= {name: when(fields[name]) for name in ("created", "updated")}
+    yield _record(url, "document_description", description.title or url, fields)
     for link in page.links:
         shown = {name: value for name, value in link._asdict().items() if name not in {"url", "location"}}
         shown["locality"] = Locality(link.locality).name.lower()

@@ -1,4 +1,4 @@
-"""Take pages down, replay, check and export them: what is the collection's own in each."""
+"""The collection's part of taking down, replaying, checking and exporting."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from windrow.collections.pages.adapter.indexing import SPELLING, follower
 from windrow.collections.pages.adapter.lookup import summaries, summary_if_there, when
 from windrow.collections.pages.adapter.search_index import behind
 from windrow.collections.pages.database.forget import forget as remove
-from windrow.collections.pages.database.forget import forget_crawls, scour
+from windrow.collections.pages.database.forget import forget_crawls, vacuum
 from windrow.collections.pages.database.fulltext_table import go_on, recount
 from windrow.collections.pages.database.near_duplicates import follow
 from windrow.collections.pages.database.sound import compare, copy, faults, generations, reached
@@ -66,7 +66,7 @@ def takedown_targets(workspace: Workspace, ledger: Ledger, name: str) -> Iterato
 
 
 def remove_taken_down(workspace: Workspace, target: TakedownTarget, visits: Sequence[int]) -> int:
-    """Remove pages and their versions: an origin's where it is one of the pages, an address's whoever asked for it."""
+    """Remove pages and their versions: of an origin only if pages know it, of an address whatever collection has it."""
     del visits
     if target.host and target.collection != KIND:
         return 0
@@ -107,7 +107,7 @@ def clean_stores(workspace: Workspace, pulse: Callable[[], None]) -> tuple[str, 
     left: tuple[str, ...] = ()
     for path in (place, workspace.section(Pages).crawler):
         with _opened(path, writing=False) as link:
-            if link is not None and not scour(link, pulse):
+            if link is not None and not vacuum(link, pulse):
                 left += (kept_by_reader(path),)
             pulse()
     return left
@@ -115,7 +115,7 @@ def clean_stores(workspace: Workspace, pulse: Callable[[], None]) -> tuple[str, 
 
 @contextmanager
 def _opened(path: Path, *, writing: bool = True) -> Iterator[sqlite3.Connection | None]:
-    """Open a database in one transaction; None where there is none, or it has no tables yet."""
+    """Open a database in one transaction; None if it does not exist or has no tables yet."""
     if not path.is_file():
         yield None
         return
@@ -169,20 +169,20 @@ INDEX = "windrow run pages --from index"
 
 
 def check(workspace: Workspace, ledger: Ledger) -> Iterator[Fault]:
-    """Look through the Summary Database, count its words again, and compare the crawler's books with the ledger."""
-    told = workspace.section(Pages)
+    """Check the Summary Database, count its words again, and compare the crawler database with the ledger."""
+    section = workspace.section(Pages)
     with summary_if_there(workspace) as engine:
         if engine is not None:
             told_of, last = reached(engine), ledger.attempts.last_visit()
             if told_of > last:
-                yield Fault(told.summary.name, f"tells of visit {told_of}; the ledger ends with visit {last}", AGAIN)
+                yield Fault(section.summary.name, f"tells of visit {told_of}; the ledger ends with visit {last}", AGAIN)
             for fault in faults(engine, _digest):
-                yield Fault(told.summary.name, fault, AGAIN)
+                yield Fault(section.summary.name, fault, AGAIN)
             for line in _few(recount(engine, counted, SPELLING)):
-                yield Fault(told.summary.name, line, INDEX)
-            for line in behind(told.summary, told.index):
-                yield Fault(str(told.index), line, INDEX)
-    yield from check_crawler(told.crawler, ledger)
+                yield Fault(section.summary.name, line, INDEX)
+            for line in behind(section.summary, section.index):
+                yield Fault(str(section.index), line, INDEX)
+    yield from check_crawler(section.crawler, ledger)
 
 
 def _digest(fields: Sequence[str]) -> bytes:
@@ -190,35 +190,35 @@ def _digest(fields: Sequence[str]) -> bytes:
 
 
 def _few(lines: Iterable[str]) -> Iterator[str]:
-    """Tell how many text piles there are of each fault, in place of a line for each."""
+    """Summarise the faults of text piles: one line for each kind with its count."""
     kinds: Counter[str] = Counter()
     first: dict[str, str] = {}
     for line in lines:
-        _, _, pile, what = line.split(" ", 3)
-        kinds[what] += 1
-        first.setdefault(what, pile)
-    for what, count in kinds.items():
-        yield f"text pile {first[what]} {what}" + (f", and {count - 1:,} others" if count > 1 else "")
+        _, _, pile, fault = line.split(" ", 3)
+        kinds[fault] += 1
+        first.setdefault(fault, pile)
+    for fault, count in kinds.items():
+        yield f"text pile {first[fault]} {fault}" + (f", and {count - 1:,} others" if count > 1 else "")
 
 
 TIMES = ("first_seen", "last_seen", "ended", "created", "updated")
 
 
 def summary(workspace: Workspace, form: str, out: TextIO) -> int:
-    """Write the Summary Database as one SQLite file, as it is now; return its bytes."""
+    """Write the present Summary Database as one SQLite file; return its size in bytes."""
     del form
     with summaries(workspace) as engine:
         return copy(engine, out.buffer)
 
 
 def pages(workspace: Workspace, form: str, out: TextIO) -> int:
-    """Write a line of JSON for every version of every page, its times in ISO 8601; return how many."""
+    """Write a line of JSON for every version of every page, with times in ISO 8601; return the number of lines."""
     del form
     count = 0
     with summaries(workspace) as engine:
         for generation in generations(engine):
-            told = generation._asdict() | {name: when(getattr(generation, name)) for name in TIMES}
-            out.write(json_text(plain(told)) + "\n")
+            record = generation._asdict() | {name: when(getattr(generation, name)) for name in TIMES}
+            out.write(json_text(plain(record)) + "\n")
             count += 1
     return count
 

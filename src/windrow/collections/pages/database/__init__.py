@@ -1,1 +1,1 @@
-"""The Summary Database and the crawler database: tables, writers and readers over SQLite."""
+"""The Summary Database and the crawler database in SQLite: tables, writers and readers."""

@@ -1,7 +1,7 @@
-"""The crawler database: the crawl log and what hangs on it, projected from the ledger with a checkpoint beside it.
+"""The crawler database: the crawl log with requests, files and redirects, projected from the ledger.
 
-The number of a visit in the ledger is the number of its rows, so that projecting in pieces makes the same rows
-as projecting at once, and a crash between two pieces is healed by going on.
+The number of a visit in the ledger is the id of its rows, so projecting in pieces gives the same rows as projecting
+at once. Each piece is written with its checkpoint; after a crash the projection continues there.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from windrow.collections.pages.database.writer import ADDRESS, VISIT, SummaryWri
 from windrow.stores.sqlite import open_database
 
 DESCRIBED = "windrow.described"
-"""Key in `unobtanium_database_info`: the last visit whose file has on record what was read of it."""
+"""Key in `unobtanium_database_info`: the last visit whose file has been described."""
 
 _AGENT = """
 INSERT INTO agent (agent_id, time_started_unix_utc, agent_uuid, name, http_user_agent) VALUES (?, ?, ?, ?, ?)
@@ -28,7 +28,7 @@ _CRAWL = "INSERT INTO crawl_log VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"
 _REQUEST = "INSERT INTO request VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
 _FILE = "INSERT INTO file VALUES (?, ?, ?, ?, ?, ?, ?, NULL)"
 _REDIRECT = "INSERT INTO redirect VALUES (?, ?, ?, ?, ?, ?, ?, ?, 0, ?)"
-# Only what was asked later than the last time tells more of a candidate; each pair of columns moves together.
+# Only a later crawl updates a candidate; time and exit code (or ETag) are always set together.
 _CANDIDATE = """
 INSERT INTO crawl_candidate (url_id, last_crawl_time_unix_utc, last_crawl_exit_code) VALUES (?, ?, ?)
 ON CONFLICT (url_id) DO UPDATE SET last_crawl_time_unix_utc = excluded.last_crawl_time_unix_utc,
@@ -39,11 +39,11 @@ _CONTENT = """
 UPDATE crawl_candidate SET last_contentful_crawl_time_unix_utc = ?2, last_contentful_http_etag = ?3 WHERE url_id = ?1
 AND (last_contentful_crawl_time_unix_utc IS NULL OR last_contentful_crawl_time_unix_utc <= ?2)
 """
-_OTHERWISE = """
+_OTHER_CODE = """
 SELECT c.url_id, c.time_started_unix_utc, r.http_etag FROM crawl_log c LEFT JOIN request r USING (crawl_log_id)
 WHERE c.crawl_log_id = ? AND c.exit_code <> ?
 """
-_COME = "SELECT value FROM unobtanium_database_info WHERE key = ?"
+_CHECKPOINT = "SELECT value FROM unobtanium_database_info WHERE key = ?"
 _DESCRIBED = """
 SELECT o.visit, o.exit_code, c.str_url, m.mimetype_id, m.mime_type, m.mime_subtype, m.mime_suffix
 FROM windrow_observation o
@@ -58,7 +58,7 @@ _PARAMETERS = "SELECT name, value FROM mime_parameter WHERE mimetype_id = ? ORDE
 
 
 class DescribedFile(NamedTuple):
-    """The file of a visit: its exit code, its media type with the parameters, and the address of its original."""
+    """The file of a visit as its reader described it: exit code, media type with parameters, canonical address."""
 
     visit: int
     exit_code: int
@@ -67,30 +67,32 @@ class DescribedFile(NamedTuple):
 
 
 class DescribedFiles(NamedTuple):
-    """Some files in the order of their visits, and up to which visit these are all."""
+    """Files in the order of visits; the list is complete up to visit number `upto`."""
 
     files: list[DescribedFile]
     upto: int
 
 
-def described(path: Path, after: int, upto: int, limit: int) -> DescribedFiles:
-    """Return what is said of visits after one and up to another, of so many at most.
+def read_described_files(path: Path, after: int, upto: int, limit: int) -> DescribedFiles:
+    """Return at most `limit` files of the visits after `after` and up to `upto`; `path` is the Summary Database.
 
-    Of a database that is not there, or was not brought up to date yet, nothing is known.
+    If the database does not exist or lacks our tables, the list is empty.
     """
     if not path.is_file():
         return DescribedFiles([], after)
-    with closing(open_database(path, read_only=True)) as link:
+    with closing(open_database(path, read_only=True)) as connection:
         try:
-            come = link.execute(_COME, (VISIT,)).fetchone()
-            last = min(upto, int(come[0]) if come else 0)
-            rows = link.execute(_DESCRIBED, (after, last, limit)).fetchall()
+            checkpoint = connection.execute(_CHECKPOINT, (VISIT,)).fetchone()
+            last = min(upto, int(checkpoint[0]) if checkpoint else 0)
+            rows = connection.execute(_DESCRIBED, (after, last, limit)).fetchall()
         except sqlite3.OperationalError:
             return DescribedFiles([], after)
-        told = {row[3]: tuple(link.execute(_PARAMETERS, row[3:4]).fetchall()) for row in rows if row[3] is not None}
+        parameters = {
+            row[3]: tuple(connection.execute(_PARAMETERS, row[3:4]).fetchall()) for row in rows if row[3] is not None
+        }
     files = [
         DescribedFile(
-            visit, code, None if number is None else MimeEntry(kind, subtype, suffix, told[number]), url or ""
+            visit, code, None if number is None else MimeEntry(kind, subtype, suffix, parameters[number]), url or ""
         )
         for visit, code, url, number, kind, subtype, suffix in rows
     ]
@@ -101,46 +103,46 @@ class CrawlerStore(SummaryWriter):
     """One crawler database in an SQLite file, written by one process at a time."""
 
     def __init__(self, url: str) -> None:
-        """Open the database at `url` (`sqlite:///FILE`), making what is missing of it."""
+        """Open the database at `url` (`sqlite:///FILE`) and create missing tables."""
         super().__init__(url, ("base", "crawler"))
 
     def log(self, crawls: Sequence[LoggedCrawl], user_agent: str, texts: Iterable[tuple[int, str]] = ()) -> None:
-        """Write crawls, each once and in the ledger's order, and how far they reach; `texts` are those of files."""
+        """Write crawls, each once and in the ledger's order, and the checkpoint; `texts` are those of files by id."""
         with self._writing():
-            led = {crawl.redirect.url for crawl in crawls if crawl.redirect}
-            urls = self._catalogue.urls({crawl.url for crawl in crawls} | led)
+            targets = {crawl.redirect.url for crawl in crawls if crawl.redirect}
+            urls = self._catalogue.urls({crawl.url for crawl in crawls} | targets)
             agents = {crawl.agent.id: crawl.agent for crawl in crawls}
-            self._link.executemany(_AGENT, [(*agent, user_agent) for agent in agents.values()])
-            self._crawls(crawls, urls)
-            self._hang(crawls, urls)
-            self._link.executemany("INSERT OR REPLACE INTO file_text VALUES (?, ?)", texts)
-            self._candidates(crawls, urls)
-            self._come(VISIT, crawls[-1].id)
+            self._connection.executemany(_AGENT, [(*agent, user_agent) for agent in agents.values()])
+            self._write_crawls(crawls, urls)
+            self._write_details(crawls, urls)
+            self._connection.executemany("INSERT OR REPLACE INTO file_text VALUES (?, ?)", texts)
+            self._update_candidates(crawls, urls)
+            self._set_checkpoint(VISIT, crawls[-1].id)
 
-    def _crawls(self, crawls: Sequence[LoggedCrawl], urls: Mapping[str, int]) -> None:
+    def _write_crawls(self, crawls: Sequence[LoggedCrawl], urls: Mapping[str, int]) -> None:
         rows = [
             (crawl.id, crawl.agent.id, urls[crawl.url], *crawl[3:9])
             for crawl in crawls
         ]  # fmt: skip
-        self._link.execute("SAVEPOINT crawls")
+        self._connection.execute("SAVEPOINT crawls")
         try:
-            self._link.executemany(_CRAWL, rows)
+            self._connection.executemany(_CRAWL, rows)
         except sqlite3.IntegrityError:
-            # Two crawls of one address in the same microsecond: the later one gets a name of its own.
-            self._link.execute("ROLLBACK TO crawls")
+            # Two crawls of one address in the same microsecond: the later one gets another UUID.
+            self._connection.execute("ROLLBACK TO crawls")
             for row in rows:
-                self._link.execute(_CRAWL, (*row[:4], self._free(row[4], row[0]), *row[5:]))
-        self._link.execute("RELEASE crawls")
+                self._connection.execute(_CRAWL, (*row[:4], self._free_uuid(row[4], row[0]), *row[5:]))
+        self._connection.execute("RELEASE crawls")
 
-    def _free(self, uuid: bytes, number: int) -> bytes:
-        taken = self._link.execute("SELECT crawl_log_id FROM crawl_log WHERE crawl_uuid = ?", (uuid,)).fetchone()
+    def _free_uuid(self, uuid: bytes, number: int) -> bytes:
+        taken = self._connection.execute("SELECT crawl_log_id FROM crawl_log WHERE crawl_uuid = ?", (uuid,)).fetchone()
         return uuid if taken is None else uuid[:9] + blake2b(b"%d" % number, digest_size=7).digest()
 
-    def _hang(self, crawls: Sequence[LoggedCrawl], urls: Mapping[str, int]) -> None:
-        """Write what hangs on crawls: requests, files and redirects."""
+    def _write_details(self, crawls: Sequence[LoggedCrawl], urls: Mapping[str, int]) -> None:
+        """Write the requests, files and redirects of crawls."""
         requests, files, redirects = [], [], []
         for crawl in crawls:
-            url, request, file, to = urls[crawl.url], crawl.request, crawl.file, crawl.redirect
+            url, request, file, redirect = urls[crawl.url], crawl.request, crawl.file, crawl.redirect
             asked = crawl.id if request else None
             if request:
                 requests.append((
@@ -150,68 +152,69 @@ class CrawlerStore(SummaryWriter):
             if file:
                 mime = self._catalogue.mime(file.mime) if file.mime else None
                 files.append((crawl.id, crawl.id, asked, url, file.modified, file.size, mime))
-            if to:
+            if redirect:
                 redirects.append((
-                    crawl.id, crawl.id, asked, url, to.modified, urls[to.url], to.source, to.permanent, to.fragment,
+                    crawl.id, crawl.id, asked, url, redirect.modified, urls[redirect.url],
+                    redirect.source, redirect.permanent, redirect.fragment,
                 ))  # fmt: skip
-        self._link.executemany(_REQUEST, requests)
-        self._link.executemany(_FILE, files)
-        self._link.executemany(_REDIRECT, redirects)
+        self._connection.executemany(_REQUEST, requests)
+        self._connection.executemany(_FILE, files)
+        self._connection.executemany(_REDIRECT, redirects)
 
-    def _candidates(self, crawls: Sequence[LoggedCrawl], urls: Mapping[str, int]) -> None:
-        told = [crawl for crawl in crawls if crawl.candidate]
-        self._link.executemany(_CANDIDATE, [(urls[one.url], one.at, one.exit_code) for one in told])
-        found = [one for one in told if one.contentful]
-        etags = [one.request.etag if one.request else None for one in found]
-        rows = [(urls[one.url], one.at, etag) for one, etag in zip(found, etags, strict=True)]
-        self._link.executemany(_CONTENT, rows)
+    def _update_candidates(self, crawls: Sequence[LoggedCrawl], urls: Mapping[str, int]) -> None:
+        candidates = [crawl for crawl in crawls if crawl.candidate]
+        self._connection.executemany(_CANDIDATE, [(urls[crawl.url], crawl.at, crawl.exit_code) for crawl in candidates])
+        contentful = [crawl for crawl in candidates if crawl.contentful]
+        etags = [crawl.request.etag if crawl.request else None for crawl in contentful]
+        rows = [(urls[crawl.url], crawl.at, etag) for crawl, etag in zip(contentful, etags, strict=True)]
+        self._connection.executemany(_CONTENT, rows)
 
     def offer(self, addresses: Sequence[str], checkpoint: int) -> None:
-        """Put candidates on record that may never have been crawled, and how far they reach."""
+        """Write candidates that may never have been crawled, and the checkpoint."""
         with self._writing():
             urls = self._catalogue.urls(addresses)
             rows = [(urls[address],) for address in addresses]
-            self._link.executemany("INSERT INTO crawl_candidate (url_id) VALUES (?) ON CONFLICT DO NOTHING", rows)
-            self._come(ADDRESS, checkpoint)
+            self._connection.executemany("INSERT INTO crawl_candidate (url_id) VALUES (?) ON CONFLICT DO NOTHING", rows)
+            self._set_checkpoint(ADDRESS, checkpoint)
 
     def describe(self, files: Sequence[DescribedFile], checkpoint: int) -> None:
-        """Add what was read of files: exit codes, the parameters of their media types, and their originals."""
+        """Update files after reading: exit codes, parameters of media types, and canonical addresses."""
         with self._writing():
             self._correct(files)
             urls = self._catalogue.urls({file.canonical for file in files if file.canonical})
             canonicals = [(urls[file.canonical], file.visit) for file in files if file.canonical]
-            self._link.executemany("UPDATE file SET canonical_url_id = ? WHERE file_id = ?", canonicals)
+            self._connection.executemany("UPDATE file SET canonical_url_id = ? WHERE file_id = ?", canonicals)
             kinds = [(file.mime, file.visit) for file in files if file.mime and file.mime.parameters]
             mime = self._catalogue.mime
             rows = [(mime(kind), visit, mime(kind._replace(parameters=()))) for kind, visit in kinds]
-            # What the server called something else than it is keeps the server's word.
-            self._link.executemany("UPDATE file SET mimetype_id = ? WHERE file_id = ? AND mimetype_id = ?", rows)
-            self._come(DESCRIBED, checkpoint)
+            # Only rows with the same media type: if the server declared another one, that is kept.
+            self._connection.executemany("UPDATE file SET mimetype_id = ? WHERE file_id = ? AND mimetype_id = ?", rows)
+            self._set_checkpoint(DESCRIBED, checkpoint)
 
     def _correct(self, files: Sequence[DescribedFile]) -> None:
-        """Take over the exit codes of files that turned out to be something else than their servers say."""
+        """Update the exit codes of crawls whose files turned out to have another type than declared."""
         rows = [(file.exit_code, file.visit) for file in files]
         for code, visit in rows:
-            found = self._link.execute(_OTHERWISE, (visit, code)).fetchone()
-            if found is None:
+            candidate = self._connection.execute(_OTHER_CODE, (visit, code)).fetchone()
+            if candidate is None:
                 continue
-            self._link.execute("UPDATE crawl_log SET exit_code = ? WHERE crawl_log_id = ?", (code, visit))
-            self._link.execute("UPDATE request SET exit_code = ? WHERE crawl_log_id = ?", (code, visit))
-            url_id, at, etag = found
-            self._link.execute(_CANDIDATE, (url_id, at, code))
-            self._link.execute(_CONTENT, (url_id, at, etag))
+            self._connection.execute("UPDATE crawl_log SET exit_code = ? WHERE crawl_log_id = ?", (code, visit))
+            self._connection.execute("UPDATE request SET exit_code = ? WHERE crawl_log_id = ?", (code, visit))
+            url_id, at, etag = candidate
+            self._connection.execute(_CANDIDATE, (url_id, at, code))
+            self._connection.execute(_CONTENT, (url_id, at, etag))
 
     def running(self) -> list[int]:
-        """Return the agents that are not known to have ended."""
-        return [row[0] for row in self._ask("SELECT agent_id FROM agent WHERE time_finished_unix_utc IS NULL")]
+        """Return the ids of agents without an end time."""
+        return [row[0] for row in self._query("SELECT agent_id FROM agent WHERE time_finished_unix_utc IS NULL")]
 
     def ended(self, agents: Iterable[tuple[int, int]]) -> None:
-        """Put on record when agents ended."""
+        """Write the end times of agents, given as pairs of id and UNIX seconds."""
         with self._writing():
             rows = [(at, agent) for agent, at in agents]
-            self._link.executemany("UPDATE agent SET time_finished_unix_utc = ? WHERE agent_id = ?", rows)
+            self._connection.executemany("UPDATE agent SET time_finished_unix_utc = ? WHERE agent_id = ?", rows)
 
     def counts(self) -> dict[str, int]:
         """Count the rows of each table."""
         tables = ("agent", "crawl_log", "request", "file", "redirect", "crawl_candidate")
-        return {name: self._ask(f"SELECT count(*) FROM {name}")[0][0] for name in tables}
+        return {name: self._query(f"SELECT count(*) FROM {name}")[0][0] for name in tables}

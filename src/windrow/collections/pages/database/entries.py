@@ -1,8 +1,7 @@
-"""What is written of an address, and its observations folded in the order of time into generations.
+"""The entries written for an address, and how its observations are folded into generations.
 
-The outcome depends on the set of observations and not on the order in which they arrive: the fold
-always takes all that is known of an address. A generation is one version of what is there; it is
-open until something else is seen there.
+A generation is one version of the content at an address; it is open until something else is seen there. The fold
+always takes all observations of an address, so the result does not depend on the order in which they arrive.
 """
 
 from __future__ import annotations
@@ -16,35 +15,35 @@ from typing import NamedTuple
 from windrow.formats.url import apart, normalise
 
 
-class Sighted(Enum):
-    """What an observation tells of an address."""
+class Sight(Enum):
+    """What an observation says about an address."""
 
-    CONTENT = "content"  # this is there: a document, a file or a redirect
-    SAME = "same"  # the server says that nothing changed since it sent a body last
-    MISSING = "missing"  # it is not there, and may return
-    GONE = "gone"  # it is not there, for good
-    UNKNOWN = "unknown"  # no answer, or one that says nothing of the address
+    CONTENT = "content"  # a document, a file or a redirect
+    SAME = "same"  # not modified since the server last sent a body
+    MISSING = "missing"  # not there, perhaps for a time
+    GONE = "gone"  # permanently removed
+    UNKNOWN = "unknown"  # no answer, or one that says nothing about the address
 
 
 class CrawlObservation(NamedTuple):
-    """One crawl of an address. `at` is in seconds since 1970; `identity` says what was there, for CONTENT.
+    """One crawl of an address. `at` is in seconds since 1970; `identity` identifies the content, for CONTENT.
 
-    `crawl` is the UUID of the crawl: two crawls in one second stand in its order. `body` is false of content
-    that no later SAME may refer to, such as a redirect.
+    `crawl` is the UUID of the crawl, which orders two crawls in the same second. `body` is false for content that a
+    later SAME cannot refer to, such as a redirect.
     """
 
     at: int
     crawl: bytes
-    sight: Sighted
+    sight: Sight
     identity: bytes = b""
     body: bool = True
 
 
 @dataclass(slots=True)
 class Generation:
-    """One text: when it was first and last seen, its end where that is known, and the crawls that saw it.
+    """One version: when it was first and last seen, its end if known, and the crawls that saw it.
 
-    `readings` has for each of `crawls` the one whose bytes say what was there: itself, or that which a SAME refers to.
+    `readings` has for each of `crawls` the crawl whose bytes it saw: itself, or the one that a SAME refers to.
     """
 
     identity: bytes
@@ -55,7 +54,7 @@ class Generation:
     readings: list[bytes] = field(default_factory=list)
 
     @property
-    def reads(self) -> bytes:
+    def describing_crawl(self) -> bytes:
         """Return the crawl whose reading describes the generation: that of its last confirmation."""
         return self.readings[-1]
 
@@ -63,83 +62,83 @@ class Generation:
 def fold(observations: Iterable[CrawlObservation]) -> list[Generation]:
     """Return the generations of one address, oldest first (specification, sections 3.3, 3.4 and 10).
 
-    Other content ends a generation when it is seen; GONE does so at once, MISSING the second time in a row. What
-    comes after an end is a new generation, the same content too, so that nothing is told to have been there in
-    between. SAME is the content that had a body last, whatever was seen since: the server compares with that.
-    UNKNOWN says nothing.
+    A generation ends when other content is seen, at a GONE, or at the second MISSING in a row. Content after an end
+    is a new generation, even the same content, so that it does not count as present in between. SAME means the last
+    content with a body, whatever was seen since: the server compares with that. UNKNOWN is ignored.
 
-    >>> seen = [CrawlObservation(at, b"", Sighted.CONTENT, text) for at, text in ((1, b"A"), (2, b"B"), (3, b"A"))]
-    >>> [(one.identity, one.first_seen, one.confirmed_end) for one in fold(seen)]
+    >>> seen = [CrawlObservation(at, b"", Sight.CONTENT, text) for at, text in ((1, b"A"), (2, b"B"), (3, b"A"))]
+    >>> [(version.identity, version.first_seen, version.confirmed_end) for version in fold(seen)]
     [(b'A', 1, 2), (b'B', 2, 3), (b'A', 3, None)]
     """
-    found: list[Generation] = []
+    generations: list[Generation] = []
     body: tuple[bytes, bytes] | None = None  # its identity, and the crawl that it came with
     missing = 0
-    for observation in sorted(observations, key=lambda one: one[:2]):
-        latest = found[-1] if found and found[-1].confirmed_end is None else None
-        if observation.sight in {Sighted.MISSING, Sighted.GONE}:
+    for observation in sorted(observations, key=lambda seen: seen[:2]):
+        latest = generations[-1] if generations and generations[-1].confirmed_end is None else None
+        if observation.sight in {Sight.MISSING, Sight.GONE}:
             missing += 1
-            if latest is not None and (observation.sight is Sighted.GONE or missing > 1):
+            if latest is not None and (observation.sight is Sight.GONE or missing > 1):
                 latest.confirmed_end = observation.at
             continue
-        there = (observation.identity, observation.crawl) if observation.sight is Sighted.CONTENT else body
-        if observation.sight is Sighted.UNKNOWN or there is None:
+        content = (observation.identity, observation.crawl) if observation.sight is Sight.CONTENT else body
+        if observation.sight is Sight.UNKNOWN or content is None:
             continue
         if observation.body:
-            body = there
+            body = content
         missing = 0
-        if latest is None or latest.identity != there[0]:
+        if latest is None or latest.identity != content[0]:
             if latest is not None:
                 latest.confirmed_end = observation.at
-            found.append(latest := Generation(there[0], observation.at, observation.at))
+            generations.append(latest := Generation(content[0], observation.at, observation.at))
         latest.last_seen = observation.at
         latest.crawls.append(observation.crawl)
-        latest.readings.append(there[1])
-    return found
+        latest.readings.append(content[1])
+    return generations
 
 
 class FoldedVersion(NamedTuple):
-    """A generation as it must be. `id` is the one it has already, None for one that is new."""
+    """A generation with its id in the database; `id` is None if it is new."""
 
-    made: Generation
+    generation: Generation
     id: int | None
 
 
-class Folded(NamedTuple):
-    """The versions of an address, oldest first, and the ids of generations that are none any more."""
+class FoldedVersions(NamedTuple):
+    """The versions of an address, oldest first, and the ids of generations that no longer exist."""
 
     versions: list[FoldedVersion]
     gone: set[int]
 
 
-def versions(seen: Sequence[tuple[CrawlObservation, int | None]], known: Iterable[int]) -> Folded:
-    """Fold an address's observations, each with the id of the generation that it belongs to so far.
+def versions(seen: Sequence[tuple[CrawlObservation, int | None]], known: Iterable[int]) -> FoldedVersions:
+    """Fold the observations of an address, each with the id of the generation that it belongs to so far.
 
-    A version takes the least id among its observations that no older version took, so that ids last:
-    versions that become one leave the others' ids over, one that becomes two gets a new id.
+    A version takes the lowest id of its observations that no older version took, so that ids are stable: of merged
+    versions one id remains, and a split version gets a new one for its second part.
 
-    >>> a, b = (CrawlObservation(at, bytes([at]), Sighted.CONTENT, b"A") for at in (1, 3))
-    >>> between = CrawlObservation(2, bytes([2]), Sighted.CONTENT, b"B")
-    >>> [(one.made.identity, one.id) for one in versions([(a, 7), (between, None), (b, 7)], [7]).versions]
+    >>> a, b = (CrawlObservation(at, bytes([at]), Sight.CONTENT, b"A") for at in (1, 3))
+    >>> between = CrawlObservation(2, bytes([2]), Sight.CONTENT, b"B")
+    >>> folded = versions([(a, 7), (between, None), (b, 7)], [7])
+    >>> [(version.generation.identity, version.id) for version in folded.versions]
     [(b'A', 7), (b'B', None), (b'A', None)]
     """
-    belongs = {one.crawl: generation for one, generation in seen if generation is not None}
+    belongs = {observation.crawl: generation for observation, generation in seen if generation is not None}
     free = set(known)
-    found: list[FoldedVersion] = []
-    for made in fold(one for one, _ in seen):
-        ids = {belongs[crawl] for crawl in made.crawls if crawl in belongs} & free
+    folded: list[FoldedVersion] = []
+    for generation in fold(observation for observation, _ in seen):
+        ids = {belongs[crawl] for crawl in generation.crawls if crawl in belongs} & free
         own = min(ids) if ids else None
         if own is not None:
             free.discard(own)
-        found.append(FoldedVersion(made, own))
-    return Folded(found, free)
+        folded.append(FoldedVersion(generation, own))
+    return FoldedVersions(folded, free)
 
 
-_KNOWN = {"ftp": 21, "ftps": 990, "sftp": 22, "ws": 80, "wss": 443, "gopher": 70, "gemini": 1965}
+_USUAL_PORTS = {"ftp": 21, "ftps": 990, "sftp": 22, "ws": 80, "wss": 443, "gopher": 70, "gemini": 1965}
 
 
 class OriginEntry(NamedTuple):
-    """The columns of `origin`; `port` is None where it is the scheme's own."""
+    """The columns of `origin`; `port` is None if it is the scheme's usual one."""
 
     scheme: str
     host: str | None
@@ -148,7 +147,7 @@ class OriginEntry(NamedTuple):
 
 
 class AddressEntry(NamedTuple):
-    """The columns of `url` that are not empty always; `origin` is spelt as `OriginEntry.text`."""
+    """The columns of `url` that are not always empty; `origin` is spelt as `OriginEntry.text`."""
 
     origin: str
     path: str | None
@@ -157,42 +156,42 @@ class AddressEntry(NamedTuple):
 
 
 def split(url: str) -> AddressEntry:
-    """Take an absolute address without fragment apart; credentials are left out.
+    """Split an absolute address without fragment into its parts; credentials are left out.
 
-    One of the web gets its one spelling (`windrow.formats.url`); what has none there stays as it is.
+    A web address is normalised (`windrow.formats.url`); one that cannot be normalised stays as it is.
 
     >>> split("HTTP://me:pw@Example.org:80/a?b")
     AddressEntry(origin='http://example.org', path='/a', query='b', text='http://example.org/a?b')
     >>> split("sftp://me:pw@b.example:2222/x").text
     'sftp://b.example:2222/x'
     """
-    if plain := apart(url):
-        return AddressEntry(plain[0], plain[1], plain[2][1:] or None, url)
+    if address := apart(url):
+        return AddressEntry(address[0], address[1], address[2][1:] or None, url)
     if url.startswith("http") or url[:4].lower() == "http":
         text = normalise(url).url
         if text:
             end = text.index("/", 8)
             path, mark, query = text[end:].partition("?")
             return AddressEntry(text[:end], path, query if mark else None, text)
-    return _other(url)
+    return _split_other_scheme(url)
 
 
-def _other(url: str) -> AddressEntry:
+def _split_other_scheme(url: str) -> AddressEntry:
     scheme, _, rest = url.partition(":")
     scheme = scheme.lower()
     if not rest.startswith("//"):
         path, mark, query = rest.partition("?")
         return AddressEntry(f"{scheme}:", path or None, query if mark else None, f"{scheme}:{rest}")
     end = min((at for at in (rest.find(mark, 2) for mark in "/?\\") if at > 0), default=len(rest))
-    host, port = _authority(rest[2:end].rpartition("@")[2].lower())
-    shown = "" if port is None or port == _KNOWN.get(scheme) else f":{port}"
-    text = f"{scheme}://{host}{shown}"
+    host, port = _split_authority(rest[2:end].rpartition("@")[2].lower())
+    port_suffix = "" if port is None or port == _USUAL_PORTS.get(scheme) else f":{port}"
+    text = f"{scheme}://{host}{port_suffix}"
     path, mark, query = rest[end:].partition("?")
     return AddressEntry(text, path or None, query if mark else None, f"{text}{path}{mark}{query}")
 
 
 def origin(text: str) -> OriginEntry:
-    """Take an origin apart as `split` spells it.
+    """Split an origin, spelt as by `split`, into its parts.
 
     >>> origin("https://example.org:8443"), origin("mailto:").host
     (OriginEntry(scheme='https', host='example.org', port=8443, text='https://example.org:8443'), None)
@@ -200,11 +199,11 @@ def origin(text: str) -> OriginEntry:
     scheme, _, rest = text.partition(":")
     if not rest:
         return OriginEntry(scheme, None, None, text)
-    host, port = _authority(rest[2:])
+    host, port = _split_authority(rest[2:])
     return OriginEntry(scheme, host or None, port, text)
 
 
-def _authority(text: str) -> tuple[str, int | None]:
+def _split_authority(text: str) -> tuple[str, int | None]:
     name, colon, digits = text.rpartition(":")
     if not colon or not (digits.isascii() and digits.isdecimal()) or len(digits) > 5:
         return text.removesuffix(":"), None
@@ -212,10 +211,10 @@ def _authority(text: str) -> tuple[str, int | None]:
 
 
 PILE = 64
-"""Bytes of an identity that is the digest of a text pile; any other has fewer."""
+"""Bytes of an identity that is the digest of a text pile; other identities are shorter."""
 
-HEADED = "headed"
-"""Behind the digest of bytes that do not say by themselves what was there: who else brings them must be read."""
+BY_HEADER = "headed"
+"""Follows a digest if the summary depends on the header too: the same bytes in another answer must be read again."""
 
 
 class CrawlEntry(NamedTuple):
@@ -228,7 +227,7 @@ class CrawlEntry(NamedTuple):
     url: str
     at: int
     uuid: bytes
-    sight: Sighted
+    sight: Sight
     agent: bytes
     kind: int
     allowed: bool
@@ -249,7 +248,7 @@ class MimeEntry(NamedTuple):
 
 
 class RedirectEntry(NamedTuple):
-    """Where a redirect leads: an absolute address without fragment, the fragment, and who says so."""
+    """The target of a redirect: an absolute address without fragment, the fragment, and an `InformationSource`."""
 
     url: str
     fragment: str | None = None
@@ -257,14 +256,14 @@ class RedirectEntry(NamedTuple):
 
 
 class TextSummary(NamedTuple):
-    """What was there. `pile` has the six texts of a document that may be found, `reason` why there are none.
+    """The content at an address. `pile` has the six texts of a document that may be found, `reason` why it is None.
 
-    `identity` tells versions apart; with a pile it is that pile's digest. `described` has the columns of
+    `identity` tells versions apart; with a pile it is the pile's digest. `described` has the columns of
     `document_description` after the first. Each link is `(url, fragment, nofollow, me, tag, location,
     contains_headline, destination, locality, html_tag, text)`; the bits of `location` are the fifteen
-    flags in their order, the first lowest. `headed` is true of what the bytes alone would not say: another
-    answer with these bytes may be something else. `until` (UNIX seconds) is when it may not be found any more;
-    `linked` is the hash of the links, where the reader made it.
+    flags in their order, the first lowest. `headed` is true if the summary depends on the header: another
+    answer with the same bytes may give another summary. From `until` (UNIX seconds) on the page must not be found;
+    `linked` is the hash of the links, if the reader computed it.
     """
 
     identity: bytes
@@ -283,14 +282,14 @@ class TextSummary(NamedTuple):
 
 
 class SummaryEntry(NamedTuple):
-    """A crawl and what it saw; None where that is known already or where it saw nothing."""
+    """A crawl and the summary of what it saw; None if that is known already or if it saw nothing."""
 
     crawl: CrawlEntry
     summary: TextSummary | None = None
 
 
 def hash_of_links(links: Iterable[tuple[str, str]]) -> bytes:
-    """Return the hash of a set of links: addresses and texts, in whatever order and however often.
+    """Return the hash of a set of links (address and text); their order and repetitions do not matter.
 
     >>> tea = ("http://a.example/", "tea")
     >>> hash_of_links([tea, tea]) == hash_of_links([tea])
@@ -301,7 +300,7 @@ def hash_of_links(links: Iterable[tuple[str, str]]) -> bytes:
 
 
 class Agent(NamedTuple):
-    """Who crawled: a session of the ledger."""
+    """The agent of a crawl: a session of the ledger."""
 
     id: int
     started: int
@@ -310,7 +309,7 @@ class Agent(NamedTuple):
 
 
 class LoggedRequest(NamedTuple):
-    """What the server was asked, and what it said."""
+    """A request and its answer; `modified` is the Last-Modified time in UNIX seconds."""
 
     allowed: bool
     status: int | None
@@ -319,7 +318,7 @@ class LoggedRequest(NamedTuple):
 
 
 class LoggedFile(NamedTuple):
-    """What came; `size` is in bytes as it was sent."""
+    """A file that came; `size` is in bytes as transferred."""
 
     size: int
     mime: MimeEntry | None
@@ -327,7 +326,7 @@ class LoggedFile(NamedTuple):
 
 
 class LoggedRedirect(NamedTuple):
-    """Where it led."""
+    """A redirect that came, with its target."""
 
     url: str
     fragment: str | None
@@ -337,9 +336,9 @@ class LoggedRedirect(NamedTuple):
 
 
 class LoggedCrawl(NamedTuple):
-    """One crawl of one address. `id` is its number in the ledger, and that of all its rows.
+    """One crawl of one address. `id` is its number in the ledger and the id of all its rows.
 
-    `candidate` tells whether it says something of its address, `contentful` whether it found something there.
+    `candidate` tells whether its address is a crawl candidate, `contentful` whether it found content.
     """
 
     id: int

@@ -1,9 +1,9 @@
-"""The full text of the standard, filled in bulk.
+"""Fill the standard's full-text table in bulk.
 
-A text pile that some generation uses has one row in the full-text table, with the title and description
-of one of these generations: an open one before a closed one, one that is no duplicate before one that is,
-then the one first seen last. Its words are counted in the same transaction, so the full-text table alone
-says which piles are done: an interrupted run goes on, and a repeated one changes nothing.
+Each text pile that a generation uses has one row in the full-text table, with the title and description of one of
+these generations: open ones are preferred to closed ones, then those that are not duplicates, then the one seen first
+most recently. Its words are counted in the same transaction, so the full-text table shows which piles are done: an
+interrupted run continues, and a repeated run changes nothing.
 """
 
 from __future__ import annotations
@@ -24,17 +24,17 @@ from windrow.stores.databases import guarded
 if TYPE_CHECKING:
     import sqlite3
 
-_MADE = "CREATE TABLE IF NOT EXISTS windrow_text_version (name TEXT PRIMARY KEY, version TEXT NOT NULL)"
+_CREATE = "CREATE TABLE IF NOT EXISTS windrow_text_version (name TEXT PRIMARY KEY, version TEXT NOT NULL)"
 _VERSION = "SELECT version FROM windrow_text_version WHERE name = ?"
 _NOTE = "INSERT OR REPLACE INTO windrow_text_version VALUES (?, ?)"
 
 
-def renewed(link: sa.Connection, name: str, version: str) -> bool:
-    """Say whether what `name` holds is of another version, and note that it is of this one from now on."""
-    link.exec_driver_sql(_MADE)
-    same = link.exec_driver_sql(_VERSION, (name,)).scalar() == version
+def renewed(connection: sa.Connection, name: str, version: str) -> bool:
+    """Tell whether the table `name` has another version, and set it to this one."""
+    connection.exec_driver_sql(_CREATE)
+    same = connection.exec_driver_sql(_VERSION, (name,)).scalar() == version
     if not same:
-        link.exec_driver_sql(_NOTE, (name, version))
+        connection.exec_driver_sql(_NOTE, (name, version))
     return not same
 
 
@@ -91,8 +91,8 @@ WHERE x.pile BETWEEN ? AND ? AND x.pile NOT IN (SELECT id FROM full_text_entity_
 _TEXTS = (
     "SELECT text_pile_id, text, secondary_text FROM text_pile WHERE text_pile_id IN (SELECT value FROM json_each(?))"
 )
-_NAMED = "SELECT token_text, token_id FROM token WHERE token_text IN (SELECT value FROM json_each(?))"
-_STATED = """
+_KNOWN_WORDS = "SELECT token_text, token_id FROM token WHERE token_text IN (SELECT value FROM json_each(?))"
+_STATISTICS = """
 SELECT s.text_pile_id, t.token_text, s.occurances
 FROM token_statistics s LEFT JOIN token t USING (token_id) ORDER BY s.text_pile_id
 """
@@ -101,9 +101,9 @@ _INDEXED = "SELECT rowid, text, secondary_text FROM full_text_entity_index ORDER
 
 
 class Spelling(NamedTuple):
-    """How texts are written into the full-text table, so that it finds the words that every other index finds.
+    """How texts are written into the full-text table, so that it finds the same words as every other index.
 
-    Another `version` makes the three tables anew; without one, they stay as they are.
+    The three tables are rebuilt if `version` changed; with an empty one they never are.
     """
 
     write: Callable[[str], str]
@@ -113,8 +113,8 @@ class Spelling(NamedTuple):
 AS_IT_IS = Spelling(lambda text: text)
 
 
-class Filled(NamedTuple):
-    """How many rows of the full-text table were added, written again with another title, and removed."""
+class FillCounts(NamedTuple):
+    """The numbers of rows of the full-text table that were added, rewritten with another title, and removed."""
 
     added: int
     changed: int
@@ -122,188 +122,188 @@ class Filled(NamedTuple):
 
 
 def go_on() -> bool:
-    """Say that work goes on: for who is not asked in between."""
+    """Return True: a `Pulse` that never stops."""
     return True
 
 
-def fill(engine: sa.Engine, count: Count, pulse: Pulse = go_on, spelling: Spelling = AS_IT_IS) -> Filled:
-    """Bring the three tables up to date. `count` counts the words of a pile's main and other text.
+def fill(engine: sa.Engine, count: Count, pulse: Pulse = go_on, spelling: Spelling = AS_IT_IS) -> FillCounts:
+    """Update the three tables. `count` counts the words of a pile's main and other text.
 
-    `spelling` says how texts are written. `pulse` is called after each batch, and ends the work there where it says
-    False. Raises StoreError; what was committed before stays, and the next call goes on from there.
+    `pulse` is called before each batch; False stops the work. Raises StoreError; committed batches stay, and the next
+    call continues after them.
     """
-    with guarded(engine), engine.connect() as link, _unchecked(link):
-        _teach(link, spelling)
-        with link.begin():
-            if spelling.version and renewed(link, "full_text_entity_index", spelling.version):
-                _empty(link)
-            _describe(link)
-            gone, changed, missing = (_ids(link, sql) for sql in (_GONE, _CHANGED, _MISSING))
-        with link.begin():
-            tokens = _Tokens(count, link)
+    with guarded(engine), engine.connect() as connection, _without_foreign_keys(connection):
+        _register_spelling(connection, spelling)
+        with connection.begin():
+            if spelling.version and renewed(connection, "full_text_entity_index", spelling.version):
+                _empty(connection)
+            _describe(connection)
+            gone, changed, missing = (_ids(connection, sql) for sql in (_GONE, _CHANGED, _MISSING))
+        with connection.begin():
+            tokens = _Tokens(count, connection)
             if outdated := [(pile,) for pile in (*gone, *changed)]:
-                link.exec_driver_sql("DELETE FROM full_text_entity_index WHERE rowid = ?", outdated)
+                connection.exec_driver_sql("DELETE FROM full_text_entity_index WHERE rowid = ?", outdated)
             for pile in gone:
-                link.exec_driver_sql("DELETE FROM token_statistics WHERE text_pile_id = ?", (pile,))
+                connection.exec_driver_sql("DELETE FROM token_statistics WHERE text_pile_id = ?", (pile,))
             for pile in changed:
-                link.exec_driver_sql(_ADD, (pile, pile))
+                connection.exec_driver_sql(_ADD, (pile, pile))
         added = 0
-        with _without_token_index(link) if tokens.is_first_fill and missing else nullcontext():
+        with _without_token_index(connection) if tokens.is_first_fill and missing else nullcontext():
             while added < len(missing) and pulse():
-                some = missing[added : added + BATCH]
-                with link.begin():
-                    link.exec_driver_sql(_ADD, (some[0], some[-1]))
-                    tokens.add(link, some)
-                added += len(some)
-    return Filled(added, len(changed), len(gone))
+                batch = missing[added : added + BATCH]
+                with connection.begin():
+                    connection.exec_driver_sql(_ADD, (batch[0], batch[-1]))
+                    tokens.add(connection, batch)
+                added += len(batch)
+    return FillCounts(added, len(changed), len(gone))
 
 
-def rebuild(engine: sa.Engine, count: Count) -> Filled:
-    """Empty the three tables and fill them anew, as after a change of how words are counted."""
-    with guarded(engine), engine.begin() as link:
-        _empty(link)
+def rebuild(engine: sa.Engine, count: Count) -> FillCounts:
+    """Empty the three tables and fill them again, for example after a change of how words are counted."""
+    with guarded(engine), engine.begin() as connection:
+        _empty(connection)
     return fill(engine, count)
 
 
-def _empty(link: sa.Connection) -> None:
+def _empty(connection: sa.Connection) -> None:
     for table in ("full_text_entity_index", "token_statistics", "token"):
-        link.exec_driver_sql(f"DELETE FROM {table}")
+        connection.exec_driver_sql(f"DELETE FROM {table}")
 
 
-def _teach(link: sa.Connection, spelling: Spelling) -> None:
-    """Give the connection the function by which texts are written."""
-    plain = link.connection.dbapi_connection
-    cast("sqlite3.Connection", plain).create_function(
+def _register_spelling(connection: sa.Connection, spelling: Spelling) -> None:
+    """Register the SQL function that spells texts."""
+    raw_connection = connection.connection.dbapi_connection
+    cast("sqlite3.Connection", raw_connection).create_function(
         "windrow_readable", 1, lambda text: None if text is None else spelling.write(text), deterministic=True
     )
 
 
 def recount(engine: sa.Engine, count: Count, spelling: Spelling = AS_IT_IS) -> list[str]:
-    """Count everything again and say what differs, a line each; an empty list is good."""
-    wrong: list[str] = []
-    with guarded(engine), engine.connect() as link, link.begin():
-        _teach(link, spelling)
-        _describe(link)
-        told = (
+    """Count all words again and describe each difference in a line; an empty list means that there is none."""
+    faults: list[str] = []
+    with guarded(engine), engine.connect() as connection, connection.begin():
+        _register_spelling(connection, spelling)
+        _describe(connection)
+        checks = (
             (_GONE, "is indexed but used by no page"),
             (_CHANGED, "has another title"),
             (_MISSING, "is not indexed"),
         )
-        for sql, words in told:
-            wrong += [f"text pile {pile} {words}" for pile in _ids(link, sql)]
-        wrong += _miscounted(link, count, spelling)
-    return wrong
+        for sql, words in checks:
+            faults += [f"text pile {pile} {words}" for pile in _ids(connection, sql)]
+        faults += _miscounted(connection, count, spelling)
+    return faults
 
 
-def _miscounted(link: sa.Connection, count: Count, spelling: Spelling) -> Iterator[str]:
-    """Count the words of every pile again, beside what is stated; both in the order of piles.
+def _miscounted(connection: sa.Connection, count: Count, spelling: Spelling) -> Iterator[str]:
+    """Compare the words of every pile with token_statistics; both are read in the order of piles.
 
-    They are counted in the texts of the index: a word that is written otherwise there is compared as it is there.
+    Words are counted in the texts of the index, so stored words are spelt as in the index before the comparison.
     """
-    stated = groupby(link.exec_driver_sql(_STATED), key=itemgetter(0))
+    stated = groupby(connection.exec_driver_sql(_STATISTICS), key=itemgetter(0))
     head = next(stated, None)
-    for pile, text, secondary in link.exec_driver_sql(_INDEXED):
+    for pile, text, secondary in connection.exec_driver_sql(_INDEXED):
         while head is not None and head[0] < pile:
-            yield f"text pile {head[0]} has words counted but is not indexed"
+            yield f"text pile {head[0]} has counted words but is not indexed"
             head = next(stated, None)
-        told: Counter[str] = Counter()
+        stated_counts: Counter[str] = Counter()
         if head is not None and head[0] == pile:
             for _, word, times in head[1]:
                 if word is None:  # its token was deleted
-                    told[""] += times
+                    stated_counts[""] += times
                     continue
                 for spelt in count(spelling.write(word)) if not word.isascii() else (word,):
-                    told[spelt] += times
+                    stated_counts[spelt] += times
             head = next(stated, None)
-        if told != count(text, secondary):
+        if stated_counts != count(text, secondary):
             yield f"text pile {pile} has other words than token_statistics tells"
     while head is not None:
-        yield f"text pile {head[0]} has words counted but is not indexed"
+        yield f"text pile {head[0]} has counted words but is not indexed"
         head = next(stated, None)
 
 
 @contextmanager
-def _unchecked(link: sa.Connection) -> Iterator[None]:
-    """Look no references up meanwhile: ids that were read a moment ago need not be looked for again, row by row.
+def _without_foreign_keys(connection: sa.Connection) -> Iterator[None]:
+    """Switch off foreign key checks during the block: the ids were just read, and checking each row is slow.
 
-    What is gathered beside goes to a file: it grows with the database, and memory need not.
+    Temporary tables go to a file meanwhile, because they grow with the database.
     """
-    plain = link.connection.dbapi_connection
-    assert plain is not None
+    raw_connection = connection.connection.dbapi_connection
+    assert raw_connection is not None
     for pragma in ("foreign_keys = OFF", "temp_store = FILE"):
-        plain.cursor().execute(f"PRAGMA {pragma}")
+        raw_connection.cursor().execute(f"PRAGMA {pragma}")
     try:
         yield
     finally:
         for pragma in ("foreign_keys = ON", "temp_store = MEMORY"):
-            plain.cursor().execute(f"PRAGMA {pragma}")
+            raw_connection.cursor().execute(f"PRAGMA {pragma}")
 
 
 @contextmanager
-def _without_token_index(link: sa.Connection) -> Iterator[None]:
-    """Make the index of `token_statistics` by word at the end, by one sort: row by row it grows at random places.
+def _without_token_index(connection: sa.Connection) -> Iterator[None]:
+    """Drop the index of `token_statistics` by word during the block: building it at the end by one sort is faster.
 
-    Where the process is killed meanwhile, the next one that opens the database to write makes it.
+    If the process is killed meanwhile, the next writer that opens the database creates the index.
     """
-    with link.begin():
-        link.exec_driver_sql(f"DROP INDEX IF EXISTS {_INDEX_BY_WORD}")
+    with connection.begin():
+        connection.exec_driver_sql(f"DROP INDEX IF EXISTS {_INDEX_BY_WORD}")
     try:
         yield
     finally:
-        with link.begin():
-            link.exec_driver_sql(next(sql for sql in statements("beside") if _INDEX_BY_WORD in sql))
+        with connection.begin():
+            connection.exec_driver_sql(next(sql for sql in statements("beside") if _INDEX_BY_WORD in sql))
 
 
-def _describe(link: sa.Connection) -> None:
-    """Note which generation describes each pile."""
-    link.exec_driver_sql("DROP TABLE IF EXISTS temp.described")
-    link.exec_driver_sql(_DESCRIBED)
-    link.exec_driver_sql("CREATE UNIQUE INDEX temp.described_pile ON described (pile)")
+def _describe(connection: sa.Connection) -> None:
+    """Create the temporary table `described`: which generation describes each pile."""
+    connection.exec_driver_sql("DROP TABLE IF EXISTS temp.described")
+    connection.exec_driver_sql(_DESCRIBED)
+    connection.exec_driver_sql("CREATE UNIQUE INDEX temp.described_pile ON described (pile)")
 
 
-def _ids(link: sa.Connection, sql: str) -> list[int]:
-    return [int(row[0]) for row in link.exec_driver_sql(sql)]
+def _ids(connection: sa.Connection, sql: str) -> list[int]:
+    return [int(row[0]) for row in connection.exec_driver_sql(sql)]
 
 
-def _insert(link: sa.Connection, values: list[int]) -> None:
-    """Write counts, many rows in one statement: that takes half the time of a statement for each."""
+def _insert(connection: sa.Connection, numbers: list[int]) -> None:
+    """Write counts, many rows in one statement: that takes half the time of one statement for each row."""
     step = 3 * ROWS
-    for start in range(0, len(values), step):
-        some = tuple(values[start : start + step])
-        rows = ", ".join(["(?, ?, ?)"] * (len(some) // 3))
-        link.exec_driver_sql(f"INSERT INTO token_statistics VALUES {rows}", some)
+    for start in range(0, len(numbers), step):
+        bound = tuple(numbers[start : start + step])
+        rows = ", ".join(["(?, ?, ?)"] * (len(bound) // 3))
+        connection.exec_driver_sql(f"INSERT INTO token_statistics VALUES {rows}", bound)
 
 
 class _Tokens:
-    """Writes words and their counts; remembers the ids of words."""
+    """Writes words and their counts, and remembers the ids of words."""
 
-    def __init__(self, count: Count, link: sa.Connection) -> None:
+    def __init__(self, count: Count, connection: sa.Connection) -> None:
         self._count, self._ids = count, dict[str, int]()
-        self.is_first_fill = link.exec_driver_sql("SELECT 1 FROM token LIMIT 1").first() is None
-        self._all = self.is_first_fill  # whether all are remembered
+        self.is_first_fill = connection.exec_driver_sql("SELECT 1 FROM token LIMIT 1").first() is None
+        self._is_complete = self.is_first_fill  # whether all are remembered
 
-    def add(self, link: sa.Connection, piles: list[int]) -> None:
+    def add(self, connection: sa.Connection, piles: list[int]) -> None:
         for start in range(0, len(piles), COUNTED):
-            texts = link.exec_driver_sql(_TEXTS, (str(piles[start : start + COUNTED]),))
+            texts = connection.exec_driver_sql(_TEXTS, (str(piles[start : start + COUNTED]),))
             counts = [(pile, self._count(text, secondary)) for pile, text, secondary in texts]
             if len(self._ids) > REMEMBERED:
                 self._ids.clear()
-                self._all = False
-            self._name(link, sorted({word for _, words in counts for word in words if word not in self._ids}))
-            values: list[int] = []
+                self._is_complete = False
+            self._name(connection, sorted({word for _, words in counts for word in words if word not in self._ids}))
+            numbers: list[int] = []
             for pile, words in counts:
                 for token, number in zip(map(self._ids.__getitem__, words), words.values(), strict=True):
-                    values += (token, pile, number)
-            _insert(link, values)
+                    numbers += (token, pile, number)
+            _insert(connection, numbers)
 
-    def _name(self, link: sa.Connection, unknown: list[str]) -> None:
-        """Learn the ids of words, making those that are new."""
-        if unknown and not self._all:
-            known = link.exec_driver_sql(_NAMED, (json.dumps(unknown),))
+    def _name(self, connection: sa.Connection, unknown: list[str]) -> None:
+        """Find the ids of words, and insert new words."""
+        if unknown and not self._is_complete:
+            known = connection.exec_driver_sql(_KNOWN_WORDS, (json.dumps(unknown),))
             self._ids.update((word, number) for word, number in known)
             unknown = [word for word in unknown if word not in self._ids]
         if unknown:
-            last = link.exec_driver_sql("SELECT coalesce(max(token_id), 0) FROM token").scalar_one()
+            last = connection.exec_driver_sql("SELECT coalesce(max(token_id), 0) FROM token").scalar_one()
             rows = list(enumerate(unknown, last + 1))
-            link.exec_driver_sql("INSERT INTO token (token_id, token_text) VALUES (?, ?)", rows)
+            connection.exec_driver_sql("INSERT INTO token (token_id, token_text) VALUES (?, ?)", rows)
             self._ids.update((word, number) for number, word in rows)

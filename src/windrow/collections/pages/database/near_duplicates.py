@@ -1,14 +1,14 @@
 """Near-duplicates: open generations, on any site, whose main texts are nearly equal. They are marked, never removed.
 
-All generations stand in an order that a hash of text and address gives them. The first of those that have a band
-in common is the band's hub. Looked at in that order, a generation is joined to the most similar of its bands'
-hubs, or of those that these are joined to, if that one is similar enough and not joined itself; else it
-stands alone, and later ones may be joined to it. So all of a cluster are similar to its first, whom they are
-joined to, and what is joined to what depends on the generations alone, not on the order in which they came.
+All generations are ordered by a hash of text and address. The first of those with a common band is the hub of the
+band. In this order, each generation is joined to the most similar of its bands' hubs, or of those that these are
+joined to, if it is similar enough and not joined itself; otherwise it stays alone, and later ones may be joined to it.
+So all generations of a cluster are joined to its first and similar to it, and the result depends only on the set of
+generations, not on the order in which they came.
 
-When a generation comes or goes, those are looked at again whose hub it was or is, and those that depend on
-one that changed. As the order is a hash's, that is seldom: a newcomer is the first of n with probability 1/n,
-and then n have to be looked at.
+When a generation comes or goes, those whose hub it was or is are compared again, and those that depend on a changed
+one. Since the order is a hash's, that is rare: a new generation is the first of n with probability 1/n, and then n
+must be compared again.
 """
 
 from __future__ import annotations
@@ -34,144 +34,148 @@ _HUB = "SELECT rank, generation_id FROM windrow_band WHERE band = ? LIMIT 1"
 _REST = "SELECT rank, generation_id FROM windrow_band WHERE band = ? AND rank > ?"
 _JOIN = "INSERT OR REPLACE INTO windrow_near_duplicate VALUES (?, ?, ?)"
 
-Place = tuple[int, int]
-"""A generation's place in the order: its rank and its id."""
+OrderKey = tuple[int, int]
+"""Sort key of a generation: a hash of its text and address, and its id."""
 
 
 class SignedText(NamedTuple):
-    """A generation that can be compared."""
+    """A generation with the sketch of its text."""
 
     id: int
-    rank: int
+    order_hash: int
     sketch: bytes
 
     @property
-    def place(self) -> Place:
-        """Where it stands in the order."""
-        return self.rank, self.id
+    def order_key(self) -> OrderKey:
+        """Return the sort key."""
+        return self.order_hash, self.id
 
 
-def compare(link: sqlite3.Connection, touched: Iterable[int]) -> set[int]:
-    """Bring near-duplicates up to date after these generations changed; return those that others may see changed.
+def update_near_duplicates(connection: sqlite3.Connection, touched: Iterable[int]) -> set[int]:
+    """Update near-duplicates after these generations changed; return those whose near-duplicates changed.
 
-    Works within the transaction that is open on `link`.
+    Works within the open transaction of `connection`.
     """
-    asked = json.dumps(sorted(touched))
-    before = {row[0]: SignedText(*row) for row in link.execute(_SIGNED, (asked,))}
-    coming, staying = _read(link, asked, before)
-    leaving = [one for one in before.values() if one.id not in staying]
-    return _Comparison(link).run(leaving, coming)
+    touched_ids = json.dumps(sorted(touched))
+    before = {row[0]: SignedText(*row) for row in connection.execute(_SIGNED, (touched_ids,))}
+    coming, staying = _read_changes(connection, touched_ids, before)
+    leaving = [text for text in before.values() if text.id not in staying]
+    return _Comparison(connection).run(leaving, coming)
 
 
-def _read(link: sqlite3.Connection, asked: str, before: dict[int, SignedText]) -> tuple[list[SignedText], set[int]]:
-    """Return what is new or has another text now, and the ids of what is as it was."""
+def _read_changes(
+    connection: sqlite3.Connection, touched_ids: str, before: dict[int, SignedText]
+) -> tuple[list[SignedText], set[int]]:
+    """Return the texts that are new or changed, and the ids of unchanged ones."""
     coming, staying = [], set()
-    for number, digest, url, text in link.execute(_OPEN, (asked,)):
-        rank = _rank(digest, url)
-        if number in before and before[number].rank == rank:
+    for number, digest, url, text in connection.execute(_OPEN, (touched_ids,)):
+        rank = _hash_order(digest, url)
+        if number in before and before[number].order_hash == rank:
             staying.add(number)
-        elif found := sketch(text):
-            coming.append(SignedText(number, rank, found))
+        elif text_sketch := sketch(text):
+            coming.append(SignedText(number, rank, text_sketch))
     return coming, staying
 
 
-def _rank(digest: bytes, url: str) -> int:
+def _hash_order(digest: bytes, url: str) -> int:
     return int.from_bytes(blake2b(digest + url.encode("utf-8", "replace"), digest_size=8).digest(), "big") >> 1
 
 
 class _Comparison:
-    """One batch: what is to be looked at again, in its order."""
+    """The comparison of one batch: a queue of generations to compare again, in their order."""
 
-    def __init__(self, link: sqlite3.Connection) -> None:
-        self._link = link
+    def __init__(self, connection: sqlite3.Connection) -> None:
+        self._connection = connection
         self._signed: dict[int, SignedText] = {}
         self._joined: dict[int, int | None] = {}
-        self._hubs: dict[int, Place | None] = {}
-        self._waiting: list[Place] = []
-        self._queued: set[Place] = set()
+        self._hubs: dict[int, OrderKey | None] = {}
+        self._queue: list[OrderKey] = []
+        self._queued: set[OrderKey] = set()
         self.changed: set[int] = set()
 
     def run(self, leaving: list[SignedText], coming: list[SignedText]) -> set[int]:
-        """Take some away, add others, and look at all that this can change."""
-        affected = {band for one in (*leaving, *coming) for band in bands(one.sketch)}
+        """Remove some texts, add others, and compare again all that this can affect."""
+        affected = {band for text in (*leaving, *coming) for band in bands(text.sketch)}
         hubs = {band: self._hub(band) for band in affected}
         self._hubs.clear()
-        many = self._link.executemany
-        for one in leaving:
-            rows = [(band, *one.place) for band in bands(one.sketch)]
+        many = self._connection.executemany
+        for text in leaving:
+            rows = [(band, *text.order_key) for band in bands(text.sketch)]
             many("DELETE FROM windrow_band WHERE band = ? AND rank = ? AND generation_id = ?", rows)
-            self._apart(one.id)
-        many("DELETE FROM windrow_signature WHERE generation_id = ?", [(one.id,) for one in leaving])
+            self._detach(text.id)
+        many("DELETE FROM windrow_signature WHERE generation_id = ?", [(gone.id,) for gone in leaving])
         many("INSERT INTO windrow_signature VALUES (?, ?, ?)", coming)
-        rows = sorted((band, *one.place) for one in coming for band in bands(one.sketch))
+        rows = sorted((band, *new.order_key) for new in coming for band in bands(new.sketch))
         many("INSERT INTO windrow_band VALUES (?, ?, ?)", rows)
-        self._signed = {one.id: one for one in coming}
-        for one in coming:
-            self._push(one.place)
+        self._signed = {new.id: new for new in coming}
+        for text in coming:
+            self._enqueue(text.order_key)
         for band, hub in hubs.items():
             first = self._hub(band)
             if first is not None and first != hub:
-                self._push(first)
-                self._push_rest(band, first)
-        while self._waiting:
-            self._look(self._one(heapq.heappop(self._waiting)[1]))
+                self._enqueue(first)
+                self._enqueue_band(band, first)
+        while self._queue:
+            self._join_nearest(self._load(heapq.heappop(self._queue)[1]))
         return self.changed
 
-    def _push(self, place: Place) -> None:
-        if place not in self._queued:
-            self._queued.add(place)
-            heapq.heappush(self._waiting, place)
+    def _enqueue(self, order_key: OrderKey) -> None:
+        if order_key not in self._queued:
+            self._queued.add(order_key)
+            heapq.heappush(self._queue, order_key)
 
-    def _push_rest(self, band: int, hub: Place) -> None:
-        for rank, number in self._link.execute(_REST, (band, hub[0])):
-            self._push((rank, number))
+    def _enqueue_band(self, band: int, hub: OrderKey) -> None:
+        for rank, number in self._connection.execute(_REST, (band, hub[0])):
+            self._enqueue((rank, number))
 
-    def _look(self, one: SignedText) -> None:
-        """Join one generation to the most similar it may be joined to, or to none."""
-        own = bands(one.sketch)
-        hubs = {hub for band in own if (hub := self._hub(band)) is not None and hub < one.place}
-        firsts = {self._other(number) or number for _, number in hubs}
-        alike = [(similarity(one.sketch, other.sketch), -other.rank, other.id) for other in map(self._one, firsts)]
-        best = max((found for found in alike if found[0] >= ALIKE), default=None)
-        before = self._other(one.id)
+    def _join_nearest(self, text: SignedText) -> None:
+        """Join a generation to the most similar one that it may be joined to, or to none."""
+        own = bands(text.sketch)
+        hubs = {hub for band in own if (hub := self._hub(band)) is not None and hub < text.order_key}
+        firsts = {self._find_joined(number) or number for _, number in hubs}
+        alike = [
+            (similarity(text.sketch, first.sketch), -first.order_hash, first.id) for first in map(self._load, firsts)
+        ]
+        best = max((candidate for candidate in alike if candidate[0] >= ALIKE), default=None)
+        previous = self._find_joined(text.id)
         if best is None:
-            self._apart(one.id)
+            self._detach(text.id)
         else:
-            self._link.execute(_JOIN, (one.id, best[2], round(best[0], 4)))
-            self._joined[one.id] = best[2]
-        if self._other(one.id) != before:
-            self.changed |= {one.id} if before is None else {one.id, before}
+            self._connection.execute(_JOIN, (text.id, best[2], round(best[0], 4)))
+            self._joined[text.id] = best[2]
+        if self._find_joined(text.id) != previous:
+            self.changed |= {text.id} if previous is None else {text.id, previous}
             for band in own:
-                if self._hub(band) == one.place:
-                    self._push_rest(band, one.place)
+                if self._hub(band) == text.order_key:
+                    self._enqueue_band(band, text.order_key)
 
-    def _apart(self, number: int) -> None:
-        before = self._other(number)
-        if before is not None:
-            self._link.execute("DELETE FROM windrow_near_duplicate WHERE generation_id = ?", (number,))
-            self.changed |= {number, before}
+    def _detach(self, number: int) -> None:
+        previous = self._find_joined(number)
+        if previous is not None:
+            self._connection.execute("DELETE FROM windrow_near_duplicate WHERE generation_id = ?", (number,))
+            self.changed |= {number, previous}
         self._joined[number] = None
 
-    def _hub(self, band: int) -> Place | None:
+    def _hub(self, band: int) -> OrderKey | None:
         if band not in self._hubs:
-            self._hubs[band] = self._link.execute(_HUB, (band,)).fetchone()
+            self._hubs[band] = self._connection.execute(_HUB, (band,)).fetchone()
         return self._hubs[band]
 
-    def _other(self, number: int) -> int | None:
+    def _find_joined(self, number: int) -> int | None:
         if number not in self._joined:
             sql = "SELECT other_id FROM windrow_near_duplicate WHERE generation_id = ?"
-            row = self._link.execute(sql, (number,)).fetchone()
+            row = self._connection.execute(sql, (number,)).fetchone()
             self._joined[number] = row[0] if row else None
         return self._joined[number]
 
-    def _one(self, number: int) -> SignedText:
+    def _load(self, number: int) -> SignedText:
         if number not in self._signed:
             sql = "SELECT generation_id, rank, sketch FROM windrow_signature WHERE generation_id = ?"
-            self._signed[number] = SignedText(*self._link.execute(sql, (number,)).fetchone())
+            self._signed[number] = SignedText(*self._connection.execute(sql, (number,)).fetchone())
         return self._signed[number]
 
 
-BELIEVED = 0.2
+MIN_CANONICAL_SIMILARITY = 0.2
 """Least similarity of a page to the one that it names as canonical: many sites name their front page everywhere."""
 
 _AMONG = "IN (SELECT value FROM json_each(?))"
@@ -207,7 +211,7 @@ SELECT generation_id, representative_id FROM windrow_representative WHERE repres
 
 
 class GroupMember(NamedTuple):
-    """An open generation with what decides where it belongs, and whether it may stand for others."""
+    """An open generation with the fields that decide its group and whether it may represent the group."""
 
     id: int
     url_id: int
@@ -221,108 +225,119 @@ class GroupMember(NamedTuple):
     sketch: bytes | None
 
     def preference(self) -> tuple[bool, int, int, int, str]:
-        """Return what is least for the one that is best."""
+        """Return a sort key: the lowest one is the best representative."""
         count = self.query.count("&") + 1 if self.query else 0
         return (not self.url.startswith("https:"), count, len(self.url), self.first, self.url)
 
 
-def represent(link: sqlite3.Connection, changed: Iterable[int]) -> int:
-    """Choose anew who stands for the groups of these generations, or stood; return how many rows changed.
+def update_representatives(connection: sqlite3.Connection, changed: Iterable[int]) -> int:
+    """Choose the representatives of these generations' present and former groups; return the number of changed rows.
 
-    Works within the transaction that is open on `link`.
+    Works within the open transaction of `connection`.
     """
-    groups, before, fresh = _Groups(link), dict[int, int](), set(changed)
+    groups, before, fresh = _Groups(connection), dict[int, int](), set(changed)
     while fresh:
-        # Whoever was in a group with one that moved is looked at too: who stood for them may have left.
+        # Former members of a changed group are included too: their representative may have left.
         known = before.keys() | groups.members.keys() | fresh
         groups.gather(fresh)
-        asked = (json.dumps(sorted(groups.members.keys() | known)),)
-        before |= dict(link.execute(_TOGETHER, asked).fetchall())
+        member_ids = (json.dumps(sorted(groups.members.keys() | known)),)
+        before |= dict(connection.execute(_TOGETHER, member_ids).fetchall())
         fresh = before.keys() - known - groups.members.keys()
     now: dict[int, int] = {}
     for group in groups.connected():
         if len(group) > 1:
-            chosen = _chosen(group, {before[one.id] for one in group if one.id in before})
-            now |= dict.fromkeys((one.id for one in group), chosen)
-    gone = [(one,) for one in before if one not in now]
-    made = [(one, other) for one, other in now.items() if before.get(one) != other]
-    link.executemany("DELETE FROM windrow_representative WHERE generation_id = ?", gone)
-    link.executemany("INSERT OR REPLACE INTO windrow_representative VALUES (?, ?)", sorted(made))
-    return len(gone) + len(made)
+            chosen = _choose_representative(group, {before[member.id] for member in group if member.id in before})
+            now |= dict.fromkeys((member.id for member in group), chosen)
+    gone = [(generation,) for generation in before if generation not in now]
+    changes = [(generation, chosen_id) for generation, chosen_id in now.items() if before.get(generation) != chosen_id]
+    connection.executemany("DELETE FROM windrow_representative WHERE generation_id = ?", gone)
+    connection.executemany("INSERT OR REPLACE INTO windrow_representative VALUES (?, ?)", sorted(changes))
+    return len(gone) + len(changes)
 
 
-def _chosen(group: list[GroupMember], before: set[int]) -> int:
-    """Return the one that stands for a group; `before` did so for some of it."""
-    named = {one.canonical for one in group if one.canonical not in {None, one.url_id}}
-    staying = [one for one in group if one.id in before]
-    if not any(one.url_id in named for one in staying):
-        staying = [one for one in group if one.url_id in named] or staying
-    return min(staying or group, key=lambda one: (one.url_id not in named, one.preference())).id
+def _choose_representative(group: list[GroupMember], before: set[int]) -> int:
+    """Return the representative of a group; `before` are the former representatives of its members."""
+    named = {member.canonical for member in group if member.canonical not in {None, member.url_id}}
+    staying = [member for member in group if member.id in before]
+    if not any(member.url_id in named for member in staying):
+        staying = [member for member in group if member.url_id in named] or staying
+    return min(staying or group, key=lambda member: (member.url_id not in named, member.preference())).id
 
 
 class _Groups:
-    """What belongs together, followed in both directions from some generations."""
+    """Groups of generations, found by following connections in both directions."""
 
-    def __init__(self, link: sqlite3.Connection) -> None:
-        self._link = link
+    def __init__(self, connection: sqlite3.Connection) -> None:
+        self._connection = connection
         self._parents: dict[int, int] = {}
         self.members: dict[int, GroupMember] = {}
 
     def gather(self, ids: set[int]) -> None:
-        """Follow from these generations whatever they are connected with."""
-        fresh = self._take(self._read(ids), ids)
+        """Add everything that is connected with these generations."""
+        fresh = self._add(self._read_members(ids), ids)
         while fresh:
-            above = {self._parents[one] for one in fresh if one in self._parents} - self.members.keys()
-            asked = (json.dumps(sorted(fresh)),)
-            below = {row[0] for sql in (_NEAR, _NAMING, _EQUAL) for row in self._link.execute(sql, asked)}
-            found = self._read(above | (below - self.members.keys()))
-            fresh = self._take(found, above | {one.id for one, parent in found if parent in fresh})
+            above = {
+                self._parents[generation] for generation in fresh if generation in self._parents
+            } - self.members.keys()
+            fresh_ids = (json.dumps(sorted(fresh)),)
+            below = {row[0] for sql in (_NEAR, _NAMING, _EQUAL) for row in self._connection.execute(sql, fresh_ids)}
+            members = self._read_members(above | (below - self.members.keys()))
+            fresh = self._add(members, above | {member.id for member, parent in members if parent in fresh})
 
-    def _take(self, found: list[tuple[GroupMember, int | None]], wanted: set[int]) -> set[int]:
-        taken = [(one, parent) for one, parent in found if one.id in wanted]
-        self.members |= {one.id: one for one, _ in taken}
-        self._parents |= {one.id: parent for one, parent in taken if parent is not None}
-        return {one.id for one, _ in taken}
+    def _add(self, members: list[tuple[GroupMember, int | None]], wanted: set[int]) -> set[int]:
+        taken = [(member, parent) for member, parent in members if member.id in wanted]
+        self.members |= {member.id: member for member, _ in taken}
+        self._parents |= {member.id: parent for member, parent in taken if parent is not None}
+        return {member.id for member, _ in taken}
 
     def connected(self) -> list[list[GroupMember]]:
-        """Return the groups, each in the order of ids."""
+        """Return the groups, each sorted by id."""
         groups: dict[int, list[GroupMember]] = {}
         for member in sorted(self.members):
             groups.setdefault(self._root(member), []).append(self.members[member])
         return list(groups.values())
 
-    def _root(self, one: int) -> int:
-        """Follow who belongs to whom to its end; where it goes round, the least of the round is the end."""
+    def _root(self, generation: int) -> int:
+        """Follow parents to the last one; of a cycle return the lowest id."""
         path: list[int] = []
-        while one not in path:
-            path.append(one)
-            if one not in self._parents:
-                return one
-            one = self._parents[one]
-        return min(path[path.index(one) :])
+        while generation not in path:
+            path.append(generation)
+            if generation not in self._parents:
+                return generation
+            generation = self._parents[generation]
+        return min(path[path.index(generation) :])
 
-    def _read(self, ids: Collection[int]) -> list[tuple[GroupMember, int | None]]:
-        """Read those that are open and have a text, and to whom each belongs."""
-        some = [GroupMember(*row) for row in self._link.execute(_BY_ID, (json.dumps(sorted(ids)),))]
-        named = {one.canonical for one in some if one.canonical is not None}
-        rows = self._link.execute(_BY_URL, (json.dumps(sorted(named)),))
-        targets = {one.url_id: one for one in (GroupMember(*row) for row in rows)}
-        short = {one.pile for one in some if one.sketch is None}
-        firsts: dict[int, int] = dict(self._link.execute(_FIRST, (json.dumps(sorted(short)),)))
-        return [(one, _parent(one, targets, firsts)) for one in some]
+    def _read_members(self, ids: Collection[int]) -> list[tuple[GroupMember, int | None]]:
+        """Read those that are open and have a text, each with its parent."""
+        members = [GroupMember(*row) for row in self._connection.execute(_BY_ID, (json.dumps(sorted(ids)),))]
+        named = {member.canonical for member in members if member.canonical is not None}
+        rows = self._connection.execute(_BY_URL, (json.dumps(sorted(named)),))
+        targets = {target.url_id: target for target in (GroupMember(*row) for row in rows)}
+        short = {member.pile for member in members if member.sketch is None}
+        firsts: dict[int, int] = dict(self._connection.execute(_FIRST, (json.dumps(sorted(short)),)))
+        return [(member, _find_parent(member, targets, firsts)) for member in members]
 
 
-def _parent(one: GroupMember, targets: Mapping[int, GroupMember], firsts: Mapping[int, int]) -> int | None:
-    """Return the generation that this one belongs together with."""
-    target = targets.get(one.canonical) if one.canonical is not None else None
-    if target is not None and target.id != one.id and target.origin_id == one.origin_id and _believed(one, target):
+def _find_parent(member: GroupMember, targets: Mapping[int, GroupMember], firsts: Mapping[int, int]) -> int | None:
+    """Return the generation that this one is connected with: its canonical page, or else its near-duplicate."""
+    target = targets.get(member.canonical) if member.canonical is not None else None
+    if (
+        target is not None
+        and target.id != member.id
+        and target.origin_id == member.origin_id
+        and _is_plausible(member, target)
+    ):
         return target.id
-    other = one.near if one.sketch is not None else firsts.get(one.pile)
-    return other if other != one.id else None
+    near = member.near if member.sketch is not None else firsts.get(member.pile)
+    return near if near != member.id else None
 
 
-def _believed(one: GroupMember, target: GroupMember) -> bool:
-    return one.sketch is None or target.sketch is None or similarity(one.sketch, target.sketch) >= BELIEVED
+def _is_plausible(member: GroupMember, target: GroupMember) -> bool:
+    return (
+        member.sketch is None
+        or target.sketch is None
+        or similarity(member.sketch, target.sketch) >= MIN_CANONICAL_SIMILARITY
+    )
 
 
 _DUPLICATE_MEMBERS = """
@@ -345,46 +360,47 @@ AND duplicate_status_end_unix_utc IS NULL
 """
 
 
-def detect(link: sqlite3.Connection, piles: Sequence[int], at: int) -> None:
-    """Look at the groups of these text piles again; rows begin and end at the time `at`."""
-    wanted = _wanted(link.execute(_DUPLICATE_MEMBERS, (json.dumps(list(piles)),)))
-    asked = (json.dumps(list(wanted)), json.dumps(list(piles)))
-    claimed = dict(link.execute(_CLAIMED, asked).fetchall())
+def update_duplicates(connection: sqlite3.Connection, piles: Sequence[int], at: int) -> None:
+    """Update the duplicates of these text piles; rows begin and end at the time `at`."""
+    wanted = _find_originals(connection.execute(_DUPLICATE_MEMBERS, (json.dumps(list(piles)),)))
+    ids = (json.dumps(list(wanted)), json.dumps(list(piles)))
+    claimed = dict(connection.execute(_CLAIMED, ids).fetchall())
     ended = [(subject, original) for subject, original in claimed.items() if wanted.get(subject) != original]
     begun = [(subject, original) for subject, original in wanted.items() if claimed.get(subject) != original]
-    link.executemany(_END, [(at, *one) for one in ended])
-    link.executemany("INSERT INTO duplicate_summary VALUES (?, ?, ?, NULL)", [(*one, at) for one in begun])
+    connection.executemany(_END, [(at, *pair) for pair in ended])
+    connection.executemany("INSERT INTO duplicate_summary VALUES (?, ?, ?, NULL)", [(*pair, at) for pair in begun])
     mark = "UPDATE entity_generation SET marked_duplicate = ? WHERE entity_generation_id = ?"
-    link.executemany(mark, [(0, subject) for subject, _ in ended if subject not in wanted])
-    link.executemany(mark, [(1, subject) for subject, _ in begun])
+    connection.executemany(mark, [(0, subject) for subject, _ in ended if subject not in wanted])
+    connection.executemany(mark, [(1, subject) for subject, _ in begun])
 
 
-def _wanted(members: Iterable[tuple[int, int, str, int]]) -> dict[int, int]:
-    """Return the generation that each one repeats: at most one is open at an address, so all have other addresses."""
-    found: dict[int, int] = {}
+def _find_originals(members: Iterable[tuple[int, int, str, int]]) -> dict[int, int]:
+    """Return the original of each duplicate: the first generation with the same text on the same origin."""
+    originals: dict[int, int] = {}
     group: tuple[int, int] | None = None
     original = 0
     for pile, origin, _, generation in members:
         if group != (pile, origin):
             group, original = (pile, origin), generation
         else:
-            found[generation] = original
-    return found
+            originals[generation] = original
+    return originals
 
 
 BATCH = 1_000
-"""Generations that are followed in one transaction."""
+"""Touched generations that are processed in one transaction."""
 
 
-def follow(link: sqlite3.Connection, limit: int = BATCH) -> int:
-    """Follow some of the generations that were touched, and return how many.
+def follow(connection: sqlite3.Connection, limit: int = BATCH) -> int:
+    """Update near-duplicates and representatives of some touched generations, and return how many.
 
-    Works within the transaction that is open on `link`: a generation is no longer touched in the same
-    transaction that has what follows from it.
+    Works within the open transaction of `connection`, which removes the generations from `windrow_touched` too.
     """
-    rows = link.execute("SELECT generation_id FROM windrow_touched ORDER BY generation_id LIMIT ?", (limit,)).fetchall()
+    rows = connection.execute(
+        "SELECT generation_id FROM windrow_touched ORDER BY generation_id LIMIT ?", (limit,)
+    ).fetchall()
     touched = {row[0] for row in rows}
     if touched:
-        represent(link, touched | compare(link, touched))
-        link.executemany("DELETE FROM windrow_touched WHERE generation_id = ?", rows)
+        update_representatives(connection, touched | update_near_duplicates(connection, touched))
+        connection.executemany("DELETE FROM windrow_touched WHERE generation_id = ?", rows)
     return len(rows)

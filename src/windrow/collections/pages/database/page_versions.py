@@ -1,4 +1,4 @@
-"""Read what a Summary Database has of one address: its versions in the order of time, and what hangs on them."""
+"""Read the versions of an address from a Summary Database, in the order of time, with their details."""
 
 from __future__ import annotations
 
@@ -16,13 +16,14 @@ from windrow.stores.settled import VISITS
 
 
 class PageVersion(NamedTuple):
-    """A version of one address: a text, and what the page says of itself beside it. Times are UNIX seconds.
+    """A version of one address: a text with a description. Times are UNIX seconds.
 
-    `id` is that of the generation for the latest version of it, and below zero for those before.
+    `id` is the generation's for its latest version, and negative for past versions.
 
-    `kind` is `type/subtype`, `redirect` where it led to, `original` the address it is marked as a duplicate
-    of; `copies` counts the other addresses that have the same text now. `crawls` and `links` are counted.
-    `words` are the rows of its text in token_statistics, `indexed` whether the full-text table has it.
+    `kind` is `type/subtype`, `redirect` the target of a redirect, `original` the address of which it is marked as a
+    duplicate; `copies`, `crawls` and `links` are the numbers of other addresses with the same text now, of crawls and
+    of links. `words` is the number of rows of its text in token_statistics; `indexed` tells whether the full-text
+    table has it.
     """
 
     id: int
@@ -49,7 +50,7 @@ class PageVersion(NamedTuple):
 
     @property
     def end_or_never(self) -> int:
-        """Return the end, or what is greater than all times."""
+        """Return the end, or a number greater than all times."""
         return 2**62 if self.end is None else self.end
 
 
@@ -78,16 +79,16 @@ FROM {{versions}} g
 {BESIDE}
 WHERE g.url_id IN (SELECT value FROM json_each(?)) AND g.url_fragment IS NULL
 """
-"""The versions of some addresses, without what is counted of each."""
+"""The versions of addresses without the counted columns."""
 _TEXTS = (
     "SELECT text_pile_id, text, secondary_text FROM text_pile WHERE text_pile_id IN (SELECT value FROM json_each(?))"
 )
-# Of one text, the addresses that have it now; the first ones by name.
+# The first addresses, by name, that have a text now.
 _ALIKE = """
 SELECT DISTINCT u.str_url FROM entity_generation g JOIN url u ON u.url_id = g.url_id
 WHERE g.text_pile_id = ? AND g.confirmed_end_unix_utc IS NULL AND u.str_url <> ? ORDER BY 1 LIMIT ?
 """
-# Pages of nearly the same text, whichever of the two was joined to the other; and who stands for the group.
+# Pages with nearly the same text, whichever of the two was joined to the other.
 _NEAR = """
 SELECT u.str_url, n.similarity FROM windrow_near_duplicate n
 JOIN entity_generation g ON g.entity_generation_id = n.other_id JOIN url u ON u.url_id = g.url_id
@@ -96,7 +97,7 @@ UNION SELECT u.str_url, n.similarity FROM windrow_near_duplicate n
 JOIN entity_generation g ON g.entity_generation_id = n.generation_id JOIN url u ON u.url_id = g.url_id
 WHERE n.other_id = ?1 ORDER BY 2 DESC, 1 LIMIT ?2
 """
-_STANDS = """
+_REPRESENTATIVE = """
 SELECT u.str_url FROM windrow_representative r JOIN entity_generation g ON g.entity_generation_id = r.representative_id
 JOIN url u ON u.url_id = g.url_id WHERE r.generation_id = ? AND r.representative_id <> r.generation_id
 """
@@ -116,15 +117,15 @@ WHERE o.str_origin IN (SELECT value FROM json_each(?))
 """
 
 
-class Near(NamedTuple):
-    """A page whose text is nearly the same, and the share of it that is, from 0 to 1."""
+class NearDuplicate(NamedTuple):
+    """A page with nearly the same text; `similarity` is from 0 to 1."""
 
     url: str
     similarity: float
 
 
-class Counted(NamedTuple):
-    """What is known of some origins: addresses with a version, versions open now, all of them, marked duplicates."""
+class OriginCounts(NamedTuple):
+    """Counts for some origins: addresses with a version, open versions, all versions, open duplicates."""
 
     addresses: int
     open: int
@@ -136,43 +137,43 @@ class Versions:
     """A reader of the versions in one Summary Database."""
 
     def __init__(self, engine: sa.Engine) -> None:
-        """Take the database."""
+        """Read the database of `engine`."""
         self._engine = engine
 
     def of(self, url: str) -> list[PageVersion]:
-        """Return the versions of a normal address, oldest first; none where it is not known."""
-        with guarded(self._engine), self._engine.connect().execution_options(**READS) as link, link.begin():
-            # The number itself, and not a join: else versions of all addresses would be made first.
-            number = link.exec_driver_sql(_URL, (url,)).scalar()
-            rows = link.exec_driver_sql(_VERSIONS.format(versions=versions(link)), (number,)).fetchall()
+        """Return the versions of a normal address, oldest first; empty if the address is unknown."""
+        with guarded(self._engine), self._engine.connect().execution_options(**READS) as connection, connection.begin():
+            # The id is looked up first: with a join SQLite would compute the versions of all addresses.
+            number = connection.exec_driver_sql(_URL, (url,)).scalar()
+            rows = connection.exec_driver_sql(_VERSIONS.format(versions=versions(connection)), (number,)).fetchall()
         return [PageVersion._make((*row[:-1], bool(row[-1]))) for row in rows]
 
     def texts(self, piles: list[int]) -> dict[int, tuple[str, str]]:
-        """Return main and other text of piles."""
+        """Return the main and the other text of each pile."""
         return {row[0]: (row[1], row[2]) for row in self._rows(_TEXTS, (str(piles),))}
 
     def alike(self, pile: int, url: str, most: int) -> list[str]:
-        """Return other addresses that have a text now."""
+        """Return at most `most` other addresses that have a text now."""
         return [row[0] for row in self._rows(_ALIKE, (pile, url, most))]
 
-    def near(self, generation: int, most: int) -> tuple[list[Near], str]:
-        """Return pages that say nearly the same, the most similar first, and the address that stands for all."""
+    def near(self, generation: int, most: int) -> tuple[list[NearDuplicate], str]:
+        """Return near-duplicates, the most similar first, and the representative's address (empty if there is none)."""
         if self._rows(_BESIDE, ())[0][0] != 2:
             return [], ""
-        stands = self._rows(_STANDS, (generation,))
-        return [Near(*row) for row in self._rows(_NEAR, (generation, most))], stands[0][0] if stands else ""
+        stands = self._rows(_REPRESENTATIVE, (generation,))
+        return [NearDuplicate(*row) for row in self._rows(_NEAR, (generation, most))], stands[0][0] if stands else ""
 
     def reasons(self, url: str) -> dict[int, str]:
-        """Return by generation why an address has no text, in the words of the ledger's reasons."""
+        """Return for each generation of an address without text the reason, as the ledger names it."""
         return dict(self._rows(_REASONS, (url,))) if self._rows(_OBSERVED, ())[0][0] else {}
 
-    def count(self, origins: list[str]) -> Counted:
-        """Count what is known of origins."""
-        return Counted(*self._rows(_OF_ORIGIN, (json.dumps(origins),))[0])
+    def count(self, origins: list[str]) -> OriginCounts:
+        """Count the addresses and versions of origins."""
+        return OriginCounts(*self._rows(_OF_ORIGIN, (json.dumps(origins),))[0])
 
-    def _rows(self, sql: str, values: tuple[object, ...]) -> list[tuple[Any, ...]]:
-        with guarded(self._engine), self._engine.connect().execution_options(**READS) as link, link.begin():
-            return [tuple(row) for row in link.exec_driver_sql(sql, values)]
+    def _rows(self, sql: str, parameters: tuple[object, ...]) -> list[tuple[Any, ...]]:
+        with guarded(self._engine), self._engine.connect().execution_options(**READS) as connection, connection.begin():
+            return [tuple(row) for row in connection.exec_driver_sql(sql, parameters)]
 
 
 _CHUNK = 200
@@ -190,13 +191,13 @@ _SETTLED = "SELECT count(*) FROM sqlite_master WHERE name = 'windrow_settled'"
 
 
 NONE = (1, 0)
-"""The numbers of no visit, and of no session."""
+"""A range that contains no number."""
 
 
 class Timeline(NamedTuple):
-    """The versions of an address in the order of time, and the times of its visits within the window.
+    """The versions of an address in the order of time, and the times (UNIX seconds) of its visits in question.
 
-    A visit that saw what another one had seen in the same second does not count.
+    Of several visits in one second that saw the same version, only the first counts.
     """
 
     url: str
@@ -207,32 +208,39 @@ class Timeline(NamedTuple):
 def timelines(
     engine: sa.Engine, *, since: int | None = None, visits: tuple[int, int] = NONE, sessions: tuple[int, int] = NONE
 ) -> Iterator[Timeline]:
-    """Yield the addresses that were visited since a time (UNIX seconds), or by visits between two numbers.
+    """Yield the addresses visited since a time (UNIX seconds), or by a visit in the range of numbers `visits`.
 
-    With `sessions` those count as visited, too, whose visits sessions between two numbers wrote.
-    A database of another maker tells nothing.
+    Visits written by a session in the range `sessions` count too. A database of another tool yields nothing.
     """
-    with guarded(engine), engine.connect().execution_options(**READS, stream_results=True) as link, link.begin():
-        if not link.exec_driver_sql(_SETTLED).scalar():
+    with (
+        guarded(engine),
+        engine.connect().execution_options(**READS, stream_results=True) as connection,
+        connection.begin(),
+    ):
+        if not connection.exec_driver_sql(_SETTLED).scalar():
             return
-        written = link.exec_driver_sql(VISITS, sessions).one()
-        values = (*visits, *written, *(() if since is None else (since,)))
+        written = connection.exec_driver_sql(VISITS, sessions).one()
+        parameters = (*visits, *written, *(() if since is None else (since,)))
         where = "o.visit BETWEEN ? AND ? OR o.visit BETWEEN ? AND ?" + ("" if since is None else " OR o.at >= ?")
-        groups = groupby(link.exec_driver_sql(_SEEN.format(where=where), values), itemgetter(0))
-        found = ((number, [(row[1], row[2]) for row in rows]) for number, rows in groups)
-        while some := dict(islice(found, _CHUNK)):
-            asked = (json.dumps(list(some)),)
-            rows = [row for one in (PAST, LATEST) for row in link.exec_driver_sql(LIGHT.format(versions=one), asked)]
+        groups = groupby(connection.exec_driver_sql(_SEEN.format(where=where), parameters), itemgetter(0))
+        visited = ((number, [(row[1], row[2]) for row in rows]) for number, rows in groups)
+        while chunk := dict(islice(visited, _CHUNK)):
+            url_ids = (json.dumps(list(chunk)),)
+            rows = [
+                row
+                for relation in (PAST, LATEST)
+                for row in connection.exec_driver_sql(LIGHT.format(versions=relation), url_ids)
+            ]
             versions: dict[int, list[PageVersion]] = {}
             for row in rows:
                 versions.setdefault(row[0], []).append(PageVersion._make(row[1:]))
-            for number, seen in some.items():
-                told = sorted(versions.get(number, []), key=attrgetter("first", "end_or_never", "id"))
-                yield Timeline(seen[0][0], told, {at for _, at in seen})
+            for number, seen in chunk.items():
+                ordered = sorted(versions.get(number, []), key=attrgetter("first", "end_or_never", "id"))
+                yield Timeline(seen[0][0], ordered, {at for _, at in seen})
 
 
-def ended(engine: sa.Engine, visits: tuple[int, int], code: int) -> int:
-    """Count the visits between two numbers that ended with an exit code."""
-    with guarded(engine), engine.connect().execution_options(**READS) as link:
-        told = "SELECT count(*) FROM windrow_observation WHERE visit BETWEEN ? AND ? AND exit_code = ?"
-        return int(link.exec_driver_sql(told, (*visits, code)).scalar() or 0)
+def count_ended_visits(engine: sa.Engine, visits: tuple[int, int], code: int) -> int:
+    """Count the visits in a range of numbers that ended with an exit code."""
+    with guarded(engine), engine.connect().execution_options(**READS) as connection:
+        sql = "SELECT count(*) FROM windrow_observation WHERE visit BETWEEN ? AND ? AND exit_code = ?"
+        return int(connection.exec_driver_sql(sql, (*visits, code)).scalar() or 0)

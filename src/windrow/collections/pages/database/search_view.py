@@ -1,4 +1,4 @@
-"""What a search reads of the Summary Database: generations, texts of pages, links to them."""
+"""The queries of a search on the Summary Database: versions of pages, their texts, links to them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from windrow.stores.sqlite import SqliteReader
 
 
 class IndexedGeneration(NamedTuple):
-    """Times are UNIX seconds; `kind` is `type/subtype`; texts are empty where there are none."""
+    """A version with everything that is indexed. Times are UNIX seconds; `kind` is `type/subtype`."""
 
     id: int
     uuid: bytes
@@ -45,7 +45,7 @@ class IndexedGeneration(NamedTuple):
 
 
 class IncomingLinks(NamedTuple):
-    """Links to a URL: from how many pages, and what they call it, most frequent first."""
+    """Links to a URL: the number of pages, and the link texts with their counts, most frequent first."""
 
     pages: int
     texts: tuple[tuple[str, int], ...]
@@ -55,9 +55,9 @@ NO_LINKS = IncomingLinks(0, ())
 
 
 LINKS = 1_000
-"""Links to one URL that are looked at."""
+"""Most links to one URL that are read."""
 CALLED = 12
-"""Texts of links to one URL that are kept."""
+"""Most texts of links to one URL that are kept."""
 
 _FROM = """
 FROM {versions} g
@@ -81,7 +81,7 @@ _STATES = f"""SELECT {_COLUMNS}, {_NONE} {_SHORT} WHERE g.text_pile_id IS NOT NU
 ORDER BY g.version_id"""
 _TEXTS = "SELECT text_pile_id, substr(text, 1, ?) FROM text_pile WHERE text_pile_id IN (SELECT value FROM json_each(?))"
 _AMONG = "WHERE g.version_id IN (SELECT value FROM json_each(?))"
-# Pages as they are now, that call a URL something; their links to themselves say nothing.
+# Link texts on present pages; links of a page to itself are ignored.
 _LINKS = """
 SELECT l.text FROM link_summary l
 JOIN entity_generation g ON g.entity_generation_id = l.entity_generation_id
@@ -98,26 +98,26 @@ WHERE g.text_pile_id IN (SELECT value FROM json_each(?)) AND {known} GROUP BY 1
 """
 
 
-_TOLD = "SELECT 1 FROM sqlite_master WHERE name = ?"
-_GROUPED = """
+_HAS_TABLE = "SELECT 1 FROM sqlite_master WHERE name = ?"
+_REPRESENTATIVES = """
 SELECT generation_id, representative_id FROM windrow_representative
 WHERE generation_id IN (SELECT value FROM json_each(?))
 """
-# Pages that were asked for in vain between their last confirmation and a time.
+# Pages whose last visit before a time found nothing.
 _ABSENT = """
 SELECT v.value FROM json_each(?1) v WHERE (
   SELECT o.sight FROM windrow_observation o WHERE o.url_id = v.value AND o.at <= ?2 AND o.sight <> 'unknown'
   ORDER BY o.at DESC, o.crawl_uuid DESC LIMIT 1) IN ('missing', 'gone')
 """
-_OF_GROUP = """
+_GROUP_SIZES = """
 SELECT r.representative_id, count(DISTINCT g.url_id) FROM windrow_representative r
 JOIN entity_generation g ON g.entity_generation_id = r.generation_id
 WHERE r.representative_id IN (SELECT value FROM json_each(?)) AND g.confirmed_end_unix_utc IS NULL GROUP BY 1
 """
 
 
-def findable(page: IndexedGeneration) -> bool:
-    """Say whether there is anything by which a generation can be found."""
+def is_findable(page: IndexedGeneration) -> bool:
+    """Tell whether a generation has a text or title by which it can be found."""
     return page.pile is not None or page.title is not None
 
 
@@ -125,12 +125,12 @@ class SummaryReader:
     """A reader of one Summary Database."""
 
     def __init__(self, path: Path, functions: Mapping[str, Callable[..., str | int]] | None = None) -> None:
-        """Take the file, and functions of one or two texts that the SQL of searches may call."""
+        """Read the file `path`; `functions` of one or two texts are registered for the SQL of searches."""
         self._file = SqliteReader(path, functions)
         self._tables: set[str] = set()
 
     def held(self) -> AbstractContextManager[sqlite3.Connection]:
-        """Read all that this thread asks within the block in one transaction, so that it sees one state."""
+        """Run all queries of this thread within the block in one read transaction."""
         return self._file.reading()
 
     def close(self) -> None:
@@ -141,91 +141,91 @@ class SummaryReader:
         return self._file.reading()
 
     def states(self) -> Iterator[IndexedGeneration]:
-        """Yield every version that can be found, without its texts, in the order of ids."""
-        with self._read() as link:
-            for relation in self._relations(link):
-                for row in link.execute(_STATES.format(versions=relation)):
+        """Yield every version that can be found, without its texts; first past ones, each part sorted by id."""
+        with self._read() as connection:
+            for relation in self._relations(connection):
+                for row in connection.execute(_STATES.format(versions=relation)):
                     yield IndexedGeneration._make(row)
 
     def generations(self, ids: Sequence[int], *, texts: bool = True) -> list[IndexedGeneration]:
-        """Return versions, with or without their texts; those before the latest of a generation have ids below 0."""
+        """Return versions, with or without their texts; past versions of a generation have negative ids."""
         sql = f"SELECT {_COLUMNS}, {_WHOLE} {_FROM}" if texts else f"SELECT {_COLUMNS}, {_NONE} {_SHORT}"
-        found = []
-        with self._read() as link:
-            for relation in self._relations(link):
-                some = [id_ for id_ in ids if (id_ < 0) is (relation is PAST)]
-                if some:
-                    rows = link.execute(f"{sql.format(versions=relation)} {_AMONG}", (str(some),))
-                    found += [IndexedGeneration._make(row) for row in rows]
-        return found
+        versions = []
+        with self._read() as connection:
+            for relation in self._relations(connection):
+                ids_in_relation = [id_ for id_ in ids if (id_ < 0) is (relation is PAST)]
+                if ids_in_relation:
+                    rows = connection.execute(f"{sql.format(versions=relation)} {_AMONG}", (str(ids_in_relation),))
+                    versions += [IndexedGeneration._make(row) for row in rows]
+        return versions
 
     def relations(self) -> tuple[str, ...]:
-        """Return what versions are selected from: those before the latest of each generation, then the latest."""
-        with self._read() as link:
-            return self._relations(link)
+        """Return the relations to select versions from: past versions, then the latest ones."""
+        with self._read() as connection:
+            return self._relations(connection)
 
-    def _relations(self, link: sqlite3.Connection) -> tuple[str, ...]:
-        return (PAST, LATEST) if self._has(link, "windrow_past") else (PLAIN,)
+    def _relations(self, connection: sqlite3.Connection) -> tuple[str, ...]:
+        return (PAST, LATEST) if self._has(connection, "windrow_past") else (PLAIN,)
 
     def texts(self, piles: Iterable[int], most: int) -> dict[int, str]:
         """Return the first `most` characters of the main text of each pile."""
-        with self._read() as link:
-            return {row[0]: row[1] for row in link.execute(_TEXTS, (most, str(list(piles))))}
+        with self._read() as connection:
+            return {row[0]: row[1] for row in connection.execute(_TEXTS, (most, str(list(piles))))}
 
     def links(self, urls: Iterable[int]) -> dict[int, IncomingLinks]:
-        """Return what other pages call these URLs."""
-        found = {}
-        with self._read() as link:
+        """Return the links of other pages to these URLs."""
+        incoming = {}
+        with self._read() as connection:
             for url in urls:
-                called = Counter(" ".join(row[0].split()) for row in link.execute(_LINKS, (url, LINKS)))
+                called = Counter(" ".join(row[0].split()) for row in connection.execute(_LINKS, (url, LINKS)))
                 ordered = sorted(called.items(), key=lambda pair: (-pair[1], pair[0]))
-                found[url] = IncomingLinks(called.total(), tuple(ordered[:CALLED]))
-        return found
+                incoming[url] = IncomingLinks(called.total(), tuple(ordered[:CALLED]))
+        return incoming
 
     def targets(self, ids: Sequence[int]) -> set[int]:
         """Return the generations that these generations link to."""
-        with self._read() as link:
-            return {int(row[0]) for row in link.execute(_TARGETS, (str(list(ids)),))}
+        with self._read() as connection:
+            return {int(row[0]) for row in connection.execute(_TARGETS, (str(list(ids)),))}
 
-    def alike(self, piles: Iterable[int], known: str, values: tuple[object, ...]) -> dict[int, int]:
-        """Count the URLs that have each of these texts, among the generations that the condition names."""
-        with self._read() as link:
-            rows = link.execute(_ALIKE.format(known=known), (str(list(piles)), *values))
+    def alike(self, piles: Iterable[int], known: str, parameters: tuple[object, ...]) -> dict[int, int]:
+        """Count the URLs with each of these texts, among generations that match the condition `known`."""
+        with self._read() as connection:
+            rows = connection.execute(_ALIKE.format(known=known), (str(list(piles)), *parameters))
             return {row[0]: row[1] for row in rows}
 
     def standing(self, ids: Iterable[int]) -> dict[int, int]:
-        """Return which generation stands for the group of each, of those that are in one."""
-        return self._paired(_GROUPED, ids)
+        """Return the representative of each generation that is in a group."""
+        return self._paired(_REPRESENTATIVES, ids)
 
     def sizes(self, standing: Iterable[int]) -> dict[int, int]:
-        """Count the URLs of the groups that these generations stand for."""
-        return self._paired(_OF_GROUP, standing)
+        """Count the URLs of the groups that these generations represent."""
+        return self._paired(_GROUP_SIZES, standing)
 
     def absent(self, urls: Iterable[int], at: int) -> set[int]:
-        """Return those of some URLs that were not there when they were asked for last before a time."""
-        with self._read() as link:
-            if not self._has(link, "windrow_observation"):
+        """Return those URLs that were missing or gone at their last visit before a time."""
+        with self._read() as connection:
+            if not self._has(connection, "windrow_observation"):
                 return set()
-            return {row[0] for row in link.execute(_ABSENT, (str(list(urls)), at))}
+            return {row[0] for row in connection.execute(_ABSENT, (str(list(urls)), at))}
 
     def keeps_links(self) -> bool:
-        """Say whether links of pages are kept as they were: a database of another maker has those of now."""
-        with self._read() as link:
-            return self._has(link, "windrow_past_link")
+        """Tell whether the database has past links; one of another tool has only present ones."""
+        with self._read() as connection:
+            return self._has(connection, "windrow_past_link")
 
     def _paired(self, sql: str, ids: Iterable[int]) -> dict[int, int]:
-        with self._read() as link:
-            if not self._has(link, "windrow_representative"):
+        with self._read() as connection:
+            if not self._has(connection, "windrow_representative"):
                 return {}
-            return {row[0]: row[1] for row in link.execute(sql, (str(sorted(ids)),))}
+            return {row[0]: row[1] for row in connection.execute(sql, (str(sorted(ids)),))}
 
-    def _has(self, link: sqlite3.Connection, table: str) -> bool:
-        """Say whether a table of our own is there: a database of another maker has none."""
-        if table not in self._tables and link.execute(_TOLD, (table,)).fetchone() is not None:
+    def _has(self, connection: sqlite3.Connection, table: str) -> bool:
+        """Tell whether a table of our own exists: a database of another tool has none."""
+        if table not in self._tables and connection.execute(_HAS_TABLE, (table,)).fetchone() is not None:
             self._tables.add(table)
         return table in self._tables
 
-    def numbers(self, sql: str, values: tuple[object, ...]) -> tuple[int, ...]:
+    def numbers(self, sql: str, parameters: tuple[object, ...]) -> tuple[int, ...]:
         """Run a search's SQL, which selects ids of versions."""
-        with self._read() as link:
-            return tuple(row[0] for row in link.execute(sql, values))
+        with self._read() as connection:
+            return tuple(row[0] for row in connection.execute(sql, parameters))

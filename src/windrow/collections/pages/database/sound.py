@@ -1,4 +1,4 @@
-"""Whether the tables of a Summary Database agree with each other; and its plain forms."""
+"""Check that the tables of a Summary Database agree with each other; copy, export and compare databases."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ from windrow.stores.sqlite import store_error
 Digest = Callable[[Sequence[str]], bytes]
 """The digest of a text pile's six fields."""
 
-_FEW = 5  # examples of one kind of fault
+_FEW = 5  # addresses shown for one kind of fault
 
-_NONE = "NOT EXISTS (SELECT 1 FROM {} n WHERE n.entity_generation_id = g.entity_generation_id)"
+_WITHOUT_ROW = "NOT EXISTS (SELECT 1 FROM {} n WHERE n.entity_generation_id = g.entity_generation_id)"
 
 _RULES = {
     "have two versions open at once": """
@@ -56,25 +56,26 @@ _RULES = {
         JOIN entity_generation g ON g.entity_generation_id = c.entity_generation_id JOIN url u ON u.url_id = g.url_id
         WHERE NOT EXISTS (SELECT 1 FROM http_summary h WHERE h.crawl_summary_id = c.crawl_summary_id)""",
     "have a version that is neither a file nor a redirect": f"""
-        SELECT u.str_url FROM entity_generation g JOIN url u ON u.url_id = g.url_id WHERE {_NONE.format("file_summary")}
-          AND (g.text_pile_id IS NOT NULL OR {_NONE.format("redirect_summary")})""",
+        SELECT u.str_url FROM entity_generation g JOIN url u ON u.url_id = g.url_id
+        WHERE {_WITHOUT_ROW.format("file_summary")}
+          AND (g.text_pile_id IS NOT NULL OR {_WITHOUT_ROW.format("redirect_summary")})""",
     "have a text without a description": f"""
         SELECT u.str_url FROM entity_generation g JOIN url u ON u.url_id = g.url_id
-        WHERE g.text_pile_id IS NOT NULL AND {_NONE.format("document_description")}""",
+        WHERE g.text_pile_id IS NOT NULL AND {_WITHOUT_ROW.format("document_description")}""",
 }
 
 _OPEN = """
 EXISTS (SELECT 1 FROM entity_generation o WHERE o.entity_generation_id = {} AND o.confirmed_end_unix_utc IS NULL)
 """
-_SETTLED = "NOT EXISTS (SELECT 1 FROM windrow_touched)"  # else a run was stopped, and the next one goes on
+_SETTLED = "NOT EXISTS (SELECT 1 FROM windrow_touched)"  # otherwise a run was stopped, and the next one continues
 _NAMED = "SELECT coalesce(u.str_url, 'a version that is gone') FROM {} n"
 _NAMED += " LEFT JOIN entity_generation g ON g.entity_generation_id = n.generation_id LEFT JOIN url u USING (url_id)"
-_BESIDE = {
+_OWN_TABLE_RULES = {
     "windrow_observation": {
         "have lost their links": f"""
             SELECT u.str_url FROM windrow_observation o JOIN url u ON u.url_id = o.url_id
             JOIN entity_generation g ON g.entity_generation_id = o.entity_generation_id
-            WHERE o.linked NOT IN (x'', x'{hash_of_links(()).hex()}') AND {_NONE.format("link_summary")}
+            WHERE o.linked NOT IN (x'', x'{hash_of_links(()).hex()}') AND {_WITHOUT_ROW.format("link_summary")}
               AND o.at = (SELECT max(p.at) FROM windrow_observation p WHERE p.url_id = o.url_id AND p.linked <> x''
                 AND p.entity_generation_id = o.entity_generation_id)"""
     },
@@ -91,7 +92,7 @@ _BESIDE = {
                 WHERE r.generation_id = n.representative_id AND r.representative_id = n.representative_id))"""
     },
 }
-"""Rules for tables of our own, where they are there."""
+"""Rules for our own tables, checked if they exist."""
 
 _PILES = (
     "SELECT text_pile_id, blake2b512_digest, text, secondary_text, big_headlines, small_headlines, code_text,"
@@ -100,33 +101,39 @@ _PILES = (
 
 
 def reached(engine: sa.Engine) -> int:
-    """Return the ledger's number of the last visit that a Summary Database tells of, 0 where it does not say."""
+    """Return the ledger's number of the last visit in a Summary Database; 0 if it has none."""
     sql = "SELECT value FROM unobtanium_database_info WHERE key = 'windrow.visit'"
-    with guarded(engine), engine.connect().execution_options(**READS) as link:
-        return int(link.exec_driver_sql(sql).scalar() or 0)
+    with guarded(engine), engine.connect().execution_options(**READS) as connection:
+        return int(connection.exec_driver_sql(sql).scalar() or 0)
 
 
 def faults(engine: sa.Engine, digest: Digest) -> Iterator[str]:
-    """Yield what does not agree, a line each, with some addresses; reads every text once. Raises StoreError."""
-    with guarded(engine), engine.connect().execution_options(**READS, stream_results=True) as link, link.begin():
-        told = link.exec_driver_sql("PRAGMA quick_check(1)").scalar()
-        if told != "ok":
-            yield f"the file is damaged: {told}"
+    """Yield a line for each inconsistency, with some addresses; reads every text once. Raises StoreError."""
+    with (
+        guarded(engine),
+        engine.connect().execution_options(**READS, stream_results=True) as connection,
+        connection.begin(),
+    ):
+        check = connection.exec_driver_sql("PRAGMA quick_check(1)").scalar()
+        if check != "ok":
+            yield f"the file is damaged: {check}"
             return
-        for table, _, parent, _ in link.exec_driver_sql("PRAGMA foreign_key_check").fetchmany(_FEW):
+        for table, _, parent, _ in connection.exec_driver_sql("PRAGMA foreign_key_check").fetchmany(_FEW):
             yield f"a row of {table} refers to a row of {parent} that is not there"
-        there = {row[0] for row in link.exec_driver_sql("SELECT name FROM sqlite_master WHERE type = 'table'")}
+        tables = {row[0] for row in connection.exec_driver_sql("SELECT name FROM sqlite_master WHERE type = 'table'")}
         rules = dict(_RULES)
-        for table, some in _BESIDE.items():
-            rules |= some if table in there else {}
-        for what, sql in rules.items():
-            found = [str(row[0]) for row in link.exec_driver_sql(f"SELECT DISTINCT * FROM ({sql}) LIMIT {_FEW + 1}")]
-            if found:
-                more = " and others" if len(found) > _FEW else ""
-                yield f"{', '.join(found[:_FEW])}{more} {what}"
-        for pile, name, *fields in link.exec_driver_sql(_PILES):
+        for table, rules_of_table in _OWN_TABLE_RULES.items():
+            rules |= rules_of_table if table in tables else {}
+        for fault, sql in rules.items():
+            addresses = [
+                str(row[0]) for row in connection.exec_driver_sql(f"SELECT DISTINCT * FROM ({sql}) LIMIT {_FEW + 1}")
+            ]
+            if addresses:
+                more = " and others" if len(addresses) > _FEW else ""
+                yield f"{', '.join(addresses[:_FEW])}{more} {fault}"
+        for pile, name, *fields in connection.exec_driver_sql(_PILES):
             if digest(fields) != name:
-                yield f"text pile {pile} is not the text that its digest names"
+                yield f"text pile {pile} does not match its digest"
 
 
 BLOCK = 1 << 20
@@ -149,10 +156,10 @@ ORDER BY g.entity_generation_id, g.first_seen_unix_utc
 
 
 class GenerationRow(NamedTuple):
-    """One version of one address; what does not apply is None. Times are UNIX seconds, `size` bytes.
+    """One version of one address; fields that do not apply are None. Times are UNIX seconds, `size` is in bytes.
 
-    `ended` is None while it stands; `kind` is its media type, `redirect` where it led to. Versions that have the same
-    text and other descriptions, one after the other, have the same `uuid`.
+    `ended` is None while the version is open; `kind` is its media type, `redirect` the target of a redirect.
+    Consecutive versions with the same text and other descriptions have the same `uuid`.
     """
 
     uuid: str
@@ -178,21 +185,25 @@ class GenerationRow(NamedTuple):
 
 
 def generations(engine: sa.Engine) -> Iterator[GenerationRow]:
-    """Yield every version, from one state of the database, in the order in which the texts were first seen."""
-    with guarded(engine), engine.connect().execution_options(**READS, stream_results=True) as link, link.begin():
-        for row in link.exec_driver_sql(_VERSIONS.format(versions=versions(link))):
+    """Yield every version in the order of generations, within one read transaction."""
+    with (
+        guarded(engine),
+        engine.connect().execution_options(**READS, stream_results=True) as connection,
+        connection.begin(),
+    ):
+        for row in connection.exec_driver_sql(_VERSIONS.format(versions=versions(connection))):
             yield GenerationRow(*row)
 
 
 def copy(engine: sa.Engine, out: BinaryIO) -> int:
-    """Write the database as one file, as it is at one moment, whoever writes meanwhile; return its bytes.
+    """Write a consistent copy of the database to `out`, even while others write; return its size in bytes.
 
-    It is put together beside first, in the folder for temporary files, which must have room for it.
+    The copy is made in the folder for temporary files first, which must have room for it.
     """
     with tempfile.TemporaryDirectory(prefix="windrow-export-") as folder:
         path = Path(folder) / "summary.sqlite"
-        with guarded(engine), closing(engine.raw_connection()) as held, closing(sqlite3.connect(path)) as target:
-            cast(sqlite3.Connection, held.driver_connection).backup(target, pages=-1)
+        with guarded(engine), closing(engine.raw_connection()) as connection, closing(sqlite3.connect(path)) as target:
+            cast(sqlite3.Connection, connection.driver_connection).backup(target, pages=-1)
             target.execute("PRAGMA journal_mode = DELETE").close()
         with path.open("rb") as file:
             copyfileobj(file, out, BLOCK)
@@ -208,15 +219,15 @@ LEFT JOIN {base}.document_description d ON d.entity_generation_id = g.entity_gen
 
 
 def compare(old: Path, new: Path) -> tuple[int, int, int]:
-    """Count the versions in two databases, and those of the second that are not in the first with the same text."""
+    """Count the versions in two databases, and those of the second that the first lacks or has with another text."""
     try:
-        with closing(sqlite3.connect(new)) as link:
-            link.execute("ATTACH ? AS before", (str(old),))
+        with closing(sqlite3.connect(new)) as connection:
+            connection.execute("ATTACH ? AS before", (str(old),))
             counts = [
-                link.execute(f"SELECT count(*) FROM {base}.entity_generation").fetchone()[0]
+                connection.execute(f"SELECT count(*) FROM {base}.entity_generation").fetchone()[0]
                 for base in ("before", "main")
             ]
-            apart = f"{_IDENTITIES.format(base='main')} EXCEPT {_IDENTITIES.format(base='before')}"
-            return counts[0], counts[1], link.execute(f"SELECT count(*) FROM ({apart})").fetchone()[0]
+            added = f"{_IDENTITIES.format(base='main')} EXCEPT {_IDENTITIES.format(base='before')}"
+            return counts[0], counts[1], connection.execute(f"SELECT count(*) FROM ({added})").fetchone()[0]
     except sqlite3.Error as error:
         raise store_error(error, f"{old} and {new} cannot be compared: {error}") from error

@@ -1,4 +1,4 @@
-"""The pieces of SQL that select the versions of pages: a search loads them without SQLAlchemy."""
+"""SQL fragments that select the versions of pages; a search imports them without SQLAlchemy."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ ORIGINAL = """
  JOIN url ou ON ou.url_id = og.url_id
  WHERE x.subject_entity_generation_id = g.entity_generation_id AND x.duplicate_status_end_unix_utc IS NULL LIMIT 1)
 """
-"""The address that it is marked as a duplicate of, or null."""
+"""The address of which the version is marked as a duplicate, or null."""
 
 BESIDE = """
 LEFT JOIN mimetype m ON m.mimetype_id = g.mimetype_id
@@ -36,23 +36,23 @@ FROM entity_generation n LEFT JOIN document_description d ON d.entity_generation
 LEFT JOIN file_summary f ON f.entity_generation_id = n.entity_generation_id)
 """
 PLAIN = _LAST.format(first="n.first_seen_unix_utc")
-"""Every generation as it was last, in the columns of the view `windrow_version`."""
+"""The latest version of every generation, in the columns of the view `windrow_version`, from its first sight on."""
 LATEST = _LAST.format(
     first="coalesce((SELECT max(p.confirmed_end_unix_utc) FROM windrow_past p"
     " WHERE p.entity_generation_id = n.entity_generation_id), n.first_seen_unix_utc)"
 )
-"""The latest version of every generation, since it was so."""
+"""The latest version of every generation, from the end of the version before on."""
 PAST = f"""
 (SELECT -p.version_id AS version_id, {_OWN}, p.first_seen_unix_utc, p.last_seen_unix_utc, p.confirmed_end_unix_utc,
   {_DESCRIBED.format(said="w", file="w")}, NULL AS file_size
 FROM windrow_past p JOIN entity_generation n ON n.entity_generation_id = p.entity_generation_id
 JOIN windrow_wording w ON w.said = p.said)
 """
-"""The versions before it. Of a view with both SQLite makes all to find some: who looks for some asks for each."""
+"""The versions before the latest. Query `PAST` and `LATEST` one by one: SQLite would materialise a view of both."""
 
 _PAST = "SELECT count(*) FROM sqlite_master WHERE name = 'windrow_past'"
 
 
-def versions(link: sa.Connection) -> str:
-    """Return what to select versions from: a database of another maker has no past ones."""
-    return "windrow_version" if link.exec_driver_sql(_PAST).scalar() else PLAIN
+def versions(connection: sa.Connection) -> str:
+    """Return the relation to select versions from: a database of another tool has no past versions."""
+    return "windrow_version" if connection.exec_driver_sql(_PAST).scalar() else PLAIN

@@ -1,4 +1,4 @@
-"""The pure reader of pages: bytes in; text pile, description and links out."""
+"""The reader of documents: from bytes to text pile, description and links, without any I/O."""
 
 from windrow.collections.pages.reading.document import Description, PageDocument, Pile, document
 from windrow.collections.pages.reading.link import Link

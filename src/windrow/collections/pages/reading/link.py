@@ -1,4 +1,4 @@
-"""What the references of a page lead to, how far away that is, and of what sort it is."""
+"""The links of a page: their targets, whether they stay on the site, and their kinds."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from windrow.content.outline import Outline, PageLocation
 from windrow.formats.url import Resolved, Resolver, normalise, other, parts
 from windrow.reasons import Reason
 
-_FILES = frozenset({"ftp", "ftps", "sftp", "gemini", "gopher", "file"})
-_TALK = frozenset({"mailto", "tel", "sms", "xmpp", "sip", "sips", "skype", "whatsapp", "tg", "irc", "ircs", "matrix",
-                   "callto", "facetime", "news", "nntp"})  # fmt: skip
-_NONE = frozenset({"javascript", "data", "blob", "about"})
+_FILE_SCHEMES = frozenset({"ftp", "ftps", "sftp", "gemini", "gopher", "file"})
+_CONTACT_SCHEMES = frozenset({"mailto", "tel", "sms", "xmpp", "sip", "sips", "skype", "whatsapp", "tg", "irc", "ircs",
+                              "matrix", "callto", "facetime", "news", "nntp"})  # fmt: skip
+_IGNORED_SCHEMES = frozenset({"javascript", "data", "blob", "about"})
 _FILE, _OUT, _IN, _SELF = int(Destination.FILE), int(Locality.OUT), int(Locality.IN), int(Locality.SELF)
 
 
 class LinkTarget(NamedTuple):
-    """What a reference leads to."""
+    """The target of a reference."""
 
     url: str
-    """Its one spelling, without the fragment."""
+    """The normal address, without the fragment."""
     fragment: str | None
     destination: int | None
     """A `Destination`; None where the scheme is not understood."""
@@ -33,71 +33,71 @@ class LinkTarget(NamedTuple):
 
 
 class LinkClassifier:
-    """Tells what the references of one page lead to."""
+    """Resolves and classifies the references of one page."""
 
     __slots__ = ("_authority", "_base", "_resolver", "_self", "here")
 
     def __init__(self, url: str, base: str = "") -> None:
-        """Stand at the page of this address; `base` is what its `base` element says."""
+        """Take the page's address; `base` is the reference in its `base` element."""
         self.here = normalise(url).url
-        """The page's own address, in its one spelling; empty where it is none."""
+        """The page's normal address; empty if `url` is not an address of the web."""
         self._self = self.here.partition("://")[2]
         self._authority = self._self.partition("/")[0] + "/"
         self._base = (normalise(base, self.here).url if base else "") or self.here
         self._resolver = _resolver("/".join(self._base.split("/", 3)[:3]))
 
     def targets(self, references: Iterable[str]) -> Iterator[LinkTarget | None]:
-        """Yield for each reference what it leads to; None where it means no address.
+        """Yield the target of each reference; None if it is not an address.
 
         >>> targets = LinkClassifier("http://a.example/x/y?z").targets(["../b#c", "http://[", "data:,x"])
-        >>> [one and one[:2] for one in targets]
+        >>> [target and target[:2] for target in targets]
         [('http://a.example/b', 'c'), None, None]
         """
         references = list(references)
-        for reference, found in zip(references, self._resolver.resolve(self._base, references), strict=True):
-            url, fragment, reason = found
+        for reference, resolved in zip(references, self._resolver.resolve(self._base, references), strict=True):
+            url, fragment, reason = resolved
             if url:
                 yield LinkTarget(url, fragment, _FILE, self.locality(url))
             else:
-                yield _foreign(reference) if reason is Reason.NO_TRANSPORT else None
+                yield _classify_other_scheme(reference) if reason is Reason.NO_TRANSPORT else None
 
     def target(self, reference: str) -> LinkTarget | None:
-        """Return what one reference leads to."""
+        """Return the target of one reference."""
         return next(self.targets([reference]))
 
     def locality(self, url: str) -> int:
-        """Say how far it is to another address: the first difference decides.
+        """Return the `Locality` of another address.
 
-        A host more or other leads out, and so does another port; http and https count as one, and so do their own
-        ports. Another path or query stays on the site.
+        Another host or port is OUT, another path or query IN; http and https count as one scheme, and so do their
+        usual ports.
 
         >>> LinkClassifier("http://a.example/x").locality("https://a.example/y")
         1
         """
-        there = url.partition("://")[2]
-        if not there.startswith(self._authority):
+        after_scheme = url.partition("://")[2]
+        if not after_scheme.startswith(self._authority):
             return _OUT
-        return _SELF if there == self._self else _IN
+        return _SELF if after_scheme == self._self else _IN
 
 
 @lru_cache(maxsize=8)
 def _resolver(origin: str) -> Resolver:
-    """Return the memory of an origin's links, which its pages share."""
+    """Return the resolver of an origin, which caches links and is shared by its pages."""
     return Resolver(origin)
 
 
-def _foreign(reference: str) -> LinkTarget | None:
-    """Return the target of another scheme than http and https."""
-    found: Resolved = other(reference)
-    scheme = found.url.partition(":")[0]
-    if not scheme or scheme in _NONE:
+def _classify_other_scheme(reference: str) -> LinkTarget | None:
+    """Return the target of a reference with another scheme than http and https."""
+    resolved: Resolved = other(reference)
+    scheme = resolved.url.partition(":")[0]
+    if not scheme or scheme in _IGNORED_SCHEMES:
         return None
-    talk = int(Destination.COMMUNICATION) if scheme in _TALK else None
-    return LinkTarget(found.url, found.fragment, _FILE if scheme in _FILES else talk, _OUT)
+    destination = int(Destination.COMMUNICATION) if scheme in _CONTACT_SCHEMES else None
+    return LinkTarget(resolved.url, resolved.fragment, _FILE if scheme in _FILE_SCHEMES else destination, _OUT)
 
 
 LOCATIONS = tuple(PageLocation)[:15]
-"""The parts of a page that a link's location signature tells of, in the order of the table's columns."""
+"""The parts of a page that a link's location can have, in the order of the table's columns."""
 _LOCATION = sum(map(int, LOCATIONS))
 _AWAY = int(PageLocation.NAV | PageLocation.ASIDE)
 _EDGE = int(PageLocation.HEADER | PageLocation.FOOTER)
@@ -123,38 +123,38 @@ class Link(NamedTuple):
     """One link, in the columns of `link_summary`."""
 
     url: str
-    """Where it leads, without the fragment."""
+    """The target without its fragment."""
     fragment: str | None
     nofollow: bool
     me: bool
     tag: bool
     location: int
-    """A bit for each of `LOCATIONS` that it lies in, the first lowest."""
+    """A bit for each of `LOCATIONS` that contains the link, the first lowest."""
     contains_headline: bool
     destination: int | None
     """A `Destination`; None where the scheme is not understood."""
     locality: int
     """A `Locality`."""
     html_tag: str
-    """The element that it is; empty where the document is not written in HTML."""
+    """The name of the element; empty if the document is not HTML."""
     text: str | None
 
 
 def links(outline: Outline, head: PageHead, url: str) -> list[Link]:
-    """Return the links of a page in its order, then its feeds, related pages, translations and icons.
+    """Return the links of a page in order, then its feeds, related pages, translations and icons.
 
-    Scripts and styles are no links. References that mean no address, and those to `javascript:` and `data:`, are left
-    out.
+    Scripts and styles do not count as links. References that are not addresses, and those to `javascript:` and
+    `data:`, are left out.
     """
-    compass = LinkClassifier(url, head.base)
-    found = []
-    targets = compass.targets([anchor.href for anchor in outline.anchors])
+    classifier = LinkClassifier(url, head.base)
+    page_links = []
+    targets = classifier.targets([anchor.href for anchor in outline.anchors])
     for (tag, _, rel, text, marks, headline), target in zip(outline.anchors, targets, strict=True):
         if target is None:
             continue
         address, fragment, destination, locality = target
         words = rel.lower().split() if rel else ()
-        found.append(
+        page_links.append(
             Link(
                 address,
                 fragment,
@@ -169,35 +169,35 @@ def links(outline: Outline, head: PageHead, url: str) -> list[Link]:
                 text or None,
             )
         )
-    found += _offers(head, compass)
-    return found
+    page_links += _head_links(head, classifier)
+    return page_links
 
 
-def placed(found: list[Link], url: str, site: Scope) -> list[Link]:
-    """Return the links of a page with how far they reach from its site; all as they are where it lies outside."""
+def place_links(page_links: list[Link], url: str, site: Scope) -> list[Link]:
+    """Return the links of a page with their locality relative to `site`; unchanged if the page is outside the site."""
     here = normalise(url).url
     if not here or not site.holds(parts(here)):
-        return found
+        return page_links
     page = parts(here)
     return [
         link._replace(locality=int(locality(page, parts(link.url), site))) if link.url.startswith(_WEB) else link
-        for link in found
+        for link in page_links
     ]
 
 
-def bare(found: list[Link]) -> list[Link]:
-    """Return links of a document that is not written in HTML, though it was made HTML to be read."""
-    return [link._replace(html_tag="") for link in found]
+def without_tags(page_links: list[Link]) -> list[Link]:
+    """Return links without element names, for a document that was converted to HTML."""
+    return [link._replace(html_tag="") for link in page_links]
 
 
-def _offers(head: PageHead, compass: LinkClassifier) -> Iterator[Link]:
-    """Yield what the `link` elements of a page offer beside it."""
+def _head_links(head: PageHead, classifier: LinkClassifier) -> Iterator[Link]:
+    """Yield the links in the head of a page: feeds, related pages, translations and icons."""
     offers = [(feed.href, Destination.FEED, feed.title) for feed in head.feeds]
-    offers += [(one.href, Destination.FILE, one.title) for one in head.related]
+    offers += [(related.href, Destination.FILE, related.title) for related in head.related]
     offers += [(translation.href, Destination.TRANSLATION, translation.title) for translation in head.translations]
     offers += [(href, Destination.ICON, "") for href in head.icons]
-    tags = {one.href: "meta" for one in head.related if one.rel == "refresh"}
-    targets = compass.targets([href for href, _, _ in offers])
+    tags = {related.href: "meta" for related in head.related if related.rel == "refresh"}
+    targets = classifier.targets([href for href, _, _ in offers])
     for (href, destination, title), target in zip(offers, targets, strict=True):
         if target is not None:
             yield Link(
@@ -207,7 +207,7 @@ def _offers(head: PageHead, compass: LinkClassifier) -> Iterator[Link]:
 
 
 class Count(NamedTuple):
-    """What a page's indexiness is made of."""
+    """The numbers from which the indexiness of a page is computed."""
 
     publishing_date: bool
     self_in_headers: int
@@ -217,31 +217,31 @@ class Count(NamedTuple):
     out: int
 
 
-def count(found: list[Link], *, publishing_date: bool) -> Count:
-    """Count the links of a page's content: of `a`, with a text, not in navigation or aside, and in the main part.
+def count_links(page_links: list[Link], *, publishing_date: bool) -> Count:
+    """Count the content links of a page: `a` elements with a text, outside of navigation, aside, header and footer.
 
-    The main part is `main` and `article`, and outside of them what is neither header nor footer. Each link counts
-    once: in a headline before in a list.
+    Links in `main` or `article` count even in a header or footer there. A link in a headline and a list counts as in
+    a headline.
     """
     tally = [0, 0, 0, 0, 0]
-    for _, _, _, _, _, where, headline, _, reach, tag, text in found:
-        if where & _AWAY or tag != "a" or not text:
+    for _, _, _, _, _, location, headline, _, reach, tag, text in page_links:
+        if location & _AWAY or tag != "a" or not text:
             continue
-        if where & _EDGE and not where & _CENTRE:
+        if location & _EDGE and not location & _CENTRE:
             continue
         if reach == _OUTSIDE:
             tally[4] += 1
             continue
         step = 0 if reach == _SAME_PAGE else 2
-        if headline or where & _HEADLINE:
+        if headline or location & _HEADLINE:
             tally[step] += 1
-        elif where & _LIST:
+        elif location & _LIST:
             tally[step + 1] += 1
     return Count(publishing_date, *tally)
 
 
 def indexiness(counted: Count) -> int:
-    """Say how much a page is an index of others (above 0) or a page of content (below 0).
+    """Return how far a page is an index of others (above 0) or a page of content (below 0).
 
     >>> indexiness(Count(True, 0, 0, 1, 2, 3))
     -9

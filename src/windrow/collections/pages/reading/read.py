@@ -1,4 +1,4 @@
-"""Read a document of any kind: what it is decides who reads it; what has no reader is a file without text."""
+"""Read a document of any media type; one of a type without a reader becomes a document without text."""
 
 from __future__ import annotations
 
@@ -19,7 +19,15 @@ from windrow.collections.pages.reading.document import (
     pile,
     seconds,
 )
-from windrow.collections.pages.reading.link import Link, LinkClassifier, bare, count, indexiness, links, placed
+from windrow.collections.pages.reading.link import (
+    Link,
+    LinkClassifier,
+    count_links,
+    indexiness,
+    links,
+    place_links,
+    without_tags,
+)
 from windrow.collections.pages.scope import Scope
 from windrow.content.charset import decode
 from windrow.content.head import PageHead
@@ -38,26 +46,28 @@ if TYPE_CHECKING:
     from windrow.collections.pages.reading.document import ContentHeaders
 
 LONGEST = 4 * 1024 * 1024
-"""Characters of a text that are kept."""
+"""Most characters of a text that are kept."""
 
 
-def plain(raw: bytes, url: str, said: ContentHeaders) -> PageDocument:  # noqa: ARG001 every reader is asked in one way
-    """Read a text; any bytes give one."""
-    text = decode(raw, said.content_type)
+def plain(raw: bytes, url: str, headers: ContentHeaders) -> PageDocument:  # noqa: ARG001 the signature of every reader
+    """Read plain text; never fails."""
+    text = decode(raw, headers.content_type)
     lines = paragraphs(text.text[:LONGEST])
-    told = replace(
+    description = replace(
         NOTHING,
-        updated=seconds(said.last_modified),
-        language=normal(said.language.partition(",")[0]),
+        updated=seconds(headers.last_modified),
+        language=normal(headers.language.partition(",")[0]),
         title=first(lines) or None,
         description=paragraph(lines),
     )
-    findings = (cut(len(text.text)),) if len(text.text) > LONGEST else ()
-    return replace(blank(*findings), pile=Pile("\n".join(lines)), description=told, encoding=text.encoding)
+    findings = (cut_finding(len(text.text)),) if len(text.text) > LONGEST else ()
+    return replace(
+        blank_document(*findings), pile=Pile("\n".join(lines)), description=description, encoding=text.encoding
+    )
 
 
-def cut(length: int) -> Finding:
-    """Say that only the beginning was read."""
+def cut_finding(length: int) -> Finding:
+    """Return the finding that only the beginning was read."""
     return Finding(Reason.TOO_LARGE.value, f"{length} characters, the first {LONGEST} are read", Level.NOTE)
 
 
@@ -65,23 +75,23 @@ NOTHING = Description(None, None, None, None, None, None, 0)
 _LEAST, _MOST = 80, 1_000  # characters of a paragraph that describes the whole
 
 
-def blank(*findings: Finding) -> PageDocument:
+def blank_document(*findings: Finding) -> PageDocument:
     """Return a document without text."""
     return PageDocument(Pile(), NOTHING, [], None, frozenset(), "", findings=findings)
 
 
 def paragraph(lines: list[str]) -> str | None:
-    """Return the first paragraph that is long enough to describe the whole, cut where it is very long."""
+    """Return the first paragraph that is long enough for a description, cut if it is very long."""
     return next((line[:_MOST] for line in lines if len(line) >= _LEAST), None)
 
 
 def index(links: list[Link], *, dated: bool = False) -> int:
-    """Say how much a document is an index of others."""
-    return indexiness(count(links, publishing_date=dated))
+    """Return the indexiness of a document with these links."""
+    return indexiness(count_links(links, publishing_date=dated))
 
 
 def link(url: str, reference: str, text: str) -> Link | None:
-    """Return a link of a document at `url` that is not written in HTML; None where the reference means no address."""
+    """Return a link of a document at `url` that is not HTML; None if the reference is not an address."""
     target = LinkClassifier(url).target(reference)
     if target is None:
         return None
@@ -94,36 +104,36 @@ def link(url: str, reference: str, text: str) -> Link | None:
 UTF8 = "text/html; charset=utf-8"
 
 
-def markdown(raw: bytes, url: str, said: ContentHeaders) -> PageDocument:
-    """Read Markdown; one that is too long is read as plain text."""
-    text = decode(raw, said.content_type)
+def markdown(raw: bytes, url: str, headers: ContentHeaders) -> PageDocument:
+    """Read Markdown; a document that is too long is read as plain text."""
+    text = decode(raw, headers.content_type)
     if len(text.text) > marked.LONGEST:
-        return plain(raw, url, said)
-    found = marked.read("\n".join(map(clean, text.text.splitlines())))
-    page = read_html(f"<main>{found.html}</main>".encode(), url, UTF8)
+        return plain(raw, url, headers)
+    converted = marked.read("\n".join(map(clean, text.text.splitlines())))
+    page = read_html(f"<main>{converted.html}</main>".encode(), url, UTF8)
     outline = page.outline
     chosen = [True] * len(outline.blocks.text)
-    front = found.front
+    front_matter = converted.front
     head = PageHead(
-        title=front.get("title", ""),
-        description=front.get("description", ""),
-        language=front.get("lang", "") or front.get("language", ""),
-        published=front.get("date", ""),
-        modified=front.get("updated", ""),
+        title=front_matter.get("title", ""),
+        description=front_matter.get("description", ""),
+        language=front_matter.get("lang", "") or front_matter.get("language", ""),
+        published=front_matter.get("date", ""),
+        modified=front_matter.get("updated", ""),
     )
-    told = links(outline, head, url)
-    described = describe(
+    page_links = links(outline, head, url)
+    description = describe(
         head,
         outline,
         chosen,
-        index=index(told, dated=seconds(head.published) is not None),
-        last_modified=said.last_modified,
-        language=said.language,
+        index=index(page_links, dated=seconds(head.published) is not None),
+        last_modified=headers.last_modified,
+        language=headers.language,
     )
-    return PageDocument(pile(outline, chosen), described, bare(told), None, frozenset(), text.encoding)
+    return PageDocument(pile(outline, chosen), description, without_tags(page_links), None, frozenset(), text.encoding)
 
 
-_PROGRAM = re.compile(r"(?:microsoft )?(?:word|powerpoint|excel) ?- ", re.IGNORECASE)
+_PROGRAM_PREFIX = re.compile(r"(?:microsoft )?(?:word|powerpoint|excel) ?- ", re.IGNORECASE)
 _NO_TITLE = re.compile(
     r"|.{1,2}|untitled.*|(?:document|slide|title|page) ?\d*|\S+\.\w{2,5}|.*\.(?:docx?|pptx?|xlsx?|odt|rtf|pdf|tex|qxd)",
     re.IGNORECASE,
@@ -131,21 +141,23 @@ _NO_TITLE = re.compile(
 _BIG = 1  # levels of the table of contents, from 0
 
 
-def pdf(raw: bytes, url: str, said: ContentHeaders) -> PageDocument:
-    """Read a PDF; what cannot be read raises `StepError` or `MissingExtra`."""
-    found = portable.read(raw)
-    lines = [line for page in found.pages for line in paragraphs(page)]
+def pdf(raw: bytes, url: str, headers: ContentHeaders) -> PageDocument:
+    """Read a PDF; raises `StepError` for a broken one, `MissingExtra` without the extra."""
+    file = portable.read(raw)
+    lines = [line for page in file.pages for line in paragraphs(page)]
     text = "\n".join(lines)
-    told = [one for there in found.links if (one := link(url, there.url, there.text)) is not None]
-    titles = [(level, title) for level, title in found.contents if title in text]
-    described = replace(
+    page_links = [
+        target for annotation in file.links if (target := link(url, annotation.url, annotation.text)) is not None
+    ]
+    titles = [(level, title) for level, title in file.contents if title in text]
+    description = replace(
         NOTHING,
-        created=found.created,
-        updated=next((time for time in (found.modified, seconds(said.last_modified)) if time is not None), None),
-        language=normal(found.language) or normal(said.language.partition(",")[0]),
-        title=_title(found.title) or first(lines) or None,
-        description=found.subject or paragraph(lines),
-        indexiness=index(told, dated=found.created is not None),
+        created=file.created,
+        updated=next((time for time in (file.modified, seconds(headers.last_modified)) if time is not None), None),
+        language=normal(file.language) or normal(headers.language.partition(",")[0]),
+        title=_title(file.title) or first(lines) or None,
+        description=file.subject or paragraph(lines),
+        indexiness=index(page_links, dated=file.created is not None),
     )
     whole = Pile(
         text,
@@ -153,57 +165,61 @@ def pdf(raw: bytes, url: str, said: ContentHeaders) -> PageDocument:
         small_headlines="\n".join(title for level, title in titles if level > _BIG),
     )
     findings = []
-    if found.cut:
-        findings.append(Finding(Reason.TOO_LARGE.value, f"the first {len(found.pages)} pages are read", Level.NOTE))
+    if file.cut:
+        findings.append(Finding(Reason.TOO_LARGE.value, f"the first {len(file.pages)} pages are read", Level.NOTE))
     if not text:
-        findings.append(Finding("no_text", "its pages hold no text; it may be scanned", Level.NOTE))
-    return replace(blank(*findings), pile=whole, description=described, links=told)
+        findings.append(Finding("no_text", "its pages contain no text; it may be a scan", Level.NOTE))
+    return replace(blank_document(*findings), pile=whole, description=description, links=page_links)
 
 
-def _title(said: str) -> str:
-    """Return the title of the metadata, where it is one and not what a program put there."""
-    title = _PROGRAM.sub("", said, count=1).strip()
+def _title(metadata: str) -> str:
+    """Return the title in the metadata; empty if a program made it up, such as a file name."""
+    title = _PROGRAM_PREFIX.sub("", metadata, count=1).strip()
     return "" if _NO_TITLE.fullmatch(title) else title
 
 
-def feed(raw: bytes, url: str, said: ContentHeaders) -> PageDocument:
-    """Read a feed; other XML and JSON is a document without text."""
-    found = news.read(raw)
-    if found is None:
-        return blank()
-    told: list[Link] = []
-    piles = [Pile("\n".join(filter(None, (found.title, found.description))))]
-    for entry in found.entries:
-        heap, referred = _entry(entry, url)
-        piles.append(heap)
-        told += referred
-    times = [seconds(time) for one in found.entries for time in (one.updated, one.published)]
+def feed(raw: bytes, url: str, headers: ContentHeaders) -> PageDocument:
+    """Read a feed; other XML and JSON gives a document without text."""
+    channel = news.read(raw)
+    if channel is None:
+        return blank_document()
+    entry_links: list[Link] = []
+    piles = [Pile("\n".join(filter(None, (channel.title, channel.description))))]
+    for entry in channel.entries:
+        entry_pile, referred = _entry(entry, url)
+        piles.append(entry_pile)
+        entry_links += referred
+    times = [seconds(time) for post in channel.entries for time in (post.updated, post.published)]
     newest = max((time for time in times if time is not None), default=None)
-    described = replace(
+    description = replace(
         NOTHING,
-        updated=next((t for t in (seconds(found.updated), newest, seconds(said.last_modified)) if t is not None), None),
-        language=normal(found.language) or normal(said.language.partition(",")[0]),
-        title=found.title or None,
-        description=found.description or None,
-        indexiness=index(told),
+        updated=next(
+            (t for t in (seconds(channel.updated), newest, seconds(headers.last_modified)) if t is not None), None
+        ),
+        language=normal(channel.language) or normal(headers.language.partition(",")[0]),
+        title=channel.title or None,
+        description=channel.description or None,
+        indexiness=index(entry_links),
     )
-    columns = zip(*(heap.fields() for heap in piles), strict=True)
+    columns = zip(*(part.fields() for part in piles), strict=True)
     whole = Pile(*("\n".join(filter(None, column)) for column in columns))
-    return replace(blank(), pile=whole, description=described, links=bare(told), encoding="utf-8")
+    return replace(
+        blank_document(), pile=whole, description=description, links=without_tags(entry_links), encoding="utf-8"
+    )
 
 
 def _entry(entry: news.FeedEntry, url: str) -> tuple[Pile, list[Link]]:
-    """Read one entry by itself: HTML that is broken in one does not reach into the next."""
+    """Read one entry by itself, so that broken HTML in it does not affect the next one."""
     title = escape(entry.title)
     if entry.url:
         title = f'<a href="{escape(entry.url)}">{title}</a>'
     text = f"<main><article><h1>{title}</h1>{entry.html}</article></main>"
     outline = read_html(text.encode("utf-8", "replace"), url, UTF8).outline
-    heap = pile(outline, [True] * len(outline.blocks.text))
+    entry_pile = pile(outline, [True] * len(outline.blocks.text))
     big = "\n".join(
-        filter(None, (entry.title, heap.big_headlines))
+        filter(None, (entry.title, entry_pile.big_headlines))
     )  # its title is the first headline, which pile omits
-    return replace(heap, big_headlines=big), links(outline, PageHead(base=entry.base), url)
+    return replace(entry_pile, big_headlines=big), links(outline, PageHead(base=entry.base), url)
 
 
 _FEEDS = frozenset(("application/rss+xml", "application/atom+xml", "application/rdf+xml", "application/feed+json"))
@@ -213,79 +229,84 @@ _ENDINGS = (".md", ".markdown", ".mkd", ".mdown")
 
 
 def read(raw: bytes, url: str, fields: Mapping[str, str], site: Scope | None = None) -> PageDocument:
-    r"""Read a document's bytes, without transfer and content codings, as they came from this address.
+    r"""Read a document's bytes, without transfer and content codings, from the address `url`.
 
-    `fields` are the response's, by name in lower case. HTML, plain text, Markdown, feeds and PDF are read; any other
-    document, and one that cannot be read, has no text, and findings that say why. Where the server does not say what
-    it is, or says what its first bytes deny, these decide (WHATWG MIME Sniffing); in the latter case `mime` is None.
-    How far links reach is told by the hosts and paths of `site`, where the page lies in it, else by its own host.
+    `fields` are the response's headers, by name in lower case. HTML, plain text, Markdown, feeds and PDF are read; any
+    other document, and an unreadable one, has no text but findings that say why. If the server declares no media type,
+    or one that contradicts the first bytes, these decide (WHATWG MIME Sniffing); in the latter case `mime` is None.
+    The locality of links follows from the hosts and paths of `site` if the page belongs to it, else from its host.
 
-    >>> found = read(b"# Tea\n\nPour *hot* water.", "http://a.example/", {"content-type": "text/markdown"})
-    >>> found.description.title, found.pile.text
+    >>> page = read(b"# Tea\n\nPour *hot* water.", "http://a.example/", {"content-type": "text/markdown"})
+    >>> page.description.title, page.pile.text
     ('Tea', 'Tea\nPour hot water.')
     """
-    told = fields.get("content-type", "")
-    claimed = mime(told)
-    said = ContentHeaders(told, fields.get("last-modified", ""), fields.get("content-language", ""))
+    content_type = fields.get("content-type", "")
+    claimed = mime(content_type)
+    headers = ContentHeaders(content_type, fields.get("last-modified", ""), fields.get("content-language", ""))
     charset = dict(claimed.parameters).get("charset", "") if claimed else ""
-    found = sniff(raw, claimed.essence if claimed else "", encoded=charset.lower().startswith("utf-16"))
-    reader = _reader(found.essence, raw, url)
+    sniffed = sniff(raw, claimed.essence if claimed else "", encoded=charset.lower().startswith("utf-16"))
+    reader = _choose_reader(sniffed.essence, raw, url)
     try:
-        read_ = reader(raw, url, said)
+        page = reader(raw, url, headers)
     except MissingExtra as error:
-        read_ = blank(Finding(Reason.UNSUPPORTED.value, f"{error}; {error.hint}", Level.WARN))
+        page = blank_document(Finding(Reason.UNSUPPORTED.value, f"{error}; {error.hint}", Level.WARN))
     except StepError as error:
-        why = f"{error}; {error.hint}" if error.hint else str(error)
-        read_ = blank(Finding(error.reason.value if error.reason else "unread", why, Level.WARN))
-    return _told(_placed(read_, url, site), found.essence, claimed, conflict=found.conflict)
+        message = f"{error}; {error.hint}" if error.hint else str(error)
+        page = blank_document(Finding(error.reason.value if error.reason else "unread", message, Level.WARN))
+    return _add_type_and_language(_place_links(page, url, site), sniffed.essence, claimed, conflict=sniffed.conflict)
 
 
-def _placed(found: PageDocument, url: str, site: Scope | None) -> PageDocument:
-    """Say of the links of a page how far they reach from its site; its indexiness is made of that."""
-    if site is None or site.alone or not found.links:
-        return found
-    links = placed(found.links, url, site)
-    before, after = (indexiness(count(some, publishing_date=False)) for some in (found.links, links))
-    said = replace(found.description, indexiness=found.description.indexiness + after - before)
-    return replace(found, links=links, description=said)
+def _place_links(page: PageDocument, url: str, site: Scope | None) -> PageDocument:
+    """Set the locality of a page's links relative to its site, and correct the indexiness accordingly."""
+    if site is None or site.is_single_host or not page.links:
+        return page
+    placed_links = place_links(page.links, url, site)
+    before, after = (
+        indexiness(count_links(page_links, publishing_date=False)) for page_links in (page.links, placed_links)
+    )
+    description = replace(page.description, indexiness=page.description.indexiness + after - before)
+    return replace(page, links=placed_links, description=description)
 
 
-def _reader(essence: str, raw: bytes, url: str) -> Callable[[bytes, str, ContentHeaders], PageDocument]:
-    if essence == "text/plain" and _path(url).endswith(_ENDINGS):
+def _choose_reader(essence: str, raw: bytes, url: str) -> Callable[[bytes, str, ContentHeaders], PageDocument]:
+    if essence == "text/plain" and _lower_path(url).endswith(_ENDINGS):
         return markdown
     if essence in _MAY_BE_FEEDS and root(raw) == b"html":
-        return _page
-    return _READERS.get(essence, _file)
+        return _read_html
+    return _READERS.get(essence, _read_nothing)
 
 
-def _page(raw: bytes, url: str, said: ContentHeaders) -> PageDocument:
-    return document(raw, url, said.content_type, last_modified=said.last_modified, language=said.language)
+def _read_html(raw: bytes, url: str, headers: ContentHeaders) -> PageDocument:
+    return document(raw, url, headers.content_type, last_modified=headers.last_modified, language=headers.language)
 
 
-def _path(url: str) -> str:
+def _lower_path(url: str) -> str:
     return url.partition("?")[0].partition("#")[0].lower()
 
 
-def _told(found: PageDocument, essence: str, claimed: Mime | None, *, conflict: bool) -> PageDocument:
-    """Add what it is, and its language where it does not say it itself."""
+def _add_type_and_language(page: PageDocument, essence: str, claimed: Mime | None, *, conflict: bool) -> PageDocument:
+    """Set the media type, and detect the language if the document does not declare one."""
     kind = None if conflict else claimed if claimed and claimed.essence == essence else mime(essence)
-    said = found.description
-    if said.language is None and found.pile.text:
-        said = replace(said, language=language_of(found.pile.text))
-    findings = found.findings
+    description = page.description
+    if description.language is None and page.pile.text:
+        description = replace(description, language=language_of(page.pile.text))
+    findings = page.findings
     if conflict:
-        was = claimed.essence if claimed else ""
-        findings = (*findings, Finding("conflict", f"it is called {was} and looks like {essence}", Level.NOTE))
-    return replace(found, description=said, mime=kind, findings=findings)
+        named_type = claimed.essence if claimed else ""
+        findings = (
+            *findings,
+            Finding("conflict", f"declared as {named_type}, but its first bytes look like {essence}", Level.NOTE),
+        )
+    return replace(page, description=description, mime=kind, findings=findings)
 
 
-def _file(_raw: bytes, _url: str, _said: ContentHeaders) -> PageDocument:
-    return blank()
+def _read_nothing(_raw: bytes, _url: str, _said: ContentHeaders) -> PageDocument:
+    return blank_document()
 
 
 _READERS: dict[str, Callable[[bytes, str, ContentHeaders], PageDocument]] = {
-    "text/html": _page,
-    "application/xhtml+xml": _page,
+    "text/html": _read_html,
+    "application/xhtml+xml": _read_html,
     "text/plain": plain,
     "application/pdf": pdf,
     **dict.fromkeys(_MARKDOWN, markdown),

@@ -1,1 +1,1 @@
-"""Search: what is indexed, how a query is put, what is ranked, folded and shown."""
+"""Search: the fields of the index, the translation of queries, and the ranking, folding and display of results."""
