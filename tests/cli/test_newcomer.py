@@ -159,7 +159,7 @@ def test_the_only_seed_without_a_readable_answer_is_told_and_one_that_rules_keep
         assert message == f"the seed https://example.org/ returned no page: {reason.meaning}"
     for reason in (Reason.ROBOTS_DENIED, Reason.POLICY_DENIED, Reason.STOPPED, Reason.SITE_GIVEN_UP):
         assert why_no_page(source, visit._replace(reason=reason)) == ""
-    assert why_no_page(source, visit._replace(digest=0, reason=Reason.TIMEOUT)) == "", "it is asked once more at once"
+    assert why_no_page(source, visit._replace(target=0, reason=Reason.TIMEOUT)) == "", "it is asked once more at once"
 
 
 def test_a_seed_of_another_host_is_mended_by_naming_it() -> None:

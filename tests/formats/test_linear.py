@@ -67,7 +67,7 @@ def text_of(kind):
 
 def feed_links(*paths):
     answer = SimpleNamespace(fields={})
-    return section._links(b"".join(b"<a href=%b>x</a>" % path for path in paths), answer, HERE)
+    return section._article_links(b"".join(b"<a href=%b>x</a>" % path for path in paths), answer, HERE)
 
 
 def worded(text):
@@ -175,8 +175,8 @@ CASES = {
     "address-parts": (lambda n: url.parts("http://h/" + "a" * n), 8_000),
     "addresses-known": (lambda n: url.Resolver("http://h").resolve("http://h/", ["/" + "a%20" * n, "." * n, "%" * n]), 8_000),
     # articles
-    "article-open-links": (lambda n: discover._offered(b"<link " * n, {}, HERE), 3_000),
-    "article-api-header": (lambda n: discover._offered(b"", {"link": "<a>;" * n + " " * n}, HERE), 3_000),
+    "article-open-links": (lambda n: discover._detect_kind(b"<link " * n, {}, HERE), 3_000),
+    "article-api-header": (lambda n: discover._detect_kind(b"", {"link": "<a>;" * n + " " * n}, HERE), 3_000),
     "article-metas": (lambda n: read_article(b"<meta name=" * n, "text/html", HERE), 2_000),
     "article-types": (lambda n: read_article(b"<script type=application/ld+json>" + b'{"@type":"' * n, "text/html", HERE), 2_000),
     "article-byline": (lambda n: read_article(b"<p class=byline>By" + b" a and" * n, "text/html", HERE), 1_000),

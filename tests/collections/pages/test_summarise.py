@@ -9,14 +9,14 @@ import pytest
 
 from windrow.collections.pages.steps import MAX_LINKS, name_payload, summarise
 from windrow.contract import Task
-from windrow.model import ArchivePlace, Attempt, Item, KeptResponse, Limits, Recorded, Site, Source, Status
+from windrow.model import ArchivePlace, Attempt, Item, KeptResponse, Limits, Recorded, Site, Source
 
 URL = "https://example.org/a"
 DATED = {"content-type": "text/html", "date": "Sat, 21 Nov 2026 19:00:00 GMT"}
 
 
 def read(body: str, *, source: Source | None = None, visited: datetime | None = None, dated=True, **fields: str):
-    item = Item(1, "pages", "page", URL, phase=2, status=Status.RUNNING, digest="sha256:0")
+    item = Item(1, "pages", "page", URL, digest="sha256:0")
     headers = (DATED if dated else {"content-type": "text/html"}) | {
         name.replace("_", "-"): value for name, value in fields.items()
     }

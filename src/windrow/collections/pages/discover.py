@@ -95,7 +95,7 @@ def why_no_page(source: Source, attempt: Attempt) -> str:
         redirected = read_redirect(attempt.url, attempt.status, attempt.location)
         destination = parts(redirected.url) if redirected and redirected.url else None
         if destination is None:
-            return f"the seed {attempt.url} redirects to {attempt.location[:200]!r}, which is not another address of the web"
+            return f"the seed {attempt.url} redirects to {attempt.location[:200]!r}, which is not another web address"
         if site(source).scope.owns(destination):
             return ""
         message = f"the seed {attempt.url} redirects to {destination.origin}, which is not a host of this source"

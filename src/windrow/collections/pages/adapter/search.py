@@ -251,13 +251,12 @@ class Search:
         }
         free = not any(True for _ in filters(query.root))
         for one in page:
-            other = others.get(standing.get(one.candidate.page.id, 0))
+            representative = others.get(standing.get(one.candidate.page.id, 0))
             shown_page = ShownPage(one, alike, None)
-            yield (
-                shown_page
-                if other is None
-                else show_representative(shown_page, other, sizes.get(other.id, 1), free=free)
-            )
+            if representative is not None:
+                group = sizes.get(representative.id, 1)
+                shown_page = show_representative(shown_page, representative, group, free=free)
+            yield shown_page
 
 
 def search(workspace: Workspace, text: str, *, offset: int = 0, limit: int = 10, explain: bool = False) -> SearchAnswer:
