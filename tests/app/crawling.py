@@ -8,7 +8,7 @@ from contextlib import closing
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-from windrow.collections.pages.adapter.crawler_books import CrawlerBooks
+from windrow.collections.pages.adapter.crawler_projection import CrawlerProjection
 from windrow.digest import number
 from windrow.formats.url import parts
 from windrow.ledger import Ledger
@@ -86,7 +86,7 @@ class Crawl:
         )  # fmt: skip
 
 
-class PieceByPiece(CrawlerBooks):
+class PieceByPiece(CrawlerProjection):
     """Books that write a line to stdout for each piece that is done."""
 
     def _crawls(self, ledger: Ledger) -> bool:

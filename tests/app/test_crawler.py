@@ -23,8 +23,8 @@ from tests.app.crawling import Crawl
 from tests.engine import strolling
 from tests.engine.visited import Visits, summarise
 from windrow.clock import parse
-from windrow.collections.pages.adapter.crawler_books import CrawlerBooks, check_crawler
-from windrow.collections.pages.books import crawl_uuid
+from windrow.collections.pages.adapter.crawler_projection import CrawlerProjection, check_crawler
+from windrow.collections.pages.crawl_log import crawl_uuid
 from windrow.digest import number
 from windrow.engine.run import Harvest
 from windrow.engine.session import Session, SessionSettings
@@ -56,7 +56,7 @@ def told(path: Path) -> dict[str, list[Any]]:
 
 
 def at_once(ledger: Ledger, path: Path) -> dict[str, list[Any]]:
-    books = CrawlerBooks(path, "test-crawler", piece=100_000)
+    books = CrawlerProjection(path, "test-crawler", piece=100_000)
     books.catch_up(ledger)
     books.close()
     return told(path)
@@ -68,8 +68,8 @@ def test_in_pieces_is_as_at_once(seed: int, works: list[int], piece: int, chance
     with tempfile.TemporaryDirectory() as folder, ExitStack() as opened:
         pieces = Path(folder) / "pieces.sqlite"
 
-        def open_books() -> CrawlerBooks:
-            return opened.enter_context(closing(CrawlerBooks(pieces, "test-crawler", piece=piece, turn=0)))
+        def open_books() -> CrawlerProjection:
+            return opened.enter_context(closing(CrawlerProjection(pieces, "test-crawler", piece=piece, turn=0)))
 
         crawl, books = opened.enter_context(closing(Crawl(Path(folder) / "ledger.sqlite", seed))), open_books()
         for count in works:
@@ -172,7 +172,7 @@ def test_killed_it_goes_on_where_it_was(tmp_path: Path, closed_at_end: Any) -> N
 def test_a_turn_is_short_while_a_session_runs(tmp_path: Path, closed_at_end: Any) -> None:
     crawl = closed_at_end(Crawl(tmp_path / "ledger.sqlite", 5))
     crawl.work(3_000, pages=3_000)
-    books = CrawlerBooks(tmp_path / "crawler.sqlite", piece=50, turn=0)
+    books = CrawlerProjection(tmp_path / "crawler.sqlite", piece=50, turn=0)
     books.catch_up(crawl.ledger)
     assert books.store.counts()["crawl_log"] == 50
     crawl.end()
@@ -185,7 +185,7 @@ def test_the_end_of_a_session_does_not_wait_for_all_addresses(tmp_path: Path, cl
     crawl = closed_at_end(Crawl(tmp_path / "ledger.sqlite", 5))
     crawl.work(2_000, pages=2_000)
     crawl.end()
-    books = CrawlerBooks(tmp_path / "crawler.sqlite", piece=100, rest=0)
+    books = CrawlerProjection(tmp_path / "crawler.sqlite", piece=100, rest=0)
     counts = []
     for _ in range(30):
         books.catch_up(crawl.ledger)
@@ -231,7 +231,7 @@ def test_a_real_crawl_is_in_the_books(nginx: Any, tmp_path: Path, texts: bool) -
     )
     session = Session(SessionSettings(tmp_path / "ledger.sqlite", tmp_path / "archive", Limits()), "test")
     archive = tmp_path / "archive" if texts else None
-    books = CrawlerBooks(tmp_path / "crawler.sqlite", "test-crawler", archive=archive)
+    books = CrawlerProjection(tmp_path / "crawler.sqlite", "test-crawler", archive=archive)
     stroll = replace(strolling.STROLL, name="pages")
     session.harvest(Harvest(stroll, (source,), options={"delay": 0.0}, books=books))
     assert session.close() == 0
@@ -275,7 +275,7 @@ def test_the_books_say_the_parameters_of_media_types_and_which_address_a_file_na
         (a, b, "text", "html", "charset", "utf-8"),
     ]
     for piece in (100_000, 1):  # the second time in books made anew
-        books = CrawlerBooks(path, "test-crawler", summary=tmp_path / "summary.sqlite", piece=piece)
+        books = CrawlerProjection(path, "test-crawler", summary=tmp_path / "summary.sqlite", piece=piece)
         books.catch_up(ledger)
         books.close()
         with closing(sqlite3.connect(path)) as link:

@@ -14,7 +14,7 @@ import windrow
 from tests.crash.place import files_open, make
 from windrow.collections.drops.database.books import ProjectionTables
 from windrow.collections.news.adapter.tree_index import TreeIndex
-from windrow.collections.pages.adapter.crawler_books import CrawlerBooks
+from windrow.collections.pages.adapter.crawler_projection import CrawlerProjection
 from windrow.collections.pages.database.store import SummaryStore
 from windrow.collections.papers.database.index import CatalogueIndex
 from windrow.collections.papers.database.store import PaperStore, RowRegister
@@ -34,7 +34,7 @@ sa.Table("book", BOOKS, sa.Column("id", sa.Integer, primary_key=True))
 OPENERS: dict[str, Callable[[Path], object]] = {
     "any": open_database,
     "catalogue": lambda path: CatalogueIndex(path, stubs=frozenset()),
-    "crawler": CrawlerBooks,
+    "crawler": CrawlerProjection,
     "documents": lambda path: SqliteDocuments(path, []),
     "late visits": LateVisitStore,
     "ledger": Ledger,

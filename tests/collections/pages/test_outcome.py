@@ -2,8 +2,8 @@ from datetime import UTC, datetime
 
 import pytest
 
-from windrow.collections.pages.books import CONTENTFUL, log_attempt, map_outcome
 from windrow.collections.pages.code import CrawlType, ExitCode
+from windrow.collections.pages.crawl_log import CONTENTFUL, log_attempt, map_outcome
 from windrow.collections.pages.database.entries import TextSummary
 from windrow.collections.pages.steps import make_entry
 from windrow.model import ArchivePlace, Attempt, KeptResponse, Recorded

@@ -10,8 +10,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from windrow.collections.pages import redirect, site_rules
-from windrow.collections.pages.books import classify_answer, map_outcome
 from windrow.collections.pages.code import ExitCode
+from windrow.collections.pages.crawl_log import classify_answer, map_outcome
 from windrow.collections.pages.policy import Policy, policy
 from windrow.collections.pages.redirect import read_redirect
 from windrow.collections.pages.references import References

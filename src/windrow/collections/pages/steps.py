@@ -10,9 +10,9 @@ from functools import lru_cache
 from hashlib import blake2b
 from typing import Any
 
-from windrow.collections.pages import books
-from windrow.collections.pages.books import classify_attempt
+from windrow.collections.pages import crawl_log
 from windrow.collections.pages.code import CrawlType, ExitCode, InformationSource, Mime, mime
+from windrow.collections.pages.crawl_log import classify_attempt
 from windrow.collections.pages.database.entries import (
     BY_HEADER,
     CrawlEntry,
@@ -143,12 +143,12 @@ def _summarise_page(page: PageDocument, task: Task, size: int) -> TextSummary:
         find_answer_time(fields, task.visited),
     )
     if reason := directives.refusal(answered_at):
-        return summary._replace(identity=books.identify_hidden(digest, reason), reason=reason.value)
+        return summary._replace(identity=crawl_log.identify_hidden(digest, reason), reason=reason.value)
     summary = summary._replace(until=int(directives.until.timestamp()) if directives.until else None)
     described = _replace_surrogates(astuple(page.description))
     if not any(pile):
         return summary._replace(
-            identity=books.identify_file(kind, size, task.item.digest),
+            identity=crawl_log.identify_file(kind, size, task.item.digest),
             reason=_explain_missing_text(page),
             described=described,
         )
@@ -187,7 +187,7 @@ def find_answer_time(fields: Mapping[str, str], visited: datetime | None) -> dat
 
 
 def _summarise_file(kind: Mime | None, size: int | None, mark: str, reason: Reason) -> TextSummary:
-    return TextSummary(books.identify_file(kind, size, mark), reason.value, size=size, mime=_make_mime_entry(kind))
+    return TextSummary(crawl_log.identify_file(kind, size, mark), reason.value, size=size, mime=_make_mime_entry(kind))
 
 
 def _make_mime_entry(kind: Mime | None) -> Type | None:
@@ -237,8 +237,8 @@ def make_entry(recorded: Recorded, reading: TextSummary | Reading | None) -> Sum
         payload = f"{attempt.kept.digest} {BY_HEADER}"
     crawl = CrawlEntry(
         recorded.seq, attempt.url, int(attempt.started.timestamp()),
-        books.crawl_uuid(attempt.started, recorded.session, attempt.target, attempt.kind), sight,
-        books.agent_uuid(recorded.opened, recorded.session), attempt.kind, attempt.allowed,
+        crawl_log.crawl_uuid(attempt.started, recorded.session, attempt.target, attempt.kind), sight,
+        crawl_log.agent_uuid(recorded.opened, recorded.session), attempt.kind, attempt.allowed,
         int(_find_exit_code(attempt, summary)), round(attempt.seconds * 1000) if attempt.seconds else None,
         attempt.status, attempt.validators[0] or None, payload,
     )  # fmt: skip
@@ -276,4 +276,6 @@ def _read_redirect_answer(attempt: Attempt, status: int) -> tuple[Sight, TextSum
     if target is None or target.reason:
         return Sight.UNKNOWN, None
     redirect = RedirectEntry(target.url, target.fragment, int(target.source))
-    return Sight.CONTENT, TextSummary(books.identify_redirect(target.url, target.fragment), file=False, move=redirect)
+    return Sight.CONTENT, TextSummary(
+        crawl_log.identify_redirect(target.url, target.fragment), file=False, move=redirect
+    )

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from windrow.archive import open_response
 from windrow.clock import now
-from windrow.collections.pages.adapter.crawler_books import CrawlerBooks
+from windrow.collections.pages.adapter.crawler_projection import CrawlerProjection
 from windrow.collections.pages.adapter.indexing import follower
 from windrow.collections.pages.code import CrawlType
 from windrow.collections.pages.collection import COLLECTION
@@ -40,7 +40,7 @@ def harvest(workspace: Workspace) -> Harvest:
     sources = tuple(replace(source, site=replace(source.site, agent=agent)) for source in named)
     section = workspace.section(Pages)
     refuse_strange(section.index)
-    books = CrawlerBooks(
+    books = CrawlerProjection(
         section.crawler, agent, archive=workspace.archive.folder if section.file_text else None, summary=section.summary
     )
     with close_on_failure(books.close):

@@ -14,7 +14,7 @@ from windrow.adapters.adapter import Export, Replayed
 from windrow.adapters.replay import VersionFile, replay_versions
 from windrow.adapters.takedown import named_origins
 from windrow.clock import now
-from windrow.collections.pages.adapter.crawler_books import check_crawler
+from windrow.collections.pages.adapter.crawler_projection import check_crawler
 from windrow.collections.pages.adapter.harvest import harvest
 from windrow.collections.pages.adapter.indexing import SPELLING, follower
 from windrow.collections.pages.adapter.lookup import summaries, summary_if_there, when
@@ -84,7 +84,7 @@ def remove_taken_down(workspace: Workspace, target: TakedownTarget, visits: Sequ
 def clean_stores(workspace: Workspace, pulse: Callable[[], None]) -> tuple[str, ...]:
     """Let followers see what is gone, and leave nothing of it in free places of files; tell where something stays.
 
-    The index beside the database is made anew: what is removed from one stays in its files for a while. What a
+    The index beside the database is rebuilt: what is removed from one stays in its files for a while. What a
     killed replay left unfinished goes.
     """
     refuse_strange(workspace.section(Pages).index)
@@ -142,20 +142,20 @@ def replay(workspace: Workspace, setup: SessionSettings, progress: Progress) -> 
         refuse_strange(index)
 
     def build(session: Session, new: Path) -> None:
-        made = harvest(workspace.with_section("pages", replace(workspace.section(Pages), summary=new)))
-        if made.books:
-            made.books.close()
-        session.harvest(replace(made, books=None, reread=True), phases=frozenset({"summarise"}), fetch=False)
+        rebuilt = harvest(workspace.with_section("pages", replace(workspace.section(Pages), summary=new)))
+        if rebuilt.books:
+            rebuilt.books.close()
+        session.harvest(replace(rebuilt, books=None, reread=True), phases=frozenset({"summarise"}), fetch=False)
         with closing(SummaryStore(f"sqlite:///{new}")) as after:
             after.adopt_sessions(old)
         if not session.stops:
-            phase = made.collection.phase("summarise")
+            phase = rebuilt.collection.phase("summarise")
             known = {one.number for one in session.ledger.unread.visits("pages", phase)}
             engine = connect(f"sqlite:///{old}")
             with released(engine.dispose):
                 settled_upto = reached(engine)
-            lost = [visit for visit in made.unread if visit <= settled_upto and visit not in known]
-            settle_unread(session.ledger, made.collection, made.unread, lost, old)
+            lost = [visit for visit in rebuilt.unread if visit <= settled_upto and visit not in known]
+            settle_unread(session.ledger, rebuilt.collection, rebuilt.unread, lost, old)
 
     def finish(_session: Session) -> None:
         remove_index(index)

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 from windrow.archive.view import open_response
-from windrow.collections.pages.books import is_text, log_attempt
+from windrow.collections.pages.crawl_log import is_text, log_attempt
 from windrow.collections.pages.database.crawler import DESCRIBED, CrawlerStore, read_described_files
 from windrow.collections.pages.database.writer import ADDRESS
 from windrow.content.charset import decode
@@ -38,7 +38,7 @@ REST = 10.0
 AGAIN = "remove the crawler database; the next windrow run makes it anew"
 
 
-class CrawlerBooks:
+class CrawlerProjection:
     """The crawler database, kept up to date with the ledger."""
 
     def __init__(
