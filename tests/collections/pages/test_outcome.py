@@ -70,7 +70,7 @@ def test_the_books_and_the_summary_tell_the_same_of_a_file_without_a_reader():
         == make_entry(recorded, unread).crawl.exit_code
         == ExitCode.FILE_OF_UNKNOWN_TYPE
     )
-    html = recorded._replace(visit=attempt._replace(kept=kept._replace(mime="text/html")))
+    html = recorded._replace(attempt=attempt._replace(kept=kept._replace(mime="text/html")))
     broken = TextSummary(b"", "corrupt", size=3)
     assert log_attempt(html, "me").exit_code == make_entry(html, broken).crawl.exit_code == ExitCode.FILE_INGESTED
 
