@@ -13,15 +13,15 @@ from typing import Any, NamedTuple
 import click
 
 from windrow.adapters.adapter import (
-    Compared,
-    Document,
-    Got,
-    Note,
-    Record,
-    RereadCount,
+    Comparison,
+    DocumentFinding,
+    DocumentReport,
+    FetchedBytes,
+    RecordPreview,
     SnippetMark,
     SourceChange,
     TakedownEstimate,
+    VersionCounts,
 )
 from windrow.adapters.record_story import RecordAddress, RecordHit
 from windrow.app.begin import NewCollection, Prepared
@@ -79,10 +79,10 @@ MESSAGES = {
     "would_ask": Message("run --dry-run", "a source that would be asked", PlannedSource),
     "would_fetch": Message("run --dry-run", "an item that waits, and its first source", Waiting),
     "would_read": Message("run --dry-run", "what is due for a phase", Reads),
-    "got": Message("try", "the bytes that are read", Got),
-    "note": Message("try", "a finding in a document", Note),
-    "record": Message("try", "a record as it would be loaded", Record),
-    "document": Message("try", "a document, after its findings and records", Document),
+    "got": Message("try", "the bytes that are read", FetchedBytes),
+    "note": Message("try", "a finding in a document", DocumentFinding),
+    "record": Message("try", "a record as it would be loaded", RecordPreview),
+    "document": Message("try", "a document, after its findings and records", DocumentReport),
     "extract": Message("extract", "a page; `links` and `images` have `url` and `text`, `blocks` every block of it", {
         "url": "text", "title": "text", "authors": "list of texts", "site": "text", "published": "text",
         "modified": "text", "description": "text", "keywords": "list of texts", "language": "text", "image": "text",
@@ -136,12 +136,12 @@ MESSAGES = {
     "candidate": Message("why", "one of several things that may be meant", Meaning),
     "retry": Message("retry", "an item that was put back", _DECIDED),
     "cancel": Message("cancel", "an item that was ended", _DECIDED),
-    "diff": Message("diff", "two versions of a page and what changed between them", Compared),
+    "diff": Message("diff", "two versions of a page and what changed between them", Comparison),
     "source_change": Message("changes", "something that came, changed or went at a source", SourceChange),
     "would_forget": Message("forget", "what there is of something that would be taken down", TakedownEstimate),
     "forgotten": Message("forget", "something that was taken down", TakedownResult),
     "lifted": Message("forget --lift", "what may be asked for again", {"tombstones": "number"}),
-    "reread": Message("replay", "what became of the versions of pages", RereadCount),
+    "reread": Message("replay", "what became of the versions of pages", VersionCounts),
     "change": Message("replay", "a document that ends elsewhere than before", {
         "key": "text", "before": "text", "after": "text",
     }),

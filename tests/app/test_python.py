@@ -77,7 +77,7 @@ def test_every_method_is_in_the_reference() -> None:
         "Windrow",
         "Iterator",
         "Path",
-        "Part",
+        "TrialPart",
         "SessionSettings",
         "Ledger",
         "Harvest",
@@ -153,7 +153,7 @@ def test_a_page_is_extracted_from_bytes_and_from_a_file(farm, tmp_path: Path) ->
 def test_the_life_of_a_workspace_in_python(farm, tmp_path: Path) -> None:
     begun = datetime.now(UTC)
     read = list(farm.try_(str(farm.config.root / "partner" / "add" / NAME), "drops"))
-    assert [type(one).__name__ for one in read][-1] == "Document"
+    assert [type(one).__name__ for one in read][-1] == "DocumentReport"
     summary = farm.run("blog", since=date(2000, 1, 1))
     assert summary.exit_code == 0
     assert summary.began >= begun.replace(microsecond=0)

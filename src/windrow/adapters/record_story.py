@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime
 from typing import Any, NamedTuple, TextIO
 
-from windrow.adapters.adapter import Note, SearchAnswer, SearchResult, SnippetMark, snippet_marks
+from windrow.adapters.adapter import DocumentFinding, SearchAnswer, SearchResult, SnippetMark, snippet_marks
 from windrow.adapters.takedown import takedown_line, unfinished_line
 from windrow.contract import FollowResult
 from windrow.engine.captures.rules import CaptureStory
@@ -61,14 +61,14 @@ def write_versions(versions: Iterable[RecordVersion], out: TextIO) -> int:
     return count
 
 
-def follow_notes(url: str, phase: str, result: FollowResult) -> Iterator[Note]:
+def follow_notes(url: str, phase: str, result: FollowResult) -> Iterator[DocumentFinding]:
     """Tell what following an answer led to."""
     for finding in result.findings:
-        yield Note(url, phase, finding.level, finding.kind, finding.message)
+        yield DocumentFinding(url, phase, finding.level, finding.kind, finding.message)
     for request in result.requests:
-        yield Note(url, phase, Level.NOTE, "Request", f"{request.method} {request.url}")
+        yield DocumentFinding(url, phase, Level.NOTE, "Request", f"{request.method} {request.url}")
     if result.end:
-        yield Note(url, phase, Level.NOTE, "End", result.end)
+        yield DocumentFinding(url, phase, Level.NOTE, "End", result.end)
 
 
 def describe_capture(source: str, one: CaptureStory) -> tuple[str, dict[str, Any]]:

@@ -17,17 +17,17 @@ from typing import Any, TextIO
 
 from windrow.adapters import record_changes, record_story
 from windrow.adapters.adapter import (
-    Document,
+    DocumentFinding,
+    DocumentReport,
     Explanation,
     Export,
-    Got,
+    FetchedBytes,
     Message,
-    Note,
-    Part,
-    Record,
-    Replayed,
+    RecordPreview,
+    ReplayResult,
     SearchAnswer,
     SourceChange,
+    TrialPart,
     Window,
     refuse_without_contact,
 )
@@ -90,7 +90,7 @@ class RecordAdapter:
             version_store=self._open_store(self._path(workspace)),  # last: what fails before leaves nothing open
         )
 
-    def ready(self, workspace: Workspace) -> None:
+    def require_ready(self, workspace: Workspace) -> None:
         """Refuse services without a good address, and to ask other machines without a contact in the user agent."""
         self._services(workspace)
         for one in workspace.of(self._collection.name):
@@ -102,11 +102,11 @@ class RecordAdapter:
                 if remote.secret is None:  # with a key its owner is known
                     refuse_without_contact(workspace, remote.site.host)
 
-    def vet(self, workspace: Workspace, source: Source) -> None:
+    def check_source(self, workspace: Workspace, source: Source) -> None:
         """Refuse none: sources may share an origin."""
         del workspace, source
 
-    def project(self, workspace: Workspace, ledger: Ledger) -> None:
+    def update_projection(self, workspace: Workspace, ledger: Ledger) -> None:
         """Do nothing: there are no books beside the records."""
         del workspace, ledger
 
@@ -125,7 +125,7 @@ class RecordAdapter:
             for line in store.index_faults():
                 yield Fault(index_folder(path).name, line, f"windrow search --collection {self._collection.name} WORD")
 
-    def replay(self, workspace: Workspace, setup: SessionSettings, progress: Progress) -> Replayed | None:
+    def replay(self, workspace: Workspace, setup: SessionSettings, progress: Progress) -> ReplayResult | None:
         """Rebuild the store from the captures beside the old one, compare, and swap; None where there is none yet."""
         old = self._path(workspace)
 
@@ -159,7 +159,7 @@ class RecordAdapter:
         del ledger
         return workspace.of(self._collection.name)
 
-    def attempt(self, workspace: Workspace | None, address: str) -> Iterator[Part]:
+    def try_address(self, workspace: Workspace | None, address: str) -> Iterator[TrialPart]:
         """Ask for one address by GET, follow it and take the step on what comes; services are not asked."""
         first = normalise(address).url
         if not first:
@@ -173,7 +173,7 @@ class RecordAdapter:
         answer = sample_address(access, first, limits)
         url = answer.url
         content = body_of(io.BytesIO(answer.body), answer.fields, limits).read()
-        yield Got(url, url, len(content), digest(content), round(answer.seconds, 3))
+        yield FetchedBytes(url, url, len(content), digest(content), round(answer.seconds, 3))
         source = self._source_at(workspace, url, first)
         asked = Answer(Request(url), answer.status, answer.fields, io.BytesIO(content), now())
         follow = self._collection.follow
@@ -189,13 +189,17 @@ class RecordAdapter:
         for one in results:
             if isinstance(one, Observation):
                 count += 1
-                yield Record(url, self._collection.name, one.key, self._collection.name, one.value or {})
+                yield RecordPreview(url, self._collection.name, one.key, self._collection.name, one.value or {})
             elif isinstance(one, Skip):
-                yield Note(url, self._step.phase, Level.WARN, str(one.reason), one.message or one.reason.meaning)
+                yield DocumentFinding(
+                    url, self._step.phase, Level.WARN, str(one.reason), one.message or one.reason.meaning
+                )
             elif isinstance(one, Ask):
                 told = f"{one.name}: {one.method} {one.path} to {one.service}; a run asks it"
-                yield Note(url, self._step.phase, Level.NOTE, "Ask", told)
-        yield Document(url, self._collection.name, len(content), digest(content), self._step.phase, result.skip, count)
+                yield DocumentFinding(url, self._step.phase, Level.NOTE, "Ask", told)
+        yield DocumentReport(
+            url, self._collection.name, len(content), digest(content), self._step.phase, result.skip, count
+        )
 
     # What it can besides.
 

@@ -7,7 +7,7 @@ from itertools import chain
 from pathlib import Path
 from typing import NamedTuple
 
-from windrow.adapters.adapter import Foresees
+from windrow.adapters.adapter import PredictsOutcome
 from windrow.app.summary import phase_name
 from windrow.config import Workspace
 from windrow.contract import registry
@@ -119,7 +119,7 @@ def is_number(what: str) -> bool:
 def clue(workspace: Workspace, what: str) -> str:
     """Say what would become of a file of this name, by running the rules on it; empty if nothing can be told."""
     kinds = {source.collection for source in workspace.sources} or None
-    told = (one.clue(workspace, what) for one in capable(Foresees, kinds).values())
+    told = (one.predict(workspace, what) for one in capable(PredictsOutcome, kinds).values())
     return next(filter(None, told), "")
 
 
@@ -159,7 +159,7 @@ def decide(
         for kind, some in chosen.items():
             if some:
                 operator.decide(ledger, registry.collection(kind), act, some)
-                registry.adapter(kind).project(workspace, ledger)
+                registry.adapter(kind).update_projection(workspace, ledger)
     return found
 
 

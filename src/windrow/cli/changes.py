@@ -12,7 +12,7 @@ from windrow.cli.verb import Voice, clean, option, verb
 from windrow.formats.text import show
 
 if TYPE_CHECKING:
-    from windrow.adapters.adapter import Compared, SourceChange
+    from windrow.adapters.adapter import Comparison, SourceChange
 
 
 @verb(
@@ -86,7 +86,7 @@ def diff_command(voice: Voice, url: str, since: str, until: str, context: int) -
         voice.talk(found.summary)
 
 
-def _text(found: Compared, lively: bool) -> list[str]:
+def _text(found: Comparison, lively: bool) -> list[str]:
     sides = (("---", found.old_seen, found.old_gone), ("+++", found.new_seen, found.new_gone))
     lines = [
         f"{sign} {clean(found.url)}  {f'gone since {show(gone)}' if gone else show(seen)}" for sign, seen, gone in sides

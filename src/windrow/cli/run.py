@@ -12,7 +12,7 @@ from windrow.cli.verb import Voice, option, verb
 from windrow.formats.text import apart, size, span, table
 
 if TYPE_CHECKING:
-    from windrow.adapters.adapter import Replayed
+    from windrow.adapters.adapter import ReplayResult
     from windrow.app.summary import SessionSummary
     from windrow.engine.preview import PlannedSource, Preview
     from windrow.settings.setting import Setting
@@ -194,7 +194,7 @@ def replay_command(voice: Voice) -> int:
     return 0
 
 
-def _tell(voice: Voice, done: Replayed, kind: str) -> None:
+def _tell(voice: Voice, done: ReplayResult, kind: str) -> None:
     """Tell what came out differently."""
     from windrow.contract.registry import phases  # noqa: PLC0415
 

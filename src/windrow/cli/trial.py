@@ -16,7 +16,7 @@ from windrow.errors import NotAWorkspace
 from windrow.formats.text import counted, show
 
 if TYPE_CHECKING:
-    from windrow.adapters.adapter import Part
+    from windrow.adapters.adapter import TrialPart
     from windrow.config import Workspace
 
 
@@ -41,17 +41,17 @@ def try_command(voice: Voice, address: str, kind: str, limit: int) -> int:
     line and column, and records are printed; nothing is written. Without a workspace, the standard's
     own schemas and centres are used. The exit code is 1 where something was refused.
     """
-    from windrow.adapters.adapter import Document, Got  # noqa: PLC0415
+    from windrow.adapters.adapter import TRIAL_TYPES, DocumentReport, FetchedBytes  # noqa: PLC0415
     from windrow.contract.registry import adapter  # noqa: PLC0415
 
     refused = False
     printer = _Printer(voice, limit)
-    for part in adapter(kind).attempt(_workspace(voice), address):
-        refused |= isinstance(part, Document | Got) and part.reason is not None
+    for part in adapter(kind).try_address(_workspace(voice), address):
+        refused |= isinstance(part, DocumentReport | FetchedBytes) and part.reason is not None
         if voice.json:
-            voice.message(type(part).__name__.lower(), part, omit_empty=True)
+            voice.message(TRIAL_TYPES[type(part)], part, omit_empty=True)
         else:
-            printer.tell(part)
+            printer.tell(TRIAL_TYPES[type(part)], part)
     return int(refused)
 
 
@@ -72,10 +72,9 @@ class _Printer:
         self._limit = limit
         self._shown: dict[tuple[str, str], int] = {}
 
-    def tell(self, part: Part) -> None:
-        """Print one part."""
-        name = type(part).__name__
-        getattr(self, f"_{name.lower()}")(part)
+    def tell(self, kind: str, part: TrialPart) -> None:
+        """Print one part; `kind` is its `type` in JSON."""
+        getattr(self, f"_{kind}")(part)
 
     def _got(self, part: Any) -> None:
         self._voice.talk(f"{part.address}: {part.size:,} bytes, {part.digest}, in {part.seconds:.2f} s")

@@ -99,13 +99,13 @@ def _mend(workspace: Workspace, value: Value) -> str:
     return f'{word} = "{example}" {part} {where}' if example else f"edit {where}"
 
 
-def ready(workspace: Workspace) -> None:
+def require_ready(workspace: Workspace) -> None:
     """Refuse to crawl without an operator who can be reached, or with an index in somebody else's folder."""
     agent_of(workspace)
     refuse_strange(workspace.section(Pages).index)
 
 
-def vet(workspace: Workspace, source: Source) -> None:
+def check_source(workspace: Workspace, source: Source) -> None:
     """Refuse a site whose seeds another source has already: an origin is walked for one of them."""
     for other in workspace.sources:
         if other.collection != source.collection or other.name == source.name:
@@ -114,12 +114,12 @@ def vet(workspace: Workspace, source: Source) -> None:
             raise UsageError(f"{min(twice)} is a seed of {other.name} already", hint="windrow config")
 
 
-def project(workspace: Workspace, ledger: Ledger) -> None:
+def update_projection(workspace: Workspace, ledger: Ledger) -> None:
     """Do nothing: what an operator decides about addresses is no crawl, and stands in no book of the standard."""
     del workspace, ledger
 
 
-def clue(workspace: Workspace, what: str) -> str:
+def predict(workspace: Workspace, what: str) -> str:
     """Say why an address is not known."""
     if workspace.of(COLLECTION.name) and what.startswith(("http://", "https://")):
         return "; the address belongs to none of the sites of this workspace"

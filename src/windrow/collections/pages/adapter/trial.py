@@ -8,7 +8,14 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from windrow.adapters.adapter import Document, Got, Note, Part, Record, refuse_without_contact
+from windrow.adapters.adapter import (
+    DocumentFinding,
+    DocumentReport,
+    FetchedBytes,
+    RecordPreview,
+    TrialPart,
+    refuse_without_contact,
+)
 from windrow.collections.pages.adapter.harvest import agent_known, agent_of
 from windrow.collections.pages.adapter.lookup import when
 from windrow.collections.pages.code import Destination, Locality
@@ -41,27 +48,27 @@ class _Bytes(NamedTuple):
     redirected: bool = False
 
 
-def attempt(workspace: Workspace | None, address: str) -> Iterator[Part]:
+def try_address(workspace: Workspace | None, address: str) -> Iterator[TrialPart]:
     """Get a page and yield what is found: its bytes, its pile, its description, and its links."""
     limits = workspace.section(Pages).limits if workspace else LIMITS
     found = _fetched(workspace, address, limits) if "://" in address else _file(address, limits)
-    yield Got(found.address, found.url, len(found.raw), digest(found.raw), round(found.seconds, 3))
+    yield FetchedBytes(found.address, found.url, len(found.raw), digest(found.raw), round(found.seconds, 3))
     if found.redirected:
-        yield Note(found.address, PHASE, Level.NOTE, "Redirected", f"to {found.url}")
+        yield DocumentFinding(found.address, PHASE, Level.NOTE, "Redirected", f"to {found.url}")
     body = plain(found.raw, found.fields, most=limits.member, ratio=limits.ratio)
     page = read(body, found.url, found.fields)
     records = list(_records(found.url, page))
     for directive in sorted(page.robots):
-        yield Note(found.address, PHASE, Level.NOTE, "Robots", f"the page says {directive}")
+        yield DocumentFinding(found.address, PHASE, Level.NOTE, "Robots", f"the page says {directive}")
     for one in page.findings:
-        yield Note(found.address, PHASE, one.level, one.kind.title().replace("_", ""), one.message)
+        yield DocumentFinding(found.address, PHASE, one.level, one.kind.title().replace("_", ""), one.message)
     if page.canonical:
-        yield Note(found.address, PHASE, Level.NOTE, "Canonical", page.canonical)
+        yield DocumentFinding(found.address, PHASE, Level.NOTE, "Canonical", page.canonical)
     yield from records
     kind = page.mime.essence if page.mime else "unknown"
     asked = asks(page, found.fields, agent_known(workspace) if workspace else "")
     reason = asked.refusal(answered(found.fields, datetime.now(UTC)))
-    yield Document(found.address, kind, len(body), digest(body), PHASE, reason, len(records))
+    yield DocumentReport(found.address, kind, len(body), digest(body), PHASE, reason, len(records))
 
 
 def _file(address: str, limits: Limits) -> _Bytes:
@@ -107,7 +114,7 @@ def _agent(workspace: Workspace | None, host: str) -> str:
     return agent_known(workspace) or workspace.agent if loopback(host) else agent_of(workspace)
 
 
-def _records(url: str, page: Page) -> Iterator[Record]:
+def _records(url: str, page: Page) -> Iterator[RecordPreview]:
     """Yield what would be loaded, by the tables of the Summary Database."""
     pile = page.pile
     if pile:
@@ -129,5 +136,5 @@ def _records(url: str, page: Page) -> Iterator[Record]:
         yield _record(url, "link_summary", link.url, shown)
 
 
-def _record(url: str, table: str, identifier: str, fields: Mapping[str, Any]) -> Record:
-    return Record(url, table, identifier, table, {name: value for name, value in fields.items() if value})
+def _record(url: str, table: str, identifier: str, fields: Mapping[str, Any]) -> RecordPreview:
+    return RecordPreview(url, table, identifier, table, {name: value for name, value in fields.items() if value})
