@@ -13,15 +13,15 @@ from typing import Any, NamedTuple
 import click
 
 from windrow.adapters.adapter import (
-    Compared,
-    Document,
-    Got,
-    Note,
-    Record,
-    RereadCount,
+    Comparison,
+    DocumentFinding,
+    DocumentReport,
+    FetchedBytes,
+    RecordPreview,
     SnippetMark,
     SourceChange,
     TakedownEstimate,
+    VersionCounts,
 )
 from windrow.adapters.record_story import RecordAddress, RecordHit
 from windrow.app.begin import NewCollection, Prepared
@@ -80,10 +80,10 @@ MESSAGES = {
     "would_ask": Message("run --dry-run", "a source that would be asked", PlannedSource),
     "would_fetch": Message("run --dry-run", "an item that waits, and its first source", Waiting),
     "would_read": Message("run --dry-run", "how many items are due for a phase", Reads),
-    "got": Message("try", "the bytes that are read", Got),
-    "note": Message("try", "a finding in a document", Note),
-    "record": Message("try", "a record as it would be loaded", Record),
-    "document": Message("try", "a document, after its findings and records", Document),
+    "got": Message("try", "the bytes that are read", FetchedBytes),
+    "note": Message("try", "a finding in a document", DocumentFinding),
+    "record": Message("try", "a record as it would be loaded", RecordPreview),
+    "document": Message("try", "a document, after its findings and records", DocumentReport),
     "extract": Message("extract", "a page; `links` and `images` have `url` and `text`, `blocks` every block of it", {
         "url": "text", "title": "text", "authors": "list of texts", "site": "text", "published": "text",
         "modified": "text", "description": "text", "keywords": "list of texts", "language": "text", "image": "text",
@@ -137,12 +137,12 @@ MESSAGES = {
     "candidate": Message("why", "one of several items that may be meant", Meaning),
     "retry": Message("retry", "an item that was put back", _DECIDED),
     "cancel": Message("cancel", "an item that was cancelled", _DECIDED),
-    "diff": Message("diff", "two versions of a page and what changed between them", Compared),
+    "diff": Message("diff", "two versions of a page and what changed between them", Comparison),
     "source_change": Message("changes", "a document that is new, changed or gone at a source", SourceChange),
     "would_forget": Message("forget", "the size of what would be taken down", TakedownEstimate),
     "forgotten": Message("forget", "what was taken down", TakedownResult),
     "lifted": Message("forget --lift", "how many tombstones were lifted", {"tombstones": "number"}),
-    "reread": Message("replay", "how many versions of pages differ from before", RereadCount),
+    "reread": Message("replay", "how many versions of pages differ from before", VersionCounts),
     "change": Message("replay", "a document with another phase or status than before", {
         "key": "text", "before": "text", "after": "text",
     }),

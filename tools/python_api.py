@@ -28,10 +28,10 @@ RESULTS: tuple[type, ...] = (
     story.StoryAnswer, story.Story, story.Event, question.Meaning, adapter.Explanation, adapter.Message,
     preview.Preview, preview.PlannedSource, preview.Waiting, preview.Reads,
     adapter.SearchAnswer, adapter.SearchResult, PageHit, RecordHit, adapter.SnippetMark,
-    adapter.Compared, model.TextChange, model.DiffLine,
-    adapter.Got, adapter.Document, adapter.Record, adapter.Note,
+    adapter.Comparison, model.TextChange, model.DiffLine,
+    adapter.FetchedBytes, adapter.DocumentReport, adapter.RecordPreview, adapter.DocumentFinding,
     content.Extract, content.JudgedBlock, content.ContentLink, content.ContentImage, frontier.Chosen,
-    adapter.Replayed, adapter.RereadCount, replay.ReplayChange, Checkup, check.Fault,
+    adapter.ReplayResult, adapter.VersionCounts, replay.ReplayChange, Checkup, check.Fault,
     adapter.TakedownEstimate, takedown.TakedownResult, begin.Prepared, begin.NewCollection, Workspace,
     Value,
 )  # fmt: skip

@@ -79,7 +79,7 @@ class Told:
         self.counted: Counter[tuple[str, str]] = Counter()
 
     def look(self) -> None:
-        self.listed.update((one.kind, one.key) for one in Windrow(self.root).changes())
+        self.listed.update((change.kind, change.key) for change in Windrow(self.root).changes())
 
     def run(self, **arguments: str) -> None:
         Windrow(self.root).run(**arguments)
@@ -137,6 +137,9 @@ def test_killed_sessions_pass_what_they_wrote_to_the_next_that_works_not_to_a_de
                 writer.sessions.open_task(sessions[-1], "pages", "web", 1)
             if ends:
                 writer.sessions.close(sessions[-1], 0)
-    told = [[one for one in sessions if first <= one <= last] for first, last in map(ledger.sessions.telling, sessions)]
+    told = [
+        [session for session in sessions if first <= session <= last]
+        for first, last in map(ledger.sessions.telling, sessions)
+    ]
     assert told == [sessions[:1], [], [], [], sessions[1:5], sessions[5:]]
     ledger.close()

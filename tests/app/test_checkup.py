@@ -120,7 +120,7 @@ def test_a_table_of_the_tracker_that_was_dropped_is_told(root):
     with closing(sqlite3.connect(root / "tracker.sqlite")) as tracker, tracker:
         tracker.execute("DROP TABLE xml_log")
     tracker.close()
-    assert [(one.where, one.what) for one in faults(root)] == [("tracker, xml_log", "is not there")]
+    assert [(fault.where, fault.what) for fault in faults(root)] == [("tracker, xml_log", "is not there")]
     assert files_open(root) == []
 
 

@@ -60,7 +60,7 @@ PAGES = [
     Page("https://hidden.example/x", "Nothing here says what it is.", quote="to be or not"),
     *(Page(f"https://many.example/{n}", f"he{n:03}x harvest", f"Harvester {n}") for n in range(90)),
 ]
-TEXTS = {one.url.partition("://")[2]: one.text or one.url for one in PAGES}
+TEXTS = {page.url.partition("://")[2]: page.text or page.url for page in PAGES}
 QUERIES = {
     "a word": "cafe",
     "a word with an accent": "CAFÉ",

@@ -65,7 +65,7 @@ def test_a_new_collection_keeps_the_rules_of_this_house(name, tmp_path):
 
 def test_the_commands_that_a_new_collection_names_can_be_typed_as_they_stand(tmp_path):
     made = add_collection("cases", tmp_path)
-    assert [one.split()[1] for one in made.commands if one.startswith("windrow ")] == ["init", "new", "run"]
+    assert [command.split()[1] for command in made.commands if command.startswith("windrow ")] == ["init", "new", "run"]
     lines = (made.folder / "README.md").read_text().splitlines()
     typed = [line for line in lines if line.startswith("    windrow ")]
     assert typed

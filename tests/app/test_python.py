@@ -77,7 +77,7 @@ def test_every_method_is_in_the_reference() -> None:
         "Windrow",
         "Iterator",
         "Path",
-        "Part",
+        "TrialPart",
         "SessionSettings",
         "Ledger",
         "Harvest",
@@ -88,7 +88,7 @@ def test_every_method_is_in_the_reference() -> None:
 
 
 def test_all_errors_can_be_caught_by_a_name_of_windrow() -> None:
-    tree = [one for one in vars(errors).values() if isinstance(one, type) and issubclass(one, errors.WindrowError)]
+    tree = [var for var in vars(errors).values() if isinstance(var, type) and issubclass(var, errors.WindrowError)]
     assert [one.__name__ for one in tree if getattr(windrow, one.__name__, None) is not one] == []
     assert {one.__name__ for one in tree} <= set(windrow.__all__)
 
@@ -124,7 +124,7 @@ def test_other_processes_of_multiprocessing_still_know_their_script(tmp_path: Pa
 
 
 def test_a_name_by_itself_is_one_name(farm) -> None:
-    assert [one.source for one in farm.preview("blog")[0].sources] == ["blog"]
+    assert [source.source for source in farm.preview("blog")[0].sources] == ["blog"]
     with pytest.raises(windrow.UsageError, match="'nobody'"):
         farm.run("nobody")
 
@@ -153,13 +153,13 @@ def test_a_page_is_extracted_from_bytes_and_from_a_file(farm, tmp_path: Path) ->
 def test_the_life_of_a_workspace_in_python(farm, tmp_path: Path) -> None:
     begun = datetime.now(UTC)
     read = list(farm.try_(str(farm.config.root / "partner" / "add" / NAME), "drops"))
-    assert [type(one).__name__ for one in read][-1] == "Document"
+    assert [type(one).__name__ for one in read][-1] == "DocumentReport"
     summary = farm.run("blog", since=date(2000, 1, 1))
     assert summary.exit_code == 0
     assert summary.began >= begun.replace(microsecond=0)
     assert farm.status().sources[0].items == 2
     assert farm.why(NAME).story.events[0].at.tzinfo is UTC
-    assert {one.kind for one in farm.changes(datetime.now(UTC).date())} == {"new"}
+    assert {change.kind for change in farm.changes(datetime.now(UTC).date())} == {"new"}
     assert farm.changes(datetime(2100, 1, 1)) == []  # noqa: DTZ001 without a zone it is UTC
     with pytest.raises(windrow.UsageError, match="no kind"):
         farm.changes(kind="odd")

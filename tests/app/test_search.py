@@ -162,7 +162,7 @@ def test_what_was_known_then_is_told_with_its_doubt(search: Search) -> None:
     assert [one.end for one in (sure, doubtful)] == [datetime.fromtimestamp(5_000, UTC)] * 2
     assert not search("mayor", now=NOW).results[0].details.uncertain
     hits = [result.details for result in search("tea as-of:2020", now=NOW).results]
-    standing = [one for one in hits if one.end is None]
+    standing = [hit for hit in hits if hit.end is None]
     assert standing
     assert not [one for one in standing if one.uncertain], "nobody found it changed or gone"
 

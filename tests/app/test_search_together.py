@@ -76,7 +76,7 @@ def test_messages_of_several_collections_count_on_from_page_to_page(ask, monkeyp
 
 def test_each_collection_keeps_its_own_order_among_the_results_of_others(ask):
     answer = ask({"one": collection(FAR, GREEN), "two": collection(SPOKEN)})
-    assert [one for one in titles(answer) if one != "Drinks"] == ["Weather", "Green tea"]
+    assert [title for title in titles(answer) if title != "Drinks"] == ["Weather", "Green tea"]
 
 
 def test_pages_of_results_of_several_collections_never_overlap_nor_leave_one_out(ask):

@@ -82,13 +82,13 @@ def run(workspace):
     faults += [*check_standing(ledger), *ADAPTER.check(workspace, ledger)]
     learned = ledger.requests.learned("titles", "heads")
     ledger.close()
-    assert [one for one in faults if isinstance(one, Fault)] == []
+    assert [fault for fault in faults if isinstance(fault, Fault)] == []
     return {name: sorted(found) for name, found in learned.items()}
 
 
 def titles(workspace):
     with ADAPTER._store(workspace) as store:
-        return sorted(one.value["title"] for one in store.versions())
+        return sorted(version.value["title"] for version in store.versions())
 
 
 def test_a_source_asks_by_requests_and_takes_captures_and_each_answer_is_followed_by_its_own_discovery(tmp_path, site):
@@ -147,7 +147,7 @@ def test_captures_that_say_a_page_is_not_there_any_more_are_taken_where_a_collec
             session.harvest(harvest_pages(workspace))
             session.harvest(replace(ADAPTER.harvest(workspace), collection=collection))
         with closing(Ledger(workspace.ledger)) as ledger, ledger.writing() as writer:
-            writer.addresses.due_again([one.seq for one in ledger.addresses.host_states("web", "", 0)])
+            writer.addresses.due_again([host_state.seq for host_state in ledger.addresses.host_states("web", "", 0)])
     with ADAPTER._store(workspace) as store:
         assert [one.change for one in store.history(f"{site.url}article1.html")] == ["new", "gone"]
         assert store.history(f"{site.url}article2.html")[-1].change != "gone"

@@ -27,7 +27,7 @@ def records(workspace):
     """Return what the toy's records say now, by key without the origin."""
     with ADAPTER._store(workspace) as store:
         assert not list(store.faults())
-        return {one.key.split("/", 3)[3]: one.value and one.value["quote"] for one in store.versions()}
+        return {version.key.split("/", 3)[3]: version.value and version.value["quote"] for version in store.versions()}
 
 
 def looked(workspace):

@@ -18,7 +18,7 @@ ORIGIN = "http://press.example"
 
 
 def quoted(*quotes):
-    return page("said", body="".join(f"<p><q>{one}</q></p>" for one in quotes)).encode()
+    return page("said", body="".join(f"<p><q>{quote}</q></p>" for quote in quotes)).encode()
 
 
 class Made:
@@ -44,14 +44,16 @@ class Made:
 
 
 def configured(root, *, pages="said", **inputs):
-    lines = "".join(f"{name} = {[str(one) for one in paths]!r}\n" for name, paths in inputs.items())
+    lines = "".join(f"{name} = {[str(path) for path in paths]!r}\n" for name, paths in inputs.items())
     (root / "windrow.toml").write_text(f'{CRAWLED}\n[source.press]\ncollection = "quotes"\npages = "{pages}"\n{lines}')
     return opened(root)
 
 
 def records(workspace):
     with ADAPTER._store(workspace) as store:
-        return {one.key.removeprefix(ORIGIN): one.value["quote"] for one in store.versions()} if store else {}
+        return (
+            {version.key.removeprefix(ORIGIN): version.value["quote"] for version in store.versions()} if store else {}
+        )
 
 
 def told(workspace):
@@ -63,8 +65,8 @@ def told(workspace):
         rules = {one.rule: one.lines for index in indexes for one in ledger.captures.left_out(index.id)}
         failed = ledger.captures.failed("quotes", "press", ("", -1), [*Reason], 99)
         return (
-            sum(one.seen for one in indexes),
-            sum(one.taken for one in indexes),
+            sum(index.seen for index in indexes),
+            sum(index.taken for index in indexes),
             rules,
             [one.reason for one in failed],
         )
@@ -173,7 +175,7 @@ def taken_lines(workspace):
     ledger = Ledger(workspace.ledger)
     try:
         visits = ledger.attempts.visits_after("quotes", 0, 99)
-        found = {one.attempt.url.removeprefix(ORIGIN): ledger.captures.captured(one.seq) for one in visits}
+        found = {visit.attempt.url.removeprefix(ORIGIN): ledger.captures.captured(visit.seq) for visit in visits}
         return {url: one and one.line for url, one in found.items()}
     finally:
         ledger.close()

@@ -38,7 +38,7 @@ def forget(workspace, *names, adapters=("pages", "quotes")):
 def quotes(workspace):
     with ADAPTER._store(workspace) as store:
         assert not list(store.faults())
-        return sorted(one.value["quote"] for one in store.versions() if one.value)
+        return sorted(version.value["quote"] for version in store.versions() if version.value)
 
 
 def unpacked(content):
@@ -56,8 +56,8 @@ def unpacked(content):
 def holding(root):
     """Return the files that hold anything of the secret."""
     word = SECRET.encode()
-    files = [one for one in root.rglob("*") if one.is_file()]
-    return {one.name for one in files if any(word in part for part in unpacked(one.read_bytes()))}
+    files = [path for path in root.rglob("*") if path.is_file()]
+    return {file.name for file in files if any(word in part for part in unpacked(file.read_bytes()))}
 
 
 def sound(workspace):
@@ -65,7 +65,7 @@ def sound(workspace):
     faults = [*check_archive(ledger, workspace.archive.folder), *check_index(ledger, workspace.archive.folder)]
     faults += [*check_standing(ledger), *ADAPTER.check(workspace, ledger), *PAGES.check(workspace, ledger)]
     ledger.close()
-    return [one for one in faults if isinstance(one, Fault)]
+    return [fault for fault in faults if isinstance(fault, Fault)]
 
 
 @pytest.mark.parametrize("what", ["address", "source", "host"])

@@ -11,14 +11,16 @@ from windrow.ledger import Ledger
 def told(workspace):
     """Return all that is to be the same however a run was cut: versions, and how each index was looked through."""
     with ADAPTER._store(workspace) as store:
-        versions = sorted((one.key, one.at, one.source, one.change, one.json) for one in store.versions())
+        versions = sorted(
+            (version.key, version.at, version.source, version.change, version.json) for version in store.versions()
+        )
         assert not list(store.faults())
     ledger = Ledger(workspace.ledger)
     captures, indexes = ledger.captures, []
     for source in ("said", "files", "lines"):
-        for one in captures.indexes("quotes", source):
-            left_out = sorted((row.rule, row.lines) for row in captures.left_out(one.id))
-            indexes.append((source, one.name.split("/")[-1], one.seen, one.taken, left_out))
+        for index in captures.indexes("quotes", source):
+            left_out = sorted((row.rule, row.lines) for row in captures.left_out(index.id))
+            indexes.append((source, index.name.split("/")[-1], index.seen, index.taken, left_out))
     assert not [one for one in check_archive(ledger, workspace.archive.folder) if isinstance(one, Fault)]
     ledger.close()
     return versions, sorted(indexes)

@@ -50,12 +50,12 @@ def run(workspace, order):
     faults = [*check_archive(ledger, workspace.archive.folder), *check_index(ledger, workspace.archive.folder)]
     faults += check_standing(ledger)
     ledger.close()
-    assert [one for one in faults if isinstance(one, Fault)] == []
+    assert [fault for fault in faults if isinstance(fault, Fault)] == []
 
 
 def titles(workspace):
     with ADAPTER._store(workspace) as store:
-        return sorted(one.value["title"] for one in store.versions())
+        return sorted(version.value["title"] for version in store.versions())
 
 
 def summarised(workspace):

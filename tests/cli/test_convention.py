@@ -18,7 +18,7 @@ from tools.command import MESSAGES, shape, verbs
 
 from tests.house.tree import at, nodes, python
 from windrow import errors
-from windrow.adapters.adapter import Part
+from windrow.adapters.adapter import TRIAL_TYPES, TrialPart
 from windrow.cli.command import DOCS, EXITS, CommandGroup
 from windrow.contract.registry import collection, installed, names
 from windrow.settings.configuration import Configuration
@@ -140,7 +140,7 @@ def test_every_type_of_message_that_any_command_prints_is_documented_with_its_fi
         if isinstance(body, ast.Dict):
             named = {key.value for key in body.keys if isinstance(key, ast.Constant)}
             assert named <= known.get(kind.value, set()), f"{where}: {kind.value}"
-    types |= {part.__name__.lower() for part in get_args(Part)} | {"retry", "cancel", "error", "progress"}
+    types |= {TRIAL_TYPES[part] for part in get_args(TrialPart)} | {"retry", "cancel", "error", "progress"}
     assert types == set(known)
 
 

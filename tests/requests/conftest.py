@@ -27,8 +27,8 @@ def serve() -> Iterator[Callable[[Answering], Server]]:
         return servers[-1]
 
     yield start
-    for one in servers:
-        one.close()
+    for server in servers:
+        server.close()
 
 
 @pytest.fixture(scope="session")

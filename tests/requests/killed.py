@@ -40,8 +40,8 @@ def killed_at_each_kind(module: str, template: Path, into: Path) -> Iterator[tup
     command = [sys.executable, "-m", "tests.requests.killed", module, str(template), str(into)]
     done = subprocess.run(command, cwd=ROOT, check=False, capture_output=True, timeout=PATIENCE)
     assert done.returncode == 0, done.stderr.decode()
-    for one in json.loads(done.stdout):
-        yield one["kind"], one["when"], Path(one["root"])
+    for load in json.loads(done.stdout):
+        yield load["kind"], load["when"], Path(load["root"])
 
 
 class Dying(sqlite3.Connection):

@@ -62,7 +62,7 @@ def test_a_record_that_waited_for_a_service_is_told_by_the_session_that_wrote_it
     before = datetime.now(UTC)
     service.answer = UP
     shop.run()
-    assert [one[:2] for one in changes(shop)] == [("new", "a"), ("new", "b")]
+    assert [change[:2] for change in changes(shop)] == [("new", "a"), ("new", "b")]
     assert changes(shop, lambda ledger: since_window(ledger, before)) == changes(shop)
     shop.run()
     assert changes(shop) == []
@@ -104,9 +104,9 @@ def test_what_was_fetched_only_is_told_by_the_replay_that_reads_it(tmp_path, ser
         session.harvest(shop.adapter.harvest(shop.workspace), phases=frozenset())
     assert changes(shop) == []
     shop.adapter.replay(shop.workspace, setup_of(shop.workspace), Progress(quiet=True))
-    assert [one[:2] for one in changes(shop)] == []  # a replay asks no service
+    assert [change[:2] for change in changes(shop)] == []  # a replay asks no service
     shop.run()
-    assert [one[:2] for one in changes(shop)] == [("new", "a"), ("new", "b")]
+    assert [change[:2] for change in changes(shop)] == [("new", "a"), ("new", "b")]
 
 
 VISIT = st.tuples(st.sampled_from("kl"), st.sampled_from([None, 1, 2]), st.booleans(), st.integers(0, 2))
@@ -136,7 +136,7 @@ def test_sessions_that_settle_and_complete_visits_in_any_parts_tell_each_change_
         for number, entry in entries:
             store.settle([entry], max(number, store.checkpoint()), session)
         at_their_ends.update((one.key, one.visit) for _, one in store.written_versions((session, session)))
-    held = Counter((one.key, one.visit, one.change) for one in store.versions())
+    held = Counter((version.key, version.visit, version.change) for version in store.versions())
     asked_later = Counter(
         (one.key, one.visit, one.change)
         for session in range(1, len(sessions))
@@ -145,7 +145,9 @@ def test_sessions_that_settle_and_complete_visits_in_any_parts_tell_each_change_
     assert asked_later == held
     assert set(at_their_ends.values()) <= {1}
     late = {key for key, _, _, waits in visits if waits}
-    assert {one for one in at_their_ends if one[0] not in late} == {one[:2] for one in held if one[0] not in late}
+    assert {at_their_end for at_their_end in at_their_ends if at_their_end[0] not in late} == {
+        one[:2] for one in held if one[0] not in late
+    }
     together = [one for _, one in store.written_versions((1, len(sessions)))]
     assert Counter((one.key, one.visit, one.change) for one in together) == held, (
         "sessions that were killed, and the next"

@@ -22,7 +22,7 @@ def shown(workspace):
     ledger = Ledger(workspace.ledger)
     told = preview(ledger, COLLECTION, workspace.sources, span(COLLECTION), FetchBounds())
     ledger.close()
-    return [one.key for one in told.waiting], [one.waiting for one in told.sources]
+    return [one.key for one in told.waiting], [source.waiting for source in told.sources]
 
 
 def test_a_dry_run_shows_the_first_requests_of_a_source_and_after_a_limited_run_the_next_ones(tmp_path, server):

@@ -42,4 +42,4 @@ def test_a_source_whose_url_is_edited_is_not_asked_at_its_old_address(tmp_path, 
     assert asked(first) == ["/terms?page=1"]
     assert asked(second) == []
     with ADAPTER._store(opened(tmp_path)) as store:
-        assert {one.key for one in store.versions()} == {"t1", "t2", "t3"}
+        assert {version.key for version in store.versions()} == {"t1", "t2", "t3"}

@@ -25,7 +25,7 @@ def follow(source, learned, answer):
     told = COLLECTION.requests.follow(source, {}, answer)
     if told.skip:
         return told
-    requests = tuple(one._replace(every=1, only_if_new=False) for one in told.requests)
+    requests = tuple(request._replace(every=1, only_if_new=False) for request in told.requests)
     first = answer.request.name == "first"
     return replace(told, requests=requests, learned={}, begins_listing=first, ends_listing=not requests)
 
@@ -71,7 +71,7 @@ def run(workspace):
 def versions(workspace):
     with ADAPTER._store(workspace) as store:
         assert not [*store.faults()]
-        return [(one.key, one.at, one.change) for one in store.versions()]
+        return [(version.key, version.at, version.change) for version in store.versions()]
 
 
 def test_what_two_whole_listings_in_a_row_do_not_have_is_gone_and_may_come_back(tmp_path, server):
@@ -129,7 +129,7 @@ def pages(source, learned, answer):
     told = follow(source, learned, answer)
     if told.skip:
         return told
-    requests = tuple(one._replace(every=None, when_named=True) for one in told.requests)
+    requests = tuple(request._replace(every=None, when_named=True) for request in told.requests)
     return replace(told, requests=requests or (Request("terms?page=2", "page", when_named=True),))
 
 
@@ -161,7 +161,7 @@ def test_a_page_is_asked_once_in_each_run_in_which_another_page_leads_to_it_and_
 def told_of_new(source, learned, answer):
     """Ask for the further pages where a page has something that is new."""
     told = follow(source, learned, answer)
-    return replace(told, requests=tuple(one._replace(every=None, only_if_new=True) for one in told.requests))
+    return replace(told, requests=tuple(request._replace(every=None, only_if_new=True) for request in told.requests))
 
 
 @pytest.mark.parametrize("discovery", [pages, told_of_new])

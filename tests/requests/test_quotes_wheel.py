@@ -42,7 +42,7 @@ def test_a_collection_of_captures_in_a_wheel_of_its_own_works_with_every_command
     assert "quotes.store" in windrow("config")
     windrow("run")
     asked = len(site.asked)
-    assert len([one for one in site.paths() if one == "/article1.html"]) == 1
+    assert len([path for path in site.paths() if path == "/article1.html"]) == 1
     assert "said" in windrow("status")
     story = windrow("why", f"{article}#2")
     assert "a record of quotes" in story
@@ -52,7 +52,7 @@ def test_a_collection_of_captures_in_a_wheel_of_its_own_works_with_every_command
     windrow("check")
     assert article in windrow("search", "question OR not", "--json")
     before = windrow("export", "quotes", "--as", "jsonl")
-    assert sorted(json.loads(one)["value"]["quote"] for one in before.splitlines()) == [
+    assert sorted(json.loads(line)["value"]["quote"] for line in before.splitlines()) == [
         "not to be", "that is the question", "to be",
     ]  # fmt: skip
     windrow("replay")
@@ -65,6 +65,6 @@ def test_a_collection_of_captures_in_a_wheel_of_its_own_works_with_every_command
     assert "said something else" not in windrow("check")
     windrow("forget", article, "--yes", "--reason", "asked by its author")
     after = windrow("export", "quotes", "--as", "jsonl")
-    assert [json.loads(one)["value"]["quote"] for one in after.splitlines()] == ["that is the question"]
+    assert [json.loads(line)["value"]["quote"] for line in after.splitlines()] == ["that is the question"]
     assert "not to be" not in windrow("search", "be", "--json")
     windrow("check")

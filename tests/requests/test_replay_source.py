@@ -25,7 +25,7 @@ def test_a_replay_gives_steps_the_source_of_a_visit_and_asks_nobody(tmp_path):
         adapter.replay(workspace, setup_of(workspace), Progress(quiet=True))
         assert len(server.asked) == asked
         with adapter._store(workspace) as store:
-            assert {one.value["every"] for one in store.versions()} == {7.0}
+            assert {version.value["every"] for version in store.versions()} == {7.0}
     finally:
         server.close()
 

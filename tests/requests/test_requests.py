@@ -18,7 +18,7 @@ def server():
 
 def records(workspace):
     with ADAPTER._store(workspace) as store:
-        return {one.key: one for one in store.versions()}
+        return {version.key: version for version in store.versions()}
 
 
 def test_paging_brings_every_record_and_each_is_defined_by_the_service_that_is_asked_by_post(tmp_path, server):
@@ -55,7 +55,9 @@ def test_a_second_run_pages_only_until_what_is_known_and_asks_the_service_only_f
 def told(workspace):
     """Return all that is to be the same however a run was cut: records, versions, learned, offers."""
     with ADAPTER._store(workspace) as store:
-        versions = sorted((one.key, one.at, one.change, one.digest, one.json) for one in store.versions())
+        versions = sorted(
+            (version.key, version.at, version.change, version.digest, version.json) for version in store.versions()
+        )
         assert not store.waiting(0)
         assert not list(store.faults())
     ledger = Ledger(workspace.ledger)

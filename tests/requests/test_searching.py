@@ -41,7 +41,7 @@ def store(tmp_path):
 
 
 def keys(store, text):
-    return [one.key for one in store.search(parse(text), "things", offset=0, limit=10).entries]
+    return [entry.key for entry in store.search(parse(text), "things", offset=0, limit=10).entries]
 
 
 @pytest.mark.parametrize(("typed", "found"), [

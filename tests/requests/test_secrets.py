@@ -69,7 +69,7 @@ def test_secrets_reach_the_source_and_the_service_and_stay_nowhere(tmp_path, ser
     with closing(shop.ledger()) as ledger:
         story = shop.adapter.explain(shop.workspace, ledger, f"{api.url}a")
     assert KEY not in repr(story)
-    parts = list(shop.adapter.attempt(shop.workspace, f"{api.url}a"))
+    parts = list(shop.adapter.try_address(shop.workspace, f"{api.url}a"))
     assert parts
     assert KEY not in repr(parts)
 

@@ -11,7 +11,7 @@ def notes(shop):
     ledger = shop.ledger()
     try:
         tasks = ledger.sessions.tasks(ledger.sessions.get(ledger.sessions.latest()).span)
-        return [one.comment for one in tasks if not one.source]
+        return [task.comment for task in tasks if not task.source]
     finally:
         ledger.close()
 

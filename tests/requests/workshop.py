@@ -244,7 +244,7 @@ class Workshop:
     def records(self) -> dict[str, Any]:
         with self.adapter._store(self.workspace) as store:
             assert store is not None
-            return {one.key: one.value for one in store.versions()}
+            return {version.key: version.value for version in store.versions()}
 
     def ask_next(self) -> None:
         """Have everything that failed asked by the next run."""
@@ -264,7 +264,7 @@ class Workshop:
     def notes(self) -> list[str | None]:
         """Return what sessions said of tasks that are no source's."""
         ledger = self.ledger()
-        found = [one.comment for one in ledger.sessions.tasks((0, 1 << 60)) if not one.source]
+        found = [task.comment for task in ledger.sessions.tasks((0, 1 << 60)) if not task.source]
         ledger.close()
         return found
 

@@ -276,7 +276,7 @@ def test_a_view_of_a_couchdb_answers_a_plain_query_with_its_rows_as_any_client_a
     store.write(name, [document(number) for number in range(1, 5)])
     view = f"/{name}/{DESIGN}/_view"
     rows = store._ask("GET", f"{view}/all").value["rows"]
-    assert [(one["id"], one["key"]) for one in rows] == [(f"d{n}", document(n)["at"]) for n in range(1, 5)]
+    assert [(row["id"], row["key"]) for row in rows] == [(f"d{n}", document(n)["at"]) for n in range(1, 5)]
     newest = "descending=true&endkey=%222026-01-02%22&startkey=%222026-01-04%22"
     assert [one["id"] for one in store._ask("GET", f"{view}/all?{newest}").value["rows"]] == ["d3", "d2"]
     of_a = "startkey=%5B%22a%22%5D&endkey=%5B%22a%22,%7B%7D%5D&include_docs=true"
@@ -294,7 +294,7 @@ def test_who_may_not_make_databases_in_a_couchdb_uses_those_that_there_are(views
 
         def do_GET(self):
             asked.append((self.command, self.path))
-            made = {one.name: {**views, "map": _map(one)} for one in VIEWS}
+            made = {view.name: {**views, "map": _map(view)} for view in VIEWS}
             design = {"_id": DESIGN, "language": "javascript", "views": made}
             told = json.dumps(design if self.path.endswith(DESIGN) else {"doc_count": 1}).encode()
             self.send_response(200 if self.command == "GET" else 401)

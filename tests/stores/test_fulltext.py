@@ -43,7 +43,7 @@ class Place:
 
     def all(self) -> list[list[tuple[object, ...]]]:
         tables = ("full_text_entity_index", "token_statistics JOIN token USING (token_id)")
-        return [sorted(self.ask(f"SELECT * FROM {one}"), key=repr) for one in tables]
+        return [sorted(self.ask(f"SELECT * FROM {table}"), key=repr) for table in tables]
 
 
 @pytest.fixture

@@ -56,11 +56,11 @@ def test_what_a_visit_said_stays_where_it_is_not_read_again_by_no_fault_of_its_b
 
     store.settle([told(Observation("k", {"n": 1}), Observation("l", {"n": 1}))], 5, 1)
     store.settle([told(Skip(Reason.TIME_LIMIT, "", "stopped"))], 5, 2)
-    assert {one.key: one.value for one in store.versions()} == {"k": {"n": 1}, "l": {"n": 1}}
+    assert {version.key: version.value for version in store.versions()} == {"k": {"n": 1}, "l": {"n": 1}}
     assert [(one.reason, one.message) for one in store.skipped(visits=[5])] == [(Reason.TIME_LIMIT, "stopped")]
     assert list(store.written_versions((2, 2))) == []
     store.settle([told(Observation("k", {"n": 2}), Skip(Reason.STEP_FAILED, "l"))], 5, 3)
-    assert {one.key: one.value for one in store.versions()} == {"k": {"n": 2}, "l": {"n": 1}}
+    assert {version.key: version.value for version in store.versions()} == {"k": {"n": 2}, "l": {"n": 1}}
     store.settle([told(Skip(Reason.NOT_VALID))], 5, 4)
     assert store.count() == (0, 0), "of its bytes, which were read, nothing is made any more"
     assert not list(store.faults())
@@ -89,7 +89,7 @@ def test_the_history_of_one_record_is_looked_up_without_a_look_at_all_others(tmp
     assert store.history("none") == []
     store._connection.set_trace_callback(None)
     plans = [row[3] for one in asked for row in store._connection.execute(f"EXPLAIN QUERY PLAN {one}")]
-    assert not [one for one in plans if one.startswith("SCAN observation")]
+    assert not [plan for plan in plans if plan.startswith("SCAN observation")]
     store.close()
 
 

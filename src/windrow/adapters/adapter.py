@@ -1,7 +1,7 @@
-"""What joins a collection with a workspace: its configuration, stores and books. Loaded when it is used.
+"""The interface between a collection and a workspace: its configuration, stores and projection.
 
-A collection names its adapter as `module:name`; a module or an object with these functions will do. What is below
-`Adapter` each must have; the capabilities after it are optional, and a verb asks for its own (`capable`).
+A collection names its adapter as `module:name`; it may be a module or an object. It must have the methods of
+`Adapter`. The protocols after it are optional; a command looks for the adapters that have its own (`capable`).
 """
 
 from __future__ import annotations
@@ -32,63 +32,62 @@ if TYPE_CHECKING:
 
 
 def harvested_collections(workspace: Workspace, ledger: Ledger | None = None) -> set[str]:
-    """Return the collections that have sources in a workspace, or had some: verbs ask the adapters of these alone.
+    """Return the collections that have or had sources in a workspace: commands load only the adapters of these.
 
-    Without a ledger that of the workspace is opened, where there is one.
+    Without `ledger`, the ledger of the workspace is opened if it exists.
     """
-    from windrow.ledger import Ledger  # noqa: PLC0415 see above
+    from windrow.ledger import Ledger  # noqa: PLC0415 loaded when used
 
-    found = {source.collection for source in workspace.sources}
+    configured = {source.collection for source in workspace.sources}
     if ledger is not None:
-        return found | ledger.sessions.collections()
+        return configured | ledger.sessions.collections()
     if not workspace.ledger.exists():
-        return found
+        return configured
     with closing(Ledger(workspace.ledger)) as opened:
-        return found | opened.sessions.collections()
+        return configured | opened.sessions.collections()
 
 
 def refuse_without_contact(workspace: Workspace | None, host: str) -> None:
-    """Raise ConfigError where another machine is to be asked and nothing says by whom; `try` needs no workspace."""
-    from windrow.fetch.politeness.guard import loopback  # noqa: PLC0415 see above
-    from windrow.fetch.politeness.user_agent import names_contact  # noqa: PLC0415 see above
+    """Raise ConfigError if `host` is another machine and no contact is configured; `windrow try` has no workspace."""
+    from windrow.fetch.politeness.guard import loopback  # noqa: PLC0415 loaded when used
+    from windrow.fetch.politeness.user_agent import names_contact  # noqa: PLC0415 loaded when used
 
     if loopback(host) or (workspace is not None and names_contact(workspace.agent)):
         return
-    first = "" if workspace else "windrow init, then: "
-    place = workspace.root / "windrow.toml" if workspace else "windrow.toml"
+    first_step = "" if workspace else "windrow init, then: "
+    path = workspace.root / "windrow.toml" if workspace else "windrow.toml"
     raise ConfigError(
         f"windrow.toml: contact is missing, and {host} is to be told who asks",
-        hint=f'{first}contact = "https://example.org/our-crawler" at the top of {place}',
+        hint=f'{first_step}contact = "https://example.org/our-crawler" at the top of {path}',
     )
 
 
 class LazyAdapter:
-    """An adapter whose parts lie in the modules of a package: each is loaded when it is used.
+    """An adapter whose members lie in the modules of a package, each imported when it is first used.
 
-    So nobody who searches loads what a harvest needs, nor the other way round. `capabilities` says without loading
-    anything which parts there are.
+    So a search does not import what only a harvest needs, and the other way round. `capabilities` names the members
+    without importing anything. `modules` maps a member to its module below `package`; `constants` are members that
+    need no import.
     """
 
-    def __init__(self, package: str, places: Mapping[str, str], **values: Any) -> None:
-        """Take the package, the module below it by the name of each part, and parts that are plain values."""
-        self._package, self._places = package, places
-        self.capabilities = frozenset({*places, *values})
-        self.__dict__.update(values)
+    def __init__(self, package: str, modules: Mapping[str, str], **constants: Any) -> None:
+        self._package, self._modules = package, modules
+        self.capabilities = frozenset({*modules, *constants})
+        self.__dict__.update(constants)
 
     def __getattr__(self, name: str) -> Any:
-        """Load a part; it is looked up here only the first time."""
-        if name.startswith("_") or name not in self._places:
+        if name.startswith("_") or name not in self._modules:
             raise AttributeError(f"the adapter {self.__dict__.get('_package')!r} has no {name!r}")
         try:
-            found = getattr(import_module(f"{self._package}.{self._places[name]}"), name)
+            member = getattr(import_module(f"{self._package}.{self._modules[name]}"), name)
         except ImportError as error:
             raise ConfigError(f"{name!r} of the adapter {self._package!r} cannot be loaded: {error}") from error
-        self.__dict__[name] = found
-        return found
+        self.__dict__[name] = member  # so the next access does not come here
+        return member
 
 
-class Got(NamedTuple):
-    """The bytes that `windrow try` read: where from, how many, and whether their name is good."""
+class FetchedBytes(NamedTuple):
+    """The bytes that `windrow try` read: their address, size, digest, and why their name would be refused, if so."""
 
     address: str
     key: str
@@ -98,8 +97,8 @@ class Got(NamedTuple):
     reason: Reason | None = None
 
 
-class Document(NamedTuple):
-    """One document and what became of it: the last step it reached, and why it went no further."""
+class DocumentReport(NamedTuple):
+    """One document of a trial: the last phase it reached, and the reason if it was refused there."""
 
     name: str
     kind: str
@@ -110,8 +109,8 @@ class Document(NamedTuple):
     records: int = 0
 
 
-class Record(NamedTuple):
-    """One record as it would be loaded: the row that begins it, with its columns by name."""
+class RecordPreview(NamedTuple):
+    """One record as it would be loaded: its first row, the columns by name."""
 
     document: str
     kind: str
@@ -120,8 +119,8 @@ class Record(NamedTuple):
     fields: Mapping[str, Any]
 
 
-class Note(NamedTuple):
-    """A finding in a document."""
+class DocumentFinding(NamedTuple):
+    """A finding in a document of a trial."""
 
     document: str
     phase: str
@@ -132,12 +131,20 @@ class Note(NamedTuple):
     column: int | None = None
 
 
-Part = Got | Document | Record | Note
-"""One thing that `windrow try` tells."""
+TrialPart = FetchedBytes | DocumentReport | RecordPreview | DocumentFinding
+"""What `windrow try` yields."""
+
+TRIAL_TYPES: Mapping[type[TrialPart], str] = {
+    FetchedBytes: "got",
+    DocumentReport: "document",
+    RecordPreview: "record",
+    DocumentFinding: "note",
+}
+"""The `type` of each as a line of JSON."""
 
 
-class RereadCount(NamedTuple):
-    """How many versions of records there were before, are now, and say something else than any did before."""
+class VersionCounts(NamedTuple):
+    """Versions of records before and after a replay; `changed` of them differ from every version before."""
 
     session: int
     before: int
@@ -145,12 +152,12 @@ class RereadCount(NamedTuple):
     changed: int
 
 
-class Replayed(NamedTuple):
-    """What a replay did: the session it is on record as, and what came out differently."""
+class ReplayResult(NamedTuple):
+    """What a replay did: the number of its session, and what changed."""
 
     session: int
     changes: tuple[ReplayChange, ...] = ()
-    versions: RereadCount | None = None
+    versions: VersionCounts | None = None
 
 
 class TakedownEstimate(NamedTuple):
@@ -164,7 +171,7 @@ class TakedownEstimate(NamedTuple):
 
 
 class Message(NamedTuple):
-    """A line of JSON: its type and its value; with `omit_empty`, fields that say nothing are left out."""
+    """A line of JSON: its type and its value; with `omit_empty`, empty fields are left out."""
 
     type: str
     value: Any
@@ -172,7 +179,7 @@ class Message(NamedTuple):
 
 
 class Explanation(NamedTuple):
-    """What `windrow why` tells of one thing: the value itself, messages for programs, and lines for people."""
+    """The answer of `windrow why`: the object itself, its messages for `--json`, and its lines for people."""
 
     subject: Any
     messages: tuple[Message, ...]
@@ -180,7 +187,7 @@ class Explanation(NamedTuple):
 
 
 class Export(NamedTuple):
-    """What a collection can write, and in which forms; `help` says what that is, `unit` what is counted."""
+    """Something that `windrow export` can write, in which formats; `write` returns how many `unit` it wrote."""
 
     what: str
     forms: tuple[str, ...]
@@ -190,9 +197,9 @@ class Export(NamedTuple):
 
 
 class SourceChange(NamedTuple):
-    """Something came, changed or went at a source. `key` is its address or name; `difference` says in a line what.
+    """Something appeared, changed or disappeared at a source; `key` is its address or name.
 
-    `at` is when that was seen, in UTC; `kind` is new, changed or gone.
+    `at` is when that was seen, in UTC; `kind` is new, changed or gone; `difference` is one line for people.
     """
 
     at: datetime
@@ -205,13 +212,13 @@ class SourceChange(NamedTuple):
 
 
 NEW, CHANGED, GONE = "new", "changed", "gone"
-"""What `SourceChange.kind` can be."""
+"""The values of `SourceChange.kind`."""
 
 
 class Window(NamedTuple):
-    """Which changes are meant: what the sessions between two facts wrote, and with a time what was seen since then.
+    """Which changes to list: those written by the sessions between two facts of the ledger, or seen since a time.
 
-    A session writes what earlier ones asked for, too, where they were stopped before they wrote it.
+    A session also writes the answers to requests of earlier sessions that were stopped before they wrote them.
     """
 
     since: datetime | None = None
@@ -219,62 +226,62 @@ class Window(NamedTuple):
 
 
 class Adapter(Protocol):
-    """What every collection answers."""
+    """What every collection must implement."""
 
     def harvest(self, workspace: Workspace) -> Harvest:
-        """Make the harvest that the configuration describes, its databases opened."""
+        """Return the harvest that the configuration describes, its databases opened."""
         ...
 
-    def ready(self, workspace: Workspace) -> None:
-        """Raise ConfigError for what a run would refuse to begin without; opens nothing."""
+    def require_ready(self, workspace: Workspace) -> None:
+        """Raise ConfigError if a run could not begin with this configuration; opens no database."""
         ...
 
-    def vet(self, workspace: Workspace, source: Source) -> None:
-        """Raise UsageError for a new source that a run would stop at."""
+    def check_source(self, workspace: Workspace, source: Source) -> None:
+        """Raise UsageError if a run would refuse this new source."""
         ...
 
-    def project(self, workspace: Workspace, ledger: Ledger) -> None:
-        """Bring the collection's books up to date after an operator decided something: people look there."""
+    def update_projection(self, workspace: Workspace, ledger: Ledger) -> None:
+        """Update the collection's projection after an operator's decision, such as `windrow retry`."""
         ...
 
     def check(self, workspace: Workspace, ledger: Ledger) -> Iterable[Fault]:
-        """Compare the collection's own store and books with the ledger."""
+        """Yield where the collection's own store or projection disagrees with the ledger."""
         ...
 
-    def replay(self, workspace: Workspace, setup: SessionSettings, progress: Progress) -> Replayed | None:
-        """Read what is kept again with today's readers; None where there is nothing to rebuild."""
+    def replay(self, workspace: Workspace, setup: SessionSettings, progress: Progress) -> ReplayResult | None:
+        """Read what is kept again with today's readers; None if nothing is to be rebuilt."""
         ...
 
-    def attempt(self, workspace: Workspace | None, address: str) -> Iterator[Part]:
-        """Get one thing, read it as the collection does, and keep nothing."""
+    def try_address(self, workspace: Workspace | None, address: str) -> Iterator[TrialPart]:
+        """Fetch one address or file, read it as the collection does, and keep nothing."""
         ...
 
 
 class Explains(Protocol):
-    """Can tell the story of what is no item of the ledger, such as a page or a record."""
+    """Can explain what is not an item of the ledger, such as a page or a record."""
 
     def explain(self, workspace: Workspace, ledger: Ledger, what: str) -> Explanation | None:
-        """Tell the story of what a person names; None where it is nothing of this collection's."""
+        """Explain what a person names: a key, an address, a title; None if this collection does not have it."""
         ...
 
 
-class Foresees(Protocol):
-    """Can say what would become of a name that is not on the ledger."""
+class PredictsOutcome(Protocol):
+    """Can predict what would happen to a file or address that is not in the ledger."""
 
-    def clue(self, workspace: Workspace, what: str) -> str:
-        """Run the rules on a name; empty where they say nothing of it."""
+    def predict(self, workspace: Workspace, what: str) -> str:
+        """Apply the rules to a name and return a clause for a message; empty if no rule applies."""
         ...
 
 
-class TellsChanges(Protocol):
-    """Knows from its own store what changed at its sources; of others, what their listings say is told."""
+class ListsChanges(Protocol):
+    """Can list from its own store what changed at its sources; for other collections their listings are compared."""
 
     def changes(self, workspace: Workspace, ledger: Ledger, window: Window) -> Iterator[SourceChange]:
-        """Yield what came, changed or went at the collection's sources."""
+        """Yield what appeared, changed or disappeared at the collection's sources."""
         ...
 
     def content(self, workspace: Workspace, ledger: Ledger, facts: tuple[int, int]) -> Mapping[str, Counter[str]]:
-        """Count what `changes` yields of the sessions between two facts, by source and kind."""
+        """Count what `changes` yields for the sessions between two facts, by source and kind."""
         ...
 
     def content_of_visits(
@@ -295,7 +302,7 @@ class RestCount(NamedTuple):
     number: int
 
 
-class TellsStates(Protocol):
+class DerivesStates(Protocol):
     """Derives from the ledger where items stand, as its projection shows it; others tell the pending step."""
 
     def states(self, ledger: Ledger, items: Sequence[int]) -> Mapping[int, State]:
@@ -311,60 +318,60 @@ class TellsStates(Protocol):
         ...
 
 
-class TellsOutcomes(Protocol):
+class CountsOutcomes(Protocol):
     """Knows how the questions of its crawl ended once what they brought was read."""
 
     def outcomes(
         self, workspace: Workspace, ledger: Ledger, facts: tuple[int, int], counted: Counter[str]
     ) -> Counter[str]:
-        """Count them between two facts, in the words of its `Crawl.outcome`; `counted` is what the ledger says."""
+        """Count visits between two facts by outcome, as `Crawl.outcome` names it; `counted` is the ledger's count."""
         ...
 
 
-class HoldsRecords(Protocol):
-    """Makes records of what is at its addresses, some only when services answered."""
+class CountsRecords(Protocol):
+    """Makes records from its addresses, some only after a service has answered."""
 
     def holdings(self, workspace: Workspace) -> Mapping[str, int]:
-        """Count the records of each source that are there now."""
+        """Return the current number of records of each source."""
         ...
 
     def waits(self, workspace: Workspace, ledger: Ledger) -> ServiceWait | None:
-        """Return how many wait for which service, since when and why; None where none does."""
+        """Return how many records wait for which service, since when and why; None if none waits."""
         ...
 
 
 class Adopts(Protocol):
-    """Can take documents that are held already."""
+    """Can harvest a folder of documents that were fetched by other means."""
 
     ADOPTED_AT: str
-    """The phase from which adopted documents go on."""
+    """The phase at which adopted documents begin."""
     ADOPTS: str
-    """What may be adopted, as the help of `run` says it: `a folder of ...`."""
+    """What may be adopted, for the help of `run`: `a folder of ...`."""
 
     def adopt(self, workspace: Workspace, folder: Path) -> Source:
-        """Return a source over a folder of documents that are held already."""
+        """Return a source that lists the documents of a folder."""
         ...
 
 
 class ImportsWarc(Protocol):
-    """Can read WARC files of other makers as if it had asked for what is in them."""
+    """Can read WARC files of other tools as if it had fetched what is in them."""
 
     IMPORTS_WARC: bool
 
 
 class Exports(Protocol):
-    """Can write what it holds in the forms of its standard."""
+    """Can export what it holds in standard formats."""
 
     EXPORTS: tuple[Export, ...]
 
 
-class Compared(NamedTuple):
-    """What changed between two versions of one thing, each by its name and the time when it was first seen.
+class Comparison(NamedTuple):
+    """What changed between two versions of a page: each version's name, and when it was first seen.
 
-    `changes` are of short texts (title, description, ...), `lines` of the main text: each with a sign, `+`,
-    `-`, a blank for one that stays, or `@` where some are left out. `added` and `removed` count its lines,
-    `elsewhere` those that changed outside of it. `old_gone` and `new_gone` are since when it was gone at that
-    time: that side then says nothing, and the version is the one that ended.
+    `changes` are of short texts (title, description, ...), `lines` of the main text, each with a sign: `+`, `-`,
+    a blank for context, or `@` where lines are left out. `added` and `removed` count lines of the main text,
+    `elsewhere` changed lines outside of it. If the page was gone at one of the two times, `old_gone` or `new_gone`
+    says since when; that side then has no text, and its version is the last before.
     """
 
     url: str
@@ -383,9 +390,9 @@ class Compared(NamedTuple):
 
 
 class Compares(Protocol):
-    """Can show what changed between two versions of one thing."""
+    """Can show what changed between two versions of a page."""
 
-    def compare(self, workspace: Workspace, name: str, since: str, until: str, *, context: int) -> Compared:
+    def compare(self, workspace: Workspace, name: str, since: str, until: str, *, context: int) -> Comparison:
         """Compare two versions; UsageError where there are none."""
         ...
 
@@ -394,66 +401,66 @@ class Searches(Protocol):
     """Can search what it holds."""
 
     def search(self, workspace: Workspace, text: str, *, offset: int, limit: int, explain: bool) -> SearchAnswer:
-        """Search; any text is a query."""
+        """Return the results from `offset` on, at most `limit`; any text is a valid query."""
         ...
 
 
 class ChecksTree(Protocol):
-    """Can judge a folder of files by the standard of its collection."""
+    """Can check a folder of files against the standard of its collection."""
 
     def check_tree(self, folder: Path) -> Iterator[Fault | int]:
-        """Yield faults, and the bytes of each file."""
+        """Yield each fault, and the size of each file in bytes."""
         ...
 
 
 class Forgets(Protocol):
-    """Can take down what it holds, so that nothing stays but a tombstone."""
+    """Can take down what it holds and leave only a tombstone."""
 
     def refuse_takedown(self, workspace: Workspace) -> None:
-        """Raise ConfigError where a store lies in a place that is not windrow's: nothing is taken down then."""
+        """Raise ConfigError if a store is in a place that is not windrow's own: then nothing may be taken down."""
         ...
 
     def takedown_targets(self, workspace: Workspace, ledger: Ledger, name: str) -> Iterable[TakedownTarget]:
-        """Return what a name means; nothing where it is not known."""
+        """Return what a name stands for; empty if it is not known."""
         ...
 
     def remove_taken_down(self, workspace: Workspace, target: TakedownTarget, visits: Sequence[int]) -> int:
-        """Remove from the stores what visits told of a target, whichever collection it is of; return how much.
+        """Remove what these visits brought of a target, of whichever collection, from the stores; return how much.
 
-        It may be asked again for what is gone.
+        It is idempotent.
         """
         ...
 
     def clean_stores(self, workspace: Workspace, pulse: Callable[[], None]) -> tuple[str, ...]:
-        """Leave nothing of what was removed in the stores' files; return, in a sentence each, where something stays.
+        """Overwrite what was removed in the stores' files; return one sentence for each place where it remains.
 
-        `pulse` is called often.
+        `pulse` is called often, so the caller can show progress.
         """
         ...
 
 
 class SnippetMark(NamedTuple):
-    """A stretch of the snippet that was searched for: its first character, and the one behind its last."""
+    """A match in the snippet, as a range of characters; `end` is not part of it."""
 
     start: int
     end: int
 
 
 def snippet_marks(pieces: Sequence[tuple[str, bool]]) -> tuple[SnippetMark, ...]:
-    """Return where in a text, put together of its pieces, stands what was searched for."""
-    found, at = [], 0
-    for text, hit in pieces:
-        if hit:
-            found.append(SnippetMark(at, at + len(text)))
-        at += len(text)
-    return tuple(found)
+    """Return the ranges of the matches in a text that is given in pieces, each with whether it is a match."""
+    marks, start = [], 0
+    for text, is_match in pieces:
+        if is_match:
+            marks.append(SnippetMark(start, start + len(text)))
+        start += len(text)
+    return tuple(marks)
 
 
 class SearchResult(NamedTuple):
-    """One thing found. Title and snippet are pieces of text, each with whether it is what was searched for.
+    """One search result. Title and snippet are pieces of text, each with whether it is a match.
 
-    `details` is all that its collection tells of it, such as a `PageHit`, and `type` what a message of that is called;
-    `at` is when it was changed or published last, as far as is known.
+    `details` is its collection's own description, such as a `PageHit`, and `type` the type of that as a line of JSON;
+    `at` is when it was last changed or published, if known.
     """
 
     title: Sequence[tuple[str, bool]]
@@ -467,10 +474,10 @@ class SearchResult(NamedTuple):
 
 
 class SearchAnswer(NamedTuple):
-    """Some results of a query, the first after `offset` better ones; whether there is more, and notes on all of it.
+    """The results of a query from `offset` on, best first; whether there are `further` ones, and notes for people.
 
-    `relaxed` is true where nothing has all the words, and what has most of them is shown. `frequency` says in how many
-    of the `documents` that were searched each word stands.
+    `relaxed` is true if nothing has all the words and results with most of them are shown. `frequency` is in how many
+    of the `documents` searched each word occurs.
     """
 
     query: str

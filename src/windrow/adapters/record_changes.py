@@ -71,8 +71,8 @@ def content(
 def count_versions(old: Path, new: Path) -> tuple[int, int, int]:
     """Count the versions in a store, in the one that replaces it, and those of the new one that the old one lacks."""
     with closing(RecordStore(old)) as before, closing(RecordStore(new)) as after:
-        said = {(one.key, one.digest, one.change) for one in before.versions()}
-        made = [(one.key, one.digest, one.change) for one in after.versions()]
+        said = {(version.key, version.digest, version.change) for version in before.versions()}
+        made = [(version.key, version.digest, version.change) for version in after.versions()]
         return len(said), len(made), sum(one not in said for one in made)
 
 
@@ -80,7 +80,10 @@ def visits_saying_less(before: RecordStore, after: RecordStore, visits: Iterable
     """Return those visits that said something of a record in one store and do not in the one that replaces it."""
     lost = []
     for visit in visits:
-        said, left = ({one.key for one in store.statements([visit]) if one.reason is None} for store in (before, after))
+        said, left = (
+            {statement.key for statement in store.statements([visit]) if statement.reason is None}
+            for store in (before, after)
+        )
         lost += [visit] if said - left else []
     return lost
 

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime
 from typing import Any, NamedTuple, TextIO
 
-from windrow.adapters.adapter import Note, SearchAnswer, SearchResult, SnippetMark, snippet_marks
+from windrow.adapters.adapter import DocumentFinding, SearchAnswer, SearchResult, SnippetMark, snippet_marks
 from windrow.adapters.takedown import takedown_line, unfinished_line
 from windrow.contract import FollowResult
 from windrow.engine.captures.rules import CaptureStory
@@ -53,22 +53,24 @@ def standing(last: RecordVersion) -> str:
 def write_versions(versions: Iterable[RecordVersion], out: TextIO) -> int:
     """Write a line of JSON for each version; return how many."""
     count = 0
-    for one in versions:
-        told = {"key": one.key, "at": one.at.isoformat(), "change": one.change, "source": one.source,
-                "url": one.url, "visit": one.visit, "digest": one.digest, "value": one.value}  # fmt: skip
-        out.write(json_text(told) + "\n")
+    for version in versions:
+        line = {
+            "key": version.key, "at": version.at.isoformat(), "change": version.change, "source": version.source,
+            "url": version.url, "visit": version.visit, "digest": version.digest, "value": version.value,
+        }  # fmt: skip
+        out.write(json_text(line) + "\n")
         count += 1
     return count
 
 
-def follow_notes(url: str, phase: str, result: FollowResult) -> Iterator[Note]:
+def follow_notes(url: str, phase: str, result: FollowResult) -> Iterator[DocumentFinding]:
     """Tell what following an answer led to."""
     for finding in result.findings:
-        yield Note(url, phase, finding.level, finding.kind, finding.message)
-    for one in result.requests:
-        yield Note(url, phase, Level.NOTE, "Request", f"{one.method} {one.url}")
+        yield DocumentFinding(url, phase, finding.level, finding.kind, finding.message)
+    for request in result.requests:
+        yield DocumentFinding(url, phase, Level.NOTE, "Request", f"{request.method} {request.url}")
     if result.end:
-        yield Note(url, phase, Level.NOTE, "End", result.end)
+        yield DocumentFinding(url, phase, Level.NOTE, "End", result.end)
 
 
 def describe_capture(source: str, one: CaptureStory) -> tuple[str, dict[str, Any]]:
@@ -117,7 +119,7 @@ def search(store: RecordStore, name: str, text: str, *, offset: int, limit: int,
     query = parse(text)
     found = store.search(query, name, offset=offset, limit=limit + 1)
     find = pattern(wanted(query.root))
-    results = tuple(_result(one, name, find, explain=explain) for one in found.entries[:limit])
+    results = tuple(_result(entry, name, find, explain=explain) for entry in found.entries[:limit])
     past = (f"{name} is searched as it is now, so as-of: finds nothing of it",) if query.as_of is not None else ()
     notes = (*query.notes, *past)
     further = len(found.entries) > limit

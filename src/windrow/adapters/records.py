@@ -17,17 +17,17 @@ from typing import Any, TextIO
 
 from windrow.adapters import record_changes, record_story
 from windrow.adapters.adapter import (
-    Document,
+    DocumentFinding,
+    DocumentReport,
     Explanation,
     Export,
-    Got,
+    FetchedBytes,
     Message,
-    Note,
-    Part,
-    Record,
-    Replayed,
+    RecordPreview,
+    ReplayResult,
     SearchAnswer,
     SourceChange,
+    TrialPart,
     Window,
     refuse_without_contact,
 )
@@ -71,7 +71,7 @@ class RecordAdapter:
     def __init__(self, collection: Collection) -> None:
         """Join this collection; its discovery is `Requests`, `Captures` or both, and it has one Settle step."""
         self._collection = collection
-        self._step = next(one for one in collection.steps if isinstance(one, Settle))
+        self._step = next(step for step in collection.steps if isinstance(step, Settle))
         name = collection.name
         self.EXPORTS: tuple[Export, ...] = (
             Export(name, ("jsonl",), "a line for each version of each record", self._export),
@@ -90,7 +90,7 @@ class RecordAdapter:
             version_store=self._open_store(self._path(workspace)),  # last: what fails before leaves nothing open
         )
 
-    def ready(self, workspace: Workspace) -> None:
+    def require_ready(self, workspace: Workspace) -> None:
         """Refuse services without a good address, and to ask other machines without a contact in the user agent."""
         self._services(workspace)
         for one in workspace.of(self._collection.name):
@@ -102,11 +102,11 @@ class RecordAdapter:
                 if remote.secret is None:  # with a key its owner is known
                     refuse_without_contact(workspace, remote.site.host)
 
-    def vet(self, workspace: Workspace, source: Source) -> None:
+    def check_source(self, workspace: Workspace, source: Source) -> None:
         """Refuse none: sources may share an origin."""
         del workspace, source
 
-    def project(self, workspace: Workspace, ledger: Ledger) -> None:
+    def update_projection(self, workspace: Workspace, ledger: Ledger) -> None:
         """Do nothing: there are no books beside the records."""
         del workspace, ledger
 
@@ -125,7 +125,7 @@ class RecordAdapter:
             for line in store.index_faults():
                 yield Fault(index_folder(path).name, line, f"windrow search --collection {self._collection.name} WORD")
 
-    def replay(self, workspace: Workspace, setup: SessionSettings, progress: Progress) -> Replayed | None:
+    def replay(self, workspace: Workspace, setup: SessionSettings, progress: Progress) -> ReplayResult | None:
         """Rebuild the store from the captures beside the old one, compare, and swap; None where there is none yet."""
         old = self._path(workspace)
 
@@ -139,11 +139,11 @@ class RecordAdapter:
                 reread=True,
             )  # fmt: skip
             # Asks were answered already: nobody is asked again but for answers that are not archived.
-            services = tuple(replace(one, active=not is_archived(one)) for one in made.services)
+            services = tuple(replace(service, active=not is_archived(service)) for service in made.services)
             session.harvest(replace(made, services=services), fetch=False)
             if not session.stops:
                 with closing(self._open_store(old)) as before, closing(RecordStore(new)) as after:
-                    after.carry_over(before, {one.name for one in sources})
+                    after.carry_over(before, {source.name for source in sources})
                     lost = record_changes.visits_saying_less(before, after, made.unread)
                 settle_unread(session.ledger, self._collection, made.unread, lost, old)
 
@@ -159,7 +159,7 @@ class RecordAdapter:
         del ledger
         return workspace.of(self._collection.name)
 
-    def attempt(self, workspace: Workspace | None, address: str) -> Iterator[Part]:
+    def try_address(self, workspace: Workspace | None, address: str) -> Iterator[TrialPart]:
         """Ask for one address by GET, follow it and take the step on what comes; services are not asked."""
         first = normalise(address).url
         if not first:
@@ -173,7 +173,7 @@ class RecordAdapter:
         answer = sample_address(access, first, limits)
         url = answer.url
         content = body_of(io.BytesIO(answer.body), answer.fields, limits).read()
-        yield Got(url, url, len(content), digest(content), round(answer.seconds, 3))
+        yield FetchedBytes(url, url, len(content), digest(content), round(answer.seconds, 3))
         source = self._source_at(workspace, url, first)
         asked = Answer(Request(url), answer.status, answer.fields, io.BytesIO(content), now())
         follow = self._collection.follow
@@ -189,13 +189,17 @@ class RecordAdapter:
         for one in results:
             if isinstance(one, Observation):
                 count += 1
-                yield Record(url, self._collection.name, one.key, self._collection.name, one.value or {})
+                yield RecordPreview(url, self._collection.name, one.key, self._collection.name, one.value or {})
             elif isinstance(one, Skip):
-                yield Note(url, self._step.phase, Level.WARN, str(one.reason), one.message or one.reason.meaning)
+                yield DocumentFinding(
+                    url, self._step.phase, Level.WARN, str(one.reason), one.message or one.reason.meaning
+                )
             elif isinstance(one, Ask):
                 told = f"{one.name}: {one.method} {one.path} to {one.service}; a run asks it"
-                yield Note(url, self._step.phase, Level.NOTE, "Ask", told)
-        yield Document(url, self._collection.name, len(content), digest(content), self._step.phase, result.skip, count)
+                yield DocumentFinding(url, self._step.phase, Level.NOTE, "Ask", told)
+        yield DocumentReport(
+            url, self._collection.name, len(content), digest(content), self._step.phase, result.skip, count
+        )
 
     # What it can besides.
 
@@ -235,7 +239,7 @@ class RecordAdapter:
     def waits(self, workspace: Workspace, ledger: Ledger) -> ServiceWait | None:
         """Return what documents wait for of services."""
         with self._store(workspace) as store:
-            services = [one.name for one in self._services(workspace)]
+            services = [service.name for service in self._services(workspace)]
             return service_wait(ledger, self._collection.name, store, services) if store is not None else None
 
     def explain(self, workspace: Workspace, ledger: Ledger, what: str) -> Explanation | None:
@@ -253,8 +257,8 @@ class RecordAdapter:
                 gone = self._explain_taken_down(ledger, store, what) if store is not None else None
                 return gone or self._explain_not_taken(workspace, ledger, what)
             told = [
-                self._explain_address(ledger, store, one)
-                for one in ledger.addresses.of_sources(self._collection.name, row.digest)
+                self._explain_address(ledger, store, source)
+                for source in ledger.addresses.of_sources(self._collection.name, row.digest)
             ]
             messages = [message for one in told for message in one.messages]
             return Explanation(row, tuple(messages), tuple(line for one in told for line in one.lines))
@@ -275,8 +279,8 @@ class RecordAdapter:
         url = normalise(what).url if what.startswith(("http://", "https://")) else ""
         lines, messages = [], []
         for source in workspace.of(self._collection.name) if url else ():
-            for one in stories(ledger, self._collection, source, self._options(workspace), number(url)):
-                line, told = record_story.describe_capture(source.name, one)
+            for story in stories(ledger, self._collection, source, self._options(workspace), number(url)):
+                line, told = record_story.describe_capture(source.name, story)
                 lines.append(line)
                 messages.append(Message("capture", told))
         if not lines:
@@ -298,7 +302,7 @@ class RecordAdapter:
                     f"      from visit {one.visit}: {kept.place.warc} at {kept.place.offset}, {kept.digest[:19]}"
                 )
         waits = waits_told(ledger, self._collection.name, store.waits_of([one.visit for one in history[-_SHOWN:]]))
-        lines += [one.line for one in waits]
+        lines += [wait.line for wait in waits]
         again = [one.at for one in history if one.change == "same"]
         same = len(again)
         if again:
@@ -306,14 +310,14 @@ class RecordAdapter:
         messages = [
             Message("record", {"key": key, "collection": self._collection.name, "versions": len(history) - same})
         ]
-        messages += [*(Message("version", one) for one in history), *(Message(*one[1:]) for one in waits)]
+        messages += [*(Message("version", one) for one in history), *(Message(*wait[1:]) for wait in waits)]
         return Explanation(key, tuple(messages), tuple(lines))
 
     def _explain_address(self, ledger: Ledger, store: RecordStore | None, row: AddressRow) -> Explanation:
         visits = ledger.attempts.of_address(row.host, row.digest)[-_SHOWN:]
         captures = {one.seq: ledger.captures.captured(one.seq) for one in visits}
         graves = ledger.takedowns.of(row.digest, row.host)
-        indexed = any(one is not None and one.found_in for one in captures.values())
+        indexed = any(capture is not None and capture.found_in for capture in captures.values())
         taken = row.pause == ELSEWHERE or (bool(graves) and indexed)  # a takedown clears the pause
         lines = [f"{row.url}: {'taken' if taken else 'asked'} for {self._collection.name}, source {row.source}"]
         if row.via_url:
@@ -347,8 +351,8 @@ class RecordAdapter:
             messages += [Message("made", {"visit": visit.seq, "key": key}) for key in made[:_SHOWN]]
         if store is not None:
             waits = waits_told(ledger, self._collection.name, store.waits_of([one.seq for one in visits]))
-            lines += [one.line for one in waits]
-            messages += [Message(*one[1:]) for one in waits]
+            lines += [wait.line for wait in waits]
+            messages += [Message(*wait[1:]) for wait in waits]
             for one in store.skipped(url=row.url):
                 lines.append(f"  skipped {one.key or 'the document'}: {one.reason} {one.message}".rstrip())
                 messages.append(Message("skipped", one))

@@ -7,7 +7,7 @@ from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
-from windrow.adapters.adapter import Replayed, RereadCount
+from windrow.adapters.adapter import ReplayResult, VersionCounts
 from windrow.config.workspace import replay_folder
 from windrow.engine.progress import Progress
 from windrow.engine.replay import rebuild
@@ -28,7 +28,7 @@ class VersionFile(NamedTuple):
     finish: Callable[[Session], None]
 
 
-def replay_versions(file: VersionFile, setup: SessionSettings, progress: Progress) -> Replayed | None:
+def replay_versions(file: VersionFile, setup: SessionSettings, progress: Progress) -> ReplayResult | None:
     """Rebuild a file of versions from the captures; None where there is none yet.
 
     The old file is in place until all is read; a stop leaves it as it is.
@@ -40,4 +40,4 @@ def replay_versions(file: VersionFile, setup: SessionSettings, progress: Progres
     with Session(setup, f"replay {file.collection}", progress) as session:
         counts = rebuild(session, old, new, partial(file.build, session, new), partial(file.compare, old, new))
         file.finish(session)
-    return Replayed(session.ordinal, versions=RereadCount(session.ordinal, *counts))
+    return ReplayResult(session.ordinal, versions=VersionCounts(session.ordinal, *counts))

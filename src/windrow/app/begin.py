@@ -110,7 +110,7 @@ def add_source(root: Path, new: NewSource) -> Path:
         made = load(root)
         source = made.source(new.name)
         assert source is not None
-        registry.adapter(new.collection).vet(made, source)
+        registry.adapter(new.collection).check_source(made, source)
     except ConfigError as error:
         path.unlink()
         raise UsageError(str(error), hint="windrow new source --help") from None

@@ -17,11 +17,11 @@ from windrow.adapters.adapter import (
     CHANGED,
     GONE,
     NEW,
-    Compared,
     Compares,
+    Comparison,
+    CountsOutcomes,
+    ListsChanges,
     SourceChange,
-    TellsChanges,
-    TellsOutcomes,
     Window,
     harvested_collections,
 )
@@ -55,7 +55,7 @@ def changes(
 
 
 def _answers(name: str, workspace: Workspace, ledger: Ledger, window: Window) -> Iterator[SourceChange]:
-    if able := capable(TellsChanges, {name}):
+    if able := capable(ListsChanges, {name}):
         yield from able[name].changes(workspace, ledger, window)
     else:
         yield from of_listings(ledger, name, window)
@@ -67,18 +67,18 @@ def was_read(workspace: Workspace, ledger: Ledger) -> WhatWasRead:
 
     def visited(facts: tuple[int, int]) -> Mapping[str, Counter[str]]:
         found: dict[str, Counter[str]] = {}
-        for one in capable(TellsChanges, used).values():
+        for one in capable(ListsChanges, used).values():
             found |= one.content_of_visits(workspace, ledger, facts) or {}
         return found
 
     def written(facts: tuple[int, int]) -> Mapping[str, Counter[str]]:
         found: dict[str, Counter[str]] = {}
-        for one in capable(TellsChanges, used).values():
+        for one in capable(ListsChanges, used).values():
             found |= one.content(workspace, ledger, facts)
         return found
 
     def outcomes(name: str, facts: tuple[int, int], visited: Counter[str]) -> Counter[str]:
-        able = capable(TellsOutcomes, {name})
+        able = capable(CountsOutcomes, {name})
         return able[name].outcomes(workspace, ledger, facts, visited) if able else visited
 
     return WhatWasRead(visited, written, outcomes)
@@ -116,7 +116,7 @@ def _bytes(size: int | None) -> str:
     return "unknown" if size is None else counted(size, "byte")
 
 
-def compare(workspace: Workspace, name: str, since: str, until: str, *, context: int) -> Compared:
+def compare(workspace: Workspace, name: str, since: str, until: str, *, context: int) -> Comparison:
     """Compare two versions of what is named; the first collection that knows it answers."""
     last: WindrowError = UsageError("no collection of this workspace compares versions", hint="windrow status")
     for one in capable(Compares, harvested_collections(workspace)).values():

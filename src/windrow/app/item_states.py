@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Container, Iterable, Sequence
 from typing import NamedTuple
 
-from windrow.adapters.adapter import RestCount, TellsStates
+from windrow.adapters.adapter import DerivesStates, RestCount
 from windrow.contract import Collection, ItemStep
 from windrow.contract.registry import capable, installed
 from windrow.ledger import Ledger
@@ -82,5 +82,5 @@ def count_rests(ledger: Ledger, span: tuple[int, int], collections: Iterable[str
     return [*counts, *(rest for adapter in able.values() for rest in adapter.count_rests(ledger, span))]
 
 
-def _able(collections: Container[str]) -> dict[str, TellsStates]:
-    return capable(TellsStates, [name for name in installed() if name in collections])
+def _able(collections: Container[str]) -> dict[str, DerivesStates]:
+    return capable(DerivesStates, [name for name in installed() if name in collections])

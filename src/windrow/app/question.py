@@ -7,7 +7,7 @@ from itertools import chain
 from pathlib import Path
 from typing import NamedTuple
 
-from windrow.adapters.adapter import Foresees, TellsStates
+from windrow.adapters.adapter import DerivesStates, PredictsOutcome
 from windrow.app.item_states import states
 from windrow.config import Workspace
 from windrow.contract import registry
@@ -117,7 +117,7 @@ def is_number(what: str) -> bool:
 def clue(workspace: Workspace, what: str) -> str:
     """Say what would become of a file of this name, by running the rules on it; empty if nothing can be told."""
     kinds = {source.collection for source in workspace.sources} or None
-    told = (one.clue(workspace, what) for one in capable(Foresees, kinds).values())
+    told = (one.predict(workspace, what) for one in capable(PredictsOutcome, kinds).values())
     return next(filter(None, told), "")
 
 
@@ -157,13 +157,13 @@ def decide(
         for kind, some in chosen.items():
             if some:
                 operator.decide(ledger, registry.collection(kind), act, some)
-                registry.adapter(kind).project(workspace, ledger)
+                registry.adapter(kind).update_projection(workspace, ledger)
     return found
 
 
 def _as_projected(ledger: Ledger, kind: str, chosen: Sequence[Chosen]) -> list[Chosen]:
     """Let items stand where their collection's projection shows them."""
-    adapter = capable(TellsStates, [kind]).get(kind) if chosen else None
+    adapter = capable(DerivesStates, [kind]).get(kind) if chosen else None
     if adapter is None:
         return [*chosen]
     states_by_item = adapter.states(ledger, [choice.item for choice in chosen])

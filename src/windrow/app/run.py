@@ -270,7 +270,7 @@ def _harvests(config: Workspace, names: Sequence[str], parts: Mapping[str, Phase
     chosen = chosen_sources(config, names)
     for kind in chosen:
         if parts[kind].fetch:  # who only reads what is kept asks nobody
-            adapter(kind).ready(config)
+            adapter(kind).require_ready(config)
     for kind, sources in chosen.items():
         made = adapter(kind).harvest(config)
         yield replace(made, sources=tuple(source for source in made.sources if source.name in sources))

@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import NamedTuple
 
-from windrow.adapters.adapter import HoldsRecords
+from windrow.adapters.adapter import CountsRecords
 from windrow.app.changes import was_read
 from windrow.app.item_states import StateCount, count_states
 from windrow.app.summary import Phases, ReasonCount, SessionSummary, SourceCount, count_reasons, summarise
@@ -107,7 +107,7 @@ def _resting(workspace: Workspace, frontiers: Mapping[str, Frontier]) -> tuple[R
 
 
 def _waits(workspace: Workspace, ledger: Ledger) -> tuple[ServiceWait, ...]:
-    found = capable(HoldsRecords, {source.collection for source in workspace.sources}).values()
+    found = capable(CountsRecords, {source.collection for source in workspace.sources}).values()
     return tuple(wait for one in found if (wait := one.waits(workspace, ledger)))
 
 
@@ -140,7 +140,7 @@ def _sources(
 ) -> tuple[SourceState, ...]:
     frontiers = count_frontiers(ledger)
     failing, missed = ledger.listings.count_failing(), ledger.captures.failed_by_source()
-    holding = capable(HoldsRecords, {source.collection for source in workspace.sources})
+    holding = capable(CountsRecords, {source.collection for source in workspace.sources})
     held = {name: one.holdings(workspace) for name, one in holding.items()}
     summaries: dict[int, SessionSummary] = {}
     states = []

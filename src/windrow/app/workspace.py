@@ -13,7 +13,14 @@ from windrow.contract.registry import adapter, collection, installed, phases
 from windrow.errors import ConfigError, UsageError
 
 if TYPE_CHECKING:
-    from windrow.adapters.adapter import Compared, Part, Replayed, SearchAnswer, SourceChange, TakedownEstimate
+    from windrow.adapters.adapter import (
+        Comparison,
+        ReplayResult,
+        SearchAnswer,
+        SourceChange,
+        TakedownEstimate,
+        TrialPart,
+    )
     from windrow.app.begin import NewCollection, Prepared
     from windrow.app.check import Checkup
     from windrow.app.status import WorkspaceState
@@ -205,7 +212,7 @@ class Windrow:
         try:
             found = []
             for kind, chosen in chosen_sources(self.config, names).items():
-                adapter(kind).ready(self.config)
+                adapter(kind).require_ready(self.config)
                 sources = [source for source in self.config.sources if source.name in chosen]
                 part = span(collection(kind), first, last)
                 found.append(
@@ -287,7 +294,7 @@ class Windrow:
         among = _listed(collection)
         return search(self.config, text, offset=offset, limit=limit, explain=explain, among=among)
 
-    def diff(self, name: str, since: Day | str = "", until: Day | str = "", *, context: int = 2) -> Compared:
+    def diff(self, name: str, since: Day | str = "", until: Day | str = "", *, context: int = 2) -> Comparison:
         """Compare two versions of a page: as it was at the end of `since`, and at the end of `until`.
 
         Without `until` the latest version is meant, without `since` the one before the other. `context` is how many
@@ -297,9 +304,9 @@ class Windrow:
 
         return compare(self.config, name, _spelled(since), _spelled(until), context=context)
 
-    def try_(self, address: str, collection: str) -> Iterator[Part]:
+    def try_(self, address: str, collection: str) -> Iterator[TrialPart]:
         """Read one file or address as a collection does, yield what is in it, and keep nothing."""
-        return iter(adapter(collection).attempt(self.config, address))
+        return iter(adapter(collection).try_address(self.config, address))
 
     def extract(self, what: bytes | Path | str, url: str = "") -> Extract:
         """Return the main content of a page, given as bytes, as a file, or as an address that is asked for once.
@@ -333,7 +340,7 @@ class Windrow:
         finally:
             ledger.close()
 
-    def replay(self, progress: Progress | None = None) -> dict[str, Replayed]:
+    def replay(self, progress: Progress | None = None) -> dict[str, ReplayResult]:
         """Read every kept capture again with today's readers, and return what came out differently, by collection."""
         from windrow.adapters.adapter import harvested_collections
         from windrow.engine.progress import Progress

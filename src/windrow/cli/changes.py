@@ -12,7 +12,7 @@ from windrow.cli.options import Day, sources
 from windrow.formats.text import show
 
 if TYPE_CHECKING:
-    from windrow.adapters.adapter import Compared, SourceChange
+    from windrow.adapters.adapter import Comparison, SourceChange
 
 
 @command(
@@ -88,7 +88,7 @@ def diff_command(console: Console, url: str, since: str, until: str, context: in
         console.inform(comparison.summary)
 
 
-def _diff_lines(comparison: Compared, styled: bool) -> list[str]:
+def _diff_lines(comparison: Comparison, styled: bool) -> list[str]:
     sides = (("---", comparison.old_seen, comparison.old_gone), ("+++", comparison.new_seen, comparison.new_gone))
     lines = [
         f"{sign} {clean(comparison.url)}  {f'gone since {show(gone)}' if gone else show(seen)}"

@@ -12,7 +12,7 @@ from windrow.cli.options import Day, DeclaredOptions, Duration, names, phases, s
 from windrow.formats.text import apart, counted, size, span, table
 
 if TYPE_CHECKING:
-    from windrow.adapters.adapter import Replayed
+    from windrow.adapters.adapter import ReplayResult
     from windrow.app.summary import SessionSummary
     from windrow.engine.preview import PlannedSource, Preview
     from windrow.settings.setting import Setting
@@ -205,7 +205,7 @@ def replay_command(console: Console) -> int:
     return 0
 
 
-def _print_replayed(console: Console, replayed: Replayed, kind: str) -> None:
+def _print_replayed(console: Console, replayed: ReplayResult, kind: str) -> None:
     from windrow.contract.registry import phases  # noqa: PLC0415
 
     if (versions := replayed.versions) is not None:

@@ -16,7 +16,7 @@ from windrow.errors import NotAWorkspace
 from windrow.formats.text import counted, show
 
 if TYPE_CHECKING:
-    from windrow.adapters.adapter import Part
+    from windrow.adapters.adapter import TrialPart
     from windrow.config import Workspace
 
 
@@ -41,17 +41,17 @@ def try_command(console: Console, address: str, kind: str, limit: int) -> int:
     line and column, and records are printed; nothing is written. Without a workspace, the standard's
     own schemas and centres are used. The exit code is 1 if something was refused.
     """
-    from windrow.adapters.adapter import Document, Got  # noqa: PLC0415
+    from windrow.adapters.adapter import TRIAL_TYPES, DocumentReport, FetchedBytes  # noqa: PLC0415
     from windrow.contract.registry import adapter  # noqa: PLC0415
 
     refused = False
     printer = _Printer(console, limit)
-    for part in adapter(kind).attempt(_workspace(console), address):
-        refused |= isinstance(part, Document | Got) and part.reason is not None
+    for part in adapter(kind).try_address(_workspace(console), address):
+        refused |= isinstance(part, DocumentReport | FetchedBytes) and part.reason is not None
         if console.json:
-            console.message(type(part).__name__.lower(), part, omit_empty=True)
+            console.message(TRIAL_TYPES[type(part)], part, omit_empty=True)
         else:
-            printer.print(part)
+            printer.print(TRIAL_TYPES[type(part)], part)
     return int(refused)
 
 
@@ -72,9 +72,9 @@ class _Printer:
         self._limit = limit
         self._shown: dict[tuple[str, str], int] = {}
 
-    def print(self, part: Part) -> None:
-        """Print a part, with the method named after its class."""
-        getattr(self, f"_{type(part).__name__.lower()}")(part)
+    def print(self, kind: str, part: TrialPart) -> None:
+        """Print a part; `kind` is its `type` in JSON."""
+        getattr(self, f"_{kind}")(part)
 
     def _got(self, part: Any) -> None:
         self._console.inform(f"{part.address}: {part.size:,} bytes, {part.digest}, in {part.seconds:.2f} s")

@@ -78,15 +78,17 @@ class SentSecrets:
         self.headers: dict[str, str] = {}
         self._query: list[str] = []
         words: set[str] = set()
-        for one in credentials:
-            word = reveal(one.secret)
+        for credential in credentials:
+            word = reveal(credential.secret)
             if not word.isprintable() or not word.isascii():
-                raise TerminalFailure(f"the secret at {one.secret.place} is not of one line of ASCII", Reason.NO_SECRET)
+                raise TerminalFailure(
+                    f"the secret at {credential.secret.place} is not of one line of ASCII", Reason.NO_SECRET
+                )
             words.add(word)
-            if one.header:
-                self.headers[one.header] = one.prefix + word
+            if credential.header:
+                self.headers[credential.header] = credential.prefix + word
             else:
-                self._query.append(f"{one.query}={quote(word, safe='')}")
+                self._query.append(f"{credential.query}={quote(word, safe='')}")
         spelled = {form for word in words if len(word) >= SHORTEST for form in _spellings(word)}
         self._longest = max(map(len, spelled), default=1)
         longest_first = sorted(spelled, key=len, reverse=True)

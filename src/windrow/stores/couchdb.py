@@ -47,10 +47,10 @@ class CouchDocuments:
         if secret:
             self._fields["Authorization"] = f"Basic {b64encode(secret.encode()).decode()}"
         self._connection: http.client.HTTPConnection | None = None
-        self._databases = {check_name(one.name): one for one in databases}
+        self._databases = {check_name(database.name): database for database in databases}
         self._first = next(iter(self._databases))
-        for one in databases:
-            self._make(one)
+        for database in databases:
+            self._make(database)
 
     def _make(self, database: DocumentDatabase) -> None:
         """Make a database and its views, where they are not there or are of an earlier windrow."""
@@ -103,7 +103,7 @@ class CouchDocuments:
     def _rows_of(self, method: str, path: str, value: Any = None) -> list[dict[str, Any]]:
         """Make one request whose answer has rows."""
         rows = self._ask(method, path, value, shape=dict).value.get("rows")
-        if not isinstance(rows, list) or not all(isinstance(one, dict) for one in rows):
+        if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
             raise self._strange()
         return rows
 
@@ -157,7 +157,7 @@ class CouchDocuments:
         """
         fresh = 0
         wanted: dict[str, Mapping[str, Any] | None] = dict.fromkeys(removed)
-        wanted |= {str(one["_id"]): one for one in documents}
+        wanted |= {str(document["_id"]): document for document in documents}
         for part in _parts(wanted):
             fresh += self._write(database, part)
         if checkpoint is not None:
@@ -217,7 +217,7 @@ class CouchDocuments:
     def _known(self, database: str, ids: Sequence[str]) -> dict[str, Stored]:
         path = f"/{database}/_all_docs?include_docs=true&conflicts=true"
         rows = self._rows_of("POST", path, {"keys": list(ids)})
-        return {one["doc"]["_id"]: one["doc"] for one in rows if one.get("doc") and not _gone(one)}
+        return {row["doc"]["_id"]: row["doc"] for row in rows if row.get("doc") and not _gone(row)}
 
     def get(self, database: str, ids: Sequence[str]) -> dict[str, Stored]:
         """Return those of the documents that there are, by id."""
@@ -243,9 +243,9 @@ class CouchDocuments:
         while True:
             path = f"/{database}/{DESIGN}/_view/{quote(view.name)}?{urlencode({**asked, 'skip': skip})}"
             rows = self._rows_of("GET", path)
-            for one in rows:
-                if one.get("doc") and not (span.end and one["key"] == high):
-                    yield _plain(one["doc"])
+            for row in rows:
+                if row.get("doc") and not (span.end and row["key"] == high):
+                    yield _plain(row["doc"])
             if len(rows) < _PAGE:
                 return
             skip += _PAGE
@@ -262,7 +262,7 @@ class CouchDocuments:
         while True:
             asked = {"limit": _PAGE + 1, "startkey": json.dumps(last)} if last else {"limit": _PAGE + 1}
             rows = self._rows_of("GET", f"/{database}/_all_docs?{urlencode(asked)}")
-            names = [one["id"] for one in rows if one["id"] != last]
+            names = [row["id"] for row in rows if row["id"] != last]
             yield from (name for name in names if not name.startswith("_"))
             if len(rows) <= _PAGE:
                 return
@@ -288,7 +288,7 @@ def _key(view: DocumentView, first: tuple[str, ...], rest: str) -> Any:
 def _map(view: DocumentView) -> str:
     """Write a view in JavaScript; what is no text has no place in it."""
     fields = [f"doc[{json.dumps(name)}]" for name in view.by]
-    conditions = [f'typeof {one} === "string"' for one in fields]
+    conditions = [f'typeof {field} === "string"' for field in fields]
     if view.without:
         name, value = view.without
         conditions.append(f"doc[{json.dumps(name)}] !== {json.dumps(value)}")

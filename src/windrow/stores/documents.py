@@ -119,7 +119,7 @@ class SqliteDocuments(SqliteStore):
 
     def __init__(self, path: Path, databases: Sequence[DocumentDatabase]) -> None:
         """Open the file, making its tables."""
-        self._databases = {check_name(one.name): one for one in databases}
+        self._databases = {check_name(database.name): database for database in databases}
         super().__init__(path)
         with close_on_failure(self.close), self._guarded():
             self._connection.execute("PRAGMA secure_delete = ON").fetchall()  # nothing stays in free pages
@@ -127,8 +127,8 @@ class SqliteDocuments(SqliteStore):
             self._connection.executescript(
                 "CREATE TABLE IF NOT EXISTS windrow_meta (name TEXT PRIMARY KEY, value INTEGER)"
             )
-            for one in databases:
-                self._connection.executescript(_schema(one))
+            for database in databases:
+                self._connection.executescript(_schema(database))
 
     def _begin_anew(self) -> None:
         """Give up tables of another version: with its checkpoint gone, whoever fills the store begins at 0."""
@@ -137,7 +137,7 @@ class SqliteDocuments(SqliteStore):
         with transaction(self._connection):
             if self._version() == VERSION:
                 return  # another process was faster
-            for name in ("windrow_meta", *(f"{one}{part}" for one in self._databases for part in _TABLES)):
+            for name in ("windrow_meta", *(f"{database}{part}" for database in self._databases for part in _TABLES)):
                 self._connection.execute(f'DROP TABLE IF EXISTS "{name}"')
             self._connection.execute(f"PRAGMA user_version = {VERSION}")
 
@@ -234,8 +234,8 @@ class SqliteDocuments(SqliteStore):
         for start in range(0, len(ids), _CHUNK):
             part = ids[start : start + _CHUNK]
             marks = ",".join("?" * len(part))
-            for one in self._rows(database, f"WHERE d.id IN ({marks})", part):
-                found[one["_id"]] = one
+            for row in self._rows(database, f"WHERE d.id IN ({marks})", part):
+                found[row["_id"]] = row
         return found
 
     def view(self, database: str, name: str, span: Span = EVERYTHING) -> Iterator[Stored]:
@@ -350,7 +350,7 @@ _TABLES = ("", "_text", "_search")
 
 def _in_time(database: DocumentDatabase, documents: Iterable[Mapping[str, Any]]) -> Iterable[Mapping[str, Any]]:
     """Return documents in the order of their row numbers: FTS5 writes out all that it holds at each step back."""
-    last = {str(one["_id"]): one for one in documents}
+    last = {str(document["_id"]): document for document in documents}
     return (
         sorted(last.values(), key=lambda one: str(one.get(database.newest) or "")) if database.newest else last.values()
     )

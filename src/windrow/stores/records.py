@@ -195,7 +195,7 @@ class RecordStore(SqliteStore):
         """Return some visits after a given one whose step asked services, and was not taken with their answers yet."""
         text = "SELECT visit, asks FROM waiting WHERE visit > ? ORDER BY visit LIMIT 256"
         rows = self._connection.execute(text, (after,)).fetchall()
-        return {visit: [Waits(*one) for one in json.loads(asks)] for visit, asks in rows}
+        return {visit: [Waits(*load) for load in json.loads(asks)] for visit, asks in rows}
 
     def count_waiting(self) -> tuple[int, int]:
         """Count the visits that wait, and return the first of them, 0 where there is none."""
@@ -208,7 +208,7 @@ class RecordStore(SqliteStore):
         text = f"SELECT visit, asks FROM waiting WHERE visit IN ({','.join('?' * len(visits))}) ORDER BY visit"
         with self._guarded():
             rows = self._connection.execute(text, [*visits]).fetchall()
-        return {visit: [Waits(*one) for one in json.loads(asks)] for visit, asks in rows}
+        return {visit: [Waits(*load) for load in json.loads(asks)] for visit, asks in rows}
 
     def finish(self, at: int, pulse: Callable[[], bool]) -> int:
         """Remove values that no observation has any more, such as those of a visit that was told anew."""
@@ -387,7 +387,7 @@ class RecordStore(SqliteStore):
         with self._guarded():
             for column, value in (("key", key), ("url", url)):
                 rows += self._connection.execute(text.format(f"{column} = ?"), (value,)).fetchall() if value else ()
-        return [Skipped(one[0], one[1], one[2], Reason(one[3]), one[4]) for one in rows]
+        return [Skipped(row[0], row[1], row[2], Reason(row[3]), row[4]) for row in rows]
 
     def _of_visits(self, text: str, visits: Sequence[int], *values: str) -> Iterator[tuple[Any, ...]]:
         with self._guarded():

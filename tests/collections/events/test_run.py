@@ -254,7 +254,7 @@ def test_a_placeholder_row_is_no_event_and_none_that_was_rejected(tmp_path, site
 def test_try_check_search_replay_export_and_forget_work_on_events(tmp_path, site):
     site.put("/a.ics", calendar(event("a@x", MEETING, "Board of Ethics"), event("b@x", ":20270201T150000Z", "Budget")))
     workspace = configured(tmp_path, f"{site.url}/a.ics", every="1s")
-    tried = list(ADAPTER.attempt(workspace, f"{site.url}/a.ics"))
+    tried = list(ADAPTER.try_address(workspace, f"{site.url}/a.ics"))
     assert [record.identifier for record in tried if hasattr(record, "identifier")] == ["council/a@x", "council/b@x"]
     run(workspace)
     ledger = Ledger(workspace.ledger)

@@ -273,11 +273,11 @@ def test_dumps_and_counts_are_those_of_the_standard(harvested):
 def test_try_reads_a_file_and_keeps_nothing(tmp_path):
     path = tmp_path / "paper.pdf"
     path.write_bytes(GOOD)
-    fetched, record = ADAPTER.attempt(None, str(path))
+    fetched, record = ADAPTER.try_address(None, str(path))
     assert (fetched.size, record.identifier) == (len(GOOD), f"sha1:{sha1(GOOD)}")
     assert record.fields["title"] == "A careful measure of the whole thing"
     path.write_bytes(b"<html>")
-    assert [part.kind for part in list(ADAPTER.attempt(None, str(path)))[1:]] == ["not_wanted"]
+    assert [part.kind for part in list(ADAPTER.try_address(None, str(path)))[1:]] == ["not_wanted"]
 
 
 def test_a_paper_taken_down_leaves_no_row(tmp_path):

@@ -61,7 +61,7 @@ class IndexManifest:
     def need(self, ids: Iterable[int]) -> None:
         """Note documents that may have to be written again; as long as the roll is open, and no longer."""
         with self._guarded(), transaction(self._connection):
-            self._connection.executemany("INSERT OR IGNORE INTO due VALUES (?)", [(one,) for one in ids])
+            self._connection.executemany("INSERT OR IGNORE INTO due VALUES (?)", [(id_,) for id_ in ids])
 
     def due(self, most: int) -> list[int]:
         """Return the first of those that were noted."""

@@ -230,14 +230,14 @@ def _check_files(files: Mapping[str, Resource]) -> None:
         raise ConfigError(str(error), hint="mend the file; windrow config shows which one is named") from error
 
 
-def ready(workspace: Workspace) -> None:
+def require_ready(workspace: Workspace) -> None:
     """Refuse sources whose centres nobody declared."""
     _check_centres(
         declared(workspace, tuple(source for source in workspace.sources if source.collection == COLLECTION.name))
     )
 
 
-def vet(workspace: Workspace, source: Source) -> None:
+def check_source(workspace: Workspace, source: Source) -> None:
     """Refuse a source of a centre that nobody declared: a run would stop at it."""
     centres = list(declared(workspace, ()).names)
     if source.owner.lower() not in {centre.lower() for centre in centres}:
@@ -247,7 +247,7 @@ def vet(workspace: Workspace, source: Source) -> None:
         )
 
 
-def project(workspace: Workspace, ledger: Ledger) -> None:
+def update_projection(workspace: Workspace, ledger: Ledger) -> None:
     """Bring the tracker up to date at once."""
     books = Tracker(workspace, tuple(source for source in workspace.sources if source.collection == COLLECTION.name))
     try:
@@ -271,7 +271,7 @@ def options(workspace: Workspace | None, name: str = "") -> dict[str, str]:
     return {"centres": centres, "zip_name": drops.zip_name, "xml_name": drops.xml_name, "today": today}
 
 
-def clue(workspace: Workspace, what: str) -> str:
+def predict(workspace: Workspace, what: str) -> str:
     """Say what would become of a file of this name, by running the rules on it; empty if nothing can be told."""
     folder, _, name = what.rpartition("/")
     folder = folder.rpartition("/")[2]

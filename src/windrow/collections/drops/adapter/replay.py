@@ -6,7 +6,7 @@ from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 
-from windrow.adapters.adapter import Replayed
+from windrow.adapters.adapter import ReplayResult
 from windrow.collections.drops.adapter.current_states import all_states
 from windrow.collections.drops.adapter.harvest import DropsStore, declared, harvest
 from windrow.collections.drops.collection import COLLECTION, FOLDERS
@@ -31,7 +31,7 @@ from windrow.model import Site, Source
 from windrow.settings.configuration import DatabaseAddress
 
 
-def replay(workspace: Workspace, setup: SessionSettings, progress: Progress) -> Replayed | None:
+def replay(workspace: Workspace, setup: SessionSettings, progress: Progress) -> ReplayResult | None:
     """Rebuild the store of the drops from the captures; the old one is replaced when all is read.
 
     A store on a server is built in an empty database that the configuration names. None where no source is of drops
@@ -68,7 +68,7 @@ def replay(workspace: Workspace, setup: SessionSettings, progress: Progress) -> 
                 changes.extend(read_again(run, session.ledger, all_states))
 
         rebuild(session, Path(file), new, build, lambda: None, scratch=SCRATCH[:1])
-    return Replayed(session.ordinal, tuple(changes))
+    return ReplayResult(session.ordinal, tuple(changes))
 
 
 def _on_file(workspace: Workspace) -> bool:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from windrow.adapters.adapter import Document, Got, Note, Part, Record
+from windrow.adapters.adapter import DocumentFinding, DocumentReport, FetchedBytes, RecordPreview, TrialPart
 from windrow.collections.drops.adapter.harvest import options, resources, schema
 from windrow.collections.drops.collection import COLLECTION
 from windrow.collections.drops.elements import TABLES, ElementTable
@@ -63,7 +63,7 @@ def bench(workspace: Workspace | None, address: str) -> TrialSetup:
     return TrialSetup(COLLECTION, found, told, workspace.limits, tables, workspace.sources, workspace.agent)
 
 
-def attempt(workspace: Workspace | None, address: str) -> Iterator[Part]:
+def try_address(workspace: Workspace | None, address: str) -> Iterator[TrialPart]:
     """Get `address` into a folder of its own, read it, and yield what is found; the folder goes again."""
     what = bench(workspace, address)
     site, path, name = _where(what, address)
@@ -72,7 +72,7 @@ def attempt(workspace: Workspace | None, address: str) -> Iterator[Part]:
         offer = _offer(what, path, name, kept.size)
         key = offer.key if offer else name
         reason = offer.reason if offer else None
-        yield Got(site.address(path), key, kept.size, kept.digest, round(seconds, 3), reason)
+        yield FetchedBytes(site.address(path), key, kept.size, kept.digest, round(seconds, 3), reason)
         pool = Pool(WorkerConfig(what.collection, Path(folder), what.limits, what.resources), 1)
         try:
             yield from _Reader(what, pool, kept).read(key, whole=offer is None)
@@ -123,7 +123,7 @@ class _Reader:
         self._pool = pool
         self._kept = kept
 
-    def read(self, key: str, *, whole: bool) -> Iterator[Part]:
+    def read(self, key: str, *, whole: bool) -> Iterator[TrialPart]:
         """Read an archive and the documents in it, or a `whole` document by itself."""
         plan = self._what.collection
         if whole:
@@ -138,17 +138,17 @@ class _Reader:
                 yield from _notes(key, step, reading)
                 members += reading.members
                 if reading.reason:
-                    yield Document(
+                    yield DocumentReport(
                         key, plan.listing.kind, self._kept.size, self._kept.digest, step.phase, reading.reason
                     )
         for number, member in enumerate(sorted(members, key=lambda one: one.rank), 2):
             one = Item(number, plan.name, plan.members.kind, f"{key}/{member.name}", 1, digest=member.digest)
             yield from self._document(member, replace(one, member=member.name))
 
-    def _document(self, member: Member, item: Item) -> Iterator[Part]:
+    def _document(self, member: Member, item: Item) -> Iterator[TrialPart]:
         """Take one document through every step, until one refuses it."""
         phase, reason = "xml_name", member.reason
-        records: list[Record] = []
+        records: list[RecordPreview] = []
         for step in [] if reason else self._steps(Check, Load, Judge):
             result = self._take(step, item)
             phase = step.phase
@@ -161,7 +161,7 @@ class _Reader:
             if reason:
                 break
         yield from records
-        yield Document(member.name, member.kind, member.size, member.digest, phase, reason, len(records))
+        yield DocumentReport(member.name, member.kind, member.size, member.digest, phase, reason, len(records))
 
     def _steps(self, *kinds: type[Step]) -> list[Step]:
         return [step for step in self._what.collection.steps if type(step) in kinds]
@@ -171,7 +171,7 @@ class _Reader:
         job = Job(number, item, self._kept.place, dict(self._what.options))
         return self._pool.run_alone(job).result
 
-    def _records(self, document: str, rows: Rows) -> Iterator[Record]:
+    def _records(self, document: str, rows: Rows) -> Iterator[RecordPreview]:
         """Pair every record with the row that begins it, which has the record's own number."""
         begun = {
             line[0]: (table, line[4:]) for table, lines in rows.tables.items() for line in lines if line[0] == line[2]
@@ -180,12 +180,14 @@ class _Reader:
             table, values = begun.get(entity.local, ("", ()))
             names = [column.name for column in self._what.tables[table].columns] if table else []
             fields = {name: value for name, value in zip(names, values, strict=False) if value is not None}
-            yield Record(document, entity.kind, entity.identifier, table, fields)
+            yield RecordPreview(document, entity.kind, entity.identifier, table, fields)
 
 
-def _notes(name: str, step: Step, reading: Reading) -> Iterator[Note]:
+def _notes(name: str, step: Step, reading: Reading) -> Iterator[DocumentFinding]:
     findings: tuple[Finding, ...] = reading.findings
     if reading.reason and not findings:
         findings = (Finding(reading.reason.title().replace("_", ""), reading.reason.meaning),)
     for finding in findings:
-        yield Note(name, step.phase, finding.level, finding.kind, finding.message, finding.line, finding.column)
+        yield DocumentFinding(
+            name, step.phase, finding.level, finding.kind, finding.message, finding.line, finding.column
+        )

@@ -9,7 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, TextIO
 
-from windrow.adapters.adapter import Explanation, Export, Replayed
+from windrow.adapters.adapter import Explanation, Export, ReplayResult
 from windrow.adapters.records import RecordAdapter
 from windrow.clock import now
 from windrow.collections.events.adapter.databases import open_databases, place_of, remember_parsers, removed_sources
@@ -107,7 +107,7 @@ class EventAdapter(RecordAdapter):
         configured = workspace.of(self._collection.name)
         return configured + removed_sources(ledger, self._collection.name, configured)
 
-    def replay(self, workspace: Workspace, setup: SessionSettings, progress: Progress) -> Replayed | None:
+    def replay(self, workspace: Workspace, setup: SessionSettings, progress: Progress) -> ReplayResult | None:
         """Rebuild the records from the captures, then the documents from the records."""
         done = super().replay(workspace, setup, progress)
         if done is not None:

@@ -11,7 +11,7 @@ from uuid import UUID
 
 import sqlalchemy as sa
 
-from windrow.adapters.adapter import CHANGED, GONE, NEW, Compared, SourceChange, Window
+from windrow.adapters.adapter import CHANGED, GONE, NEW, Comparison, SourceChange, Window
 from windrow.collections.pages.adapter.lookup import summaries, summary_if_there, when
 from windrow.collections.pages.code import ExitCode
 from windrow.collections.pages.database.page_versions import (
@@ -257,7 +257,7 @@ def _count(ledger: Ledger, lines: Iterable[Timeline]) -> Mapping[str, Counter[st
     return counts
 
 
-def compare(workspace: Workspace, what: str, since: str = "", until: str = "", *, context: int = 2) -> Compared:
+def compare(workspace: Workspace, what: str, since: str = "", until: str = "", *, context: int = 2) -> Comparison:
     """Compare a page as it was at the end of `since` with what it was at the end of `until`.
 
     Both are days, months, years or times, as the search language has them; without `until` now is meant, without
@@ -285,7 +285,7 @@ def compare(workspace: Workspace, what: str, since: str = "", until: str = "", *
             context=context,
         )
     summary = _summary(old, old_gone, new, new_gone, changed)
-    return Compared(
+    return Comparison(
         url, *_named(old), *_named(new), summary, changed.changes, changed.added, changed.removed,
         changed.elsewhere, changed.lines, old_gone, new_gone,
     )  # fmt: skip

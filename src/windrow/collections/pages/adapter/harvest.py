@@ -99,13 +99,13 @@ def _mend(workspace: Workspace, value: Value) -> str:
     return f'{word} = "{example}" {part} {where}' if example else f"edit {where}"
 
 
-def ready(workspace: Workspace) -> None:
+def require_ready(workspace: Workspace) -> None:
     """Refuse to crawl without an operator and contact, or with an index in a folder that has other contents."""
     agent_of(workspace)
     refuse_strange(workspace.section(Pages).index)
 
 
-def vet(workspace: Workspace, source: Source) -> None:
+def check_source(workspace: Workspace, source: Source) -> None:
     """Refuse a site with seeds on an origin of another source: each origin is crawled for one source."""
     for other in workspace.sources:
         if other.collection != source.collection or other.name == source.name:
@@ -114,12 +114,12 @@ def vet(workspace: Workspace, source: Source) -> None:
             raise UsageError(f"{min(twice)} is a seed of {other.name} already", hint="windrow config")
 
 
-def project(workspace: Workspace, ledger: Ledger) -> None:
+def update_projection(workspace: Workspace, ledger: Ledger) -> None:
     """Do nothing: an operator's decision about addresses is not a crawl, and the standard has no table for it."""
     del workspace, ledger
 
 
-def clue(workspace: Workspace, what: str) -> str:
+def predict(workspace: Workspace, what: str) -> str:
     """Explain why an address is not known."""
     if workspace.of(COLLECTION.name) and what.startswith(("http://", "https://")):
         return "; the address belongs to none of the sites of this workspace"

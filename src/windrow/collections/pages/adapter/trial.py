@@ -8,7 +8,14 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from windrow.adapters.adapter import Document, Got, Note, Part, Record, refuse_without_contact
+from windrow.adapters.adapter import (
+    DocumentFinding,
+    DocumentReport,
+    FetchedBytes,
+    RecordPreview,
+    TrialPart,
+    refuse_without_contact,
+)
 from windrow.collections.pages.adapter.harvest import agent_known, agent_of
 from windrow.collections.pages.adapter.lookup import when
 from windrow.collections.pages.code import Destination, Locality
@@ -41,27 +48,29 @@ class _Bytes(NamedTuple):
     redirected: bool = False
 
 
-def attempt(workspace: Workspace | None, address: str) -> Iterator[Part]:
+def try_address(workspace: Workspace | None, address: str) -> Iterator[TrialPart]:
     """Fetch a page and yield records of its bytes, its pile, its description, and its links."""
     limits = workspace.section(Pages).limits if workspace else LIMITS
     answer = _fetched(workspace, address, limits) if "://" in address else _file(address, limits)
-    yield Got(answer.address, answer.url, len(answer.raw), digest(answer.raw), round(answer.seconds, 3))
+    yield FetchedBytes(answer.address, answer.url, len(answer.raw), digest(answer.raw), round(answer.seconds, 3))
     if answer.redirected:
-        yield Note(answer.address, PHASE, Level.NOTE, "Redirected", f"to {answer.url}")
+        yield DocumentFinding(answer.address, PHASE, Level.NOTE, "Redirected", f"to {answer.url}")
     body = plain(answer.raw, answer.fields, most=limits.member, ratio=limits.ratio)
     page = read(body, answer.url, answer.fields)
     records = list(_records(answer.url, page))
     for directive in sorted(page.robots):
-        yield Note(answer.address, PHASE, Level.NOTE, "Robots", f"the page says {directive}")
+        yield DocumentFinding(answer.address, PHASE, Level.NOTE, "Robots", f"the page says {directive}")
     for finding in page.findings:
-        yield Note(answer.address, PHASE, finding.level, finding.kind.title().replace("_", ""), finding.message)
+        yield DocumentFinding(
+            answer.address, PHASE, finding.level, finding.kind.title().replace("_", ""), finding.message
+        )
     if page.canonical:
-        yield Note(answer.address, PHASE, Level.NOTE, "Canonical", page.canonical)
+        yield DocumentFinding(answer.address, PHASE, Level.NOTE, "Canonical", page.canonical)
     yield from records
     kind = page.mime.essence if page.mime else "unknown"
     asked = read_directives(page, answer.fields, agent_known(workspace) if workspace else "")
     reason = asked.refusal(find_answer_time(answer.fields, datetime.now(UTC)))
-    yield Document(answer.address, kind, len(body), digest(body), PHASE, reason, len(records))
+    yield DocumentReport(answer.address, kind, len(body), digest(body), PHASE, reason, len(records))
 
 
 def _file(address: str, limits: Limits) -> _Bytes:
@@ -107,7 +116,7 @@ def _agent(workspace: Workspace | None, host: str) -> str:
     return agent_known(workspace) or workspace.agent if loopback(host) else agent_of(workspace)
 
 
-def _records(url: str, page: Page) -> Iterator[Record]:
+def _records(url: str, page: Page) -> Iterator[RecordPreview]:
     """Yield the records that would be loaded, named by their tables of the Summary Database."""
     pile = page.pile
     if pile:
@@ -129,5 +138,5 @@ def _records(url: str, page: Page) -> Iterator[Record]:
         yield _record(url, "link_summary", link.url, shown)
 
 
-def _record(url: str, table: str, identifier: str, fields: Mapping[str, Any]) -> Record:
-    return Record(url, table, identifier, table, {name: value for name, value in fields.items() if value})
+def _record(url: str, table: str, identifier: str, fields: Mapping[str, Any]) -> RecordPreview:
+    return RecordPreview(url, table, identifier, table, {name: value for name, value in fields.items() if value})

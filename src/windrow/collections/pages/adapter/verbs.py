@@ -10,7 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TextIO
 
-from windrow.adapters.adapter import Export, Replayed
+from windrow.adapters.adapter import Export, ReplayResult
 from windrow.adapters.replay import VersionFile, replay_versions
 from windrow.adapters.takedown import named_origins
 from windrow.clock import now
@@ -135,7 +135,7 @@ def _opened(path: Path, *, writing: bool = True) -> Iterator[sqlite3.Connection 
         raise StoreError(f"{path}: {error}", reason=reason, hint="mend that, then: windrow forget") from error
 
 
-def replay(workspace: Workspace, setup: SessionSettings, progress: Progress) -> Replayed | None:
+def replay(workspace: Workspace, setup: SessionSettings, progress: Progress) -> ReplayResult | None:
     """Rebuild the Summary Database from the captures, and the index from that; None where there is none yet."""
     old, index = workspace.section(Pages).summary, workspace.section(Pages).index
     if old.is_file():

@@ -10,7 +10,15 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple, cast
 
-from windrow.adapters.adapter import Explanation, Got, Message, Note, Part, Record, Replayed
+from windrow.adapters.adapter import (
+    DocumentFinding,
+    Explanation,
+    FetchedBytes,
+    Message,
+    RecordPreview,
+    ReplayResult,
+    TrialPart,
+)
 from windrow.adapters.records import RecordAdapter
 from windrow.collections.papers.adapter import rows
 from windrow.collections.papers.adapter.exports import exports
@@ -52,9 +60,9 @@ class PaperAdapter(RecordAdapter):
     def _open_store(self, path: Path) -> RecordStore:
         return PaperStore(path)
 
-    def ready(self, workspace: Workspace) -> None:
+    def require_ready(self, workspace: Workspace) -> None:
         """Check the settings, those of the table as well."""
-        super().ready(workspace)
+        super().require_ready(workspace)
         self._places(workspace)
 
     def harvest(self, workspace: Workspace) -> Harvest:
@@ -68,7 +76,7 @@ class PaperAdapter(RecordAdapter):
             return None
         return lambda keys: dict.fromkeys(rows.extracted_by_others(where, keys), Reason.ALREADY_EXTRACTED)
 
-    def replay(self, workspace: Workspace, setup: SessionSettings, progress: Progress) -> Replayed | None:
+    def replay(self, workspace: Workspace, setup: SessionSettings, progress: Progress) -> ReplayResult | None:
         """Rebuild the records, then the rows."""
         replayed = super().replay(workspace, setup, progress)
         if replayed is not None:
@@ -110,14 +118,14 @@ class PaperAdapter(RecordAdapter):
             lines=(*explanation.lines, *map(_claim_line, claims)), messages=(*explanation.messages, *messages)
         )
 
-    def attempt(self, workspace: Workspace | None, address: str) -> Iterator[Part]:
+    def try_address(self, workspace: Workspace | None, address: str) -> Iterator[TrialPart]:
         """Read one file, or fetch one address, as a run would, but without GROBID."""
         path = Path(address)
         if not path.is_file():
-            yield from super().attempt(workspace, address)
+            yield from super().try_address(workspace, address)
             return
         content = path.read_bytes()
-        yield Got(address, path.name, len(content), digest(content), 0.0)
+        yield FetchedBytes(address, path.name, len(content), digest(content), 0.0)
         options = self._spelled_options(workspace) | {"grobid": ""}
         task = Task(Item(0, "papers", "visit", address), cast(Any, io.BytesIO(content)), Limits(), {}, options)
         try:
@@ -126,9 +134,9 @@ class PaperAdapter(RecordAdapter):
             observations = [Skip(error.reason, "", str(error))]
         for observation in observations:
             if isinstance(observation, Observation):
-                yield Record(address, "papers", observation.key, "papers", observation.value or {})
+                yield RecordPreview(address, "papers", observation.key, "papers", observation.value or {})
             elif not isinstance(observation, Ask):
-                yield Note(address, "extract", Level.WARN, str(observation.reason), observation.message)
+                yield DocumentFinding(address, "extract", Level.WARN, str(observation.reason), observation.message)
 
     def takedown_targets(self, workspace: Workspace, ledger: Ledger, name: str) -> Iterator[TakedownTarget]:
         """Yield what is meant by a paper's digest too, however that is spelled."""
