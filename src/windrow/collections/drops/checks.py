@@ -19,8 +19,8 @@ Check = Callable[[Case, Node, Parameter | None, set[str]], None]
 def simple(case: Case, element: Node, rule: Parameter | None, _: set[str]) -> None:
     """Check a simple parameter, or a metadata: its value is there, of its type, one of its options."""
     if not _status(case, element):
-        found = child(element, "value")
-        _value(case, element, "" if found is None else found.text or "", rule)
+        value_element = child(element, "value")
+        _value(case, element, "" if value_element is None else value_element.text or "", rule)
 
 
 def ontology(case: Case, element: Node, rule: Parameter | None, _: set[str]) -> None:
@@ -30,9 +30,9 @@ def ontology(case: Case, element: Node, rule: Parameter | None, _: set[str]) -> 
     for term in element.iterchildren("{*}term"):
         text = term.text or ""
         if not text:
-            case.find("ValueMissing", f"{_titled(element)} has an empty term", term)
+            case.find("ValueMissing", f"{_title(element)} has an empty term", term)
         elif rule is not None and not text.startswith(rule.ontologies):
-            case.find("TermNotPermitted", f"{_titled(element)}: {shown(text)} is of no permitted ontology", term)
+            case.find("TermNotPermitted", f"{_title(element)}: {shown(text)} is of no permitted ontology", term)
 
 
 def series(case: Case, element: Node, rule: Parameter | None, _: set[str]) -> None:
@@ -41,17 +41,17 @@ def series(case: Case, element: Node, rule: Parameter | None, _: set[str]) -> No
         return
     values = children(element, "value")
     if not values:
-        case.find("ValueMissing", f"{_titled(element)} has no values", element)
+        case.find("ValueMissing", f"{_title(element)} has no values", element)
         return
     for value in values:
         text, status = value.text or "", value.get("incrementStatus")
         if status:
             if text:
-                told = f"{_titled(element)} has a value and a status for increment"
-                case.find("SeriesValueConflict", f"{told} {shown(value.get('incrementValue', ''))}", value)
+                message = f"{_title(element)} has a value and a status for increment"
+                case.find("SeriesValueConflict", f"{message} {shown(value.get('incrementValue', ''))}", value)
             continue
         if not value.get("incrementValue"):
-            case.find("IncrementEmpty", f"{_titled(element)} has an increment without a name", value)
+            case.find("IncrementEmpty", f"{_title(element)} has an increment without a name", value)
         _value(case, value, text, rule, element)
     if rule is not None:
         _increments(case, element, values, rule)
@@ -69,7 +69,7 @@ def media_series(case: Case, element: Node, rule: Parameter | None, associable: 
         return
     values = children(element, "value")
     if not values:
-        case.find("ValueMissing", f"{_titled(element)} has no values", element)
+        case.find("ValueMissing", f"{_title(element)} has no values", element)
         return
     _associations(case, element, associable)
     if rule is not None:
@@ -78,10 +78,10 @@ def media_series(case: Case, element: Node, rule: Parameter | None, associable: 
 
 def _status(case: Case, element: Node) -> bool:
     """Check the parameter's status; tell whether it has one."""
-    found = child(element, "parameterStatus")
-    if found is None or not found.text:
+    status = child(element, "parameterStatus")
+    if status is None or not status.text:
         return False
-    case.status(found.text, found, _titled(element))
+    case.status(status.text, status, _title(element))
     return True
 
 
@@ -89,24 +89,24 @@ def _value(case: Case, element: Node, text: str, rule: Parameter | None, paramet
     """Check the value that an element holds: the `parameter` itself, or one of a series."""
     owner = element if parameter is None else parameter
     if not text:
-        case.find("ValueMissing", f"{_titled(owner)} has no value", element)
+        case.find("ValueMissing", f"{_title(owner)} has no value", element)
         return
     if rule is None:
         return
     if not castable(text, rule.value_type):
-        case.find("ValueNotCastable", f"{_titled(owner)}: {shown(text)} is no {rule.value_type}", element)
+        case.find("ValueNotCastable", f"{_title(owner)}: {shown(text)} is no {rule.value_type}", element)
     if rule.options and text not in rule.options:
-        case.find("OptionNotPermitted", f"{_titled(owner)}: {shown(text)} is not one of its options", element)
+        case.find("OptionNotPermitted", f"{_title(owner)}: {shown(text)} is not one of its options", element)
 
 
 def _increments(case: Case, element: Node, values: list[Node], rule: Parameter) -> None:
     """Check number, names and type of the increments; the standard reads the type of the first rule."""
     if not rule.increments:
         return
-    first, name = rule.increments[0], _titled(element)
+    first, name = rule.increments[0], _title(element)
     if len(rule.increments) == 1 and len(values) < first.minimum:
-        told = f"{name} has {len(values)} increments, of at least {first.minimum}"
-        case.find("IncrementsTooFew", told, element)
+        message = f"{name} has {len(values)} increments, of at least {first.minimum}"
+        case.find("IncrementsTooFew", message, element)
     permitted = {increment.text for increment in rule.increments if increment.text}
     for value in values:
         text = value.get("incrementValue", "")
@@ -121,14 +121,14 @@ def _increments(case: Case, element: Node, values: list[Node], rule: Parameter) 
 
 
 def _associations(case: Case, element: Node, associable: set[str]) -> None:
-    for one in element.iter("{*}parameterAssociation"):
-        target = one.get("parameterID", "")
+    for association in element.iter("{*}parameterAssociation"):
+        target = association.get("parameterID", "")
         if target not in associable:
-            told = f"{_titled(element)} points to {shown(target)}, no simple or ontology parameter of the procedure"
-            case.find("AssociationUndefined", told, one)
+            message = f"{_title(element)} points to {shown(target)}, no simple or ontology parameter of the procedure"
+            case.find("AssociationUndefined", message, association)
 
 
-def _titled(element: Node) -> str:
+def _title(element: Node) -> str:
     return f"parameter {shown(element.get('parameterID', ''))}"
 
 
@@ -154,8 +154,8 @@ def centre(case: Case, element: Node) -> None:
         case.skip("no list pipelines", "TermNotPermitted", "IncrementsTooFew", "IncrementNotPermitted")
         case.skip("no list pipelines", "IncrementMissing", "IncrementNotCastable")
     elif name not in case.lists.pipelines:
-        told = f"no pipeline {shown(name)} in IMPReSS; nothing in this centre was checked"
-        case.find("UnknownPipeline", told, element, Level.FATAL)
+        message = f"no pipeline {shown(name)} in IMPReSS; nothing in this centre was checked"
+        case.find("UnknownPipeline", message, element, Level.FATAL)
         return
     else:
         pipeline = case.lists.pipelines[name]
@@ -176,7 +176,7 @@ def line(case: Case, element: Node, pipeline: Pipeline | None) -> None:
         case.skip("no list colonies", "UnknownColony")
     elif colony not in case.lists.colonies:
         case.find("UnknownColony", f"line: no colony {shown(colony)} in iMITS", element)
-    _inner(case, element, pipeline, f"line {shown(colony)}")
+    _check_procedure(case, element, pipeline, f"line {shown(colony)}")
 
 
 def experiment(case: Case, element: Node, pipeline: Pipeline | None, centre_id: str) -> None:
@@ -187,26 +187,26 @@ def experiment(case: Case, element: Node, pipeline: Pipeline | None, centre_id: 
     for specimen in element.iterchildren("{*}specimenID"):
         text = specimen.text or ""
         key = documents.specimen(centre_id, text)
-        told = f"{name}: specimen {shown(text)} was not submitted by {centre_id}"
-        case.ask("specimen", key, "SpecimenNotSubmitted", told, specimen)
+        message = f"{name}: specimen {shown(text)} was not submitted by {centre_id}"
+        case.ask("specimen", key, "SpecimenNotSubmitted", message, specimen)
     if not statuses(case, element, name):
-        _inner(case, element, pipeline, name)
+        _check_procedure(case, element, pipeline, name)
 
 
 def statuses(case: Case, element: Node, name: str) -> bool:
     """Check the status codes of a record; tell whether it has any."""
-    found = children(element, "statusCode")
-    for status in found:
+    codes = children(element, "statusCode")
+    for status in codes:
         case.status(status.text or "", status, name)
-    return bool(found)
+    return bool(codes)
 
 
-def _inner(case: Case, element: Node, pipeline: Pipeline | None, name: str) -> None:
-    found = child(element, "procedure")
-    if found is None:
+def _check_procedure(case: Case, element: Node, pipeline: Pipeline | None, name: str) -> None:
+    procedure_element = child(element, "procedure")
+    if procedure_element is None:
         case.find("ProcedureMissing", f"{name} has neither status code nor procedure", element)
     else:
-        procedure(case, found, pipeline)
+        procedure(case, procedure_element, pipeline)
 
 
 ASSOCIABLE = {"simpleParameter", "ontologyParameter"}
@@ -222,43 +222,43 @@ def procedure(case: Case, element: Node, pipeline: Pipeline | None) -> None:
         if defined is None:
             case.find("ProcedureNotInPipeline", f"procedure {shown(key)} is not part of the pipeline", element)
             return
-    parameters = [(local_name(one), one.get("parameterID", ""), one) for one in element]
+    parameters = [(local_name(parameter), parameter.get("parameterID", ""), parameter) for parameter in element]
     if defined is not None:
         _missing(case, element, defined, {name for _, name, _ in parameters})
     _repeated(case, parameters)
     associable = {name for tag, name, _ in parameters if tag in ASSOCIABLE}
-    for tag, name, one in parameters:
-        case.identifier("parameterID", name, one)
+    for tag, name, parameter in parameters:
+        case.identifier("parameterID", name, parameter)
         rule = None
         if defined is not None:
             rule = defined.get(name)
             if rule is None:
-                told = f"parameter {shown(name)} is not part of procedure {shown(key)}"
-                case.find("ParameterNotInProcedure", told, one)
+                message = f"parameter {shown(name)} is not part of procedure {shown(key)}"
+                case.find("ParameterNotInProcedure", message, parameter)
                 continue
             if rule.type != tag:
-                told = f"parameter {shown(name)} is a {rule.type}, submitted as {tag}"
-                case.find("WrongParameterType", told, one)
+                message = f"parameter {shown(name)} is a {rule.type}, submitted as {tag}"
+                case.find("WrongParameterType", message, parameter)
                 continue
-        CHECKS[tag](case, one, rule, associable)
+        CHECKS[tag](case, parameter, rule, associable)
 
 
 def _missing(case: Case, element: Node, defined: Procedure, there: set[str]) -> None:
     missing = sorted(name for name, rule in defined.items() if rule.required and name not in there)
     if missing:
-        told = ", ".join(missing[:50]) + (f" and {len(missing) - 50} more" if len(missing) > 50 else "")
-        case.find("RequiredParameterMissing", f"{shown(element.get('procedureID', ''))} lacks {told}", element)
+        listed = ", ".join(missing[:50]) + (f" and {len(missing) - 50} more" if len(missing) > 50 else "")
+        case.find("RequiredParameterMissing", f"{shown(element.get('procedureID', ''))} lacks {listed}", element)
 
 
 def _repeated(case: Case, parameters: list[tuple[str, str, Node]]) -> None:
     """Find (parameterID, sequenceID) pairs that are there more than once; told once, at the second."""
     counts: dict[tuple[str, str | None], list[Node]] = {}
-    for _, name, one in parameters:
-        counts.setdefault((name, one.get("sequenceID")), []).append(one)
-    for (name, sequence), found in counts.items():
-        if len(found) > 1:
+    for _, name, parameter in parameters:
+        counts.setdefault((name, parameter.get("sequenceID")), []).append(parameter)
+    for (name, sequence), repeats in counts.items():
+        if len(repeats) > 1:
             number = "" if sequence is None else f" with sequence {shown(sequence)}"
-            case.find("ParameterRepeated", f"parameter {shown(name)}{number} is there {len(found)} times", found[1])
+            case.find("ParameterRepeated", f"parameter {shown(name)}{number} is there {len(repeats)} times", repeats[1])
 
 
 CENTRES = {
@@ -342,8 +342,8 @@ def mutant(case: Case, element: Node) -> None:
     if expected is None:
         case.skip(f"iMITS has no name for centre {centre}", "WrongProductionCentre")
     elif expected != attempt.centre:
-        told = f"colony {shown(colony)} is of {shown(attempt.centre)} in iMITS, here of {centre} ({expected})"
-        case.find("WrongProductionCentre", told, element)
+        message = f"colony {shown(colony)} is of {shown(attempt.centre)} in iMITS, here of {centre} ({expected})"
+        case.find("WrongProductionCentre", message, element)
 
 
 def birth(case: Case, element: Node) -> None:
@@ -352,7 +352,7 @@ def birth(case: Case, element: Node) -> None:
     if not born:
         case.find("BirthDateMissing", f"{_specimen(element)} has no DOB", element)
     elif not case.today:
-        case.skip("today is not told", "BirthDateInFuture")
+        case.skip("no date of today", "BirthDateInFuture")
     elif born[:10] > case.today:
         case.find("BirthDateInFuture", f"{_specimen(element)} is born on {shown(born)}", element)
 
@@ -361,12 +361,12 @@ def stage(case: Case, element: Node) -> None:
     """Check that an embryo's stage exists: 0 <= DPC < 20, 1 <= Theiler < 26."""
     text, unit = element.get("stage", ""), element.get("stageUnit", "")
     pattern, low, high = (_DPC, 0, 20) if unit == "DPC" else (_THEILER, 1, 26)
-    found = pattern.fullmatch(text)
-    if found is None:
+    match = pattern.fullmatch(text)
+    if match is None:
         case.find("StageNotRecognised", f"{_specimen(element)}: {shown(text)} is no {unit} stage", element)
-    elif not low <= float(found[1]) < high:
-        told = f"{_specimen(element)}: {unit} stage {shown(text)} is not in {low} to under {high}"
-        case.find("StageOutOfRange", told, element)
+    elif not low <= float(match[1]) < high:
+        message = f"{_specimen(element)}: {unit} stage {shown(text)} is not in {low} to under {high}"
+        case.find("StageOutOfRange", message, element)
 
 
 def _specimen(element: Node) -> str:

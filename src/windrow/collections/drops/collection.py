@@ -60,8 +60,8 @@ def declared_centres(options: Mapping[str, Any]) -> list[str]:
     >>> declared_centres({"centres": "H, Ics"})
     ['H', 'Ics']
     """
-    given = options.get("centres") or ()
-    parts = given.split(",") if isinstance(given, str) else given
+    centres = options.get("centres") or ()
+    parts = centres.split(",") if isinstance(centres, str) else centres
     return [short for part in parts if (short := str(part).strip())]
 
 
@@ -75,22 +75,22 @@ def _offer(entry: ListingEntry, centres: list[str], pattern: str, files: set[tup
         return Offer(key, path, modified=entry.modified, reason=Reason.TOO_LARGE, unkeyed=True)
     if not entry.is_file:
         return Offer(key, path, entry.size, entry.modified, reason=Reason.NOT_A_FILE, unkeyed=True)
-    found = names.read_zip_name(entry.name, centres, pattern)
-    if isinstance(found, Reason):
+    parsed = names.read_zip_name(entry.name, centres, pattern)
+    if isinstance(parsed, Reason):
         # The tracker's names match without regard to case: a bad one must not share a good one's row.
-        alike = found is Reason.BAD_NAME and names.differs_by_case(entry.name, pattern)
-        unkeyed = found is Reason.NAME_TOO_LONG or alike or _unkeyed(entry.name)
-        return Offer(key, path, entry.size, entry.modified, reason=found, unkeyed=unkeyed)
+        alike = parsed is Reason.BAD_NAME and names.differs_by_case(entry.name, pattern)
+        unkeyed = parsed is Reason.NAME_TOO_LONG or alike or _unkeyed(entry.name)
+        return Offer(key, path, entry.size, entry.modified, reason=parsed, unkeyed=unkeyed)
     sidecars = (entry.name + ending for ending in SIDECARS if (folder, entry.name + ending) in files)
     sidecar = next(sidecars, "")
-    name = names.own_spelling(entry.name, found.centre, pattern)
+    name = names.own_spelling(entry.name, parsed.centre, pattern)
     return Offer(
         join(folder, name),
         path,
         entry.size,
         entry.modified,
-        rank=f"{found.date}.{found.inc:020d}.{name}",
-        owner=found.centre,
+        rank=f"{parsed.date}.{parsed.inc:020d}.{name}",
+        owner=parsed.centre,
         sidecar=join(folder, sidecar) if sidecar else "",
     )
 
@@ -149,7 +149,7 @@ STEPS = (
         XML,
         later(f"{_ROOM}.steps:check_xsd"),
         SCHEMAS,
-        by=later(f"{_ROOM}.steps:announced"),
+        by=later(f"{_ROOM}.steps:announced_kind"),
     ),
     Load("upload", "1", XML, later(f"{_ROOM}.rows:rows")),
     Judge("data", "1", XML, later(f"{_ROOM}.judge:judge"), LISTS),

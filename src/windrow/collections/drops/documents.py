@@ -60,8 +60,8 @@ def stream(content: bytes, limits: Limits) -> Iterator[tuple[str, Node]]:
 
 def line(element: Node) -> int | None:
     """Return the line that an element stands in; exact to any number only in a whole document."""
-    found: Any = element.sourceline
-    return int(found) if found else None
+    number: Any = element.sourceline
+    return int(number) if number else None
 
 
 def attribute(element: Node, name: str) -> str:
@@ -76,9 +76,9 @@ def child(element: Node, name: str) -> Node | None:
     """Return the first child of a name in any namespace; of a few it is found twice as fast by looking at each."""
     if len(element) > _FEW:
         return next(element.iterchildren(f"{{*}}{name}"), None)
-    for one in element:
-        if _local(one.tag) == name:
-            return one
+    for candidate in element:
+        if _local(candidate.tag) == name:
+            return candidate
     return None
 
 

@@ -39,7 +39,7 @@ def judge(task: Task) -> Reading:
         raise StepError(f"the root element is {str(root.tag)[:80]}", Reason.WRONG_ROOT)
     case = Case(lists(task.resources), task.options.get("today", ""))
     action = task.options.get("action") or task.item.key.partition("/")[0]
-    records = [record for one in root for record in one]
+    records = [record for centre_element in root for record in centre_element]
     for record in records:
         _identifiers(case, record)
     if action != "delete":
@@ -47,8 +47,8 @@ def judge(task: Task) -> Reading:
             for record in records:
                 specimen(case, record)
         else:
-            for one in root:
-                centre(case, one)
+            for centre_element in root:
+                centre(case, centre_element)
     return Reading(findings=case.findings, lookups=case.lookups, count=len(records))
 
 

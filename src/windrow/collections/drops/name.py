@@ -64,11 +64,11 @@ def read_zip_name(name: str, centres: Iterable[str], pattern: str = ZIP) -> ZipN
     >>> read_zip_name("H.2012-02-31.1.impc.zip", ["H"]).value
     'bad_date'
     """
-    found = _match(name, zip_pattern(pattern))
-    if isinstance(found, Reason):
-        return found
-    centre = declared(found["centre"], centres)
-    return ZipName(centre, _day(found), int(found["inc"])) if centre else Reason.UNKNOWN_CENTRE
+    match = _match(name, zip_pattern(pattern))
+    if isinstance(match, Reason):
+        return match
+    centre = declared(match["centre"], centres)
+    return ZipName(centre, _day(match), int(match["inc"])) if centre else Reason.UNKNOWN_CENTRE
 
 
 def own_spelling(name: str, centre: str, pattern: str = ZIP) -> str:
@@ -77,8 +77,8 @@ def own_spelling(name: str, centre: str, pattern: str = ZIP) -> str:
     >>> own_spelling("h.2012-11-20.03.impc.zip", "H")
     'H.2012-11-20.03.impc.zip'
     """
-    found = zip_pattern(pattern).fullmatch(name)
-    return f"{name[: found.start('centre')]}{centre}{name[found.end('centre') :]}" if found else name
+    match = zip_pattern(pattern).fullmatch(name)
+    return f"{name[: match.start('centre')]}{centre}{name[match.end('centre') :]}" if match else name
 
 
 def differs_by_case(name: str, pattern: str = ZIP) -> bool:
@@ -96,15 +96,15 @@ def read_xml_name(name: str, centres: Iterable[str], pattern: str = XML) -> XmlN
     >>> read_xml_name("Ics.2013-06-19.11.specimen.impc.xml", ["Ics"]).kind.value
     'specimen'
     """
-    found = _match(name, xml_pattern(pattern))
-    if isinstance(found, Reason):
-        return found
-    if found["kind"] not in set(DocumentKind):
+    match = _match(name, xml_pattern(pattern))
+    if isinstance(match, Reason):
+        return match
+    if match["kind"] not in set(DocumentKind):
         return Reason.BAD_NAME
-    centre = declared(found["centre"], centres)
+    centre = declared(match["centre"], centres)
     if not centre:
         return Reason.UNKNOWN_CENTRE
-    return XmlName(centre, _day(found), int(found["inc"]), DocumentKind(found["kind"]))
+    return XmlName(centre, _day(match), int(match["inc"]), DocumentKind(match["kind"]))
 
 
 def declared(centre: str, centres: Iterable[str]) -> str:
@@ -147,19 +147,19 @@ def _match(name: str, pattern: re.Pattern[str]) -> re.Match[str] | Reason:
     """Match the whole name; what matched has a centre, a calendar date and an increment."""
     if reason := refusal(name):
         return reason
-    found = pattern.fullmatch(name)
-    if not found or not found["centre"] or not found["date"]:
+    match = pattern.fullmatch(name)
+    if not match or not match["centre"] or not match["date"]:
         return Reason.BAD_NAME
-    inc = found["inc"]
+    inc = match["inc"]
     if not inc or not (inc.isascii() and inc.isdigit()) or int(inc) > GREATEST:
         return Reason.BAD_NAME
     try:
-        _day(found)
+        _day(match)
     except ValueError:
         return Reason.BAD_DATE
-    return found
+    return match
 
 
-def _day(found: re.Match[str]) -> date:
+def _day(match: re.Match[str]) -> date:
     """Return the date in a name."""
-    return date.fromisoformat(found["date"])
+    return date.fromisoformat(match["date"])

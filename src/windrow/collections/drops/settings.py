@@ -134,20 +134,20 @@ _ON_SITE = ("secret", "key", "passive", "manifest", "listing_timeout", "least_ra
 
 def source(table: SourceTable, values: Mapping[str, Value], around: Surroundings) -> Source:
     """Make a source of what was declared: a site, and a folder there."""
-    made = source_at_url(table, values, around)
+    base = source_at_url(table, values, around)
     keys = dict.fromkeys((*values["host_keys"].value, *around.keys.get(table.name, ())))
-    site = replace(made.site, **{name: values[name].value for name in _ON_SITE}, host_keys=tuple(keys))
+    site = replace(base.site, **{name: values[name].value for name in _ON_SITE}, host_keys=tuple(keys))
     site = replace(site, allowed=Allowed(everything=values["private"].value))
-    told = around.values["drops.attempts"]
+    configured = around.values["drops.attempts"]
     attempts = values["attempts"].value
-    if not attempts or told.origin.startswith("flag"):
-        attempts = told.value
+    if not attempts or configured.origin.startswith("flag"):
+        attempts = configured.value
     closed = {centre.short_name.lower() for centre in around.section.centres if not centre.is_active}
     return replace(
-        made,
+        base,
         site=site,
         owner=values["centre"].value,
-        active=made.active and values["centre"].value.lower() not in closed,
+        active=base.active and values["centre"].value.lower() not in closed,
         connections=values["connections"].value,
         attempts=attempts,
         pace=values["pace"].value,
@@ -173,14 +173,14 @@ def drops(given: Given) -> Drops:
 
 def _centres(given: Given) -> tuple[Centre, ...]:
     """Read the tables [[drops.centre]]."""
-    made: dict[str, Centre] = {}
+    centres: dict[str, Centre] = {}
     for values in given.rows[CENTRES]:
         centre = Centre(**{name: value.value for name, value in values.items()})
-        if not centre.short_name or centre.short_name.lower() in made:
+        if not centre.short_name or centre.short_name.lower() in centres:
             where = values["short_name"].name
             raise ConfigError(f"{given.file}: {where} is missing or there twice", hint="windrow config")
-        made[centre.short_name.lower()] = centre
-    return tuple(made.values())
+        centres[centre.short_name.lower()] = centre
+    return tuple(centres.values())
 
 
 def _file(given: Given, name: str) -> Path | None:

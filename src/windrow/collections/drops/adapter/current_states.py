@@ -32,7 +32,7 @@ from windrow.reasons import Reason
 TOGETHER = 1_000
 """Items that are looked up together."""
 
-Some = TypeVar("Some")
+T = TypeVar("T")
 
 Members = Mapping[int, Mapping[int, Counter[State]]]
 """How many XML files stand where, by their zip and the attempt that brought them."""
@@ -119,7 +119,7 @@ def _events(ledger: Ledger, items: Sequence[SeenItem]) -> Iterator[tuple[SeenIte
             yield item, events.get(item.item, [])
 
 
-def _pages(items: Sequence[Some]) -> Iterator[Sequence[Some]]:
+def _pages(items: Sequence[T]) -> Iterator[Sequence[T]]:
     for first in range(0, len(items), TOGETHER):
         yield items[first : first + TOGETHER]
 

@@ -51,20 +51,20 @@ def replay(workspace: Workspace, setup: SessionSettings, progress: Progress) -> 
     with Session(setup, "replay", progress) as session:
 
         def build() -> None:
-            made = harvest(beside)
-            assert isinstance(made.store, DropsStore)
-            assert made.books is not None
-            session.follow(made.books)
+            rebuilt = harvest(beside)
+            assert isinstance(rebuilt.store, DropsStore)
+            assert rebuilt.books is not None
+            session.follow(rebuilt.books)
             unread = session.ledger.copy_unread(scratch)
             keep = ArchiveSettings(setup.archive, session.number, setup.limits, setup.rotate, setup.agent)
-            pool = Pool(WorkerConfig(made.collection, setup.archive, setup.limits, made.resources), setup.workers)
-            first = made.collection.step_after(made.collection.members.kind)
-            renamed = Renamed(made.store, session.ledger, unread, session.number, first)
+            pool = Pool(WorkerConfig(rebuilt.collection, setup.archive, setup.limits, rebuilt.resources), setup.workers)
+            first = rebuilt.collection.step_after(rebuilt.collection.members.kind)
+            renamed = Renamed(rebuilt.store, session.ledger, unread, session.number, first)
             run = HarvestRun(
-                replace(made, store=renamed, books=None), unread, session.lease, Crew(keep, 0), pool, session.number,
+                replace(rebuilt, store=renamed, books=None), unread, session.lease, Crew(keep, 0), pool, session.number,
                 setup.archive, setup.limits, progress, lambda: session.stops,
             )  # fmt: skip
-            with released(pool.close, unread.close, made.store.tables.close):
+            with released(pool.close, unread.close, rebuilt.store.tables.close):
                 changes.extend(read_again(run, session.ledger, all_states))
 
         rebuild(session, Path(file), new, build, lambda: None, scratch=SCRATCH[:1])
@@ -112,12 +112,12 @@ def adopt(workspace: Workspace, folder: Path) -> Source:
             f"{folder} has no folder {', '.join(FOLDERS)}: what is to be done with its zips is not said",
             hint=f"mkdir {folder}/add && mv {folder}/*.zip {folder}/add/",
         )
-    said = declared(workspace, workspace.sources)
+    declarations = declared(workspace, workspace.sources)
     makers: Counter[str] = Counter()
-    for path in (path for one in there for path in one.glob("*.zip")):
-        found = read_zip_name(path.name, said.names, said.zip_name)
-        if isinstance(found, ZipName):
-            makers[found.centre] += 1
+    for path in (path for action_folder in there for path in action_folder.glob("*.zip")):
+        parsed = read_zip_name(path.name, declarations.names, declarations.zip_name)
+        if isinstance(parsed, ZipName):
+            makers[parsed.centre] += 1
     if not makers:
         raise UsageError(f"{folder} holds no zip whose name follows the convention", hint="windrow try ZIP --as drops")
     owner = makers.most_common(1)[0][0]

@@ -12,7 +12,7 @@ from datetime import datetime
 from functools import cached_property
 
 from windrow.collections.drops import name as names
-from windrow.collections.drops.database.book_rows import RowMaking, RowPut, Seed
+from windrow.collections.drops.database.projection_rows import RowMaking, RowPut, Seed
 from windrow.collections.drops.phase import MEANINGS
 from windrow.collections.drops.settings import Centre
 from windrow.model import Source
@@ -137,7 +137,7 @@ class Declared:
     @cached_property
     def names(self) -> tuple[str, ...]:
         """Return the short names of all centres: the standard's, and those of the workspace."""
-        own = {one.short_name.lower(): one.short_name for one in self.centres}
+        own = {centre.short_name.lower(): centre.short_name for centre in self.centres}
         return (*(name for name in CENTRES if name.lower() not in own), *own.values())
 
 
@@ -158,18 +158,18 @@ def _centres(declared: Declared) -> Iterator[RowPut]:
         yield RowPut("centre", name.lower(), active, once=centre(name, at), make=RowMaking.AGAIN)
     for name in declared.closed:
         yield RowPut("centre", name, {"is_active": False}, make=RowMaking.NEVER)
-    for one in declared.centres:
-        said = {
-            "full_name": one.full_name,
-            "email": one.email,
-            "phone": one.phone,
-            "address": one.address,
-            "imits_name": one.imits_name,
+    for own_centre in declared.centres:
+        texts = {
+            "full_name": own_centre.full_name,
+            "email": own_centre.email,
+            "phone": own_centre.phone,
+            "address": own_centre.address,
+            "imits_name": own_centre.imits_name,
         }
-        values = {name: value for name, value in said.items() if value}
-        once = {"short_name": one.short_name, "full_name": "", "email": "", "created": at}
-        key = one.short_name.lower()
-        yield RowPut("centre", key, {**values, "is_active": one.is_active}, once=once, make=RowMaking.AGAIN)
+        values = {name: value for name, value in texts.items() if value}
+        once = {"short_name": own_centre.short_name, "full_name": "", "email": "", "created": at}
+        key = own_centre.short_name.lower()
+        yield RowPut("centre", key, {**values, "is_active": own_centre.is_active}, once=once, make=RowMaking.AGAIN)
 
 
 def _sources(declared: Declared) -> Iterator[RowPut]:

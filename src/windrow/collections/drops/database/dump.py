@@ -95,8 +95,8 @@ def _snapshot(engine: sa.Engine) -> sa.Connection:
 
 def _rows(connection: sa.Connection, table: sa.Table) -> Iterator[list[Any]]:
     asked = sa.select(table).order_by(*table.primary_key.columns)
-    with connection.execute(asked.execution_options(yield_per=1000)) as result:
-        for part in result.partitions(BATCH):
+    with connection.execute(asked.execution_options(yield_per=1000)) as rows:
+        for part in rows.partitions(BATCH):
             yield list(part)
 
 

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 import sqlalchemy as sa
 
 from windrow.collections.drops.database import store_statements as statement
-from windrow.collections.drops.database.book_rows import among, chunks
+from windrow.collections.drops.database.projection_rows import among, chunks
 from windrow.collections.drops.database.store_tables import TableSchema
 from windrow.contract import Undecided
 from windrow.errors import StoreError
@@ -76,14 +76,14 @@ def publish(connection: sa.Connection, schema: TableSchema, item: int, at: datet
     if row.published_at is None:
         latest = connection.scalar(statement.last_published(schema))
         at = max(at, latest) if latest is not None else at
-        same = _same(connection, schema, row)
+        same = _find_same_bytes(connection, schema, row)
         if same is None:
-            _take_place(connection, schema, row, at)
+            _put_in_force(connection, schema, row, at)
         else:
-            _set(connection, schema, _ids(connection, schema, row.id), effect="same")
-            _raise_key(connection, schema, same, row.sort_key)
+            _set_values(connection, schema, _ids(connection, schema, row.id), effect="same")
+            _raise_sort_key(connection, schema, same, row.sort_key)
         connection.execute(statement.published(schema), {"its_id": row.id, "at": at, "same": same})
-    return _told(connection, schema, row.id, same)
+    return _describe(connection, schema, row.id, same)
 
 
 def withhold(connection: sa.Connection, schema: TableSchema, item: int, at: datetime, reason: str) -> None:
@@ -92,7 +92,7 @@ def withhold(connection: sa.Connection, schema: TableSchema, item: int, at: date
     if row.withheld_at is not None and row.published_at is None:
         return
     if row.published_at is not None:
-        _take_back(connection, schema, row.id)
+        _undo_publication(connection, schema, row.id)
     submission = schema.submission
     connection.execute(
         submission.update()
@@ -106,8 +106,8 @@ def find(connection: sa.Connection, schema: TableSchema, item: int) -> Any:
     row = connection.execute(statement.submission_of(schema), {"its_item": item}).first()
     if row is None:
         # Its rows were written, says the ledger: the database lost a transaction, which no run brings back.
-        said = f"item {item} is not in the store, although it was written there: the database has lost it"
-        raise StoreError(said, reason=Reason.UNKNOWN_RECORD, hint="windrow replay")
+        message = f"item {item} is not in the store, although it was written there: the database has lost it"
+        raise StoreError(message, reason=Reason.UNKNOWN_RECORD, hint="windrow replay")
     return row
 
 
@@ -153,7 +153,7 @@ def known(connection: sa.Connection, schema: TableSchema, question: str, keys: C
     return answer
 
 
-def _take_place(connection: sa.Connection, schema: TableSchema, row: Any, at: datetime) -> None:
+def _put_in_force(connection: sa.Connection, schema: TableSchema, row: Any, at: datetime) -> None:
     """Put the submission's entities in force and end their predecessors.
 
     What stands in force with a later sort key stays: the submission's own entity is ended by it at once,
@@ -165,20 +165,20 @@ def _take_place(connection: sa.Connection, schema: TableSchema, row: Any, at: da
         if (before := last.get((kind, identifier))) is not None:
             repeated.append(before)
         last[kind, identifier] = number
-    held = connection.execute(statement.predecessors(schema), {"its_id": row.id}).all()
-    later = [one for one in held if one[4] > row.sort_key]
-    held = [one for one in held if one[4] <= row.sort_key]
-    known_ones = {new for new, _, _, tombstone, _ in held if not tombstone}
+    predecessors = connection.execute(statement.predecessors(schema), {"its_id": row.id}).all()
+    later = [predecessor for predecessor in predecessors if predecessor[4] > row.sort_key]
+    predecessors = [predecessor for predecessor in predecessors if predecessor[4] <= row.sort_key]
+    known_ids = {new for new, _, _, tombstone, _ in predecessors if not tombstone}
     effects = _EFFECTS[row.action]
     # Most documents are new as a whole: that takes one statement, and the others correct what is not.
-    connection.execute(statement.in_force(schema), {"its_id": row.id, "at": at, "said": effects[False]})
-    _set(connection, schema, known_ones.intersection(last.values()), effect=effects[True])
-    _set(connection, schema, repeated, effect="repeated", valid_from=None)
+    connection.execute(statement.in_force(schema), {"its_id": row.id, "at": at, "its_effect": effects[False]})
+    _set_values(connection, schema, known_ids.intersection(last.values()), effect=effects[True])
+    _set_values(connection, schema, repeated, effect="repeated", valid_from=None)
     for owner in {owner for _, _, owner, _, _ in later}:
         mine = {new for new, _, by, _, _ in later if by == owner}.difference(repeated)
-        _set(connection, schema, mine, effect="overridden", valid_to=at, ended_by=owner)
-    _set(connection, schema, {old for _, old, _, _, _ in held}, valid_to=at, ended_by=row.id)
-    _soil(connection, schema, {owner for _, _, owner, _, _ in held})
+        _set_values(connection, schema, mine, effect="overridden", valid_to=at, ended_by=owner)
+    _set_values(connection, schema, {old for _, old, _, _, _ in predecessors}, valid_to=at, ended_by=row.id)
+    _mark_dirty(connection, schema, {owner for _, _, owner, _, _ in predecessors})
 
 
 _EFFECTS = {
@@ -189,14 +189,14 @@ _EFFECTS = {
 """What an action does to a record that is known, or not."""
 
 
-def _same(connection: sa.Connection, schema: TableSchema, row: Any) -> int | None:
+def _find_same_bytes(connection: sa.Connection, schema: TableSchema, row: Any) -> int | None:
     """Return the submission that published the same bytes in the same way and is wholly in force."""
-    said = {"its_digest": row.digest, "its_action": row.action, "its_kind": row.kind, "its_id": row.id}
-    found: int | None = connection.scalar(statement.same_bytes(schema), said)
-    return found
+    parameters = {"its_digest": row.digest, "its_action": row.action, "its_kind": row.kind, "its_id": row.id}
+    submission: int | None = connection.scalar(statement.same_bytes(schema), parameters)
+    return submission
 
 
-def _raise_key(connection: sa.Connection, schema: TableSchema, number: int, sort_key: str) -> None:
+def _raise_sort_key(connection: sa.Connection, schema: TableSchema, number: int, sort_key: str) -> None:
     """Let a submission whose bytes came again stand where the later one would."""
     submission = schema.submission
     before = connection.scalar(sa.select(submission.c.sort_key).where(submission.c.id == number))
@@ -204,7 +204,7 @@ def _raise_key(connection: sa.Connection, schema: TableSchema, number: int, sort
         connection.execute(submission.update().where(submission.c.id == number).values(sort_key=sort_key))
 
 
-def _take_back(connection: sa.Connection, schema: TableSchema, submission: int) -> None:
+def _undo_publication(connection: sa.Connection, schema: TableSchema, submission: int) -> None:
     """Undo a publication: what it ended goes on, up to whatever ended the submission's own.
 
     Of several that it ended or overrode, the one with the latest sort key goes on.
@@ -219,28 +219,28 @@ def _take_back(connection: sa.Connection, schema: TableSchema, submission: int) 
     latest = {row[4]: row for row in sorted(connection.execute(query), key=lambda row: (row.sort_key, row[0]))}
     freed = [tuple(row)[:4] for row in latest.values()]
     for number, _, valid_to, ended_by in freed:
-        _set(connection, schema, [number], valid_to=valid_to, ended_by=ended_by)
-    _soil(connection, schema, {owner for _, owner, _, _ in freed})
+        _set_values(connection, schema, [number], valid_to=valid_to, ended_by=ended_by)
+    _mark_dirty(connection, schema, {owner for _, owner, _, _ in freed})
     own_ids = _ids(connection, schema, submission)
-    _set(connection, schema, own_ids, valid_from=None, valid_to=None, ended_by=None, effect=None)
+    _set_values(connection, schema, own_ids, valid_from=None, valid_to=None, ended_by=None, effect=None)
 
 
-def _told(connection: sa.Connection, schema: TableSchema, submission: int, same: int | None) -> Published:
+def _describe(connection: sa.Connection, schema: TableSchema, submission: int, same: int | None) -> Published:
     """Tell what the publication of a submission did, from what the store says of it."""
     entity = schema.entity
     if same is not None:
         words = "the same bytes with the same action are published already and still current"
         finding = Finding("AlreadyLoaded", words, Level.NOTE)
         return Published(submission, 0, 0, (finding,), Reason.ALREADY_LOADED)
-    told = connection.execute(statement.effects(schema), {"its_id": submission})
-    counts = {effect: int(count) for effect, count in told}
+    rows = connection.execute(statement.effects(schema), {"its_id": submission})
+    counts = {effect: int(count) for effect, count in rows}
     findings: list[Finding] = []
     for effect in (effect for effect in _REMARKS if counts.get(effect)):
         kind, level, words = _REMARKS[effect]
         mine = (entity.c.submission_id == submission, entity.c.effect == effect)
         query = sa.select(entity.c.kind, entity.c.identifier, _cause(schema, submission, effect)).where(*mine)
-        for what, identifier, cause in connection.execute(query.order_by(entity.c.id).limit(MENTIONED)):
-            findings.append(Finding(kind, f"{what} {identifier} {words}" + (f": {cause}" if cause else ""), level))
+        for record, identifier, cause in connection.execute(query.order_by(entity.c.id).limit(MENTIONED)):
+            findings.append(Finding(kind, f"{record} {identifier} {words}" + (f": {cause}" if cause else ""), level))
         if (more := counts[effect] - MENTIONED) > 0:
             findings.append(Finding(kind, f"{more} more of the same", level))
     ended = connection.scalar(statement.ended(schema), {"its_id": submission})
@@ -250,16 +250,16 @@ def _told(connection: sa.Connection, schema: TableSchema, submission: int, same:
 
 def _cause(schema: TableSchema, submission: int, effect: str) -> sa.ColumnElement[Any]:
     """Return the zip that an entity of the submission overrides, or by which it is overridden, as `action/name`."""
-    entity, other, owner = schema.entity, schema.older, schema.submission
+    entity, older, owner = schema.entity, schema.older, schema.submission
     name = sa.select(owner.c.action + "/" + owner.c.zip_name)
     if effect == "overridden":
         return name.where(owner.c.id == entity.c.ended_by).scalar_subquery()
     ended = (
-        other.c.ended_by == submission,
-        *(other.c[same] == entity.c[same] for same in ("kind", "identifier")),
-        other.c.effect.is_distinct_from("overridden"),
+        older.c.ended_by == submission,
+        *(older.c[same] == entity.c[same] for same in ("kind", "identifier")),
+        older.c.effect.is_distinct_from("overridden"),
     )
-    return name.where(owner.c.id == other.c.submission_id, *ended).limit(1).scalar_subquery()
+    return name.where(owner.c.id == older.c.submission_id, *ended).limit(1).scalar_subquery()
 
 
 def _ids(connection: sa.Connection, schema: TableSchema, submission: int) -> list[int]:
@@ -267,12 +267,12 @@ def _ids(connection: sa.Connection, schema: TableSchema, submission: int) -> lis
     return list(connection.scalars(sa.select(entity.c.id).where(entity.c.submission_id == submission)))
 
 
-def _set(connection: sa.Connection, schema: TableSchema, ids: Iterable[int], **values: Any) -> None:
+def _set_values(connection: sa.Connection, schema: TableSchema, ids: Iterable[int], **values: Any) -> None:
     for chunk in chunks(ids):
         connection.execute(schema.entity.update().where(among(schema.entity.c.id, chunk)).values(**values))
 
 
-def _soil(connection: sa.Connection, schema: TableSchema, submissions: Iterable[int]) -> None:
+def _mark_dirty(connection: sa.Connection, schema: TableSchema, submissions: Iterable[int]) -> None:
     """Mark submissions whose summary is out of date."""
     submission = schema.submission
     for chunk in chunks(submissions):
@@ -329,11 +329,11 @@ class _Batch:
     def _ask(self, question: str, keys: AbstractSet[str]) -> set[str]:
         return known(self._connection, self._schema, question, keys)
 
-    def judge(self, one: Undecided) -> Published | None:
+    def judge(self, document: Undecided) -> Published | None:
         """Publish or withhold the next document."""
-        row = self._rows.get(one.item) or find(self._connection, self._schema, one.item)
+        row = self._rows.get(document.item) or find(self._connection, self._schema, document.item)
         names = self._held.get(row.id, [])
-        reason = one.decide({question: self._answer(question, keys) for question, keys in one.asks.items()})
+        reason = document.decide({question: self._answer(question, keys) for question, keys in document.asks.items()})
         published: Published | None = None
         if reason is None and self._is_new(row, names):
             self._new.append(row.id)
@@ -341,9 +341,9 @@ class _Batch:
         else:
             self.flush()
             if reason is None:
-                published = publish(self._connection, self._schema, one.item, self._at)
+                published = publish(self._connection, self._schema, document.item, self._at)
             else:
-                withhold(self._connection, self._schema, one.item, self._at, str(reason))
+                withhold(self._connection, self._schema, document.item, self._at, str(reason))
         self._touched.update(names)
         self._digests.add(row.digest)
         return published

@@ -9,7 +9,7 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from windrow.collections.drops.database.book_rows import among
+from windrow.collections.drops.database.projection_rows import among
 from windrow.collections.drops.database.store_tables import Moment, TableSchema, once
 from windrow.contract import Rows
 
@@ -57,8 +57,8 @@ def elements(
     for name, table in tables.items():
         ready: list[tuple[Any, ...]] = []
         for submission, base, document in waiting:
-            made = document.tables.get(name, ())
-            for start in range(0, len(made), _BATCH):
+            rows = document.tables.get(name, ())
+            for start in range(0, len(rows), _BATCH):
                 ready += [
                     (
                         base + row[0],
@@ -67,7 +67,7 @@ def elements(
                         submission,
                         *row[3:],
                     )
-                    for row in made[start : start + _BATCH]
+                    for row in rows[start : start + _BATCH]
                 ]
                 if len(ready) >= _BATCH:
                     insert(connection, table, ready)
@@ -111,7 +111,7 @@ def entities_of(schema: TableSchema) -> sa.Select[Any]:
 def in_force(schema: TableSchema) -> sa.Update:
     """Put all that submission `its_id` holds in force `at` a moment, with one `said` effect."""
     entity = schema.entity
-    values = {"valid_from": sa.bindparam("at", type_=Moment()), "effect": sa.bindparam("said", type_=sa.String())}
+    values = {"valid_from": sa.bindparam("at", type_=Moment()), "effect": sa.bindparam("its_effect", type_=sa.String())}
     return entity.update().where(entity.c.submission_id == sa.bindparam("its_id")).values(values)
 
 
@@ -206,8 +206,8 @@ def publish_new(schema: TableSchema, submissions: Sequence[int], at: datetime) -
     """Publish submissions of records that nobody had: put their entities in force, and say that they are published."""
     entity, submission = schema.entity, schema.submission
     held = entity.update().where(among(entity.c.submission_id, submissions))
-    told = submission.update().where(among(submission.c.id, submissions))
+    submission_change = submission.update().where(among(submission.c.id, submissions))
     return (
         held.values(valid_from=at, effect="new"),
-        told.values(published_at=at, same_as=None, withheld_at=None, reason=None, dirty=True),
+        submission_change.values(published_at=at, same_as=None, withheld_at=None, reason=None, dirty=True),
     )

@@ -122,8 +122,8 @@ def _check(table: sa.Table, column: sa.Column[Any]) -> None:
 def _refresh(table: sa.Table, column: sa.Column[Any]) -> None:
     """Refresh like MariaDB: when a value changes and the statement did not set the stamp itself."""
     name, stamp = table.name, column.name
-    others = (f'"{one.name}"' for one in table.columns if one is not column)
-    changed = " OR ".join(f"NEW.{other} IS NOT OLD.{other}" for other in others)
+    others = (f'"{sibling.name}"' for sibling in table.columns if sibling is not column)
+    changed = " OR ".join(f"NEW.{column_name} IS NOT OLD.{column_name}" for column_name in others)
     # The last condition ends the recursion where a connection has switched recursive triggers on.
     text = (
         f"CREATE TRIGGER refresh_{name} AFTER UPDATE ON {name} FOR EACH ROW"
@@ -147,13 +147,13 @@ def _add(target: sa.MetaData | sa.Table, event: str, text: str, dialect: str) ->
 DATABASE = "phenodcc_tracker"
 """What the database is called on a server unless configured otherwise."""
 
-BOOKS = "drops"
+PROJECTION = "drops"
 """What its books are called beside others in one place."""
 
 TRACKER = sa.MetaData()
 """The 17 tables."""
 
-NATURAL: dict[str, tuple[str, ...]] = {
+NATURAL_KEYS: dict[str, tuple[str, ...]] = {
     "centre": ("short_name",),
     "an_exception": ("short_name",),
     "zip_file": ("file_name",),
@@ -168,7 +168,7 @@ for _dialect in MARIADB:
     _OPTIONS[f"{_dialect}_charset"] = "utf8mb4"
     _OPTIONS[f"{_dialect}_collate"] = "utf8mb4_general_ci"
 
-_Made = sa.Column[Any] | sa.schema.SchemaItem
+_TablePart = sa.Column[Any] | sa.schema.SchemaItem
 
 
 def _whole(name: str, size: str, *, null: bool = False, **more: Any) -> sa.Column[Any]:
@@ -184,17 +184,17 @@ def _time(name: str, *, null: bool = False) -> sa.Column[Any]:
     return sa.Column(name, moment(), nullable=null)
 
 
-def _ref(name: str, target: str, size: str, rule: str, *, null: bool = False) -> list[_Made]:
+def _ref(name: str, target: str, size: str, rule: str, *, null: bool = False) -> list[_TablePart]:
     """Refer to another table; renumbering it is followed, deleting is as the rule says."""
     kind, info = unsigned(size)
     key = sa.ForeignKey(f"{target}.id", onupdate="CASCADE", ondelete=rule)
     return [sa.Column(name, kind, key, nullable=null, info=info)]
 
 
-def _table(name: str, size: str, *parts: _Made | list[_Made]) -> None:
-    flat = [one for part in parts for one in (part if isinstance(part, list) else [part])]
-    columns = [one for one in flat if isinstance(one, sa.Column)]
-    others = [one for one in flat if not isinstance(one, sa.Column)]
+def _table(name: str, size: str, *parts: _TablePart | list[_TablePart]) -> None:
+    flat = [element for part in parts for element in (part if isinstance(part, list) else [part])]
+    columns = [element for element in flat if isinstance(element, sa.Column)]
+    others = [element for element in flat if not isinstance(element, sa.Column)]
     key = _whole("id", size, primary_key=True, autoincrement=True)
     table = sa.Table(name, TRACKER, key, *columns, last_update(), *others, **_OPTIONS)
     for column in columns:
@@ -205,30 +205,30 @@ def _table(name: str, size: str, *parts: _Made | list[_Made]) -> None:
             index.ddl_if(callable_=on(*OTHERS))
 
 
-def _index(name: str, *columns: str) -> list[_Made]:
+def _index(name: str, *columns: str) -> list[_TablePart]:
     return [sa.Index(f"ix_{name}_{'_'.join(columns)}", *columns)]
 
 
-def _unique(name: str, *columns: str, also: bool = False) -> list[_Made]:
+def _unique(name: str, *columns: str, also: bool = False) -> list[_TablePart]:
     """Make a unique key; with `also` the standard has a plain index on the same column besides.
 
     That second index is of no use to anybody, so it is made only where likeness is asked for.
     """
-    made: list[_Made] = [sa.UniqueConstraint(*columns, name=f"uq_{name}_{'_'.join(columns)}")]
+    keys: list[_TablePart] = [sa.UniqueConstraint(*columns, name=f"uq_{name}_{'_'.join(columns)}")]
     if also:
         index = sa.Index(f"ix_{name}_{'_'.join(columns)}", *columns)
-        made.append(index.ddl_if(callable_=on(*MARIADB)))
-    return made
+        keys.append(index.ddl_if(callable_=on(*MARIADB)))
+    return keys
 
 
-def _named(name: str, length: int, *more: _Made, unique: bool) -> None:
+def _vocabulary(name: str, length: int, *more: _TablePart, unique: bool) -> None:
     """Make a list of words: `short_name` and `description`."""
     key = _unique(name, "short_name", also=True) if unique else _index(name, "short_name")
     short = sa.Column("short_name", sa.String(length), nullable=False)
     _table(name, "small", short, _text("description", null=True), *more, key)
 
 
-def _state() -> list[_Made]:
+def _state() -> list[_TablePart]:
     return _ref("phase_id", "phase", "small", "RESTRICT") + _ref("status_id", "a_status", "small", "RESTRICT")
 
 
@@ -239,8 +239,8 @@ _table(
     sa.Column("is_active", sa.Boolean(), nullable=False, server_default=sa.true()),
     *(_time("created"), _unique("centre", "short_name", also=True)),
 )
-_named("source_protocol", 8, unique=False)
-_named("resource_state", 32, unique=False)
+_vocabulary("source_protocol", 8, unique=False)
+_vocabulary("resource_state", 32, unique=False)
 _table(
     *("file_source", "small", _ref("centre_id", "centre", "small", "CASCADE")),
     *(_ref("protocol_id", "source_protocol", "small", "CASCADE"), _text("hostname", 512)),
@@ -248,11 +248,11 @@ _table(
     *(_ref("state_id", "resource_state", "small", "CASCADE"), _time("created")),
     _index("file_source", "hostname"),
 )
-_named("phase", 64, unique=True)
-_named("a_status", 64, sa.Column("rgba", sa.CHAR(8), nullable=False), unique=True)
+_vocabulary("phase", 64, unique=True)
+_vocabulary("a_status", 64, sa.Column("rgba", sa.CHAR(8), nullable=False), unique=True)
 
 
-def _document() -> list[_Made]:
+def _document() -> list[_TablePart]:
     """Say what a file's name tells, its size and its checksum."""
     return [
         *_ref("centre_id", "centre", "small", "SET NULL", null=True),
@@ -267,7 +267,7 @@ _table(
     *("zip_file", "big", sa.Column("file_name", nocase(128), nullable=False), _document()),
     _unique("zip_file", "file_name", also=True),
 )
-_named("processing_type", 32, unique=False)
+_vocabulary("processing_type", 32, unique=False)
 _table(
     *("zip_action", "big", _ref("zip_id", "zip_file", "big", "CASCADE")),
     *(_ref("todo_id", "processing_type", "small", "RESTRICT"), _state()),
@@ -288,7 +288,7 @@ _table(
     *(sa.Column("fname", nocase(128), nullable=False), _document(), _state()),
     *(_index("xml_file", "fname"), _index("xml_file", "created")),
 )
-_named("an_exception", 64, unique=True)
+_vocabulary("an_exception", 64, unique=True)
 _table(
     *("zip_log", "big", _ref("zip_id", "zip_download", "big", "CASCADE")),
     *(_ref("exception_id", "an_exception", "small", "RESTRICT"), _text("message", null=True)),

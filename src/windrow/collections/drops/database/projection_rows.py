@@ -19,7 +19,7 @@ from windrow.collections.drops.database.tracker_tables import MARIADB
 from windrow.errors import StoreError
 from windrow.stores.databases import guarded
 
-_NONE: Mapping[str, Any] = MappingProxyType({})
+_NOTHING: Mapping[str, Any] = MappingProxyType({})
 
 
 class RowMaking(IntEnum):
@@ -50,12 +50,12 @@ class RowPut(NamedTuple):
 
     table: str
     key: str
-    values: Mapping[str, object] = _NONE
-    refs: Mapping[str, tuple[str, str]] = _NONE
-    once: Mapping[str, object] = _NONE
+    values: Mapping[str, object] = _NOTHING
+    refs: Mapping[str, tuple[str, str]] = _NOTHING
+    once: Mapping[str, object] = _NOTHING
     unless: tuple[str, object] | None = None
     make: RowMaking = RowMaking.NEW
-    late: Mapping[str, LateReference] = _NONE
+    late: Mapping[str, LateReference] = _NOTHING
 
 
 class SameValues(NamedTuple):
@@ -85,7 +85,7 @@ class RowValues:
         self.make = RowMaking.NEVER
         self.late: dict[str, LateReference] = {}
 
-    def say(self, values: Mapping[str, Any], refs: Mapping[str, tuple[str, str]]) -> None:
+    def set(self, values: Mapping[str, Any], refs: Mapping[str, tuple[str, str]]) -> None:
         """Note the last word on some columns, which a value or a reference may be."""
         if self.refs or self.late:
             for column in self.refs.keys() & values.keys():
@@ -115,7 +115,7 @@ def fold(puts: Iterable[RowPut]) -> dict[str, dict[str, RowValues]]:
         elif row.make is RowMaking.NEVER and make is not RowMaking.NEVER:
             row.early, row.values = row.values, {}
             rows[key] = rows.pop(key)  # ids go by who is first to be made
-        row.say(values, refs)
+        row.set(values, refs)
         for column, value in initial.items():
             row.once.setdefault(column, value)
         row.unless = unless or row.unless
@@ -147,7 +147,7 @@ class Seed(NamedTuple):
     values: Mapping[str, object]
 
 
-def plant(connection: sa.Connection, metadata: sa.MetaData, seeds: Iterable[Seed]) -> int:
+def insert_seeds(connection: sa.Connection, metadata: sa.MetaData, seeds: Iterable[Seed]) -> int:
     """Add each row that is missing; never change or remove one. Return how many were added.
 
     Raises `StoreError` where a row stands under another id than its standard's, or another row
@@ -161,9 +161,9 @@ def plant(connection: sa.Connection, metadata: sa.MetaData, seeds: Iterable[Seed
         ids = connection.scalars(sa.select(table.c.id).where(natural == name)).all()
         if seed.id in ids:
             continue
-        other = connection.scalar(sa.select(natural).where(table.c.id == seed.id))
-        if ids or other is not None:
-            where = f"has the id {ids[0]}" if ids else f"is missing, and its id is held by {other!r}"
+        holder = connection.scalar(sa.select(natural).where(table.c.id == seed.id))
+        if ids or holder is not None:
+            where = f"has the id {ids[0]}" if ids else f"is missing, and its id is held by {holder!r}"
             raise StoreError(
                 f"{seed.table}: {name!r} {where}; the standard gives it the id {seed.id}",
                 hint=f"give the rows of {seed.table} the standard's ids (references follow), or name another database",
@@ -171,11 +171,11 @@ def plant(connection: sa.Connection, metadata: sa.MetaData, seeds: Iterable[Seed
         connection.execute(table.insert().values(id=seed.id, **seed.values))
         added[seed.table] = added.get(seed.table, 0) + 1
     for name in added:
-        follow(connection, metadata.tables[name])
+        advance_sequence(connection, metadata.tables[name])
     return sum(added.values())
 
 
-def follow(connection: sa.Connection, table: sa.Table) -> None:
+def advance_sequence(connection: sa.Connection, table: sa.Table) -> None:
     """Let a PostgreSQL sequence go on after ids that were given by us; others do so themselves."""
     if connection.dialect.name == "postgresql":
         last = sa.select(sa.func.max(table.c.id)).scalar_subquery()
@@ -213,7 +213,7 @@ def _tables(kind: str) -> tuple[sa.Table, sa.Table]:
     link = sa.Table(
         f"{prefix}link",
         metadata,
-        sa.Column("books", sa.String(160), primary_key=True),
+        sa.Column("projection", sa.String(160), primary_key=True),
         sa.Column("table_name", sa.String(64), primary_key=True),
         sa.Column("key", exact, primary_key=True),
         sa.Column("id", sa.BigInteger(), nullable=False),
@@ -224,7 +224,7 @@ def _tables(kind: str) -> tuple[sa.Table, sa.Table]:
     checkpoint = sa.Table(
         f"{prefix}checkpoint",
         metadata,
-        sa.Column("books", sa.String(160), primary_key=True),
+        sa.Column("projection", sa.String(160), primary_key=True),
         sa.Column("seq", sa.BigInteger(), nullable=False),
         sqlite_with_rowid=False,
         mysql_engine="InnoDB",
@@ -243,7 +243,7 @@ def tables_with_rows(connection: sa.Connection, name: str) -> set[str]:
     link, _ = _tables(connection.dialect.name)
     if not sa.inspect(connection).has_table(link.name, schema=link.schema):
         return set()
-    mine = (link.c.books == _of_database(connection.engine, name), link.c.id != LEFT_OUT)
+    mine = (link.c.projection == _of_database(connection.engine, name), link.c.id != LEFT_OUT)
     return set(connection.scalars(sa.select(link.c.table_name).where(*mine).distinct()))
 
 
@@ -282,12 +282,12 @@ class IdLookup:
     def clear(self, connection: sa.Connection) -> None:
         """Begin anew: no row stands for any key, and nothing was projected."""
         for table in (self.link, self.checkpoint):
-            connection.execute(table.delete().where(table.c.books == self._name))
+            connection.execute(table.delete().where(table.c.projection == self._name))
         self.forget()
 
     def has(self, connection: sa.Connection, table: str) -> bool:
         """Tell whether a row of the table was ever made or taken over."""
-        mine = (self.link.c.books == self._name, self.link.c.table_name == table, self.link.c.id != LEFT_OUT)
+        mine = (self.link.c.projection == self._name, self.link.c.table_name == table, self.link.c.id != LEFT_OUT)
         return connection.scalar(sa.select(self.link.c.id).where(*mine).limit(1)) is not None
 
     def forget(self) -> None:
@@ -298,17 +298,17 @@ class IdLookup:
     def seq(self, connection: sa.Connection) -> int:
         """Return the checkpoint, 0 at first."""
         table = self.checkpoint
-        found = connection.scalar(sa.select(table.c.seq).where(table.c.books == self._name))
-        return int(found or 0)
+        reached = connection.scalar(sa.select(table.c.seq).where(table.c.projection == self._name))
+        return int(reached or 0)
 
     def reach(self, connection: sa.Connection, seq: int) -> None:
         """Move the checkpoint."""
         table = self.checkpoint
-        mine = table.c.books == self._name
+        mine = table.c.projection == self._name
         if connection.scalar(sa.select(sa.func.count()).select_from(table).where(mine)):
             connection.execute(table.update().where(mine).values(seq=seq))
         else:
-            connection.execute(table.insert().values(books=self._name, seq=seq))
+            connection.execute(table.insert().values(projection=self._name, seq=seq))
 
     def ids(self, connection: sa.Connection, table: str, keys: Collection[str]) -> dict[str, int]:
         """Return the ids behind those of the keys that have one; the answer is remembered."""
@@ -317,7 +317,7 @@ class IdLookup:
             known.clear()
         link = self.link
         columns = sa.select(link.c.key, link.c.id)
-        mine = (link.c.books == self._name) & (link.c.table_name == table)
+        mine = (link.c.projection == self._name) & (link.c.table_name == table)
         for part in chunks(key for key in keys if key not in known):
             known.update(
                 (key, number) for key, number in connection.execute(columns.where(mine & link.c.key.in_(part)))
@@ -327,20 +327,22 @@ class IdLookup:
     def keys(self, connection: sa.Connection, table: str) -> list[str]:
         """Return all keys that rows of a table stand for."""
         link = self.link
-        mine = (link.c.books == self._name) & (link.c.table_name == table)
+        mine = (link.c.projection == self._name) & (link.c.table_name == table)
         return list(connection.scalars(sa.select(link.c.key).where(mine).order_by(link.c.key)))
 
-    def add(self, connection: sa.Connection, table: str, made: Sequence[tuple[str, int]]) -> None:
+    def add(self, connection: sa.Connection, table: str, new_ids: Sequence[tuple[str, int]]) -> None:
         """Put ids behind new keys."""
-        if made:
-            rows = [{"books": self._name, "table_name": table, "key": key, "id": number} for key, number in made]
+        if new_ids:
+            rows = [
+                {"projection": self._name, "table_name": table, "key": key, "id": number} for key, number in new_ids
+            ]
             connection.execute(self.link.insert(), rows)
-            self._known.setdefault(table, {}).update(made)
+            self._known.setdefault(table, {}).update(new_ids)
 
     def leave_out(self, connection: sa.Connection, table: str, numbers: Collection[int]) -> None:
         """Note that these rows were deleted by somebody and stay away."""
         link = self.link
-        mine = (link.c.books == self._name) & (link.c.table_name == table)
+        mine = (link.c.projection == self._name) & (link.c.table_name == table)
         for part in chunks(numbers):
             connection.execute(link.update().where(mine & link.c.id.in_(part)).values(id=LEFT_OUT))
         if numbers:
@@ -349,7 +351,7 @@ class IdLookup:
     def drop(self, connection: sa.Connection, table: str, keys: Collection[str]) -> None:
         """Forget keys for good."""
         link = self.link
-        mine = (link.c.books == self._name) & (link.c.table_name == table)
+        mine = (link.c.projection == self._name) & (link.c.table_name == table)
         for part in chunks(keys):
             connection.execute(link.delete().where(mine & link.c.key.in_(part)))
             for key in part:
@@ -359,7 +361,7 @@ class IdLookup:
         """Return the next ids of a table: one more than any that is or, to our knowledge, was in use."""
         link = self.link
         if table.name not in self._next:
-            mine = (link.c.books == self._name) & (link.c.table_name == table.name)
+            mine = (link.c.projection == self._name) & (link.c.table_name == table.name)
             used = connection.scalar(sa.select(sa.func.max(link.c.id)).where(mine))
             self._next[table.name] = int(used or 0) + 1
         used = connection.scalar(sa.select(sa.func.max(table.c.id)))
