@@ -1,4 +1,4 @@
-"""File names of the convention, read strictly: who made the file, when, and the how-manieth it is.
+"""File names of the convention, read strictly: producer, date and increment of a file.
 
     zip = centre "." date "." increment ".impc.zip"
     xml = centre "." date "." increment "." kind ".impc.xml"
@@ -40,7 +40,7 @@ class DocumentKind(StrEnum):
 
 
 class ZipName(NamedTuple):
-    """What the name of a zip tells; `centre` is the producer as declared, `inc` a number from 0."""
+    """The parts of a zip's name; `centre` is the producer as declared, `inc` a number from 0."""
 
     centre: str
     date: date
@@ -48,7 +48,7 @@ class ZipName(NamedTuple):
 
 
 class XmlName(NamedTuple):
-    """What the name of an XML file tells."""
+    """The parts of an XML file's name."""
 
     centre: str
     date: date
@@ -57,7 +57,7 @@ class XmlName(NamedTuple):
 
 
 def read_zip_name(name: str, centres: Iterable[str], pattern: str = ZIP) -> ZipName | Reason:
-    """Read the name of a zip, or say why it is none.
+    """Read the name of a zip, or return why it is refused.
 
     >>> read_zip_name("h.2012-11-20.03.impc.zip", ["H", "Ics"])
     ZipName(centre='H', date=datetime.date(2012, 11, 20), inc=3)
@@ -67,7 +67,7 @@ def read_zip_name(name: str, centres: Iterable[str], pattern: str = ZIP) -> ZipN
     match = _match(name, zip_pattern(pattern))
     if isinstance(match, Reason):
         return match
-    centre = declared(match["centre"], centres)
+    centre = find_declared(match["centre"], centres)
     return ZipName(centre, _day(match), int(match["inc"])) if centre else Reason.UNKNOWN_CENTRE
 
 
@@ -91,7 +91,7 @@ def differs_by_case(name: str, pattern: str = ZIP) -> bool:
 
 
 def read_xml_name(name: str, centres: Iterable[str], pattern: str = XML) -> XmlName | Reason:
-    """Read the name of an XML file, or say why it is none.
+    """Read the name of an XML file, or return why it is refused.
 
     >>> read_xml_name("Ics.2013-06-19.11.specimen.impc.xml", ["Ics"]).kind.value
     'specimen'
@@ -101,20 +101,20 @@ def read_xml_name(name: str, centres: Iterable[str], pattern: str = XML) -> XmlN
         return match
     if match["kind"] not in set(DocumentKind):
         return Reason.BAD_NAME
-    centre = declared(match["centre"], centres)
+    centre = find_declared(match["centre"], centres)
     if not centre:
         return Reason.UNKNOWN_CENTRE
     return XmlName(centre, _day(match), int(match["inc"]), DocumentKind(match["kind"]))
 
 
-def declared(centre: str, centres: Iterable[str]) -> str:
+def find_declared(centre: str, centres: Iterable[str]) -> str:
     """Return a centre as it is declared, whatever its case in a name; empty if it is not."""
     wanted = centre.casefold()
     return next((known for known in centres if known.casefold() == wanted), "")
 
 
 def refusal(name: str) -> Reason | None:
-    """Tell whether a name is too long or unsafe to be anybody's."""
+    """Return why a name cannot be used at all: too long or unsafe; None if it can."""
     if len(name) > LONGEST:
         return Reason.NAME_TOO_LONG
     return Reason.UNSAFE_NAME if UNSAFE.search(name) else None
@@ -122,17 +122,17 @@ def refusal(name: str) -> Reason | None:
 
 @lru_cache(maxsize=32)
 def zip_pattern(pattern: str) -> re.Pattern[str]:
-    """Compile a pattern for zips, or say what is wrong with it (`ConfigError`)."""
-    return _compiled(pattern, "zip_name", {"centre", "date", "inc"})
+    """Compile a pattern for zips; ConfigError if it cannot be used."""
+    return _compile(pattern, "zip_name", {"centre", "date", "inc"})
 
 
 @lru_cache(maxsize=32)
 def xml_pattern(pattern: str) -> re.Pattern[str]:
-    """Compile a pattern for XML files, or say what is wrong with it (`ConfigError`)."""
-    return _compiled(pattern, "xml_name", {"centre", "date", "inc", "kind"})
+    """Compile a pattern for XML files; ConfigError if it cannot be used."""
+    return _compile(pattern, "xml_name", {"centre", "date", "inc", "kind"})
 
 
-def _compiled(pattern: str, option: str, groups: set[str]) -> re.Pattern[str]:
+def _compile(pattern: str, option: str, groups: set[str]) -> re.Pattern[str]:
     """Compile a pattern that names these groups."""
     try:
         compiled = re.compile(pattern, re.ASCII)

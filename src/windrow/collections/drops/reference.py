@@ -1,4 +1,4 @@
-"""The lists that integrity checks compare with, and the case of one document that is compared.
+"""The lists that integrity checks compare with, and the findings about one document.
 
 Each list is a resource under one of these names:
 
@@ -58,7 +58,7 @@ class Colony(NamedTuple):
 
 
 class Lists(NamedTuple):
-    """All lists; None for one that the workspace does not name."""
+    """All lists; None for one that is not configured."""
 
     status_codes: tuple[str, ...] | None = None
     projects: frozenset[str] | None = None
@@ -68,8 +68,8 @@ class Lists(NamedTuple):
     parent_colonies: Mapping[str, str] | None = None
 
 
-def lists(resources: Mapping[str, Resource]) -> Lists:
-    """Read the lists among `resources`; one that cannot be read is a StepError that names it."""
+def read_lists(resources: Mapping[str, Resource]) -> Lists:
+    """Read the lists among `resources`; StepError, with its name, for one that cannot be read."""
     return Lists(**{name: _read(name, resources[name]) for name in Lists._fields if name in resources})
 
 
@@ -189,13 +189,13 @@ _DATE = re.compile(rf"([0-9]{{4}}-[0-9]{{2}}-[0-9]{{2}}){_ZONE}")
 _TIME = re.compile(rf"{_CLOCK}{_ZONE}")
 
 
-def castable(text: str, value_type: str) -> bool:
-    """Tell whether `text` is a BOOL, DATETIME, DATE, TIME, FLOAT or INT; anything is another type.
+def is_castable(text: str, value_type: str) -> bool:
+    """Tell whether `text` is a BOOL, DATETIME, DATE, TIME, FLOAT or INT; any text is of another type.
 
     Stricter than the standard's own tool, whose number reader took `12 apples` for 12, and any text
     for a BOOL: that was not meant.
 
-    >>> [castable(text, "FLOAT") for text in ("12.5", "1e3", "12 apples", "1,5", "nan")]
+    >>> [is_castable(text, "FLOAT") for text in ("12.5", "1e3", "12 apples", "1,5", "nan")]
     [True, True, False, False, False]
     """
     read = _READERS.get(value_type.upper())
@@ -221,14 +221,14 @@ _READERS: dict[str, Callable[[str], bool]] = {
 
 
 MOST_FINDINGS = 1_000
-"""Findings of one document that are kept, fatal ones aside."""
+"""Most findings kept for one document, not counting fatal ones."""
 
 
 class Case:
-    """Collects the findings and asks of one document."""
+    """Collects the findings about one document, and its questions to the store."""
 
     def __init__(self, lists: Lists, today: str) -> None:
-        """Compare with these lists; `today` is an ISO date, or empty where it is not told."""
+        """Compare with these lists; `today` is an ISO date, or empty if it is not known."""
         self.lists = lists
         self.today = today
         self._findings: list[Finding] = []
@@ -244,12 +244,12 @@ class Case:
             self._dropped += 1
 
     def ask(self, question: str, key: str, kind: str, message: str, element: Node) -> None:
-        """Leave a question to the store; only if it does not know the key, it is a finding."""
+        """Ask the store for a key; it is a finding if the store does not have it."""
         finding = Finding(kind, message, Level.ERROR, line(element))
         self._lookups.setdefault((question, key), StoreLookUp(question, key, finding))
 
     def skip(self, why: str, *kinds: str) -> None:
-        """Remember checks that could not be run."""
+        """Record checks that could not be run."""
         self._not_run.setdefault(why, set()).update(kinds)
 
     def status(self, text: str, element: Node, whose: str) -> None:
@@ -258,26 +258,26 @@ class Case:
         if codes is None:
             self.skip("no list status_codes", "UnknownStatusCode")
         elif not text.startswith(codes):
-            self.find("UnknownStatusCode", f"{whose}: {shown(text)} begins with no known status code", element)
+            self.find("UnknownStatusCode", f"{whose}: {quote(text)} does not begin with a known status code", element)
 
     def project(self, name: str, element: Node) -> None:
         """Check that a project is known."""
         if self.lists.projects is None:
             self.skip("no list projects", "UnknownProject")
         elif name not in self.lists.projects:
-            self.find("UnknownProject", f"no project {shown(name)} is known", element, Level.WARN)
+            self.find("UnknownProject", f"project {quote(name)} is not known", element, Level.WARN)
 
     def identifier(self, name: str, text: str, element: Node) -> None:
-        """Check that an id is there, and without blanks around it."""
+        """Check that an id is not empty and has no blanks around it."""
         bare = text.strip()
         if not bare:
             self.find("IdentifierMissing", f"{name} is empty", element)
         elif text != bare:
-            self.find("BlanksInIdentifier", f"{name} {shown(text)} has blanks around it", element)
+            self.find("BlanksInIdentifier", f"{name} {quote(text)} has blanks around it", element)
 
     @property
     def findings(self) -> tuple[Finding, ...]:
-        """All findings in the order of the document, then what was left out and what was not run."""
+        """All findings in the order of the document, then the number left out and the checks not run."""
         more = []
         if self._dropped:
             more.append(Finding("MoreFindings", f"{self._dropped} more are not listed", Level.NOTE))
@@ -292,6 +292,6 @@ class Case:
         return tuple(self._lookups.values())
 
 
-def shown(text: str) -> str:
+def quote(text: str) -> str:
     """Quote a text of the document for a message, cut where it is long."""
     return repr(text if len(text) <= 80 else f"{text[:77]}...")

@@ -1,8 +1,8 @@
 """LOAD: turn a document into rows, one for each element that has a table, and find its entities.
 
-A pure function. A large document is read as a stream and let go of record by record, so that only the rows take
-memory; a small one is parsed as a whole, which takes half the time. It expects a document that its schema accepts;
-what it cannot place it refuses.
+A pure function. A large document is read as a stream and freed record by record, so that only the rows take memory;
+a small one is parsed as a whole, which takes half the time. The document must be valid against its schema; an element
+without a table or column is refused.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from functools import lru_cache
 from typing import Any, BinaryIO, NamedTuple
 
 from windrow.collections.drops import documents
-from windrow.collections.drops.documents import READERS, Node, Read, contents, line, parse, stream
+from windrow.collections.drops.documents import READERS, Node, Read, line, parse, read_all, stream
 from windrow.collections.drops.elements import CENTRES, ELEMENTS, ROOTS, Element, parents
 from windrow.contract import Entity, Rows, Task
 from windrow.errors import StepError
@@ -43,7 +43,7 @@ def rows(task: Task) -> Rows:
     """Read the document of `task` into rows for the tables of `element.TABLES`.
 
     Raises StepError with a reason where a value has no place in a database (a number of more than
-    64 bits, an id of more than 255 characters), with the line of the record that it stands in.
+    64 bits, an id of more than 255 characters), with the line of its record.
     """
     return RowReader(task.limits).read(task.view)
 
@@ -52,7 +52,7 @@ class RowReader:
     """Read one document."""
 
     def __init__(self, limits: Limits) -> None:
-        """Take no more than the limits allow."""
+        """Read no more elements than `limits.elements`."""
         self._limits = limits
         self._max_elements = limits.elements
         self._count = 0
@@ -61,7 +61,7 @@ class RowReader:
 
     def read(self, view: BinaryIO) -> Rows:
         """Read the whole document."""
-        content = contents(view)
+        content = read_all(view)
         if len(content) <= SMALL:
             self._read_tree(parse(content, self._limits))
         else:
@@ -139,8 +139,8 @@ class RowReader:
             cells[plan.own] = own if plan.own_read is None else plan.own_read(own)
         table = self._tables[plan.table]
         at = len(table)
-        table.append(())  # its place: rows come in the order of their elements, and the cells are not all read yet
-        if entity is not None:  # a centre's row is made at its start, and its records one by one
+        table.append(())  # a placeholder: rows are in the order of their elements, and the cells are not all read yet
+        if entity is not None:  # a centre's row is added at its start tag, its records one by one
             texts, children, number = plan.texts, plan.children, 0
             for child in element:
                 tag = child.tag
@@ -183,7 +183,7 @@ def prepare(namespace: str, table: str, parent: str = "") -> Plan:
 
 
 def _free(element: Node) -> None:
-    """Free a record that has been read, and what stands before it; what follows may be there already."""
+    """Free a record that has been read, and all before it; later ones may be parsed already."""
     element.clear()
     parent = element.getparent()
     while parent is not None and element.getprevious() is not None:
@@ -191,7 +191,11 @@ def _free(element: Node) -> None:
 
 
 def _unexpected(element: Node) -> StepError:
-    return StepError(f"no place for the element {str(element.tag)[:80]}", Reason.NOT_VALID, line=line(element))
+    return StepError(
+        f"the element {str(element.tag).rpartition('}')[2][:80]} has no table or column",
+        Reason.NOT_VALID,
+        line=line(element),
+    )
 
 
 def _text(element: Node, name: str) -> list[str]:

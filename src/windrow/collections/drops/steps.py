@@ -1,7 +1,7 @@
 """The first two readings of a drop: what a zip holds, and whether an XML file is valid.
 
-Both are functions from a task to a reading. What is wrong with a document comes back as the
-reading's reason and findings; nothing that a centre sends makes them raise.
+Both are functions from a task to a reading. Faults of a document are returned as the
+reading's reason and findings, not raised.
 """
 
 from __future__ import annotations
@@ -26,19 +26,19 @@ from windrow.reasons import Reason
 
 SUFFIX = ".xml"
 MOST_FINDINGS = 1000
-"""Findings of one zip that are listed one by one."""
+"""Findings of one zip that are listed; the rest is counted."""
 
 
 class Rules(NamedTuple):
-    """What decides about an entry: the zip it is in, the declared centres, the names' pattern."""
+    """The rules for an entry's name: its zip, the declared centres, the pattern."""
 
     zip: ZipName | None
     centres: tuple[str, ...]
     pattern: str
-    action: int = 0  # its place among add, edit, delete
+    action: int = 0  # the index of its folder in `FOLDERS`
 
     def member(self, entry: ZipMember, digest: str, md5: str) -> Member:
-        """Return the XML file that an entry is, with the reason why it is not to be read, if any."""
+        """Return the member for an entry, with the reason if it is not to be read."""
         if entry.reason:
             return Member(entry.name, entry.size, digest, md5, reason=entry.reason)
         parsed = names.read_xml_name(entry.name, self.centres, self.pattern)
@@ -63,7 +63,7 @@ def announced_kind(item: Item) -> str:
 
 
 def sort_key(rank: str) -> str:
-    """Return by what records are current, from the rank of their document: all but its kind.
+    """Return the key by which records are current: the rank of their document without its kind.
 
     >>> sort_key("1.2026-01-12.00000000000000000003.0.2026-01-12.00000000000000000001.x.xml")
     '2026-01-12.00000000000000000003.0.2026-01-12.00000000000000000001.x.xml'
@@ -72,7 +72,7 @@ def sort_key(rank: str) -> str:
 
 
 def rules(key: str, options: Mapping[str, str]) -> Rules:
-    """Read what an action's key (`add/ZIPNAME`) and the options say."""
+    """Build the rules for the key of an action (`add/ZIPNAME`) and the options."""
     centres = tuple(declared_centres(options))
     parsed = names.read_zip_name(zip_name(key), centres, options.get("zip_name") or names.ZIP)
     folder = key.partition("/")[0]
@@ -90,7 +90,7 @@ def zip_name(key: str) -> str:
 
 
 def note_left_out(entry: ZipMember) -> Finding | None:
-    """Tell why an entry is left out by rule; None, if it is an XML file at the top of the zip."""
+    """Return why an entry is left out by rule; None if it is an XML file at the top of the zip."""
     shown = repr(entry.name[:200])
     if entry.reason is Reason.UNSAFE_NAME and "/" in entry.name:
         return Finding("UnsafeName", f"{shown} is left out: {Reason.UNSAFE_NAME.meaning}", Level.WARN)
@@ -112,7 +112,7 @@ def limit_findings(findings: Sequence[Finding]) -> tuple[Finding, ...]:
 
 
 def finding_kind(reason: Reason) -> str:
-    """Name the general class of a refusal, as findings do.
+    """Return the class of a reason, as findings name it.
 
     >>> finding_kind(Reason.BOMB_RATIO), finding_kind(Reason.NOT_WELL_FORMED)
     ('BombRatio', 'SyntaxError')
@@ -124,16 +124,16 @@ def finding_kind(reason: Reason) -> str:
 
 ROOTS = {DocumentKind.SPECIMEN: "centreSpecimenSet", DocumentKind.EXPERIMENT: "centreProcedureSet"}
 _KINDS = {kind.value: kind for kind in DocumentKind}
-_VALID = Reading()  # one for all, which pickle sends once for a batch of documents
+_VALID = Reading()  # shared, so that pickle sends it once for a batch of documents
 HARMLESS = (Reason.NOT_A_FILE, Reason.UNSAFE_NAME)
-"""What is wrong with one entry alone; any other fault is one of the whole zip."""
+"""Faults of one entry alone; any other one fails the whole zip."""
 
 
 def unzip(task: Task) -> Reading:
     """Inflate every member of a zip once, and return the XML files in it.
 
-    A fault of the archive itself fails all of it: nothing of a zip that is cut off, encrypted or a
-    bomb is used. Entries that are left out by rule are noted; XML files of a bad name are members
+    A fault of the archive itself fails all of it: a zip that is cut off, encrypted or a bomb is not
+    used at all. Entries that are left out by rule are noted; XML files of a bad name are members
     with their reason. `md5` is the zip's own, `count` the number of its entries.
     """
     md5 = _md5(task.view)
@@ -177,13 +177,13 @@ def schema(task: Task, kind: DocumentKind) -> xsd.XmlSchema:
     """Return the compiled schema that the workspace names for a kind, its imports beside it."""
     sheet: Resource | None = task.resources.get(kind.value)
     if sheet is None:
-        raise StepError(f"no schema is named for {kind.value} files", Reason.NO_SCHEMA)
+        raise StepError(f"no schema is configured for {kind.value} files", Reason.NO_SCHEMA)
     return compile_schema(sheet)
 
 
 def compile_schema(sheet: Resource) -> xsd.XmlSchema:
-    """Compile a schema with the files beside it; one that cannot be used is a StepError."""
-    # It is asked for with every document: what is the same object as before is not looked at again.
+    """Compile a schema with the files beside it; StepError if it cannot be used."""
+    # Called for every document: the same object as before is not compiled again.
     cached = _last.get(sheet.name)
     if cached is None or cached[0] is not sheet:
         imports = {beside.path.name: beside.content for beside in sheet.siblings}
@@ -197,7 +197,7 @@ _last: dict[str, tuple[Resource, xsd.XmlSchema]] = {}
 
 
 def _check_entries(entries: list[ZipMember]) -> None:
-    """Refuse the whole zip for a fault of one entry that is not that entry's alone."""
+    """Refuse the whole zip if an entry has a fault that is not in `HARMLESS`."""
     for entry in entries:
         if entry.reason and entry.reason not in HARMLESS:
             raise StepError(f"{entry.name[:200]!r}: {entry.reason.meaning}", entry.reason)
@@ -224,7 +224,7 @@ def _member(view: BinaryIO, entry: ZipMember, name_rules: Rules, findings: list[
 
 
 def _kind(task: Task) -> DocumentKind:
-    """Return what an XML file says it is by its name."""
+    """Return the kind of document in an XML file's name."""
     name = task.item.member or task.item.key.rpartition("/")[2]
     match = names.xml_pattern(task.options.get("xml_name") or names.XML).fullmatch(name)
     kind = _KINDS.get(match["kind"]) if match else None
@@ -234,14 +234,14 @@ def _kind(task: Task) -> DocumentKind:
 
 
 def _check_root(text: xml.XmlText, kind: DocumentKind) -> None:
-    """Hold the root element against the kind that the file's name announces."""
+    """Raise StepError if the root element is not that of the kind in the file's name."""
     if text.root != ROOTS[kind]:
         xml.tree(text.content)  # what is not well-formed has no root to judge
         raise StepError(f"the root is {text.root[:100]!r}, not {ROOTS[kind]!r}", Reason.WRONG_ROOT)
 
 
 def _put_first(error: StepError, findings: list[Finding]) -> tuple[Finding, ...]:
-    """Put the fault that ended a reading before what was noted until then."""
+    """Put the fault that ended a reading before the findings made until then."""
     first = Finding(finding_kind(error.reason), str(error)[:1000], Level.ERROR, error.line, error.column)
     return limit_findings([first, *findings])
 

@@ -16,7 +16,7 @@ def test_an_edit_takes_the_place_and_the_past_stays(store: TableStore, store_url
     published = put(store, 2, specimens(mouse("s1", colony="new")), "edit")
     assert (published.current, published.ended) == (1, 1)
     assert [(finding.kind, finding.message, finding.level) for finding in published.findings] == [
-        ("Overrides", "specimen H_s1 overrides what was said of it before: add/H.2024-05-01.1.impc.zip", Level.NOTE)
+        ("Overrides", "specimen H_s1 overrides the earlier version: add/H.2024-05-01.1.impc.zip", Level.NOTE)
     ]
     assert ask(store_url, "SELECT colony_id FROM current_mouse WHERE specimen_id = 's1'") == [("new",)]
     assert ask(store_url, "SELECT colony_id FROM mouse WHERE specimen_id = 's1' ORDER BY id") == [("old",), ("new",)]

@@ -50,7 +50,7 @@ def check_store(workspace: Workspace, ledger: Ledger) -> Iterator[Fault]:
 
 
 def check_tracker(workspace: Workspace, ledger: Ledger) -> Iterator[Fault]:
-    """Compare the tracker's zips and documents, counted by state, with where the ledger has them."""
+    """Compare the tracker's zips and documents, counted by state, with the states on the ledger."""
     drops = workspace.section(Drops)
     expected = {(kind, phase, int(status)): number for (kind, (phase, status)), number in count_shown(ledger).items()}
     if not expected:
@@ -76,7 +76,7 @@ def check_tracker(workspace: Workspace, ledger: Ledger) -> Iterator[Fault]:
 
 
 def _find_emptied(connection: sa.Connection) -> Iterator[str]:
-    """Yield the tables whose rows are all gone; single rows that a person deleted stay away, and are no fault."""
+    """Yield the tables whose rows are all gone; single rows that a person deleted are not a fault."""
     for name in sorted(tables_with_rows(connection, PROJECTION) & TRACKER.tables.keys()):
         if connection.scalar(sa.select(sa.literal(1)).select_from(TRACKER.tables[name]).limit(1)) is None:
             yield name

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from windrow.clock import now
 from windrow.collections.drops import name as names
-from windrow.collections.drops.adapter.current_states import shown
+from windrow.collections.drops.adapter.current_states import find_shown
 from windrow.collections.drops.collection import COLLECTION, FOLDERS, SCHEMAS, plan
 from windrow.collections.drops.database.declared import CENTRES, Declared, declare, seeds
 from windrow.collections.drops.database.projection import find_touched, project_facts, project_progress, project_states
@@ -19,7 +19,7 @@ from windrow.collections.drops.database.table_store import Submission, TableStor
 from windrow.collections.drops.database.tracker_tables import DATABASE, NATURAL_KEYS, PROJECTION, TRACKER
 from windrow.collections.drops.elements import SUMMARY, TABLES
 from windrow.collections.drops.name import XmlName, read_xml_name
-from windrow.collections.drops.reference import lists
+from windrow.collections.drops.reference import read_lists
 from windrow.collections.drops.settings import Drops
 from windrow.collections.drops.steps import compile_schema, sort_key, zip_name
 from windrow.config import Workspace
@@ -41,7 +41,7 @@ def resources(workspace: Workspace) -> Mapping[str, Resource]:
     """Read the schemas and lists of the drops, by name: `specimen`, `experiment`, `projects`, ...
 
     A schema's siblings are the files in its folder that it imports, and those import, by the name
-    in `schemaLocation`; its digest covers them. What cannot be read is a ConfigError.
+    in `schemaLocation`; its digest covers them. ConfigError for a file that cannot be read.
     """
     drops = workspace.section(Drops)
     files = {name: schema(name, path) for name, path in drops.schemas.items()}
@@ -79,20 +79,20 @@ def _content(path: Path) -> bytes:
     return content
 
 
-def declared(workspace: Workspace, sources: tuple[Source, ...]) -> Declared:
-    """Return what this workspace declares of centres, sources and names."""
+def read_declared(workspace: Workspace, sources: tuple[Source, ...]) -> Declared:
+    """Return the workspace's centres, sources and patterns of names."""
     drops = workspace.section(Drops)
     zip_name, xml_name = drops.zip_name or names.ZIP, drops.xml_name or names.XML
     return Declared(now(), drops.centres, sources, zip_name=zip_name, xml_name=xml_name)
 
 
 class Tracker:
-    """The 17 tables, kept equal to what the ledger tells."""
+    """The 17 tables, projected from the ledger."""
 
     def __init__(self, workspace: Workspace, sources: tuple[Source, ...]) -> None:
-        """Open the tracker's database, making what is missing of it."""
+        """Open the tracker's database and create what is missing of it."""
         drops = workspace.section(Drops)
-        self._declared = declared(workspace, sources)
+        self._declared = read_declared(workspace, sources)
         self.books = ProjectionTables(
             drops.tracker.url,
             TRACKER,
@@ -118,13 +118,13 @@ class Tracker:
         if self._at is None:
             self._at = self._begin(ledger)
         for facts in batches(ledger, self._at):
-            # A state may be newer than the checkpoint, and is never older.
-            places = project_states(*shown(ledger, find_touched(facts)))
+            # A state may be newer than the checkpoint, never older.
+            places = project_states(*find_shown(ledger, find_touched(facts)))
             self.books.apply([*project_facts(facts, self._declared), *places], facts[-1].seq)
             self._at = facts[-1].seq
 
     def grow(self, sizes: Mapping[int, int]) -> None:
-        """Show how many bytes of each open fetch are here."""
+        """Write the bytes received so far by each fetch under way."""
         self.books.note(project_progress(sizes))
 
     def close(self) -> None:
@@ -153,7 +153,7 @@ class DropsStore:
         return Submission(item.id, item.member, zip_name(item.key), action, centre, item.digest, str(kind), at, key)
 
     def judge(self, documents: Sequence[Undecided], at: datetime) -> list[tuple[Finding, ...]]:
-        """Make staged documents current or withhold them, in their order; return what publishing each found."""
+        """Make staged documents current or withhold them, in their order; return the findings of publishing each."""
         return [published.findings if published else () for published in self.tables.judge(documents, at)]
 
     def summarise(self, at: datetime) -> int:
@@ -166,10 +166,10 @@ class DropsStore:
 
 
 def harvest(workspace: Workspace) -> Harvest:
-    """Make the harvest of the drops that this workspace's configuration describes."""
+    """Build the harvest of the drops from the workspace's configuration."""
     drops = workspace.section(Drops)
     sources = tuple(source for source in workspace.sources if source.collection == COLLECTION.name)
-    declarations = declared(workspace, sources)
+    declarations = read_declared(workspace, sources)
     _check_centres(declarations)
     _check_lengths(declarations)
     files = resources(workspace)
@@ -200,7 +200,7 @@ def harvest(workspace: Workspace) -> Harvest:
 
 
 def _check_centres(declarations: Declared) -> None:
-    """Refuse a source whose centre nobody knows: the tracker could not hold it."""
+    """Refuse a source whose centre is not declared: the tracker could not hold it."""
     known = {name.lower() for name in declarations.names}
     for source in declarations.sources:
         if source.owner.lower() not in known:
@@ -211,7 +211,7 @@ def _check_centres(declarations: Declared) -> None:
 
 
 def _check_lengths(declarations: Declared) -> None:
-    """Refuse what is longer than the tracker's columns, before anything is written."""
+    """Refuse values longer than the tracker's columns, before anything is written."""
     for put in declare(declarations):
         columns = TRACKER.tables[put.table].columns
         for name, value in {**put.once, **put.values}.items():
@@ -225,9 +225,9 @@ def _check_lengths(declarations: Declared) -> None:
 
 
 def _check_files(files: Mapping[str, Resource]) -> None:
-    """Refuse a schema or list that cannot be used: every document would fail by it, and none for its own fault."""
+    """Refuse a schema or list that cannot be used: every document would fail because of it."""
     try:
-        lists(files)
+        read_lists(files)
         for kind in SCHEMAS:
             if kind in files:
                 compile_schema(files[kind])
@@ -236,15 +236,15 @@ def _check_files(files: Mapping[str, Resource]) -> None:
 
 
 def ready(workspace: Workspace) -> None:
-    """Refuse sources whose centres nobody declared."""
+    """Refuse sources whose centres are not declared."""
     _check_centres(
-        declared(workspace, tuple(source for source in workspace.sources if source.collection == COLLECTION.name))
+        read_declared(workspace, tuple(source for source in workspace.sources if source.collection == COLLECTION.name))
     )
 
 
 def vet(workspace: Workspace, source: Source) -> None:
-    """Refuse a source of a centre that nobody declared: a run would stop at it."""
-    centres = list(declared(workspace, ()).names)
+    """Refuse a source whose centre is not declared: a run would stop at it."""
+    centres = list(read_declared(workspace, ()).names)
     if source.owner.lower() not in {centre.lower() for centre in centres}:
         message = f"no centre {source.owner!r} is declared" if source.owner else "the source of drops needs its centre"
         raise UsageError(
@@ -264,8 +264,8 @@ def project(workspace: Workspace, ledger: Ledger) -> None:
 def options(workspace: Workspace | None, name: str = "") -> dict[str, str]:
     """Return a workspace's options.
 
-    Without a workspace nobody declares centres: those of the standard's seed are taken, and the one
-    that `name`, the file in question, begins with.
+    Without a workspace the centres are those of the standard's seed, and the one that `name`, the
+    file in question, begins with.
     """
     today = now().date().isoformat()
     if workspace is None:
@@ -277,7 +277,7 @@ def options(workspace: Workspace | None, name: str = "") -> dict[str, str]:
 
 
 def clue(workspace: Workspace, path: str) -> str:
-    """Say what would become of a file of this name, by running the rules on it; empty if nothing can be told."""
+    """Return what the rules would do with a file of this name, as the end of a message; empty if not known."""
     folder, _, name = path.rpartition("/")
     folder = folder.rpartition("/")[2]
     inside = folder in FOLDERS

@@ -1,4 +1,4 @@
-"""Read one file or address with a collection's own steps, print what is in it, and keep nothing."""
+"""Read one file or address with the collection's own steps and yield what is in it; nothing is kept."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ from windrow.settings.kinds import SCHEMES, place
 
 @dataclass(frozen=True, slots=True)
 class TrialSetup:
-    """What a trial reads with: the steps, their files and limits, and the tables they fill."""
+    """The set-up of a trial: the steps, their files and limits, and the tables they fill."""
 
     collection: Collection
     resources: Mapping[str, Resource]
@@ -52,7 +52,7 @@ class TrialSetup:
 
 
 def prepare_trial(workspace: Workspace | None, address: str) -> TrialSetup:
-    """Lay out a collection's steps, as a workspace declares them or else as they come with windrow."""
+    """Set up the collection's steps, as the workspace configures them or else with windrow's defaults."""
     tables = {table.name: table for table in TABLES}
     step_options = options(workspace, address.rpartition("/")[2])
     if workspace is None:
@@ -64,7 +64,7 @@ def prepare_trial(workspace: Workspace | None, address: str) -> TrialSetup:
 
 
 def attempt(workspace: Workspace | None, address: str) -> Iterator[Part]:
-    """Get `address` into a folder of its own, read it, and yield what is found; the folder goes again."""
+    """Fetch `address` into a temporary folder, read it, and yield what is found."""
     setup = prepare_trial(workspace, address)
     site, path, name = _locate(setup, address)
     with tempfile.TemporaryDirectory(prefix="windrow-try-") as folder:
@@ -81,7 +81,7 @@ def attempt(workspace: Workspace | None, address: str) -> Iterator[Part]:
 
 
 def _locate(setup: TrialSetup, address: str) -> tuple[Site, str, str]:
-    """Return the site, the path below its base, and the file's name; a configured source lends its access."""
+    """Return the site (of a configured source above the address, if any), the path below its base, the file's name."""
     if "://" not in address and not address.startswith("file:"):
         file = Path(address).expanduser().absolute()
         if not file.is_file():
@@ -106,7 +106,7 @@ def _locate(setup: TrialSetup, address: str) -> tuple[Site, str, str]:
 
 
 def _offer(setup: TrialSetup, path: str, name: str, size: int) -> Offer | None:
-    """Judge the name as a listing would; None where the rules leave it out: then it is a document itself."""
+    """Judge the name as a listing would; None if the rules leave it out: then it is a document itself."""
     folder = path.rpartition("/")[0].rpartition("/")[2]
     folders = setup.collection.listing.folders
     entry = ListingEntry(folder if folder in folders else folders[0], name, size)
@@ -172,7 +172,7 @@ class _Reader:
         return self._pool.run_alone(job).result
 
     def _records(self, document: str, rows: Rows) -> Iterator[Record]:
-        """Pair every record with the row that begins it, which has the record's own number."""
+        """Yield every record with the row that begins it, which has the record's own number."""
         begun = {
             line[0]: (table, line[4:]) for table, lines in rows.tables.items() for line in lines if line[0] == line[2]
         }

@@ -1,11 +1,11 @@
-"""What is current, what was, and what ended it; many staged documents judged in one transaction.
+"""The history of records: publish, withhold and judge staged documents, and look up versions.
 
 An entity is valid from the moment its submission was published until another one of the same kind and
 identifier took its place; a tombstone in force says that the record was deleted. The functions work
 within the caller's transaction, and doing any of them again changes nothing.
 
-Most documents are new as a whole: no record in them was there before, and their bytes were not either. Those are
-published together; the others one by one, after what stands before them. The result is that of publishing each alone.
+Most documents are new as a whole: neither their records nor their bytes were there before. Those are published
+together, the others one by one after the documents before them. The result is that of publishing each alone.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ MENTIONED = 100
 
 
 class Published(NamedTuple):
-    """What publishing a submission did. With a `reason` (`ALREADY_LOADED`) it had nothing to do."""
+    """What publishing a submission did; with the `reason` `ALREADY_LOADED`, nothing."""
 
     submission: int
     current: int  # entities made current; tombstones put in force for a delete
@@ -40,7 +40,7 @@ class Published(NamedTuple):
 
 
 class EntityVersion(NamedTuple):
-    """One version of an entity; `tombstone` is true for the version that says: deleted."""
+    """One version of an entity; `tombstone` is true for one that records a delete."""
 
     id: int
     kind: str
@@ -55,21 +55,21 @@ class EntityVersion(NamedTuple):
 
 
 _REMARKS = {
-    "unknown_edit": ("UnknownRecord", Level.WARN, "edits what is not there; taken as new"),
-    "unknown_delete": ("UnknownRecord", Level.WARN, "deletes what is not there"),
-    "replaced": ("AlreadyKnown", Level.NOTE, "was current already; the newer one took its place"),
-    "edited": ("Overrides", Level.NOTE, "overrides what was said of it before"),
-    "deleted": ("Overrides", Level.NOTE, "ends what was said of it before"),
-    "overridden": ("Overridden", Level.NOTE, "is overridden by what is of a later date or increment"),
-    "repeated": ("RecordRepeated", Level.WARN, "is more than once in the document; the last one counts"),
+    "unknown_edit": ("UnknownRecord", Level.WARN, "is edited but not there; taken as new"),
+    "unknown_delete": ("UnknownRecord", Level.WARN, "is deleted but not there"),
+    "replaced": ("AlreadyKnown", Level.NOTE, "was current already; this newer one replaced it"),
+    "edited": ("Overrides", Level.NOTE, "overrides the earlier version"),
+    "deleted": ("Overrides", Level.NOTE, "deletes the earlier version"),
+    "overridden": ("Overridden", Level.NOTE, "is overridden by one of a later date or increment"),
+    "repeated": ("RecordRepeated", Level.WARN, "occurs more than once in the document; the last one counts"),
 }
 """Which effects are worth a finding: its kind, level and words."""
 
 
 def publish(connection: sa.Connection, schema: TableSchema, item: int, at: datetime) -> Published:
-    """Make the entities of a staged submission current, ending those they take the place of.
+    """Make the entities of a staged submission current, ending those they replace.
 
-    Times never run backwards in the store: where `at` is before the last publication, that counts.
+    Times never run backwards in the store: an `at` before the last publication is replaced by its time.
     """
     row = find(connection, schema, item)
     same = row.same_as
@@ -82,12 +82,12 @@ def publish(connection: sa.Connection, schema: TableSchema, item: int, at: datet
         else:
             _set_values(connection, schema, _ids(connection, schema, row.id), effect="same")
             _raise_sort_key(connection, schema, same, row.sort_key)
-        connection.execute(statement.published(schema), {"its_id": row.id, "at": at, "same": same})
+        connection.execute(statement.mark_published(schema), {"its_id": row.id, "at": at, "same": same})
     return _describe(connection, schema, row.id, same)
 
 
 def withhold(connection: sa.Connection, schema: TableSchema, item: int, at: datetime, reason: str) -> None:
-    """Keep the rows of a submission from being current; if it was published, take that back."""
+    """Mark a submission as not to be current; if it was published, undo that."""
     row = find(connection, schema, item)
     if row.withheld_at is not None and row.published_at is None:
         return
@@ -102,10 +102,10 @@ def withhold(connection: sa.Connection, schema: TableSchema, item: int, at: date
 
 
 def find(connection: sa.Connection, schema: TableSchema, item: int) -> Any:
-    """Return the submission of a ledger item; raises StoreError where it was never staged."""
+    """Return the submission of a ledger item; StoreError if it was never staged."""
     row = connection.execute(statement.submission_of(schema), {"its_item": item}).first()
     if row is None:
-        # Its rows were written, says the ledger: the database lost a transaction, which no run brings back.
+        # The ledger says that its rows were written: the database lost a transaction, and a run does not repeat it.
         message = f"item {item} is not in the store, although it was written there: the database has lost it"
         raise StoreError(message, reason=Reason.UNKNOWN_RECORD, hint="windrow replay")
     return row
@@ -131,7 +131,7 @@ def versions(
 
 
 def valid_at(schema: TableSchema, at: datetime) -> sa.ColumnElement[bool]:
-    """Return the condition that leaves what was current at a moment."""
+    """Return the condition for what was current at a moment."""
     entity = schema.entity
     ended = sa.or_(entity.c.valid_to.is_(None), entity.c.valid_to > at)
     return sa.and_(entity.c.valid_from <= at, ended, sa.not_(entity.c.tombstone))
@@ -141,7 +141,7 @@ def known(connection: sa.Connection, schema: TableSchema, question: str, keys: C
     """Return which identifiers are known: `KIND` asks for ever published, `KIND:current` for now."""
     kind, _, state = question.partition(":")
     if state not in {"", "current"}:
-        raise StoreError(f"no such question to the store: {question}")
+        raise StoreError(f"the store cannot answer the question {question}")
     entity = schema.entity
     conditions = [entity.c.kind == kind, entity.c.valid_from.is_not(None), sa.not_(entity.c.tombstone)]
     if state:
@@ -156,8 +156,8 @@ def known(connection: sa.Connection, schema: TableSchema, question: str, keys: C
 def _put_in_force(connection: sa.Connection, schema: TableSchema, row: Any, at: datetime) -> None:
     """Put the submission's entities in force and end their predecessors.
 
-    What stands in force with a later sort key stays: the submission's own entity is ended by it at once,
-    so that it never was current, as if both had been loaded in their order.
+    One with a later sort key stays in force: it ends the submission's own entity at once, which then was
+    never current, as if both had been loaded in order.
     """
     last: dict[tuple[str, str], int] = {}
     repeated = []
@@ -171,7 +171,7 @@ def _put_in_force(connection: sa.Connection, schema: TableSchema, row: Any, at: 
     known_ids = {new for new, _, _, tombstone, _ in predecessors if not tombstone}
     effects = _EFFECTS[row.action]
     # Most documents are new as a whole: that takes one statement, and the others correct what is not.
-    connection.execute(statement.in_force(schema), {"its_id": row.id, "at": at, "its_effect": effects[False]})
+    connection.execute(statement.put_in_force(schema), {"its_id": row.id, "at": at, "its_effect": effects[False]})
     _set_values(connection, schema, known_ids.intersection(last.values()), effect=effects[True])
     _set_values(connection, schema, repeated, effect="repeated", valid_from=None)
     for owner in {owner for _, _, owner, _, _ in later}:
@@ -186,7 +186,7 @@ _EFFECTS = {
     "edit": {True: "edited", False: "unknown_edit"},
     "delete": {True: "deleted", False: "unknown_delete"},
 }
-"""What an action does to a record that is known, or not."""
+"""The effect of each action on a record that is known (True) or not."""
 
 
 def _find_same_bytes(connection: sa.Connection, schema: TableSchema, row: Any) -> int | None:
@@ -197,7 +197,7 @@ def _find_same_bytes(connection: sa.Connection, schema: TableSchema, row: Any) -
 
 
 def _raise_sort_key(connection: sa.Connection, schema: TableSchema, number: int, sort_key: str) -> None:
-    """Let a submission whose bytes came again stand where the later one would."""
+    """Raise the sort key of a submission to that of a later one with the same bytes."""
     submission = schema.submission
     before = connection.scalar(sa.select(submission.c.sort_key).where(submission.c.id == number))
     if before is not None and sort_key > before:
@@ -205,9 +205,9 @@ def _raise_sort_key(connection: sa.Connection, schema: TableSchema, number: int,
 
 
 def _undo_publication(connection: sa.Connection, schema: TableSchema, submission: int) -> None:
-    """Undo a publication: what it ended goes on, up to whatever ended the submission's own.
+    """Undo a publication: an entity that it ended is valid again, up to whatever ended the submission's own.
 
-    Of several that it ended or overrode, the one with the latest sort key goes on.
+    Of several that it ended or overrode, that is the one with the latest sort key.
     """
     own, old, owner = schema.newer, schema.older, schema.submission
     query = (
@@ -226,13 +226,13 @@ def _undo_publication(connection: sa.Connection, schema: TableSchema, submission
 
 
 def _describe(connection: sa.Connection, schema: TableSchema, submission: int, same: int | None) -> Published:
-    """Tell what the publication of a submission did, from what the store says of it."""
+    """Return what the publication of a submission did, from its rows in the store."""
     entity = schema.entity
     if same is not None:
         words = "the same bytes with the same action are published already and still current"
         finding = Finding("AlreadyLoaded", words, Level.NOTE)
         return Published(submission, 0, 0, (finding,), Reason.ALREADY_LOADED)
-    rows = connection.execute(statement.effects(schema), {"its_id": submission})
+    rows = connection.execute(statement.count_effects(schema), {"its_id": submission})
     counts = {effect: int(count) for effect, count in rows}
     findings: list[Finding] = []
     for effect in (effect for effect in _REMARKS if counts.get(effect)):
@@ -243,7 +243,7 @@ def _describe(connection: sa.Connection, schema: TableSchema, submission: int, s
             findings.append(Finding(kind, f"{record} {identifier} {words}" + (f": {cause}" if cause else ""), level))
         if (more := counts[effect] - MENTIONED) > 0:
             findings.append(Finding(kind, f"{more} more of the same", level))
-    ended = connection.scalar(statement.ended(schema), {"its_id": submission})
+    ended = connection.scalar(statement.count_ended(schema), {"its_id": submission})
     current = sum(counts.values()) - counts.get("repeated", 0) - counts.get("overridden", 0)
     return Published(submission, current, ended or 0, tuple(findings))
 
@@ -293,12 +293,12 @@ def judge(
 
 
 class _Batch:
-    """Documents to judge, and what the store says of them before the first one is."""
+    """Documents to judge, and the state of the store before the first of them."""
 
     def __init__(
         self, connection: sa.Connection, schema: TableSchema, documents: Sequence[Undecided], at: datetime
     ) -> None:
-        """Ask the store all at once."""
+        """Read the state of all documents in few queries."""
         self._connection = connection
         self._schema = schema
         latest = connection.scalar(statement.last_published(schema))
@@ -312,7 +312,7 @@ class _Batch:
         for chunk in chunks(row.id for row in self._rows.values()):
             for submission, *name in connection.execute(statement.names_of(schema, chunk)).all():
                 self._held.setdefault(submission, []).append(tuple(name))
-            self._preceded.update(connection.scalars(statement.preceded(schema, chunk)))
+            self._preceded.update(connection.scalars(statement.preceded_of(schema, chunk)))
         for digests in chunks({row.digest for row in self._rows.values()}):
             self._digests.update(connection.scalars(statement.published_digests(schema, digests)))
         self._known = self._look_up(documents)
@@ -357,7 +357,7 @@ class _Batch:
         return self._ask(question, keys)
 
     def _is_new(self, row: Any, names: Sequence[_Name]) -> bool:
-        """Tell whether nothing but the document itself changes by its publication, and nothing is to be told of it."""
+        """Tell whether publishing the document changes only its own rows and makes no findings."""
         return (
             row.action == "add"
             and row.published_at is None
@@ -368,7 +368,7 @@ class _Batch:
         )
 
     def flush(self) -> None:
-        """Publish the new ones gathered so far."""
+        """Publish the new submissions gathered so far."""
         for chunk in chunks(self._new):
             for change in statement.publish_new(self._schema, chunk, self._at):
                 self._connection.execute(change)

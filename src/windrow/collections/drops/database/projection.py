@@ -1,8 +1,8 @@
 """The tracker's rows as a projection of the ledger: a pure function from facts to puts.
 
-Rows are known by the ledger's own numbers: an action by its item, a download by its fetch, an XML
-file by its item, a log line by its finding. So the same facts always give the same rows, and facts
-of other collections, which have no rows here, touch nothing (specification, section "Settled").
+The keys of rows are the ledger's own numbers: an action's is its item, a download's its fetch, an XML
+file's its item, a log line's its finding. So the same facts always give the same rows, and facts
+of other collections have none (specification, section "Settled").
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ ZIP, XML = "zip", "xml"
 """The kinds of items: a zip with what is to be done with it, and an XML file of one download."""
 
 _QC = ("phase_id", phase("qc"))
-"""Rows that quality control has taken over are left alone."""
+"""Rows that quality control has taken over are not changed."""
 _DOWNLOAD = phase("download")
 _RUNNING = {"phase_id": _DOWNLOAD, "status_id": int(Status.RUNNING)}
 _PENDING = {"phase_id": _DOWNLOAD, "status_id": int(Status.PENDING)}
@@ -37,13 +37,13 @@ _CHANGING = (
     ledger_facts.FetchBegun, ledger_facts.FetchEnded, ledger_facts.StepStarted, ledger_facts.DocumentRead,
     ledger_facts.Decided,
 )  # fmt: skip
-"""Facts that change where their subject stands."""
+"""Facts that change the state of their subject."""
 
 _Write = Callable[[Any, Declared, Callable[[RowPut], None]], None]
 
 
 def project_facts(facts: Iterable[ledger_facts.Fact], declared: Declared) -> list[RowPut]:
-    """Return what the facts say of the tracker's rows, in their order, but for where they stand: see `project_states`.
+    """Return the tracker's rows for the facts, in their order, without states: see `project_states`.
 
     The rows of centres and sources come from `declare`, which goes before.
     """
@@ -55,7 +55,7 @@ def project_facts(facts: Iterable[ledger_facts.Fact], declared: Declared) -> lis
 
 
 def find_touched(facts: Iterable[ledger_facts.Fact]) -> set[int]:
-    """Return the zips and XML files that facts tell of: where these stand may have changed."""
+    """Return the zips and XML files in the facts: their states may have changed."""
     items: set[int] = set()
     for fact in facts:
         if isinstance(fact, ledger_facts.ItemMade) and fact.collection == COLLECTION:
@@ -66,7 +66,7 @@ def find_touched(facts: Iterable[ledger_facts.Fact]) -> set[int]:
 
 
 def project_states(zips: Mapping[int, ZipStates], xmls: Mapping[int, State]) -> list[SameValues]:
-    """Return where the rows of zips, of the attempts at them and of XML files stand."""
+    """Return the states of the rows of zips, of attempts at them and of XML files."""
     alike: dict[tuple[str, State], list[str]] = {}
     for item, zip_ in zips.items():
         alike.setdefault(("zip_action", zip_.shown), []).append(str(item))
@@ -81,7 +81,7 @@ def project_states(zips: Mapping[int, ZipStates], xmls: Mapping[int, State]) -> 
 
 
 def project_progress(sizes: Mapping[int, int]) -> list[RowPut]:
-    """Return the progress of transfers that are under way: the bytes here so far by fetch."""
+    """Return the progress of transfers under way; `sizes` are the bytes received so far by fetch."""
     return [
         RowPut("zip_download", str(fetch), {"downloaded_size_bytes": size}, make=RowMaking.NEVER)
         for fetch, size in sizes.items()
@@ -105,14 +105,14 @@ def _task_opened(fact: ledger_facts.TaskOpened, _declared: Declared, put: Callab
     if fact.collection == COLLECTION:
         at = moment(fact.at)
         values = {"phase_id": fact.phase, "start_time": at, "status": 0, "created": at}
-        values["comment"] = text(fact.source, 256) or None
+        values["comment"] = clean_text(fact.source, 256) or None
         put(RowPut("session_task", str(fact.seq), values, {"session_id": ("crawling_session", str(fact.session))}))
 
 
 def _task_closed(fact: ledger_facts.TaskClosed, _declared: Declared, put: Callable[[RowPut], None]) -> None:
     values: dict[str, object] = {"finish_time": moment(fact.at), "status": int(fact.failed)}
     if fact.comment:
-        values["comment"] = text(fact.comment, 256)
+        values["comment"] = clean_text(fact.comment, 256)
     put(RowPut("session_task", str(fact.task), values, make=RowMaking.NEVER))
 
 
@@ -141,14 +141,14 @@ def _zip_file(name: str, declared: Declared, size: int | None = None) -> RowPut:
 def _origin(
     parsed: names.ZipName | names.XmlName | Reason,
 ) -> tuple[dict[str, object], dict[str, tuple[str, str]]]:
-    """Return what a name tells: producer, day and increment; of a bad name nothing."""
+    """Return values and references for a name: producer, day and increment; NULLs for a bad name."""
     if isinstance(parsed, Reason):
         return {"centre_id": None, "created": None, "inc": None}, {}
     return {"created": parsed.date, "inc": parsed.inc}, {"centre_id": ("centre", parsed.centre.lower())}
 
 
 def _listed(fact: ledger_facts.Listed, _declared: Declared, put: Callable[[RowPut], None]) -> None:
-    # A host that does not list it any more keeps its row: deleting that would delete its downloads.
+    # A host that does not list the zip any more keeps its row: deleting it would delete its downloads.
     if _concerns(fact.subject, ZIP) and fact.event in {"listed", "refused", "changed"}:
         refs = {"za_id": ("zip_action", str(fact.item)), "file_source_id": ("file_source", fact.source)}
         put(RowPut("file_source_has_zip", _host_key(fact), {}, refs, {"num_retries": 0}, make=RowMaking.AGAIN))
@@ -162,7 +162,7 @@ def _fetch_begun(fact: ledger_facts.FetchBegun, _declared: Declared, put: Callab
     if not _concerns(fact.subject, ZIP):
         return
     if fact.cut is not None:
-        _log(put, f"cut {fact.cut}", ("zip_download", str(fact.cut)), class_of(Reason.INTERRUPTED), _message(""))
+        _log(put, f"cut {fact.cut}", ("zip_download", str(fact.cut)), exception_class(Reason.INTERRUPTED), _message(""))
     if fact.errors:
         values = {"num_retries": min(fact.errors, _MOST_RETRIES)}
         put(RowPut("file_source_has_zip", _host_key(fact), values, make=RowMaking.NEVER))
@@ -182,7 +182,9 @@ def _fetch_ended(fact: ledger_facts.FetchEnded, _declared: Declared, put: Callab
     if fact.reason is None:
         put(RowPut("zip_file", _zip_key(fact.subject), {"size_bytes": size}, make=RowMaking.NEVER))
     else:
-        _log(put, str(fact.seq), ("zip_download", str(fact.fetch)), class_of(fact.reason), _message(fact.message))
+        _log(
+            put, str(fact.seq), ("zip_download", str(fact.fetch)), exception_class(fact.reason), _message(fact.message)
+        )
 
 
 def _document_read(fact: ledger_facts.DocumentRead, _declared: Declared, put: Callable[[RowPut], None]) -> None:
@@ -197,7 +199,7 @@ def _decided(fact: ledger_facts.Decided, declared: Declared, put: Callable[[RowP
         put(_zip_file(fact.subject.key.partition("/")[2], declared))  # its centre is known by now
     if fact.act is Reason.CANCELLED and fact.subject.fetch is not None:
         download = ("zip_download", str(fact.subject.fetch))
-        _log(put, str(fact.seq), download, class_of(Reason.CANCELLED), _message(fact.message))
+        _log(put, str(fact.seq), download, exception_class(Reason.CANCELLED), _message(fact.message))
 
 
 def _finding_made(fact: ledger_facts.FindingMade, _declared: Declared, put: Callable[[RowPut], None]) -> None:
@@ -211,15 +213,15 @@ def _finding_made(fact: ledger_facts.FindingMade, _declared: Declared, put: Call
 def _log(
     put: Callable[[RowPut], None], key: str, about: tuple[str, str], kind: str, values: Mapping[str, object]
 ) -> None:
-    """Write a line to the log of a download or an XML file; its class is put on record with it."""
-    short = text(kind, 64)
+    """Write a line to the log of a download or an XML file, and its class of exceptions."""
+    short = clean_text(kind, 64)
     put(RowPut("an_exception", short.lower(), once={"short_name": short}, make=RowMaking.AGAIN))
     table, column = ("zip_log", "zip_id") if about[0] == "zip_download" else ("xml_log", "xml_id")
     put(RowPut(table, key, values, {column: about, "exception_id": ("an_exception", short.lower())}))
 
 
 def _message(message: str) -> dict[str, object]:
-    return {"message": text(message) or None}
+    return {"message": clean_text(message) or None}
 
 
 def _concerns(subject: ledger_facts.Subject, kind: str) -> bool:
@@ -231,19 +233,19 @@ def _zip_key(subject: ledger_facts.Subject) -> str:
     return subject.key.partition("/")[2].lower()
 
 
-def class_of(reason: Reason) -> str:
+def exception_class(reason: Reason) -> str:
     """Return a reason as a class of the tracker's exceptions.
 
-    >>> class_of(Reason.WRONG_PASSWORD)
+    >>> exception_class(Reason.WRONG_PASSWORD)
     'WrongPassword'
     """
     return reason.value.title().replace("_", "")
 
 
-def text(raw: str, longest: int = _LONGEST) -> str:
-    r"""Return a text that every database takes: no NUL, no half characters, not too long.
+def clean_text(raw: str, longest: int = _LONGEST) -> str:
+    r"""Return a text that every database accepts: without NUL and lone surrogates, and not too long.
 
-    >>> text("a\x00b\ud800")
+    >>> clean_text("a\x00b\ud800")
     'a\ufffdb?'
     """
     return raw.replace("\0", "\ufffd").encode("utf-8", "replace").decode()[:longest]

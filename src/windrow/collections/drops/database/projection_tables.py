@@ -1,7 +1,7 @@
-"""The tracker's rows projected from the ledger: one batch of puts on its way into the tables.
+"""The tables of a projection, and how a batch of puts is written into them.
 
-A projection says what it knows as `RowPut`s and `SameValues`; `ProjectionTables` finds or makes the
-rows, gives them ids, and writes a batch and its checkpoint in one transaction. Projecting the same
+A projection returns `RowPut`s and `SameValues`; `ProjectionTables` finds or inserts the rows,
+gives them ids, and writes a batch and its checkpoint in one transaction. Projecting the same
 facts into empty tables gives the same rows with the same ids, however the facts were cut into batches.
 """
 
@@ -35,7 +35,7 @@ from windrow.stores.databases import guarded, named, reach, where
 from windrow.stores.sqlite import close_on_failure
 
 FEW = 4
-"""Rows to get the same values that are still written one by one."""
+"""Fewer rows than this with the same values are written one by one."""
 
 _Values = dict[str, Any]
 _Natural = tuple[object, ...]
@@ -49,7 +49,7 @@ class _New(NamedTuple):
 
 
 class RowBatch:
-    """Finds or makes the rows of a batch, table by table in the order of references."""
+    """Finds or inserts the rows of a batch, table by table in the order of references."""
 
     def __init__(
         self,
@@ -60,7 +60,7 @@ class RowBatch:
         *,
         careful: bool,
     ) -> None:
-        """Write through `connection`; a careful batch looks first which known rows still exist."""
+        """Write through `connection`; a careful batch first checks which known rows still exist."""
         self._connection = connection
         self._metadata = metadata
         self._links = links
@@ -79,7 +79,7 @@ class RowBatch:
                 self._write_late_references(table, late)
 
     def write_same(self, groups: Iterable[SameValues]) -> None:
-        """Write what many rows have in common, into those that are there."""
+        """Write the values that many rows share into those that exist."""
         for group in groups:
             table = self._metadata.tables[group.table]
             ids = self._links.ids(self._connection, table.name, group.keys)
@@ -92,7 +92,7 @@ class RowBatch:
     ) -> None:
         for part in chunks(sorted(numbers)):
             change = table.update().where(among(table.c.id, part)).values(dict(values))
-            self._connection.execute(_guarded(change, table, unless))
+            self._connection.execute(_guard(change, table, unless))
 
     def _write(self, table: sa.Table, rows: Mapping[str, RowValues]) -> None:
         again = self._find_deleted(table, rows)
@@ -118,7 +118,7 @@ class RowBatch:
                 number = self._links.ids(self._connection, target, [target_key]).get(target_key, 0)
                 reference = number if 0 < number <= most else instead
                 change = table.update().where(table.c.id == ids.get(key, LEFT_OUT)).values({column: reference})
-                self._connection.execute(_guarded(change, table, row.unless))
+                self._connection.execute(_guard(change, table, row.unless))
 
     # references and deleted rows
 
@@ -143,7 +143,7 @@ class RowBatch:
         return ids
 
     def _find_deleted(self, table: sa.Table, rows: Mapping[str, RowValues]) -> list[str]:
-        """Look for rows that somebody deleted; return the keys of those to make again as they were."""
+        """Record rows that somebody deleted; return the keys of those to insert again with their ids."""
         asked = [key for key, row in rows.items() if row.make is RowMaking.AGAIN or self._careful]
         if not asked:
             return []
@@ -151,13 +151,13 @@ class RowBatch:
         lost = self._find_lost(table, [ids[key] for key in asked if ids.get(key)])
         again = [key for key in asked if rows[key].make is RowMaking.AGAIN and ids.get(key) in lost]
         self._links.leave_out(self._connection, table.name, lost - {ids[key] for key in again})
-        # What was left out in an earlier batch, and is asked for again, begins afresh.
+        # A row that was left out in an earlier batch, and is asked for again, is a new one.
         left = [key for key in asked if rows[key].make is RowMaking.AGAIN and ids.get(key) == LEFT_OUT]
         self._links.drop(self._connection, table.name, left)
         return again
 
     def _find_lost(self, table: sa.Table, numbers: Iterable[int]) -> set[int]:
-        """Return those of the ids that no row has any more."""
+        """Return the ids that no row has any more."""
         lost: set[int] = set()
         for part in chunks(numbers):
             there = self._connection.scalars(sa.select(table.c.id).where(among(table.c.id, part)))
@@ -192,7 +192,7 @@ class RowBatch:
         return inserted
 
     def _find_existing(self, table: sa.Table, natural: Sequence[str], rows: Sequence[_New]) -> dict[_Natural, int]:
-        """Return the ids of rows that are there already, by their natural keys."""
+        """Return the ids of existing rows, by their natural keys."""
         columns = [table.c[name] for name in natural]
         ids: dict[_Natural, int] = {}
         alone = any(_is_odd(row.values.get(name)) for row in rows for name in natural)
@@ -202,7 +202,7 @@ class RowBatch:
                 ids.setdefault(tuple(map(_fold_case, cells)), number)
                 alone = alone or any(map(_is_odd, cells))
         if alone:
-            # Only the database knows which letters it takes for the same.
+            # Only the database knows which letters it treats as equal.
             for row in rows:
                 same = [table.c[name] == row.values.get(name) for name in natural]
                 number = self._connection.scalar(sa.select(table.c.id).where(*same).order_by(table.c.id).limit(1))
@@ -243,29 +243,29 @@ class RowBatch:
             self._update_same(table, numbers, dict(values), unless)
         for (names, unless), some_rows in single.items():
             change = table.update().where(table.c.id == sa.bindparam("its_id"))
-            change = _guarded(change.values({name: sa.bindparam(name) for name in names}), table, unless)
+            change = _guard(change.values({name: sa.bindparam(name) for name in names}), table, unless)
             self._connection.execute(change, some_rows)
 
 
-def _guarded(change: sa.Update, table: sa.Table, unless: tuple[str, object] | None) -> sa.Update:
+def _guard(change: sa.Update, table: sa.Table, unless: tuple[str, object] | None) -> sa.Update:
     return change.where(table.c[unless[0]].is_distinct_from(unless[1])) if unless else change
 
 
 def _is_sound(table: sa.Table, values: _Values) -> bool:
-    """Tell whether no value that a row must have was lost with the row it referred to."""
+    """Tell whether every column that must not be NULL has a value: a reference may be lost."""
     return None not in values.values() or all(
         value is not None or table.c[name].nullable for name, value in values.items()
     )
 
 
 def _is_complete(table: sa.Table, values: _Values) -> bool:
-    """Tell whether a new row has all that it must have."""
+    """Tell whether a new row has a value for every required column."""
     return _is_sound(table, values) and all(name in values for name in _required_columns(table))
 
 
 @cache
 def _required_columns(table: sa.Table) -> tuple[str, ...]:
-    """Name the columns that a new row must be given."""
+    """Return the columns that a new row needs a value for."""
     return tuple(
         column.name for column in table.columns if not (column.nullable or column.primary_key or column.server_default)
     )
@@ -285,7 +285,7 @@ def _is_odd(value: object) -> bool:
 
 
 def _split_runs(rows: Sequence[_New], natural: Sequence[str]) -> Iterator[Sequence[_New]]:
-    """Cut rows into runs: those that only the database can compare stand alone."""
+    """Split rows into runs: each row that only the database can compare is one of its own."""
     numbered = enumerate(rows)
 
     def place(pair: tuple[int, _New]) -> int:
@@ -311,11 +311,11 @@ class ProjectionTables:
         database: str = "",
         password: str | None = None,
     ) -> None:
-        """Open the database at `url`, making what is missing of it.
+        """Open the database at `url` and create what is missing of it.
 
-        `name` tells these books from others in the same place. `adopt` names for a table the
-        columns by which a row that is already there is recognised and taken over. `database` is
-        meant where the URL of a server names none.
+        `name` distinguishes this projection from others in the same place. `adopt` has for a table
+        the columns by which an existing row is recognised and adopted. `database` is used if the
+        URL of a server has no database.
         """
         self.metadata = metadata
         self.adopt = adopt
@@ -332,9 +332,9 @@ class ProjectionTables:
                     self.links.clear(connection)
 
     def _refuse_lost(self, missing: Iterable[str]) -> None:
-        """Raise StoreError where some tables that had rows are gone and others stand.
+        """Raise StoreError if some tables that had rows are gone and others are not.
 
-        Made anew they would stay empty: what is before the checkpoint is not projected again.
+        Created again they would stay empty: facts before the checkpoint are not projected again.
         """
         with self.engine.begin() as connection:
             lost = sorted(name for name in missing if self.links.has(connection, name))
@@ -343,32 +343,32 @@ class ProjectionTables:
             raise StoreError(message, hint="drop the other tables too, or put the lost ones back; then: windrow run")
 
     def _is_emptied(self, connection: sa.Connection) -> bool:
-        """Tell whether rows were written once, and no table has any of them now: all of it is to be projected again."""
+        """Tell whether rows were written and no table has any now: all facts are to be projected again."""
         written = [table for name, table in self.metadata.tables.items() if self.links.has(connection, name)]
         first = (connection.scalar(sa.select(sa.literal(1)).select_from(table).limit(1)) for table in written)
         return bool(written) and not any(first)
 
     def seed(self, seeds: Iterable[Seed]) -> int:
-        """Add the rows that a standard begins with where they are missing; return how many were."""
+        """Insert the standard's seed rows that are missing; return their number."""
         with guarded(self.engine), self.engine.begin() as connection:
             return insert_seeds(connection, self.metadata, seeds)
 
     def checkpoint(self) -> int:
-        """Return the seq of the last fact that is in the books, 0 at first."""
+        """Return the seq of the last projected fact, 0 at first."""
         with guarded(self.engine), self.engine.begin() as connection:
             return self.links.seq(connection)
 
     def keys(self, table: str) -> list[str]:
-        """Return the keys of all rows of a table that these books ever made or took over."""
+        """Return the keys of all rows of a table that this projection ever inserted or adopted."""
         with guarded(self.engine), self.engine.begin() as connection:
             return self.links.keys(connection, table)
 
     def apply(self, puts: Iterable[RowPut | SameValues], checkpoint: int) -> None:
-        """Write a batch and the seq up to which it tells the facts: all of it or nothing."""
+        """Write a batch and the seq of its last fact in one transaction."""
         self._write(list(puts), checkpoint)
 
     def note(self, puts: Iterable[RowPut]) -> None:
-        """Write what is no fact of the ledger, such as a transfer's progress; the checkpoint stays."""
+        """Write what is not a fact of the ledger, such as a transfer's progress; the checkpoint stays."""
         self._write(list(puts), None)
 
     def _write(self, puts: Sequence[RowPut | SameValues], checkpoint: int | None) -> None:
@@ -376,7 +376,7 @@ class ProjectionTables:
             try:
                 self._write_once(puts, checkpoint, careful=False)
             except exc.IntegrityError:
-                # Somebody else deleted or added rows: look which are there, and try once more.
+                # Somebody else deleted or added rows: check which exist, and try once more.
                 self._write_once(puts, checkpoint, careful=True)
 
     def _write_once(self, puts: Sequence[RowPut | SameValues], checkpoint: int | None, *, careful: bool) -> None:
@@ -396,5 +396,5 @@ class ProjectionTables:
         self.engine.dispose()
 
     def __repr__(self) -> str:
-        """Name the database, without its password."""
-        return f"Books({where(self.engine)!r})"
+        """Return the database's address without its password."""
+        return f"ProjectionTables({where(self.engine)!r})"

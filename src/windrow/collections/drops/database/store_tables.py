@@ -2,7 +2,7 @@
 
 A `submission` is one document that was loaded; an `entity` one record in it that has an identity and
 a history. Ids of entities and of element rows come from one sequence: an entity has the id of the row
-that begins it, and `parent_id` needs no table beside it.
+that begins it, and `parent_id` is unique without a table name.
 """
 
 from __future__ import annotations
@@ -76,14 +76,14 @@ class Moment(TypeDecorator[datetime]):
 
 
 class TableSchema:
-    """All tables of one store, and the statements that make them."""
+    """All tables of one store, and the statements that create them."""
 
     def __init__(self, tables: Iterable[ElementTable], keys: tuple[str, ...] = ()) -> None:
         """Describe the fixed tables, one table per element type, and the summary by `keys`."""
         self.declared = tuple(tables)
         self.keys = keys
         self.metadata = sa.MetaData()
-        self.cached_statements: dict[object, object] = {}  # statements, by what makes them
+        self.cached_statements: dict[object, object] = {}  # by the function that builds each
         self.counter = self._table(
             "counter", sa.Column("name", Name, primary_key=True), sa.Column("value", BigInt, nullable=False)
         )
@@ -96,7 +96,7 @@ class TableSchema:
         self.overview.append_column(sa.Column("counted_at", Moment()))
 
     def statements(self) -> list[sa.schema.ExecutableDDLElement]:
-        """Return what makes every table and index that is missing; each may be repeated."""
+        """Return the statements that create every missing table and index; each may be repeated."""
         ddl: list[sa.schema.ExecutableDDLElement] = []
         for table in self.metadata.sorted_tables:
             ddl.append(sa.schema.CreateTable(table, if_not_exists=True))
@@ -150,7 +150,7 @@ class TableSchema:
             sa.Column("published_at", Moment(), index=True),
             sa.Column("withheld_at", Moment()),
             sa.Column("reason", sa.String(64)),
-            sa.Column("same_as", BigInt),  # the submission whose bytes these are, where it still holds
+            sa.Column("same_as", BigInt),  # an earlier submission with the same bytes, if it is still in force
             sa.Column("dirty", sa.Boolean(), nullable=False, index=True),  # its summary is out of date
         )
 
@@ -198,7 +198,7 @@ class TableSchema:
 
 @cache
 def table_schema(tables: tuple[ElementTable, ...], keys: tuple[str, ...]) -> TableSchema:
-    """Return the tables of a store: stores of one kind share them, and the statements that were made of them."""
+    """Return the tables of a store: stores of one kind share them and their cached statements."""
     return TableSchema(tables, keys)
 
 
@@ -206,7 +206,7 @@ _Statement = TypeVar("_Statement")
 
 
 def once(make: Callable[[TableSchema], _Statement]) -> Callable[[TableSchema], _Statement]:
-    """Make a statement with named values once per schema: to make it anew takes longer than to run it."""
+    """Cache a statement with named parameters per schema: building it takes longer than running it."""
 
     @wraps(make)
     def build(schema: TableSchema) -> _Statement:

@@ -1,11 +1,11 @@
-"""A store of rows on SQLite, PostgreSQL or MariaDB, where every record keeps its history; counted by submission.
+"""A store of rows on SQLite, PostgreSQL or MariaDB that keeps the history of every record, with counts.
 
 A document is *staged* (its rows are there, nothing is current), then *published* or *withheld*. Each
-call is one transaction, and may be repeated: after a crash between a call here and the ledger's note
-of it, the same call changes nothing and gives the same answer.
+call is one transaction, and may be repeated: after a crash between a call here and its entry on the
+ledger, the same call changes nothing and returns the same.
 
-A person reads the views: `current_X` has the rows of table X that are valid now, `current_specimen`
-mice and embryos together, what both have. What was valid at another moment, say `:at`:
+Views for people: `current_X` has the rows of table X that are valid now, `current_specimen` the
+columns that mice and embryos share. What was valid at another moment, say `:at`:
 
     SELECT t.* FROM mouse t JOIN entity e ON e.id = t.entity_id
     WHERE e.valid_from <= :at AND (e.valid_to IS NULL OR e.valid_to > :at) AND NOT e.tombstone
@@ -13,8 +13,8 @@ mice and embryos together, what both have. What was valid at another moment, say
 All versions of one record: `SELECT * FROM entity WHERE kind = 'specimen' AND identifier = 'H_1'`.
 Times are UTC. On MariaDB, `procedure` is a reserved word: write it in backquotes, or use the view.
 
-Only submissions that changed since the last time are counted anew: the overview of each key they
-touch is then the sum of its contexts. A full recount gives the same.
+Only submissions that changed since the last time are counted again; the overview of each key in
+them is then the sum of its contexts. A full recount gives the same.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ from windrow.stores.databases import READS, connect, guarded
 
 
 class Summarised(NamedTuple):
-    """How much was counted anew."""
+    """The number of submissions and keys that were counted again."""
 
     submissions: int
     keys: int
@@ -80,7 +80,7 @@ def _keys(
 def _counting(schema: TableSchema, summary: CountTable) -> str:
     """Return the INSERT that counts the rows of the submissions from `:low` to `:high`, by submission and key.
 
-    It is one text for all of them: drivers keep the latest statements prepared, each with its own memory.
+    The text is the same for all chunks: drivers keep each prepared statement in memory.
     """
     chosen = "t.submission_id IN (SELECT d.id FROM submission d WHERE d.dirty AND d.id BETWEEN :low AND :high)"
     rows = " UNION ALL ".join(query.format(chosen=chosen) for query in summary.queries)
@@ -104,7 +104,7 @@ def _counting(schema: TableSchema, summary: CountTable) -> str:
 
 
 def _sum_contexts(connection: sa.Connection, schema: TableSchema, key: tuple[str, ...], at: datetime) -> None:
-    """Replace one line of the overview by the sum of its contexts; none left, no line."""
+    """Replace one row of the overview by the sum of its contexts; without any, delete it."""
     context, overview = schema.context, schema.overview
     connection.execute(overview.delete().where(*_has_key(overview, schema.keys, key)))
     sums: list[Any] = [sa.func.sum(context.c[count]) for count in COUNTS]
@@ -131,8 +131,8 @@ COUNTERS = ("element", "submission")
 class Submission(NamedTuple):
     """A document to load. `item` is the ledger's id of it, `staged_at` aware, `digest` of its bytes.
 
-    Records are current by `sort_key`, whatever order their documents came in: of two with the same
-    identifier the one with the greater key, and where the keys are equal the one published last.
+    Of two records with the same identifier, the one with the greater `sort_key` is current, in whatever
+    order their documents came; if the keys are equal, the one published last.
     """
 
     item: int
@@ -163,10 +163,10 @@ class TableStore:
         self._engine = connect(url, password)
 
     def prepare(self) -> None:
-        """Make the tables, indexes and views that are missing; may be killed anywhere and repeated.
+        """Create the tables, indexes and views that are missing; may be killed anywhere and repeated.
 
-        Tables of another version of windrow, which lack a column, are a StoreError: what is in them
-        can be made anew from the captures.
+        StoreError if a table lacks a column, as those of another version of windrow do: their rows
+        can be loaded again from the captures.
         """
         with self._write() as connection:
             self._refuse_other_tables(connection)
@@ -215,8 +215,8 @@ class TableStore:
     def stage_all(self, documents: Sequence[tuple[Submission, Rows]]) -> list[int]:
         """Insert several documents in one transaction; return their submissions' ids.
 
-        What is staged already stays. Other bytes under a known item take the place of the rows
-        that are there, unless those are published: that is a StoreError.
+        Documents staged already are skipped. Other bytes of a known item replace its rows;
+        StoreError if those are published.
         """
         with self._write() as connection:
             known = self._find_staged(connection, documents)
@@ -230,20 +230,20 @@ class TableStore:
             return judge(connection, self._schema, documents, at)
 
     def publish(self, item: int, at: datetime) -> Published:
-        """Make a staged document's records current; a withheld one is released by it."""
+        """Make a staged document's records current, also if it was withheld."""
         with self._write() as connection:
             return history.publish(connection, self._schema, item, at)
 
     def withhold(self, item: int, at: datetime, reason: Reason = Reason.INTEGRITY_FATAL) -> None:
-        """Keep a document's rows but never as current; a publication of it is taken back."""
+        """Mark a document's rows as not to be current; undo its publication."""
         with self._write() as connection:
             history.withhold(connection, self._schema, item, at, str(reason))
 
     def known(self, question: str, keys: Collection[str]) -> set[str]:
         """Return those of `keys` that are known.
 
-        A question is a kind of entity (`specimen`: ever published, and not by a delete), or a kind
-        and `:current` (valid now).
+        The question is a kind of entity (`specimen`: ever published, not by a delete), or a kind with
+        `:current` (valid now).
         """
         with self._read() as connection:
             return history.known(connection, self._schema, question, keys)
@@ -294,7 +294,7 @@ class TableStore:
             yield connection.execution_options(**READS)
 
     def _find_staged(self, connection: sa.Connection, documents: Sequence[tuple[Submission, Rows]]) -> dict[int, int]:
-        """Return the ids of documents that are staged already, by item; clear away what others take the place of."""
+        """Return the ids of documents staged already, by item; delete rows that other bytes replace."""
         staged: dict[int, Any] = {}
         for chunk in chunks(document.item for document, _ in documents):
             chosen = statement.submissions_of(self._schema, chunk)
@@ -330,7 +330,7 @@ class TableStore:
         numbered: list[tuple[int, int, Rows]] = []
         for submission, rows in documents:
             if submission.action not in ACTIONS:
-                raise StoreError(f"{submission.name}: no such action: {submission.action}")
+                raise StoreError(f"{submission.name}: {submission.action} is not an action")
             values = {"id": number, "first_id": base, "element_count": rows.count, "dirty": True}
             entries.append(values | submission._asdict())
             gone = submission.action == "delete"
@@ -346,7 +346,7 @@ class TableStore:
         return {entry["item"]: entry["id"] for entry in entries}
 
     def _allot_ids(self, connection: sa.Connection, submissions: int, count: int) -> tuple[int, int]:
-        """Take ids in a row for submissions and for `count` elements, of which the first are returned."""
+        """Reserve consecutive ids for submissions and for `count` elements; return the first of each."""
         connection.execute(_advance_counters(self._schema), {"count": count, "submissions": submissions})
         ends = {row.name: int(row.value) for row in connection.execute(_read_counters(self._schema))}
         if set(ends) != set(COUNTERS):
