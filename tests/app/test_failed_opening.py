@@ -12,7 +12,7 @@ import sqlalchemy as sa
 
 import windrow
 from tests.crash.place import files_open, make
-from windrow.collections.drops.database.books import ProjectionTables
+from windrow.collections.drops.database.projection_tables import ProjectionTables
 from windrow.collections.news.adapter.tree_index import TreeIndex
 from windrow.collections.pages.adapter.crawler_projection import CrawlerProjection
 from windrow.collections.pages.database.store import SummaryStore

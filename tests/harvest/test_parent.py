@@ -7,7 +7,7 @@ import pytest
 from tests.faults.place import DAY, put
 from windrow.app.question import decide
 from windrow.app.workspace import Windrow
-from windrow.collections.drops.phase import parent
+from windrow.collections.drops.phase import parent_state
 from windrow.demo.partner import drop, experiments, pack, specimens
 from windrow.ledger import Ledger
 from windrow.model import Status
@@ -25,7 +25,7 @@ def rule_holds(made):
         documents = made.tracked("SELECT phase_id, status_id FROM xml_file WHERE zip_id = ?", download)
         children = Counter((number, Status(word)) for number, word in documents)
         if children and (phase, status) != (4, 5) and status != Status.CANCELLED:
-            assert (phase, status) == parent(children)
+            assert (phase, status) == parent_state(children)
 
 
 def act(made, word, *names, **more):

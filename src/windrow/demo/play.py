@@ -58,7 +58,7 @@ MARK = ".windrow-demo"
 
 
 class DemoResult(NamedTuple):
-    """The parts that were left out, each with its reason, and the origins of the sites by name."""
+    """The parts left out, each with its reason, and the origins of the sites by name."""
 
     missing: list[str]
     sites: dict[str, str]
@@ -147,7 +147,7 @@ def declare(folder: Path, centre: str, url: str, settings: dict[str, str], *, se
 
 
 def _declare_sites(folder: Path, sites: DemoWeb, say: Callable[[str], None]) -> None:
-    """Write a source for each site, and say where it is."""
+    """Write a source for each site, with the site's address."""
     for name, origin in sites.origins.items():
         template = TOWN.get(name, 'collection = "pages"\nseeds = ["{origin}/"]\n')
         (folder / "sources" / f"{name}.toml").write_text(template.format(origin=origin))

@@ -182,7 +182,7 @@ TOML = {
         'branch = "Town"\nentity = "Harbour Council"\ntimezone = "Europe/London"\n'
     ),
 }
-"""The settings of each one's source; `{origin}` is replaced."""
+"""The settings of each site's source; `{origin}` is replaced."""
 
 _TEXTS = {
     "ferry-repair": (

@@ -71,9 +71,9 @@ def experiment(
     name: str, *specimen: str, inner: str | None = None, sequence: str | None = None, day: str = "2024-02-01"
 ) -> str:
     number = "" if sequence is None else f' sequenceID="{sequence}"'
-    ids = "".join(f"<specimenID>{one}</specimenID>" for one in specimen)
-    what = procedure(simple("P_001_001")) if inner is None else inner
-    return f'<experiment experimentID="{name}" dateOfExperiment="{day}"{number}>{ids}{what}</experiment>'
+    ids = "".join(f"<specimenID>{specimen_id}</specimenID>" for specimen_id in specimen)
+    content = procedure(simple("P_001_001")) if inner is None else inner
+    return f'<experiment experimentID="{name}" dateOfExperiment="{day}"{number}>{ids}{content}</experiment>'
 
 
 def experiments(*records: str, centre: str = "H", pipeline: str = "IMPC_001", project: str = "BaSH") -> bytes:
@@ -99,7 +99,7 @@ def load(content: bytes) -> Rows:
     return rows(task(content))
 
 
-def submission(item: int, content: bytes, action: str = "add", **other: str) -> Submission:
+def submission(item: int, content: bytes, action: str = "add", **fields: str) -> Submission:
     kind = "specimen" if b"centreSpecimenSet" in content else "experiment"
     values = {"name": f"H.2024-05-01.{item}.{kind}.impc.xml", "zip_name": "H.2024-05-01.1.impc.zip", "centre": "H"}
-    return Submission(item=item, action=action, digest=digest(content), kind=kind, staged_at=START, **(values | other))
+    return Submission(item=item, action=action, digest=digest(content), kind=kind, staged_at=START, **(values | fields))

@@ -15,7 +15,7 @@ from tests.collections.drops.sample import (
     task,
 )
 from windrow.collections.drops.judge import judge
-from windrow.collections.drops.reference import MOST
+from windrow.collections.drops.reference import MOST_FINDINGS
 from windrow.errors import StepError
 from windrow.model import Finding, Level, Reading
 
@@ -246,8 +246,8 @@ def test_procedures(parameters: tuple[str, ...], expected: str | None) -> None:
 
 
 def test_a_value_or_a_status_not_both() -> None:
-    found = of_procedure(BASE, series("named", ("left", "1"), ("right", ""), status="lost"))
-    assert found == ["SeriesValueConflict"]
+    findings = of_procedure(BASE, series("named", ("left", "1"), ("right", ""), status="lost"))
+    assert findings == ["SeriesValueConflict"]
 
 
 def test_a_procedure_of_another_pipeline_is_told_once() -> None:
@@ -279,7 +279,7 @@ def test_missing_lists_are_named_in_one_note() -> None:
     for words in ("no list pipelines: ", "UnknownPipeline", "no list projects: UnknownProject", "no list colonies"):
         assert words in note.message
     (note,) = read(specimens(mouse("s"), mouse("b", baseline=True, strain="x")), {}, today="").findings
-    for words in ("no list strains", "today is not told: BirthDateInFuture"):
+    for words in ("no list strains", "no date of today: BirthDateInFuture"):
         assert words in note.message
 
 
@@ -296,10 +296,10 @@ def test_of_a_delete_only_identifiers_are_checked() -> None:
 
 
 def test_findings_are_bounded_but_fatal_ones_are_kept() -> None:
-    many = specimens(*(mouse(f"s{number}", colony=None) for number in range(MOST + 5)))
-    found = read(many).findings
-    assert len(found) == MOST + 1
-    assert found[-1] == Finding("MoreFindings", "5 more are not listed", Level.NOTE)
+    many = specimens(*(mouse(f"s{number}", colony=None) for number in range(MOST_FINDINGS + 5)))
+    findings = read(many).findings
+    assert len(findings) == MOST_FINDINGS + 1
+    assert findings[-1] == Finding("MoreFindings", "5 more are not listed", Level.NOTE)
 
 
 def test_lists_come_in_several_forms() -> None:
@@ -324,8 +324,8 @@ def test_the_standards_own_lists_are_read(shared: Path) -> None:
     }
     for number in range(1, 18):
         status = f"<statusCode>IMPC_PSC_{number:03}</statusCode>"
-        found = read(specimens(mouse("s", inner=status, project="Helmholtz GMC")), lists).findings
-        assert [finding.kind for finding in found] == ["CheckNotRun"]
+        findings = read(specimens(mouse("s", inner=status, project="Helmholtz GMC")), lists).findings
+        assert [finding.kind for finding in findings] == ["CheckNotRun"]
     assert kinds(specimens(mouse("s", inner="<statusCode>IMPC_PSC_018</statusCode>")), lists)[0] == "UnknownStatusCode"
 
 

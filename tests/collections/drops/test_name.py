@@ -12,7 +12,7 @@ CENTRES = ("Bcm", "Gmc", "H", "Ics", "J", "Krb", "Ning", "Rbrc", "Tcp", "Ucd", "
 
 
 @pytest.mark.parametrize(
-    ("name", "found"),
+    ("name", "expected"),
     [
         ("H.2012-11-20.03.impc.zip", ZipName("H", date(2012, 11, 20), 3)),
         ("J.2023-03-02.50.impc.zip", ZipName("J", date(2023, 3, 2), 50)),
@@ -20,12 +20,12 @@ CENTRES = ("Bcm", "Gmc", "H", "Ics", "J", "Krb", "Ning", "Rbrc", "Tcp", "Ucd", "
         ("H.2016-02-29.0.impc.zip", ZipName("H", date(2016, 2, 29), 0)),
     ],
 )
-def test_good_zip(name, found):
-    assert read_zip_name(name, CENTRES) == found
+def test_good_zip(name, expected):
+    assert read_zip_name(name, CENTRES) == expected
 
 
 @pytest.mark.parametrize(
-    ("name", "found"),
+    ("name", "expected"),
     [
         ("WTSI.2013-10-31.14.experiment.impc.xml", XmlName("Wtsi", date(2013, 10, 31), 14, DocumentKind.EXPERIMENT)),
         ("GMC.2013-04-26.3.experiment.impc.xml", XmlName("Gmc", date(2013, 4, 26), 3, DocumentKind.EXPERIMENT)),
@@ -33,8 +33,8 @@ def test_good_zip(name, found):
         ("Krb.2016-04-15.1.specimen.impc.xml", XmlName("Krb", date(2016, 4, 15), 1, DocumentKind.SPECIMEN)),
     ],
 )
-def test_good_xml(name, found):
-    assert read_xml_name(name, CENTRES) == found
+def test_good_xml(name, expected):
+    assert read_xml_name(name, CENTRES) == expected
 
 
 @pytest.mark.parametrize(
@@ -88,16 +88,16 @@ def test_bad_xml(name, reason):
 @given(st.sampled_from(CENTRES), st.dates(), st.integers(0, 99999), st.sampled_from(list(DocumentKind)))
 def test_what_is_written_is_read(centre, day, inc, kind):
     assert read_zip_name(f"{centre.upper()}.{day}.{inc:02}.impc.zip", CENTRES) == ZipName(centre, day, inc)
-    found = read_xml_name(f"{centre.lower()}.{day}.{inc}.{kind}.impc.xml", CENTRES)
-    assert found == XmlName(centre, day, inc, kind)
+    parsed = read_xml_name(f"{centre.lower()}.{day}.{inc}.{kind}.impc.xml", CENTRES)
+    assert parsed == XmlName(centre, day, inc, kind)
 
 
 @given(st.text(max_size=140))
 def test_any_text_has_an_answer(text):
     for name in (text, f"{text}.2012-11-20.03.impc.zip", f"H.2012-11-20.{text}.impc.zip", f"H.{text}.1.impc.zip"):
-        found = read_zip_name(name, CENTRES)
-        if isinstance(found, ZipName):
-            assert name.casefold().startswith(f"{found.centre.casefold()}.{found.date}.")
+        parsed = read_zip_name(name, CENTRES)
+        if isinstance(parsed, ZipName):
+            assert name.casefold().startswith(f"{parsed.centre.casefold()}.{parsed.date}.")
             assert "/" not in name
             assert len(name) <= 128
 

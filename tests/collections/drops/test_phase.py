@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from windrow.collections.drops.phase import PHASES, UNZIP, parent, phase
+from windrow.collections.drops.phase import PHASES, UNZIP, parent_state, phase
 from windrow.model import Status
 
 P, R, D, C, F = Status
@@ -31,7 +31,7 @@ def test_the_eleven_phases_in_order():
     ],
 )
 def test_parent(children, state):
-    assert parent(Counter(children)) == state
+    assert parent_state(Counter(children)) == state
 
 
 def advance(old, new):
@@ -45,11 +45,11 @@ def advance(old, new):
 @given(st.lists(states, min_size=1), st.integers(0, 99), states)
 def test_a_parent_never_falls_back_while_its_children_advance(children, which, request):
     which %= len(children)
-    before = parent(Counter(children))
+    before = parent_state(Counter(children))
     children[which] = advance(children[which], request)
-    after = parent(Counter(children))
+    after = parent_state(Counter(children))
     assert after == before or advance(before, after) == after or (C in (before[1], after[1]) and after >= before)
 
 
 def test_a_count_of_none_counts_for_nothing():
-    assert parent({(5, F): 0, (7, D): 3}) == (7, D)
+    assert parent_state({(5, F): 0, (7, D): 3}) == (7, D)

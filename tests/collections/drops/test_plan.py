@@ -15,10 +15,10 @@ def offers(*entries, options=OPTIONS):
 
 
 def test_each_folder_is_an_action():
-    found = offers(*(ListingEntry(folder, GOOD, 10) for folder in ("add", "edit", "delete", "other")))
-    assert [offer.key for offer in found] == [f"add/{GOOD}", f"edit/{GOOD}", f"delete/{GOOD}"]
-    assert [offer.path for offer in found] == [offer.key for offer in found]
-    assert all(offer.reason is None and offer.size == 10 for offer in found)
+    planned = offers(*(ListingEntry(folder, GOOD, 10) for folder in ("add", "edit", "delete", "other")))
+    assert [offer.key for offer in planned] == [f"add/{GOOD}", f"edit/{GOOD}", f"delete/{GOOD}"]
+    assert [offer.path for offer in planned] == [offer.key for offer in planned]
+    assert all(offer.reason is None and offer.size == 10 for offer in planned)
 
 
 def test_the_owner_is_the_producer_as_declared_not_the_host():
@@ -47,13 +47,13 @@ def test_folders_named_like_zips_are_refused():
 
 
 def test_bad_names_are_kept_with_their_reason():
-    found = offers(
+    planned = offers(
         ListingEntry("add", "Xyz.2013-01-01.1.impc.zip"),
         ListingEntry("add", "H.2012-02-31.1.impc.zip"),
         ListingEntry("add", "a\\b.zip"),
         ListingEntry("add", "a.zip"),
     )
-    assert [(offer.reason, offer.unkeyed) for offer in found] == [
+    assert [(offer.reason, offer.unkeyed) for offer in planned] == [
         (Reason.UNKNOWN_CENTRE, False),
         (Reason.BAD_DATE, False),
         (Reason.UNSAFE_NAME, False),
@@ -62,13 +62,13 @@ def test_bad_names_are_kept_with_their_reason():
 
 
 def test_names_that_fit_no_table_are_unkeyed():
-    found = offers(
+    planned = offers(
         ListingEntry("add", "x" * 125 + ".zip"),
         ListingEntry("add", "a\n.zip"),
         ListingEntry("add", "a/b.zip"),
         ListingEntry("add", "a\udcff.zip"),
     )
-    assert [(offer.reason, offer.unkeyed) for offer in found] == [
+    assert [(offer.reason, offer.unkeyed) for offer in planned] == [
         (Reason.NAME_TOO_LONG, True),
         (Reason.UNSAFE_NAME, True),
         (Reason.UNSAFE_NAME, True),
@@ -93,8 +93,8 @@ def test_own_pattern_and_list_of_centres():
 
 @given(st.lists(st.tuples(st.dates(), st.integers(0, 99999)), unique=True))
 def test_rank_is_the_order_of_work(keys):
-    found = offers(*(ListingEntry("add", f"H.{day}.{inc}.impc.zip") for day, inc in keys))
-    by_rank = [offer.key for offer in sorted(found, key=lambda offer: offer.rank)]
+    planned = offers(*(ListingEntry("add", f"H.{day}.{inc}.impc.zip") for day, inc in keys))
+    by_rank = [offer.key for offer in sorted(planned, key=lambda offer: offer.rank)]
     assert by_rank == [f"add/H.{day}.{inc}.impc.zip" for day, inc in sorted(keys)]
 
 

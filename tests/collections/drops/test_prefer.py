@@ -46,8 +46,8 @@ hosts = st.builds(
 
 
 @given(st.lists(hosts, unique_by=lambda host: host.source), st.randoms())
-def test_every_host_is_kept_and_the_order_given_does_not_matter(given, random):
-    shuffled = list(given)
+def test_every_host_is_kept_and_the_order_given_does_not_matter(offered, random):
+    shuffled = list(offered)
     random.shuffle(shuffled)
-    assert prefer("H", shuffled) == prefer("H", given)
-    assert set(prefer("H", given)) == set(given)
+    assert prefer("H", shuffled) == prefer("H", offered)
+    assert set(prefer("H", offered)) == set(offered)

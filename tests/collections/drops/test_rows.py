@@ -50,8 +50,8 @@ class Walk:
     def __init__(self, file: str, namespace: str) -> None:
         self.types: dict[str, etree._Element] = {}
         for name in ("common.xsd", file):
-            for found in etree.parse(str(SCHEMAS / name)).getroot().iterchildren(f"{XS}complexType"):
-                self.types[found.get("name", "")] = found
+            for complex_type in etree.parse(str(SCHEMAS / name)).getroot().iterchildren(f"{XS}complexType"):
+                self.types[complex_type.get("name", "")] = complex_type
         self.schema = etree.parse(str(SCHEMAS / file)).getroot()
         self.seen: set[str] = set()
         self.attributes = 0
@@ -61,18 +61,18 @@ class Walk:
 
     def parts(self, kind: etree._Element, tag: str) -> list[etree._Element]:
         """All declarations of a tag in a type and in those that it extends."""
-        found = []
+        declarations = []
         for part in kind.iterchildren():
             if part.tag == f"{XS}{tag}":
-                found.append(part)
+                declarations.append(part)
             elif part.tag == f"{XS}extension":
                 base = self.types.get(self.local(part.get("base", "")))
                 if base is not None:
-                    found += self.parts(base, tag)
-                found += self.parts(part, tag)
+                    declarations += self.parts(base, tag)
+                declarations += self.parts(part, tag)
             elif part.tag in {f"{XS}{name}" for name in ("sequence", "choice", "complexContent", "simpleContent")}:
-                found += self.parts(part, tag)
-        return found
+                declarations += self.parts(part, tag)
+        return declarations
 
     def text(self, kind: etree._Element) -> str:
         """The simple type of a type's own text, empty without."""
@@ -124,7 +124,7 @@ def test_every_element_and_attribute_of_the_schemas_has_a_place(
     walk = Walk(file, namespace)
     (root,) = walk.schema.findall(f"{XS}element")
     assert ROOTS[kind] == f"{{{walk.schema.get('targetNamespace')}}}{root.get('name')}"
-    assert [one.get("type") for one in root.iter(f"{XS}element") if one is not root] == [start]
+    assert [element.get("type") for element in root.iter(f"{XS}element") if element is not root] == [start]
     assert not list(root.iter(f"{XS}attribute"))
     walk.check(CENTRES[kind], walk.types[start])
     reached, waiting = set(), [CENTRES[kind]]
@@ -144,44 +144,44 @@ def test_both_kinds_together_use_every_table() -> None:
 
 def test_rows_stand_in_document_order_with_their_parents() -> None:
     inner = '<relatedSpecimen specimenID="m" relationship="mother"/><statusCode date="2024-02-03">X</statusCode>'
-    made = load(specimens(mouse("s1", inner=inner), embryo("s2")))
-    assert made.count == 5
-    assert [(entity.local, entity.kind, entity.identifier) for entity in made.entities] == [
+    loaded = load(specimens(mouse("s1", inner=inner), embryo("s2")))
+    assert loaded.count == 5
+    assert [(entity.local, entity.kind, entity.identifier) for entity in loaded.entities] == [
         (1, "specimen", "H_s1"),
         (4, "specimen", "H_s2"),
     ]
-    assert made.tables["centre_specimen"] == [(0, None, None, 0, "H")]
-    assert made.tables["related_specimen"] == [(2, 1, 1, 0, "mouse", "m", "mother")]
-    assert made.tables["status_code"] == [(3, 1, 1, 1, "mouse", "X", "2024-02-03")]
-    (row,) = made.tables["embryo"]
+    assert loaded.tables["centre_specimen"] == [(0, None, None, 0, "H")]
+    assert loaded.tables["related_specimen"] == [(2, 1, 1, 0, "mouse", "m", "mother")]
+    assert loaded.tables["status_code"] == [(3, 1, 1, 1, "mouse", "X", "2024-02-03")]
+    (row,) = loaded.tables["embryo"]
     assert row[:5] == (4, 0, 4, 1, "s2")
 
 
 def test_every_row_is_as_wide_as_its_table() -> None:
-    made = load(experiments(experiment("e1", "s1", inner=procedure(simple("a", None, sequence=3)))))
+    loaded = load(experiments(experiment("e1", "s1", inner=procedure(simple("a", None, sequence=3)))))
     for table in TABLES:
-        for row in made.tables.get(table.name, []):
+        for row in loaded.tables.get(table.name, []):
             assert len(row) == 4 + len(table.columns)
-    (row,) = made.tables["simple_parameter"]
+    (row,) = loaded.tables["simple_parameter"]
     assert row[4:] == ("a", 3, None, None, None)
 
 
 def test_an_empty_text_is_not_a_missing_one() -> None:
-    made = load(experiments(experiment("e1", "s1", inner=procedure(simple("a", ""), simple("b", None)))))
-    assert [row[7] for row in made.tables["simple_parameter"]] == ["", None]
+    loaded = load(experiments(experiment("e1", "s1", inner=procedure(simple("a", ""), simple("b", None)))))
+    assert [row[7] for row in loaded.tables["simple_parameter"]] == ["", None]
 
 
 def test_texts_are_kept_as_they_are() -> None:
     text = " a\n&lt;b&gt; <!-- no --><![CDATA[<c> ]]>\U0001f42d "
-    made = load(experiments(experiment("e1", "s1", inner=procedure(simple("a", text)))))
-    assert made.tables["simple_parameter"][0][7] == " a\n<b> <c> \U0001f42d "
+    loaded = load(experiments(experiment("e1", "s1", inner=procedure(simple("a", text)))))
+    assert loaded.tables["simple_parameter"][0][7] == " a\n<b> <c> \U0001f42d "
 
 
 def test_large_documents_are_read_whole() -> None:
     many = [mouse(f"s{number}") for number in range(3000)]
-    made = load(specimens(*many))
-    assert [entity.identifier for entity in made.entities] == [f"H_s{number}" for number in range(3000)]
-    assert [row[3] for row in made.tables["mouse"]] == list(range(3000))
+    loaded = load(specimens(*many))
+    assert [entity.identifier for entity in loaded.entities] == [f"H_s{number}" for number in range(3000)]
+    assert [row[3] for row in loaded.tables["mouse"]] == list(range(3000))
 
 
 def identifiers(content: bytes) -> list[str]:
@@ -209,9 +209,9 @@ def test_housing_is_known_by_its_origin_and_date() -> None:
 
 def test_long_identifiers_are_shortened_and_stay_distinct() -> None:
     many = [f"specimen-{number}" for number in range(100)]
-    one, two = identifiers(experiments(experiment("e", *many), experiment("e", *many[1:])))
-    assert one != two
-    assert len(one) == len(two) == NAME_LIMIT
+    first, second = identifiers(experiments(experiment("e", *many), experiment("e", *many[1:])))
+    assert first != second
+    assert len(first) == len(second) == NAME_LIMIT
 
 
 @pytest.mark.parametrize(
@@ -220,8 +220,8 @@ def test_long_identifiers_are_shortened_and_stay_distinct() -> None:
         (specimens(mouse("s" * 256)), Reason.TOO_LARGE, "256 characters"),
         (specimens(mouse("s", dob="0000-01-01")), Reason.NOT_VALID, "not a day"),
         (experiments(experiment("e", "s", inner=procedure(simple("a", sequence=2**63)))), Reason.TOO_LARGE, "64 bits"),
-        (specimens("<rat/>"), Reason.NOT_VALID, "no place for the element"),
-        (specimens(mouse("s", inner="<tail/>")), Reason.NOT_VALID, "no place for the element"),
+        (specimens("<rat/>"), Reason.NOT_VALID, "rat has no table or column"),
+        (specimens(mouse("s", inner="<tail/>")), Reason.NOT_VALID, "tail has no table or column"),
         (specimens(mouse("s", inner='<parentalStrain percentage="INF"/>')), Reason.NOT_VALID, "finite"),
         (b"<other/>", Reason.WRONG_ROOT, "root"),
         (specimens(mouse("s"))[:-3], Reason.NOT_WELL_FORMED, "."),
@@ -252,10 +252,10 @@ def test_real_documents_are_read_whole(shared: Path) -> None:
     texts = {f"{{{PROCEDURE}}}{name}" for name in ("parameterStatus", "value")}
     for file in files:
         content = file.read_bytes()
-        made = load(content)
+        loaded = load(content)
         elements = 0
         for element in etree.fromstring(content).iter(etree.Element):
             parent = element.getparent()
             single = element.tag in texts and "eries" not in etree.QName(parent).localname
             elements += not (parent is None or single or etree.QName(element).localname == "parameterStatus")
-        assert made.count == sum(map(len, made.tables.values())) == elements, file.name
+        assert loaded.count == sum(map(len, loaded.tables.values())) == elements, file.name

@@ -7,9 +7,9 @@ from datetime import UTC, datetime
 import pytest
 import sqlalchemy as sa
 
-from windrow.collections.drops.database.books import ProjectionTables
 from windrow.collections.drops.database.declared import action, moment, protocol, seeds
-from windrow.collections.drops.database.tracker_tables import NATURAL, TRACKER
+from windrow.collections.drops.database.projection_tables import ProjectionTables
+from windrow.collections.drops.database.tracker_tables import NATURAL_KEYS, TRACKER
 from windrow.errors import StoreError
 
 AT = moment(datetime(2024, 5, 6, 7, 8, 9, tzinfo=UTC))
@@ -25,23 +25,23 @@ STANDARD = {
 
 
 @pytest.fixture(params=["sqlite", "mariadb", "postgresql"])
-def books(request, tmp_path):
+def projection(request, tmp_path):
     url = f"sqlite:///{tmp_path}/t.db" if request.param == "sqlite" else request.getfixturevalue(f"{request.param}_url")
-    made = ProjectionTables(url, TRACKER, "drops", adopt=NATURAL)
-    yield made
-    made.close()
+    tables = ProjectionTables(url, TRACKER, "drops", adopt=NATURAL_KEYS)
+    yield tables
+    tables.close()
 
 
-def names(books, table):
-    with books.engine.begin() as link:
+def names(projection, table):
+    with projection.engine.begin() as link:
         return dict(map(tuple, link.execute(sa.text(f"select id, short_name from {table}"))))
 
 
-def test_rows_and_ids(books):
-    assert books.seed(seeds(AT)) == 39
+def test_rows_and_ids(projection):
+    assert projection.seed(seeds(AT)) == 39
     for table, words in STANDARD.items():
-        assert names(books, table) == dict(enumerate(words.split(), 1))
-    with books.engine.begin() as link:
+        assert names(projection, table) == dict(enumerate(words.split(), 1))
+    with projection.engine.begin() as link:
         rgba = link.execute(sa.text("select rgba from a_status order by id")).scalars().all()
         assert rgba == ["aaaaaa00", "0000ff00", "00ff0000", "77007700", "ff000000"]
         harwell = link.execute(sa.select(TRACKER.tables["centre"]).where(sa.text("short_name = 'h'"))).one()
@@ -53,12 +53,12 @@ def test_rows_and_ids(books):
     )
     assert harwell.address
     assert harwell.email == harwell.phone == ""
-    assert names(books, "an_exception") == {}
+    assert names(projection, "an_exception") == {}
 
 
-def test_seeding_again_changes_nothing(books):
-    books.seed(seeds(AT))
-    with books.engine.begin() as link:
+def test_seeding_again_changes_nothing(projection):
+    projection.seed(seeds(AT))
+    with projection.engine.begin() as link:
         link.execute(sa.text("update centre set full_name = 'ours', is_active = :no where id = 3"), {"no": False})
         link.execute(
             sa.text(
@@ -66,20 +66,20 @@ def test_seeding_again_changes_nothing(books):
             ).bindparams(sa.bindparam("at", AT, sa.DateTime))
         )
         link.execute(sa.text("delete from phase where id = 11"))
-    assert books.seed(seeds(AT)) == 1
-    with books.engine.begin() as link:
+    assert projection.seed(seeds(AT)) == 1
+    with projection.engine.begin() as link:
         assert link.execute(sa.text("select full_name from centre where id = 3")).scalar() == "ours"
-    assert names(books, "centre")[12] == "Own"
-    assert names(books, "phase")[11] == "qc"
+    assert names(projection, "centre")[12] == "Own"
+    assert names(projection, "phase")[11] == "qc"
 
 
-def test_other_ids_are_refused(books):
-    with books.engine.begin() as link:
+def test_other_ids_are_refused(projection):
+    with projection.engine.begin() as link:
         link.execute(sa.text("insert into a_status (id, short_name, rgba) values (1, 'done', '00000000')"))
     with pytest.raises(StoreError, match="done") as caught:
-        books.seed(seeds(AT))
+        projection.seed(seeds(AT))
     assert "ids" in caught.value.hint
-    assert names(books, "phase") == {}, "nothing is half seeded"
+    assert names(projection, "phase") == {}, "nothing is half seeded"
 
 
 def test_words():

@@ -26,12 +26,12 @@ SUM, BREAK = ("end", "", None, "md5:0"), ("end", "", Reason.TIMEOUT)
 OTHER_SUM = ("end", "", Reason.DIGEST_MISMATCH)
 
 
-def events(*told):
-    return [StateEvent(number, *event) for number, event in enumerate(told, 1)]
+def events(*changes):
+    return [StateEvent(number, *event) for number, event in enumerate(changes, 1)]
 
 
 @pytest.mark.parametrize(
-    ("told", "state"),
+    ("changes", "state"),
     [
         ([], ("xml_name", DONE)),
         ([begun("xsd")], ("xsd", RUNNING)),
@@ -44,13 +44,13 @@ def events(*told):
         ([read("xsd"), read("", Reason.BAD_NAME)], ("xml_name", FAILED)),
     ],
 )
-def test_an_xml_file(told, state):
-    assert xml_state(None, events(*told)) == (phase(state[0]), state[1])
+def test_an_xml_file(changes, state):
+    assert xml_state(None, events(*changes)) == (phase(state[0]), state[1])
     assert xml_state(Reason.BAD_NAME, []) == (phase("xml_name"), FAILED)
 
 
 @pytest.mark.parametrize(
-    ("told", "state", "shown"),
+    ("changes", "state", "shown"),
     [
         ([], ("download", PENDING), ("download", PENDING)),
         ([ATTEMPT], ("download", RUNNING), ("download", RUNNING)),
@@ -67,9 +67,9 @@ def test_an_xml_file(told, state):
         ([ENDED], ("download", CANCELLED), ("download", CANCELLED)),
     ],
 )
-def test_a_zip(told, state, shown):
+def test_a_zip(changes, state, shown):
     members = {1: Counter({(phase("xsd"), FAILED): 1, (phase("overview"), DONE): 9})}
-    zip_ = zip_states(None, events(*told), members)
+    zip_ = zip_states(None, events(*changes), members)
     assert zip_.state == (phase(state[0]), state[1])
     assert zip_.shown == (phase(shown[0]), shown[1])
 
@@ -88,8 +88,8 @@ def test_an_ended_zip_stands_where_its_xml_files_stood_then():
 
 def test_each_attempt_stands_where_its_own_xml_files_do():
     members = {1: Counter({(phase("data"), FAILED): 1}), 4: Counter({(phase("overview"), DONE): 1})}
-    told = events(ATTEMPT, END, read("unzip"), ATTEMPT, END, read("unzip"), ATTEMPT, ATTEMPT)
-    downloads = zip_states(None, told, members).downloads
+    changes = events(ATTEMPT, END, read("unzip"), ATTEMPT, END, read("unzip"), ATTEMPT, ATTEMPT)
+    downloads = zip_states(None, changes, members).downloads
     assert downloads == {
         1: (phase("data"), FAILED), 4: (phase("overview"), DONE),
         7: (phase("download"), FAILED),  # it was cut: another one was begun
@@ -101,9 +101,9 @@ def test_each_attempt_stands_where_its_own_xml_files_do():
 @pytest.mark.parametrize("started", [False, True])
 def test_the_step_that_an_xml_file_waits_for_says_the_same_as_its_facts(steps, started):
     chain = ["xsd", "upload", "data", "context", "overview"]
-    told = [read(step) for step in chain[:steps]]
+    changes = [read(step) for step in chain[:steps]]
     waits = chain[steps] if steps < len(chain) else None
     if waits and started:
-        told.append(begun(waits))
+        changes.append(begun(waits))
     status = PENDING if waits else None
-    assert waiting_xml(waits, status, started=bool(waits) and started) == xml_state(None, events(*told))
+    assert waiting_xml(waits, status, started=bool(waits) and started) == xml_state(None, events(*changes))

@@ -22,10 +22,10 @@ EMPTY = (
 
 
 def packed(*members):
-    with zipfile.ZipFile(made := io.BytesIO(), "w", zipfile.ZIP_DEFLATED) as writer:
+    with zipfile.ZipFile(buffer := io.BytesIO(), "w", zipfile.ZIP_DEFLATED) as writer:
         for name, content in members:
             writer.writestr(name, content)
-    return made.getvalue()
+    return buffer.getvalue()
 
 
 def read(content, limits=Limits(), key=f"add/{ZIP}", **options):  # noqa: B008
@@ -136,10 +136,10 @@ def test_a_faulty_archive_fails_as_a_whole(content, reason):
 
 
 def test_one_bad_checksum_anywhere_fails_the_zip():
-    with zipfile.ZipFile(made := io.BytesIO(), "w") as writer:
+    with zipfile.ZipFile(buffer := io.BytesIO(), "w") as writer:
         writer.writestr(EXPERIMENTS, b"<a/>")
         writer.writestr("notes.txt", b"remember")
-    assert read(made.getvalue().replace(b"remember", b"december")).reason is Reason.CORRUPT
+    assert read(buffer.getvalue().replace(b"remember", b"december")).reason is Reason.CORRUPT
 
 
 def test_limits_of_the_workspace():

@@ -1,4 +1,4 @@
-"""The collection `drops`, put together: what a listing offers, which host is asked first, and the steps.
+"""The declaration of the collection `drops`: offers of a listing, order of hosts, steps.
 
 Left out by rule, and not counted as refused: other folders, and names that do not end in `.zip`
 (specification, section 3). A `NAME.zip.sha256` or `NAME.zip.md5` beside a zip is its side-car.
@@ -25,8 +25,8 @@ def plan(source: Source, entries: Sequence[ListingEntry], options: Mapping[str, 
     """Return an offer for every zip listed, in the order of the listing.
 
     `options`: `centres`, the declared short names (a sequence, or a text with commas), and
-    `zip_name`, a pattern in place of the convention's. The source itself makes no difference: who
-    hosts a zip need not be who made it.
+    `zip_name`, a pattern in place of the convention's. The source is not used: a centre may host
+    zips of another.
     """
     del source
     centres = declared_centres(options)
@@ -37,10 +37,10 @@ def plan(source: Source, entries: Sequence[ListingEntry], options: Mapping[str, 
         for entry in entries
         if entry.reason or (_folder(entry) in FOLDERS and entry.name.endswith(SUFFIX))
     ]
-    return _one_spelling(offers)
+    return _keep_one_spelling(offers)
 
 
-def _one_spelling(offers: list[Offer]) -> list[Offer]:
+def _keep_one_spelling(offers: list[Offer]) -> list[Offer]:
     """Keep one offer of each zip, that in the centre's own spelling if it is there; refuse the others."""
     chosen: dict[str, Offer] = {}
     for offer in offers:
@@ -60,8 +60,8 @@ def declared_centres(options: Mapping[str, Any]) -> list[str]:
     >>> declared_centres({"centres": "H, Ics"})
     ['H', 'Ics']
     """
-    given = options.get("centres") or ()
-    parts = given.split(",") if isinstance(given, str) else given
+    centres = options.get("centres") or ()
+    parts = centres.split(",") if isinstance(centres, str) else centres
     return [short for part in parts if (short := str(part).strip())]
 
 
@@ -75,22 +75,22 @@ def _offer(entry: ListingEntry, centres: list[str], pattern: str, files: set[tup
         return Offer(key, path, modified=entry.modified, reason=Reason.TOO_LARGE, unkeyed=True)
     if not entry.is_file:
         return Offer(key, path, entry.size, entry.modified, reason=Reason.NOT_A_FILE, unkeyed=True)
-    found = names.read_zip_name(entry.name, centres, pattern)
-    if isinstance(found, Reason):
+    parsed = names.read_zip_name(entry.name, centres, pattern)
+    if isinstance(parsed, Reason):
         # The tracker's names match without regard to case: a bad one must not share a good one's row.
-        alike = found is Reason.BAD_NAME and names.differs_by_case(entry.name, pattern)
-        unkeyed = found is Reason.NAME_TOO_LONG or alike or _unkeyed(entry.name)
-        return Offer(key, path, entry.size, entry.modified, reason=found, unkeyed=unkeyed)
+        alike = parsed is Reason.BAD_NAME and names.differs_by_case(entry.name, pattern)
+        unkeyed = parsed is Reason.NAME_TOO_LONG or alike or _is_unsafe(entry.name)
+        return Offer(key, path, entry.size, entry.modified, reason=parsed, unkeyed=unkeyed)
     sidecars = (entry.name + ending for ending in SIDECARS if (folder, entry.name + ending) in files)
     sidecar = next(sidecars, "")
-    name = names.own_spelling(entry.name, found.centre, pattern)
+    name = names.own_spelling(entry.name, parsed.centre, pattern)
     return Offer(
         join(folder, name),
         path,
         entry.size,
         entry.modified,
-        rank=f"{found.date}.{found.inc:020d}.{name}",
-        owner=found.centre,
+        rank=f"{parsed.date}.{parsed.inc:020d}.{name}",
+        owner=parsed.centre,
         sidecar=join(folder, sidecar) if sidecar else "",
     )
 
@@ -100,25 +100,25 @@ def _folder(entry: ListingEntry) -> str:
     return entry.folder.strip("/")
 
 
-def _unkeyed(name: str) -> bool:
-    """Tell whether a name must not reach a table: it holds what is no printable text, or a slash."""
+def _is_unsafe(name: str) -> bool:
+    """Tell whether a name must not reach a table: it holds a slash or a character that is not printable."""
     return "/" in name or not name.isprintable()
 
 
-def promise(host: OfferingHost) -> float:
-    """Guess how likely a host's next attempt is to succeed, from 0 to 1.
+def estimate_success(host: OfferingHost) -> float:
+    """Estimate the probability (0 to 1) that a host's next attempt succeeds.
 
-    One success and one failure are added to what was seen (Laplace's rule), so that a source
-    never tried stands between a good one and a bad one.
+    Laplace's rule: one success and one failure are added to the counts, so that a source that
+    was never tried ranks between a good one and a bad one.
 
-    >>> promise(OfferingHost("good", attempts=9)), promise(OfferingHost("new"))
+    >>> estimate_success(OfferingHost("good", attempts=9)), estimate_success(OfferingHost("new"))
     (0.9090909090909091, 0.5)
     """
     return (host.attempts - host.failures + 1) / (host.attempts + 2)
 
 
 def prefer(producer: str, hosts: Sequence[OfferingHost]) -> list[OfferingHost]:
-    """Order the hosts of a zip: its producer's own, then the surest, the fastest, by name.
+    """Order the hosts of a zip: its producer's own, then the most reliable, the fastest, by name.
 
     >>> [host.source for host in prefer("H", [OfferingHost("far", "J", 9), OfferingHost("near", "h", 9, 9)])]
     ['near', 'far']
@@ -127,7 +127,7 @@ def prefer(producer: str, hosts: Sequence[OfferingHost]) -> list[OfferingHost]:
 
     def order(host: OfferingHost) -> tuple[bool, float, float, str]:
         is_own = bool(own) and host.owner.casefold() == own
-        return (not is_own, -promise(host), -(host.speed or 0.0), host.source)
+        return (not is_own, -estimate_success(host), -(host.speed or 0.0), host.source)
 
     return sorted(hosts, key=order)
 
@@ -149,7 +149,7 @@ STEPS = (
         XML,
         later(f"{_ROOM}.steps:check_xsd"),
         SCHEMAS,
-        by=later(f"{_ROOM}.steps:announced"),
+        by=later(f"{_ROOM}.steps:announced_kind"),
     ),
     Load("upload", "1", XML, later(f"{_ROOM}.rows:rows")),
     Judge("data", "1", XML, later(f"{_ROOM}.judge:judge"), LISTS),

@@ -1,4 +1,4 @@
-"""Documents of the drops read element by element: by the safe parser's settings, their texts, their identities.
+"""Parsing of the drops' documents: elements by the safe parser's settings, values of texts, identifiers of records.
 
 The rules are those of the standard's own later stage (its report identifiers), joined by `_`:
 
@@ -9,8 +9,8 @@ The rules are those of the standard's own later stage (its report identifiers), 
 
 Two of them go one step further than the standard's `centre_colonyID` and `centre_fromLIMS_date`: a
 line has one record per procedure (fertility, viability, ...), and so has a housing, so that without
-the procedure, and for a line without the sequence, the newest record would end its own siblings.
-Identifiers are case-sensitive. One longer than a name may be is cut, and ended with the digest of the
+the procedure, and for a line without the sequence, the newest record would replace its own siblings.
+Identifiers are case-sensitive. One longer than `NAME_LIMIT` is cut and ends with the digest of the
 whole. Known weakness of the standard's form: an underscore within an id can make two ids one
 (`a_1` without sequence, and `a` with sequence `1`), as it did there.
 """
@@ -37,8 +37,8 @@ from windrow.reasons import Reason
 Node = etree._Element  # noqa: SLF001 - the only name that lxml has for an element
 
 
-def contents(view: BinaryIO) -> bytes:
-    """Return all bytes of a document; who opened the view bounds them."""
+def read_all(view: BinaryIO) -> bytes:
+    """Return all bytes of a document; the opener of the view limits its size."""
     view.seek(0)
     return view.read()
 
@@ -59,13 +59,13 @@ def stream(content: bytes, limits: Limits) -> Iterator[tuple[str, Node]]:
 
 
 def line(element: Node) -> int | None:
-    """Return the line that an element stands in; exact to any number only in a whole document."""
-    found: Any = element.sourceline
-    return int(found) if found else None
+    """Return the line number of an element; above 65,535 exact only in a document parsed as a whole."""
+    number: Any = element.sourceline
+    return int(number) if number else None
 
 
 def attribute(element: Node, name: str) -> str:
-    """Return an attribute's text, empty where it is not there."""
+    """Return an attribute's text, or an empty one."""
     return str(element.get(name) or "")
 
 
@@ -73,12 +73,12 @@ _FEW = 8
 
 
 def child(element: Node, name: str) -> Node | None:
-    """Return the first child of a name in any namespace; of a few it is found twice as fast by looking at each."""
+    """Return the first child of a name in any namespace; a loop is twice as fast where there are few."""
     if len(element) > _FEW:
         return next(element.iterchildren(f"{{*}}{name}"), None)
-    for one in element:
-        if _local(one.tag) == name:
-            return one
+    for candidate in element:
+        if _local(candidate.tag) == name:
+            return candidate
     return None
 
 
@@ -199,20 +199,20 @@ def join(*parts: str | None) -> str:
 
 
 def specimen(centre: str, specimen_id: str) -> str:
-    """Return what a mouse or embryo is known by."""
+    """Return the identifier of a mouse or embryo."""
     return join(centre, specimen_id)
 
 
 def experiment(centre: str, experiment_id: str, sequence: str | None, specimens: Iterable[str]) -> str:
-    """Return what an experiment is known by; its specimens may come in any order."""
+    """Return the identifier of an experiment; its specimens may come in any order."""
     return join(centre, experiment_id, sequence, *sorted(specimens))
 
 
 def line_identity(centre: str, colony: str, sequence: str | None, procedure: str | None) -> str:
-    """Return what one procedure of a line is known by."""
+    """Return the identifier of one procedure of a line."""
     return join(centre, colony, sequence, procedure)
 
 
 def housing(centre: str, from_lims: str, updated: str | None, procedure: str | None) -> str:
-    """Return what one housing record is known by; `from_lims` is `true` or `false`."""
+    """Return the identifier of a housing record; `from_lims` is `true` or `false`."""
     return join(centre, from_lims, updated, procedure)

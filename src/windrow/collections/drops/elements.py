@@ -10,7 +10,7 @@ attributes and single texts are columns. What differs from the schemas' own name
 - `start`, `end` and a dimension's `id` have longer names: SQL, or our own `id`, has taken these;
 - an element with several possible parents says in `parent_table` which one it is in.
 
-A collection declares its `ElementTable`s and `CountTable`s, a store makes them, and neither knows the other.
+A collection declares `ElementTable`s and a `CountTable`; a store creates them.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class ColumnKind(StrEnum):
     TEXT = "text"  # text of any length
     INTEGER = "integer"  # 64 bits, signed
     DOUBLE = "double"  # finite
-    DECIMAL = "decimal"  # text: its digits as they came, of which no engine's own type holds all
+    DECIMAL = "decimal"  # text: its digits as received; no engine's own type holds all of them
     BOOLEAN = "boolean"
     DATE = "date"  # spelled YYYY-MM-DD
 
@@ -36,7 +36,7 @@ NAME_LIMIT = 255
 
 
 class Column(NamedTuple):
-    """One column: `indexed` where people look rows up by it."""
+    """One column; `indexed` if rows are looked up by it."""
 
     name: str
     kind: ColumnKind = ColumnKind.TEXT
@@ -47,8 +47,8 @@ class ElementTable(NamedTuple):
     """The rows of one type of element.
 
     Every such table also has `id`, `parent_id`, `entity_id`, `submission_id` and `ordinal`.
-    `entity` names the kind of entity that each of its rows begins, empty where a row only belongs
-    to one; `parents` the tables in which `parent_id` is found (ids are unique over all tables).
+    `entity` names the kind of entity that each of its rows begins, empty if its rows are only parts
+    of one; `parents` the tables in which `parent_id` is found (ids are unique over all tables).
     """
 
     name: str
@@ -60,8 +60,8 @@ class ElementTable(NamedTuple):
 class CountTable(NamedTuple):
     """How many rows there are by some keys, kept for every submission and for all of them.
 
-    Each of `queries` is a SELECT that gives `submission_id`, `entity_id` and the keys, for the
-    submissions that the condition `{chosen}` leaves; names in it that SQL reserves are in double quotes.
+    Each of `queries` is a SELECT of `submission_id`, `entity_id` and the keys, for the
+    submissions that meet the condition `{chosen}`; names in it that SQL reserves are in double quotes.
     """
 
     keys: tuple[str, ...]
@@ -303,7 +303,7 @@ def columns(element: Element) -> tuple[Column, ...]:
 
 
 TABLES = tuple(ElementTable(name, columns(each), parents(name), entity=each.entity) for name, each in ELEMENTS.items())
-"""What the store makes."""
+"""The tables that the store creates."""
 
 
 _RECORDS = ("experiment", "line", "housing")

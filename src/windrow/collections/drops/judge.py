@@ -1,7 +1,7 @@
-"""JUDGE: integrity checks of a loaded document, as far as the document and the lists can tell.
+"""JUDGE: integrity checks of a loaded document against itself and the lists.
 
-The checks are those of the standard's integrity validator. What needs the store's answer (has this
-specimen been submitted?) leaves as a `LookUp`; checks whose list is missing are named in one finding,
+The checks are those of the standard's integrity validator. A question to the store (has this
+specimen been submitted?) is returned as a `StoreLookUp`; checks whose list is missing are named in one finding,
 `CheckNotRun`. Of the standard's three levels, an unknown pipeline is fatal, an unknown project a
 warning, all else an error. Of a document to delete only the identifiers are checked.
 """
@@ -9,9 +9,9 @@ warning, all else an error. Of a document to delete only the identifiers are che
 from __future__ import annotations
 
 from windrow.collections.drops.checks import centre, specimen
-from windrow.collections.drops.documents import Node, contents, local_name, parse
+from windrow.collections.drops.documents import Node, local_name, parse, read_all
 from windrow.collections.drops.elements import ROOTS
-from windrow.collections.drops.reference import Case, lists
+from windrow.collections.drops.reference import Case, read_lists
 from windrow.contract import Task
 from windrow.errors import StepError
 from windrow.model import Reading
@@ -23,9 +23,8 @@ IDENTIFIERS = {
     "experiment": ("experimentID",),
     "line": ("colonyID",),
 }
-"""What a record is known by: this, and the ids of its procedures and specimens, must be there without blanks around.
-
-That holds whatever the action."""
+"""The identifying attributes of a record. For every action they, and the ids of its procedures and specimens, must not
+be empty or have blanks around them."""
 
 
 def judge(task: Task) -> Reading:
@@ -34,12 +33,12 @@ def judge(task: Task) -> Reading:
     Options: `today` (an ISO date) for dates in the future, `action` (`add`, `edit`, `delete`; where it
     is not given, the first part of the item's key).
     """
-    root = parse(contents(task.view), task.limits)
+    root = parse(read_all(task.view), task.limits)
     if root.tag not in ROOTS.values():
         raise StepError(f"the root element is {str(root.tag)[:80]}", Reason.WRONG_ROOT)
-    case = Case(lists(task.resources), task.options.get("today", ""))
+    case = Case(read_lists(task.resources), task.options.get("today", ""))
     action = task.options.get("action") or task.item.key.partition("/")[0]
-    records = [record for one in root for record in one]
+    records = [record for centre_element in root for record in centre_element]
     for record in records:
         _identifiers(case, record)
     if action != "delete":
@@ -47,8 +46,8 @@ def judge(task: Task) -> Reading:
             for record in records:
                 specimen(case, record)
         else:
-            for one in root:
-                centre(case, one)
+            for centre_element in root:
+                centre(case, centre_element)
     return Reading(findings=case.findings, lookups=case.lookups, count=len(records))
 
 

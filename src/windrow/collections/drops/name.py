@@ -1,4 +1,4 @@
-"""File names of the convention, read strictly: who made the file, when, and the how-manieth it is.
+"""File names of the convention, read strictly: producer, date and increment of a file.
 
     zip = centre "." date "." increment ".impc.zip"
     xml = centre "." date "." increment "." kind ".impc.xml"
@@ -40,7 +40,7 @@ class DocumentKind(StrEnum):
 
 
 class ZipName(NamedTuple):
-    """What the name of a zip tells; `centre` is the producer as declared, `inc` a number from 0."""
+    """The parts of a zip's name; `centre` is the producer as declared, `inc` a number from 0."""
 
     centre: str
     date: date
@@ -48,7 +48,7 @@ class ZipName(NamedTuple):
 
 
 class XmlName(NamedTuple):
-    """What the name of an XML file tells."""
+    """The parts of an XML file's name."""
 
     centre: str
     date: date
@@ -57,18 +57,18 @@ class XmlName(NamedTuple):
 
 
 def read_zip_name(name: str, centres: Iterable[str], pattern: str = ZIP) -> ZipName | Reason:
-    """Read the name of a zip, or say why it is none.
+    """Read the name of a zip, or return why it is refused.
 
     >>> read_zip_name("h.2012-11-20.03.impc.zip", ["H", "Ics"])
     ZipName(centre='H', date=datetime.date(2012, 11, 20), inc=3)
     >>> read_zip_name("H.2012-02-31.1.impc.zip", ["H"]).value
     'bad_date'
     """
-    found = _match(name, zip_pattern(pattern))
-    if isinstance(found, Reason):
-        return found
-    centre = declared(found["centre"], centres)
-    return ZipName(centre, _day(found), int(found["inc"])) if centre else Reason.UNKNOWN_CENTRE
+    match = _match(name, zip_pattern(pattern))
+    if isinstance(match, Reason):
+        return match
+    centre = find_declared(match["centre"], centres)
+    return ZipName(centre, _day(match), int(match["inc"])) if centre else Reason.UNKNOWN_CENTRE
 
 
 def own_spelling(name: str, centre: str, pattern: str = ZIP) -> str:
@@ -77,8 +77,8 @@ def own_spelling(name: str, centre: str, pattern: str = ZIP) -> str:
     >>> own_spelling("h.2012-11-20.03.impc.zip", "H")
     'H.2012-11-20.03.impc.zip'
     """
-    found = zip_pattern(pattern).fullmatch(name)
-    return f"{name[: found.start('centre')]}{centre}{name[found.end('centre') :]}" if found else name
+    match = zip_pattern(pattern).fullmatch(name)
+    return f"{name[: match.start('centre')]}{centre}{name[match.end('centre') :]}" if match else name
 
 
 def differs_by_case(name: str, pattern: str = ZIP) -> bool:
@@ -91,30 +91,30 @@ def differs_by_case(name: str, pattern: str = ZIP) -> bool:
 
 
 def read_xml_name(name: str, centres: Iterable[str], pattern: str = XML) -> XmlName | Reason:
-    """Read the name of an XML file, or say why it is none.
+    """Read the name of an XML file, or return why it is refused.
 
     >>> read_xml_name("Ics.2013-06-19.11.specimen.impc.xml", ["Ics"]).kind.value
     'specimen'
     """
-    found = _match(name, xml_pattern(pattern))
-    if isinstance(found, Reason):
-        return found
-    if found["kind"] not in set(DocumentKind):
+    match = _match(name, xml_pattern(pattern))
+    if isinstance(match, Reason):
+        return match
+    if match["kind"] not in set(DocumentKind):
         return Reason.BAD_NAME
-    centre = declared(found["centre"], centres)
+    centre = find_declared(match["centre"], centres)
     if not centre:
         return Reason.UNKNOWN_CENTRE
-    return XmlName(centre, _day(found), int(found["inc"]), DocumentKind(found["kind"]))
+    return XmlName(centre, _day(match), int(match["inc"]), DocumentKind(match["kind"]))
 
 
-def declared(centre: str, centres: Iterable[str]) -> str:
+def find_declared(centre: str, centres: Iterable[str]) -> str:
     """Return a centre as it is declared, whatever its case in a name; empty if it is not."""
     wanted = centre.casefold()
     return next((known for known in centres if known.casefold() == wanted), "")
 
 
 def refusal(name: str) -> Reason | None:
-    """Tell whether a name is too long or unsafe to be anybody's."""
+    """Return why a name cannot be used at all: too long or unsafe; None if it can."""
     if len(name) > LONGEST:
         return Reason.NAME_TOO_LONG
     return Reason.UNSAFE_NAME if UNSAFE.search(name) else None
@@ -122,17 +122,17 @@ def refusal(name: str) -> Reason | None:
 
 @lru_cache(maxsize=32)
 def zip_pattern(pattern: str) -> re.Pattern[str]:
-    """Compile a pattern for zips, or say what is wrong with it (`ConfigError`)."""
-    return _compiled(pattern, "zip_name", {"centre", "date", "inc"})
+    """Compile a pattern for zips; ConfigError if it cannot be used."""
+    return _compile(pattern, "zip_name", {"centre", "date", "inc"})
 
 
 @lru_cache(maxsize=32)
 def xml_pattern(pattern: str) -> re.Pattern[str]:
-    """Compile a pattern for XML files, or say what is wrong with it (`ConfigError`)."""
-    return _compiled(pattern, "xml_name", {"centre", "date", "inc", "kind"})
+    """Compile a pattern for XML files; ConfigError if it cannot be used."""
+    return _compile(pattern, "xml_name", {"centre", "date", "inc", "kind"})
 
 
-def _compiled(pattern: str, option: str, groups: set[str]) -> re.Pattern[str]:
+def _compile(pattern: str, option: str, groups: set[str]) -> re.Pattern[str]:
     """Compile a pattern that names these groups."""
     try:
         compiled = re.compile(pattern, re.ASCII)
@@ -147,19 +147,19 @@ def _match(name: str, pattern: re.Pattern[str]) -> re.Match[str] | Reason:
     """Match the whole name; what matched has a centre, a calendar date and an increment."""
     if reason := refusal(name):
         return reason
-    found = pattern.fullmatch(name)
-    if not found or not found["centre"] or not found["date"]:
+    match = pattern.fullmatch(name)
+    if not match or not match["centre"] or not match["date"]:
         return Reason.BAD_NAME
-    inc = found["inc"]
+    inc = match["inc"]
     if not inc or not (inc.isascii() and inc.isdigit()) or int(inc) > GREATEST:
         return Reason.BAD_NAME
     try:
-        _day(found)
+        _day(match)
     except ValueError:
         return Reason.BAD_DATE
-    return found
+    return match
 
 
-def _day(found: re.Match[str]) -> date:
+def _day(match: re.Match[str]) -> date:
     """Return the date in a name."""
-    return date.fromisoformat(found["date"])
+    return date.fromisoformat(match["date"])

@@ -38,15 +38,15 @@ def phase(name: str) -> int:
 UNZIP = phase("unzip")
 
 
-def parent(children: Mapping[State, int]) -> State:
+def parent_state(children: Mapping[State, int]) -> State:
     """Return the state that a parent takes from its children, counted by state.
 
     If any failed, it is the earliest phase that failed; else the least state of all, so that a
-    parent is done with a phase when its last child is. A cancelled child counts as it stands: its
-    parent rests there, cancelled, once no other child is behind it, and never shows as done what
-    was not. A parent of no children had nothing usable in it and failed at `unzip`.
+    parent is done with a phase when its last child is. A cancelled child counts with its state: its
+    parent is cancelled there once no other child is behind it, and never shows as done what was
+    not. A parent without children had nothing usable in it and failed at `unzip`.
 
-    >>> parent({(7, Status.DONE): 2, (6, Status.RUNNING): 1})
+    >>> parent_state({(7, Status.DONE): 2, (6, Status.RUNNING): 1})
     (6, <Status.RUNNING: 2>)
     """
     states = [state for state, count in children.items() if count > 0]

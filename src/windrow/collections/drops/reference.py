@@ -1,4 +1,4 @@
-"""The lists that integrity checks compare with, and the case of one document that is compared.
+"""The lists that integrity checks compare with, and the findings about one document.
 
 Each list is a resource under one of these names:
 
@@ -58,7 +58,7 @@ class Colony(NamedTuple):
 
 
 class Lists(NamedTuple):
-    """All lists; None for one that the workspace does not name."""
+    """All lists; None for one that is not configured."""
 
     status_codes: tuple[str, ...] | None = None
     projects: frozenset[str] | None = None
@@ -68,19 +68,19 @@ class Lists(NamedTuple):
     parent_colonies: Mapping[str, str] | None = None
 
 
-def lists(resources: Mapping[str, Resource]) -> Lists:
-    """Read the lists among `resources`; one that cannot be read is a StepError that names it."""
+def read_lists(resources: Mapping[str, Resource]) -> Lists:
+    """Read the lists among `resources`; StepError, with its name, for one that cannot be read."""
     return Lists(**{name: _read(name, resources[name]) for name in Lists._fields if name in resources})
 
 
 _cache: dict[tuple[str, str], Any] = {}
-_KEPT = 32
+_MOST_CACHED = 32
 
 
 def _read(name: str, resource: Resource) -> Any:
     key = (name, resource.digest)
     if key not in _cache:
-        if len(_cache) >= _KEPT:
+        if len(_cache) >= _MOST_CACHED:
             _cache.clear()
         try:
             _cache[key] = _PARSERS[name](resource.content)
@@ -104,7 +104,7 @@ def _is_document(content: bytes) -> bool:
 
 def _status_codes(content: bytes) -> tuple[str, ...]:
     if _is_document(content):
-        return tuple(_key(found, "code") for found in _document(content).iter("{*}statusCode"))
+        return tuple(_key(element, "code") for element in _document(content).iter("{*}statusCode"))
     lines = content.decode("utf-8-sig").splitlines()
     return tuple(code for line in lines if (code := line.partition("~")[0].strip()))
 
@@ -118,8 +118,8 @@ def _projects(content: bytes) -> frozenset[str]:
 
 def _strains(content: bytes) -> frozenset[str]:
     if _is_document(content):
-        found = _document(content).iter("{*}mgiStrain")
-        return frozenset(name for one in found for name in (one.get("MGI_ID"), one.get("strainID")) if name)
+        strains = _document(content).iter("{*}mgiStrain")
+        return frozenset(name for strain in strains for name in (strain.get("MGI_ID"), strain.get("strainID")) if name)
     lines = content.decode("utf-8-sig").splitlines()
     return frozenset(name for line in lines for part in line.split("\t")[:2] if (name := part.strip()))
 
@@ -145,29 +145,29 @@ def _parameter(element: Node) -> Parameter:
         type=element.get("type", ""),
         value_type=element.get("value_type", ""),
         required=element.get("is_required", "") in {"true", "1"},
-        options=frozenset(one.get("name", "") for one in inner("impressParameterOption")),
-        ontologies=tuple(one.get("ontology_id", "") for one in inner("impressOntologyParameterOption")),
+        options=frozenset(option.get("name", "") for option in inner("impressParameterOption")),
+        ontologies=tuple(option.get("ontology_id", "") for option in inner("impressOntologyParameterOption")),
         increments=tuple(
-            Increment(int(one.get("min") or 0), one.get("string", ""), one.get("type", ""))
-            for one in inner("impressParameterIncrement")
+            Increment(int(increment.get("min") or 0), increment.get("string", ""), increment.get("type", ""))
+            for increment in inner("impressParameterIncrement")
         ),
     )
 
 
 def _attempts(content: bytes) -> dict[str, Colony]:
-    made = {}
-    for one in _document(content).iter("{*}phenotypeAttempt"):
-        known = one.find("{*}genotypicInformation")
-        parent = "" if known is None else known.get("microInjectionAttemptColonyName", "")
-        made[_key(one, "phenotypeColonyName")] = Colony(
-            one.get("productionCentre", ""), one.get("phenotypeStatus", ""), parent
+    colonies = {}
+    for attempt in _document(content).iter("{*}phenotypeAttempt"):
+        genotype = attempt.find("{*}genotypicInformation")
+        parent = "" if genotype is None else genotype.get("microInjectionAttemptColonyName", "")
+        colonies[_key(attempt, "phenotypeColonyName")] = Colony(
+            attempt.get("productionCentre", ""), attempt.get("phenotypeStatus", ""), parent
         )
-    return made
+    return colonies
 
 
 def _injections(content: bytes) -> dict[str, str]:
-    found = _document(content).iter("{*}microinjectionAttempt")
-    return {_key(one, "colonyName"): one.get("statusName", "") for one in found}
+    injections = _document(content).iter("{*}microinjectionAttempt")
+    return {_key(injection, "colonyName"): injection.get("statusName", "") for injection in injections}
 
 
 _PARSERS: dict[str, Callable[[bytes], Any]] = {
@@ -189,13 +189,13 @@ _DATE = re.compile(rf"([0-9]{{4}}-[0-9]{{2}}-[0-9]{{2}}){_ZONE}")
 _TIME = re.compile(rf"{_CLOCK}{_ZONE}")
 
 
-def castable(text: str, value_type: str) -> bool:
-    """Tell whether `text` is a BOOL, DATETIME, DATE, TIME, FLOAT or INT; anything is another type.
+def is_castable(text: str, value_type: str) -> bool:
+    """Tell whether `text` is a BOOL, DATETIME, DATE, TIME, FLOAT or INT; any text is of another type.
 
     Stricter than the standard's own tool, whose number reader took `12 apples` for 12, and any text
     for a BOOL: that was not meant.
 
-    >>> [castable(text, "FLOAT") for text in ("12.5", "1e3", "12 apples", "1,5", "nan")]
+    >>> [is_castable(text, "FLOAT") for text in ("12.5", "1e3", "12 apples", "1,5", "nan")]
     [True, True, False, False, False]
     """
     read = _READERS.get(value_type.upper())
@@ -206,8 +206,8 @@ def castable(text: str, value_type: str) -> bool:
 
 
 def _date(text: str) -> bool:
-    found = _DATE.fullmatch(text)
-    return found is not None and bool(date.fromisoformat(found[1]))
+    match = _DATE.fullmatch(text)
+    return match is not None and bool(date.fromisoformat(match[1]))
 
 
 _READERS: dict[str, Callable[[str], bool]] = {
@@ -220,36 +220,36 @@ _READERS: dict[str, Callable[[str], bool]] = {
 }
 
 
-MOST = 1_000
-"""Findings of one document that are kept, fatal ones aside."""
+MOST_FINDINGS = 1_000
+"""Most findings kept for one document, not counting fatal ones."""
 
 
 class Case:
-    """Collects the findings and asks of one document."""
+    """Collects the findings about one document, and its questions to the store."""
 
     def __init__(self, lists: Lists, today: str) -> None:
-        """Compare with these lists; `today` is an ISO date, or empty where it is not told."""
+        """Compare with these lists; `today` is an ISO date, or empty if it is not known."""
         self.lists = lists
         self.today = today
         self._findings: list[Finding] = []
         self._lookups: dict[tuple[str, str], StoreLookUp] = {}
-        self._left_out = 0
+        self._dropped = 0
         self._not_run: dict[str, set[str]] = {}
 
     def find(self, kind: str, message: str, element: Node, level: Level = Level.ERROR) -> None:
         """Add a finding at an element."""
-        if level is Level.FATAL or len(self._findings) < MOST:
+        if level is Level.FATAL or len(self._findings) < MOST_FINDINGS:
             self._findings.append(Finding(kind, message, level, line(element)))
         else:
-            self._left_out += 1
+            self._dropped += 1
 
     def ask(self, question: str, key: str, kind: str, message: str, element: Node) -> None:
-        """Leave a question to the store; only if it does not know the key, it is a finding."""
+        """Ask the store for a key; it is a finding if the store does not have it."""
         finding = Finding(kind, message, Level.ERROR, line(element))
         self._lookups.setdefault((question, key), StoreLookUp(question, key, finding))
 
     def skip(self, why: str, *kinds: str) -> None:
-        """Remember checks that could not be run."""
+        """Record checks that could not be run."""
         self._not_run.setdefault(why, set()).update(kinds)
 
     def status(self, text: str, element: Node, whose: str) -> None:
@@ -258,32 +258,32 @@ class Case:
         if codes is None:
             self.skip("no list status_codes", "UnknownStatusCode")
         elif not text.startswith(codes):
-            self.find("UnknownStatusCode", f"{whose}: {shown(text)} begins with no known status code", element)
+            self.find("UnknownStatusCode", f"{whose}: {quote(text)} does not begin with a known status code", element)
 
     def project(self, name: str, element: Node) -> None:
         """Check that a project is known."""
         if self.lists.projects is None:
             self.skip("no list projects", "UnknownProject")
         elif name not in self.lists.projects:
-            self.find("UnknownProject", f"no project {shown(name)} is known", element, Level.WARN)
+            self.find("UnknownProject", f"project {quote(name)} is not known", element, Level.WARN)
 
     def identifier(self, name: str, text: str, element: Node) -> None:
-        """Check that an id is there, and without blanks around it."""
+        """Check that an id is not empty and has no blanks around it."""
         bare = text.strip()
         if not bare:
             self.find("IdentifierMissing", f"{name} is empty", element)
         elif text != bare:
-            self.find("BlanksInIdentifier", f"{name} {shown(text)} has blanks around it", element)
+            self.find("BlanksInIdentifier", f"{name} {quote(text)} has blanks around it", element)
 
     @property
     def findings(self) -> tuple[Finding, ...]:
-        """All findings in the order of the document, then what was left out and what was not run."""
+        """All findings in the order of the document, then the number left out and the checks not run."""
         more = []
-        if self._left_out:
-            more.append(Finding("MoreFindings", f"{self._left_out} more are not listed", Level.NOTE))
+        if self._dropped:
+            more.append(Finding("MoreFindings", f"{self._dropped} more are not listed", Level.NOTE))
         if self._not_run:
-            told = "; ".join(f"{why}: {', '.join(sorted(kinds))}" for why, kinds in sorted(self._not_run.items()))
-            more.append(Finding("CheckNotRun", told, Level.NOTE))
+            message = "; ".join(f"{why}: {', '.join(sorted(kinds))}" for why, kinds in sorted(self._not_run.items()))
+            more.append(Finding("CheckNotRun", message, Level.NOTE))
         return (*sorted(self._findings, key=lambda finding: finding.line or 0), *more)
 
     @property
@@ -292,6 +292,6 @@ class Case:
         return tuple(self._lookups.values())
 
 
-def shown(text: str) -> str:
+def quote(text: str) -> str:
     """Quote a text of the document for a message, cut where it is long."""
     return repr(text if len(text) <= 80 else f"{text[:77]}...")

@@ -1,8 +1,8 @@
 """LOAD: turn a document into rows, one for each element that has a table, and find its entities.
 
-A pure function. A large document is read as a stream and let go of record by record, so that only the rows take
-memory; a small one is parsed as a whole, which takes half the time. It expects a document that its schema accepts;
-what it cannot place it refuses.
+A pure function. A large document is read as a stream and freed record by record, so that only the rows take memory;
+a small one is parsed as a whole, which takes half the time. The document must be valid against its schema; an element
+without a table or column is refused.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from functools import lru_cache
 from typing import Any, BinaryIO, NamedTuple
 
 from windrow.collections.drops import documents
-from windrow.collections.drops.documents import READERS, Node, Read, contents, line, parse, stream
+from windrow.collections.drops.documents import READERS, Node, Read, line, parse, read_all, stream
 from windrow.collections.drops.elements import CENTRES, ELEMENTS, ROOTS, Element, parents
 from windrow.contract import Entity, Rows, Task
 from windrow.errors import StepError
@@ -43,7 +43,7 @@ def rows(task: Task) -> Rows:
     """Read the document of `task` into rows for the tables of `element.TABLES`.
 
     Raises StepError with a reason where a value has no place in a database (a number of more than
-    64 bits, an id of more than 255 characters), with the line of the record that it stands in.
+    64 bits, an id of more than 255 characters), with the line of its record.
     """
     return RowReader(task.limits).read(task.view)
 
@@ -52,25 +52,25 @@ class RowReader:
     """Read one document."""
 
     def __init__(self, limits: Limits) -> None:
-        """Take no more than the limits allow."""
+        """Read no more elements than `limits.elements`."""
         self._limits = limits
-        self._most = limits.elements
+        self._max_elements = limits.elements
         self._count = 0
         self._tables: dict[str, list[Row]] = {name: [] for name in ELEMENTS}
         self._entities: list[Entity] = []
 
     def read(self, view: BinaryIO) -> Rows:
         """Read the whole document."""
-        content = contents(view)
+        content = read_all(view)
         if len(content) <= SMALL:
             self._read_tree(parse(content, self._limits))
         else:
             self._read_stream(content)
-        full = {name: made for name, made in self._tables.items() if made}
+        full = {name: table_rows for name, table_rows in self._tables.items() if table_rows}
         return Rows(self._entities, full, self._count)
 
     def _read_tree(self, root: Node) -> None:
-        plan = self._start(root)
+        plan = self._plan_for(root)
         for element in root:
             centre = self._centre(plan, element)
             for ordinal, record in enumerate(element):
@@ -83,17 +83,17 @@ class RowReader:
             if event == "start":
                 depth += 1
                 if depth == ROOT_DEPTH:
-                    plan = self._start(element)
+                    plan = self._plan_for(element)
                 elif depth == CENTRE_DEPTH and plan is not None:
                     centre, ordinal = self._centre(plan, element), 0
             else:
                 if depth == RECORD_DEPTH and plan is not None:
                     self._record(plan, element, centre, ordinal)
                     ordinal += 1
-                    _let_go(element)
+                    _free(element)
                 depth -= 1
 
-    def _start(self, root: Node) -> Plan:
+    def _plan_for(self, root: Node) -> Plan:
         """Prepare for the kind of document that this root begins."""
         for kind, tag in ROOTS.items():
             if root.tag == tag:
@@ -108,29 +108,29 @@ class RowReader:
 
     def _record(self, plan: Plan, element: Node, centre: tuple[int, str], ordinal: int) -> None:
         """Read a record: a specimen, a housing, a line or an experiment, and all that is in it."""
-        inner = plan.children.get(element.tag)
-        if inner is None:
-            raise _unplaced(element)
+        record_plan = plan.children.get(element.tag)
+        if record_plan is None:
+            raise _unexpected(element)
         local = self._count
         try:
-            self._row(inner, element, centre[0], local, ordinal)
-            known_as = IDENTIFY[inner.entity](centre[1], element)
+            self._row(record_plan, element, centre[0], local, ordinal)
+            identifier = IDENTIFY[record_plan.entity](centre[1], element)
         except StepError as error:
             raise StepError(str(error), error.reason, line=error.line or line(element)) from None
-        self._entities.append(Entity(local, inner.entity, known_as))
+        self._entities.append(Entity(local, record_plan.entity, identifier))
 
     def _row(self, plan: Plan, element: Node, parent: int | None, entity: int | None, ordinal: int) -> None:
         """Add the element's row, and after it those of the elements in it."""
         local = self._count
-        if local >= self._most:
-            raise StepError(f"more than {self._most} elements", Reason.TOO_MANY_ELEMENTS)
+        if local >= self._max_elements:
+            raise StepError(f"more than {self._max_elements} elements", Reason.TOO_MANY_ELEMENTS)
         self._count = local + 1
         cells: list[Any] = [None] * plan.width
         if plan.parent is not None:
             cells[0] = plan.parent
         attributes = plan.attributes
-        given: Any = element.items()
-        for name, text in given:
+        pairs: Any = element.items()
+        for name, text in pairs:
             if name in attributes:
                 place, read = attributes[name]
                 cells[place] = text if read is None else read(text)
@@ -139,8 +139,8 @@ class RowReader:
             cells[plan.own] = own if plan.own_read is None else plan.own_read(own)
         table = self._tables[plan.table]
         at = len(table)
-        table.append(())  # its place: rows come in the order of their elements, and the cells are not all read yet
-        if entity is not None:  # a centre's row is made at its start, and its records one by one
+        table.append(())  # a placeholder: rows are in the order of their elements, and the cells are not all read yet
+        if entity is not None:  # a centre's row is added at its start tag, its records one by one
             texts, children, number = plan.texts, plan.children, 0
             for child in element:
                 tag = child.tag
@@ -150,7 +150,7 @@ class RowReader:
                     self._row(children[tag], child, local, entity, number)
                     number += 1
                 else:
-                    raise _unplaced(child)
+                    raise _unexpected(child)
         table[at] = (local, parent, entity, ordinal, *cells)
 
 
@@ -182,27 +182,31 @@ def prepare(namespace: str, table: str, parent: str = "") -> Plan:
     )
 
 
-def _let_go(element: Node) -> None:
-    """Free a record that has been read, and what stands before it; what follows may be there already."""
+def _free(element: Node) -> None:
+    """Free a record that has been read, and all before it; later ones may be parsed already."""
     element.clear()
     parent = element.getparent()
     while parent is not None and element.getprevious() is not None:
         del parent[0]
 
 
-def _unplaced(element: Node) -> StepError:
-    return StepError(f"no place for the element {str(element.tag)[:80]}", Reason.NOT_VALID, line=line(element))
+def _unexpected(element: Node) -> StepError:
+    return StepError(
+        f"the element {str(element.tag).rpartition('}')[2][:80]} has no table or column",
+        Reason.NOT_VALID,
+        line=line(element),
+    )
 
 
 def _text(element: Node, name: str) -> list[str]:
     namespace = str(element.tag).partition("}")[0] + "}"
-    return [found.text or "" for found in element.findall(namespace + name)]
+    return [child.text or "" for child in element.findall(namespace + name)]
 
 
 def _procedure(element: Node) -> str | None:
     namespace = str(element.tag).partition("}")[0] + "}"
-    found = element.find(f"{namespace}procedure")
-    return None if found is None else found.get("procedureID")
+    procedure = element.find(f"{namespace}procedure")
+    return None if procedure is None else procedure.get("procedureID")
 
 
 def _specimen(centre: str, element: Node) -> str:

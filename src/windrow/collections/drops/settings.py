@@ -1,4 +1,4 @@
-"""What the collection `drops` may be told: [drops], its centres, and what its sources say."""
+"""The settings of the collection `drops`: [drops], its centres and its sources."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class Centre:
 
 @dataclass(frozen=True, slots=True)
 class Drops:
-    """What the collection `drops` is told. Empty patterns: the standard's own."""
+    """The settings of the collection `drops`. An empty pattern means the standard's own."""
 
     tracker: DatabaseAddress
     store: DatabaseAddress
@@ -58,7 +58,7 @@ class Drops:
     zip_name: str
     xml_name: str
     schemas: Mapping[str, Path]  # specimen, experiment
-    lists: Mapping[str, Path]  # only those that are given
+    lists: Mapping[str, Path]  # only those configured
     centres: tuple[Centre, ...]
 
 
@@ -101,7 +101,7 @@ SETTINGS = (
 
 _SITE = Site("")
 ALLOWED = Allowed(everything=True)
-"""What a source of drops allows unless it says otherwise: who runs a drop often has it in a network of its own."""
+"""The addresses that a source of drops allows by default: a drop is often in a private network."""
 
 _KNOWN = Source("", "", _SITE)
 SOURCE = (
@@ -133,21 +133,21 @@ _ON_SITE = ("secret", "key", "passive", "manifest", "listing_timeout", "least_ra
 
 
 def source(table: SourceTable, values: Mapping[str, Value], around: Surroundings) -> Source:
-    """Make a source of what was declared: a site, and a folder there."""
-    made = source_at_url(table, values, around)
+    """Build a source from its declaration: a site and a folder there."""
+    base = source_at_url(table, values, around)
     keys = dict.fromkeys((*values["host_keys"].value, *around.keys.get(table.name, ())))
-    site = replace(made.site, **{name: values[name].value for name in _ON_SITE}, host_keys=tuple(keys))
+    site = replace(base.site, **{name: values[name].value for name in _ON_SITE}, host_keys=tuple(keys))
     site = replace(site, allowed=Allowed(everything=values["private"].value))
-    told = around.values["drops.attempts"]
+    configured = around.values["drops.attempts"]
     attempts = values["attempts"].value
-    if not attempts or told.origin.startswith("flag"):
-        attempts = told.value
+    if not attempts or configured.origin.startswith("flag"):
+        attempts = configured.value
     closed = {centre.short_name.lower() for centre in around.section.centres if not centre.is_active}
     return replace(
-        made,
+        base,
         site=site,
         owner=values["centre"].value,
-        active=made.active and values["centre"].value.lower() not in closed,
+        active=base.active and values["centre"].value.lower() not in closed,
         connections=values["connections"].value,
         attempts=attempts,
         pace=values["pace"].value,
@@ -156,7 +156,7 @@ def source(table: SourceTable, values: Mapping[str, Value], around: Surroundings
 
 
 def drops(given: Given) -> Drops:
-    """Gather what [drops] and its centres say."""
+    """Build the settings of [drops] and its centres; ConfigError if they cannot be used."""
     databases = {
         name: DatabaseAddress(*(given.values[f"drops.{each}"].value for each in (name, f"{name}_secret")))
         for name in ("tracker", "store")
@@ -173,14 +173,14 @@ def drops(given: Given) -> Drops:
 
 def _centres(given: Given) -> tuple[Centre, ...]:
     """Read the tables [[drops.centre]]."""
-    made: dict[str, Centre] = {}
+    centres: dict[str, Centre] = {}
     for values in given.rows[CENTRES]:
         centre = Centre(**{name: value.value for name, value in values.items()})
-        if not centre.short_name or centre.short_name.lower() in made:
+        if not centre.short_name or centre.short_name.lower() in centres:
             where = values["short_name"].name
-            raise ConfigError(f"{given.file}: {where} is missing or there twice", hint="windrow config")
-        made[centre.short_name.lower()] = centre
-    return tuple(made.values())
+            raise ConfigError(f"{given.file}: {where} is missing or given twice", hint="windrow config")
+        centres[centre.short_name.lower()] = centre
+    return tuple(centres.values())
 
 
 def _file(given: Given, name: str) -> Path | None:

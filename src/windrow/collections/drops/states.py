@@ -1,7 +1,7 @@
-"""Where zips and XML files stand in the tracker, as it follows from what the ledger has of them: pure functions.
+"""The states (phase and status) of zips and XML files in the tracker, derived from the ledger: pure functions.
 
-Nothing else says it: a zip's phase and status follow from its attempts, from what its step made of it and from its XML
-files, those of an XML file from what its steps made of it; and an operator's decision changes either.
+States are not stored: a zip's state follows from its attempts, the reading of its step and its XML files, that of an
+XML file from the readings of its steps; an operator's decision changes either.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import NamedTuple
 
-from windrow.collections.drops.phase import parent, phase
+from windrow.collections.drops.phase import parent_state, phase
 from windrow.model import State, Status
 from windrow.reasons import Reason
 
@@ -19,15 +19,15 @@ DOWNLOAD, ZIP_NAME, ZIP_MD5, UNZIP, XML_NAME, OVERVIEW = map(
 
 
 Members = Mapping[int, Mapping[State, int]]
-"""How many XML files stand where, by the attempt that brought them."""
+"""The number of XML files in each state, by the attempt that brought them."""
 
 
 class StateEvent(NamedTuple):
-    """Something that changes where a zip or an XML file stands.
+    """An event that changes the state of a zip or an XML file.
 
     `event` is attempt, end (of an attempt), start (of a step), reading or decision, `seq` its number on the ledger.
-    `reason` says why an attempt or a reading failed, or is what was decided; `checksum` is that of a good attempt which
-    was compared with one beside the zip.
+    `reason` says why an attempt or a reading failed, or what was decided; `checksum` is that of a good attempt, if it
+    was compared with a side-car.
     """
 
     seq: int
@@ -38,9 +38,9 @@ class StateEvent(NamedTuple):
 
 
 class ZipStates(NamedTuple):
-    """Where a zip stands, and where each of its attempts does, by their numbers on the ledger.
+    """The state of a zip, and that of each of its attempts, by their numbers on the ledger.
 
-    While it waits for another attempt, which an operator asked for, the tracker shows the latest one.
+    While it waits for another attempt that an operator asked for, the tracker shows that of the latest one.
     """
 
     state: State
@@ -48,14 +48,14 @@ class ZipStates(NamedTuple):
 
     @property
     def shown(self) -> State:
-        """Where the tracker shows it."""
+        """The state that the tracker shows."""
         return self.downloads[max(self.downloads)] if self.downloads else self.state
 
 
 def waiting_xml(step: str | None, status: Status | None, *, started: bool) -> State:
-    """Return where an XML file stands that waits for a step or failed at it, or is through (None).
+    """Return the state of an XML file that waits for a step or failed at it; None: all steps are done.
 
-    It is `started` where the step was begun for it. What an operator ended stands where it stood then, see `xml_state`.
+    `started`: the step was begun for it. For a file that an operator ended, see `xml_state`.
 
     >>> waiting_xml("upload", Status.PENDING, started=False), waiting_xml(None, None, started=False)
     ((6, <Status.DONE: 3>), (10, <Status.DONE: 3>))
@@ -68,7 +68,7 @@ def waiting_xml(step: str | None, status: Status | None, *, started: bool) -> St
 
 
 def xml_state(refused: Reason | None, events: Iterable[StateEvent]) -> State:
-    """Return where an XML file stands whose name was refused for a reason, or is good.
+    """Return the state of an XML file; `refused` is the reason if its name was refused.
 
     >>> xml_state(None, [StateEvent(1, "start", "xsd"), StateEvent(2, "reading", "xsd", Reason.NOT_VALID)])
     (6, <Status.FAILED: 5>)
@@ -85,10 +85,10 @@ def zip_states(
     members: Members,
     before: Callable[[int], Members] | None = None,
 ) -> ZipStates:
-    """Return where a zip stands whose name was refused for a reason, or is good, and where its attempts do.
+    """Return the states of a zip and its attempts; `refused` is the reason if its name was refused.
 
-    `members` counts the XML files that each attempt brought, by their states now, `before` by those before an event: a
-    zip that was ended stands where they stood then, though a replay may have read them since.
+    `members` counts the XML files that each attempt brought by their states now, `before` by those before an event: a
+    zip that was ended keeps the state they gave it then, though a replay may have read them since.
 
     >>> zip_states(None, [StateEvent(1, "attempt"), StateEvent(2, "end")], {}).state
     (2, <Status.DONE: 3>)
@@ -99,14 +99,14 @@ def zip_states(
     for event in events:
         if event.event == "attempt":
             if downloads.get(attempt) == (DOWNLOAD, Status.RUNNING):
-                downloads[attempt] = DOWNLOAD, Status.FAILED  # it was cut
+                downloads[attempt] = DOWNLOAD, Status.FAILED  # it was interrupted
             attempt, state, unzipped = event.seq, (DOWNLOAD, Status.RUNNING), False
         elif event.event == "decision" and event.reason is Reason.RETRIED:
             state, unzipped = (DOWNLOAD, Status.PENDING), False
-            continue  # its download stays what it is
+            continue  # its download keeps its state
         elif event.event == "decision":
             if before is not None and (stood := before(event.seq).get(attempt)) and unzipped:
-                state = parent(stood)
+                state = parent_state(stood)
             state = state[0], Status.CANCELLED
         elif event.event == "end":
             state = _after_attempt(event)
@@ -114,26 +114,26 @@ def zip_states(
             state = _after_step(event)
             unzipped = state == (UNZIP, Status.DONE)
             if unzipped and members.get(attempt):
-                state = parent(members[attempt])
+                state = parent_state(members[attempt])
         if attempt:
             downloads[attempt] = state
     return ZipStates(state, downloads)
 
 
 def _after_attempt(event: StateEvent) -> State:
-    """Return where an attempt leaves its zip: the name was good when it was listed."""
+    """Return the state of a zip after an attempt; its name was good when it was listed."""
     if event.reason is None:
         return ZIP_MD5 if event.checksum else ZIP_NAME, Status.DONE
     return ZIP_MD5 if event.reason is Reason.DIGEST_MISMATCH else DOWNLOAD, Status.FAILED
 
 
 def _after_step(event: StateEvent) -> State:
-    """Return where a step leaves what it was begun for, or has made something of."""
+    """Return the state after a step was begun, or after its reading."""
     if event.event == "start":
         return phase(event.step), Status.RUNNING
     return _phase(event.step), Status.FAILED if event.reason else Status.DONE
 
 
 def _phase(step: str) -> int:
-    """Return the phase of a step, that of names for none: an XML file whose name was refused waits for no step."""
+    """Return the phase of a step, `xml_name` without one: an XML file whose name was refused waits for none."""
     return phase(step) if step else XML_NAME

@@ -1,7 +1,7 @@
 """The first two readings of a drop: what a zip holds, and whether an XML file is valid.
 
-Both are functions from a task to a reading. What is wrong with a document comes back as the
-reading's reason and findings; nothing that a centre sends makes them raise.
+Both are functions from a task to a reading. Faults of a document are returned as the
+reading's reason and findings, not raised.
 """
 
 from __future__ import annotations
@@ -25,45 +25,45 @@ from windrow.model import Finding, Item, Level, Limits, Member, Reading, Resourc
 from windrow.reasons import Reason
 
 SUFFIX = ".xml"
-TOLD = 1000
-"""Findings of one zip that are told one by one."""
+MOST_FINDINGS = 1000
+"""Findings of one zip that are listed; the rest is counted."""
 
 
 class Rules(NamedTuple):
-    """What decides about an entry: the zip it is in, the declared centres, the names' pattern."""
+    """The rules for an entry's name: its zip, the declared centres, the pattern."""
 
     zip: ZipName | None
     centres: tuple[str, ...]
     pattern: str
-    action: int = 0  # its place among add, edit, delete
+    action: int = 0  # the index of its folder in `FOLDERS`
 
     def member(self, entry: ZipMember, digest: str, md5: str) -> Member:
-        """Return the XML file that an entry is, with the reason why it is not to be read, if any."""
+        """Return the member for an entry, with the reason if it is not to be read."""
         if entry.reason:
             return Member(entry.name, entry.size, digest, md5, reason=entry.reason)
-        found = names.read_xml_name(entry.name, self.centres, self.pattern)
-        if isinstance(found, Reason):
-            return Member(entry.name, entry.size, digest, md5, reason=found)
-        return Member(entry.name, entry.size, digest, md5, found.kind, self.rank(found, entry.name))
+        parsed = names.read_xml_name(entry.name, self.centres, self.pattern)
+        if isinstance(parsed, Reason):
+            return Member(entry.name, entry.size, digest, md5, reason=parsed)
+        return Member(entry.name, entry.size, digest, md5, parsed.kind, self.rank(parsed, entry.name))
 
-    def rank(self, found: XmlName, name: str) -> str:
+    def rank(self, parsed: XmlName, name: str) -> str:
         """Return a text whose order is the order of loading.
 
         Specimens come before experiments; then by the zip's date and increment, what is to be done with
         it (add, edit, delete), the file's own date and increment, and its name.
         """
         date, inc = (str(self.zip.date), self.zip.inc) if self.zip else ("", 0)
-        order = 0 if found.kind is DocumentKind.SPECIMEN else 1
-        return f"{order}.{date}.{inc:020d}.{self.action}.{found.date}.{found.inc:020d}.{name}"
+        order = 0 if parsed.kind is DocumentKind.SPECIMEN else 1
+        return f"{order}.{date}.{inc:020d}.{self.action}.{parsed.date}.{parsed.inc:020d}.{name}"
 
 
-def announced(item: Item) -> str:
-    """Return what kind of document an XML file's name announced, in short, from its rank."""
+def announced_kind(item: Item) -> str:
+    """Return the kind in an XML file's rank: `0` specimen, `1` experiment."""
     return item.rank.partition(".")[0]
 
 
 def sort_key(rank: str) -> str:
-    """Return by what records are current, from the rank of their document: all but its kind.
+    """Return the key by which records are current: the rank of their document without its kind.
 
     >>> sort_key("1.2026-01-12.00000000000000000003.0.2026-01-12.00000000000000000001.x.xml")
     '2026-01-12.00000000000000000003.0.2026-01-12.00000000000000000001.x.xml'
@@ -72,12 +72,12 @@ def sort_key(rank: str) -> str:
 
 
 def rules(key: str, options: Mapping[str, str]) -> Rules:
-    """Read what an action's key (`add/ZIPNAME`) and the options say."""
+    """Build the rules for the key of an action (`add/ZIPNAME`) and the options."""
     centres = tuple(declared_centres(options))
-    found = names.read_zip_name(zip_name(key), centres, options.get("zip_name") or names.ZIP)
+    parsed = names.read_zip_name(zip_name(key), centres, options.get("zip_name") or names.ZIP)
     folder = key.partition("/")[0]
     action = FOLDERS.index(folder) if folder in FOLDERS else 0
-    return Rules(found if isinstance(found, ZipName) else None, centres, options.get("xml_name") or names.XML, action)
+    return Rules(parsed if isinstance(parsed, ZipName) else None, centres, options.get("xml_name") or names.XML, action)
 
 
 def zip_name(key: str) -> str:
@@ -89,8 +89,8 @@ def zip_name(key: str) -> str:
     return key.split("/")[1] if "/" in key else key
 
 
-def aside(entry: ZipMember) -> Finding | None:
-    """Tell why an entry is left out by rule; None, if it is an XML file at the top of the zip."""
+def note_left_out(entry: ZipMember) -> Finding | None:
+    """Return why an entry is left out by rule; None if it is an XML file at the top of the zip."""
     shown = repr(entry.name[:200])
     if entry.reason is Reason.UNSAFE_NAME and "/" in entry.name:
         return Finding("UnsafeName", f"{shown} is left out: {Reason.UNSAFE_NAME.meaning}", Level.WARN)
@@ -103,18 +103,18 @@ def aside(entry: ZipMember) -> Finding | None:
     return None
 
 
-def told(findings: Sequence[Finding]) -> tuple[Finding, ...]:
+def limit_findings(findings: Sequence[Finding]) -> tuple[Finding, ...]:
     """Keep the first findings; count the rest in a last one."""
-    if len(findings) <= TOLD:
+    if len(findings) <= MOST_FINDINGS:
         return tuple(findings)
-    rest = Finding("LeftOut", f"{len(findings) - TOLD} more findings", Level.NOTE)
-    return (*findings[:TOLD], rest)
+    rest = Finding("LeftOut", f"{len(findings) - MOST_FINDINGS} more findings", Level.NOTE)
+    return (*findings[:MOST_FINDINGS], rest)
 
 
-def kind_of(reason: Reason) -> str:
-    """Name the general class of a refusal, as findings do.
+def finding_kind(reason: Reason) -> str:
+    """Return the class of a reason, as findings name it.
 
-    >>> kind_of(Reason.BOMB_RATIO), kind_of(Reason.NOT_WELL_FORMED)
+    >>> finding_kind(Reason.BOMB_RATIO), finding_kind(Reason.NOT_WELL_FORMED)
     ('BombRatio', 'SyntaxError')
     """
     if reason is Reason.NOT_WELL_FORMED:
@@ -123,35 +123,35 @@ def kind_of(reason: Reason) -> str:
 
 
 ROOTS = {DocumentKind.SPECIMEN: "centreSpecimenSet", DocumentKind.EXPERIMENT: "centreProcedureSet"}
-_KINDS = {one.value: one for one in DocumentKind}
-_VALID = Reading()  # one for all, which pickle sends once for a batch of documents
+_KINDS = {kind.value: kind for kind in DocumentKind}
+_VALID = Reading()  # shared, so that pickle sends it once for a batch of documents
 HARMLESS = (Reason.NOT_A_FILE, Reason.UNSAFE_NAME)
-"""What is wrong with one entry alone; any other fault is one of the whole zip."""
+"""Faults of one entry alone; any other one fails the whole zip."""
 
 
 def unzip(task: Task) -> Reading:
     """Inflate every member of a zip once, and return the XML files in it.
 
-    A fault of the archive itself fails all of it: nothing of a zip that is cut off, encrypted or a
-    bomb is used. Entries that are left out by rule are noted; XML files of a bad name are members
+    A fault of the archive itself fails all of it: a zip that is cut off, encrypted or a bomb is not
+    used at all. Entries that are left out by rule are noted; XML files of a bad name are members
     with their reason. `md5` is the zip's own, `count` the number of its entries.
     """
     md5 = _md5(task.view)
     findings: list[Finding] = []
-    found: list[Member] = []
+    members: list[Member] = []
     try:
         entries = archive.members(task.view, task.limits)
-        _judge(entries)
-        decide = rules(task.item.key, task.options)
+        _check_entries(entries)
+        name_rules = rules(task.item.key, task.options)
         for entry in entries:
-            found += _member(task.view, entry, decide, findings)
+            members += _member(task.view, entry, name_rules, findings)
     except StepError as error:
-        return Reading(error.reason, _refused(error, findings), md5=md5)
-    usable = any(member.reason is None for member in found)
+        return Reading(error.reason, _put_first(error, findings), md5=md5)
+    usable = any(member.reason is None for member in members)
     reason = None if usable else Reason.EMPTY_ARCHIVE
     if reason:
-        findings.insert(0, Finding(kind_of(reason), f"{len(entries)} entries, none of them usable"))
-    return Reading(reason, told(findings), tuple(found), count=len(entries), md5=md5)
+        findings.insert(0, Finding(finding_kind(reason), f"{len(entries)} entries, none of them usable"))
+    return Reading(reason, limit_findings(findings), tuple(members), count=len(entries), md5=md5)
 
 
 def check_xsd(task: Task) -> Reading:
@@ -161,10 +161,10 @@ def check_xsd(task: Task) -> Reading:
         content = task.view.read()  # `open_member` bounds it
         text = xml.admit(content, task.limits)
         kind = _kind(task)
-        _agree(text, kind)
+        _check_root(text, kind)
         findings = xsd.check(text, schema(task, kind))
     except StepError as error:
-        return Reading(error.reason, _refused(error, []))
+        return Reading(error.reason, _put_first(error, []))
     return Reading(Reason.NOT_VALID, tuple(findings)) if findings else _VALID
 
 
@@ -177,36 +177,36 @@ def schema(task: Task, kind: DocumentKind) -> xsd.XmlSchema:
     """Return the compiled schema that the workspace names for a kind, its imports beside it."""
     sheet: Resource | None = task.resources.get(kind.value)
     if sheet is None:
-        raise StepError(f"no schema is named for {kind.value} files", Reason.NO_SCHEMA)
-    return compiled(sheet)
+        raise StepError(f"no schema is configured for {kind.value} files", Reason.NO_SCHEMA)
+    return compile_schema(sheet)
 
 
-def compiled(sheet: Resource) -> xsd.XmlSchema:
-    """Compile a schema with the files beside it; one that cannot be used is a StepError."""
-    # It is asked for with every document: what is the same object as before is not looked at again.
-    made = _last.get(sheet.name)
-    if made is None or made[0] is not sheet:
+def compile_schema(sheet: Resource) -> xsd.XmlSchema:
+    """Compile a schema with the files beside it; StepError if it cannot be used."""
+    # Called for every document: the same object as before is not compiled again.
+    cached = _last.get(sheet.name)
+    if cached is None or cached[0] is not sheet:
         imports = {beside.path.name: beside.content for beside in sheet.siblings}
         known_by = combine([sheet.digest, *(f"{beside.path.name} {beside.digest}" for beside in sheet.siblings)])
-        made = _last[sheet.name] = (sheet, xsd.load(xsd.Sheets(known_by, sheet.content, imports)))
-    return made[1]
+        cached = _last[sheet.name] = (sheet, xsd.load(xsd.Sheets(known_by, sheet.content, imports)))
+    return cached[1]
 
 
 _last: dict[str, tuple[Resource, xsd.XmlSchema]] = {}
 """The schema that was compiled last for each name."""
 
 
-def _judge(entries: list[ZipMember]) -> None:
-    """Refuse the whole zip for a fault of one entry that is not that entry's alone."""
+def _check_entries(entries: list[ZipMember]) -> None:
+    """Refuse the whole zip if an entry has a fault that is not in `HARMLESS`."""
     for entry in entries:
         if entry.reason and entry.reason not in HARMLESS:
             raise StepError(f"{entry.name[:200]!r}: {entry.reason.meaning}", entry.reason)
 
 
-def _member(view: BinaryIO, entry: ZipMember, decide: Rules, findings: list[Finding]) -> list[Member]:
+def _member(view: BinaryIO, entry: ZipMember, name_rules: Rules, findings: list[Finding]) -> list[Member]:
     """Read an entry to its end; return it if it is an XML file, else note that it is left out."""
     hasher = Hasher("md5")
-    note = aside(entry)
+    note = note_left_out(entry)
     sound = entry if entry.reason is None else entry._replace(reason=None)
     if not entry.is_folder:
         for number, block in enumerate(archive.blocks(view, sound)):
@@ -216,34 +216,34 @@ def _member(view: BinaryIO, entry: ZipMember, decide: Rules, findings: list[Find
     if note:
         findings.append(note)
         return []
-    member = decide.member(entry, hasher.digest(), hasher.hex("md5"))
+    member = name_rules.member(entry, hasher.digest(), hasher.hex("md5"))
     if member.reason:
         shown = f"{entry.name[:200]!r}: {member.reason.meaning}"
-        findings.append(Finding(kind_of(member.reason), shown, Level.WARN))
+        findings.append(Finding(finding_kind(member.reason), shown, Level.WARN))
     return [member]
 
 
 def _kind(task: Task) -> DocumentKind:
-    """Return what an XML file says it is by its name."""
+    """Return the kind of document in an XML file's name."""
     name = task.item.member or task.item.key.rpartition("/")[2]
-    found = names.xml_pattern(task.options.get("xml_name") or names.XML).fullmatch(name)
-    kind = _KINDS.get(found["kind"]) if found else None
+    match = names.xml_pattern(task.options.get("xml_name") or names.XML).fullmatch(name)
+    kind = _KINDS.get(match["kind"]) if match else None
     if kind is None:
         raise StepError(f"{name[:200]!r} does not follow the convention", Reason.BAD_NAME)
     return kind
 
 
-def _agree(text: xml.XmlText, kind: DocumentKind) -> None:
-    """Hold the root element against the kind that the file's name announces."""
+def _check_root(text: xml.XmlText, kind: DocumentKind) -> None:
+    """Raise StepError if the root element is not that of the kind in the file's name."""
     if text.root != ROOTS[kind]:
         xml.tree(text.content)  # what is not well-formed has no root to judge
         raise StepError(f"the root is {text.root[:100]!r}, not {ROOTS[kind]!r}", Reason.WRONG_ROOT)
 
 
-def _refused(error: StepError, findings: list[Finding]) -> tuple[Finding, ...]:
-    """Put the fault that ended a reading before what was noted until then."""
-    first = Finding(kind_of(error.reason), str(error)[:1000], Level.ERROR, error.line, error.column)
-    return told([first, *findings])
+def _put_first(error: StepError, findings: list[Finding]) -> tuple[Finding, ...]:
+    """Put the fault that ended a reading before the findings made until then."""
+    first = Finding(finding_kind(error.reason), str(error)[:1000], Level.ERROR, error.line, error.column)
+    return limit_findings([first, *findings])
 
 
 def _md5(view: BinaryIO) -> str:

@@ -10,6 +10,6 @@ from windrow.collections.drops.elements import SUMMARY, TABLES
 
 @pytest.fixture
 def store(store_url: str) -> Iterator[TableStore]:
-    with TableStore(store_url, TABLES, SUMMARY) as made:
-        made.prepare()
-        yield made
+    with TableStore(store_url, TABLES, SUMMARY) as table_store:
+        table_store.prepare()
+        yield table_store

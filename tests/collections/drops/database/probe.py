@@ -19,8 +19,8 @@ def ask_all(url: str, queries: dict[str, str]) -> dict[str, Cells]:
     engine = connect(url)
     try:
         with engine.connect() as connection:
-            found = {name: connection.execute(sa.text(query)) for name, query in queries.items()}
-            return {name: [tuple(row) for row in rows] for name, rows in found.items()}
+            rows_of = {name: connection.execute(sa.text(query)) for name, query in queries.items()}
+            return {name: [tuple(row) for row in rows] for name, rows in rows_of.items()}
     finally:
         engine.dispose()
 
@@ -32,8 +32,8 @@ def ask(url: str, query: str) -> Cells:
 def dump(url: str) -> dict[str, Cells]:
     """All that is in the store."""
     tables = ("counter", "submission", "entity", "context", "overview", *ELEMENTS)
-    found = ask_all(url, {name: f'SELECT * FROM "{name}"' for name in tables})
-    return {name: sorted(rows, key=repr) for name, rows in found.items()}
+    tables_rows = ask_all(url, {name: f'SELECT * FROM "{name}"' for name in tables})
+    return {name: sorted(rows, key=repr) for name, rows in tables_rows.items()}
 
 
 def put(store: TableStore, item: int, content: bytes, action: str = "add", hours: float | None = None) -> Published:

@@ -13,10 +13,10 @@ from windrow.reasons import Reason
 
 def test_an_edit_takes_the_place_and_the_past_stays(store: TableStore, store_url: str) -> None:
     put(store, 1, specimens(mouse("s1", colony="old"), mouse("s2")))
-    told = put(store, 2, specimens(mouse("s1", colony="new")), "edit")
-    assert (told.current, told.ended) == (1, 1)
-    assert [(finding.kind, finding.message, finding.level) for finding in told.findings] == [
-        ("Overrides", "specimen H_s1 overrides what was said of it before: add/H.2024-05-01.1.impc.zip", Level.NOTE)
+    published = put(store, 2, specimens(mouse("s1", colony="new")), "edit")
+    assert (published.current, published.ended) == (1, 1)
+    assert [(finding.kind, finding.message, finding.level) for finding in published.findings] == [
+        ("Overrides", "specimen H_s1 overrides the earlier version: add/H.2024-05-01.1.impc.zip", Level.NOTE)
     ]
     assert ask(store_url, "SELECT colony_id FROM current_mouse WHERE specimen_id = 's1'") == [("new",)]
     assert ask(store_url, "SELECT colony_id FROM mouse WHERE specimen_id = 's1' ORDER BY id") == [("old",), ("new",)]
@@ -31,7 +31,7 @@ def test_as_of_tells_what_was_current(store: TableStore) -> None:
     put(store, 3, specimens(mouse("s2")), "delete")
 
     def there(hours: float) -> dict[str, int]:
-        return {one.identifier: one.item for one in store.as_of("specimen", at(hours))}
+        return {version.identifier: version.item for version in store.as_of("specimen", at(hours))}
 
     assert there(0.5) == {}
     assert there(1) == there(1.9) == {"H_s1": 1, "H_s2": 1}
@@ -41,22 +41,22 @@ def test_as_of_tells_what_was_current(store: TableStore) -> None:
 
 def test_a_delete_leaves_a_tombstone_that_an_add_can_end(store: TableStore, store_url: str) -> None:
     put(store, 1, specimens(mouse("s1")))
-    told = put(store, 2, specimens(mouse("s1")), "delete")
-    assert (told.current, told.ended) == (1, 1)
-    assert [(finding.kind, finding.level) for finding in told.findings] == [("Overrides", Level.NOTE)]
+    published = put(store, 2, specimens(mouse("s1")), "delete")
+    assert (published.current, published.ended) == (1, 1)
+    assert [(finding.kind, finding.level) for finding in published.findings] == [("Overrides", Level.NOTE)]
     assert ask(store_url, "SELECT * FROM current_mouse") == []
     assert store.known("specimen", ["H_s1"]) == {"H_s1"}
     assert store.known("specimen:current", ["H_s1"]) == set()
-    told = put(store, 3, specimens(mouse("s1", colony="again")))
-    assert told.findings == ()
+    published = put(store, 3, specimens(mouse("s1", colony="again")))
+    assert published.findings == ()
     assert ask(store_url, "SELECT colony_id FROM current_mouse") == [("again",)]
-    assert [one.tombstone for one in store.history("specimen", "H_s1")] == [False, True, False]
+    assert [version.tombstone for version in store.history("specimen", "H_s1")] == [False, True, False]
 
 
 @pytest.mark.parametrize("action", ["edit", "delete"])
 def test_an_unknown_record_is_told(store: TableStore, action: str) -> None:
-    told = put(store, 1, specimens(mouse("s1")), action)
-    (finding,) = told.findings
+    published = put(store, 1, specimens(mouse("s1")), action)
+    (finding,) = published.findings
     assert (finding.kind, finding.level) == ("UnknownRecord", Level.WARN)
     assert "H_s1" in finding.message
     assert len(store.as_of("specimen", at(1))) == (action == "edit")
@@ -64,33 +64,33 @@ def test_an_unknown_record_is_told(store: TableStore, action: str) -> None:
 
 def test_an_add_of_a_known_record_is_told_and_the_newer_counts(store: TableStore, store_url: str) -> None:
     put(store, 1, specimens(mouse("s1", colony="old")))
-    told = put(store, 2, specimens(mouse("s1", colony="new")))
-    assert [(finding.kind, finding.level) for finding in told.findings] == [("AlreadyKnown", Level.NOTE)]
+    published = put(store, 2, specimens(mouse("s1", colony="new")))
+    assert [(finding.kind, finding.level) for finding in published.findings] == [("AlreadyKnown", Level.NOTE)]
     assert ask(store_url, "SELECT colony_id FROM current_mouse") == [("new",)]
 
 
 def test_of_two_equal_records_in_a_document_the_last_counts(store: TableStore, store_url: str) -> None:
-    told = put(store, 1, specimens(mouse("s1", colony="a"), mouse("s1", colony="b")))
-    assert [(finding.kind, finding.level) for finding in told.findings] == [("RecordRepeated", Level.WARN)]
+    published = put(store, 1, specimens(mouse("s1", colony="a"), mouse("s1", colony="b")))
+    assert [(finding.kind, finding.level) for finding in published.findings] == [("RecordRepeated", Level.WARN)]
     assert ask(store_url, "SELECT colony_id FROM current_mouse") == [("b",)]
 
 
 def test_findings_of_one_kind_are_bounded(store: TableStore) -> None:
     many = [mouse(f"s{number}") for number in range(130)]
-    told = put(store, 1, specimens(*many), "edit")
-    assert len(told.findings) == 101
-    assert told.findings[-1].message.startswith("30 more")
-    assert told.current == 130
+    published = put(store, 1, specimens(*many), "edit")
+    assert len(published.findings) == 101
+    assert published.findings[-1].message.startswith("30 more")
+    assert published.current == 130
 
 
 def test_same_bytes_are_not_published_twice(store: TableStore, store_url: str) -> None:
     content = specimens(mouse("s1"))
     put(store, 1, content)
-    told = put(store, 2, content)
-    assert told.reason is Reason.ALREADY_LOADED
-    assert [finding.level for finding in told.findings] == [Level.NOTE]
+    published = put(store, 2, content)
+    assert published.reason is Reason.ALREADY_LOADED
+    assert [finding.level for finding in published.findings] == [Level.NOTE]
     assert ask(store_url, "SELECT COUNT(*) FROM current_mouse") == [(1,)]
-    assert store.publish(2, at(9)) == told
+    assert store.publish(2, at(9)) == published
     put(store, 3, specimens(mouse("s1", colony="other")))
     assert put(store, 4, content).reason is None  # the first is not current any more
     assert ask(store_url, "SELECT colony_id FROM current_mouse") == [("C1",)]
@@ -112,9 +112,9 @@ def test_withholding_takes_a_publication_back(store: TableStore, store_url: str)
     put(store, 2, specimens(mouse("s1", colony="b")), "edit")
     put(store, 3, specimens(mouse("s1", colony="c")), "edit")
     store.withhold(2, at(4))
-    one, two, three = sorted(store.history("specimen", "H_s1"), key=lambda version: version.item)
-    assert (one.valid_from, one.valid_to, one.ended_by) == (at(1), at(3), three.submission)
-    assert (two.valid_from, two.valid_to) == (None, None)
+    first, second, third = sorted(store.history("specimen", "H_s1"), key=lambda version: version.item)
+    assert (first.valid_from, first.valid_to, first.ended_by) == (at(1), at(3), third.submission)
+    assert (second.valid_from, second.valid_to) == (None, None)
     store.withhold(3, at(5))
     assert ask(store_url, "SELECT colony_id FROM current_mouse") == [("a",)]
     store.publish(3, at(6))
@@ -126,7 +126,7 @@ def test_times_never_run_backwards(store: TableStore) -> None:
     put(store, 2, specimens(mouse("s1", colony="new")), "edit", hours=3)
     first, second = store.history("specimen", "H_s1")
     assert first.valid_to == second.valid_from == at(5)
-    assert [one.item for one in store.as_of("specimen", at(5))] == [2]
+    assert [version.item for version in store.as_of("specimen", at(5))] == [2]
 
 
 def test_ids_are_exact(store: TableStore) -> None:
@@ -151,12 +151,21 @@ def test_records_are_current_by_the_order_of_submissions_whatever_order_they_arr
         for key, action, colony in (*order, order[0]):  # the first comes once more, as after a retry
             item += 1
             content = specimens(mouse(name, colony=colony))
-            made = submission(item, content, action, sort_key=key)
-            store.stage(made, load(content))
+            document = submission(item, content, action, sort_key=key)
+            store.stage(document, load(content))
             store.publish(item, at(item))
-        found = ask(store_url, f"SELECT colony_id FROM current_mouse WHERE specimen_id = '{name}'")
-        assert found == expected, order
-        assert len([one for one in store.history("specimen", f"H_{name}") if one.valid_from and not one.valid_to]) == 1
+        colonies = ask(store_url, f"SELECT colony_id FROM current_mouse WHERE specimen_id = '{name}'")
+        assert colonies == expected, order
+        assert (
+            len(
+                [
+                    version
+                    for version in store.history("specimen", f"H_{name}")
+                    if version.valid_from and not version.valid_to
+                ]
+            )
+            == 1
+        )
 
 
 def test_what_arrives_late_was_never_current_and_is_told_what_overrides_it(store: TableStore) -> None:
@@ -164,13 +173,13 @@ def test_what_arrives_late_was_never_current_and_is_told_what_overrides_it(store
     store.stage(submission(1, later, "edit", sort_key="2", zip_name="H.2024-06-01.1.impc.zip"), load(later))
     store.publish(1, at(1))
     store.stage(submission(2, late, sort_key="1"), load(late))
-    for told in (store.publish(2, at(2)), store.publish(2, at(3))):  # told again as before
-        assert (told.current, told.ended) == (0, 0)
-        (finding,) = told.findings
+    for published in (store.publish(2, at(2)), store.publish(2, at(3))):  # told again as before
+        assert (published.current, published.ended) == (0, 0)
+        (finding,) = published.findings
         assert (finding.kind, finding.level) == ("Overridden", Level.NOTE)
         assert "H_s1" in finding.message
         assert "edit/H.2024-06-01.1.impc.zip" in finding.message
     for hours in (1, 2, 3):
-        assert [one.item for one in store.as_of("specimen", at(hours))] == [1]
+        assert [version.item for version in store.as_of("specimen", at(hours))] == [1]
     store.withhold(1, at(4))  # taken back: the late one goes on
-    assert [one.item for one in store.as_of("specimen", at(4))] == [2]
+    assert [version.item for version in store.as_of("specimen", at(4))] == [2]

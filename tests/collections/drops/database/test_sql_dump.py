@@ -154,11 +154,11 @@ def test_the_client_loads_it(source, target, url_of):
         with engine.begin() as link:
             metadata.drop_all(link)
     engine.dispose()
-    made = url_of(target, "target")
-    done = load(out.getvalue(), made)
+    target_url = url_of(target, "target")
+    done = load(out.getvalue(), target_url)
     assert done.returncode == 0, done.stderr
     assert not done.stderr
-    again = connect(made)
+    again = connect(target_url)
     assert rows(again, metadata) == before
     with again.begin() as link:  # numbering goes on, and checks and triggers came along
         new = link.execute(metadata.tables["parent"].insert().values(name="next")).inserted_primary_key[0]
@@ -167,7 +167,7 @@ def test_the_client_loads_it(source, target, url_of):
     assert rows(again, metadata)["parent"][0][2] > datetime(2026, 1, 1)  # noqa: DTZ001
     with pytest.raises(sa.exc.IntegrityError), again.begin() as link:
         link.execute(metadata.tables["parent"].insert().values(name="OTHER"))
-    assert load(out.getvalue(), made).returncode != 0  # never over what is there
+    assert load(out.getvalue(), target_url).returncode != 0  # never over what is there
     again.dispose()
 
 

@@ -13,9 +13,9 @@ def overview(url: str) -> dict[tuple[Any, ...], tuple[Any, ...]]:
 
 
 def test_summaries_count_what_changed_and_equal_a_recount(store: TableStore, store_url: str) -> None:
-    one = experiments(experiment("e1", "s1"), experiment("e2", "s2"))
+    document = experiments(experiment("e1", "s1"), experiment("e2", "s2"))
     put(store, 1, specimens(mouse("s1"), mouse("s2")))
-    put(store, 2, one)
+    put(store, 2, document)
     assert store.summarise(at(3)).submissions == 2
     key, animals = ("H", "IMPC_001", "P_001", "P_001_001"), ("H", "IMPC_001", "", "")
     assert overview(store_url) == {key: (2, 2, 0, 0), animals: (2, 2, 0, 0)}

@@ -9,9 +9,9 @@ import sqlalchemy as sa
 
 from windrow.collections.drops.adapter.current_states import count_shown
 from windrow.collections.drops.collection import COLLECTION
-from windrow.collections.drops.database.book_rows import tables_with_rows
+from windrow.collections.drops.database.projection_rows import tables_with_rows
 from windrow.collections.drops.database.table_store import TableStore
-from windrow.collections.drops.database.tracker_tables import BOOKS, DATABASE, TRACKER
+from windrow.collections.drops.database.tracker_tables import DATABASE, PROJECTION, TRACKER
 from windrow.collections.drops.elements import SUMMARY, TABLES
 from windrow.collections.drops.phase import PHASES
 from windrow.collections.drops.settings import Drops
@@ -33,8 +33,8 @@ Count = tuple[str, int, int]
 def check_store(workspace: Workspace, ledger: Ledger) -> Iterator[Fault]:
     """Compare the rows of every loaded document with how many the ledger says were loaded."""
     loads = [step.phase for step in COLLECTION.steps if isinstance(step, Load)]
-    told = [row for phase in loads for row in ledger.items.loaded(phase, COLLECTION.name)]
-    if not told:
+    loaded = [row for phase in loads for row in ledger.items.loaded(phase, COLLECTION.name)]
+    if not loaded:
         return
     store = TableStore(
         workspace.section(Drops).store.url, TABLES, SUMMARY, password=password(workspace.section(Drops).store)
@@ -43,17 +43,17 @@ def check_store(workspace: Workspace, ledger: Ledger) -> Iterator[Fault]:
         there = store.census()
     finally:
         store.close()
-    for item, key, count in told:
+    for item, key, count in loaded:
         if there.get(item) != count:
-            found = "no rows" if item not in there else f"{there[item]} rows"
-            yield Fault(f"store, {key}", f"has {found}; the ledger says {count}", "windrow replay")
+            present = "no rows" if item not in there else f"{there[item]} rows"
+            yield Fault(f"store, {key}", f"has {present}; the ledger says {count}", "windrow replay")
 
 
 def check_tracker(workspace: Workspace, ledger: Ledger) -> Iterator[Fault]:
-    """Compare the tracker's zips and documents, counted by state, with where the ledger has them."""
+    """Compare the tracker's zips and documents, counted by state, with the states on the ledger."""
     drops = workspace.section(Drops)
-    told = {(kind, phase, int(status)): number for (kind, (phase, status)), number in count_shown(ledger).items()}
-    if not told:
+    expected = {(kind, phase, int(status)): number for (kind, (phase, status)), number in count_shown(ledger).items()}
+    if not expected:
         return
     engine = connect(named(drops.tracker.url, DATABASE), password(drops.tracker))
     with released(engine.dispose), guarded(engine), engine.connect().execution_options(**READS) as connection:
@@ -64,33 +64,33 @@ def check_tracker(workspace: Workspace, ledger: Ledger) -> Iterator[Fault]:
         if lost := sorted(TRACKER.tables.keys() - there):
             yield from (Fault(f"tracker, {name}", "is not there", AGAIN) for name in lost)
             return
-        emptied = list(_emptied(connection))
-        books = {}
+        emptied = list(_find_emptied(connection))
+        counts = {}
         for kind, name in (("zip", "zip_action"), ("xml", "xml_file")):
             table = TRACKER.tables[name]
             state = (table.c.phase_id, table.c.status_id)
             for phase, status, count in connection.execute(sa.select(*state, sa.func.count()).group_by(*state)):
-                books[kind, phase, status] = count
+                counts[kind, phase, status] = count
     yield from (Fault(f"tracker, {name}", "has no rows, although some were written", AGAIN) for name in emptied)
-    yield from _compared(books, told)
+    yield from _compare(counts, expected)
 
 
-def _emptied(connection: sa.Connection) -> Iterator[str]:
-    """Yield the tables whose rows are all gone; single rows that a person deleted stay away, and are no fault."""
-    for name in sorted(tables_with_rows(connection, BOOKS) & TRACKER.tables.keys()):
+def _find_emptied(connection: sa.Connection) -> Iterator[str]:
+    """Yield the tables whose rows are all gone; single rows that a person deleted are not a fault."""
+    for name in sorted(tables_with_rows(connection, PROJECTION) & TRACKER.tables.keys()):
         if connection.scalar(sa.select(sa.literal(1)).select_from(TRACKER.tables[name]).limit(1)) is None:
             yield name
 
 
-def _compared(books: Mapping[Count, int], told: Mapping[Count, int]) -> Iterator[Fault]:
+def _compare(counts: Mapping[Count, int], expected: Mapping[Count, int]) -> Iterator[Fault]:
     """Compare counts by kind and state; rows that others moved to the last phase are missing where we left them."""
     last = len(PHASES)
     moved = Counter[str]()
-    for (kind, phase, _), count in books.items():
+    for (kind, phase, _), count in counts.items():
         moved[kind] += count if phase == last else 0
-    for key in sorted(books.keys() | told.keys()):
+    for key in sorted(counts.keys() | expected.keys()):
         kind, phase, status = key
-        here, there = books.get(key, 0), told.get(key, 0)
+        here, there = counts.get(key, 0), expected.get(key, 0)
         if phase == last or here == there:
             continue
         if 0 < there - here <= moved[kind]:

@@ -1,4 +1,4 @@
-"""Where the zips and XML files of a ledger stand, as the tracker has it, and where they came to rest in a session."""
+"""The states of a ledger's zips and XML files, as in the tracker, and the states they reached in a session."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import TypeVar
 
 from windrow.adapters.adapter import RestCount
 from windrow.collections.drops.collection import COLLECTION, XML, ZIP
-from windrow.collections.drops.phase import PHASES, parent
+from windrow.collections.drops.phase import PHASES, parent_state
 from windrow.collections.drops.states import (
     DOWNLOAD,
     UNZIP,
@@ -32,22 +32,22 @@ from windrow.reasons import Reason
 TOGETHER = 1_000
 """Items that are looked up together."""
 
-Some = TypeVar("Some")
+T = TypeVar("T")
 
 Members = Mapping[int, Mapping[int, Counter[State]]]
-"""How many XML files stand where, by their zip and the attempt that brought them."""
+"""The number of XML files in each state, by their zip and the attempt that brought them."""
 
 
 def states(ledger: Ledger, items: Sequence[int]) -> dict[int, State]:
-    """Return where some zips and XML files stand."""
+    """Return the states of zips and XML files."""
     seen = ledger.items.seen(items)
     xmls = xml_states(ledger, [item for item in seen if item.kind == XML])
     zips = zips_of(ledger, [item.item for item in seen if item.kind == ZIP])
     return xmls | {item: zip_.state for item, zip_ in zips.items()}
 
 
-def shown(ledger: Ledger, items: Iterable[int]) -> tuple[dict[int, ZipStates], dict[int, State]]:
-    """Return where some zips and XML files stand, and the zips that these XML files lie in."""
+def find_shown(ledger: Ledger, items: Iterable[int]) -> tuple[dict[int, ZipStates], dict[int, State]]:
+    """Return the states of zips and XML files, and of the zips that these XML files are in."""
     zips: dict[int, None] = {}
     xmls: dict[int, State] = {}
     for page in _pages(sorted(items)):
@@ -58,7 +58,7 @@ def shown(ledger: Ledger, items: Iterable[int]) -> tuple[dict[int, ZipStates], d
 
 
 def all_states(ledger: Ledger) -> dict[int, State]:
-    """Return where every zip and XML file stands."""
+    """Return the state of every zip and XML file."""
     places: dict[int, State] = {}
     for page in _pages([*ledger.items.numbers(COLLECTION.name, ZIP), *ledger.items.numbers(COLLECTION.name, XML)]):
         places |= states(ledger, page)
@@ -66,7 +66,7 @@ def all_states(ledger: Ledger) -> dict[int, State]:
 
 
 def xml_states(ledger: Ledger, xmls: Sequence[SeenItem]) -> dict[int, State]:
-    """Return where some XML files stand."""
+    """Return the states of XML files."""
     waiting = {
         item.item: waiting_xml(item.step, item.status, started=item.started)
         for item in xmls
@@ -77,7 +77,7 @@ def xml_states(ledger: Ledger, xmls: Sequence[SeenItem]) -> dict[int, State]:
 
 
 def zips_of(ledger: Ledger, zips: Sequence[int]) -> dict[int, ZipStates]:
-    """Return where some zips and their attempts stand."""
+    """Return the states of zips and their attempts."""
     members = _members(ledger, zips)
     return {item.item: _zip(ledger, item, events, members) for item, events in _events(ledger, ledger.items.seen(zips))}
 
@@ -87,7 +87,7 @@ def _zip(ledger: Ledger, item: SeenItem, events: Sequence[StateEvent], members: 
 
 
 def _members_before(ledger: Ledger, item: int, seq: int) -> dict[int, Counter[State]]:
-    """Count where the XML files of a zip stood before an event."""
+    """Count the states of a zip's XML files before an event, by attempt."""
     counts: dict[int, Counter[State]] = {}
     for xml, events in _events(ledger, ledger.items.seen(ledger.items.members(item))):
         earlier = [event for event in events if event.seq < seq]
@@ -111,7 +111,7 @@ def _members(ledger: Ledger, zips: Sequence[int]) -> Members:
 
 
 def _events(ledger: Ledger, items: Sequence[SeenItem]) -> Iterator[tuple[SeenItem, list[StateEvent]]]:
-    """Yield items with what changed where they stand, in order."""
+    """Yield items with the events that changed their states, in order."""
     for page in _pages(items):
         rows = groupby(ledger.items.events([item.item for item in page]), attrgetter("item"))
         events = {number: [StateEvent(*row[1:]) for row in group] for number, group in rows}
@@ -119,13 +119,13 @@ def _events(ledger: Ledger, items: Sequence[SeenItem]) -> Iterator[tuple[SeenIte
             yield item, events.get(item.item, [])
 
 
-def _pages(items: Sequence[Some]) -> Iterator[Sequence[Some]]:
+def _pages(items: Sequence[T]) -> Iterator[Sequence[T]]:
     for first in range(0, len(items), TOGETHER):
         yield items[first : first + TOGETHER]
 
 
 def count_states(ledger: Ledger) -> Counter[tuple[str, State]]:
-    """Count zips, and the XML files of the latest attempt at each, by where they stand."""
+    """Count zips, and the XML files of the latest attempt at each, by state."""
     counts: Counter[tuple[str, State]] = Counter()
     for page in _pages(ledger.items.numbers(COLLECTION.name, ZIP)):
         members = _members(ledger, page)
@@ -138,16 +138,16 @@ def count_states(ledger: Ledger) -> Counter[tuple[str, State]]:
             brought = members.get(item, {})
             if item in known:
                 state, latest = known[item].state, max(known[item].downloads, default=0)
-            else:  # it is through, and as its documents are
+            else:  # all its steps are done: its state is that of its documents
                 latest = max(brought, default=0)
-                state = parent(brought[latest]) if latest else (UNZIP, Status.DONE)
+                state = parent_state(brought[latest]) if latest else (UNZIP, Status.DONE)
             counts[ZIP, state] += 1
             counts.update({(XML, place): number for place, number in brought.get(latest, {}).items()})
     return counts
 
 
 def count_shown(ledger: Ledger) -> Counter[tuple[str, State]]:
-    """Count zips and XML files by where the tracker shows them; those whose names it cannot hold are not there."""
+    """Count zips and XML files by their state in the tracker, without those whose names it cannot hold."""
     counts: Counter[tuple[str, State]] = Counter()
     for page in _pages(ledger.items.numbers(COLLECTION.name, ZIP)):
         counts.update((ZIP, zip_.shown) for zip_ in zips_of(ledger, page).values())
@@ -165,7 +165,7 @@ RestKey = tuple[str, int, Status, Reason | None]
 
 
 def count_rests(ledger: Ledger, span: tuple[int, int]) -> list[RestCount]:
-    """Count where zips and XML files came to rest between two facts, each once for each state and reason."""
+    """Count the states that zips and XML files reached between two facts, each once per state and reason."""
     counts: Counter[RestKey] = Counter()
     for key, number in chain(_arrivals(ledger, span), _read(ledger, span), _decided(ledger, span)):
         counts[key] += number
@@ -192,7 +192,7 @@ def _arrivals(ledger: Ledger, span: tuple[int, int]) -> Iterator[tuple[RestKey, 
 
 
 def _read(ledger: Ledger, span: tuple[int, int]) -> Iterator[tuple[RestKey, int]]:
-    """Yield what steps made of zips and XML files, and of which zips all XML files passed them, or one failed."""
+    """Yield the readings of zips and XML files, and the zips whose XML files all passed a step, or one failed."""
     for read in ledger.items.read_between(span):
         if read.collection == COLLECTION.name:
             yield (read.kind, _phase(read.step), _outcome(read.reason), read.reason), read.number
@@ -203,7 +203,7 @@ def _read(ledger: Ledger, span: tuple[int, int]) -> Iterator[tuple[RestKey, int]
 
 
 def _decided(ledger: Ledger, span: tuple[int, int]) -> Iterator[tuple[RestKey, int]]:
-    """Yield what was ended, where it stands."""
+    """Yield the items that an operator ended, with their states."""
     decided = ledger.items.ended_between(COLLECTION.name, span)
     for page in _pages([*decided]):
         kinds = {item.item: item.kind for item in ledger.items.seen(page)}

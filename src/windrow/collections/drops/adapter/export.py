@@ -29,8 +29,8 @@ def tracker(workspace: Workspace, dialect: str, out: TextIO) -> int:
         with guarded(engine):
             empty = not sa.inspect(engine).has_table("zip_file")
         if empty:
-            told = place.url if path is None else path
-            raise WindrowError(f"the tracker is empty: {told}", hint="windrow run drops", reason=Reason.NOT_FOUND)
+            database = place.url if path is None else path
+            raise WindrowError(f"the tracker is empty: {database}", hint="windrow run drops", reason=Reason.NOT_FOUND)
         return dump(engine, TRACKER, dialect, out)
     finally:
         engine.dispose()

@@ -10,18 +10,18 @@ from pathlib import Path
 
 from windrow.clock import now
 from windrow.collections.drops import name as names
-from windrow.collections.drops.adapter.current_states import shown
+from windrow.collections.drops.adapter.current_states import find_shown
 from windrow.collections.drops.collection import COLLECTION, FOLDERS, SCHEMAS, plan
-from windrow.collections.drops.database.books import ProjectionTables
 from windrow.collections.drops.database.declared import CENTRES, Declared, declare, seeds
-from windrow.collections.drops.database.projection import grown, placed, projected, touched
+from windrow.collections.drops.database.projection import find_touched, project_facts, project_progress, project_states
+from windrow.collections.drops.database.projection_tables import ProjectionTables
 from windrow.collections.drops.database.table_store import Submission, TableStore
-from windrow.collections.drops.database.tracker_tables import BOOKS, DATABASE, NATURAL, TRACKER
+from windrow.collections.drops.database.tracker_tables import DATABASE, NATURAL_KEYS, PROJECTION, TRACKER
 from windrow.collections.drops.elements import SUMMARY, TABLES
 from windrow.collections.drops.name import XmlName, read_xml_name
-from windrow.collections.drops.reference import lists
+from windrow.collections.drops.reference import read_lists
 from windrow.collections.drops.settings import Drops
-from windrow.collections.drops.steps import compiled, sort_key, zip_name
+from windrow.collections.drops.steps import compile_schema, sort_key, zip_name
 from windrow.config import Workspace
 from windrow.config.secrets import password
 from windrow.contract import Rows, Undecided
@@ -41,29 +41,29 @@ def resources(workspace: Workspace) -> Mapping[str, Resource]:
     """Read the schemas and lists of the drops, by name: `specimen`, `experiment`, `projects`, ...
 
     A schema's siblings are the files in its folder that it imports, and those import, by the name
-    in `schemaLocation`; its digest covers them. What cannot be read is a ConfigError.
+    in `schemaLocation`; its digest covers them. ConfigError for a file that cannot be read.
     """
     drops = workspace.section(Drops)
-    made = {name: schema(name, path) for name, path in drops.schemas.items()}
+    files = {name: schema(name, path) for name, path in drops.schemas.items()}
     for name, path in drops.lists.items():
         content = _content(path)
-        made[name] = Resource(name, path, digest(content), content)
-    return made
+        files[name] = Resource(name, path, digest(content), content)
+    return files
 
 
 def schema(name: str, path: Path) -> Resource:
     """Read a schema and the files that it imports."""
     content = _content(path)
-    found: dict[str, Resource] = {}
+    by_name: dict[str, Resource] = {}
     open_ = [content]
     while open_:
         for place in _IMPORT.findall(open_.pop()):
             sibling = path.parent / place.decode("utf-8", "replace").strip().removeprefix("./")
-            if sibling.parent == path.parent and sibling.name not in {path.name, *found} and sibling.is_file():
+            if sibling.parent == path.parent and sibling.name not in {path.name, *by_name} and sibling.is_file():
                 inner = _content(sibling)
-                found[sibling.name] = Resource(sibling.name, sibling, digest(inner), inner)
+                by_name[sibling.name] = Resource(sibling.name, sibling, digest(inner), inner)
                 open_.append(inner)
-    siblings = tuple(found[each] for each in sorted(found))
+    siblings = tuple(by_name[each] for each in sorted(by_name))
     whole = combine([digest(content), *(f"{each.name} {each.digest}" for each in siblings)])
     return Resource(name, path, whole, content, siblings)
 
@@ -79,22 +79,27 @@ def _content(path: Path) -> bytes:
     return content
 
 
-def declared(workspace: Workspace, sources: tuple[Source, ...]) -> Declared:
-    """Return what this workspace declares of centres, sources and names."""
+def read_declared(workspace: Workspace, sources: tuple[Source, ...]) -> Declared:
+    """Return the workspace's centres, sources and patterns of names."""
     drops = workspace.section(Drops)
     zip_name, xml_name = drops.zip_name or names.ZIP, drops.xml_name or names.XML
     return Declared(now(), drops.centres, sources, zip_name=zip_name, xml_name=xml_name)
 
 
 class Tracker:
-    """The 17 tables, kept equal to what the ledger tells."""
+    """The 17 tables, projected from the ledger."""
 
     def __init__(self, workspace: Workspace, sources: tuple[Source, ...]) -> None:
-        """Open the tracker's database, making what is missing of it."""
+        """Open the tracker's database and create what is missing of it."""
         drops = workspace.section(Drops)
-        self._declared = declared(workspace, sources)
+        self._declared = read_declared(workspace, sources)
         self.books = ProjectionTables(
-            drops.tracker.url, TRACKER, BOOKS, adopt=NATURAL, database=DATABASE, password=password(drops.tracker)
+            drops.tracker.url,
+            TRACKER,
+            PROJECTION,
+            adopt=NATURAL_KEYS,
+            database=DATABASE,
+            password=password(drops.tracker),
         )
         self._at: int | None = None
 
@@ -113,14 +118,14 @@ class Tracker:
         if self._at is None:
             self._at = self._begin(ledger)
         for facts in batches(ledger, self._at):
-            # A state may be newer than the checkpoint, and is never older.
-            places = placed(*shown(ledger, touched(facts)))
-            self.books.apply([*projected(facts, self._declared), *places], facts[-1].seq)
+            # A state may be newer than the checkpoint, never older.
+            places = project_states(*find_shown(ledger, find_touched(facts)))
+            self.books.apply([*project_facts(facts, self._declared), *places], facts[-1].seq)
             self._at = facts[-1].seq
 
     def grow(self, sizes: Mapping[int, int]) -> None:
-        """Show how many bytes of each open fetch are here."""
-        self.books.note(grown(sizes))
+        """Write the bytes received so far by each fetch under way."""
+        self.books.note(project_progress(sizes))
 
     def close(self) -> None:
         """Close the connections."""
@@ -141,15 +146,15 @@ class DropsStore:
         self.tables.stage_all([(self._submission(item, at), rows) for item, rows in documents])
 
     def _submission(self, item: Item, at: datetime) -> Submission:
-        found = read_xml_name(item.member, self._centres, self._pattern)
-        centre, kind = (found.centre, found.kind) if isinstance(found, XmlName) else ("", "")
+        parsed = read_xml_name(item.member, self._centres, self._pattern)
+        centre, kind = (parsed.centre, parsed.kind) if isinstance(parsed, XmlName) else ("", "")
         action = item.key.partition("/")[0]
         key = sort_key(item.rank)
         return Submission(item.id, item.member, zip_name(item.key), action, centre, item.digest, str(kind), at, key)
 
     def judge(self, documents: Sequence[Undecided], at: datetime) -> list[tuple[Finding, ...]]:
-        """Make staged documents current or withhold them, in their order; return what publishing each found."""
-        return [one.findings if one else () for one in self.tables.judge(documents, at)]
+        """Make staged documents current or withhold them, in their order; return the findings of publishing each."""
+        return [published.findings if published else () for published in self.tables.judge(documents, at)]
 
     def summarise(self, at: datetime) -> int:
         """Bring context and overview up to date."""
@@ -161,19 +166,19 @@ class DropsStore:
 
 
 def harvest(workspace: Workspace) -> Harvest:
-    """Make the harvest of the drops that this workspace's configuration describes."""
+    """Build the harvest of the drops from the workspace's configuration."""
     drops = workspace.section(Drops)
     sources = tuple(source for source in workspace.sources if source.collection == COLLECTION.name)
-    said = declared(workspace, sources)
-    _check_centres(said)
-    _check_room(said)
+    declarations = read_declared(workspace, sources)
+    _check_centres(declarations)
+    _check_lengths(declarations)
     files = resources(workspace)
     _check_files(files)
     options = {
-        "centres": ",".join(said.names),
+        "centres": ",".join(declarations.names),
         "zip_name": drops.zip_name,
         "xml_name": drops.xml_name,
-        "today": said.at.date().isoformat(),
+        "today": declarations.at.date().isoformat(),
     }
     tables = TableStore(drops.store.url, TABLES, SUMMARY, password=password(drops.store))
     with close_on_failure(tables.close):
@@ -184,7 +189,7 @@ def harvest(workspace: Workspace) -> Harvest:
         sources,
         files,
         options,
-        store=DropsStore(tables, said.names, said.xml_name),
+        store=DropsStore(tables, declarations.names, declarations.xml_name),
         books=tracker,
         listers=drops.listers,
         downloaders=drops.downloaders,
@@ -194,73 +199,73 @@ def harvest(workspace: Workspace) -> Harvest:
     )
 
 
-def _check_centres(said: Declared) -> None:
-    """Refuse a source whose centre nobody knows: the tracker could not hold it."""
-    known = {name.lower() for name in said.names}
-    for source in said.sources:
+def _check_centres(declarations: Declared) -> None:
+    """Refuse a source whose centre is not declared: the tracker could not hold it."""
+    known = {name.lower() for name in declarations.names}
+    for source in declarations.sources:
         if source.owner.lower() not in known:
             raise ConfigError(
                 f"source {source.name}: centre = {source.owner!r} is not declared",
-                hint="add a [[drops.centre]] to windrow.toml, or name one of: " + ", ".join(sorted(said.names)),
+                hint="add a [[drops.centre]] to windrow.toml, or name one of: " + ", ".join(sorted(declarations.names)),
             )
 
 
-def _check_room(said: Declared) -> None:
-    """Refuse what is longer than the tracker's columns, before anything is written."""
-    for put in declare(said):
+def _check_lengths(declarations: Declared) -> None:
+    """Refuse values longer than the tracker's columns, before anything is written."""
+    for put in declare(declarations):
         columns = TRACKER.tables[put.table].columns
         for name, value in {**put.once, **put.values}.items():
             most = getattr(columns[name].type, "length", None)
             if isinstance(value, str) and most is not None and len(value) > most:
-                what = "source" if put.table == "file_source" else put.table
+                subject = "source" if put.table == "file_source" else put.table
                 raise ConfigError(
-                    f"{what} {put.key}: {name} has {len(value)} characters; the tracker has room for {most}",
+                    f"{subject} {put.key}: {name} has {len(value)} characters; the tracker has room for {most}",
                     hint="shorten it: windrow config shows where it was said",
                 )
 
 
 def _check_files(files: Mapping[str, Resource]) -> None:
-    """Refuse a schema or list that cannot be used: every document would fail by it, and none for its own fault."""
+    """Refuse a schema or list that cannot be used: every document would fail because of it."""
     try:
-        lists(files)
+        read_lists(files)
         for kind in SCHEMAS:
             if kind in files:
-                compiled(files[kind])
+                compile_schema(files[kind])
     except StepError as error:
         raise ConfigError(str(error), hint="mend the file; windrow config shows which one is named") from error
 
 
 def require_ready(workspace: Workspace) -> None:
-    """Refuse sources whose centres nobody declared."""
+    """Refuse sources whose centres are not declared."""
     _check_centres(
-        declared(workspace, tuple(source for source in workspace.sources if source.collection == COLLECTION.name))
+        read_declared(workspace, tuple(source for source in workspace.sources if source.collection == COLLECTION.name))
     )
 
 
 def check_source(workspace: Workspace, source: Source) -> None:
-    """Refuse a source of a centre that nobody declared: a run would stop at it."""
-    centres = list(declared(workspace, ()).names)
+    """Refuse a source whose centre is not declared: a run would stop at it."""
+    centres = list(read_declared(workspace, ()).names)
     if source.owner.lower() not in {centre.lower() for centre in centres}:
-        said = f"no centre {source.owner!r} is declared" if source.owner else "the source of drops needs its centre"
+        message = f"no centre {source.owner!r} is declared" if source.owner else "the source of drops needs its centre"
         raise UsageError(
-            f"{said}; there are {', '.join(centres)}", hint="--centre NAME, or a [[drops.centre]] in windrow.toml"
+            f"{message}; there are {', '.join(centres)}", hint="--centre NAME, or a [[drops.centre]] in windrow.toml"
         )
 
 
 def update_projection(workspace: Workspace, ledger: Ledger) -> None:
     """Bring the tracker up to date at once."""
-    books = Tracker(workspace, tuple(source for source in workspace.sources if source.collection == COLLECTION.name))
+    tracker = Tracker(workspace, tuple(source for source in workspace.sources if source.collection == COLLECTION.name))
     try:
-        books.catch_up(ledger)
+        tracker.catch_up(ledger)
     finally:
-        books.close()
+        tracker.close()
 
 
 def options(workspace: Workspace | None, name: str = "") -> dict[str, str]:
     """Return a workspace's options.
 
-    Without a workspace nobody declares centres: those of the standard's seed are taken, and the one
-    that `name`, the file in question, begins with.
+    Without a workspace the centres are those of the standard's seed, and the one that `name`, the
+    file in question, begins with.
     """
     today = now().date().isoformat()
     if workspace is None:
@@ -271,12 +276,12 @@ def options(workspace: Workspace | None, name: str = "") -> dict[str, str]:
     return {"centres": centres, "zip_name": drops.zip_name, "xml_name": drops.xml_name, "today": today}
 
 
-def predict(workspace: Workspace, what: str) -> str:
-    """Say what would become of a file of this name, by running the rules on it; empty if nothing can be told."""
-    folder, _, name = what.rpartition("/")
+def predict(workspace: Workspace, path: str) -> str:
+    """Return what the rules would do with a file of this name, as the end of a message; empty if not known."""
+    folder, _, name = path.rpartition("/")
     folder = folder.rpartition("/")[2]
     inside = folder in FOLDERS
-    entry = ListingEntry(folder if inside else FOLDERS[0], name or what)
+    entry = ListingEntry(folder if inside else FOLDERS[0], name or path)
     offers = plan(Source("", "drops", Site("")), [entry], options(workspace))
     if offers and offers[0].reason:
         return f"; a file of this name would be refused: {offers[0].reason.meaning}"

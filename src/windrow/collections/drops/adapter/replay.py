@@ -1,4 +1,4 @@
-"""Adopt zips that are held already; read a workspace's captures again into a new store."""
+"""Adopt zips that are on disk already; read a workspace's captures again into a new store."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 
 from windrow.adapters.adapter import ReplayResult
 from windrow.collections.drops.adapter.current_states import all_states
-from windrow.collections.drops.adapter.harvest import DropsStore, declared, harvest
+from windrow.collections.drops.adapter.harvest import DropsStore, harvest, read_declared
 from windrow.collections.drops.collection import COLLECTION, FOLDERS
 from windrow.collections.drops.database.table_store import TableStore
 from windrow.collections.drops.elements import SUMMARY, TABLES
@@ -32,10 +32,10 @@ from windrow.settings.configuration import DatabaseAddress
 
 
 def replay(workspace: Workspace, setup: SessionSettings, progress: Progress) -> ReplayResult | None:
-    """Rebuild the store of the drops from the captures; the old one is replaced when all is read.
+    """Rebuild the store of the drops from the captures; it replaces the old one when all is read.
 
-    A store on a server is built in an empty database that the configuration names. None where no source is of drops
-    and there is no store.
+    A store on a server is built in an empty database that the configuration names. Return None without a source of
+    drops and without a store.
     """
     file = workspace.section(Drops).store.url.removeprefix("sqlite:///")
     if not workspace.of(COLLECTION.name) and not Path(file).is_file():
@@ -51,20 +51,20 @@ def replay(workspace: Workspace, setup: SessionSettings, progress: Progress) -> 
     with Session(setup, "replay", progress) as session:
 
         def build() -> None:
-            made = harvest(beside)
-            assert isinstance(made.store, DropsStore)
-            assert made.books is not None
-            session.follow(made.books)
+            rebuilt = harvest(beside)
+            assert isinstance(rebuilt.store, DropsStore)
+            assert rebuilt.books is not None
+            session.follow(rebuilt.books)
             unread = session.ledger.copy_unread(scratch)
             keep = ArchiveSettings(setup.archive, session.number, setup.limits, setup.rotate, setup.agent)
-            pool = Pool(WorkerConfig(made.collection, setup.archive, setup.limits, made.resources), setup.workers)
-            first = made.collection.step_after(made.collection.members.kind)
-            renamed = Renamed(made.store, session.ledger, unread, session.number, first)
+            pool = Pool(WorkerConfig(rebuilt.collection, setup.archive, setup.limits, rebuilt.resources), setup.workers)
+            first = rebuilt.collection.step_after(rebuilt.collection.members.kind)
+            renamed = Renamed(rebuilt.store, session.ledger, unread, session.number, first)
             run = HarvestRun(
-                replace(made, store=renamed, books=None), unread, session.lease, Crew(keep, 0), pool, session.number,
+                replace(rebuilt, store=renamed, books=None), unread, session.lease, Crew(keep, 0), pool, session.number,
                 setup.archive, setup.limits, progress, lambda: session.stops,
             )  # fmt: skip
-            with released(pool.close, unread.close, made.store.tables.close):
+            with released(pool.close, unread.close, rebuilt.store.tables.close):
                 changes.extend(read_again(run, session.ledger, all_states))
 
         rebuild(session, Path(file), new, build, lambda: None, scratch=SCRATCH[:1])
@@ -77,7 +77,7 @@ def _on_file(workspace: Workspace) -> bool:
 
 
 def _refuse_used_server(workspace: Workspace) -> None:
-    """Refuse a store on a server that holds records: it must be empty, since it is not replaced."""
+    """Refuse a store on a server that has records: it is not replaced, so it must be empty."""
     if _on_file(workspace):
         return
     place = workspace.section(Drops).store
@@ -109,16 +109,16 @@ def adopt(workspace: Workspace, folder: Path) -> Source:
     there = [base / name for name in FOLDERS if (base / name).is_dir()]
     if not there:
         raise UsageError(
-            f"{folder} has no folder {', '.join(FOLDERS)}: what is to be done with its zips is not said",
+            f"{folder} has no folder {', '.join(FOLDERS)}: the action for its zips is not known",
             hint=f"mkdir {folder}/add && mv {folder}/*.zip {folder}/add/",
         )
-    said = declared(workspace, workspace.sources)
+    declarations = read_declared(workspace, workspace.sources)
     makers: Counter[str] = Counter()
-    for path in (path for one in there for path in one.glob("*.zip")):
-        found = read_zip_name(path.name, said.names, said.zip_name)
-        if isinstance(found, ZipName):
-            makers[found.centre] += 1
+    for path in (path for action_folder in there for path in action_folder.glob("*.zip")):
+        parsed = read_zip_name(path.name, declarations.names, declarations.zip_name)
+        if isinstance(parsed, ZipName):
+            makers[parsed.centre] += 1
     if not makers:
-        raise UsageError(f"{folder} holds no zip whose name follows the convention", hint="windrow try ZIP --as drops")
+        raise UsageError(f"{folder} has no zip whose name follows the convention", hint="windrow try ZIP --as drops")
     owner = makers.most_common(1)[0][0]
     return Source(NAME, "drops", Site("file", base=str(base)), owner=owner, connections=4)

@@ -1,4 +1,4 @@
-"""Read one file or address with a collection's own steps, print what is in it, and keep nothing."""
+"""Read one file or address with the collection's own steps and yield what is in it; nothing is kept."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ from windrow.settings.kinds import SCHEMES, place
 
 @dataclass(frozen=True, slots=True)
 class TrialSetup:
-    """What a trial reads with: the steps, their files and limits, and the tables they fill."""
+    """The set-up of a trial: the steps, their files and limits, and the tables they fill."""
 
     collection: Collection
     resources: Mapping[str, Resource]
@@ -51,81 +51,81 @@ class TrialSetup:
     agent: str = "windrow"
 
 
-def bench(workspace: Workspace | None, address: str) -> TrialSetup:
-    """Lay out a collection's steps, as a workspace declares them or else as they come with windrow."""
+def prepare_trial(workspace: Workspace | None, address: str) -> TrialSetup:
+    """Set up the collection's steps, as the workspace configures them or else with windrow's defaults."""
     tables = {table.name: table for table in TABLES}
-    told = options(workspace, address.rpartition("/")[2])
+    step_options = options(workspace, address.rpartition("/")[2])
     if workspace is None:
         return TrialSetup(
-            COLLECTION, {kind: schema(kind, path) for kind, path in SHIPPED.items()}, told, Limits(), tables
+            COLLECTION, {kind: schema(kind, path) for kind, path in SHIPPED.items()}, step_options, Limits(), tables
         )
-    found = resources(workspace)
-    return TrialSetup(COLLECTION, found, told, workspace.limits, tables, workspace.sources, workspace.agent)
+    files = resources(workspace)
+    return TrialSetup(COLLECTION, files, step_options, workspace.limits, tables, workspace.sources, workspace.agent)
 
 
 def try_address(workspace: Workspace | None, address: str) -> Iterator[TrialPart]:
-    """Get `address` into a folder of its own, read it, and yield what is found; the folder goes again."""
-    what = bench(workspace, address)
-    site, path, name = _where(what, address)
+    """Fetch `address` into a temporary folder, read it, and yield what is found."""
+    setup = prepare_trial(workspace, address)
+    site, path, name = _locate(setup, address)
     with tempfile.TemporaryDirectory(prefix="windrow-try-") as folder:
-        kept, seconds = sample(Path(folder), site, path, site.address(path), what.limits)
-        offer = _offer(what, path, name, kept.size)
+        kept, seconds = sample(Path(folder), site, path, site.address(path), setup.limits)
+        offer = _offer(setup, path, name, kept.size)
         key = offer.key if offer else name
         reason = offer.reason if offer else None
         yield FetchedBytes(site.address(path), key, kept.size, kept.digest, round(seconds, 3), reason)
-        pool = Pool(WorkerConfig(what.collection, Path(folder), what.limits, what.resources), 1)
+        pool = Pool(WorkerConfig(setup.collection, Path(folder), setup.limits, setup.resources), 1)
         try:
-            yield from _Reader(what, pool, kept).read(key, whole=offer is None)
+            yield from _Reader(setup, pool, kept).read(key, whole=offer is None)
         finally:
             pool.close()
 
 
-def _where(what: TrialSetup, address: str) -> tuple[Site, str, str]:
-    """Return the site, the path below its base, and the file's name; a configured source lends its access."""
+def _locate(setup: TrialSetup, address: str) -> tuple[Site, str, str]:
+    """Return the site (of a configured source above the address, if any), the path below its base, the file's name."""
     if "://" not in address and not address.startswith("file:"):
         file = Path(address).expanduser().absolute()
         if not file.is_file():
             raise UsageError(f"there is no file {file}, and an address begins with one of {', '.join(SCHEMES)}")
         return Site("file", base=str(file.parent)), file.name, file.name
-    for source in what.sources:
+    for source in setup.sources:
         base = source.site.address().rstrip("/") + "/"
         if address.startswith(base):
             path = address.removeprefix(base)
             return source.site, path, path.rpartition("/")[2]
     try:
-        found = place(address, Path.cwd())
+        parsed = place(address, Path.cwd())
     except ConfigError as error:
         raise UsageError(str(error), hint="windrow try --help") from None
-    folder, _, name = found.base.rpartition("/")
+    folder, _, name = parsed.base.rpartition("/")
     if not name:
         raise UsageError(f"{address} is a folder; name a file in it")
     site = Site(
-        found.scheme, found.host, found.port, found.username, base=f"{folder}/", agent=what.agent, allowed=ALLOWED
+        parsed.scheme, parsed.host, parsed.port, parsed.username, base=f"{folder}/", agent=setup.agent, allowed=ALLOWED
     )
     return site, name, name
 
 
-def _offer(what: TrialSetup, path: str, name: str, size: int) -> Offer | None:
-    """Judge the name as a listing would; None where the rules leave it out: then it is a document itself."""
+def _offer(setup: TrialSetup, path: str, name: str, size: int) -> Offer | None:
+    """Judge the name as a listing would; None if the rules leave it out: then it is a document itself."""
     folder = path.rpartition("/")[0].rpartition("/")[2]
-    folders = what.collection.listing.folders
+    folders = setup.collection.listing.folders
     entry = ListingEntry(folder if folder in folders else folders[0], name, size)
-    source = Source("try", what.collection.name, Site("file"))
-    offers = what.collection.listing.plan(source, [entry], what.options)
+    source = Source("try", setup.collection.name, Site("file"))
+    offers = setup.collection.listing.plan(source, [entry], setup.options)
     return offers[0] if offers else None
 
 
 class _Reader:
     """Takes one capture and all its documents through the steps."""
 
-    def __init__(self, what: TrialSetup, pool: Pool, kept: KeptResponse) -> None:
-        self._what = what
+    def __init__(self, setup: TrialSetup, pool: Pool, kept: KeptResponse) -> None:
+        self._setup = setup
         self._pool = pool
         self._kept = kept
 
     def read(self, key: str, *, whole: bool) -> Iterator[TrialPart]:
         """Read an archive and the documents in it, or a `whole` document by itself."""
-        plan = self._what.collection
+        plan = self._setup.collection
         if whole:
             member = Member(key, self._kept.size, self._kept.digest, "")
             yield from self._document(member, Item(1, plan.name, plan.members.kind, key, digest=self._kept.digest))
@@ -141,9 +141,9 @@ class _Reader:
                     yield DocumentReport(
                         key, plan.listing.kind, self._kept.size, self._kept.digest, step.phase, reading.reason
                     )
-        for number, member in enumerate(sorted(members, key=lambda one: one.rank), 2):
-            one = Item(number, plan.name, plan.members.kind, f"{key}/{member.name}", 1, digest=member.digest)
-            yield from self._document(member, replace(one, member=member.name))
+        for number, member in enumerate(sorted(members, key=lambda entry: entry.rank), 2):
+            document = Item(number, plan.name, plan.members.kind, f"{key}/{member.name}", 1, digest=member.digest)
+            yield from self._document(member, replace(document, member=member.name))
 
     def _document(self, member: Member, item: Item) -> Iterator[TrialPart]:
         """Take one document through every step, until one refuses it."""
@@ -164,21 +164,21 @@ class _Reader:
         yield DocumentReport(member.name, member.kind, member.size, member.digest, phase, reason, len(records))
 
     def _steps(self, *kinds: type[Step]) -> list[Step]:
-        return [step for step in self._what.collection.steps if type(step) in kinds]
+        return [step for step in self._setup.collection.steps if type(step) in kinds]
 
     def _take(self, step: Step, item: Item) -> Any:
-        number = self._what.collection.steps.index(step)
-        job = Job(number, item, self._kept.place, dict(self._what.options))
+        number = self._setup.collection.steps.index(step)
+        job = Job(number, item, self._kept.place, dict(self._setup.options))
         return self._pool.run_alone(job).result
 
     def _records(self, document: str, rows: Rows) -> Iterator[RecordPreview]:
-        """Pair every record with the row that begins it, which has the record's own number."""
+        """Yield every record with the row that begins it, which has the record's own number."""
         begun = {
             line[0]: (table, line[4:]) for table, lines in rows.tables.items() for line in lines if line[0] == line[2]
         }
         for entity in rows.entities:
             table, values = begun.get(entity.local, ("", ()))
-            names = [column.name for column in self._what.tables[table].columns] if table else []
+            names = [column.name for column in self._setup.tables[table].columns] if table else []
             fields = {name: value for name, value in zip(names, values, strict=False) if value is not None}
             yield RecordPreview(document, entity.kind, entity.identifier, table, fields)
 

@@ -1,4 +1,4 @@
-"""The rows that are there before any fact: those the tracker begins with, and what a workspace declares.
+"""The rows that do not come from facts: the tracker's seed rows, and what a workspace declares.
 
 Ids count from 1 in the order given here: the standard's tools compare ids, so that the order of
 phases and of statuses is part of the standard (tracker report; specification, section 2).
@@ -12,7 +12,7 @@ from datetime import datetime
 from functools import cached_property
 
 from windrow.collections.drops import name as names
-from windrow.collections.drops.database.book_rows import RowMaking, RowPut, Seed
+from windrow.collections.drops.database.projection_rows import RowMaking, RowPut, Seed
 from windrow.collections.drops.phase import MEANINGS
 from windrow.collections.drops.settings import Centre
 from windrow.model import Source
@@ -64,7 +64,7 @@ CENTRES = {
 
 
 def protocol(scheme: str) -> int | None:
-    """Return the id of a protocol, None for one that the tracker does not know.
+    """Return the id of a protocol; None if the tracker does not have it.
 
     >>> protocol("sftp"), protocol("https")
     (2, 5)
@@ -73,7 +73,7 @@ def protocol(scheme: str) -> int | None:
 
 
 def action(folder: str) -> int:
-    """Return the id of what is to be done with the files of a folder.
+    """Return the id of the action of a folder: `add`, `edit` or `delete`.
 
     >>> action("edit")
     2
@@ -82,7 +82,7 @@ def action(folder: str) -> int:
 
 
 def centre(short_name: str, created: datetime) -> dict[str, object]:
-    """Return the whole row of a centre that the standard knows."""
+    """Return the whole row of one of the standard's centres."""
     imits_name, full_name, address = CENTRES[short_name]
     return {
         "short_name": short_name,
@@ -97,7 +97,7 @@ def centre(short_name: str, created: datetime) -> dict[str, object]:
 
 
 def seeds(created: datetime) -> Iterator[Seed]:
-    """Yield every row, table by table; `created` is when the centres were put on record."""
+    """Yield every seed row, table by table; `created` is the time that the centres get."""
     lists = {
         "phase": MEANINGS,
         "source_protocol": PROTOCOLS,
@@ -121,9 +121,9 @@ _STATES = {word: number for number, word in enumerate(STATES, 1)}
 class Declared:
     """The declared values that a projection needs beside the facts.
 
-    `gone` are sources that the ledger knows and the workspace declares no more, `closed` such centres
-    of the tracker (in lower case); `at` is the time
-    that new centres and sources get as theirs (aware). Patterns: as for `windrow.collections.drops.name`.
+    `gone` are sources of the ledger that the workspace does not declare any more, `closed` such centres
+    of the tracker (in lower case); `at` (aware) is the creation time of new centres and sources.
+    Patterns: as for `windrow.collections.drops.name`.
     """
 
     at: datetime
@@ -137,7 +137,7 @@ class Declared:
     @cached_property
     def names(self) -> tuple[str, ...]:
         """Return the short names of all centres: the standard's, and those of the workspace."""
-        own = {one.short_name.lower(): one.short_name for one in self.centres}
+        own = {centre.short_name.lower(): centre.short_name for centre in self.centres}
         return (*(name for name in CENTRES if name.lower() not in own), *own.values())
 
 
@@ -153,23 +153,23 @@ def _centres(declared: Declared) -> Iterator[RowPut]:
     at = moment(declared.at)
     asked = {source.owner.lower() for source in declared.sources}
     for name in CENTRES:
-        # One that was declared inactive once, and is no more, is asked again: the table must say so.
+        # A centre that was declared inactive, and is not any more, is asked again: the table must say so.
         active = {"is_active": True} if name.lower() in asked else {}
         yield RowPut("centre", name.lower(), active, once=centre(name, at), make=RowMaking.AGAIN)
     for name in declared.closed:
         yield RowPut("centre", name, {"is_active": False}, make=RowMaking.NEVER)
-    for one in declared.centres:
-        said = {
-            "full_name": one.full_name,
-            "email": one.email,
-            "phone": one.phone,
-            "address": one.address,
-            "imits_name": one.imits_name,
+    for own_centre in declared.centres:
+        texts = {
+            "full_name": own_centre.full_name,
+            "email": own_centre.email,
+            "phone": own_centre.phone,
+            "address": own_centre.address,
+            "imits_name": own_centre.imits_name,
         }
-        values = {name: value for name, value in said.items() if value}
-        once = {"short_name": one.short_name, "full_name": "", "email": "", "created": at}
-        key = one.short_name.lower()
-        yield RowPut("centre", key, {**values, "is_active": one.is_active}, once=once, make=RowMaking.AGAIN)
+        values = {name: value for name, value in texts.items() if value}
+        once = {"short_name": own_centre.short_name, "full_name": "", "email": "", "created": at}
+        key = own_centre.short_name.lower()
+        yield RowPut("centre", key, {**values, "is_active": own_centre.is_active}, once=once, make=RowMaking.AGAIN)
 
 
 def _sources(declared: Declared) -> Iterator[RowPut]:
@@ -192,12 +192,12 @@ def _sources(declared: Declared) -> Iterator[RowPut]:
 
 
 def _state(source: Source) -> int:
-    """Return the state that a source declares: one at an inactive centre is not asked, and available all the same."""
+    """Return the id of a source's declared state; it does not depend on its centre being active."""
     return _STATES[source.options.get("state") or ("available" if source.active else "maintenance")]
 
 
 def _glued(base: str) -> str:
-    """End a base as the standard's readers need it: they put a folder's name right behind it."""
+    """End a base with a slash: the standard's readers append a folder's name to it."""
     return base if not base or base.endswith("/") else f"{base}/"
 
 

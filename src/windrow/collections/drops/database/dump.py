@@ -19,7 +19,7 @@ from windrow.errors import StoreError, UsageError
 from windrow.stores.databases import READS, guarded
 
 DIALECTS = ("mysql", "postgresql", "sqlite")
-"""For which clients a text can be made."""
+"""The clients that a dump can be written for."""
 BATCH = 100
 """Rows of one INSERT."""
 _BEFORE = {
@@ -58,7 +58,7 @@ def dump(engine: sa.Engine, metadata: sa.MetaData, dialect: str, out: TextIO) ->
     for a text that holds a NUL, which no client can load.
     """
     if dialect not in DIALECTS:
-        raise UsageError(f"no SQL for {dialect!r}: choose one of {', '.join(DIALECTS)}")
+        raise UsageError(f"{dialect!r} is not a dialect of the dump: choose one of {', '.join(DIALECTS)}")
     target = sa.make_url(f"{dialect}+pymysql://" if dialect == "mysql" else f"{dialect}://")
     if dialect == "postgresql":
         out.write("\\set ON_ERROR_STOP on\n")
@@ -88,15 +88,15 @@ def _schema(metadata: sa.MetaData, target: sa.URL, out: TextIO) -> sa.Dialect:
 
 
 def _snapshot(engine: sa.Engine) -> sa.Connection:
-    """Open a connection that sees one state of the database, and holds up no writer."""
+    """Open a connection that sees one state of the database and does not block writers."""
     level = {"isolation_level": "REPEATABLE READ"} if engine.dialect.name != "sqlite" else {}
     return engine.connect().execution_options(stream_results=True, **READS, **level)
 
 
 def _rows(connection: sa.Connection, table: sa.Table) -> Iterator[list[Any]]:
     asked = sa.select(table).order_by(*table.primary_key.columns)
-    with connection.execute(asked.execution_options(yield_per=1000)) as result:
-        for part in result.partitions(BATCH):
+    with connection.execute(asked.execution_options(yield_per=1000)) as rows:
+        for part in rows.partitions(BATCH):
             yield list(part)
 
 
@@ -112,7 +112,7 @@ def _insert(table: sa.Table, rows: list[Any], dialect: sa.Dialect, out: TextIO) 
 
 
 def _sequence(table: sa.Table, dialect: sa.Dialect, out: TextIO) -> None:
-    """Let PostgreSQL's numbering go on after the rows loaded."""
+    """Set PostgreSQL's sequence after the rows loaded."""
     column = table.autoincrement_column
     if column is not None:
         name = dialect.identifier_preparer.format_table(table)
@@ -123,7 +123,7 @@ def _sequence(table: sa.Table, dialect: sa.Dialect, out: TextIO) -> None:
 
 
 class _Words(NamedTuple):
-    """How a client spells texts, bytes, truth and times in a zone."""
+    """How a client spells texts, bytes, booleans and times with a zone."""
 
     text: Callable[[str], str]
     octets: str
@@ -179,7 +179,7 @@ def _postgresql(value: str) -> str:
 
 
 def _sqlite(value: str) -> str:
-    """Spell a text on one line: the shell reads by lines, and takes some for commands."""
+    """Quote a text on one line: the shell reads by lines, and treats some as commands."""
     quoted = "'" + value.replace("'", "''") + "'"
     for char, number in (("\n", 10), ("\r", 13)):
         if char in value:
@@ -189,7 +189,7 @@ def _sqlite(value: str) -> str:
 
 
 def _absent(text: str) -> str:
-    """Return a mark that the text does not hold."""
+    """Return a mark that does not occur in the text."""
     number = 0
     while f"{{{number}}}" in text:
         number += 1

@@ -1,11 +1,11 @@
-"""What is current, what was, and what ended it; many staged documents judged in one transaction.
+"""The history of records: publish, withhold and judge staged documents, and look up versions.
 
 An entity is valid from the moment its submission was published until another one of the same kind and
 identifier took its place; a tombstone in force says that the record was deleted. The functions work
 within the caller's transaction, and doing any of them again changes nothing.
 
-Most documents are new as a whole: no record in them was there before, and their bytes were not either. Those are
-published together; the others one by one, after what stands before them. The result is that of publishing each alone.
+Most documents are new as a whole: neither their records nor their bytes were there before. Those are published
+together, the others one by one after the documents before them. The result is that of publishing each alone.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 import sqlalchemy as sa
 
 from windrow.collections.drops.database import store_statements as statement
-from windrow.collections.drops.database.book_rows import among, chunks
+from windrow.collections.drops.database.projection_rows import among, chunks
 from windrow.collections.drops.database.store_tables import TableSchema
 from windrow.contract import Undecided
 from windrow.errors import StoreError
@@ -30,7 +30,7 @@ MENTIONED = 100
 
 
 class Published(NamedTuple):
-    """What publishing a submission did. With a `reason` (`ALREADY_LOADED`) it had nothing to do."""
+    """What publishing a submission did; with the `reason` `ALREADY_LOADED`, nothing."""
 
     submission: int
     current: int  # entities made current; tombstones put in force for a delete
@@ -40,7 +40,7 @@ class Published(NamedTuple):
 
 
 class EntityVersion(NamedTuple):
-    """One version of an entity; `tombstone` is true for the version that says: deleted."""
+    """One version of an entity; `tombstone` is true for one that records a delete."""
 
     id: int
     kind: str
@@ -55,44 +55,44 @@ class EntityVersion(NamedTuple):
 
 
 _REMARKS = {
-    "unknown_edit": ("UnknownRecord", Level.WARN, "edits what is not there; taken as new"),
-    "unknown_delete": ("UnknownRecord", Level.WARN, "deletes what is not there"),
-    "replaced": ("AlreadyKnown", Level.NOTE, "was current already; the newer one took its place"),
-    "edited": ("Overrides", Level.NOTE, "overrides what was said of it before"),
-    "deleted": ("Overrides", Level.NOTE, "ends what was said of it before"),
-    "overridden": ("Overridden", Level.NOTE, "is overridden by what is of a later date or increment"),
-    "repeated": ("RecordRepeated", Level.WARN, "is more than once in the document; the last one counts"),
+    "unknown_edit": ("UnknownRecord", Level.WARN, "is edited but not there; taken as new"),
+    "unknown_delete": ("UnknownRecord", Level.WARN, "is deleted but not there"),
+    "replaced": ("AlreadyKnown", Level.NOTE, "was current already; this newer one replaced it"),
+    "edited": ("Overrides", Level.NOTE, "overrides the earlier version"),
+    "deleted": ("Overrides", Level.NOTE, "deletes the earlier version"),
+    "overridden": ("Overridden", Level.NOTE, "is overridden by one of a later date or increment"),
+    "repeated": ("RecordRepeated", Level.WARN, "occurs more than once in the document; the last one counts"),
 }
 """Which effects are worth a finding: its kind, level and words."""
 
 
 def publish(connection: sa.Connection, schema: TableSchema, item: int, at: datetime) -> Published:
-    """Make the entities of a staged submission current, ending those they take the place of.
+    """Make the entities of a staged submission current, ending those they replace.
 
-    Times never run backwards in the store: where `at` is before the last publication, that counts.
+    Times never run backwards in the store: an `at` before the last publication is replaced by its time.
     """
     row = find(connection, schema, item)
     same = row.same_as
     if row.published_at is None:
         latest = connection.scalar(statement.last_published(schema))
         at = max(at, latest) if latest is not None else at
-        same = _same(connection, schema, row)
+        same = _find_same_bytes(connection, schema, row)
         if same is None:
-            _take_place(connection, schema, row, at)
+            _put_in_force(connection, schema, row, at)
         else:
-            _set(connection, schema, _ids(connection, schema, row.id), effect="same")
-            _raise_key(connection, schema, same, row.sort_key)
-        connection.execute(statement.published(schema), {"its_id": row.id, "at": at, "same": same})
-    return _told(connection, schema, row.id, same)
+            _set_values(connection, schema, _ids(connection, schema, row.id), effect="same")
+            _raise_sort_key(connection, schema, same, row.sort_key)
+        connection.execute(statement.mark_published(schema), {"its_id": row.id, "at": at, "same": same})
+    return _describe(connection, schema, row.id, same)
 
 
 def withhold(connection: sa.Connection, schema: TableSchema, item: int, at: datetime, reason: str) -> None:
-    """Keep the rows of a submission from being current; if it was published, take that back."""
+    """Mark a submission as not to be current; if it was published, undo that."""
     row = find(connection, schema, item)
     if row.withheld_at is not None and row.published_at is None:
         return
     if row.published_at is not None:
-        _take_back(connection, schema, row.id)
+        _undo_publication(connection, schema, row.id)
     submission = schema.submission
     connection.execute(
         submission.update()
@@ -102,12 +102,12 @@ def withhold(connection: sa.Connection, schema: TableSchema, item: int, at: date
 
 
 def find(connection: sa.Connection, schema: TableSchema, item: int) -> Any:
-    """Return the submission of a ledger item; raises StoreError where it was never staged."""
+    """Return the submission of a ledger item; StoreError if it was never staged."""
     row = connection.execute(statement.submission_of(schema), {"its_item": item}).first()
     if row is None:
-        # Its rows were written, says the ledger: the database lost a transaction, which no run brings back.
-        said = f"item {item} is not in the store, although it was written there: the database has lost it"
-        raise StoreError(said, reason=Reason.UNKNOWN_RECORD, hint="windrow replay")
+        # The ledger says that its rows were written: the database lost a transaction, and a run does not repeat it.
+        message = f"item {item} is not in the store, although it was written there: the database has lost it"
+        raise StoreError(message, reason=Reason.UNKNOWN_RECORD, hint="windrow replay")
     return row
 
 
@@ -131,7 +131,7 @@ def versions(
 
 
 def valid_at(schema: TableSchema, at: datetime) -> sa.ColumnElement[bool]:
-    """Return the condition that leaves what was current at a moment."""
+    """Return the condition for what was current at a moment."""
     entity = schema.entity
     ended = sa.or_(entity.c.valid_to.is_(None), entity.c.valid_to > at)
     return sa.and_(entity.c.valid_from <= at, ended, sa.not_(entity.c.tombstone))
@@ -141,7 +141,7 @@ def known(connection: sa.Connection, schema: TableSchema, question: str, keys: C
     """Return which identifiers are known: `KIND` asks for ever published, `KIND:current` for now."""
     kind, _, state = question.partition(":")
     if state not in {"", "current"}:
-        raise StoreError(f"no such question to the store: {question}")
+        raise StoreError(f"the store cannot answer the question {question}")
     entity = schema.entity
     conditions = [entity.c.kind == kind, entity.c.valid_from.is_not(None), sa.not_(entity.c.tombstone)]
     if state:
@@ -153,11 +153,11 @@ def known(connection: sa.Connection, schema: TableSchema, question: str, keys: C
     return answer
 
 
-def _take_place(connection: sa.Connection, schema: TableSchema, row: Any, at: datetime) -> None:
+def _put_in_force(connection: sa.Connection, schema: TableSchema, row: Any, at: datetime) -> None:
     """Put the submission's entities in force and end their predecessors.
 
-    What stands in force with a later sort key stays: the submission's own entity is ended by it at once,
-    so that it never was current, as if both had been loaded in their order.
+    One with a later sort key stays in force: it ends the submission's own entity at once, which then was
+    never current, as if both had been loaded in order.
     """
     last: dict[tuple[str, str], int] = {}
     repeated = []
@@ -165,20 +165,20 @@ def _take_place(connection: sa.Connection, schema: TableSchema, row: Any, at: da
         if (before := last.get((kind, identifier))) is not None:
             repeated.append(before)
         last[kind, identifier] = number
-    held = connection.execute(statement.predecessors(schema), {"its_id": row.id}).all()
-    later = [one for one in held if one[4] > row.sort_key]
-    held = [one for one in held if one[4] <= row.sort_key]
-    known_ones = {new for new, _, _, tombstone, _ in held if not tombstone}
+    predecessors = connection.execute(statement.predecessors(schema), {"its_id": row.id}).all()
+    later = [predecessor for predecessor in predecessors if predecessor[4] > row.sort_key]
+    predecessors = [predecessor for predecessor in predecessors if predecessor[4] <= row.sort_key]
+    known_ids = {new for new, _, _, tombstone, _ in predecessors if not tombstone}
     effects = _EFFECTS[row.action]
     # Most documents are new as a whole: that takes one statement, and the others correct what is not.
-    connection.execute(statement.in_force(schema), {"its_id": row.id, "at": at, "said": effects[False]})
-    _set(connection, schema, known_ones.intersection(last.values()), effect=effects[True])
-    _set(connection, schema, repeated, effect="repeated", valid_from=None)
+    connection.execute(statement.put_in_force(schema), {"its_id": row.id, "at": at, "its_effect": effects[False]})
+    _set_values(connection, schema, known_ids.intersection(last.values()), effect=effects[True])
+    _set_values(connection, schema, repeated, effect="repeated", valid_from=None)
     for owner in {owner for _, _, owner, _, _ in later}:
         mine = {new for new, _, by, _, _ in later if by == owner}.difference(repeated)
-        _set(connection, schema, mine, effect="overridden", valid_to=at, ended_by=owner)
-    _set(connection, schema, {old for _, old, _, _, _ in held}, valid_to=at, ended_by=row.id)
-    _soil(connection, schema, {owner for _, _, owner, _, _ in held})
+        _set_values(connection, schema, mine, effect="overridden", valid_to=at, ended_by=owner)
+    _set_values(connection, schema, {old for _, old, _, _, _ in predecessors}, valid_to=at, ended_by=row.id)
+    _mark_dirty(connection, schema, {owner for _, _, owner, _, _ in predecessors})
 
 
 _EFFECTS = {
@@ -186,28 +186,28 @@ _EFFECTS = {
     "edit": {True: "edited", False: "unknown_edit"},
     "delete": {True: "deleted", False: "unknown_delete"},
 }
-"""What an action does to a record that is known, or not."""
+"""The effect of each action on a record that is known (True) or not."""
 
 
-def _same(connection: sa.Connection, schema: TableSchema, row: Any) -> int | None:
+def _find_same_bytes(connection: sa.Connection, schema: TableSchema, row: Any) -> int | None:
     """Return the submission that published the same bytes in the same way and is wholly in force."""
-    said = {"its_digest": row.digest, "its_action": row.action, "its_kind": row.kind, "its_id": row.id}
-    found: int | None = connection.scalar(statement.same_bytes(schema), said)
-    return found
+    parameters = {"its_digest": row.digest, "its_action": row.action, "its_kind": row.kind, "its_id": row.id}
+    submission: int | None = connection.scalar(statement.same_bytes(schema), parameters)
+    return submission
 
 
-def _raise_key(connection: sa.Connection, schema: TableSchema, number: int, sort_key: str) -> None:
-    """Let a submission whose bytes came again stand where the later one would."""
+def _raise_sort_key(connection: sa.Connection, schema: TableSchema, number: int, sort_key: str) -> None:
+    """Raise the sort key of a submission to that of a later one with the same bytes."""
     submission = schema.submission
     before = connection.scalar(sa.select(submission.c.sort_key).where(submission.c.id == number))
     if before is not None and sort_key > before:
         connection.execute(submission.update().where(submission.c.id == number).values(sort_key=sort_key))
 
 
-def _take_back(connection: sa.Connection, schema: TableSchema, submission: int) -> None:
-    """Undo a publication: what it ended goes on, up to whatever ended the submission's own.
+def _undo_publication(connection: sa.Connection, schema: TableSchema, submission: int) -> None:
+    """Undo a publication: an entity that it ended is valid again, up to whatever ended the submission's own.
 
-    Of several that it ended or overrode, the one with the latest sort key goes on.
+    Of several that it ended or overrode, that is the one with the latest sort key.
     """
     own, old, owner = schema.newer, schema.older, schema.submission
     query = (
@@ -219,47 +219,47 @@ def _take_back(connection: sa.Connection, schema: TableSchema, submission: int) 
     latest = {row[4]: row for row in sorted(connection.execute(query), key=lambda row: (row.sort_key, row[0]))}
     freed = [tuple(row)[:4] for row in latest.values()]
     for number, _, valid_to, ended_by in freed:
-        _set(connection, schema, [number], valid_to=valid_to, ended_by=ended_by)
-    _soil(connection, schema, {owner for _, owner, _, _ in freed})
+        _set_values(connection, schema, [number], valid_to=valid_to, ended_by=ended_by)
+    _mark_dirty(connection, schema, {owner for _, owner, _, _ in freed})
     own_ids = _ids(connection, schema, submission)
-    _set(connection, schema, own_ids, valid_from=None, valid_to=None, ended_by=None, effect=None)
+    _set_values(connection, schema, own_ids, valid_from=None, valid_to=None, ended_by=None, effect=None)
 
 
-def _told(connection: sa.Connection, schema: TableSchema, submission: int, same: int | None) -> Published:
-    """Tell what the publication of a submission did, from what the store says of it."""
+def _describe(connection: sa.Connection, schema: TableSchema, submission: int, same: int | None) -> Published:
+    """Return what the publication of a submission did, from its rows in the store."""
     entity = schema.entity
     if same is not None:
         words = "the same bytes with the same action are published already and still current"
         finding = Finding("AlreadyLoaded", words, Level.NOTE)
         return Published(submission, 0, 0, (finding,), Reason.ALREADY_LOADED)
-    told = connection.execute(statement.effects(schema), {"its_id": submission})
-    counts = {effect: int(count) for effect, count in told}
+    rows = connection.execute(statement.count_effects(schema), {"its_id": submission})
+    counts = {effect: int(count) for effect, count in rows}
     findings: list[Finding] = []
     for effect in (effect for effect in _REMARKS if counts.get(effect)):
         kind, level, words = _REMARKS[effect]
         mine = (entity.c.submission_id == submission, entity.c.effect == effect)
         query = sa.select(entity.c.kind, entity.c.identifier, _cause(schema, submission, effect)).where(*mine)
-        for what, identifier, cause in connection.execute(query.order_by(entity.c.id).limit(MENTIONED)):
-            findings.append(Finding(kind, f"{what} {identifier} {words}" + (f": {cause}" if cause else ""), level))
+        for record, identifier, cause in connection.execute(query.order_by(entity.c.id).limit(MENTIONED)):
+            findings.append(Finding(kind, f"{record} {identifier} {words}" + (f": {cause}" if cause else ""), level))
         if (more := counts[effect] - MENTIONED) > 0:
             findings.append(Finding(kind, f"{more} more of the same", level))
-    ended = connection.scalar(statement.ended(schema), {"its_id": submission})
+    ended = connection.scalar(statement.count_ended(schema), {"its_id": submission})
     current = sum(counts.values()) - counts.get("repeated", 0) - counts.get("overridden", 0)
     return Published(submission, current, ended or 0, tuple(findings))
 
 
 def _cause(schema: TableSchema, submission: int, effect: str) -> sa.ColumnElement[Any]:
     """Return the zip that an entity of the submission overrides, or by which it is overridden, as `action/name`."""
-    entity, other, owner = schema.entity, schema.older, schema.submission
+    entity, older, owner = schema.entity, schema.older, schema.submission
     name = sa.select(owner.c.action + "/" + owner.c.zip_name)
     if effect == "overridden":
         return name.where(owner.c.id == entity.c.ended_by).scalar_subquery()
     ended = (
-        other.c.ended_by == submission,
-        *(other.c[same] == entity.c[same] for same in ("kind", "identifier")),
-        other.c.effect.is_distinct_from("overridden"),
+        older.c.ended_by == submission,
+        *(older.c[same] == entity.c[same] for same in ("kind", "identifier")),
+        older.c.effect.is_distinct_from("overridden"),
     )
-    return name.where(owner.c.id == other.c.submission_id, *ended).limit(1).scalar_subquery()
+    return name.where(owner.c.id == older.c.submission_id, *ended).limit(1).scalar_subquery()
 
 
 def _ids(connection: sa.Connection, schema: TableSchema, submission: int) -> list[int]:
@@ -267,12 +267,12 @@ def _ids(connection: sa.Connection, schema: TableSchema, submission: int) -> lis
     return list(connection.scalars(sa.select(entity.c.id).where(entity.c.submission_id == submission)))
 
 
-def _set(connection: sa.Connection, schema: TableSchema, ids: Iterable[int], **values: Any) -> None:
+def _set_values(connection: sa.Connection, schema: TableSchema, ids: Iterable[int], **values: Any) -> None:
     for chunk in chunks(ids):
         connection.execute(schema.entity.update().where(among(schema.entity.c.id, chunk)).values(**values))
 
 
-def _soil(connection: sa.Connection, schema: TableSchema, submissions: Iterable[int]) -> None:
+def _mark_dirty(connection: sa.Connection, schema: TableSchema, submissions: Iterable[int]) -> None:
     """Mark submissions whose summary is out of date."""
     submission = schema.submission
     for chunk in chunks(submissions):
@@ -293,12 +293,12 @@ def judge(
 
 
 class _Batch:
-    """Documents to judge, and what the store says of them before the first one is."""
+    """Documents to judge, and the state of the store before the first of them."""
 
     def __init__(
         self, connection: sa.Connection, schema: TableSchema, documents: Sequence[Undecided], at: datetime
     ) -> None:
-        """Ask the store all at once."""
+        """Read the state of all documents in few queries."""
         self._connection = connection
         self._schema = schema
         latest = connection.scalar(statement.last_published(schema))
@@ -312,7 +312,7 @@ class _Batch:
         for chunk in chunks(row.id for row in self._rows.values()):
             for submission, *name in connection.execute(statement.names_of(schema, chunk)).all():
                 self._held.setdefault(submission, []).append(tuple(name))
-            self._preceded.update(connection.scalars(statement.preceded(schema, chunk)))
+            self._preceded.update(connection.scalars(statement.preceded_of(schema, chunk)))
         for digests in chunks({row.digest for row in self._rows.values()}):
             self._digests.update(connection.scalars(statement.published_digests(schema, digests)))
         self._known = self._look_up(documents)
@@ -329,11 +329,11 @@ class _Batch:
     def _ask(self, question: str, keys: AbstractSet[str]) -> set[str]:
         return known(self._connection, self._schema, question, keys)
 
-    def judge(self, one: Undecided) -> Published | None:
+    def judge(self, document: Undecided) -> Published | None:
         """Publish or withhold the next document."""
-        row = self._rows.get(one.item) or find(self._connection, self._schema, one.item)
+        row = self._rows.get(document.item) or find(self._connection, self._schema, document.item)
         names = self._held.get(row.id, [])
-        reason = one.decide({question: self._answer(question, keys) for question, keys in one.asks.items()})
+        reason = document.decide({question: self._answer(question, keys) for question, keys in document.asks.items()})
         published: Published | None = None
         if reason is None and self._is_new(row, names):
             self._new.append(row.id)
@@ -341,9 +341,9 @@ class _Batch:
         else:
             self.flush()
             if reason is None:
-                published = publish(self._connection, self._schema, one.item, self._at)
+                published = publish(self._connection, self._schema, document.item, self._at)
             else:
-                withhold(self._connection, self._schema, one.item, self._at, str(reason))
+                withhold(self._connection, self._schema, document.item, self._at, str(reason))
         self._touched.update(names)
         self._digests.add(row.digest)
         return published
@@ -357,7 +357,7 @@ class _Batch:
         return self._ask(question, keys)
 
     def _is_new(self, row: Any, names: Sequence[_Name]) -> bool:
-        """Tell whether nothing but the document itself changes by its publication, and nothing is to be told of it."""
+        """Tell whether publishing the document changes only its own rows and makes no findings."""
         return (
             row.action == "add"
             and row.published_at is None
@@ -368,7 +368,7 @@ class _Batch:
         )
 
     def flush(self) -> None:
-        """Publish the new ones gathered so far."""
+        """Publish the new submissions gathered so far."""
         for chunk in chunks(self._new):
             for change in statement.publish_new(self._schema, chunk, self._at):
                 self._connection.execute(change)

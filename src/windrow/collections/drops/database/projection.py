@@ -1,8 +1,8 @@
 """The tracker's rows as a projection of the ledger: a pure function from facts to puts.
 
-Rows are known by the ledger's own numbers: an action by its item, a download by its fetch, an XML
-file by its item, a log line by its finding. So the same facts always give the same rows, and facts
-of other collections, which have no rows here, touch nothing (specification, section "Settled").
+The keys of rows are the ledger's own numbers: an action's is its item, a download's its fetch, an XML
+file's its item, a log line's its finding. So the same facts always give the same rows, and facts
+of other collections have none (specification, section "Settled").
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ from typing import Any
 
 from windrow import ledger_facts
 from windrow.collections.drops import name as names
-from windrow.collections.drops.database.book_rows import LateReference, RowMaking, RowPut, SameValues
 from windrow.collections.drops.database.declared import Declared, action, moment
+from windrow.collections.drops.database.projection_rows import LateReference, RowMaking, RowPut, SameValues
 from windrow.collections.drops.phase import phase
 from windrow.collections.drops.states import ZipStates
 from windrow.model import State, Status
@@ -24,7 +24,7 @@ ZIP, XML = "zip", "xml"
 """The kinds of items: a zip with what is to be done with it, and an XML file of one download."""
 
 _QC = ("phase_id", phase("qc"))
-"""Rows that quality control has taken over are left alone."""
+"""Rows that quality control has taken over are not changed."""
 _DOWNLOAD = phase("download")
 _RUNNING = {"phase_id": _DOWNLOAD, "status_id": int(Status.RUNNING)}
 _PENDING = {"phase_id": _DOWNLOAD, "status_id": int(Status.PENDING)}
@@ -37,13 +37,13 @@ _CHANGING = (
     ledger_facts.FetchBegun, ledger_facts.FetchEnded, ledger_facts.StepStarted, ledger_facts.DocumentRead,
     ledger_facts.Decided,
 )  # fmt: skip
-"""Facts that change where their subject stands."""
+"""Facts that change the state of their subject."""
 
 _Write = Callable[[Any, Declared, Callable[[RowPut], None]], None]
 
 
-def projected(facts: Iterable[ledger_facts.Fact], declared: Declared) -> list[RowPut]:
-    """Return what the facts say of the tracker's rows, in their order, but for where they stand: see `placed`.
+def project_facts(facts: Iterable[ledger_facts.Fact], declared: Declared) -> list[RowPut]:
+    """Return the tracker's rows for the facts, in their order, without states: see `project_states`.
 
     The rows of centres and sources come from `declare`, which goes before.
     """
@@ -54,8 +54,8 @@ def projected(facts: Iterable[ledger_facts.Fact], declared: Declared) -> list[Ro
     return puts
 
 
-def touched(facts: Iterable[ledger_facts.Fact]) -> set[int]:
-    """Return the zips and XML files that facts tell of: where these stand may have changed."""
+def find_touched(facts: Iterable[ledger_facts.Fact]) -> set[int]:
+    """Return the zips and XML files in the facts: their states may have changed."""
     items: set[int] = set()
     for fact in facts:
         if isinstance(fact, ledger_facts.ItemMade) and fact.collection == COLLECTION:
@@ -65,8 +65,8 @@ def touched(facts: Iterable[ledger_facts.Fact]) -> set[int]:
     return items
 
 
-def placed(zips: Mapping[int, ZipStates], xmls: Mapping[int, State]) -> list[SameValues]:
-    """Return where the rows of zips, of the attempts at them and of XML files stand."""
+def project_states(zips: Mapping[int, ZipStates], xmls: Mapping[int, State]) -> list[SameValues]:
+    """Return the states of the rows of zips, of attempts at them and of XML files."""
     alike: dict[tuple[str, State], list[str]] = {}
     for item, zip_ in zips.items():
         alike.setdefault(("zip_action", zip_.shown), []).append(str(item))
@@ -80,56 +80,56 @@ def placed(zips: Mapping[int, ZipStates], xmls: Mapping[int, State]) -> list[Sam
     ]
 
 
-def grown(sizes: Mapping[int, int]) -> list[RowPut]:
-    """Return the progress of transfers that are under way: the bytes here so far by fetch."""
+def project_progress(sizes: Mapping[int, int]) -> list[RowPut]:
+    """Return the progress of transfers under way; `sizes` are the bytes received so far by fetch."""
     return [
         RowPut("zip_download", str(fetch), {"downloaded_size_bytes": size}, make=RowMaking.NEVER)
         for fetch, size in sizes.items()
     ]
 
 
-def _session_opened(one: ledger_facts.SessionOpened, _declared: Declared, put: Callable[[RowPut], None]) -> None:
-    at = moment(one.at)
-    put(RowPut("crawling_session", str(one.seq), {"start_time": at, "status": 0, "created": at}))
+def _session_opened(fact: ledger_facts.SessionOpened, _declared: Declared, put: Callable[[RowPut], None]) -> None:
+    at = moment(fact.at)
+    put(RowPut("crawling_session", str(fact.seq), {"start_time": at, "status": 0, "created": at}))
 
 
-def _session_closed(one: ledger_facts.SessionClosed, _declared: Declared, put: Callable[[RowPut], None]) -> None:
+def _session_closed(fact: ledger_facts.SessionClosed, _declared: Declared, put: Callable[[RowPut], None]) -> None:
     late = {}
-    if one.outcome and one.failed is not None:
-        late = {"status": LateReference("session_task", str(one.failed), _MOST_TASK, 1)}
-    values = {"finish_time": moment(one.at), "status": int(bool(one.outcome))}
-    put(RowPut("crawling_session", str(one.session), values, make=RowMaking.NEVER, late=late))
+    if fact.outcome and fact.failed is not None:
+        late = {"status": LateReference("session_task", str(fact.failed), _MOST_TASK, 1)}
+    values = {"finish_time": moment(fact.at), "status": int(bool(fact.outcome))}
+    put(RowPut("crawling_session", str(fact.session), values, make=RowMaking.NEVER, late=late))
 
 
-def _task_opened(one: ledger_facts.TaskOpened, _declared: Declared, put: Callable[[RowPut], None]) -> None:
-    if one.collection == COLLECTION:
-        at = moment(one.at)
-        values = {"phase_id": one.phase, "start_time": at, "status": 0, "created": at}
-        values["comment"] = text(one.source, 256) or None
-        put(RowPut("session_task", str(one.seq), values, {"session_id": ("crawling_session", str(one.session))}))
+def _task_opened(fact: ledger_facts.TaskOpened, _declared: Declared, put: Callable[[RowPut], None]) -> None:
+    if fact.collection == COLLECTION:
+        at = moment(fact.at)
+        values = {"phase_id": fact.phase, "start_time": at, "status": 0, "created": at}
+        values["comment"] = clean_text(fact.source, 256) or None
+        put(RowPut("session_task", str(fact.seq), values, {"session_id": ("crawling_session", str(fact.session))}))
 
 
-def _task_closed(one: ledger_facts.TaskClosed, _declared: Declared, put: Callable[[RowPut], None]) -> None:
-    values: dict[str, object] = {"finish_time": moment(one.at), "status": int(one.failed)}
-    if one.comment:
-        values["comment"] = text(one.comment, 256)
-    put(RowPut("session_task", str(one.task), values, make=RowMaking.NEVER))
+def _task_closed(fact: ledger_facts.TaskClosed, _declared: Declared, put: Callable[[RowPut], None]) -> None:
+    values: dict[str, object] = {"finish_time": moment(fact.at), "status": int(fact.failed)}
+    if fact.comment:
+        values["comment"] = clean_text(fact.comment, 256)
+    put(RowPut("session_task", str(fact.task), values, make=RowMaking.NEVER))
 
 
-def _item_made(one: ledger_facts.ItemMade, declared: Declared, put: Callable[[RowPut], None]) -> None:
-    if one.collection != COLLECTION:
+def _item_made(fact: ledger_facts.ItemMade, declared: Declared, put: Callable[[RowPut], None]) -> None:
+    if fact.collection != COLLECTION:
         return
-    if one.kind == ZIP:
-        folder, _, name = one.key.partition("/")
-        put(_zip_file(name, declared, one.size))
+    if fact.kind == ZIP:
+        folder, _, name = fact.key.partition("/")
+        put(_zip_file(name, declared, fact.size))
         refs = {"zip_id": ("zip_file", name.lower())}
-        put(RowPut("zip_action", str(one.seq), {"todo_id": action(folder)}, refs, _PENDING, _QC))
-    elif one.kind == XML and not names.refusal(one.member):
-        found = names.read_xml_name(one.member, declared.names, declared.xml_name)
-        values, refs = _origin(found)
-        values |= {"fname": one.member, "size_bytes": one.size, "content_md5": one.md5 or None}
-        refs["zip_id"] = ("zip_download", str(one.fetch))
-        put(RowPut("xml_file", str(one.seq), values, refs, _NAMED, _QC))
+        put(RowPut("zip_action", str(fact.seq), {"todo_id": action(folder)}, refs, _PENDING, _QC))
+    elif fact.kind == XML and not names.refusal(fact.member):
+        parsed = names.read_xml_name(fact.member, declared.names, declared.xml_name)
+        values, refs = _origin(parsed)
+        values |= {"fname": fact.member, "size_bytes": fact.size, "content_md5": fact.md5 or None}
+        refs["zip_id"] = ("zip_download", str(fact.fetch))
+        put(RowPut("xml_file", str(fact.seq), values, refs, _NAMED, _QC))
 
 
 def _zip_file(name: str, declared: Declared, size: int | None = None) -> RowPut:
@@ -139,112 +139,116 @@ def _zip_file(name: str, declared: Declared, size: int | None = None) -> RowPut:
 
 
 def _origin(
-    found: names.ZipName | names.XmlName | Reason,
+    parsed: names.ZipName | names.XmlName | Reason,
 ) -> tuple[dict[str, object], dict[str, tuple[str, str]]]:
-    """Return what a name tells: producer, day and increment; of a bad name nothing."""
-    if isinstance(found, Reason):
+    """Return values and references for a name: producer, day and increment; NULLs for a bad name."""
+    if isinstance(parsed, Reason):
         return {"centre_id": None, "created": None, "inc": None}, {}
-    return {"created": found.date, "inc": found.inc}, {"centre_id": ("centre", found.centre.lower())}
+    return {"created": parsed.date, "inc": parsed.inc}, {"centre_id": ("centre", parsed.centre.lower())}
 
 
-def _listed(one: ledger_facts.Listed, _declared: Declared, put: Callable[[RowPut], None]) -> None:
-    # A host that does not list it any more keeps its row: deleting that would delete its downloads.
-    if _is(one.subject, ZIP) and one.event in {"listed", "refused", "changed"}:
-        refs = {"za_id": ("zip_action", str(one.item)), "file_source_id": ("file_source", one.source)}
-        put(RowPut("file_source_has_zip", _host(one), {}, refs, {"num_retries": 0}, make=RowMaking.AGAIN))
+def _listed(fact: ledger_facts.Listed, _declared: Declared, put: Callable[[RowPut], None]) -> None:
+    # A host that does not list the zip any more keeps its row: deleting it would delete its downloads.
+    if _concerns(fact.subject, ZIP) and fact.event in {"listed", "refused", "changed"}:
+        refs = {"za_id": ("zip_action", str(fact.item)), "file_source_id": ("file_source", fact.source)}
+        put(RowPut("file_source_has_zip", _host_key(fact), {}, refs, {"num_retries": 0}, make=RowMaking.AGAIN))
 
 
-def _host(one: ledger_facts.Listed | ledger_facts.FetchBegun) -> str:
-    return f"{one.item}@{one.source}"
+def _host_key(fact: ledger_facts.Listed | ledger_facts.FetchBegun) -> str:
+    return f"{fact.item}@{fact.source}"
 
 
-def _fetch_begun(one: ledger_facts.FetchBegun, _declared: Declared, put: Callable[[RowPut], None]) -> None:
-    if not _is(one.subject, ZIP):
+def _fetch_begun(fact: ledger_facts.FetchBegun, _declared: Declared, put: Callable[[RowPut], None]) -> None:
+    if not _concerns(fact.subject, ZIP):
         return
-    if one.cut is not None:
-        _log(put, f"cut {one.cut}", ("zip_download", str(one.cut)), class_of(Reason.INTERRUPTED), _said(""))
-    if one.errors:
-        values = {"num_retries": min(one.errors, _MOST_RETRIES)}
-        put(RowPut("file_source_has_zip", _host(one), values, make=RowMaking.NEVER))
-    at = moment(one.at)
+    if fact.cut is not None:
+        _log(put, f"cut {fact.cut}", ("zip_download", str(fact.cut)), exception_class(Reason.INTERRUPTED), _message(""))
+    if fact.errors:
+        values = {"num_retries": min(fact.errors, _MOST_RETRIES)}
+        put(RowPut("file_source_has_zip", _host_key(fact), values, make=RowMaking.NEVER))
+    at = moment(fact.at)
     begun = {"request": at, "received": at}
-    put(RowPut("zip_download", str(one.seq), begun, {"zf_id": ("file_source_has_zip", _host(one))}, _RUNNING, _QC))
+    put(
+        RowPut("zip_download", str(fact.seq), begun, {"zf_id": ("file_source_has_zip", _host_key(fact))}, _RUNNING, _QC)
+    )
 
 
-def _fetch_ended(one: ledger_facts.FetchEnded, _declared: Declared, put: Callable[[RowPut], None]) -> None:
-    if not _is(one.subject, ZIP):
+def _fetch_ended(fact: ledger_facts.FetchEnded, _declared: Declared, put: Callable[[RowPut], None]) -> None:
+    if not _concerns(fact.subject, ZIP):
         return
-    size = one.size if one.reason is None and one.size is not None else one.received
-    values = {"received": moment(one.at), "downloaded_size_bytes": size}
-    put(RowPut("zip_download", str(one.fetch), values, make=RowMaking.NEVER))
-    if one.reason is None:
-        put(RowPut("zip_file", _name(one.subject), {"size_bytes": size}, make=RowMaking.NEVER))
+    size = fact.size if fact.reason is None and fact.size is not None else fact.received
+    values = {"received": moment(fact.at), "downloaded_size_bytes": size}
+    put(RowPut("zip_download", str(fact.fetch), values, make=RowMaking.NEVER))
+    if fact.reason is None:
+        put(RowPut("zip_file", _zip_key(fact.subject), {"size_bytes": size}, make=RowMaking.NEVER))
     else:
-        _log(put, str(one.seq), ("zip_download", str(one.fetch)), class_of(one.reason), _said(one.message))
+        _log(
+            put, str(fact.seq), ("zip_download", str(fact.fetch)), exception_class(fact.reason), _message(fact.message)
+        )
 
 
-def _read(one: ledger_facts.DocumentRead, _declared: Declared, put: Callable[[RowPut], None]) -> None:
-    if one.md5 and _is(one.subject, ZIP):
-        put(RowPut("zip_file", _name(one.subject), {"content_md5": one.md5}, make=RowMaking.NEVER))
+def _document_read(fact: ledger_facts.DocumentRead, _declared: Declared, put: Callable[[RowPut], None]) -> None:
+    if fact.md5 and _concerns(fact.subject, ZIP):
+        put(RowPut("zip_file", _zip_key(fact.subject), {"content_md5": fact.md5}, make=RowMaking.NEVER))
 
 
-def _decided(one: ledger_facts.Decided, declared: Declared, put: Callable[[RowPut], None]) -> None:
-    if not _is(one.subject, ZIP):
+def _decided(fact: ledger_facts.Decided, declared: Declared, put: Callable[[RowPut], None]) -> None:
+    if not _concerns(fact.subject, ZIP):
         return
-    if one.act is Reason.RETRIED and one.subject.fetch is None:
-        put(_zip_file(one.subject.key.partition("/")[2], declared))  # its centre is known by now
-    if one.act is Reason.CANCELLED and one.subject.fetch is not None:
-        download = ("zip_download", str(one.subject.fetch))
-        _log(put, str(one.seq), download, class_of(Reason.CANCELLED), _said(one.message))
+    if fact.act is Reason.RETRIED and fact.subject.fetch is None:
+        put(_zip_file(fact.subject.key.partition("/")[2], declared))  # its centre is known by now
+    if fact.act is Reason.CANCELLED and fact.subject.fetch is not None:
+        download = ("zip_download", str(fact.subject.fetch))
+        _log(put, str(fact.seq), download, exception_class(Reason.CANCELLED), _message(fact.message))
 
 
-def _found(one: ledger_facts.FindingMade, _declared: Declared, put: Callable[[RowPut], None]) -> None:
-    if _is(one.subject, ZIP) and one.subject.fetch is not None:
-        _log(put, str(one.seq), ("zip_download", str(one.subject.fetch)), one.kind, _said(one.message))
-    elif _is(one.subject, XML):
-        values = {**_said(one.message), "line": one.line, "col": one.column}
-        _log(put, str(one.seq), ("xml_file", str(one.item)), one.kind, values)
+def _finding_made(fact: ledger_facts.FindingMade, _declared: Declared, put: Callable[[RowPut], None]) -> None:
+    if _concerns(fact.subject, ZIP) and fact.subject.fetch is not None:
+        _log(put, str(fact.seq), ("zip_download", str(fact.subject.fetch)), fact.kind, _message(fact.message))
+    elif _concerns(fact.subject, XML):
+        values = {**_message(fact.message), "line": fact.line, "col": fact.column}
+        _log(put, str(fact.seq), ("xml_file", str(fact.item)), fact.kind, values)
 
 
 def _log(
     put: Callable[[RowPut], None], key: str, about: tuple[str, str], kind: str, values: Mapping[str, object]
 ) -> None:
-    """Write a line to the log of a download or an XML file; its class is put on record with it."""
-    short = text(kind, 64)
+    """Write a line to the log of a download or an XML file, and its class of exceptions."""
+    short = clean_text(kind, 64)
     put(RowPut("an_exception", short.lower(), once={"short_name": short}, make=RowMaking.AGAIN))
     table, column = ("zip_log", "zip_id") if about[0] == "zip_download" else ("xml_log", "xml_id")
     put(RowPut(table, key, values, {column: about, "exception_id": ("an_exception", short.lower())}))
 
 
-def _said(message: str) -> dict[str, object]:
-    return {"message": text(message) or None}
+def _message(message: str) -> dict[str, object]:
+    return {"message": clean_text(message) or None}
 
 
-def _is(subject: ledger_facts.Subject, kind: str) -> bool:
+def _concerns(subject: ledger_facts.Subject, kind: str) -> bool:
     return subject.collection == COLLECTION and subject.kind == kind
 
 
-def _name(subject: ledger_facts.Subject) -> str:
+def _zip_key(subject: ledger_facts.Subject) -> str:
     """Return the key of the zip that an action is about."""
     return subject.key.partition("/")[2].lower()
 
 
-def class_of(reason: Reason) -> str:
+def exception_class(reason: Reason) -> str:
     """Return a reason as a class of the tracker's exceptions.
 
-    >>> class_of(Reason.WRONG_PASSWORD)
+    >>> exception_class(Reason.WRONG_PASSWORD)
     'WrongPassword'
     """
     return reason.value.title().replace("_", "")
 
 
-def text(said: str, longest: int = _LONGEST) -> str:
-    r"""Return a text that every database takes: no NUL, no half characters, not too long.
+def clean_text(raw: str, longest: int = _LONGEST) -> str:
+    r"""Return a text that every database accepts: without NUL and lone surrogates, and not too long.
 
-    >>> text("a\x00b\ud800")
+    >>> clean_text("a\x00b\ud800")
     'a\ufffdb?'
     """
-    return said.replace("\0", "\ufffd").encode("utf-8", "replace").decode()[:longest]
+    return raw.replace("\0", "\ufffd").encode("utf-8", "replace").decode()[:longest]
 
 
 _WRITE: dict[type, _Write] = {
@@ -256,7 +260,7 @@ _WRITE: dict[type, _Write] = {
     ledger_facts.Listed: _listed,
     ledger_facts.FetchBegun: _fetch_begun,
     ledger_facts.FetchEnded: _fetch_ended,
-    ledger_facts.DocumentRead: _read,
+    ledger_facts.DocumentRead: _document_read,
     ledger_facts.Decided: _decided,
-    ledger_facts.FindingMade: _found,
+    ledger_facts.FindingMade: _finding_made,
 }

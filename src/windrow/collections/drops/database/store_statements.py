@@ -1,4 +1,4 @@
-"""The SQL of the table store: rows inserted by the thousand, and what is asked and changed by name."""
+"""The SQL of the table store: bulk inserts, and statements with named parameters."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from windrow.collections.drops.database.book_rows import among
+from windrow.collections.drops.database.projection_rows import among
 from windrow.collections.drops.database.store_tables import Moment, TableSchema, once
 from windrow.contract import Rows
 
@@ -21,8 +21,8 @@ _BOUND = 999  # values of one statement that every SQLite takes
 def insert(connection: sa.Connection, table: sa.Table, rows: Sequence[tuple[Any, ...]]) -> None:
     """Insert plain tuples in the order of the table's columns; values must need no conversion.
 
-    PostgreSQL is sent one COPY; MariaDB gets the driver's own executemany, which joins rows; for SQLite they are
-    joined here, which takes a quarter less time.
+    PostgreSQL gets one COPY, MariaDB the driver's executemany, which joins rows; for SQLite rows are joined here,
+    which takes a quarter less time.
     """
     if not rows:
         return
@@ -57,8 +57,8 @@ def elements(
     for name, table in tables.items():
         ready: list[tuple[Any, ...]] = []
         for submission, base, document in waiting:
-            made = document.tables.get(name, ())
-            for start in range(0, len(made), _BATCH):
+            rows = document.tables.get(name, ())
+            for start in range(0, len(rows), _BATCH):
                 ready += [
                     (
                         base + row[0],
@@ -67,7 +67,7 @@ def elements(
                         submission,
                         *row[3:],
                     )
-                    for row in made[start : start + _BATCH]
+                    for row in rows[start : start + _BATCH]
                 ]
                 if len(ready) >= _BATCH:
                     insert(connection, table, ready)
@@ -77,19 +77,19 @@ def elements(
 
 @once
 def submission_of(schema: TableSchema) -> sa.Select[Any]:
-    """Find a submission by `its_item`."""
+    """Select the submission of item `its_item`."""
     return sa.select(schema.submission).where(schema.submission.c.item == sa.bindparam("its_item"))
 
 
 @once
 def last_published(schema: TableSchema) -> sa.Select[Any]:
-    """Find when anything was published last."""
+    """Select the time of the last publication."""
     return sa.select(sa.func.max(schema.submission.c.published_at))
 
 
 @once
-def published(schema: TableSchema) -> sa.Update:
-    """Put it on record that submission `its_id` is published `at`, perhaps with the `same` bytes as another."""
+def mark_published(schema: TableSchema) -> sa.Update:
+    """Mark submission `its_id` as published `at`; `same`: the submission with the same bytes, or NULL."""
     submission = schema.submission
     values = {
         "published_at": sa.bindparam("at", type_=Moment()),
@@ -101,23 +101,23 @@ def published(schema: TableSchema) -> sa.Update:
 
 @once
 def entities_of(schema: TableSchema) -> sa.Select[Any]:
-    """Return the id, kind and identifier of what submission `its_id` holds, in its order."""
+    """Select id, kind and identifier of the entities of submission `its_id`, in order."""
     entity = schema.entity
     chosen = sa.select(entity.c.id, entity.c.kind, entity.c.identifier)
     return chosen.where(entity.c.submission_id == sa.bindparam("its_id")).order_by(entity.c.id)
 
 
 @once
-def in_force(schema: TableSchema) -> sa.Update:
-    """Put all that submission `its_id` holds in force `at` a moment, with one `said` effect."""
+def put_in_force(schema: TableSchema) -> sa.Update:
+    """Put all entities of submission `its_id` in force `at` a moment, with the effect `its_effect`."""
     entity = schema.entity
-    values = {"valid_from": sa.bindparam("at", type_=Moment()), "effect": sa.bindparam("said", type_=sa.String())}
+    values = {"valid_from": sa.bindparam("at", type_=Moment()), "effect": sa.bindparam("its_effect", type_=sa.String())}
     return entity.update().where(entity.c.submission_id == sa.bindparam("its_id")).values(values)
 
 
 @once
 def predecessors(schema: TableSchema) -> sa.Select[Any]:
-    """Return (entity of submission `its_id`, the one in force before, its submission, tombstone?, its sort key)."""
+    """Select (entity of submission `its_id`, its predecessor in force, that one's submission, tombstone?, sort key)."""
     new, old, submission = schema.newer, schema.older, schema.submission
     return (
         sa.select(new.c.id, old.c.id, old.c.submission_id, old.c.tombstone, submission.c.sort_key)
@@ -134,7 +134,7 @@ def predecessors(schema: TableSchema) -> sa.Select[Any]:
 
 @once
 def same_bytes(schema: TableSchema) -> sa.Select[Any]:
-    """Return the submission that published the same bytes in the same way as `its_id` and is wholly in force."""
+    """Select the submission with the same bytes, action and kind as `its_id` that is published and wholly in force."""
     submission, entity = schema.submission, schema.entity
     ended = sa.exists().where(entity.c.submission_id == submission.c.id, entity.c.valid_to.is_not(None))
     return (
@@ -151,35 +151,35 @@ def same_bytes(schema: TableSchema) -> sa.Select[Any]:
 
 
 @once
-def effects(schema: TableSchema) -> sa.Select[Any]:
-    """Count what publishing did to what submission `its_id` holds, by effect."""
+def count_effects(schema: TableSchema) -> sa.Select[Any]:
+    """Count the entities of submission `its_id` by effect."""
     entity = schema.entity
     counted = sa.select(entity.c.effect, sa.func.count()).where(entity.c.submission_id == sa.bindparam("its_id"))
     return counted.group_by(entity.c.effect)
 
 
 @once
-def ended(schema: TableSchema) -> sa.Select[Any]:
-    """Count what submission `its_id` took the place of."""
+def count_ended(schema: TableSchema) -> sa.Select[Any]:
+    """Count the entities that submission `its_id` replaced."""
     entity = schema.entity
     counted = sa.select(sa.func.count()).select_from(entity).where(entity.c.ended_by == sa.bindparam("its_id"))
     return counted.where(entity.c.effect.is_distinct_from("overridden"))
 
 
 def submissions_of(schema: TableSchema, items: Sequence[int]) -> sa.Select[Any]:
-    """Find the submissions of items."""
+    """Select the submissions of items."""
     return sa.select(schema.submission).where(among(schema.submission.c.item, items))
 
 
 def names_of(schema: TableSchema, submissions: Sequence[int]) -> sa.Select[Any]:
-    """Return (submission, kind, identifier) of all that submissions hold."""
+    """Select (submission, kind, identifier) of the submissions' entities."""
     entity = schema.entity
     chosen = sa.select(entity.c.submission_id, entity.c.kind, entity.c.identifier)
     return chosen.where(among(entity.c.submission_id, submissions))
 
 
-def preceded(schema: TableSchema, submissions: Sequence[int]) -> sa.Select[Any]:
-    """Return those of the submissions that hold a record which another one has in force."""
+def preceded_of(schema: TableSchema, submissions: Sequence[int]) -> sa.Select[Any]:
+    """Select those of the submissions with a record that another one has in force."""
     new, old = schema.newer, schema.older
     joined = sa.and_(old.c.identifier == new.c.identifier, old.c.kind == new.c.kind)
     return (
@@ -196,18 +196,18 @@ def preceded(schema: TableSchema, submissions: Sequence[int]) -> sa.Select[Any]:
 
 
 def published_digests(schema: TableSchema, digests: Sequence[str]) -> sa.Select[Any]:
-    """Return those of the digests whose bytes are published already."""
+    """Select those of the digests that are published already."""
     submission = schema.submission
     chosen = sa.select(submission.c.digest).where(submission.c.digest.in_(digests))
     return chosen.where(submission.c.published_at.is_not(None)).distinct()
 
 
 def publish_new(schema: TableSchema, submissions: Sequence[int], at: datetime) -> tuple[sa.Update, sa.Update]:
-    """Publish submissions of records that nobody had: put their entities in force, and say that they are published."""
+    """Publish submissions whose records are all new: put their entities in force and mark them as published."""
     entity, submission = schema.entity, schema.submission
     held = entity.update().where(among(entity.c.submission_id, submissions))
-    told = submission.update().where(among(submission.c.id, submissions))
+    submission_change = submission.update().where(among(submission.c.id, submissions))
     return (
         held.values(valid_from=at, effect="new"),
-        told.values(published_at=at, same_as=None, withheld_at=None, reason=None, dirty=True),
+        submission_change.values(published_at=at, same_as=None, withheld_at=None, reason=None, dirty=True),
     )

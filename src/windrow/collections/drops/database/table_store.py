@@ -1,11 +1,11 @@
-"""A store of rows on SQLite, PostgreSQL or MariaDB, where every record keeps its history; counted by submission.
+"""A store of rows on SQLite, PostgreSQL or MariaDB that keeps the history of every record, with counts.
 
 A document is *staged* (its rows are there, nothing is current), then *published* or *withheld*. Each
-call is one transaction, and may be repeated: after a crash between a call here and the ledger's note
-of it, the same call changes nothing and gives the same answer.
+call is one transaction, and may be repeated: after a crash between a call here and its entry on the
+ledger, the same call changes nothing and returns the same.
 
-A person reads the views: `current_X` has the rows of table X that are valid now, `current_specimen`
-mice and embryos together, what both have. What was valid at another moment, say `:at`:
+Views for people: `current_X` has the rows of table X that are valid now, `current_specimen` the
+columns that mice and embryos share. What was valid at another moment, say `:at`:
 
     SELECT t.* FROM mouse t JOIN entity e ON e.id = t.entity_id
     WHERE e.valid_from <= :at AND (e.valid_to IS NULL OR e.valid_to > :at) AND NOT e.tombstone
@@ -13,8 +13,8 @@ mice and embryos together, what both have. What was valid at another moment, say
 All versions of one record: `SELECT * FROM entity WHERE kind = 'specimen' AND identifier = 'H_1'`.
 Times are UTC. On MariaDB, `procedure` is a reserved word: write it in backquotes, or use the view.
 
-Only submissions that changed since the last time are counted anew: the overview of each key they
-touch is then the sum of its contexts. A full recount gives the same.
+Only submissions that changed since the last time are counted again; the overview of each key in
+them is then the sum of its contexts. A full recount gives the same.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ import sqlalchemy as sa
 
 from windrow.collections.drops.database import history
 from windrow.collections.drops.database import store_statements as statement
-from windrow.collections.drops.database.book_rows import among, chunks
 from windrow.collections.drops.database.history import EntityVersion, Published, judge
+from windrow.collections.drops.database.projection_rows import among, chunks
 from windrow.collections.drops.database.store_statements import elements, insert
 from windrow.collections.drops.database.store_tables import COUNTS, TableSchema, once, table_schema
 from windrow.collections.drops.elements import CountTable, ElementTable
@@ -41,7 +41,7 @@ from windrow.stores.databases import READS, connect, guarded
 
 
 class Summarised(NamedTuple):
-    """How much was counted anew."""
+    """The number of submissions and keys that were counted again."""
 
     submissions: int
     keys: int
@@ -66,7 +66,7 @@ def summarise(
         touched.update(_keys(connection, schema.context, schema.keys, chosen))
         connection.execute(submission.update().where(among(submission.c.id, chunk)).values(dirty=False))
     for key in sorted(touched):
-        _sum(connection, schema, key, at)
+        _sum_contexts(connection, schema, key, at)
     return Summarised(len(dirty), len(touched))
 
 
@@ -80,20 +80,20 @@ def _keys(
 def _counting(schema: TableSchema, summary: CountTable) -> str:
     """Return the INSERT that counts the rows of the submissions from `:low` to `:high`, by submission and key.
 
-    It is one text for all of them: drivers keep the latest statements prepared, each with its own memory.
+    The text is the same for all chunks: drivers keep each prepared statement in memory.
     """
     chosen = "t.submission_id IN (SELECT d.id FROM submission d WHERE d.dirty AND d.id BETWEEN :low AND :high)"
     rows = " UNION ALL ".join(query.format(chosen=chosen) for query in summary.queries)
     keys = ", ".join(f'q."{key}"' for key in schema.keys)
     columns = ", ".join(f'"{column.name}"' for column in schema.context.columns)
-    one = "SUM(CASE WHEN {} THEN 1 ELSE 0 END)"
+    count_where = "SUM(CASE WHEN {} THEN 1 ELSE 0 END)"
     return f"""
         INSERT INTO context ({columns})
         SELECT q.submission_id, {keys},
           COUNT(*),
-          {one.format("e.valid_from IS NOT NULL AND e.valid_to IS NULL")},
-          {one.format("e.valid_from IS NOT NULL AND e.valid_to IS NOT NULL")},
-          {one.format("s.withheld_at IS NOT NULL")},
+          {count_where.format("e.valid_from IS NOT NULL AND e.valid_to IS NULL")},
+          {count_where.format("e.valid_from IS NOT NULL AND e.valid_to IS NOT NULL")},
+          {count_where.format("s.withheld_at IS NOT NULL")},
           MIN(e.valid_from), MAX(COALESCE(e.valid_to, e.valid_from))
         FROM ({rows}) q
         JOIN entity e ON e.id = q.entity_id
@@ -103,24 +103,24 @@ def _counting(schema: TableSchema, summary: CountTable) -> str:
     """
 
 
-def _sum(connection: sa.Connection, schema: TableSchema, key: tuple[str, ...], at: datetime) -> None:
-    """Replace one line of the overview by the sum of its contexts; none left, no line."""
+def _sum_contexts(connection: sa.Connection, schema: TableSchema, key: tuple[str, ...], at: datetime) -> None:
+    """Replace one row of the overview by the sum of its contexts; without any, delete it."""
     context, overview = schema.context, schema.overview
-    connection.execute(overview.delete().where(*_is(overview, schema.keys, key)))
+    connection.execute(overview.delete().where(*_has_key(overview, schema.keys, key)))
     sums: list[Any] = [sa.func.sum(context.c[count]) for count in COUNTS]
-    found = connection.execute(
+    row = connection.execute(
         sa.select(*sums, sa.func.min(context.c.first_seen), sa.func.max(context.c.last_change)).where(
-            *_is(context, schema.keys, key)
+            *_has_key(context, schema.keys, key)
         )
     ).one()
-    if found[0] is not None:
-        *counts, first, last = found
+    if row[0] is not None:
+        *counts, first, last = row
         values: dict[str, Any] = dict(zip(schema.keys, key, strict=True))
         values |= {name: int(count) for name, count in zip(COUNTS, counts, strict=True)}
         connection.execute(overview.insert().values(**values, first_seen=first, last_change=last, counted_at=at))
 
 
-def _is(table: sa.Table, names: tuple[str, ...], key: tuple[str, ...]) -> list[sa.ColumnElement[bool]]:
+def _has_key(table: sa.Table, names: tuple[str, ...], key: tuple[str, ...]) -> list[sa.ColumnElement[bool]]:
     return [table.c[name] == value for name, value in zip(names, key, strict=True)]
 
 
@@ -131,8 +131,8 @@ COUNTERS = ("element", "submission")
 class Submission(NamedTuple):
     """A document to load. `item` is the ledger's id of it, `staged_at` aware, `digest` of its bytes.
 
-    Records are current by `sort_key`, whatever order their documents came in: of two with the same
-    identifier the one with the greater key, and where the keys are equal the one published last.
+    Of two records with the same identifier, the one with the greater `sort_key` is current, in whatever
+    order their documents came; if the keys are equal, the one published last.
     """
 
     item: int
@@ -163,10 +163,10 @@ class TableStore:
         self._engine = connect(url, password)
 
     def prepare(self) -> None:
-        """Make the tables, indexes and views that are missing; may be killed anywhere and repeated.
+        """Create the tables, indexes and views that are missing; may be killed anywhere and repeated.
 
-        Tables of another version of windrow, which lack a column, are a StoreError: what is in them
-        can be made anew from the captures.
+        StoreError if a table lacks a column, as those of another version of windrow do: their rows
+        can be loaded again from the captures.
         """
         with self._write() as connection:
             self._refuse_other_tables(connection)
@@ -183,9 +183,9 @@ class TableStore:
 
     def _refuse_other_tables(self, connection: sa.Connection) -> None:
         there = sa.inspect(connection).get_multi_columns()
-        found = {name: {column["name"] for column in columns} for (_, name), columns in there.items()}
+        existing = {name: {column["name"] for column in columns} for (_, name), columns in there.items()}
         for table in self._schema.metadata.sorted_tables:
-            lacking = sorted(set(table.columns.keys()) - found.get(table.name, set(table.columns.keys())))
+            lacking = sorted(set(table.columns.keys()) - existing.get(table.name, set(table.columns.keys())))
             if lacking:
                 raise StoreError(
                     f"the table {table.name} was made by another version of windrow: it has no {', '.join(lacking)}",
@@ -215,14 +215,14 @@ class TableStore:
     def stage_all(self, documents: Sequence[tuple[Submission, Rows]]) -> list[int]:
         """Insert several documents in one transaction; return their submissions' ids.
 
-        What is staged already stays. Other bytes under a known item take the place of the rows
-        that are there, unless those are published: that is a StoreError.
+        Documents staged already are skipped. Other bytes of a known item replace its rows;
+        StoreError if those are published.
         """
         with self._write() as connection:
-            known = self._there(connection, documents)
-            fresh = [(one, rows) for one, rows in documents if one.item not in known]
-            known |= self._enter(connection, fresh)
-            return [known[one.item] for one, _ in documents]
+            known = self._find_staged(connection, documents)
+            fresh = [(submission, rows) for submission, rows in documents if submission.item not in known]
+            known |= self._insert_documents(connection, fresh)
+            return [known[submission.item] for submission, _ in documents]
 
     def judge(self, documents: Sequence[Undecided], at: datetime) -> list[Published | None]:
         """Publish or withhold staged documents in one transaction, in their order; None for one withheld."""
@@ -230,20 +230,20 @@ class TableStore:
             return judge(connection, self._schema, documents, at)
 
     def publish(self, item: int, at: datetime) -> Published:
-        """Make a staged document's records current; a withheld one is released by it."""
+        """Make a staged document's records current, also if it was withheld."""
         with self._write() as connection:
             return history.publish(connection, self._schema, item, at)
 
     def withhold(self, item: int, at: datetime, reason: Reason = Reason.INTEGRITY_FATAL) -> None:
-        """Keep a document's rows but never as current; a publication of it is taken back."""
+        """Mark a document's rows as not to be current; undo its publication."""
         with self._write() as connection:
             history.withhold(connection, self._schema, item, at, str(reason))
 
     def known(self, question: str, keys: Collection[str]) -> set[str]:
         """Return those of `keys` that are known.
 
-        A question is a kind of entity (`specimen`: ever published, and not by a delete), or a kind
-        and `:current` (valid now).
+        The question is a kind of entity (`specimen`: ever published, not by a delete), or a kind with
+        `:current` (valid now).
         """
         with self._read() as connection:
             return history.known(connection, self._schema, question, keys)
@@ -252,8 +252,8 @@ class TableStore:
         """Return the entities of a kind that were current at a moment."""
         with self._read() as connection:
             same_kind = self._schema.entity.c.kind == kind
-            found = history.versions(connection, self._schema, same_kind, history.valid_at(self._schema, at))
-            return list(found)
+            versions = history.versions(connection, self._schema, same_kind, history.valid_at(self._schema, at))
+            return list(versions)
 
     def history(self, kind: str, identifier: str) -> list[EntityVersion]:
         """Return all versions of one record, published or not, oldest first."""
@@ -293,15 +293,15 @@ class TableStore:
         with guarded(self._engine), self._engine.connect() as connection:
             yield connection.execution_options(**READS)
 
-    def _there(self, connection: sa.Connection, documents: Sequence[tuple[Submission, Rows]]) -> dict[int, int]:
-        """Return the ids of documents that are staged already, by item; clear away what others take the place of."""
-        found: dict[int, Any] = {}
-        for chunk in chunks(one.item for one, _ in documents):
+    def _find_staged(self, connection: sa.Connection, documents: Sequence[tuple[Submission, Rows]]) -> dict[int, int]:
+        """Return the ids of documents staged already, by item; delete rows that other bytes replace."""
+        staged: dict[int, Any] = {}
+        for chunk in chunks(document.item for document, _ in documents):
             chosen = statement.submissions_of(self._schema, chunk)
-            found.update((row.item, row) for row in connection.execute(chosen))
+            staged.update((row.item, row) for row in connection.execute(chosen))
         there = {}
-        for submission, rows in documents if found else ():
-            row = found.get(submission.item)
+        for submission, rows in documents if staged else ():
+            row = staged.get(submission.item)
             if row is None:
                 continue
             if (row.digest, row.action, row.element_count) == (submission.digest, submission.action, rows.count):
@@ -309,26 +309,28 @@ class TableStore:
             elif row.published_at is not None:
                 raise StoreError(f"item {submission.item} is published already with other contents: {row.name}")
             else:
-                self._clear(connection, row)
+                self._delete_rows(connection, row)
         return there
 
-    def _clear(self, connection: sa.Connection, row: Any) -> None:
+    def _delete_rows(self, connection: sa.Connection, row: Any) -> None:
         for element in (*self._schema.elements.values(), self._schema.entity, self._schema.context):
             connection.execute(element.delete().where(element.c.submission_id == row.id))
         table = self._schema.submission
         connection.execute(table.delete().where(table.c.id == row.id))
 
-    def _enter(self, connection: sa.Connection, documents: Sequence[tuple[Submission, Rows]]) -> dict[int, int]:
+    def _insert_documents(
+        self, connection: sa.Connection, documents: Sequence[tuple[Submission, Rows]]
+    ) -> dict[int, int]:
         """Insert documents with their ids, submissions, entities and elements; return the submissions' ids by item."""
         if not documents:
             return {}
-        number, base = self._take(connection, len(documents), sum(rows.count for _, rows in documents))
+        number, base = self._allot_ids(connection, len(documents), sum(rows.count for _, rows in documents))
         entries: list[dict[str, Any]] = []
         entities: list[tuple[Any, ...]] = []
-        placed: list[tuple[int, int, Rows]] = []
+        numbered: list[tuple[int, int, Rows]] = []
         for submission, rows in documents:
             if submission.action not in ACTIONS:
-                raise StoreError(f"{submission.name}: no such action: {submission.action}")
+                raise StoreError(f"{submission.name}: {submission.action} is not an action")
             values = {"id": number, "first_id": base, "element_count": rows.count, "dirty": True}
             entries.append(values | submission._asdict())
             gone = submission.action == "delete"
@@ -336,30 +338,30 @@ class TableStore:
                 (base + local, number, kind, identifier, None, None, None, gone, None)
                 for local, kind, identifier in rows.entities
             ]
-            placed.append((number, base, rows))
+            numbered.append((number, base, rows))
             number, base = number + 1, base + rows.count
-        connection.execute(_entry(self._schema), entries)
+        connection.execute(_insert_submission(self._schema), entries)
         insert(connection, self._schema.entity, entities)
-        elements(connection, self._schema.elements, placed)
+        elements(connection, self._schema.elements, numbered)
         return {entry["item"]: entry["id"] for entry in entries}
 
-    def _take(self, connection: sa.Connection, submissions: int, count: int) -> tuple[int, int]:
-        """Take ids in a row for submissions and for `count` elements, of which the first are returned."""
-        connection.execute(_taking(self._schema), {"count": count, "submissions": submissions})
-        ends = {row.name: int(row.value) for row in connection.execute(_taken(self._schema))}
+    def _allot_ids(self, connection: sa.Connection, submissions: int, count: int) -> tuple[int, int]:
+        """Reserve consecutive ids for submissions and for `count` elements; return the first of each."""
+        connection.execute(_advance_counters(self._schema), {"count": count, "submissions": submissions})
+        ends = {row.name: int(row.value) for row in connection.execute(_read_counters(self._schema))}
         if set(ends) != set(COUNTERS):
             raise StoreError("the store is not prepared", hint="windrow init")
         return ends["submission"] - submissions + 1, ends["element"] - count + 1
 
 
 @once
-def _entry(schema: TableSchema) -> sa.Insert:
+def _insert_submission(schema: TableSchema) -> sa.Insert:
     names = ("id", "first_id", "element_count", "dirty", *Submission._fields)
     return schema.submission.insert().values({name: sa.bindparam(name) for name in names})
 
 
 @once
-def _taking(schema: TableSchema) -> sa.Update:
+def _advance_counters(schema: TableSchema) -> sa.Update:
     counter = schema.counter
     count, submissions = (sa.bindparam(name, type_=sa.BigInteger()) for name in ("count", "submissions"))
     more = sa.case((counter.c.name == "element", count), else_=submissions)
@@ -367,5 +369,5 @@ def _taking(schema: TableSchema) -> sa.Update:
 
 
 @once
-def _taken(schema: TableSchema) -> sa.Select[Any]:
+def _read_counters(schema: TableSchema) -> sa.Select[Any]:
     return sa.select(schema.counter.c.name, schema.counter.c.value).where(schema.counter.c.name.in_(COUNTERS))

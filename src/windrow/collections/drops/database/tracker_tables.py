@@ -1,13 +1,12 @@
 """The tracker: 17 tables, as the IMPC Data Coordination Centre published them, alike on three engines.
 
 Source: technical report TR-MRCH-DCC-GY012 (2013), database `phenodcc_tracker`. Column for column
-they are the report's tables; on PostgreSQL and SQLite, the columns below make up for what those
-engines lack. Mind the report's naming trap: `zip_id` is a zip_file in zip_action, but a
+they are the report's tables; what PostgreSQL and SQLite lack is made up
+for below. Note the report's naming: `zip_id` is a zip_file in zip_action, but a
 zip_download in xml_file and zip_log.
 
-The standards that windrow speaks were written as MySQL tables. What the other engines lack is made
-up for: unsigned ranges and text lengths by CHECKs, a refreshed time stamp by triggers, text that
-matches without regard to case by a collation.
+The report's tables are for MySQL. On the other engines CHECKs replace unsigned ranges and text lengths,
+triggers a refreshed time stamp, and a collation text that matches without regard to case.
 """
 
 from __future__ import annotations
@@ -25,8 +24,8 @@ from sqlalchemy.types import TypeEngine
 MARIADB = ("mysql", "mariadb")
 OTHERS = ("postgresql", "sqlite")
 NOCASE = "windrow_nocase"
-"""The collation made on PostgreSQL. Before PostgreSQL 18 its columns take part in LIKE only with
-another one: `file_name COLLATE "C" LIKE 'H.%'`."""
+"""The collation on PostgreSQL. Before PostgreSQL 18, LIKE needs another one for its columns:
+`file_name COLLATE "C" LIKE 'H.%'`."""
 
 _SECONDS = sqlite.DATETIME(truncate_microseconds=True)  # type: ignore[no-untyped-call]
 _RANGES = {"tiny": 2**8 - 1, "small": 2**16 - 1, "int": 2**32 - 1, "big": 2**63 - 1}
@@ -47,7 +46,7 @@ def on(*dialects: str) -> Callable[..., bool]:
 
 
 def unsigned(size: str) -> tuple[TypeEngine[int], dict[str, Any]]:
-    """Return the type of an unsigned `tiny`, `small`, `int` or `big`, and what `guard` needs of it."""
+    """Return the type of an unsigned `tiny`, `small`, `int` or `big`, and the column info that `guard` needs."""
     exact = {"tiny": mysql.TINYINT, "small": mysql.SMALLINT, "int": mysql.INTEGER, "big": mysql.BIGINT}[size]
     wider = {"tiny": sa.SmallInteger, "small": sa.Integer, "int": sa.BigInteger, "big": sa.BigInteger}[size]
     kind: TypeEngine[int] = sa.Integer().with_variant(wider(), "postgresql")
@@ -67,7 +66,7 @@ def moment() -> TypeEngine[Any]:
 
 
 class Refreshed(FunctionElement[Any]):
-    """The default of a time stamp that follows every update."""
+    """The default of a time stamp that every update refreshes."""
 
     inherit_cache = True
 
@@ -88,7 +87,7 @@ def _default_postgresql(_element: Refreshed, _compiler: Any, **_: Any) -> str:
 
 
 def last_update() -> sa.Column[Any]:
-    """Return the time stamp column that is set anew whenever another column of its row changes."""
+    """Return the time stamp column that is refreshed whenever another column of its row changes."""
     kind = sa.TIMESTAMP(timezone=True).with_variant(_SECONDS, "sqlite")
     return sa.Column("last_update", kind, nullable=False, server_default=Refreshed())
 
@@ -108,7 +107,7 @@ def guard(metadata: sa.MetaData) -> None:
 
 
 def _check(table: sa.Table, column: sa.Column[Any]) -> None:
-    """Check a range or a length; a check made of a column joins that column's table by itself."""
+    """Check a range or a length; SQLAlchemy adds a constraint on a column to its table."""
     top = column.info.get("top")
     if top is not None:
         rule = column.between(0, top) if top < _RANGES["big"] else column >= 0
@@ -122,9 +121,9 @@ def _check(table: sa.Table, column: sa.Column[Any]) -> None:
 def _refresh(table: sa.Table, column: sa.Column[Any]) -> None:
     """Refresh like MariaDB: when a value changes and the statement did not set the stamp itself."""
     name, stamp = table.name, column.name
-    others = (f'"{one.name}"' for one in table.columns if one is not column)
-    changed = " OR ".join(f"NEW.{other} IS NOT OLD.{other}" for other in others)
-    # The last condition ends the recursion where a connection has switched recursive triggers on.
+    others = (f'"{sibling.name}"' for sibling in table.columns if sibling is not column)
+    changed = " OR ".join(f"NEW.{column_name} IS NOT OLD.{column_name}" for column_name in others)
+    # The last condition ends the recursion if a connection has recursive triggers.
     text = (
         f"CREATE TRIGGER refresh_{name} AFTER UPDATE ON {name} FOR EACH ROW"
         f" WHEN NEW.{stamp} IS OLD.{stamp} AND ({changed}) AND NEW.{stamp} IS NOT CURRENT_TIMESTAMP"
@@ -145,22 +144,22 @@ def _add(target: sa.MetaData | sa.Table, event: str, text: str, dialect: str) ->
 
 
 DATABASE = "phenodcc_tracker"
-"""What the database is called on a server unless configured otherwise."""
+"""The database's name on a server unless the URL has one."""
 
-BOOKS = "drops"
-"""What its books are called beside others in one place."""
+PROJECTION = "drops"
+"""The projection's name beside others in one place."""
 
 TRACKER = sa.MetaData()
 """The 17 tables."""
 
-NATURAL: dict[str, tuple[str, ...]] = {
+NATURAL_KEYS: dict[str, tuple[str, ...]] = {
     "centre": ("short_name",),
     "an_exception": ("short_name",),
     "zip_file": ("file_name",),
     "zip_action": ("zip_id", "todo_id"),
     "file_source_has_zip": ("za_id", "file_source_id"),
 }
-"""By which columns a row that is already there is recognised and taken over."""
+"""The columns by which an existing row is recognised and adopted."""
 
 _OPTIONS: dict[str, Any] = {"sqlite_autoincrement": True}
 for _dialect in MARIADB:
@@ -168,7 +167,7 @@ for _dialect in MARIADB:
     _OPTIONS[f"{_dialect}_charset"] = "utf8mb4"
     _OPTIONS[f"{_dialect}_collate"] = "utf8mb4_general_ci"
 
-_Made = sa.Column[Any] | sa.schema.SchemaItem
+_TablePart = sa.Column[Any] | sa.schema.SchemaItem
 
 
 def _whole(name: str, size: str, *, null: bool = False, **more: Any) -> sa.Column[Any]:
@@ -184,51 +183,51 @@ def _time(name: str, *, null: bool = False) -> sa.Column[Any]:
     return sa.Column(name, moment(), nullable=null)
 
 
-def _ref(name: str, target: str, size: str, rule: str, *, null: bool = False) -> list[_Made]:
-    """Refer to another table; renumbering it is followed, deleting is as the rule says."""
+def _ref(name: str, target: str, size: str, rule: str, *, null: bool = False) -> list[_TablePart]:
+    """Return a reference to another table: updates of its id cascade; `rule` is that for deletes."""
     kind, info = unsigned(size)
     key = sa.ForeignKey(f"{target}.id", onupdate="CASCADE", ondelete=rule)
     return [sa.Column(name, kind, key, nullable=null, info=info)]
 
 
-def _table(name: str, size: str, *parts: _Made | list[_Made]) -> None:
-    flat = [one for part in parts for one in (part if isinstance(part, list) else [part])]
-    columns = [one for one in flat if isinstance(one, sa.Column)]
-    others = [one for one in flat if not isinstance(one, sa.Column)]
+def _table(name: str, size: str, *parts: _TablePart | list[_TablePart]) -> None:
+    flat = [element for part in parts for element in (part if isinstance(part, list) else [part])]
+    columns = [element for element in flat if isinstance(element, sa.Column)]
+    others = [element for element in flat if not isinstance(element, sa.Column)]
     key = _whole("id", size, primary_key=True, autoincrement=True)
     table = sa.Table(name, TRACKER, key, *columns, last_update(), *others, **_OPTIONS)
     for column in columns:
-        # InnoDB indexes every referring column by itself; elsewhere those that deletes follow need it.
+        # InnoDB indexes every referring column by itself; elsewhere those with a rule for deletes need one.
         followed = any(key.ondelete != "RESTRICT" for key in column.foreign_keys)
         if followed and not any(column.name in index.columns.keys()[:1] for index in table.indexes):
             index = sa.Index(f"ix_{name}_{column.name}", column)
             index.ddl_if(callable_=on(*OTHERS))
 
 
-def _index(name: str, *columns: str) -> list[_Made]:
+def _index(name: str, *columns: str) -> list[_TablePart]:
     return [sa.Index(f"ix_{name}_{'_'.join(columns)}", *columns)]
 
 
-def _unique(name: str, *columns: str, also: bool = False) -> list[_Made]:
-    """Make a unique key; with `also` the standard has a plain index on the same column besides.
+def _unique(name: str, *columns: str, also: bool = False) -> list[_TablePart]:
+    """Return a unique key; with `also` the standard has a plain index on the same column besides.
 
-    That second index is of no use to anybody, so it is made only where likeness is asked for.
+    That second index is useless, so it is made only on MariaDB, where the tables equal the report's.
     """
-    made: list[_Made] = [sa.UniqueConstraint(*columns, name=f"uq_{name}_{'_'.join(columns)}")]
+    keys: list[_TablePart] = [sa.UniqueConstraint(*columns, name=f"uq_{name}_{'_'.join(columns)}")]
     if also:
         index = sa.Index(f"ix_{name}_{'_'.join(columns)}", *columns)
-        made.append(index.ddl_if(callable_=on(*MARIADB)))
-    return made
+        keys.append(index.ddl_if(callable_=on(*MARIADB)))
+    return keys
 
 
-def _named(name: str, length: int, *more: _Made, unique: bool) -> None:
-    """Make a list of words: `short_name` and `description`."""
+def _vocabulary(name: str, length: int, *more: _TablePart, unique: bool) -> None:
+    """Define a vocabulary: `short_name` and `description`."""
     key = _unique(name, "short_name", also=True) if unique else _index(name, "short_name")
     short = sa.Column("short_name", sa.String(length), nullable=False)
     _table(name, "small", short, _text("description", null=True), *more, key)
 
 
-def _state() -> list[_Made]:
+def _state() -> list[_TablePart]:
     return _ref("phase_id", "phase", "small", "RESTRICT") + _ref("status_id", "a_status", "small", "RESTRICT")
 
 
@@ -239,8 +238,8 @@ _table(
     sa.Column("is_active", sa.Boolean(), nullable=False, server_default=sa.true()),
     *(_time("created"), _unique("centre", "short_name", also=True)),
 )
-_named("source_protocol", 8, unique=False)
-_named("resource_state", 32, unique=False)
+_vocabulary("source_protocol", 8, unique=False)
+_vocabulary("resource_state", 32, unique=False)
 _table(
     *("file_source", "small", _ref("centre_id", "centre", "small", "CASCADE")),
     *(_ref("protocol_id", "source_protocol", "small", "CASCADE"), _text("hostname", 512)),
@@ -248,12 +247,12 @@ _table(
     *(_ref("state_id", "resource_state", "small", "CASCADE"), _time("created")),
     _index("file_source", "hostname"),
 )
-_named("phase", 64, unique=True)
-_named("a_status", 64, sa.Column("rgba", sa.CHAR(8), nullable=False), unique=True)
+_vocabulary("phase", 64, unique=True)
+_vocabulary("a_status", 64, sa.Column("rgba", sa.CHAR(8), nullable=False), unique=True)
 
 
-def _document() -> list[_Made]:
-    """Say what a file's name tells, its size and its checksum."""
+def _document() -> list[_TablePart]:
+    """Return the columns of a file: the parts of its name, its size and its checksum."""
     return [
         *_ref("centre_id", "centre", "small", "SET NULL", null=True),
         sa.Column("created", sa.Date()),
@@ -267,7 +266,7 @@ _table(
     *("zip_file", "big", sa.Column("file_name", nocase(128), nullable=False), _document()),
     _unique("zip_file", "file_name", also=True),
 )
-_named("processing_type", 32, unique=False)
+_vocabulary("processing_type", 32, unique=False)
 _table(
     *("zip_action", "big", _ref("zip_id", "zip_file", "big", "CASCADE")),
     *(_ref("todo_id", "processing_type", "small", "RESTRICT"), _state()),
@@ -288,7 +287,7 @@ _table(
     *(sa.Column("fname", nocase(128), nullable=False), _document(), _state()),
     *(_index("xml_file", "fname"), _index("xml_file", "created")),
 )
-_named("an_exception", 64, unique=True)
+_vocabulary("an_exception", 64, unique=True)
 _table(
     *("zip_log", "big", _ref("zip_id", "zip_download", "big", "CASCADE")),
     *(_ref("exception_id", "an_exception", "small", "RESTRICT"), _text("message", null=True)),

@@ -1,7 +1,7 @@
-"""The tracker's rows projected from the ledger: one batch of puts on its way into the tables.
+"""The tables of a projection, and how a batch of puts is written into them.
 
-A projection says what it knows as `RowPut`s and `SameValues`; `ProjectionTables` finds or makes the
-rows, gives them ids, and writes a batch and its checkpoint in one transaction. Projecting the same
+A projection returns `RowPut`s and `SameValues`; `ProjectionTables` finds or inserts the rows,
+gives them ids, and writes a batch and its checkpoint in one transaction. Projecting the same
 facts into empty tables gives the same rows with the same ids, however the facts were cut into batches.
 """
 
@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import sqlalchemy as sa
 from sqlalchemy import exc
 
-from windrow.collections.drops.database.book_rows import (
+from windrow.collections.drops.database.projection_rows import (
     LEFT_OUT,
     IdLookup,
     RowMaking,
@@ -24,18 +24,18 @@ from windrow.collections.drops.database.book_rows import (
     RowValues,
     SameValues,
     Seed,
+    advance_sequence,
     among,
     chunks,
     fold,
-    follow,
-    plant,
+    insert_seeds,
 )
 from windrow.errors import StoreError
 from windrow.stores.databases import guarded, named, reach, where
 from windrow.stores.sqlite import close_on_failure
 
 FEW = 4
-"""Rows to get the same values that are still written one by one."""
+"""Fewer rows than this with the same values are written one by one."""
 
 _Values = dict[str, Any]
 _Natural = tuple[object, ...]
@@ -49,7 +49,7 @@ class _New(NamedTuple):
 
 
 class RowBatch:
-    """Finds or makes the rows of a batch, table by table in the order of references."""
+    """Finds or inserts the rows of a batch, table by table in the order of references."""
 
     def __init__(
         self,
@@ -60,7 +60,7 @@ class RowBatch:
         *,
         careful: bool,
     ) -> None:
-        """Write through `connection`; a careful batch looks first which known rows still exist."""
+        """Write through `connection`; a careful batch first checks which known rows still exist."""
         self._connection = connection
         self._metadata = metadata
         self._links = links
@@ -76,47 +76,49 @@ class RowBatch:
         for table in self._metadata.sorted_tables:
             late = {key: row for key, row in tables.get(table.name, {}).items() if row.late}
             if late:
-                self._refer_late(table, late)
+                self._write_late_references(table, late)
 
     def write_same(self, groups: Iterable[SameValues]) -> None:
-        """Write what many rows have in common, into those that are there."""
+        """Write the values that many rows share into those that exist."""
         for group in groups:
             table = self._metadata.tables[group.table]
             ids = self._links.ids(self._connection, table.name, group.keys)
-            self._change(table, [ids[key] for key in group.keys if ids.get(key, LEFT_OUT)], group.values, group.unless)
+            self._update_same(
+                table, [ids[key] for key in group.keys if ids.get(key, LEFT_OUT)], group.values, group.unless
+            )
 
-    def _change(
+    def _update_same(
         self, table: sa.Table, numbers: Iterable[int], values: Mapping[str, Any], unless: tuple[str, object] | None
     ) -> None:
         for part in chunks(sorted(numbers)):
             change = table.update().where(among(table.c.id, part)).values(dict(values))
-            self._connection.execute(_guarded(change, table, unless))
+            self._connection.execute(_guard(change, table, unless))
 
     def _write(self, table: sa.Table, rows: Mapping[str, RowValues]) -> None:
-        again = self._deleted(table, rows)
+        again = self._find_deleted(table, rows)
         ids = self._links.ids(self._connection, table.name, rows)
         rows = {key: row for key, row in rows.items() if row.make is not RowMaking.NEVER or key in ids}
         for key, row in rows.items():
             if row.early and key in ids:
                 row.values = {**row.early, **row.values}
         values = self._resolve(rows)
-        new = [_New(key, {**rows[key].once, **said}) for key, said in values.items() if key not in ids]
-        whole = [one for one in new if _is_whole(table, one.values)]
-        kept = {one.key for one in whole}
-        lost = [key for key in rows if key not in ids and key not in kept]
+        new = [_New(key, {**rows[key].once, **row_values}) for key, row_values in values.items() if key not in ids]
+        complete = [candidate for candidate in new if _is_complete(table, candidate.values)]
+        complete_keys = {new_row.key for new_row in complete}
+        lost = [key for key in rows if key not in ids and key not in complete_keys]
         self._links.add(self._connection, table.name, [(key, LEFT_OUT) for key in lost])
         self._insert(table, [{"id": ids[key], **rows[key].once, **values[key]} for key in again])
-        inserted = self._place(table, whole) | set(again)
-        self._update(table, rows, {key: said for key, said in values.items() if key not in inserted})
+        inserted = self._add_rows(table, complete) | set(again)
+        self._update(table, rows, {key: row_values for key, row_values in values.items() if key not in inserted})
 
-    def _refer_late(self, table: sa.Table, rows: Mapping[str, RowValues]) -> None:
+    def _write_late_references(self, table: sa.Table, rows: Mapping[str, RowValues]) -> None:
         ids = self._links.ids(self._connection, table.name, rows)
         for key, row in rows.items():
-            for column, (target, other, most, instead) in row.late.items():
-                number = self._links.ids(self._connection, target, [other]).get(other, 0)
-                value = number if 0 < number <= most else instead
-                change = table.update().where(table.c.id == ids.get(key, LEFT_OUT)).values({column: value})
-                self._connection.execute(_guarded(change, table, row.unless))
+            for column, (target, target_key, most, instead) in row.late.items():
+                number = self._links.ids(self._connection, target, [target_key]).get(target_key, 0)
+                reference = number if 0 < number <= most else instead
+                change = table.update().where(table.c.id == ids.get(key, LEFT_OUT)).values({column: reference})
+                self._connection.execute(_guard(change, table, row.unless))
 
     # references and deleted rows
 
@@ -126,36 +128,36 @@ class RowBatch:
         for row in rows.values():
             for target, key in row.refs.values():
                 wanted.setdefault(target, {})[key] = None
-        known = {target: self._refer(target, keys) for target, keys in wanted.items()}
+        known = {target: self._find_ids(target, keys) for target, keys in wanted.items()}
         for row in rows.values():
-            for column, (target, other) in row.refs.items():
-                row.values[column] = known[target].get(other) or None
+            for column, (target, target_key) in row.refs.items():
+                row.values[column] = known[target].get(target_key) or None
         return {key: row.values for key, row in rows.items()}
 
-    def _refer(self, target: str, keys: Mapping[str, None]) -> Mapping[str, int]:
+    def _find_ids(self, target: str, keys: Mapping[str, None]) -> Mapping[str, int]:
         ids = self._links.ids(self._connection, target, keys)
         if self._careful:
-            lost = self._lost(self._metadata.tables[target], [ids[key] for key in keys if ids.get(key)])
+            lost = self._find_lost(self._metadata.tables[target], [ids[key] for key in keys if ids.get(key)])
             self._links.leave_out(self._connection, target, lost)
             ids = self._links.ids(self._connection, target, keys)
         return ids
 
-    def _deleted(self, table: sa.Table, rows: Mapping[str, RowValues]) -> list[str]:
-        """Look for rows that somebody deleted; return the keys of those to make again as they were."""
+    def _find_deleted(self, table: sa.Table, rows: Mapping[str, RowValues]) -> list[str]:
+        """Record rows that somebody deleted; return the keys of those to insert again with their ids."""
         asked = [key for key, row in rows.items() if row.make is RowMaking.AGAIN or self._careful]
         if not asked:
             return []
         ids = self._links.ids(self._connection, table.name, asked)
-        lost = self._lost(table, [ids[key] for key in asked if ids.get(key)])
+        lost = self._find_lost(table, [ids[key] for key in asked if ids.get(key)])
         again = [key for key in asked if rows[key].make is RowMaking.AGAIN and ids.get(key) in lost]
         self._links.leave_out(self._connection, table.name, lost - {ids[key] for key in again})
-        # What was left out in an earlier batch, and is asked for again, begins afresh.
+        # A row that was left out in an earlier batch, and is asked for again, is a new one.
         left = [key for key in asked if rows[key].make is RowMaking.AGAIN and ids.get(key) == LEFT_OUT]
         self._links.drop(self._connection, table.name, left)
         return again
 
-    def _lost(self, table: sa.Table, numbers: Iterable[int]) -> set[int]:
-        """Return those of the ids that no row has any more."""
+    def _find_lost(self, table: sa.Table, numbers: Iterable[int]) -> set[int]:
+        """Return the ids that no row has any more."""
         lost: set[int] = set()
         for part in chunks(numbers):
             there = self._connection.scalars(sa.select(table.c.id).where(among(table.c.id, part)))
@@ -164,16 +166,16 @@ class RowBatch:
 
     # new rows
 
-    def _place(self, table: sa.Table, new: Sequence[_New]) -> set[str]:
+    def _add_rows(self, table: sa.Table, new: Sequence[_New]) -> set[str]:
         """Adopt or insert the rows of new keys; return the keys of those inserted."""
         natural = self._adopt.get(table.name, ())
         inserted: set[str] = set()
-        for rows in _runs(new, natural):
-            taken = self._taken(table, natural, rows) if natural else {}
+        for rows in _split_runs(new, natural):
+            taken = self._find_existing(table, natural, rows) if natural else {}
             fresh: list[_New] = []
             later: list[tuple[str, _Natural]] = []
             for row in rows:
-                name = _natural(natural, row.values)
+                name = _natural_key(natural, row.values)
                 if natural and name in taken:
                     later.append((row.key, name))
                     continue
@@ -181,32 +183,32 @@ class RowBatch:
                 fresh.append(row)
             numbers = self._links.allot(self._connection, table, len(fresh)) if fresh else range(0)
             for row, number in zip(fresh, numbers, strict=True):
-                taken[_natural(natural, row.values)] = number
+                taken[_natural_key(natural, row.values)] = number
             self._insert(table, [{"id": number, **row.values} for row, number in zip(fresh, numbers, strict=True)])
-            made = [(row.key, number) for row, number in zip(fresh, numbers, strict=True)]
-            made += [(key, taken[name]) for key, name in later]
-            self._links.add(self._connection, table.name, made)
+            new_ids = [(row.key, number) for row, number in zip(fresh, numbers, strict=True)]
+            new_ids += [(key, taken[name]) for key, name in later]
+            self._links.add(self._connection, table.name, new_ids)
             inserted.update(row.key for row in fresh)
         return inserted
 
-    def _taken(self, table: sa.Table, natural: Sequence[str], rows: Sequence[_New]) -> dict[_Natural, int]:
-        """Return the ids of rows that are there already, by their natural keys."""
+    def _find_existing(self, table: sa.Table, natural: Sequence[str], rows: Sequence[_New]) -> dict[_Natural, int]:
+        """Return the ids of existing rows, by their natural keys."""
         columns = [table.c[name] for name in natural]
-        found: dict[_Natural, int] = {}
+        ids: dict[_Natural, int] = {}
         alone = any(_is_odd(row.values.get(name)) for row in rows for name in natural)
         for part in chunks([] if alone else {row.values.get(natural[0]) for row in rows}):
             asked = sa.select(table.c.id, *columns).where(columns[0].in_(part)).order_by(table.c.id)
-            for number, *said in self._connection.execute(asked):
-                found.setdefault(tuple(map(_folded, said)), number)
-                alone = alone or any(map(_is_odd, said))
+            for number, *cells in self._connection.execute(asked):
+                ids.setdefault(tuple(map(_fold_case, cells)), number)
+                alone = alone or any(map(_is_odd, cells))
         if alone:
-            # Only the database knows which letters it takes for the same.
+            # Only the database knows which letters it treats as equal.
             for row in rows:
                 same = [table.c[name] == row.values.get(name) for name in natural]
                 number = self._connection.scalar(sa.select(table.c.id).where(*same).order_by(table.c.id).limit(1))
                 if number is not None:
-                    found[_natural(natural, row.values)] = number
-        return found
+                    ids[_natural_key(natural, row.values)] = number
+        return ids
 
     def _insert(self, table: sa.Table, rows: Sequence[_Values]) -> None:
         shapes: dict[tuple[str, ...], list[_Values]] = {}
@@ -215,22 +217,22 @@ class RowBatch:
         for shape in shapes.values():
             self._connection.execute(table.insert(), shape)
         if rows:
-            follow(self._connection, table)
+            advance_sequence(self._connection, table)
 
     # known rows
 
-    def _update(self, table: sa.Table, rows: Mapping[str, RowValues], said: Mapping[str, _Values]) -> None:
-        ids = self._links.ids(self._connection, table.name, said)
+    def _update(self, table: sa.Table, rows: Mapping[str, RowValues], new_values: Mapping[str, _Values]) -> None:
+        ids = self._links.ids(self._connection, table.name, new_values)
         fixed = self._adopt.get(table.name, ())
-        told: dict[int, tuple[_Values, tuple[str, object] | None]] = {}
-        for key, values in said.items():
+        changes: dict[int, tuple[_Values, tuple[str, object] | None]] = {}
+        for key, values in new_values.items():
             number = ids[key]
-            some = {name: value for name, value in values.items() if name not in fixed} if fixed else values
-            if number != LEFT_OUT and some and _is_sound(table, some):
-                before = told.get(number)
-                told[number] = ({**before[0], **some} if before else some, rows[key].unless)
+            changed = {name: value for name, value in values.items() if name not in fixed} if fixed else values
+            if number != LEFT_OUT and changed and _is_sound(table, changed):
+                before = changes.get(number)
+                changes[number] = ({**before[0], **changed} if before else changed, rows[key].unless)
         alike: dict[Any, list[int]] = {}
-        for number, (values, unless) in told.items():
+        for number, (values, unless) in changes.items():
             alike.setdefault((tuple(values.items()), unless), []).append(number)
         single: dict[Any, list[_Values]] = {}
         for (values, unless), numbers in alike.items():
@@ -238,52 +240,52 @@ class RowBatch:
                 shape = (tuple(name for name, _ in values), unless)
                 single.setdefault(shape, []).extend({**dict(values), "its_id": number} for number in numbers)
                 continue
-            self._change(table, numbers, dict(values), unless)
+            self._update_same(table, numbers, dict(values), unless)
         for (names, unless), some_rows in single.items():
             change = table.update().where(table.c.id == sa.bindparam("its_id"))
-            change = _guarded(change.values({name: sa.bindparam(name) for name in names}), table, unless)
+            change = _guard(change.values({name: sa.bindparam(name) for name in names}), table, unless)
             self._connection.execute(change, some_rows)
 
 
-def _guarded(change: sa.Update, table: sa.Table, unless: tuple[str, object] | None) -> sa.Update:
+def _guard(change: sa.Update, table: sa.Table, unless: tuple[str, object] | None) -> sa.Update:
     return change.where(table.c[unless[0]].is_distinct_from(unless[1])) if unless else change
 
 
 def _is_sound(table: sa.Table, values: _Values) -> bool:
-    """Tell whether no value that a row must have was lost with the row it referred to."""
+    """Tell whether every column that must not be NULL has a value: a reference may be lost."""
     return None not in values.values() or all(
         value is not None or table.c[name].nullable for name, value in values.items()
     )
 
 
-def _is_whole(table: sa.Table, values: _Values) -> bool:
-    """Tell whether a new row has all that it must have."""
-    return _is_sound(table, values) and all(name in values for name in _musts(table))
+def _is_complete(table: sa.Table, values: _Values) -> bool:
+    """Tell whether a new row has a value for every required column."""
+    return _is_sound(table, values) and all(name in values for name in _required_columns(table))
 
 
 @cache
-def _musts(table: sa.Table) -> tuple[str, ...]:
-    """Name the columns that a new row must be given."""
+def _required_columns(table: sa.Table) -> tuple[str, ...]:
+    """Return the columns that a new row needs a value for."""
     return tuple(
         column.name for column in table.columns if not (column.nullable or column.primary_key or column.server_default)
     )
 
 
-def _folded(value: object) -> object:
+def _fold_case(value: object) -> object:
     return value.lower() if isinstance(value, str) else value
 
 
-def _natural(names: Sequence[str], values: _Values) -> _Natural:
+def _natural_key(names: Sequence[str], values: _Values) -> _Natural:
     """Return a row's natural key as databases compare it: without regard to case."""
-    return tuple(_folded(values.get(name)) for name in names)
+    return tuple(_fold_case(values.get(name)) for name in names)
 
 
 def _is_odd(value: object) -> bool:
     return isinstance(value, str) and not value.isascii()
 
 
-def _runs(rows: Sequence[_New], natural: Sequence[str]) -> Iterator[Sequence[_New]]:
-    """Cut rows into runs: those that only the database can compare stand alone."""
+def _split_runs(rows: Sequence[_New], natural: Sequence[str]) -> Iterator[Sequence[_New]]:
+    """Split rows into runs: each row that only the database can compare is one of its own."""
     numbered = enumerate(rows)
 
     def place(pair: tuple[int, _New]) -> int:
@@ -309,11 +311,11 @@ class ProjectionTables:
         database: str = "",
         password: str | None = None,
     ) -> None:
-        """Open the database at `url`, making what is missing of it.
+        """Open the database at `url` and create what is missing of it.
 
-        `name` tells these books from others in the same place. `adopt` names for a table the
-        columns by which a row that is already there is recognised and taken over. `database` is
-        meant where the URL of a server names none.
+        `name` distinguishes this projection from others in the same place. `adopt` has for a table
+        the columns by which an existing row is recognised and adopted. `database` is used if the
+        URL of a server has no database.
         """
         self.metadata = metadata
         self.adopt = adopt
@@ -325,59 +327,59 @@ class ProjectionTables:
                 self._refuse_lost(metadata.tables.keys() - there)
             metadata.create_all(self.engine)
             with self.engine.begin() as connection:
-                # On a server the checkpoint is kept elsewhere, and may tell of tables that were dropped since.
+                # On a server the checkpoint is kept elsewhere, and may count tables that were dropped since.
                 if there.isdisjoint(metadata.tables) or self._is_emptied(connection):
                     self.links.clear(connection)
 
     def _refuse_lost(self, missing: Iterable[str]) -> None:
-        """Raise StoreError where some tables that had rows are gone and others stand.
+        """Raise StoreError if some tables that had rows are gone and others are not.
 
-        Made anew they would stay empty: what is before the checkpoint is not projected again.
+        Created again they would stay empty: facts before the checkpoint are not projected again.
         """
         with self.engine.begin() as connection:
             lost = sorted(name for name in missing if self.links.has(connection, name))
         if lost:
-            told = f"{where(self.engine)}: {', '.join(lost)}: dropped, and the tables that belong to it are there"
-            raise StoreError(told, hint="drop the other tables too, or put the lost ones back; then: windrow run")
+            message = f"{where(self.engine)}: {', '.join(lost)}: dropped, and the tables that belong to it are there"
+            raise StoreError(message, hint="drop the other tables too, or put the lost ones back; then: windrow run")
 
     def _is_emptied(self, connection: sa.Connection) -> bool:
-        """Tell whether rows were written once, and no table has any of them now: all of it is to be projected again."""
+        """Tell whether rows were written and no table has any now: all facts are to be projected again."""
         written = [table for name, table in self.metadata.tables.items() if self.links.has(connection, name)]
         first = (connection.scalar(sa.select(sa.literal(1)).select_from(table).limit(1)) for table in written)
         return bool(written) and not any(first)
 
     def seed(self, seeds: Iterable[Seed]) -> int:
-        """Add the rows that a standard begins with where they are missing; return how many were."""
+        """Insert the standard's seed rows that are missing; return their number."""
         with guarded(self.engine), self.engine.begin() as connection:
-            return plant(connection, self.metadata, seeds)
+            return insert_seeds(connection, self.metadata, seeds)
 
     def checkpoint(self) -> int:
-        """Return the seq of the last fact that is in the books, 0 at first."""
+        """Return the seq of the last projected fact, 0 at first."""
         with guarded(self.engine), self.engine.begin() as connection:
             return self.links.seq(connection)
 
     def keys(self, table: str) -> list[str]:
-        """Return the keys of all rows of a table that these books ever made or took over."""
+        """Return the keys of all rows of a table that this projection ever inserted or adopted."""
         with guarded(self.engine), self.engine.begin() as connection:
             return self.links.keys(connection, table)
 
     def apply(self, puts: Iterable[RowPut | SameValues], checkpoint: int) -> None:
-        """Write a batch and the seq up to which it tells the facts: all of it or nothing."""
+        """Write a batch and the seq of its last fact in one transaction."""
         self._write(list(puts), checkpoint)
 
     def note(self, puts: Iterable[RowPut]) -> None:
-        """Write what is no fact of the ledger, such as a transfer's progress; the checkpoint stays."""
+        """Write what is not a fact of the ledger, such as a transfer's progress; the checkpoint stays."""
         self._write(list(puts), None)
 
     def _write(self, puts: Sequence[RowPut | SameValues], checkpoint: int | None) -> None:
         with guarded(self.engine):
             try:
-                self._once(puts, checkpoint, careful=False)
+                self._write_once(puts, checkpoint, careful=False)
             except exc.IntegrityError:
-                # Somebody else deleted or added rows: look which are there, and try once more.
-                self._once(puts, checkpoint, careful=True)
+                # Somebody else deleted or added rows: check which exist, and try once more.
+                self._write_once(puts, checkpoint, careful=True)
 
-    def _once(self, puts: Sequence[RowPut | SameValues], checkpoint: int | None, *, careful: bool) -> None:
+    def _write_once(self, puts: Sequence[RowPut | SameValues], checkpoint: int | None, *, careful: bool) -> None:
         try:
             with self.engine.begin() as connection:
                 batch = RowBatch(connection, self.metadata, self.links, self.adopt, careful=careful)
@@ -394,5 +396,5 @@ class ProjectionTables:
         self.engine.dispose()
 
     def __repr__(self) -> str:
-        """Name the database, without its password."""
-        return f"Books({where(self.engine)!r})"
+        """Return the database's address without its password."""
+        return f"ProjectionTables({where(self.engine)!r})"

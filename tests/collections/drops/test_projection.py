@@ -11,12 +11,12 @@ import sqlalchemy as sa
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
-from windrow.collections.drops.adapter.current_states import shown
+from windrow.collections.drops.adapter.current_states import find_shown
 from windrow.collections.drops.collection import COLLECTION
-from windrow.collections.drops.database.books import ProjectionTables
 from windrow.collections.drops.database.declared import Declared, declare, seeds
-from windrow.collections.drops.database.projection import grown, placed, projected, touched
-from windrow.collections.drops.database.tracker_tables import NATURAL, TRACKER
+from windrow.collections.drops.database.projection import find_touched, project_facts, project_progress, project_states
+from windrow.collections.drops.database.projection_tables import ProjectionTables
+from windrow.collections.drops.database.tracker_tables import NATURAL_KEYS, TRACKER
 from windrow.collections.drops.phase import phase
 from windrow.collections.drops.settings import Centre
 from windrow.ledger import Ledger
@@ -36,9 +36,9 @@ GOOD = "H.2012-11-20.03.impc.zip"
 
 @pytest.fixture
 def ledger(tmp_path):
-    made = Ledger(tmp_path / "ledger.db")
-    yield made
-    made.close()
+    opened = Ledger(tmp_path / "ledger.db")
+    yield opened
+    opened.close()
 
 
 class Story:
@@ -87,51 +87,53 @@ class Story:
 
     def unzip(self, item, fetch, *names):
         self.writer.items.read(self.session, item, ("unzip", "1"), "sha256:00", Reading(md5="0" * 32), then="")
-        made = []
+        members = []
         for name in names:
             member = Member(name, 99, "sha256:11", "f" * 32)
-            made.append(
+            members.append(
                 self.writer.items.add(
                     self.session, "drops", "xml", f"k/{name}", step="xsd", parent=item, fetch=fetch, member=member,
                     reason=Reason.BAD_NAME if name.startswith("no name") else None,
                 )
             )  # fmt: skip
-        return made
+        return members
 
     def close(self, outcome=0):
         self.writer.sessions.close(self.session, outcome)
 
 
-def books_at(url):
-    made = ProjectionTables(url, TRACKER, "drops", adopt=NATURAL)
-    made.seed(seeds(AT.replace(tzinfo=None)))
-    made.apply(declare(DECLARED), 0)
-    return made
+def open_projection(url):
+    tables = ProjectionTables(url, TRACKER, "drops", adopt=NATURAL_KEYS)
+    tables.seed(seeds(AT.replace(tzinfo=None)))
+    tables.apply(declare(DECLARED), 0)
+    return tables
 
 
-def apply(books, ledger, *cuts, declared=DECLARED):
-    told = list(facts(ledger))
-    edges = sorted({0, *cuts, len(told)})
+def apply(projection, ledger, *cuts, declared=DECLARED):
+    all_facts = list(facts(ledger))
+    edges = sorted({0, *cuts, len(all_facts)})
     for start, end in itertools.pairwise(edges):
-        batch = told[start:end]
-        books.apply([*projected(batch, declared), *placed(*shown(ledger, touched(batch)))], batch[-1].seq)
+        batch = all_facts[start:end]
+        projection.apply(
+            [*project_facts(batch, declared), *project_states(*find_shown(ledger, find_touched(batch)))], batch[-1].seq
+        )
 
 
-def rows(books, name, *columns):
+def rows(projection, name, *columns):
     table = TRACKER.tables[name]
     chosen = (
         [table.c[column] for column in columns] if columns else [c for c in table.columns if c.name != "last_update"]
     )
-    with books.engine.begin() as link:
-        return [tuple(row) for row in link.execute(sa.select(*chosen).order_by(table.c.id))]
+    with projection.engine.begin() as connection:
+        return [tuple(row) for row in connection.execute(sa.select(*chosen).order_by(table.c.id))]
 
 
 @pytest.fixture(params=["sqlite", "mariadb", "postgresql"])
-def books(request, tmp_path):
+def projection(request, tmp_path):
     url = f"sqlite:///{tmp_path}/t.db" if request.param == "sqlite" else request.getfixturevalue(f"{request.param}_url")
-    made = books_at(url)
-    yield made
-    made.close()
+    tables = open_projection(url)
+    yield tables
+    tables.close()
 
 
 def harvest(ledger):
@@ -163,68 +165,68 @@ def harvest(ledger):
     return fetch
 
 
-def test_a_harvest_in_the_tracker(ledger, books):
+def test_a_harvest_in_the_tracker(ledger, projection):
     fetch = harvest(ledger)
-    apply(books, ledger)
+    apply(projection, ledger)
     at = AT.replace(tzinfo=None)
     later = [at + timedelta(seconds=5 * n) for n in range(5)]
-    assert rows(books, "zip_file") == [
+    assert rows(projection, "zip_file") == [
         (1, "nonsense.zip", None, None, None, 10, None),
         (2, GOOD, 3, date(2012, 11, 20), 3, 12, "0" * 32),
     ]
-    assert rows(books, "zip_action") == [(1, 1, 1, 2, 5), (2, 2, 1, 5, 5), (3, 2, 2, 1, 1)]
-    assert rows(books, "file_source_has_zip") == [(1, 1, 1, 0), (2, 2, 1, 1), (3, 2, 2, 0), (4, 3, 1, 0)]
-    assert rows(books, "zip_download") == [
+    assert rows(projection, "zip_action") == [(1, 1, 1, 2, 5), (2, 2, 1, 5, 5), (3, 2, 2, 1, 1)]
+    assert rows(projection, "file_source_has_zip") == [(1, 1, 1, 0), (2, 2, 1, 1), (3, 2, 2, 0), (4, 3, 1, 0)]
+    assert rows(projection, "zip_download") == [
         (1, 2, at, later[1], 12, 1, 5),
         (2, 2, at, later[2], 12, 1, 5),
         (3, 3, at, later[3], 12, 5, 5),
     ]
-    assert rows(books, "xml_file") == [
+    assert rows(projection, "xml_file") == [
         (1, 3, "H.2012-11-20.3.specimen.impc.xml", 3, date(2012, 11, 20), 3, 99, "f" * 32, 6, 5),
         (2, 3, "no name.xml", None, None, None, 99, "f" * 32, 5, 5),
     ]
-    assert rows(books, "an_exception", "id", "short_name") == [(1, "Timeout"), (2, "SchemaError")]
-    assert rows(books, "zip_log") == [(1, 1, 1, "slow"), (2, 2, 1, "slow")]
-    assert rows(books, "xml_log") == [(1, 1, 2, "bad\ufffd ü", 70_000, None), (2, 1, 2, "x", 1, 2)]
-    assert rows(books, "crawling_session") == [(1, at, later[3], 2, at)]
-    assert rows(books, "session_task") == [
+    assert rows(projection, "an_exception", "id", "short_name") == [(1, "Timeout"), (2, "SchemaError")]
+    assert rows(projection, "zip_log") == [(1, 1, 1, "slow"), (2, 2, 1, "slow")]
+    assert rows(projection, "xml_log") == [(1, 1, 2, "bad\ufffd ü", 70_000, None), (2, 1, 2, "x", 1, 2)]
+    assert rows(projection, "crawling_session") == [(1, at, later[3], 2, at)]
+    assert rows(projection, "session_task") == [
         (1, 1, 2, "one told", at, at, 0, at),
         (2, 1, 2, "two told", at, at, 1, at),
     ]
-    books.note(grown({fetch: 77, 999: 1}))
-    assert rows(books, "zip_download", "downloaded_size_bytes")[2] == (77,)
+    projection.note(project_progress({fetch: 77, 999: 1}))
+    assert rows(projection, "zip_download", "downloaded_size_bytes")[2] == (77,)
 
 
-def test_centres_and_sources(books):
-    assert rows(books, "file_source") == [
+def test_centres_and_sources(projection):
+    assert rows(projection, "file_source") == [
         (1, 3, 1, "ftp.example.org", "u", "env:ONE", "/drop/", 1, AT.replace(tzinfo=None)),
         (2, 12, 2, "sftp.example.org:2222", "", "file:/k", "/", 2, AT.replace(tzinfo=None)),
     ]
-    assert rows(books, "centre", "id", "short_name", "full_name")[11] == (12, "Own", "Our own")
+    assert rows(projection, "centre", "id", "short_name", "full_name")[11] == (12, "Own", "Our own")
     h = Centre("h", "", "h@example.org", "", "", "", False)
-    books.apply(declare(Declared(AT, (h,), SOURCES[:1], gone=("two", "never"))), 0)
-    assert rows(books, "centre", "short_name", "full_name", "email", "is_active")[2] == (
+    projection.apply(declare(Declared(AT, (h,), SOURCES[:1], gone=("two", "never"))), 0)
+    assert rows(projection, "centre", "short_name", "full_name", "email", "is_active")[2] == (
         "H",
         "MRC Harwell",
         "h@example.org",
         False,
     )
-    assert rows(books, "file_source", "id", "state_id") == [(1, 1), (2, 3)]
-    with books.engine.begin() as link:
-        link.execute(sa.text("delete from centre where short_name = 'Own'"))
-    books.apply(declare(DECLARED), 0)
-    assert rows(books, "centre", "id", "short_name")[11] == (12, "Own")
-    assert rows(books, "file_source", "id", "centre_id") == [(1, 3), (2, 12)]
+    assert rows(projection, "file_source", "id", "state_id") == [(1, 1), (2, 3)]
+    with projection.engine.begin() as connection:
+        connection.execute(sa.text("delete from centre where short_name = 'Own'"))
+    projection.apply(declare(DECLARED), 0)
+    assert rows(projection, "centre", "id", "short_name")[11] == (12, "Own")
+    assert rows(projection, "file_source", "id", "centre_id") == [(1, 3), (2, 12)]
 
 
-def test_crash_retry_cancel_and_qc(ledger, books):
+def test_crash_retry_cancel_and_qc(ledger, projection):
     with ledger.writing() as writer:
         story = Story(writer)
         item = story.listed(GOOD, "one")
         cut = story.fetch(item, "one", cut=True)
-    apply(books, ledger)
-    assert rows(books, "zip_download", "phase_id", "status_id") == [(1, 2)]
-    assert rows(books, "crawling_session", "finish_time", "status") == [(None, 0)]
+    apply(projection, ledger)
+    assert rows(projection, "zip_download", "phase_id", "status_id") == [(1, 2)]
+    assert rows(projection, "crawling_session", "finish_time", "status") == [(None, 0)]
     with ledger.writing() as writer:
         story = Story(writer)
         fetch = story.fetch(item, "one")
@@ -232,37 +234,37 @@ def test_crash_retry_cancel_and_qc(ledger, books):
         for name in ("xsd", "upload", "data", "context", "overview"):
             story.step(xml, name, DONE)
         writer.items.retry(story.session, item, "download")
-    apply(books, ledger)
-    assert rows(books, "zip_download", "phase_id", "status_id") == [(1, 5), (10, 3)]
-    assert rows(books, "zip_action", "phase_id", "status_id") == [(10, 3)], "an action equals its latest download"
-    assert rows(books, "zip_log", "zip_id") == [(1,)]
-    assert rows(books, "an_exception", "short_name") == [("Interrupted",)]
-    with books.engine.begin() as link:
-        link.execute(sa.text("update xml_file set phase_id = 11"))
+    apply(projection, ledger)
+    assert rows(projection, "zip_download", "phase_id", "status_id") == [(1, 5), (10, 3)]
+    assert rows(projection, "zip_action", "phase_id", "status_id") == [(10, 3)], "an action equals its latest download"
+    assert rows(projection, "zip_log", "zip_id") == [(1,)]
+    assert rows(projection, "an_exception", "short_name") == [("Interrupted",)]
+    with projection.engine.begin() as connection:
+        connection.execute(sa.text("update xml_file set phase_id = 11"))
     with ledger.writing() as writer:
         story = Story(writer)
         story.step(xml, "overview", DONE)
         story.fetch(item, "one", cut=True)
         writer.items.end(story.session, item, Reason.CANCELLED, "by hand")
         story.close()
-    apply(books, ledger)
-    assert rows(books, "xml_file", "phase_id", "status_id") == [(11, 3)]
-    assert rows(books, "zip_action", "phase_id", "status_id") == [(1, 4)]
-    assert rows(books, "zip_download", "phase_id", "status_id") == [(1, 5), (10, 3), (1, 4)]
-    assert rows(books, "zip_log", "zip_id", "message")[1] == (3, "by hand")
+    apply(projection, ledger)
+    assert rows(projection, "xml_file", "phase_id", "status_id") == [(11, 3)]
+    assert rows(projection, "zip_action", "phase_id", "status_id") == [(1, 4)]
+    assert rows(projection, "zip_download", "phase_id", "status_id") == [(1, 5), (10, 3), (1, 4)]
+    assert rows(projection, "zip_log", "zip_id", "message")[1] == (3, "by hand")
     assert cut
 
 
-def test_projecting_again_gives_the_same(ledger, books):
+def test_projecting_again_gives_the_same(ledger, projection):
     write(ledger, [0, 1, 2, 3, 4, 5, 6, 7] * 3)
-    apply(books, ledger)
-    before = {name: rows(books, name) for name in TRACKER.tables}
+    apply(projection, ledger)
+    before = {name: rows(projection, name) for name in TRACKER.tables}
     assert len(before["zip_download"]) > 3
-    apply(books, ledger)
-    assert {name: rows(books, name) for name in TRACKER.tables} == before
+    apply(projection, ledger)
+    assert {name: rows(projection, name) for name in TRACKER.tables} == before
 
 
-def test_other_collections_and_unknown_sources(ledger, books):
+def test_other_collections_and_unknown_sources(ledger, projection):
     with ledger.writing() as writer:
         session = writer.sessions.open("me", "run")
         page = writer.items.add(session, "pages", "page", "http://x/", step="crawl")
@@ -277,10 +279,10 @@ def test_other_collections_and_unknown_sources(ledger, books):
         writer.sessions.close(session, 3)
         story = Story(writer)
         story.fetch(story.listed(GOOD, "undeclared"), "undeclared", Reason.TIMEOUT)
-    apply(books, ledger)
-    assert rows(books, "crawling_session", "status") == [(1,), (0,)]
-    assert rows(books, "session_task") == rows(books, "zip_download") == rows(books, "zip_log") == []
-    assert rows(books, "zip_action", "phase_id", "status_id") == [(1, 5)]
+    apply(projection, ledger)
+    assert rows(projection, "crawling_session", "status") == [(1,), (0,)]
+    assert rows(projection, "session_task") == rows(projection, "zip_download") == rows(projection, "zip_log") == []
+    assert rows(projection, "zip_action", "phase_id", "status_id") == [(1, 5)]
 
 
 def write(ledger, acts):
@@ -325,16 +327,16 @@ def write(ledger, acts):
 @given(acts=st.lists(st.integers(0, 7), max_size=40), data=st.data())
 def test_batches_make_no_difference(tmp_path_factory, acts, data):
     folder = tmp_path_factory.mktemp("b")
-    told = []
+    contents = []
     with closing(Ledger(folder / "ledger.db")) as ledger:
         write(ledger, acts)
         count = len(list(facts(ledger)))
         cuts = data.draw(st.sets(st.integers(0, count), max_size=12))
         for name, edges in (("whole", ()), ("cut", cuts)):
-            with closing(books_at(f"sqlite:///{folder}/{name}.db")) as books:
-                apply(books, ledger, *edges)
-                told.append({table: rows(books, table) for table in TRACKER.tables})
+            with closing(open_projection(f"sqlite:///{folder}/{name}.db")) as projection:
+                apply(projection, ledger, *edges)
+                contents.append({table: rows(projection, table) for table in TRACKER.tables})
                 latest = "select count(*) from zip_action a where exists (select 1 from zip_download d join file_source_has_zip h on h.id = d.zf_id where h.za_id = a.id) and not exists (select 1 from zip_download d join file_source_has_zip h on h.id = d.zf_id where h.za_id = a.id and d.phase_id = a.phase_id and d.status_id = a.status_id and d.id = (select max(e.id) from zip_download e join file_source_has_zip g on g.id = e.zf_id where g.za_id = a.id))"
-                with books.engine.begin() as link:
-                    assert link.exec_driver_sql(latest).scalar() == 0
-    assert told[0] == told[1]
+                with projection.engine.begin() as connection:
+                    assert connection.exec_driver_sql(latest).scalar() == 0
+    assert contents[0] == contents[1]

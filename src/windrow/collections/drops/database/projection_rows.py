@@ -1,6 +1,6 @@
-"""The rows that a projection puts, known by keys: their numbers, and how far the projection has come.
+"""The rows that a projection writes, by keys: their ids, and the projection's checkpoint.
 
-Both are kept beside the books and commit with them: on PostgreSQL in a schema `windrow` of the
+Both are kept beside the projected tables and commit with them: on PostgreSQL in a schema `windrow` of the
 same database, on MariaDB in a database `windrow` of the same server, in SQLite in the same file.
 """
 
@@ -19,15 +19,15 @@ from windrow.collections.drops.database.tracker_tables import MARIADB
 from windrow.errors import StoreError
 from windrow.stores.databases import guarded
 
-_NONE: Mapping[str, Any] = MappingProxyType({})
+_NOTHING: Mapping[str, Any] = MappingProxyType({})
 
 
 class RowMaking(IntEnum):
-    """Whether a row is made when it is not there."""
+    """Whether a row that is missing is inserted."""
 
-    NEVER = 0  # only a row that is there gets the values
-    NEW = 1  # when the key is new; a row that somebody deleted stays away
-    AGAIN = 2  # also when somebody deleted it
+    NEVER = 0  # only an existing row gets the values
+    NEW = 1  # if the key is new; a row that somebody deleted is not inserted again
+    AGAIN = 2  # also if somebody deleted it
 
 
 class LateReference(NamedTuple):
@@ -40,28 +40,27 @@ class LateReference(NamedTuple):
 
 
 class RowPut(NamedTuple):
-    """The row of `table` known by `key` has these values.
+    """The row of `table` with this `key` has these values.
 
     `refs` names columns that hold the id of another row, as (its table, its key). A row that needs
-    one which is not there, or not any more, is left out. `once` are values for a row that is made,
-    and no news for one that is there. A row whose column `unless[0]` has come to hold `unless[1]`
-    is left alone: somebody else has taken it over.
+    one which does not exist, or not any more, is left out. `once` are values for a new row only.
+    A row whose column `unless[0]` holds `unless[1]` is not changed: somebody else has taken it over.
     """
 
     table: str
     key: str
-    values: Mapping[str, object] = _NONE
-    refs: Mapping[str, tuple[str, str]] = _NONE
-    once: Mapping[str, object] = _NONE
+    values: Mapping[str, object] = _NOTHING
+    refs: Mapping[str, tuple[str, str]] = _NOTHING
+    once: Mapping[str, object] = _NOTHING
     unless: tuple[str, object] | None = None
     make: RowMaking = RowMaking.NEW
-    late: Mapping[str, LateReference] = _NONE
+    late: Mapping[str, LateReference] = _NOTHING
 
 
 class SameValues(NamedTuple):
-    """The rows of `table` known by `keys`, those that are there, have the same values at the end of a batch.
+    """The existing rows of `table` with these `keys` have the same values at the end of a batch.
 
-    That is what a `RowPut` which never makes a row says of one row, for many at once.
+    For many rows it is what a `RowPut` with `RowMaking.NEVER` is for one.
     """
 
     table: str
@@ -71,22 +70,22 @@ class SameValues(NamedTuple):
 
 
 class RowValues:
-    """Everything that one batch says of one row; of each column the last word."""
+    """All that one batch writes into one row: the last value of each column."""
 
     __slots__ = ("early", "late", "make", "once", "refs", "unless", "values")
 
     def __init__(self) -> None:
-        """Begin with nothing said."""
+        """Start without values."""
         self.values: dict[str, Any] = {}
         self.refs: dict[str, tuple[str, str]] = {}
-        self.early: dict[str, Any] = {}  # said before the batch asked to make it: no news for a new row
+        self.early: dict[str, Any] = {}  # from before the batch asked to insert it: not for a new row
         self.once: dict[str, object] = {}
         self.unless: tuple[str, object] | None = None
         self.make = RowMaking.NEVER
         self.late: dict[str, LateReference] = {}
 
-    def say(self, values: Mapping[str, Any], refs: Mapping[str, tuple[str, str]]) -> None:
-        """Note the last word on some columns, which a value or a reference may be."""
+    def set(self, values: Mapping[str, Any], refs: Mapping[str, tuple[str, str]]) -> None:
+        """Set columns to values or references, in place of earlier ones."""
         if self.refs or self.late:
             for column in self.refs.keys() & values.keys():
                 del self.refs[column]
@@ -100,7 +99,7 @@ class RowValues:
 
 
 def fold(puts: Iterable[RowPut]) -> dict[str, dict[str, RowValues]]:
-    """Gather puts by table and key, in the order in which each was first named.
+    """Gather puts by table and key, in the order of their first put.
 
     >>> rows = fold([RowPut("t", "a", {"x": 1, "y": 1}), RowPut("t", "b", {"x": 2}), RowPut("t", "a", {"x": 3})])
     >>> {key: row.values for key, row in rows["t"].items()}
@@ -114,8 +113,8 @@ def fold(puts: Iterable[RowPut]) -> dict[str, dict[str, RowValues]]:
             row = rows[key] = RowValues()
         elif row.make is RowMaking.NEVER and make is not RowMaking.NEVER:
             row.early, row.values = row.values, {}
-            rows[key] = rows.pop(key)  # ids go by who is first to be made
-        row.say(values, refs)
+            rows[key] = rows.pop(key)  # ids follow the order of insertion
+        row.set(values, refs)
         for column, value in initial.items():
             row.once.setdefault(column, value)
         row.unless = unless or row.unless
@@ -126,10 +125,9 @@ def fold(puts: Iterable[RowPut]) -> dict[str, dict[str, RowValues]]:
 
 
 def among(column: sa.ColumnElement[int], numbers: Sequence[int]) -> sa.ColumnElement[bool]:
-    """Return the condition that a column has one of some numbers: as a span where they are all that are in it.
+    """Return the condition that a column has one of these numbers: as a range where they have no gaps.
 
-    Others are written into the statement: to bind each of them by a name of its own takes longer than the statement
-    itself.
+    Others are written into the statement as literals: to bind each by name takes longer than the statement itself.
     """
     wanted = set(numbers)
     if wanted and max(wanted) - min(wanted) + 1 == len(wanted):
@@ -139,7 +137,7 @@ def among(column: sa.ColumnElement[int], numbers: Sequence[int]) -> sa.ColumnEle
 
 
 class Seed(NamedTuple):
-    """One row with the id that its standard gives it; `natural` names the column it is known by."""
+    """One row with the id that its standard gives it; `natural` names the column that identifies it."""
 
     table: str
     id: int
@@ -147,7 +145,7 @@ class Seed(NamedTuple):
     values: Mapping[str, object]
 
 
-def plant(connection: sa.Connection, metadata: sa.MetaData, seeds: Iterable[Seed]) -> int:
+def insert_seeds(connection: sa.Connection, metadata: sa.MetaData, seeds: Iterable[Seed]) -> int:
     """Add each row that is missing; never change or remove one. Return how many were added.
 
     Raises `StoreError` where a row stands under another id than its standard's, or another row
@@ -161,9 +159,9 @@ def plant(connection: sa.Connection, metadata: sa.MetaData, seeds: Iterable[Seed
         ids = connection.scalars(sa.select(table.c.id).where(natural == name)).all()
         if seed.id in ids:
             continue
-        other = connection.scalar(sa.select(natural).where(table.c.id == seed.id))
-        if ids or other is not None:
-            where = f"has the id {ids[0]}" if ids else f"is missing, and its id is held by {other!r}"
+        holder = connection.scalar(sa.select(natural).where(table.c.id == seed.id))
+        if ids or holder is not None:
+            where = f"has the id {ids[0]}" if ids else f"is missing, and its id is held by {holder!r}"
             raise StoreError(
                 f"{seed.table}: {name!r} {where}; the standard gives it the id {seed.id}",
                 hint=f"give the rows of {seed.table} the standard's ids (references follow), or name another database",
@@ -171,12 +169,12 @@ def plant(connection: sa.Connection, metadata: sa.MetaData, seeds: Iterable[Seed
         connection.execute(table.insert().values(id=seed.id, **seed.values))
         added[seed.table] = added.get(seed.table, 0) + 1
     for name in added:
-        follow(connection, metadata.tables[name])
+        advance_sequence(connection, metadata.tables[name])
     return sum(added.values())
 
 
-def follow(connection: sa.Connection, table: sa.Table) -> None:
-    """Let a PostgreSQL sequence go on after ids that were given by us; others do so themselves."""
+def advance_sequence(connection: sa.Connection, table: sa.Table) -> None:
+    """Set a PostgreSQL sequence after ids that we chose; other databases do so themselves."""
     if connection.dialect.name == "postgresql":
         last = sa.select(sa.func.max(table.c.id)).scalar_subquery()
         sequence = sa.func.pg_get_serial_sequence(table.name, "id")
@@ -185,7 +183,7 @@ def follow(connection: sa.Connection, table: sa.Table) -> None:
 
 SCHEMA = "windrow"
 LEFT_OUT = 0
-"""The id of rows that are not made, since a row that they need was deleted by somebody."""
+"""The id of rows that are not inserted, since a row that they need was deleted by somebody."""
 CHUNK = 500
 """Most values in one `IN (...)`."""
 _CACHED = 20_000
@@ -213,7 +211,7 @@ def _tables(kind: str) -> tuple[sa.Table, sa.Table]:
     link = sa.Table(
         f"{prefix}link",
         metadata,
-        sa.Column("books", sa.String(160), primary_key=True),
+        sa.Column("projection", sa.String(160), primary_key=True),
         sa.Column("table_name", sa.String(64), primary_key=True),
         sa.Column("key", exact, primary_key=True),
         sa.Column("id", sa.BigInteger(), nullable=False),
@@ -224,7 +222,7 @@ def _tables(kind: str) -> tuple[sa.Table, sa.Table]:
     checkpoint = sa.Table(
         f"{prefix}checkpoint",
         metadata,
-        sa.Column("books", sa.String(160), primary_key=True),
+        sa.Column("projection", sa.String(160), primary_key=True),
         sa.Column("seq", sa.BigInteger(), nullable=False),
         sqlite_with_rowid=False,
         mysql_engine="InnoDB",
@@ -233,27 +231,27 @@ def _tables(kind: str) -> tuple[sa.Table, sa.Table]:
     return link, checkpoint
 
 
-def _of_database(engine: sa.Engine, name: str) -> str:
-    """Name the books of one database: the `windrow` database of a MariaDB serves all others of its server."""
+def _qualify(engine: sa.Engine, name: str) -> str:
+    """Return the name of a database's projection: all databases of a MariaDB server share one `windrow`."""
     return f"{name}@{engine.url.database}" if engine.dialect.name in MARIADB else name
 
 
 def tables_with_rows(connection: sa.Connection, name: str) -> set[str]:
-    """Return the tables of books in which rows were written once, whether any is left or not; makes nothing."""
+    """Return the tables that a projection ever wrote rows into, even if none is left; creates nothing."""
     link, _ = _tables(connection.dialect.name)
     if not sa.inspect(connection).has_table(link.name, schema=link.schema):
         return set()
-    mine = (link.c.books == _of_database(connection.engine, name), link.c.id != LEFT_OUT)
+    mine = (link.c.projection == _qualify(connection.engine, name), link.c.id != LEFT_OUT)
     return set(connection.scalars(sa.select(link.c.table_name).where(*mine).distinct()))
 
 
 class IdLookup:
-    """The ids behind the keys of one book; what was looked up lately is remembered."""
+    """The ids of the keys of one projection; recent look-ups are cached."""
 
     def __init__(self, engine: sa.Engine, name: str) -> None:
-        """Make the two tables where they are missing."""
+        """Create the two tables if they are missing."""
         self._kind = engine.dialect.name
-        self._name = _of_database(engine, name)
+        self._name = _qualify(engine, name)
         self.link, self.checkpoint = _tables(self._kind)
         self._known: dict[str, dict[str, int]] = {}
         self._next: dict[str, int] = {}
@@ -275,49 +273,49 @@ class IdLookup:
                 else f'GRANT CREATE ON DATABASE "{url.database}" TO "{url.username}"'
             )
             raise StoreError(
-                f"the {word.lower()} {SCHEMA}, which keeps the books' checkpoint, is not there and may not be made",
+                f"the {word.lower()} {SCHEMA}, which keeps the checkpoint, is missing and may not be created",
                 hint=f"let an administrator run: {grant};",
             ) from error
 
     def clear(self, connection: sa.Connection) -> None:
-        """Begin anew: no row stands for any key, and nothing was projected."""
+        """Forget all keys and the checkpoint."""
         for table in (self.link, self.checkpoint):
-            connection.execute(table.delete().where(table.c.books == self._name))
+            connection.execute(table.delete().where(table.c.projection == self._name))
         self.forget()
 
     def has(self, connection: sa.Connection, table: str) -> bool:
-        """Tell whether a row of the table was ever made or taken over."""
-        mine = (self.link.c.books == self._name, self.link.c.table_name == table, self.link.c.id != LEFT_OUT)
+        """Tell whether a row of the table was ever inserted or adopted."""
+        mine = (self.link.c.projection == self._name, self.link.c.table_name == table, self.link.c.id != LEFT_OUT)
         return connection.scalar(sa.select(self.link.c.id).where(*mine).limit(1)) is not None
 
     def forget(self) -> None:
-        """Drop what is remembered: after a transaction that was rolled back."""
+        """Clear the cache, after a transaction that was rolled back."""
         self._known.clear()
         self._next.clear()
 
     def seq(self, connection: sa.Connection) -> int:
         """Return the checkpoint, 0 at first."""
         table = self.checkpoint
-        found = connection.scalar(sa.select(table.c.seq).where(table.c.books == self._name))
-        return int(found or 0)
+        reached = connection.scalar(sa.select(table.c.seq).where(table.c.projection == self._name))
+        return int(reached or 0)
 
     def reach(self, connection: sa.Connection, seq: int) -> None:
         """Move the checkpoint."""
         table = self.checkpoint
-        mine = table.c.books == self._name
+        mine = table.c.projection == self._name
         if connection.scalar(sa.select(sa.func.count()).select_from(table).where(mine)):
             connection.execute(table.update().where(mine).values(seq=seq))
         else:
-            connection.execute(table.insert().values(books=self._name, seq=seq))
+            connection.execute(table.insert().values(projection=self._name, seq=seq))
 
     def ids(self, connection: sa.Connection, table: str, keys: Collection[str]) -> dict[str, int]:
-        """Return the ids behind those of the keys that have one; the answer is remembered."""
+        """Return a cached mapping that has the id of each of the keys that has one."""
         known = self._known.setdefault(table, {})
         if len(known) > _CACHED:
             known.clear()
         link = self.link
         columns = sa.select(link.c.key, link.c.id)
-        mine = (link.c.books == self._name) & (link.c.table_name == table)
+        mine = (link.c.projection == self._name) & (link.c.table_name == table)
         for part in chunks(key for key in keys if key not in known):
             known.update(
                 (key, number) for key, number in connection.execute(columns.where(mine & link.c.key.in_(part)))
@@ -325,22 +323,24 @@ class IdLookup:
         return known
 
     def keys(self, connection: sa.Connection, table: str) -> list[str]:
-        """Return all keys that rows of a table stand for."""
+        """Return all keys of a table's rows."""
         link = self.link
-        mine = (link.c.books == self._name) & (link.c.table_name == table)
+        mine = (link.c.projection == self._name) & (link.c.table_name == table)
         return list(connection.scalars(sa.select(link.c.key).where(mine).order_by(link.c.key)))
 
-    def add(self, connection: sa.Connection, table: str, made: Sequence[tuple[str, int]]) -> None:
-        """Put ids behind new keys."""
-        if made:
-            rows = [{"books": self._name, "table_name": table, "key": key, "id": number} for key, number in made]
+    def add(self, connection: sa.Connection, table: str, new_ids: Sequence[tuple[str, int]]) -> None:
+        """Record the ids of new keys."""
+        if new_ids:
+            rows = [
+                {"projection": self._name, "table_name": table, "key": key, "id": number} for key, number in new_ids
+            ]
             connection.execute(self.link.insert(), rows)
-            self._known.setdefault(table, {}).update(made)
+            self._known.setdefault(table, {}).update(new_ids)
 
     def leave_out(self, connection: sa.Connection, table: str, numbers: Collection[int]) -> None:
-        """Note that these rows were deleted by somebody and stay away."""
+        """Record that these rows were deleted by somebody and are not to be inserted again."""
         link = self.link
-        mine = (link.c.books == self._name) & (link.c.table_name == table)
+        mine = (link.c.projection == self._name) & (link.c.table_name == table)
         for part in chunks(numbers):
             connection.execute(link.update().where(mine & link.c.id.in_(part)).values(id=LEFT_OUT))
         if numbers:
@@ -349,17 +349,17 @@ class IdLookup:
     def drop(self, connection: sa.Connection, table: str, keys: Collection[str]) -> None:
         """Forget keys for good."""
         link = self.link
-        mine = (link.c.books == self._name) & (link.c.table_name == table)
+        mine = (link.c.projection == self._name) & (link.c.table_name == table)
         for part in chunks(keys):
             connection.execute(link.delete().where(mine & link.c.key.in_(part)))
             for key in part:
                 self._known.get(table, {}).pop(key, None)
 
     def allot(self, connection: sa.Connection, table: sa.Table, count: int) -> range:
-        """Return the next ids of a table: one more than any that is or, to our knowledge, was in use."""
+        """Return the next ids of a table: greater than any that is or, as far as is recorded, was in use."""
         link = self.link
         if table.name not in self._next:
-            mine = (link.c.books == self._name) & (link.c.table_name == table.name)
+            mine = (link.c.projection == self._name) & (link.c.table_name == table.name)
             used = connection.scalar(sa.select(sa.func.max(link.c.id)).where(mine))
             self._next[table.name] = int(used or 0) + 1
         used = connection.scalar(sa.select(sa.func.max(table.c.id)))
