@@ -12,7 +12,7 @@ import pytest
 from windrow import clock
 from windrow.engine.fetchers import crew
 
-_fetch = crew._fetch
+_fetch = crew._run_fetcher
 _ahead = timedelta()
 
 
@@ -43,7 +43,7 @@ def _set(ahead: timedelta) -> None:
     global _ahead  # noqa: PLW0603
     _ahead = ahead
     clock.datetime = Clock(lambda: ahead) if ahead else datetime  # type: ignore[attr-defined, assignment]
-    crew._fetch = partial(_fetch_ahead, ahead) if ahead else _fetch
+    crew._run_fetcher = partial(_fetch_ahead, ahead) if ahead else _fetch
 
 
 def _fetch_ahead(ahead: timedelta, *words: Any) -> None:

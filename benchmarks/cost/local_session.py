@@ -19,8 +19,8 @@ from unittest import mock
 
 from windrow.archive import ArchiveWriter
 from windrow.engine import session
-from windrow.engine.crawl.asking import Asker
-from windrow.engine.crawl.walk import RecentUrls, Walker
+from windrow.engine.crawl.asking import ArchivingClient
+from windrow.engine.crawl.walk import OriginCrawler, RecentUrls
 from windrow.engine.fetchers.message import (
     ArchiveSettings,
     AttemptEnded,
@@ -102,7 +102,7 @@ class _LocalCrew:
         self._archive = ArchiveWriter(keep.folder, f"windrow-{keep.session:06}-1", keep.limits, keep.rotate, keep.agent)
         self._heartbeat = Heartbeat(board())
         self._sightings = RecentUrls()
-        self._walkers: dict[int, Walker] = {}
+        self._walkers: dict[int, OriginCrawler] = {}
         self._walks: list[asyncio.Task[None]] = []
         self._events: list[Event] = []
         self._given = 0
@@ -110,8 +110,8 @@ class _LocalCrew:
 
     def start_walk(self, walk: WalkOrigin) -> None:
         reading = partial(self._heartbeat.reading, walk.number)
-        asker = Asker(self._archive, walk.crawl.robots, walk.crawl.large, reading)
-        walker = self._walkers[walk.number] = Walker(walk, asker, self._sightings, self._report, HostQueue())
+        asker = ArchivingClient(self._archive, walk.crawl.robots, walk.crawl.large, reading)
+        walker = self._walkers[walk.number] = OriginCrawler(walk, asker, self._sightings, self._report, HostQueue())
         self._walks.append(self._loop.create_task(walker.run()))
 
     def submit(self, batch: int, jobs: Sequence[FetchJob]) -> None:
@@ -166,7 +166,7 @@ def no_server(path: str) -> bytes:
 def local_sessions(serve: Serve = no_server) -> Iterator[None]:
     """Let the sessions of the block do everything in this process."""
     with (
-        mock.patch.object(session, "Crew", partial(_LocalCrew, serve)),
+        mock.patch.object(session, "FetcherPool", partial(_LocalCrew, serve)),
         mock.patch.object(session, "Pool", _LocalPool),
         mock.patch.object(session, "warm_up"),
         mock.patch.object(time, "monotonic", _stopped_clock),

@@ -59,7 +59,7 @@ def fetching(records: int = RECORDS, mebibytes: int = MEBIBYTES, rounds: int = R
         lines = library(path, records)
 
         def ours() -> int:
-            return sum(len(read_record(RecordJob(path, line), limits).told.payload) > 0 for line in lines)
+            return sum(len(read_record(RecordJob(path, line), limits).imported.payload) > 0 for line in lines)
 
         def fastwarc() -> int:
             with path.open("rb") as file:

@@ -15,8 +15,8 @@ from tests.engine.roaming import CRAWL, LIMITS, source
 from tests.waiting import PATIENCE
 from windrow.archive import ArchiveWriter
 from windrow.digest import number
-from windrow.engine.crawl.asking import Asker
-from windrow.engine.crawl.walk import RecentUrls, Walker, origin_site
+from windrow.engine.crawl.asking import ArchivingClient
+from windrow.engine.crawl.walk import OriginCrawler, RecentUrls, origin_site
 from windrow.engine.fetchers.message import AttemptEnded, BatchEnded, WalkOrigin
 from windrow.engine.listed.connection_pool import HostQueue
 from windrow.fetch.http_client import HttpClient, fields_of
@@ -82,8 +82,12 @@ def walk(
             told = WalkOrigin(1, seed, origin, crawl, {"patience": patience})
             events = []
             keeper = ArchiveWriter(tmp_path / "archive", "windrow-1-1", limits, 1 << 30, "test")
-            walker = Walker(
-                told, Asker(keeper, crawl.robots, crawl.large, unlimited), RecentUrls(), events.append, HostQueue()
+            walker = OriginCrawler(
+                told,
+                ArchivingClient(keeper, crawl.robots, crawl.large, unlimited),
+                RecentUrls(),
+                events.append,
+                HostQueue(),
             )
             walker.submit(tuple(FetchJob(number(origin + path), origin + path) for path in paths))
             work = asyncio.create_task(walker.run())
@@ -176,11 +180,11 @@ def test_a_private_number_is_not_asked_through_a_proxy(tmp_path):
         async with server({"http://127.0.0.8/a": [answer(b"by proxy")]}) as (port, asked):
             found = []
             keeper = ArchiveWriter(tmp_path / "archive", "windrow-1-1", LIMITS, 1 << 30, "test")
-            asker = Asker(keeper, CRAWL.robots, CRAWL.large, unlimited)
+            asker = ArchivingClient(keeper, CRAWL.robots, CRAWL.large, unlimited)
             for host in ("127.0.0.77", "127.0.0.8"):
                 site = replace(source(["http://a.example/"]).site, host=host, proxy=f"http://127.0.0.9:{port}")
                 async with HttpClient(site) as line:
-                    found.append((await asker.ask(line, FetchJob(1, f"http://{host}/a"))).attempt)
+                    found.append((await asker.fetch(line, FetchJob(1, f"http://{host}/a"))).attempt)
             keeper.close()
             return found, asked
 
@@ -225,11 +229,11 @@ def test_a_server_that_falls_silent_is_told_from_one_that_is_slow(tmp_path):
         async with await asyncio.start_server(talk, "127.0.0.9", 0) as serving:
             origin = f"http://127.0.0.9:{serving.sockets[0].getsockname()[1]}"
             keeper = ArchiveWriter(tmp_path / "archive", "windrow-1-1", LIMITS, 1 << 30, "test")
-            asker = Asker(keeper, CRAWL.robots, CRAWL.large, unlimited)
+            asker = ArchivingClient(keeper, CRAWL.robots, CRAWL.large, unlimited)
             there = replace(source([origin], timeout=1.0).site, port=int(origin.rpartition(":")[2]), host="127.0.0.9")
             async with HttpClient(there) as line:
                 found = [
-                    (await asker.ask(line, FetchJob(1, f"{origin}/{path}"))).attempt for path in ("silent", "slow")
+                    (await asker.fetch(line, FetchJob(1, f"{origin}/{path}"))).attempt for path in ("silent", "slow")
                 ]
             keeper.close()
             await asyncio.sleep(0.1)
@@ -270,8 +274,8 @@ def test_http_and_https_of_one_host_wait_in_one_line_and_each_reads_its_own_rule
             for seq, port in ((1, first), (2, second)):
                 origin = f"http://127.0.0.9:{port}"
                 told = WalkOrigin(seq, source([f"{origin}/"], delay=0.2), origin, CRAWL, {})
-                asker = Asker(keeper, CRAWL.robots, CRAWL.large, unlimited)
-                walker = Walker(told, asker, RecentUrls(), events.append, turn)
+                asker = ArchivingClient(keeper, CRAWL.robots, CRAWL.large, unlimited)
+                walker = OriginCrawler(told, asker, RecentUrls(), events.append, turn)
                 walker.submit(tuple(FetchJob(number(f"{origin}/{at}"), f"{origin}/{at}") for at in range(4)))
                 work.append((walker, asyncio.create_task(walker.run())))
             while pages(events) < 8:  # noqa: ASYNC110

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, TextIO
 from windrow.adapters.adapter import DocumentFinding, SearchAnswer, SearchResult, SnippetMark, snippet_marks
 from windrow.adapters.takedown import takedown_line, unfinished_line
 from windrow.contract import FollowResult
-from windrow.engine.captures.rules import CaptureStory
+from windrow.engine.captures.rules import ExplainedCapture
 from windrow.formats.text import json_text, show
 from windrow.ledger.typed.addresses import AddressRow
 from windrow.ledger.typed.takedowns import TombstoneRow
@@ -73,7 +73,7 @@ def follow_notes(url: str, phase: str, result: FollowResult) -> Iterator[Documen
         yield DocumentFinding(url, phase, Level.NOTE, "End", result.end)
 
 
-def describe_capture(source: str, one: CaptureStory) -> tuple[str, dict[str, Any]]:
+def describe_capture(source: str, one: ExplainedCapture) -> tuple[str, dict[str, Any]]:
     """Tell in a line, and to programs, why a source took a capture that others kept or did not."""
     left_out, at = one.left_out, show(one.recorded.attempt.started)
     why = f"{left_out.reason}: {left_out.rule}" if left_out else "wanted; the next run takes it"

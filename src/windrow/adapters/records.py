@@ -38,7 +38,7 @@ from windrow.config import Workspace
 from windrow.config.workspace import replay_folder
 from windrow.contract import Answer, Ask, Collection, FollowResult, Observation, Request, Settle, Skip, Task, results_of
 from windrow.digest import digest, number
-from windrow.engine.captures.rules import stories
+from windrow.engine.captures.rules import explain_captures
 from windrow.engine.check import Fault
 from windrow.engine.progress import Progress
 from windrow.engine.replay import settle_unread
@@ -279,8 +279,8 @@ class RecordAdapter:
         url = normalise(what).url if what.startswith(("http://", "https://")) else ""
         lines, messages = [], []
         for source in workspace.of(self._collection.name) if url else ():
-            for story in stories(ledger, self._collection, source, self._options(workspace), number(url)):
-                line, told = record_story.describe_capture(source.name, story)
+            for capture in explain_captures(ledger, self._collection, source, self._options(workspace), number(url)):
+                line, told = record_story.describe_capture(source.name, capture)
                 lines.append(line)
                 messages.append(Message("capture", told))
         if not lines:

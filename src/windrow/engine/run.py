@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 from windrow.clock import now
 from windrow.contract import Collection, Look, Rows, Undecided, Waits
-from windrow.engine.fetchers.crew import Crew
+from windrow.engine.fetchers.crew import FetcherPool
 from windrow.engine.fetchers.message import ArchiveSettings
 from windrow.engine.progress import Progress
 from windrow.engine.steps.pool import Pool
@@ -222,7 +222,7 @@ class HarvestRun:
     harvest: Harvest
     ledger: Ledger
     lease: Lease
-    crew: Crew
+    crew: FetcherPool
     pool: Pool
     session: int
     archive: Path

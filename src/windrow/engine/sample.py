@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from windrow.archive import ArchiveWriter, open_response
-from windrow.engine.crawl.asking import HOPS, Asker, CrawlResult, secrets_of
+from windrow.engine.crawl.asking import HOPS, ArchivingClient, CrawlResult, secrets_of
 from windrow.engine.fetchers.message import TransferBatch
 from windrow.engine.listed.transfer import fetch
 from windrow.errors import TerminalFailure, TransportError
@@ -57,9 +57,9 @@ def sample_answer(folder: Path, source: Source, url: str, limits: Limits) -> tup
 
     async def go() -> CrawlResult:
         secrets = partial(secrets_of, source, origin)
-        asker = Asker(archive, 0, {1: limits.transfer}, lambda _: nullcontext(), secrets=secrets)
+        archiver = ArchivingClient(archive, 0, {1: limits.transfer}, lambda _: nullcontext(), secrets=secrets)
         async with HttpClient(site) as client:
-            return await asker.ask(client, FetchJob(1, url, kind=1))
+            return await archiver.fetch(client, FetchJob(1, url, kind=1))
 
     try:
         attempt = asyncio.run(go()).attempt

@@ -32,7 +32,7 @@ from windrow.contract import (
 )
 from windrow.digest import digest
 from windrow.engine.check import index_archive
-from windrow.engine.fetchers.crew import Crew
+from windrow.engine.fetchers.crew import FetcherPool
 from windrow.engine.fetchers.message import ArchiveSettings
 from windrow.engine.progress import Progress
 from windrow.engine.requests.origin_rules import walked
@@ -78,11 +78,11 @@ def _ask(run: HarvestRun, _discovery: Crawl | Requests) -> None:
     """Ask the addresses that are due, and those that they lead to; nobody where no source has an address."""
     if not any(source.site.scheme for source in run.harvest.sources):
         return
-    from windrow.engine.crawl.crawling import Crawling  # noqa: PLC0415 as in _list
+    from windrow.engine.crawl.crawling import CrawlDispatcher  # noqa: PLC0415 as in _list
 
     crawl = walked(run.collection)
     assert crawl is not None
-    with Crawling(run, crawl) as crawling:
+    with CrawlDispatcher(run, crawl) as crawling:
         crawling.run()
 
 
@@ -171,7 +171,7 @@ class Session:
         stores = [one.close for one in (harvest.store, harvest.version_store) if one]
         with ExitStack() as held:
             held.enter_context(released(*stores))
-            crew = Crew(keep, setup.fetchers)
+            crew = FetcherPool(keep, setup.fetchers)
             held.enter_context(released(lambda: crew.close(at_once=self.stops > 1)))
             pool = Pool(WorkerConfig(harvest.collection, setup.archive, setup.limits, harvest.resources), setup.workers)
             held.enter_context(released(lambda: pool.close(at_once=self.stops > 1)))

@@ -1,1 +1,1 @@
-"""Captures: what lies in the archive or in WARC files already, chosen by rules and handed to a collection."""
+"""Captures: existing captures, in the archive or in WARC files, that rules select for a collection."""

@@ -1,4 +1,4 @@
-"""How far each source looked for captures, and what it took, on the ledger: in one transaction for some lines."""
+"""Store how far each source has read an index of captures, with what it took, in one transaction."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ from windrow.model import ArchivePlace, Attempt, CdxLine, FoundUrl, Source
 from windrow.reasons import Reason
 
 THROUGH = -1
-"""The place in an index file, or a WARC file, that is looked through to its end."""
+"""The position of an index or WARC file that was read to its end."""
 
-_HOSTS = 10_000  # origins whose numbers on the ledger are remembered
+_MAX_HOSTS = 10_000  # origins whose numbers in the ledger are remembered
 
 
-class LookedThrough(NamedTuple):
-    """Lines of an index that were looked at: the place they reach to, how many, and what rules left out of them."""
+class IndexProgress(NamedTuple):
+    """Lines of an index that were read: the position after them, their number, and what rules left out."""
 
     place: int
     lines: int
@@ -35,9 +35,9 @@ class LookedThrough(NamedTuple):
 
 
 class TakenCapture(NamedTuple):
-    """A capture that is taken: the visit that it becomes, its place where it was found, and the number of the index.
+    """A capture that a source takes: its attempt, the place where it was found, and the number of the index.
 
-    `original` is the visit of the collection that keeps it, `line` the index line of another maker's capture.
+    `original` is the attempt of the collection that keeps it, `line` the index line of a foreign capture.
     """
 
     attempt: Attempt
@@ -49,7 +49,7 @@ class TakenCapture(NamedTuple):
 
 @dataclass(slots=True)
 class CaptureTally:
-    """What became of the lines of a source's indexes."""
+    """The counts of a source's index lines."""
 
     source: Source
     task: int
@@ -60,58 +60,58 @@ class CaptureTally:
     left_out: Counter[Reason] = field(default_factory=Counter)
     broken: list[str] = field(default_factory=list)
 
-    def told(self) -> str:
-        """Say it in a line."""
+    def summary(self) -> str:
+        """Return the counts as one line."""
         name = self.source.name
         why = ", ".join(f"{reason} {count}" for reason, count in self.left_out.most_common(5))
-        told = f"{name}: {self.seen} captures looked at, {self.taken} taken" + (f" ({why})" if why else "")
-        told += f"; {self.known} were taken before" if self.known else ""
+        summary = f"{name}: {self.seen} captures looked at, {self.taken} taken" + (f" ({why})" if why else "")
+        summary += f"; {self.known} were taken before" if self.known else ""
         if self.failed:
             why = ", ".join(f"{reason} {count}" for reason, count in self.failed.most_common(5))
-            told += f"; {self.failed.total()} could not be had: {why}"
-        return told + "".join(f"; {one}" for one in self.broken[:3])
+            summary += f"; {self.failed.total()} could not be had: {why}"
+        return summary + "".join(f"; {fault}" for fault in self.broken[:3])
 
 
 class CaptureLedger:
-    """Writes for one run what its sources looked at and took."""
+    """Stores what the sources of one run read and took."""
 
     def __init__(self, run: HarvestRun, captures: Captures) -> None:
-        """Write for the collection of a run."""
+        """Store for the collection of a run."""
         self.run = run
         self.captures = captures
         self.taken = 0
         self._hosts: dict[str, int] = {}
 
     def full(self) -> bool:
-        """Tell whether to stop: a person said so, or as many were taken as the run may."""
+        """Return whether to stop: a person asked for it, or the run's limit is reached."""
         return self.run.stopping() > 0 or (self.run.limit is not None and self.taken >= self.run.limit)
 
     def index(self, source: Source, name: str, identity: str = "") -> IndexRow:
-        """Return how far a source looked through an index; from its beginning where the rules or the file changed."""
+        """Return how far a source has read an index; 0 again if the rules or the file changed."""
         run, version = self.run, self.captures.version
-        options = sorted((key, str(value)) for key, value in source.options.items())
+        options = sorted((key, str(setting)) for key, setting in source.options.items())
         rules = digest(json.dumps([version, identity, options]).encode())
-        found = run.ledger.captures.index(run.collection.name, source.name, name)
-        if found is None or found.rules != rules:
+        row = run.ledger.captures.index(run.collection.name, source.name, name)
+        if row is None or row.rules != rules:
             with run.ledger.writing() as writer:
                 writer.captures.begin(run.collection.name, source.name, name, rules)
-            found = run.ledger.captures.index(run.collection.name, source.name, name)
-        assert found is not None
-        return found
+            row = run.ledger.captures.index(run.collection.name, source.name, name)
+        assert row is not None
+        return row
 
-    def reach(self, writer: LedgerWriter, index: IndexRow, looked: LookedThrough, tally: CaptureTally) -> None:
-        """Put on record how far an index was looked through, and what rules left out on the way."""
-        known = {(one.reason, one.rule) for one in self.run.ledger.captures.left_out(index.id)}
-        for reason, rule, count, url in looked.left_out:
+    def reach(self, writer: LedgerWriter, index: IndexRow, progress: IndexProgress, tally: CaptureTally) -> None:
+        """Store how far an index was read, and what rules left out."""
+        known = {(row.reason, row.rule) for row in self.run.ledger.captures.left_out(index.id)}
+        for reason, rule, count, url in progress.left_out:
             named = rule if (reason, rule) in known or len(known) < RULES else OTHER_RULES
             known.add((reason, named))
             writer.captures.leave_out(index.id, RuleRow(reason, named, count, url))
             tally.left_out[reason] += count
-        writer.captures.reach(index.id, looked.place, looked.lines)
-        tally.seen += looked.lines
+        writer.captures.reach(index.id, progress.place, progress.lines)
+        tally.seen += progress.lines
 
     def take(self, writer: LedgerWriter, taken: TakenCapture, tally: CaptureTally) -> None:
-        """Make a visit of a capture, which asked nobody."""
+        """Store a capture as an attempt without a request."""
         seq = self.record_attempt(writer, tally.source, taken.attempt)
         row = CapturedRow(seq, taken.original, "", "", "", taken.found_at.warc, taken.found_at.offset, taken.line)
         writer.captures.take(seq, self.run.collection.name, tally.source.name, row, taken.found_by)
@@ -120,7 +120,7 @@ class CaptureLedger:
         tally.taken += 1
 
     def record_attempt(self, writer: LedgerWriter, source: Source, attempt: Attempt) -> int:
-        """Put a visit on record that asked nobody."""
+        """Store an attempt that made no request."""
         run = self.run
         host = self._host(writer, source, parts(attempt.url).origin)
         writer.addresses.add_known(host, FoundUrl(attempt.target, "", attempt.url, kind=CAPTURED))
@@ -133,7 +133,7 @@ class CaptureLedger:
         if host is None:
             host = writer.addresses.add_host(run.session, run.collection.name, source.name, origin)
             writer.flush()
-        if len(self._hosts) > _HOSTS:
+        if len(self._hosts) > _MAX_HOSTS:
             self._hosts.clear()
         self._hosts[origin] = host
         return host

@@ -1,7 +1,7 @@
-"""Capturing: what others keep already is looked through, line by line, and what a collection wants becomes its visits.
+"""Capturing: read existing captures line by line; those that a collection wants become attempts of its own.
 
-How far each source looked is on the ledger, with what rules left out and what was taken, in one transaction for some
-hundred lines: a run that is killed anywhere goes on from there.
+How far each source has read is stored with what rules left out and what was taken, in one transaction for up to PAGE
+lines: a killed run continues there.
 """
 
 from __future__ import annotations
@@ -11,9 +11,9 @@ from typing import NamedTuple
 
 from windrow.contract import Captures
 from windrow.digest import number
-from windrow.engine.captures.capture_ledger import CaptureLedger, CaptureTally, LookedThrough, TakenCapture
+from windrow.engine.captures.capture_ledger import CaptureLedger, CaptureTally, IndexProgress, TakenCapture
 from windrow.engine.captures.foreign_captures import ForeignCapturing
-from windrow.engine.captures.rules import PARTS, Selection, SelectJob, added, kept_line, left_out_by_fault
+from windrow.engine.captures.rules import PARTS, Selection, SelectJob, kept_line, left_out_by_fault, sum_left_out
 from windrow.engine.requests.answers import requests_of
 from windrow.engine.requests.following import AnswerFollower
 from windrow.engine.run import HarvestRun
@@ -22,14 +22,14 @@ from windrow.ledger.typed.captures import IndexRow
 from windrow.model import ArchivePlace, CdxLine, FoundUrl, Reading, Recorded, Source
 
 PAGE = 1000
-"""Lines that are looked at, and written, together."""
+"""Lines that are read, and stored, together."""
 
 AHEAD = 8
-"""Pages that the pool has in hand at a time."""
+"""Pages that the pool works on at a time."""
 
 
 class _Page(NamedTuple):
-    """Answers that were looked at together, how far they reach, and what became of them."""
+    """Responses that were read together, the position after them, and what was selected."""
 
     lines: Sequence[Recorded]
     place: int
@@ -37,17 +37,17 @@ class _Page(NamedTuple):
 
 
 class Capturing:
-    """Takes for some sources what others keep."""
+    """Takes existing captures for the active sources of a run."""
 
     def __init__(self, run: HarvestRun, captures: Captures) -> None:
-        """Take for the active sources of a run's harvest."""
+        """Take captures for the active sources of a run."""
         self._run = run
         self._captures = captures
         self._sources = [source for source in run.harvest.sources if source.active]
         self._capture_ledger = CaptureLedger(run, captures)
 
     def run(self) -> None:
-        """Look through all that there is, from where each source left off; then follow what was taken."""
+        """Read all inputs from where each source stopped; then follow what was taken."""
         run = self._run
         run.progress.begin("looking through captures", None)
         for source in self._sources:
@@ -60,12 +60,12 @@ class Capturing:
             if inputs.cdx or inputs.warc:
                 with ForeignCapturing(self._capture_ledger, tally) as foreign:
                     foreign.run(inputs)
-            run.close_task(tally.task, tally.told(), failed=bool(tally.broken))
+            run.close_task(tally.task, tally.summary(), failed=bool(tally.broken))
         self._follow()
         run.progress.end()
 
     def _follow(self) -> None:
-        """Follow what was taken for sources that are not asked; the others are followed with their answers."""
+        """Follow captures of sources that make no requests; those of others are followed with their responses."""
         run = self._run
         if self._captures.follow is None:
             return
@@ -76,7 +76,7 @@ class Capturing:
             run.tick()
 
     def _take_kept(self, source: Source, name: str, tally: CaptureTally) -> None:
-        """Look through what a collection, or one of its sources, kept since the last time."""
+        """Read what a collection, or one of its sources, has kept since the last time."""
         run = self._run
         index = self._capture_ledger.index(source, name)
         collection, _, only = name.partition(":")
@@ -90,64 +90,64 @@ class Capturing:
                 pages.append(page)
             if not pages:
                 return
-            documents = [[one for one in page if self._is_document(one)] for page in pages]
+            documents = [[line for line in page if self._is_document(line)] for page in pages]
             selections = self._select(source, [[kept_line(line) for line in lines] for lines in documents])
             for page, lines, selection in zip(pages, documents, selections, strict=True):
                 if self._capture_ledger.full():
                     return
-                self._write(source, index, _Page(lines, page[-1].seq, selection), tally)
+                self._record_page(source, index, _Page(lines, page[-1].seq, selection), tally)
                 run.progress.step(len(page), 0)
                 run.tick()
 
-    def _is_document(self, one: Recorded) -> bool:
-        """Tell whether an answer is that to a plain GET, and one with bytes of its own where only these are wanted."""
-        attempt = one.attempt
+    def _is_document(self, recorded: Recorded) -> bool:
+        """Return whether a response is of a plain GET, and not a repeat unless repeats are wanted."""
+        attempt = recorded.attempt
         return number(attempt.url) == attempt.target and (
             self._captures.unchanged or (attempt.kept is not None and not attempt.kept.revisit)
         )
 
     def _select(self, source: Source, pages: Sequence[Sequence[CdxLine]]) -> list[Selection]:
-        """Run the rules on some pages of lines, in the pool."""
+        """Run the rules on pages of lines, in the pool."""
         jobs = [SelectJob(self._captures, source, self._run.harvest.options, tuple(lines)) for lines in pages]
-        results = [done.result for _, done in self._run.pool.run(jobs, batch=1, pulse=self._run.tick)]
+        outcomes = [done.result for _, done in self._run.pool.run(jobs, batch=1, pulse=self._run.tick)]
         return [
-            one if isinstance(one, Selection) else self._search_fault(source, lines, one)
-            for one, lines in zip(results, pages, strict=True)
+            outcome if isinstance(outcome, Selection) else self._search_fault(source, lines, outcome)
+            for outcome, lines in zip(outcomes, pages, strict=True)
         ]
 
     def _search_fault(self, source: Source, lines: Sequence[CdxLine], failed: Reading) -> Selection:
-        """Run the rules on smaller parts, down to the line over which their process was ended: it alone is left out."""
+        """Run the rules on smaller parts, down to the line that killed their process: it alone is left out."""
         if len(lines) == 1:
             return Selection((), (left_out_by_fault(failed, lines[0].url),))
         size = -(-len(lines) // PARTS)
         starts = range(0, len(lines), size)
         parts = self._select(source, [lines[start : start + size] for start in starts])
         wanted = [start + place for start, part in zip(starts, parts, strict=True) for place in part.wanted]
-        return Selection(tuple(wanted), tuple(added(one for part in parts for one in part.left_out)))
+        return Selection(tuple(wanted), tuple(sum_left_out(rule for part in parts for rule in part.left_out)))
 
-    def _write(self, source: Source, index: IndexRow, page: _Page, tally: CaptureTally) -> None:
-        """Put on record what is taken, what rules left out, and how far that got."""
+    def _record_page(self, source: Source, index: IndexRow, page: _Page, tally: CaptureTally) -> None:
+        """Store what is taken, what rules left out, and how far a source has read."""
         run, name, capture_ledger = self._run, self._run.collection.name, self._capture_ledger
         if run.limit is not None and capture_ledger.taken + len(page.selection.wanted) > run.limit:
             lines = page.lines[: page.selection.wanted[run.limit - capture_ledger.taken - 1] + 1]
             page = _Page(lines, lines[-1].seq, self._select(source, [[kept_line(line) for line in lines]])[0])
-        taken: set[ArchivePlace] = set()  # two collections may both have had a record
+        taken: set[ArchivePlace] = set()  # two collections may have the same record
         with run.ledger.writing() as writer:
             for place in page.selection.wanted:
-                one = page.lines[place]
-                kept = one.attempt.kept
+                recorded = page.lines[place]
+                kept = recorded.attempt.kept
                 assert kept is not None
                 if kept.place in taken or run.ledger.captures.taken(name, kept.place):
                     tally.known += 1
                     continue
                 taken.add(kept.place)
-                attempt = one.attempt._replace(message="")
-                capture_ledger.take(writer, TakenCapture(attempt, kept.place, index.id, one.seq), tally)
+                attempt = recorded.attempt._replace(message="")
+                capture_ledger.take(writer, TakenCapture(attempt, kept.place, index.id, recorded.seq), tally)
             capture_ledger.reach(
-                writer, index, LookedThrough(page.place, len(page.lines), page.selection.left_out), tally
+                writer, index, IndexProgress(page.place, len(page.lines), page.selection.left_out), tally
             )
 
 
-def _refuse_requests(writer: LedgerWriter, source: Source, via: int, found: Sequence[FoundUrl]) -> None:
-    """Put nothing on record: what asks nobody has no requests."""
-    del writer, source, via, found
+def _refuse_requests(writer: LedgerWriter, source: Source, via: int, requests: Sequence[FoundUrl]) -> None:
+    """Do nothing: these sources make no requests."""
+    del writer, source, via, requests

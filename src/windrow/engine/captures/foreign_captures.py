@@ -1,7 +1,7 @@
-"""Captures of other makers: WARC files and the CDX files that index them, looked through, and what is wanted copied.
+"""Foreign captures: read WARC files or the CDX files that index them, and copy wanted records into the archive.
 
-A record that is wanted is read from end to end in the pool, verified, and copied into the archive as it lies there.
-From then on it is a capture like any other: it can be read again, checked and taken down.
+A wanted record is read completely in the pool, verified, and copied unchanged. From then on it is a capture like any
+other: it can be read again, checked and taken down.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ from windrow.archive import ArchiveWriter, read_blocks
 from windrow.archive.warc_reader import ENDINGS
 from windrow.contract import CAPTURED, Inputs
 from windrow.digest import NOTHING, Hasher, digest, number
-from windrow.engine.captures.capture_ledger import THROUGH, CaptureLedger, CaptureTally, LookedThrough, TakenCapture
+from windrow.engine.captures.capture_ledger import THROUGH, CaptureLedger, CaptureTally, IndexProgress, TakenCapture
 from windrow.engine.captures.foreign_records import BlockJob, ChosenLines, RecordJob, ScanJob, VerifiedRecord
 from windrow.engine.captures.remote_records import RemoteRecords
-from windrow.engine.captures.rules import PARTS, LeftOutLines, added, left_out_by_fault
+from windrow.engine.captures.rules import PARTS, LeftOutLines, left_out_by_fault, sum_left_out
 from windrow.errors import ArchiveError
 from windrow.formats.url import normalise
 from windrow.ledger import LedgerWriter
@@ -40,25 +40,25 @@ RETRIED = (
     *(Reason.SERVER_ERROR, Reason.RATE_LIMITED, Reason.SITE_GIVEN_UP),
     *(Reason.WRONG_PASSWORD, Reason.NO_SECRET, Reason.POLICY_DENIED, Reason.PRIVATE_ADDRESS),
 )
-"""Why a record could not be had, where every later run tries again; for others an operator has to ask."""
+"""Reasons of failure after which each run tries a record again; after others an operator has to ask for it."""
 
 BATCH = 128
-"""Records that are copied, and put on record, together."""
+"""Records that are copied, and stored, together."""
 
 ROOM = 256 * 2**20
 """Bytes of records that are fetched together."""
 
-_UNTOLD = ROOM // 64  # bytes that a record counts for whose line says no length
+_ASSUMED_LENGTH = ROOM // 64  # bytes assumed for a record whose line has no length
 
 FILES = 8
-"""WARC files, or blocks of an index file, that are looked through side by side."""
+"""WARC files, or blocks of an index file, that are read in parallel."""
 
 
 class _Wanted:
-    """A line that is wanted, where its file is (None: not found), and the place that the record is known by.
+    """A wanted line, the path of its file (None: not found), and the `key` of the record in the ledger.
 
-    `before` is the one by which it is known that it could not be had: its file was not found then, perhaps. `held` is
-    the file in which the record lies at `offset`: that file, or one that holds nothing but the record.
+    `before` is the key under which an earlier failure is stored. `held` is the file that has the record at `offset`:
+    the WARC file itself, or one with this record only.
     """
 
     __slots__ = ("before", "held", "key", "line", "offset", "path")
@@ -72,7 +72,7 @@ class _Wanted:
 
 
 class ForeignCapturing:
-    """Looks through the WARC files, or their indexes, of one source."""
+    """Reads the WARC files, or their indexes, of one source."""
 
     def __init__(self, capture_ledger: CaptureLedger, tally: CaptureTally) -> None:
         """Begin with nothing written."""
@@ -86,49 +86,51 @@ class ForeignCapturing:
         self._remote: RemoteRecords | None = None
 
     def __enter__(self) -> Self:
-        """Hold the archive's file that is written, if any is."""
+        """Return itself; the end of the block closes the archive's file."""
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Close it."""
+        """Close the archive's file, if one was written."""
         if self._archive is not None:
             self._archive.close()
 
     def run(self, inputs: Inputs) -> None:
-        """Try again what could not be had, then look through what is new."""
+        """Retry records that failed before, then read what is new."""
         assert self._run.keep is not None
         with RemoteRecords(inputs.remote, self._run.keep.folder) if inputs.remote else nullcontext() as self._remote:
-            self._look(inputs)
+            self._look_through_all(inputs)
 
-    def _look(self, inputs: Inputs) -> None:
-        files = [*self._found(inputs.warc, ENDINGS)]
+    def _look_through_all(self, inputs: Inputs) -> None:
+        files = [*self._find_files(inputs.warc, ENDINGS)]
         piped = [path for path in inputs.cdx if path.is_fifo()]
-        indexes = [*self._found([path for path in inputs.cdx if path not in piped], CDX_NAMES)]
-        indexes += self._piped(piped) if piped else ()
-        beside = [*self._found({path.parent for path in indexes}, ENDINGS)] if indexes else []
+        indexes = [*self._find_files([path for path in inputs.cdx if path not in piped], CDX_NAMES)]
+        indexes += self._store_piped(piped) if piped else ()
+        beside = [*self._find_files({path.parent for path in indexes}, ENDINGS)] if indexes else []
         for path in (*beside, *files):
             self._files[path.name] = path
         self._try_again()
         for path in indexes:
             if not self._capture_ledger.full():
-                self._look_through(path)
+                self._look_through_index(path)
         if not inputs.cdx:
             self._scan(files)
 
-    def _found(self, paths: Iterable[Path], names: tuple[str, ...]) -> Iterator[Path]:
-        """Yield the files that are named, or lie in a folder that is, by their endings."""
+    def _find_files(self, paths: Iterable[Path], names: tuple[str, ...]) -> Iterator[Path]:
+        """Yield the files of some paths; of a folder, those with one of the endings."""
         for path in sorted(paths):
             if path.is_dir():
-                yield from sorted(one for one in path.rglob("*") if one.name.lower().endswith(names) and one.is_file())
+                yield from sorted(
+                    file for file in path.rglob("*") if file.name.lower().endswith(names) and file.is_file()
+                )
             elif path.is_file():
                 yield path
             else:
                 self._tally.broken.append(f"{path} is not there")
 
-    def _piped(self, pipes: Iterable[Path]) -> list[Path]:
-        """Write what comes through pipes, such as /dev/stdin, into files; return these and those of earlier runs."""
+    def _store_piped(self, pipes: Iterable[Path]) -> list[Path]:
+        """Copy pipes, such as /dev/stdin, into files; return these and those of earlier runs."""
         assert self._run.keep is not None
         folder = self._run.keep.folder / "indexes"
         folder.mkdir(parents=True, exist_ok=True)
@@ -148,35 +150,37 @@ class ForeignCapturing:
         stat = path.stat()
         return self._capture_ledger.index(self._source, str(path), f"{stat.st_size} {stat.st_mtime_ns}")
 
-    def _chosen(self, jobs: Sequence[BlockJob] | Sequence[ScanJob]) -> list[ChosenLines | Reading]:
+    def _choose(self, jobs: Sequence[BlockJob] | Sequence[ScanJob]) -> list[ChosenLines | Reading]:
         return [done.result for _, done in self._run.pool.run(jobs, batch=1, pulse=self._run.tick)]
 
-    def _look_through(self, path: Path) -> None:
-        """Look through an index file, from where that was left off."""
+    def _look_through_index(self, path: Path) -> None:
+        """Read an index file, from its stored position."""
         run, index = self._run, self._index(path)
         if index.place == THROUGH:
             return
         blocks = read_blocks(path, index.place)
         try:
             while not self._capture_ledger.full():
-                some = [*islice(blocks, FILES)]
-                if not some:
+                batch = [*islice(blocks, FILES)]
+                if not batch:
                     self._reach(index, THROUGH, ChosenLines((), (), 0))
                     return
                 jobs = [
-                    BlockJob(self._capture_ledger.captures, self._source, run.harvest.options, one.content, one.legend)
-                    for one in some
+                    BlockJob(
+                        self._capture_ledger.captures, self._source, run.harvest.options, block.content, block.legend
+                    )
+                    for block in batch
                 ]
-                for one, job, chosen in zip(some, jobs, self._chosen(jobs), strict=True):
+                for block, job, chosen in zip(batch, jobs, self._choose(jobs), strict=True):
                     lines = chosen if isinstance(chosen, ChosenLines) else self._search_fault(job, chosen)
-                    last = one.first + one.content.count(b"\n")
+                    last = block.first + block.content.count(b"\n")
                     if not self._take(index, last, lines):
                         return
         except ArchiveError as error:
             self._tally.broken.append(str(error))
 
     def _search_fault(self, job: BlockJob, failed: Reading) -> ChosenLines:
-        """Run the rules on smaller parts, down to the line over which their process was ended: it alone is left out."""
+        """Run the rules on smaller parts, down to the line that killed their process: it alone is left out."""
         lines = job.content.split(b"\n")
         if len(lines) == 1:
             url = lines[0][:200].decode("utf-8", "replace")
@@ -186,170 +190,181 @@ class ForeignCapturing:
         wanted: list[CdxLine] = []
         left: list[LeftOutLines] = []
         count = 0
-        for part, found in zip(jobs, self._chosen(jobs), strict=True):
-            one = found if isinstance(found, ChosenLines) else self._search_fault(part, found)
-            wanted += one.wanted
-            left += one.left_out
-            count += one.lines
-        return ChosenLines(tuple(wanted), tuple(added(left)), count)
+        for part, outcome in zip(jobs, self._choose(jobs), strict=True):
+            chosen = outcome if isinstance(outcome, ChosenLines) else self._search_fault(part, outcome)
+            wanted += chosen.wanted
+            left += chosen.left_out
+            count += chosen.lines
+        return ChosenLines(tuple(wanted), tuple(sum_left_out(left)), count)
 
     def _scan(self, files: Sequence[Path]) -> None:
-        """Look through WARC files from end to end, some side by side."""
+        """Read WARC files completely, FILES in parallel."""
         run, waiting = self._run, list(reversed(files))
-        open_: list[tuple[Path, IndexRow, int]] = []
+        under_way: list[tuple[Path, IndexRow, int]] = []
         while not self._capture_ledger.full():
-            while waiting and len(open_) < FILES:
+            while waiting and len(under_way) < FILES:
                 path = waiting.pop()
                 index = self._index(path)
                 if index.place != THROUGH:
-                    open_.append((path, index, index.place))
-            if not open_:
+                    under_way.append((path, index, index.place))
+            if not under_way:
                 return
             jobs = [
                 ScanJob(self._capture_ledger.captures, self._source, run.harvest.options, path, place)
-                for path, _, place in open_
+                for path, _, place in under_way
             ]
-            results = self._chosen(jobs)
+            outcomes = self._choose(jobs)
             left = []
-            for (path, index, _), chosen in zip(open_, results, strict=True):
+            for (path, index, _), chosen in zip(under_way, outcomes, strict=True):
                 if isinstance(chosen, Reading):
-                    told = chosen.findings[0].message if chosen.findings else ""
-                    self._tally.broken.append(f"{path}: {chosen.reason} {told}".rstrip())
+                    fault = chosen.findings[0].message if chosen.findings else ""
+                    self._tally.broken.append(f"{path}: {chosen.reason} {fault}".rstrip())
                 elif not self._take(index, chosen.next, chosen, path):
                     return
                 elif chosen.next != THROUGH:
                     left.append((path, index, chosen.next))
-            open_ = left
+            under_way = left
 
     def _take(self, index: IndexRow, place: int, chosen: ChosenLines, path: Path | None = None) -> bool:
-        """Copy what is wanted of some lines, and put on record how far that got; False where there is no more room."""
+        """Copy the wanted records of some lines, and store the position; return False if the run's limit is reached."""
         capture_ledger = self._capture_ledger
         for batch in _batches(chosen.wanted):
             if capture_ledger.full():
                 return False
-            some = batch
+            lines = batch
             if self._run.limit is not None:
-                some = some[: self._run.limit - capture_ledger.taken]
-            self._keep(index.id, [_Wanted(one, path or self._files.get(_name(one.warc))) for one in some])
-            if len(some) < len(batch):
+                lines = lines[: self._run.limit - capture_ledger.taken]
+            self._keep(index.id, [_Wanted(line, path or self._files.get(_file_name(line.warc))) for line in lines])
+            if len(lines) < len(batch):
                 return False
         self._reach(index, place, chosen)
         return True
 
     def _reach(self, index: IndexRow, place: int, chosen: ChosenLines) -> None:
         with self._run.ledger.writing() as writer:
-            self._capture_ledger.reach(writer, index, LookedThrough(place, chosen.lines, chosen.left_out), self._tally)
+            self._capture_ledger.reach(writer, index, IndexProgress(place, chosen.lines, chosen.left_out), self._tally)
         self._run.progress.step(chosen.lines, 0)
         self._run.tick()
 
     def _try_again(self) -> None:
-        """Try what could not be had before, where that may pass, or where an operator asked for it."""
+        """Retry failed records whose reason may pass, or for which an operator asked."""
         run, last = self._run, ("", -1)
         while not self._capture_ledger.full():
             rows = run.ledger.captures.failed(run.collection.name, self._source.name, last, RETRIED, BATCH)
             if not rows:
                 return
             last = (rows[-1].warc, rows[-1].offset)
-            for index, some in groupby(rows, key=attrgetter("found_in")):
-                failed = [*some]
+            for index, group in groupby(rows, key=attrgetter("found_in")):
+                failed = [*group]
                 before = iter(failed)
-                for batch in _batches([CdxLine(*json.loads(one.line)) for one in failed]):
-                    known = [(one.warc, one.offset) for one in islice(before, len(batch))]
+                for batch in _batches([CdxLine(*json.loads(row.line)) for row in failed]):
+                    known = [(row.warc, row.offset) for row in islice(before, len(batch))]
                     pairs = zip(batch, known, strict=True)
-                    self._keep(index, [_Wanted(one, self._files.get(_name(one.warc)), key) for one, key in pairs])
+                    self._keep(
+                        index, [_Wanted(line, self._files.get(_file_name(line.warc)), key) for line, key in pairs]
+                    )
             with run.ledger.writing() as writer:
                 writer.addresses.due_at(run.collection.name, [row.address for row in rows], None)
 
     def _keep(self, index: int, wanted: Iterable[_Wanted]) -> None:
-        """Read records and verify them, copy them into the archive, and put that on record."""
+        """Read records and verify them, copy them into the archive, and store them as attempts."""
         run, name, ledger = self._run, self._run.collection.name, self._run.ledger
         fresh: dict[tuple[ArchivePlace, str], _Wanted] = {}
-        for one in wanted:
-            if self._taken_down.hold(one.line.url):
+        for record in wanted:
+            if self._taken_down.hold(record.line.url):
                 self._tally.left_out[Reason.FORGOTTEN] += 1
                 continue
-            claim = (one.key, one.line.digest)
-            if claim in fresh or ledger.captures.taken(name, one.key) or self._refuted(one):
+            claim = (record.key, record.line.digest)
+            if claim in fresh or ledger.captures.taken(name, record.key) or self._failed_before(record):
                 self._tally.known += 1
             else:
-                fresh[claim] = one
-        results: dict[_Wanted, Any] = self._fetch([one for one in fresh.values() if one.path is None])
-        there = [one for one in fresh.values() if one.held and one.offset is not None]
-        jobs = [RecordJob(cast("Path", one.held), one.line._replace(offset=one.offset)) for one in there]
-        results |= dict(zip(there, (done.result for _, done in run.pool.run(jobs, pulse=run.tick)), strict=True))
+                fresh[claim] = record
+        outcomes: dict[_Wanted, Any] = self._fetch(
+            [candidate for candidate in fresh.values() if candidate.path is None]
+        )
+        readable = [candidate for candidate in fresh.values() if candidate.held and candidate.offset is not None]
+        jobs = [
+            RecordJob(cast("Path", candidate.held), candidate.line._replace(offset=candidate.offset))
+            for candidate in readable
+        ]
+        outcomes |= dict(zip(readable, (done.result for _, done in run.pool.run(jobs, pulse=run.tick)), strict=True))
         payloads: dict[str, KeptResponse] = {}
-        visits = [(one, self._copied(one, results.get(one), payloads)) for one in fresh.values()]
+        attempts = [
+            (candidate, self._copy(candidate, outcomes.get(candidate), payloads)) for candidate in fresh.values()
+        ]
         if self._archive is not None:
             self._archive.sync()
         taken: set[ArchivePlace] = set()
         with ledger.writing() as writer:
-            for one, attempt in visits:
+            for record, attempt in attempts:
                 if attempt is None:
                     continue
-                if one.key in taken:
+                if record.key in taken:
                     self._tally.known += 1
                     continue
                 if attempt.kept is None:
-                    self._fail(writer, index, one, attempt)
+                    self._record_failure(writer, index, record, attempt)
                     continue
-                taken.add(one.key)
-                line = one.line._replace(length=results[one].length)
-                self._capture_ledger.take(writer, TakenCapture(attempt, one.key, index, line=line), self._tally)
-                writer.captures.mend(name, one.before or (one.key.warc, one.key.offset))
+                taken.add(record.key)
+                line = record.line._replace(length=outcomes[record].length)
+                self._capture_ledger.take(writer, TakenCapture(attempt, record.key, index, line=line), self._tally)
+                writer.captures.mend(name, record.before or (record.key.warc, record.key.offset))
             for spelled, kept in payloads.items():
                 writer.imports.payload(spelled, kept)
 
-    def _refuted(self, one: _Wanted) -> bool:
-        """Tell whether a line's record could not be had before; a mismatch speaks against the line's digest only."""
-        if one.before is not None:
+    def _failed_before(self, wanted: _Wanted) -> bool:
+        """Return whether a line's record failed before; a mismatch counts for the same digest only."""
+        if wanted.before is not None:
             return False
-        name, place = self._run.collection.name, (one.key.warc, one.key.offset)
+        name, place = self._run.collection.name, (wanted.key.warc, wanted.key.offset)
         reason = self._run.ledger.captures.failure(name, place)
         if reason != Reason.DIGEST_MISMATCH:
             return bool(reason)
         line = self._run.ledger.captures.failed_line(name, place)
-        return CdxLine(*json.loads(line)).digest == one.line.digest
+        return CdxLine(*json.loads(line)).digest == wanted.line.digest
 
     def _fetch(self, wanted: Sequence[_Wanted]) -> dict[_Wanted, Any]:
-        """Fetch records that lie on other machines; return why some could not be had."""
+        """Fetch records from other machines; return the failures."""
         failed: dict[_Wanted, Any] = {}
         if self._remote is None or not wanted:
             return failed
         largest = self._run.limits.transfer
-        found = self._remote.fetch([one.line for one in wanted], largest, self._run.tick)
-        for one, held in zip(wanted, found, strict=True):
-            if isinstance(held, Path):
-                one.held, one.offset = held, 0
+        outcomes = self._remote.fetch([record.line for record in wanted], largest, self._run.tick)
+        for record, outcome in zip(wanted, outcomes, strict=True):
+            if isinstance(outcome, Path):
+                record.held, record.offset = outcome, 0
             else:
-                failed[one] = held
+                failed[record] = outcome
         return failed
 
-    def _copied(self, one: _Wanted, result: Any, payloads: dict[str, KeptResponse]) -> Attempt | None:
-        """Copy a record that is as its index says, and return its visit; one without bytes says why there are none."""
-        if not isinstance(result, VerifiedRecord):
-            return self._failed(one, result)
-        told = result.told
-        attempt = told.attempt
+    def _copy(self, wanted: _Wanted, outcome: Any, payloads: dict[str, KeptResponse]) -> Attempt | None:
+        """Copy a verified record and return its attempt, with a reason if the record failed; None if not wanted."""
+        if not isinstance(outcome, VerifiedRecord):
+            return self._failed_attempt(wanted, outcome)
+        imported = outcome.imported
+        attempt = imported.attempt
         if attempt is None or attempt.reason is not None:
-            reason = told.wrong or (attempt.reason if attempt else None)
+            reason = imported.wrong or (attempt.reason if attempt else None)
             if reason is None:
                 self._tally.left_out[Reason.NOT_WANTED] += 1
                 return None
-            message = told.finding.message if told.finding else attempt.message if attempt else ""
-            return self._failed(one, Reading(reason, (Finding("Record", message),)))
+            message = imported.finding.message if imported.finding else attempt.message if attempt else ""
+            return self._failed_attempt(wanted, Reading(reason, (Finding("Record", message),)))
         repeated: KeptResponse | None = None
-        if told.refers:
-            repeated = payloads.get(told.payload) or self._payload(told.payload)
+        if imported.refers:
+            repeated = payloads.get(imported.payload) or self._payload(imported.payload)
             if repeated is None:
-                return self._failed(one, Reading(Reason.NO_ORIGINAL))
-        assert one.held is not None
-        place = self._opened().copy(one.held, result.offset, result.length, packed=result.packed, arc=result.arc)
+                return self._failed_attempt(wanted, Reading(Reason.NO_ORIGINAL))
+        assert wanted.held is not None
+        place = self._open_archive().copy(
+            wanted.held, outcome.offset, outcome.length, packed=outcome.packed, arc=outcome.arc
+        )
         if repeated is not None:
             return attempt._replace(kept=repeated._replace(place=place, revisit=True))
         assert attempt.kept is not None
         kept = attempt.kept._replace(place=place)
-        if told.payload and kept.size:
-            payloads.setdefault(told.payload, kept)
+        if imported.payload and kept.size:
+            payloads.setdefault(imported.payload, kept)
         return attempt._replace(kept=kept)
 
     def _payload(self, spelled: str) -> KeptResponse | None:
@@ -357,7 +372,7 @@ class ForeignCapturing:
             return KeptResponse(digest(b""), 0, ArchivePlace("", 0, 0))
         return self._run.ledger.imports.payload(spelled) if spelled else None
 
-    def _opened(self) -> ArchiveWriter:
+    def _open_archive(self) -> ArchiveWriter:
         if self._archive is None:
             run, keep = self._run, self._run.keep
             assert keep is not None
@@ -365,53 +380,53 @@ class ForeignCapturing:
             self._archive = ArchiveWriter(keep.folder, prefix, keep.limits, keep.rotate, keep.agent)
         return self._archive
 
-    def _failed(self, one: _Wanted, result: Reading | None) -> Attempt | None:
-        """Return a visit that says why a record could not be had; None where its line names no address."""
-        url = normalise(one.line.url).url
+    def _failed_attempt(self, wanted: _Wanted, fault: Reading | None) -> Attempt | None:
+        """Return an attempt with the reason of a failure; None if the line has no valid address."""
+        url = normalise(wanted.line.url).url
         if not url:
             self._tally.left_out[Reason.BAD_ADDRESS] += 1
             return None
-        reason, message = Reason.NOT_FOUND, f"{one.line.warc[:200]} is in none of the folders that the source names"
-        if one.line.offset is None:
-            reason, message = Reason.BAD_LINE, "the line says not where in its file the record lies"
-        if result is not None:
-            reason = result.reason or Reason.STEP_FAILED
-            message = result.findings[0].message if result.findings else reason.meaning
-        at = datetime.strptime(one.line.timestamp, "%Y%m%d%H%M%S").replace(tzinfo=UTC)
+        reason, message = Reason.NOT_FOUND, f"{wanted.line.warc[:200]} is not in any folder of the source"
+        if wanted.line.offset is None:
+            reason, message = Reason.BAD_LINE, "the line has no offset of the record in its file"
+        if fault is not None:
+            reason = fault.reason or Reason.STEP_FAILED
+            message = fault.findings[0].message if fault.findings else reason.meaning
+        at = datetime.strptime(wanted.line.timestamp, "%Y%m%d%H%M%S").replace(tzinfo=UTC)
         return Attempt(number(url), url, CAPTURED, True, at, 0.0, reason=reason, message=message[:1000])
 
-    def _fail(self, writer: LedgerWriter, index: int, one: _Wanted, attempt: Attempt) -> None:
-        """Put on record that a wanted record could not be had; once for each reason."""
+    def _record_failure(self, writer: LedgerWriter, index: int, wanted: _Wanted, attempt: Attempt) -> None:
+        """Store the failure of a wanted record; once for each reason."""
         name, reason = self._run.collection.name, attempt.reason or Reason.STEP_FAILED
         self._tally.failed[reason] += 1
-        if one.before is not None:
-            if self._run.ledger.captures.failure(name, one.before) == reason:
+        if wanted.before is not None:
+            if self._run.ledger.captures.failure(name, wanted.before) == reason:
                 return
-            writer.captures.mend(name, one.before)
+            writer.captures.mend(name, wanted.before)
         seq = self._capture_ledger.record_attempt(writer, self._source, attempt)
-        row = FailedRow(index, one.key.warc, one.key.offset, json.dumps([*one.line]), reason, attempt.target)
+        row = FailedRow(index, wanted.key.warc, wanted.key.offset, json.dumps([*wanted.line]), reason, attempt.target)
         writer.captures.fail(seq, name, self._source.name, row)
 
 
 def _batches(lines: Sequence[CdxLine]) -> Iterator[list[CdxLine]]:
-    """Yield some lines at a time, whose records together take no more room than one batch may."""
-    some: list[CdxLine] = []
+    """Yield batches of at most BATCH lines whose records take at most ROOM bytes."""
+    batch: list[CdxLine] = []
     room = ROOM
     for line in lines:
-        length = _UNTOLD if line.length is None else line.length
-        if some and (len(some) == BATCH or length > room):
-            yield some
-            some, room = [], ROOM
-        some.append(line)
+        length = _ASSUMED_LENGTH if line.length is None else line.length
+        if batch and (len(batch) == BATCH or length > room):
+            yield batch
+            batch, room = [], ROOM
+        batch.append(line)
         room -= length
-    if some:
-        yield some
+    if batch:
+        yield batch
 
 
-def _name(warc: str) -> str:
+def _file_name(warc: str) -> str:
     """Return the name of a WARC file, without the folders that its index puts before it.
 
-    >>> _name("crawl-7/a.warc.gz")
+    >>> _file_name("crawl-7/a.warc.gz")
     'a.warc.gz'
     """
     return warc.rpartition("/")[2]

@@ -1,4 +1,4 @@
-"""Records of other makers' WARC files: what one is, and whether it is as its index says; judged in the pool."""
+"""Records of foreign WARC files: interpret them, and verify them against their index, in the pool."""
 
 from __future__ import annotations
 
@@ -20,19 +20,19 @@ from windrow.formats.url import normalise, parts
 from windrow.model import ArchivePlace, Attempt, CdxLine, Finding, KeptResponse, Level, Limits, Source
 from windrow.reasons import Reason
 
-_TOLD = frozenset({"response", "resource", "revisit"})
+_IMPORTED_KINDS = frozenset({"response", "resource", "revisit"})
 _UNMODIFIED = "server-not-modified"
 _OK = 200
 _ROBOTS = "/robots.txt"
-_LESS = re.compile(r"\d{4}(?:-\d\d)?")
+_REDUCED_DATE = re.compile(r"\d{4}(?:-\d\d)?")
 _DIGITS = re.compile(r"\d{14}")
 
 
 class ImportedRecord(NamedTuple):
-    """One of three: a `visit`, a word for what is `skipped`, or a `finding` of what is `wrong`.
+    """One of three: an `attempt`, a word for why it is `skipped`, or a `finding` with the reason `wrong`.
 
-    `payload` is the digest of the body as the file spells it, `url` the address so; a visit that `refers` has its bytes
-    elsewhere.
+    `payload` is the digest of the body and `url` the address, both as the file spells them; an attempt that `refers` is
+    a revisit, whose bytes are in another record.
     """
 
     attempt: Attempt | None = None
@@ -45,7 +45,7 @@ class ImportedRecord(NamedTuple):
 
 
 def with_methods(records: Iterable[WarcRecord]) -> Iterator[tuple[WarcRecord, str]]:
-    """Yield records, and beside responses the method that was asked by, where their requests stand next to them.
+    """Yield records, with the method of its request for a response whose request is next to it.
 
     Crawlers write a request just before its response or just after it, tied by WARC-Concurrent-To.
     """
@@ -65,76 +65,80 @@ def with_methods(records: Iterable[WarcRecord]) -> Iterator[tuple[WarcRecord, st
 
 
 def _method(response: WarcRecord, request: WarcRecord | None) -> str:
-    """Return the method of a request, where it is that of the response."""
+    """Return the method of a request if it belongs to the response, else ''."""
     if request is None or request.kind != "request":
         return ""
     names = [response.fields.get("warc-record-id", ""), request.fields.get("warc-record-id", "")]
     tied = [request.fields.get("warc-concurrent-to", ""), response.fields.get("warc-concurrent-to", "")]
-    if not any(name and name == other for name, other in zip(names, tied, strict=True)):
+    if not any(name and name == concurrent for name, concurrent in zip(names, tied, strict=True)):
         return ""
     return request.head[:16].partition(b" ")[0].decode("latin-1")
 
 
-def look(one: WarcRecord, warc: str, kind: int, method: str = "") -> ImportedRecord:
-    """Say what a record of the file `warc` tells; `kind` is the collection's number for a page."""
-    if one.reason is not None and one.reason is not Reason.TOO_LARGE:
-        return _wrong(one, one.reason, one.message)
-    written = about(one.fields) if _unmodified(one) else one.fields.get("warc-target-uri", "").strip("<> ")
-    if word := _left_out(one, written, method):
+def interpret_record(record: WarcRecord, warc: str, kind: int, method: str = "") -> ImportedRecord:
+    """Interpret a record of the file `warc`; `kind` is the collection's number for a page."""
+    if record.reason is not None and record.reason is not Reason.TOO_LARGE:
+        return _report_fault(record, record.reason, record.message)
+    written = (
+        about(record.fields) if _is_not_modified(record) else record.fields.get("warc-target-uri", "").strip("<> ")
+    )
+    if word := _skip_word(record, written, method):
         return ImportedRecord(skipped=word)
-    found, at = normalise(written), _moment(one.fields.get("warc-date", ""))
-    if not found.url:
-        told = f"{written[:200]!r} is no address" if written else "the record names no address"
-        return _wrong(one, found.reason or Reason.BAD_ADDRESS, told)
+    address, at = normalise(written), _parse_date(record.fields.get("warc-date", ""))
+    if not address.url:
+        message = f"{written[:200]!r} is not a web address" if written else "the record has no address"
+        return _report_fault(record, address.reason or Reason.BAD_ADDRESS, message)
     if at is None:
-        return _wrong(one, Reason.BAD_DATE, f"{one.fields.get('warc-date', '')[:40]!r} is no time")
-    if parts(found.url).path == _ROBOTS:
+        return _report_fault(record, Reason.BAD_DATE, f"{record.fields.get('warc-date', '')[:40]!r} is not a date")
+    if parts(address.url).path == _ROBOTS:
         return ImportedRecord(skipped="robots.txt")
-    return _visit(one, warc, found.url, at, kind)._replace(url=written)
+    return _import_response(record, warc, address.url, at, kind)._replace(url=written)
 
 
-def _left_out(one: WarcRecord, address: str, method: str) -> str:
-    """Say in a word why a record is of no interest; empty where it may be."""
+def _skip_word(record: WarcRecord, address: str, method: str) -> str:
+    """Return a word for why a record is skipped; empty if it is not."""
     if method not in {"", "GET"}:
         return f"answer to {method[:10]}"
-    if one.kind not in _TOLD and not _unmodified(one):
-        return one.kind[:40] or "unnamed"
+    if record.kind not in _IMPORTED_KINDS and not _is_not_modified(record):
+        return record.kind[:40] or "unnamed"
     scheme = address.partition(":")[0].lower()
     return "" if not address or scheme in {"http", "https"} else f"{scheme[:20]} address"
 
 
-def _unmodified(one: WarcRecord) -> bool:
-    """Tell an answer 304 as windrow keeps it."""
-    return one.kind == "metadata" and bool(one.head) and read_head(one.head).status == NOT_MODIFIED
+def _is_not_modified(record: WarcRecord) -> bool:
+    """Return whether a record is a 304 response as windrow stores it."""
+    return record.kind == "metadata" and bool(record.head) and read_head(record.head).status == NOT_MODIFIED
 
 
-def _visit(one: WarcRecord, warc: str, url: str, at: datetime, kind: int) -> ImportedRecord:
-    head = read_head(one.head)
-    status = head.status if one.head else None
-    if one.kind != "response":
+def _import_response(record: WarcRecord, warc: str, url: str, at: datetime, kind: int) -> ImportedRecord:
+    head = read_head(record.head)
+    status = head.status if record.head else None
+    if record.kind != "response":
         status = status or _OK
     if status is None:
-        return _wrong(one, Reason.PROTOCOL_ERROR, "the record holds no HTTP response")
+        return _report_fault(record, Reason.PROTOCOL_ERROR, "the record is not an HTTP response")
     if not 200 <= status < 600:
         return ImportedRecord(skipped=f"status {status}")
-    if "warc-segment-number" in one.fields:
-        return _wrong(one, Reason.UNSUPPORTED, "the record is a segment of one that was cut up")
+    if "warc-segment-number" in record.fields:
+        return _report_fault(record, Reason.UNSUPPORTED, "the record is a segment of a larger one")
     fields = head.fields
     kept: KeptResponse | None = None
-    refers = one.kind == "revisit" and _UNMODIFIED not in one.fields.get("warc-profile", "")
-    if one.kind in {"response", "resource"} and one.reason is None:
-        kind_ = media_type(fields if one.head else one.fields)
-        kept = KeptResponse(one.digest, one.size, ArchivePlace(warc, one.offset, one.length), at=at, mime=kind_)
+    refers = record.kind == "revisit" and _UNMODIFIED not in record.fields.get("warc-profile", "")
+    if record.kind in {"response", "resource"} and record.reason is None:
+        mime = media_type(fields if record.head else record.fields)
+        kept = KeptResponse(
+            record.digest, record.size, ArchivePlace(warc, record.offset, record.length), at=at, mime=mime
+        )
     attempt = Attempt(
-        number(url), url, kind, True, at, 0.0, status, kept, one.reason, one.message,
+        number(url), url, kind, True, at, 0.0, status, kept, record.reason, record.message,
         (fields.get("etag", "")[:256], fields.get("last-modified", "")[:64]), location(fields),
     )  # fmt: skip
     return ImportedRecord(
-        attempt, payload=spelled_alike(one.fields.get("warc-payload-digest", "")[:160]), refers=refers
+        attempt, payload=spelled_alike(record.fields.get("warc-payload-digest", "")[:160]), refers=refers
     )
 
 
-def _moment(written: str) -> datetime | None:
+def _parse_date(written: str) -> datetime | None:
     """Read a WARC-Date; a time without a zone is UTC.
 
     WARC/1.1 allows dates of less precision, down to the year (ISO 28500:2017, section 5.4), which stand for their first
@@ -143,7 +147,7 @@ def _moment(written: str) -> datetime | None:
     >>> str(_moment("2024-03")), str(_moment("20240301120000")), _moment("2024-13")
     ('2024-03-01 00:00:00+00:00', '2024-03-01 12:00:00+00:00', None)
     """
-    if _LESS.fullmatch(written):
+    if _REDUCED_DATE.fullmatch(written):
         written = f"{written}-01-01"[:10]
     elif _DIGITS.fullmatch(written):
         written = f"{written[:8]}T{written[8:]}"
@@ -154,22 +158,22 @@ def _moment(written: str) -> datetime | None:
         return None
 
 
-def _wrong(one: WarcRecord, reason: Reason, message: str) -> ImportedRecord:
+def _report_fault(record: WarcRecord, reason: Reason, message: str) -> ImportedRecord:
     kind = reason.title().replace("_", "")
-    return ImportedRecord(finding=Finding(kind, f"at byte {one.offset}: {message}", Level.WARN), wrong=reason)
+    return ImportedRecord(finding=Finding(kind, f"at byte {record.offset}: {message}", Level.WARN), wrong=reason)
 
 
 SCAN = 256
-"""Records of a WARC file that are looked at together."""
+"""Records of a WARC file that are read together."""
 
-_INDEXED = "sha1"  # the digest of payloads that indexes have
+_INDEXED = "sha1"  # the payload digest of indexes
 
 REVISIT = "warc/revisit"
-"""The media type by which an index says that a record repeats known bytes."""
+"""The media type of a revisit in an index."""
 
 
 class BlockJob(NamedTuple):
-    """Lines of an index file, to be parsed and chosen from; `legend` is in force before the first."""
+    """Lines of an index file, to be parsed and selected; `legend` is the column layout before the first."""
 
     captures: Captures
     source: Source
@@ -183,7 +187,7 @@ class BlockJob(NamedTuple):
 
 
 class ScanJob(NamedTuple):
-    """Some records of a WARC file from a place on, to be chosen from; all of them become index lines."""
+    """Records of a WARC file from a position on, to be turned into index lines and selected."""
 
     captures: Captures
     source: Source
@@ -198,9 +202,9 @@ class ScanJob(NamedTuple):
 
 
 class ChosenLines(NamedTuple):
-    """What became of some lines: those that are wanted, what left out the others, how many there were.
+    """The wanted lines of a job, what rules left out, and the number of lines.
 
-    `next` is where the records after them begin, in a WARC file.
+    `next` is the position after them in a WARC file.
     """
 
     wanted: tuple[CdxLine, ...]
@@ -210,7 +214,7 @@ class ChosenLines(NamedTuple):
 
 
 class RecordJob(NamedTuple):
-    """A record to be read from end to end, and verified against the digest of its index line."""
+    """A record to be read completely, and verified against the digest of its index line."""
 
     path: Path
     line: CdxLine
@@ -221,17 +225,17 @@ class RecordJob(NamedTuple):
 
 
 class VerifiedRecord(NamedTuple):
-    """A record that is as its index says: where it lies in its file, whether packed or one of ARC, what it tells."""
+    """A verified record: its position in bytes, whether it is compressed or of ARC, and its interpretation."""
 
     offset: int
     length: int
     packed: bool
-    told: ImportedRecord
+    imported: ImportedRecord
     arc: bool = False
 
 
 def choose_block(job: BlockJob) -> ChosenLines:
-    """Parse lines and run the rules on them; what is no line of an index is counted by its fault."""
+    """Parse lines and run the rules on them; a line that cannot be parsed is counted by its fault."""
     rules = IndexRules(job.captures, job.source, job.options)
     wanted: list[CdxLine] = []
     count = 0
@@ -254,39 +258,39 @@ def scan(job: ScanJob, limits: Limits) -> ChosenLines:
     rules = IndexRules(job.captures, job.source, job.options)
     wanted: list[CdxLine] = []
     count, after = 0, job.start
-    for one, method in with_methods(met(job.path, job.start, limits, _INDEXED)):
-        count, after = count + 1, one.next
-        told = look(one, job.path.name, CAPTURED, method)
-        if told.attempt is None:
-            reason = told.wrong or Reason.NOT_WANTED
-            rules.count(Skip(reason, "", reason.meaning if told.wrong else f"it is {told.skipped}"), "")
-        elif told.attempt.reason is not None:
-            rules.count(Skip(told.attempt.reason, "", told.attempt.reason.meaning), told.attempt.url)
+    for record, method in with_methods(met(job.path, job.start, limits, _INDEXED)):
+        count, after = count + 1, record.next
+        imported = interpret_record(record, job.path.name, CAPTURED, method)
+        if imported.attempt is None:
+            reason = imported.wrong or Reason.NOT_WANTED
+            rules.count(Skip(reason, "", reason.meaning if imported.wrong else f"it is {imported.skipped}"), "")
+        elif imported.attempt.reason is not None:
+            rules.count(Skip(imported.attempt.reason, "", imported.attempt.reason.meaning), imported.attempt.url)
         else:
-            line = _line(one, told, job.path)
+            line = _index_line(record, imported, job.path)
             if rules.want(line):
                 wanted.append(line)
-        if count >= job.most and one.kind != "request":  # which may say how the answer behind it was asked for
+        if count >= job.most and record.kind != "request":  # whose response may follow it
             return ChosenLines(tuple(wanted), rules.left_out(), count, after)
     return ChosenLines(tuple(wanted), rules.left_out(), count, -1)
 
 
-def _line(one: WarcRecord, told: ImportedRecord, path: Path) -> CdxLine:
-    """Return the index line of a record; where it names no digest of its payload, as in ARC, with that of its bytes."""
-    attempt = told.attempt
+def _index_line(record: WarcRecord, imported: ImportedRecord, path: Path) -> CdxLine:
+    """Return the index line of a record; without a payload digest, as in ARC, the digest is computed."""
+    attempt = imported.attempt
     assert attempt is not None
-    mime = REVISIT if told.refers else attempt.kept.mime if attempt.kept else ""
+    mime = REVISIT if imported.refers else attempt.kept.mime if attempt.kept else ""
     stamp = attempt.started.strftime("%Y%m%d%H%M%S")
-    digest = told.payload or ("" if told.refers else warc(f"{_INDEXED}:{one.digests[_INDEXED]}"))
-    return CdxLine("", stamp, told.url, mime, attempt.status, digest, one.length, one.offset, path.name)
+    digest = imported.payload or ("" if imported.refers else warc(f"{_INDEXED}:{record.digests[_INDEXED]}"))
+    return CdxLine("", stamp, imported.url, mime, attempt.status, digest, record.length, record.offset, path.name)
 
 
 def read_record(job: RecordJob, limits: Limits) -> VerifiedRecord:
-    """Read a record; ArchiveError, with its reason, where it is not there, broken, or not what its index says."""
+    """Read a record; raises ArchiveError if it is missing, broken, or not as its index says."""
     line = job.line
     digest = "" if line.mime == REVISIT else line.digest
-    one = verify_record(job.path, line.offset or 0, limits, digest=digest)
-    told = look(one, job.path.name, CAPTURED)
-    if told.attempt is not None and not told.payload and digest:
-        told = told._replace(payload=spelled_alike(digest if ":" in digest else f"sha1:{digest}"))
-    return VerifiedRecord(one.offset, one.length, one.packed, told, one.arc)
+    record = verify_record(job.path, line.offset or 0, limits, digest=digest)
+    imported = interpret_record(record, job.path.name, CAPTURED)
+    if imported.attempt is not None and not imported.payload and digest:
+        imported = imported._replace(payload=spelled_alike(digest if ":" in digest else f"sha1:{digest}"))
+    return VerifiedRecord(record.offset, record.length, record.packed, imported, record.arc)

@@ -1,4 +1,4 @@
-"""The rules of a collection over the lines of an index, and what they left out."""
+"""Run the rules of a collection on the lines of an index, and count what they leave out."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ if TYPE_CHECKING:
     from windrow.ledger import Ledger
 
 RULES = 200
-"""Rules of one index that are counted each by itself; what others leave out is counted together."""
+"""Rules of one index that are counted separately; further ones are counted together."""
 
 KINDS = 10_000
-"""Media types with their statuses of which is remembered whether they are wanted."""
+"""Pairs of media type and status whose verdict is remembered."""
 
 PARTS = 16
-"""Parts into which lines are split, again and again, to find the one over which the rules' process was ended."""
+"""Parts into which lines are split repeatedly, to find the one that killed the rules' process."""
 
 _RULE = 200  # characters of a rule's name that are kept
 
 
 class SelectJob(NamedTuple):
-    """Some lines of an index, to be chosen from for a source."""
+    """Lines of an index, to be selected for a source."""
 
     captures: Captures
     source: Source
@@ -52,34 +52,34 @@ class LeftOutLines(NamedTuple):
 
 
 def left_out_by_fault(failed: Reading, url: str) -> LeftOutLines:
-    """Return a line over which the rules' process was ended as one that is left out for that reason."""
+    """Return a line that killed the rules' process as left out for that reason."""
     reason = failed.reason or Reason.STEP_FAILED
-    told = failed.findings[0].message if failed.findings else reason.meaning
-    return LeftOutLines(reason, told[:_RULE], 1, url)
+    message = failed.findings[0].message if failed.findings else reason.meaning
+    return LeftOutLines(reason, message[:_RULE], 1, url)
 
 
 class Selection(NamedTuple):
-    """What became of the lines of a job: the places of those that are wanted, and what left out the others."""
+    """The positions of the wanted lines of a job, and what rules left out."""
 
     wanted: tuple[int, ...]
     left_out: tuple[LeftOutLines, ...]
 
 
 class IndexRules:
-    """The rules of one source at work, and the count of what they leave out."""
+    """Runs the rules of one source, and counts what they leave out."""
 
     def __init__(self, captures: Captures, source: Source, options: Mapping[str, Any]) -> None:
-        """Have the collection make its rules."""
+        """Create the collection's rules."""
         self._rules = captures.select(source, options)
-        self._of_kind = captures.kinds(source, options) if captures.kinds else None
+        self._skip_kind = captures.kinds(source, options) if captures.kinds else None
         self._kinds: dict[tuple[str, str], Skip | None] = {}
         self._counts: dict[Skip, list[Any]] = {}
 
     def want(self, line: CdxLine) -> bool:
-        """Tell whether a line is wanted; a rule that fails at it leaves it out, with the fault as its name."""
+        """Return whether a line is wanted; a rule that raises an error leaves it out, named after the error."""
         try:
             skip = self._rules(line)
-        except Exception as error:  # noqa: BLE001 a fault at one line must not lose the others, nor be silent
+        except Exception as error:  # noqa: BLE001 an error at one line must not lose the others, nor pass unseen
             skip = Skip(Reason.STEP_FAILED, "", f"{type(error).__name__}: {error}")
         if skip is None:
             return True
@@ -91,7 +91,7 @@ class IndexRules:
         return False
 
     def wanted(self, columns: CaptureColumns) -> list[CdxLine]:
-        """Return which of many lines are wanted; those whose kind is not are left out together."""
+        """Return the wanted ones of many lines; lines of an unwanted kind are left out together."""
         kinds = [*zip(columns.mime, columns.status, strict=True)]
         counts = Counter(kinds)
         for kind in counts:
@@ -105,18 +105,18 @@ class IndexRules:
         open_ = {kind for kind in counts if self._kinds.get(kind) is None}
         places = [place for place, kind in enumerate(kinds) if kind in open_] if open_ else ()
         lines = columns.lines(places)
-        with suppress(Exception):  # which line it was is found below
+        with suppress(Exception):  # the line at fault is found below
             if not any(map(self._rules, lines)):
                 return lines
         return [line for line in lines if self.want(line)]
 
     def _skip_of_kind(self, line: CdxLine) -> Skip | None:
-        """Return why no line of such a kind is wanted; None where that is to be asked of each."""
-        if self._of_kind is None:
+        """Return why no line of this kind is wanted; None if each line must be checked."""
+        if self._skip_kind is None:
             return None
         try:
-            return self._of_kind(line.mime, line.status)
-        except Exception:  # noqa: BLE001 each line is asked then, and has its fault counted
+            return self._skip_kind(line.mime, line.status)
+        except Exception:  # noqa: BLE001 each line is checked then, and its error counted
             return None
 
     def count(self, skip: Skip, url: str, lines: int = 1) -> None:
@@ -125,7 +125,7 @@ class IndexRules:
 
     def left_out(self) -> tuple[LeftOutLines, ...]:
         """Return what was left out, by rule."""
-        return tuple(added(_left_out(self._counts)))
+        return tuple(sum_left_out(_left_out(self._counts)))
 
 
 def select(job: SelectJob) -> Selection:
@@ -137,53 +137,53 @@ def select(job: SelectJob) -> Selection:
 
 def _left_out(counts: Mapping[Skip, Sequence[Any]]) -> Iterable[LeftOutLines]:
     for skip, (count, url) in counts.items():
-        yield LeftOutLines(skip.reason, named(skip), count, url.encode("utf-8", "replace").decode()[:2048])
+        yield LeftOutLines(skip.reason, rule_name(skip), count, url.encode("utf-8", "replace").decode()[:2048])
 
 
-def named(skip: Skip) -> str:
+def rule_name(skip: Skip) -> str:
     """Return the name of the rule that left a line out."""
     return (skip.message or skip.reason.meaning)[:_RULE]
 
 
-def added(parts: Iterable[LeftOutLines]) -> list[LeftOutLines]:
-    """Add up what rules left out, rule by rule; from so many rules on, all others together."""
-    found: dict[tuple[Reason, str], LeftOutLines] = {}
+def sum_left_out(parts: Iterable[LeftOutLines]) -> list[LeftOutLines]:
+    """Add up what was left out, rule by rule; beyond RULES, all other rules together."""
+    sums: dict[tuple[Reason, str], LeftOutLines] = {}
     for part in parts:
         key = (part.reason, part.rule)
-        if key not in found and len(found) >= RULES:
+        if key not in sums and len(sums) >= RULES:
             key = (part.reason, OTHER_RULES)
-        before = found.get(key)
+        before = sums.get(key)
         lines, url = (before.lines, before.url) if before else (0, part.url)
-        found[key] = LeftOutLines(*key, lines + part.lines, url)
-    return list(found.values())
+        sums[key] = LeftOutLines(*key, lines + part.lines, url)
+    return list(sums.values())
 
 
-class CaptureStory(NamedTuple):
-    """What rules say today of a capture that somebody keeps: None where it is wanted."""
+class ExplainedCapture(NamedTuple):
+    """A capture that a collection keeps, and why rules leave it out today: None if it is wanted."""
 
     recorded: Recorded
     found_in: str
     left_out: LeftOutLines | None
 
 
-def stories(
+def explain_captures(
     ledger: Ledger, collection: Collection, source: Source, options: Mapping[str, Any], address: int
-) -> list[CaptureStory]:
-    """Say of each capture of an address that a source could take whether it is wanted, by running the rules again."""
-    found: list[CaptureStory] = []
+) -> list[ExplainedCapture]:
+    """Run the rules again on each capture of an address that a source could take."""
+    explained: list[ExplainedCapture] = []
     if (captures := collection.captures) is None:
-        return found
+        return explained
     for name in captures.inputs(source).kept:
         keeper, _, only = name.partition(":")
-        for one in ledger.captures.of_address(keeper, address):
-            if only in {"", one.source}:
-                selection = select(SelectJob(captures, source, options, (kept_line(one),)))
-                found.append(CaptureStory(one, name, next(iter(selection.left_out), None)))
-    return found
+        for recorded in ledger.captures.of_address(keeper, address):
+            if only in {"", recorded.source}:
+                selection = select(SelectJob(captures, source, options, (kept_line(recorded),)))
+                explained.append(ExplainedCapture(recorded, name, next(iter(selection.left_out), None)))
+    return explained
 
 
 def kept_line(recorded: Recorded) -> CdxLine:
-    """Return what the ledger says of a kept answer as an index line."""
+    """Return a stored response as an index line."""
     attempt, kept = recorded.attempt, recorded.attempt.kept
     assert kept is not None
     at = spell(attempt.started)

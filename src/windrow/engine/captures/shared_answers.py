@@ -1,8 +1,7 @@
-"""Answers that another collection got in this run: an address that both want is asked once, and so is robots.txt.
+"""Share responses between the collections of a run: an address that two of them want is requested once.
 
-Only plain GETs without secrets are shared, and only between sources that talk to servers in the same way. The pause
-between two requests holds over all collections, since a walk begins when the last one to the origin lies far enough
-back.
+Only plain GETs without secrets are shared, and only between sources with the same connection settings. The pause
+between two requests holds over all collections: a walk waits for it after the last request to the origin.
 """
 
 from __future__ import annotations
@@ -17,32 +16,34 @@ from windrow.model import Attempt, HeldAnswer, HttpRequest, Recorded, Source
 
 
 class SharedAnswers:
-    """What earlier harvests of this session asked, for one that goes on after them."""
+    """Responses that earlier harvests of this session got, for a later one."""
 
     def __init__(self, run: HarvestRun) -> None:
-        """Take what there is now; what this harvest asks it adds at its end."""
+        """Use what earlier harvests left; what this one adds is for later ones."""
         self._run = run
-        self._lenders = {name: one for name, one in run.shared.sources.items() if one.collection != run.collection.name}
+        self._lenders = {
+            name: source for name, source in run.shared.sources.items() if source.collection != run.collection.name
+        }
         self._before = dict(run.shared.asked) if self._lenders else {}
         self._asked: dict[str, float] = {}
 
     def note(self, origin: str, attempt: Attempt) -> None:
-        """Note when an origin was asked last."""
+        """Note the end of the last request to an origin."""
         self._asked[origin] = attempt.started.timestamp() + attempt.seconds
 
     def close(self, sources: Iterable[Source]) -> None:
-        """Leave to later harvests what this one asked."""
+        """Leave this harvest's sources and request times to later ones."""
         self._run.shared.sources.update((source.name, source) for source in sources)
         for origin, at in self._asked.items():
             self._run.shared.asked[origin] = max(at, self._run.shared.asked.get(origin, 0.0))
 
     def wait(self, source: Source, origin: str) -> float:
-        """Return for how many seconds an origin is still to be left alone, since another collection asked it."""
+        """Return the seconds still to wait after another collection's last request to an origin."""
         at = self._before.get(origin, 0.0)
         return max(0.0, at + float(source.options.get("delay", source.pace or 0.0)) - now().timestamp()) if at else 0.0
 
     def last(self, origin: str) -> float:
-        """Return when another collection asked an origin last, 0 where none did."""
+        """Return the UNIX time of another collection's last request to an origin, 0 for none."""
         return self._before.get(origin, 0.0)
 
     def rules(self, source: Source, origin: str) -> HeldAnswer | None:
@@ -50,38 +51,38 @@ class SharedAnswers:
         if origin not in self._before:
             return None
         run = self._run
-        found = run.ledger.captures.newest_rules(origin, run.session, run.collection.name)
-        return self._held(source, found) if found and found.attempt.url == f"{origin}/robots.txt" else None
+        recorded = run.ledger.captures.newest_rules(origin, run.session, run.collection.name)
+        return self._held(source, recorded) if recorded and recorded.attempt.url == f"{origin}/robots.txt" else None
 
     def of(
         self, source: Source, origin: str, rows: Iterable[DueAddress], requests: Mapping[int, HttpRequest]
     ) -> dict[int, HeldAnswer]:
-        """Return the answers to addresses of an origin that another collection got in this run."""
-        found: dict[int, HeldAnswer] = {}
+        """Return the responses of an origin that another collection got in this run, by address."""
+        answers: dict[int, HeldAnswer] = {}
         if origin not in self._before:
-            return found
+            return answers
         run = self._run
         for row in rows:
             request = requests.get(row.digest)
             if request is not None and (request.method != "GET" or request.headers or request.attachments):
                 continue
-            one = run.ledger.captures.newest(row.digest, run.session, run.collection.name)
-            if one is not None and (held := self._held(source, one)):
-                found[row.digest] = held
-        return found
+            recorded = run.ledger.captures.newest(row.digest, run.session, run.collection.name)
+            if recorded is not None and (held := self._held(source, recorded)):
+                answers[row.digest] = held
+        return answers
 
-    def _held(self, source: Source, one: Recorded) -> HeldAnswer | None:
-        lender = self._lenders.get(one.source)
-        if lender is None or one.attempt.kept is None or not alike(source, lender):
+    def _held(self, source: Source, recorded: Recorded) -> HeldAnswer | None:
+        lender = self._lenders.get(recorded.source)
+        if lender is None or recorded.attempt.kept is None or not alike(source, lender):
             return None
-        place = place_of(self._run, one.attempt)
-        return HeldAnswer(one.seq, one.attempt, place) if place else None
+        place = place_of(self._run, recorded.attempt)
+        return HeldAnswer(recorded.seq, recorded.attempt, place) if place else None
 
 
-def alike(one: Source, other: Source) -> bool:
-    """Tell whether two sources would get the same answer, and may: neither has secrets, both go the same way.
+def alike(borrower: Source, lender: Source) -> bool:
+    """Return whether a source may use the responses of another: neither has secrets, both connect in the same way.
 
-    A source is not given what another one got from a host that it allows and this one does not.
+    It may not if the other is allowed hosts that it is not.
     """
 
     def way(source: Source) -> tuple[object, ...]:
@@ -89,8 +90,8 @@ def alike(one: Source, other: Source) -> bool:
         secrets = (site.username, site.secret, site.key, source.credentials)
         return (any(secrets), site.proxy, site.ca_bundle, site.family)
 
-    mine, others = one.site.allowed, other.site.allowed
+    mine, others = borrower.site.allowed, lender.site.allowed
     within = mine.everything or (
         not others.everything and {*others.hosts} <= {*mine.hosts} and {*others.networks} <= {*mine.networks}
     )
-    return within and not way(one)[0] and way(one) == way(other)
+    return within and not way(borrower)[0] and way(borrower) == way(lender)

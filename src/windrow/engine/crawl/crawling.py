@@ -1,4 +1,4 @@
-"""Crawl: hosts walked side by side, each fed from the ledger's addresses, what they find put there."""
+"""Crawl: walk hosts in parallel, hand out the due addresses of the ledger, and store those that are found."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import math
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from operator import attrgetter
 from types import TracebackType
 from typing import Self
 
@@ -30,23 +31,23 @@ from windrow.ledger.typed.addresses import DueAddress
 from windrow.model import Attempt, FetchJob, FoundUrl, HeldAnswer, HttpRequest, KnownCapture, Source
 from windrow.reasons import Reason
 
-FEED = 128
-"""Addresses given to a host's walker at a time at most, and half of it what it has left when it gets more."""
+MAX_PER_HOST = 128
+"""Addresses handed out per host at most; it gets more once half of its share is done."""
 
-OUT = 32_768
-"""Addresses that all walkers together have in hand, or a little more: many hosts get fewer each."""
+MAX_IN_HAND = 32_768
+"""Addresses handed out to all hosts together, about: with many hosts each gets fewer."""
 
-LEAST = 8
-"""Addresses given to a host's walker however many hosts there are."""
+MIN_PER_HOST = 8
+"""Addresses handed out per host at least, however many hosts there are."""
 
-SEEDS = 5
-"""Seeds that gave nothing and are told of."""
+SEEDS_NAMED = 5
+"""Failed seeds named in the comment of a source."""
 
-RULES = 50
-"""Rules of a source whose left-out addresses are counted each by itself."""
+MAX_RULES = 50
+"""Rules of a source whose left-out addresses are counted separately."""
 
 PATIENCE = 60.0
-"""Seconds that a run waits at most for a service that declined, before it leaves the rest to the next run."""
+"""Seconds that a run waits at most for a busy service; after that the rest is for the next run."""
 
 ENDLESS = "{}, where new addresses bring nothing new"
 REDIRECT = 300
@@ -56,43 +57,43 @@ _UNKNOWN = KnownCapture()
 
 @dataclass(slots=True)
 class _Host:
-    """An origin while it is walked; `handed_out` has pause, failures and kind of the addresses that are out."""
+    """An origin in this run; `handed_out` has pause, failures and kind of each address that was handed out."""
 
     seq: int
     source: Source
     origin: str
     handed_out: dict[int, tuple[int, int, int]] = field(default_factory=dict)
-    walk: int = 0  # the number of its walk, 0 while nobody walks it
+    walk: int = 0  # the number of its walk, 0 while it has none
     given_up: bool = False  # for this run
-    endless: bool = False  # for long none of its new addresses brought anything new
-    exhausted: bool = False  # nothing more of it is due
+    endless: bool = False  # its new addresses have long brought nothing new
+    exhausted: bool = False  # no further address of it is due
     deaths: int = 0
-    suspect: int = 0  # an address over whose bytes a process has died once
+    suspect: int = 0  # an address while reading whose response a process died once
 
 
 @dataclass(slots=True)
 class _Tally:
-    """What became of a source's visits."""
+    """The counts of one source in this run."""
 
     task: int
-    given: int = 0
+    handed_out: int = 0
     visits: int = 0
-    shared: int = 0  # answers that another collection got in this run
+    shared: int = 0  # responses that another collection got in this run
     found: int = 0
     reasons: Counter[str] = field(default_factory=Counter)
-    origins: set[str] = field(default_factory=set)  # those that it begins at
-    ended: str = ""  # why nothing follows, where that is told
-    seeds: set[int] = field(default_factory=set)  # the pages that it begins at, and those that they lead to
-    pages: int = 0  # answers that gave a page, or said that it is the same
-    empty_seeds: list[str] = field(default_factory=list)  # why seeds gave nothing
-    left: dict[tuple[Reason, str], tuple[int, str]] = field(default_factory=dict)  # by rule: how many, and the first
+    origins: set[str] = field(default_factory=set)  # the origins of its seeds
+    ended: str = ""  # why its discovery ended, if that says so
+    seeds: set[int] = field(default_factory=set)  # its seed pages, and the targets of their redirects
+    pages: int = 0  # responses with a page, or 304 for an unchanged one
+    empty_seeds: list[str] = field(default_factory=list)  # why seeds returned no page
+    left: dict[tuple[Reason, str], tuple[int, str]] = field(default_factory=dict)  # by rule: the count, and the first
     broken: str = ""
     failed: bool = False
     why: Reason | None = None
 
 
-class Crawling:
-    """The dispatcher of a crawl: addresses out to the crew, visits in, every one on the ledger."""
+class CrawlDispatcher:
+    """Hands out addresses to the fetchers, and stores every attempt in the ledger."""
 
     def __init__(self, run: HarvestRun, crawl: Crawl, sources: Sequence[Source] | None = None) -> None:
         """Crawl the active sources of a run's harvest, or those given."""
@@ -103,52 +104,52 @@ class Crawling:
         self._tallies = {name: _Tally(run.open_task(1, name)) for name in self._sources}
         self._hosts: dict[int, _Host] = {}
         self._walks: dict[int, _Host] = {}
-        self._share = FEED  # addresses that a host gets at a time
-        self._origins: dict[tuple[str, str], int] = {}  # by origin and, where each source has its own, by source
+        self._share = MAX_PER_HOST  # addresses that may be handed out per host
+        self._origins: dict[tuple[str, str], int] = {}  # by origin and, if each source has hosts of its own, by source
         for host in run.ledger.addresses.hosts_crawled(run.collection.name):
-            self._origins[self._key(host.source, host.origin)] = host.seq
+            self._origins[self._origin_key(host.source, host.origin)] = host.seq
             if host.source in self._sources:
                 self._hosts[host.seq] = _Host(host.seq, self._sources[host.source], host.origin)
         self._shared = SharedAnswers(run)
         self._redirects = RedirectChains()
         self._rests = run.ledger.addresses.rests(int(now().timestamp()))
-        self._part()
-        self._hungry = set(self._hosts)  # hosts to look at: they may be short of addresses
-        self._following = AnswerFollower(run, self._begun()) if crawl.by_request else None
+        self._share_out()
+        self._short = set(self._hosts)  # hosts that may need more addresses
+        self._following = AnswerFollower(run, self._sources_by_request()) if crawl.by_request else None
         self._began = int(now().timestamp())
-        self._out = 0  # addresses in hand, of all hosts
-        self._given = 0
+        self._in_hand = 0  # addresses handed out and not done, of all hosts
+        self._handed_out = 0
         self._halted = False
 
     def run(self) -> None:
-        """Go on until no address is due, or the person stops it."""
+        """Crawl until no address is due, or a person stops the run."""
         run = self._run
         self._start()
         run.progress.begin("crawling", None)
         while True:
             if not run.stopping():
-                self._feed()
+                self._hand_out_more()
             elif not self._halted:
                 self._halted = True
                 run.crew.halt()
             busy = not run.stopping() and self._follow()
-            if not self._out and not busy and (run.stopping() or not self._await_services()):
+            if not self._in_hand and not busy and (run.stopping() or not self._await_services()):
                 break
             events = run.crew.events(0.0 if busy else 0.05)
             if events:
                 with run.ledger.writing() as writer:
                     for event in events:
-                        self._note(writer, event)
+                        self._record_event(writer, event)
             run.tick()
 
     def __enter__(self) -> Self:
-        """Hold the sources' tasks, and end them at the end of the block."""
+        """Return the dispatcher; the end of the block closes the sources' tasks."""
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """End the sources' tasks, as failed with an error; a run that is stopped at once leaves them open."""
+        """Close the sources' tasks, as failed after an error; a run stopped at once leaves them open."""
         self._shared.close(self._sources.values())
         parts: list[Close] = [self._run.progress.end]
         if not isinstance(error, KeyboardInterrupt | Stopped):
@@ -156,31 +157,31 @@ class Crawling:
         release(parts, error)
 
     def _await_services(self) -> bool:
-        """Tell whether a service that declined is to be asked again soon; its hosts are looked at when it is time."""
+        """Return whether a request to a busy service is due within PATIENCE; look again at hosts with due ones."""
         at, soonest = int(now().timestamp()), None
         for host in self._hosts.values():
             if not host.given_up and service_of(host.source) is not None:
                 due = self._run.ledger.addresses.next_due(host.seq)
                 if due is not None and due <= at:
                     host.exhausted = False
-                    self._hungry.add(host.seq)
+                    self._short.add(host.seq)
                 soonest = due if soonest is None or (due is not None and due < soonest) else soonest
-        room = self._run.limit is None or self._given < self._run.limit
+        room = self._run.limit is None or self._handed_out < self._run.limit
         return room and soonest is not None and soonest - at <= PATIENCE
 
     def given_up(self) -> set[str]:
-        """Return the sources one of whose origins is left alone for this run."""
+        """Return the sources with an origin that is given up for this run."""
         return {host.source.name for host in self._hosts.values() if host.given_up}
 
-    def _begun(self) -> list[Source]:
-        """Return the sources that are asked by requests: a service is asked by steps alone."""
+    def _sources_by_request(self) -> list[Source]:
+        """Return the sources without services, which only steps ask."""
         return [source for source in self._sources.values() if SERVICE not in source.options]
 
     def _follow(self) -> bool:
-        """Follow answers that are on the ledger; tell whether there were any."""
+        """Follow stored answers; return whether there were any."""
         if self._following is None:
             return False
-        outcomes = self._following.step(self._put)
+        outcomes = self._following.step(self._add_urls)
         for outcome in outcomes:
             tally = self._tallies[outcome.source]
             tally.found += outcome.found
@@ -190,7 +191,7 @@ class Crawling:
         return bool(outcomes)
 
     def _start(self) -> None:
-        """Put the sources' first addresses on record; hosts that were taken down stay alone."""
+        """Store the seeds of the sources; hosts that were taken down are not walked."""
         run = self._run
         for seq in run.ledger.takedowns.hosts() & set(self._hosts):
             self._hosts[seq].given_up = True
@@ -199,7 +200,7 @@ class Crawling:
                 seeds = self._seeds(source)
                 self._tallies[source.name].origins.update(seed.origin for seed in seeds)
                 self._tallies[source.name].seeds.update(seed.digest for seed in seeds if seed.kind == self._crawl.page)
-                self._put(writer, source, 0, seeds)
+                self._add_urls(writer, source, 0, seeds)
                 if self._following is not None and SERVICE not in source.options:
                     self._following.move(writer, source, seeds)
 
@@ -209,137 +210,135 @@ class Crawling:
         return () if SERVICE in source.options else self._following.begin(source)
 
     def _close(self, error: BaseException | None) -> None:
-        """Put the end of every source's task on record."""
+        """Close the task of each source with its counts."""
         for name, tally in self._tallies.items():
             if error is None:
-                self._blame_seeds(name, tally)
-                self._count_endless(name, tally)
-                self._leave_out(name, tally)
-            told = ", ".join(f"{reason} {count}" for reason, count in tally.reasons.most_common(5))
-            comment = f"{name}: {tally.visits} asked, {tally.found} found" + (f" ({told})" if told else "")
+                self._check_seeds(name, tally)
+                self._count_trapped(name, tally)
+                self._record_left_out(name, tally)
+            reasons = ", ".join(f"{reason} {count}" for reason, count in tally.reasons.most_common(5))
+            comment = f"{name}: {tally.visits} asked, {tally.found} found" + (f" ({reasons})" if reasons else "")
             comment += f"; {tally.shared} were asked for another collection in this run" if tally.shared else ""
             comment += f"; {tally.ended}" if tally.ended else ""
             comment += f"; {tally.broken}" if tally.broken else ""
             most = self._sources[name].most
-            comment += f"; no more were asked, for one run asks {most} at most" if 0 < most <= tally.given else ""
+            comment += f"; no more were asked, for one run asks {most} at most" if 0 < most <= tally.handed_out else ""
             comment += f"; {error}" if error else ""
             failed, why = tally.failed or error is not None, tally.why if tally.failed else None
             self._run.close_task(tally.task, comment, getattr(error, "reason", None) or why, failed=failed)
 
-    def _blame_seeds(self, name: str, tally: _Tally) -> None:
-        """Let a source fail whose seeds gave nothing, in this run or, where it asked nobody, when they were asked."""
-        if not tally.visits and not tally.given:
-            tally.empty_seeds = self._earlier(name, tally)
+    def _check_seeds(self, name: str, tally: _Tally) -> None:
+        """Mark a source failed if none of its seeds returned a page, now or, without requests now, at the last ones."""
+        if not tally.visits and not tally.handed_out:
+            tally.empty_seeds = self._earlier_seed_faults(name, tally)
         if tally.empty_seeds and not tally.pages:
             tally.failed = True
-            tally.broken = "; ".join(filter(None, [*tally.empty_seeds[:SEEDS], tally.broken]))
+            tally.broken = "; ".join(filter(None, [*tally.empty_seeds[:SEEDS_NAMED], tally.broken]))
 
-    def _earlier(self, name: str, tally: _Tally) -> list[str]:
-        """Return why the seeds of a source gave nothing when they were asked last; nothing where one gave a page."""
-        run, found = self._run, []
+    def _earlier_seed_faults(self, name: str, tally: _Tally) -> list[str]:
+        """Return why each seed of a source returned no page last time; empty if one did or was never requested."""
+        run, reasons = self._run, []
         why_no_page = self._crawl.why_no_page
-        for digest in sorted(tally.seeds)[: SEEDS + 1] if why_no_page else ():
+        for digest in sorted(tally.seeds)[: SEEDS_NAMED + 1] if why_no_page else ():
             known = run.ledger.addresses.get(run.collection.name, digest)
             last = run.ledger.attempts.of_address(known.host, digest)[-1:] if known else []
             if known is None or not last:
                 return []
-            one = last[0]
-            attempt = Attempt(digest, known.url, one.kind, one.allowed, one.started, one.seconds, one.status)
-            attempt = attempt._replace(reason=one.reason, message=one.message or "", location=one.location or "")
-            told = why_no_page(self._sources[name], attempt) if why_no_page else ""
-            if not told:
+            row = last[0]
+            attempt = Attempt(digest, known.url, row.kind, row.allowed, row.started, row.seconds, row.status)
+            attempt = attempt._replace(reason=row.reason, message=row.message or "", location=row.location or "")
+            reason = why_no_page(self._sources[name], attempt) if why_no_page else ""
+            if not reason:
                 return []
-            found.append(told)
-        if found and any(
-            one.source == name and one.pages for one in run.ledger.addresses.by_source(int(now().timestamp()))
-        ):
-            return []
-        return found
+            reasons.append(reason)
+        sources = run.ledger.addresses.by_source(int(now().timestamp())) if reasons else ()
+        return [] if any(source.source == name and source.pages for source in sources) else reasons
 
-    def _count_endless(self, name: str, tally: _Tally) -> None:
-        """Count the addresses that were not asked because new ones of their host bring nothing new."""
+    def _count_trapped(self, name: str, tally: _Tally) -> None:
+        """Count the addresses of endless hosts that were not requested."""
         for host in self._hosts.values():
             if host.endless and host.source.name == name:
                 number, example = self._run.ledger.addresses.never_asked(host.seq)
                 if number:
                     tally.left[Reason.TRAP, ENDLESS.format(host.origin)] = (number, example)
 
-    def _leave_out(self, name: str, tally: _Tally) -> None:
-        """Put on record what rules left out of a source, as a task of each rule."""
+    def _record_left_out(self, name: str, tally: _Tally) -> None:
+        """Store how many addresses each rule left out, as one task per rule."""
         run = self._run
-        rules = sorted(tally.left.items(), key=lambda one: -one[1][0])
+        rules = sorted(tally.left.items(), key=lambda entry: -entry[1][0])
         with run.ledger.writing() as writer:
             for (reason, rule), (count, url) in rules:
                 task = writer.sessions.open_task(run.session, run.collection.name, name, 1)
-                told = RuleCount(name, reason, rule, count, url).spelt()
-                writer.sessions.close_task(task, reason, told, failed=False)
+                message = RuleCount(name, reason, rule, count, url).spelt()
+                writer.sessions.close_task(task, reason, message, failed=False)
 
-    def _feed(self) -> None:
-        """Give every walker that runs short more addresses."""
-        hungry, self._hungry = self._hungry, set()
-        for seq in sorted(hungry):
+    def _hand_out_more(self) -> None:
+        """Hand out addresses to each host that has too few."""
+        short, self._short = self._short, set()
+        for seq in sorted(short):
             host = self._hosts[seq]
             if not host.given_up and not host.exhausted and self._is_short(host):
-                self._serve(host)
+                self._hand_out(host)
 
-    def _part(self) -> None:
-        """Part what may be out between the hosts that there are."""
-        self._share = max(LEAST, min(FEED, OUT // max(1, len(self._hosts))))
+    def _share_out(self) -> None:
+        """Divide MAX_IN_HAND among the hosts."""
+        self._share = max(MIN_PER_HOST, min(MAX_PER_HOST, MAX_IN_HAND // max(1, len(self._hosts))))
 
     def _is_short(self, host: _Host) -> bool:
         return len(host.handed_out) <= self._share // 2
 
-    def _serve(self, host: _Host) -> None:
-        """Give one walker more addresses, if there are any."""
+    def _hand_out(self, host: _Host) -> None:
+        """Hand out due addresses of a host, and start its walk if it has none."""
         run, share = self._run, self._share
         tally, most = self._tallies[host.source.name], host.source.most
-        room = share if run.limit is None else min(share, run.limit - self._given)
-        room = min(room, most - tally.given) if most else room
-        # What is asked by requests may be due again every second: a run asks what was due when it began.
+        room = share if run.limit is None else min(share, run.limit - self._handed_out)
+        room = min(room, most - tally.handed_out) if most else room
+        # Requests may be due again every second: a run makes those that were due when it began.
         at = self._began if self._following and not service_of(host.source) else int(now().timestamp())
         below = BEHIND if host.endless else EVERY
         rows = run.ledger.addresses.due(host.seq, at, room + len(host.handed_out), below) if room > 0 else []
         fresh = [row for row in rows if row.digest not in host.handed_out][:room]
         host.exhausted = len(fresh) < room
-        if not fresh or (not host.walk and not self._begin(host)):
+        if not fresh or (not host.walk and not self._start_walk(host)):
             return
-        asked = self._requests(host, fresh)
+        asked = self._requests_at(host, fresh)
         held = {} if service_of(host.source) else self._shared.of(host.source, host.origin, fresh, asked)
         for row in fresh:
-            told = asked.get(row.digest)
-            pause = context_of(told).get("every") or 0 if told else row.pause
+            request = asked.get(row.digest)
+            pause = context_of(request).get("every") or 0 if request else row.pause
             host.handed_out[row.digest] = (pause, row.failures, row.kind)
         jobs = [_job(row, asked.get(row.digest), held.get(row.digest)) for row in fresh]
         run.crew.submit(host.walk, jobs)
-        self._out += len(fresh)
-        self._given += len(fresh)
-        tally.given += len(fresh)
+        self._in_hand += len(fresh)
+        self._handed_out += len(fresh)
+        tally.handed_out += len(fresh)
 
-    def _requests(self, host: _Host, rows: Sequence[DueAddress]) -> dict[int, HttpRequest]:
-        """Return what is asked at addresses where that is no plain GET; kept documents that it sends are looked up."""
+    def _requests_at(self, host: _Host, rows: Sequence[DueAddress]) -> dict[int, HttpRequest]:
+        """Return the requests of addresses that are not plain GETs, with the places of documents that they send."""
         if self._following is None and service_of(host.source) is None:
             return {}
         run = self._run
         asked = run.ledger.addresses.requests(host.seq, [row.digest for row in rows])
-        wanted = {part.visit for one in asked.values() for part in one.attachments}
+        wanted = {part.visit for request in asked.values() for part in request.attachments}
         if not wanted:
             return asked
-        places = {one.seq: place_of(run, one.attempt) for one in run.ledger.attempts.visits_named([*wanted])}
+        documents = run.ledger.attempts.visits_named([*wanted])
+        places = {document.seq: place_of(run, document.attempt) for document in documents}
         return {
-            digest: one._replace(
-                attachments=tuple(part._replace(place=places.get(part.visit)) for part in one.attachments)
+            digest: request._replace(
+                attachments=tuple(part._replace(place=places.get(part.visit)) for part in request.attachments)
             )
-            for digest, one in asked.items()
+            for digest, request in asked.items()
         }
 
-    def _begin(self, host: _Host) -> bool:
-        """Have a host walked, or leave it where it asked to be left alone for longer than a run waits."""
+    def _start_walk(self, host: _Host) -> bool:
+        """Start the walk of a host, or give it up if its pause is too long for a run; return whether it started."""
         run = self._run
         wait = max(0.0, self._rests.get(host.origin, 0) - now().timestamp())
         if wait > LONGEST:
             host.given_up = True
-            told = f"{host.origin} asked to be left alone for {wait:.0f} seconds more"
-            self._broken(host, Reason.RATE_LIMITED, told)
+            message = f"{host.origin} asked to be left alone for {wait:.0f} seconds more"
+            self._leave_host(host, Reason.RATE_LIMITED, message)
             return False
         host.walk = run.next_batch()
         self._walks[host.walk] = host
@@ -349,32 +348,32 @@ class Crawling:
         run.crew.start_walk(WalkOrigin(host.walk, host.source, host.origin, self._crawl, options, wait, rules, last))
         return True
 
-    def _broken(self, host: _Host, reason: Reason, told: str) -> None:
-        """Note that a host is left; its source has failed where it begins there."""
+    def _leave_host(self, host: _Host, reason: Reason, message: str) -> None:
+        """Note why a host was given up; its source has failed if a seed is there."""
         tally = self._tallies[host.source.name]
-        tally.broken, tally.why = told, reason
+        tally.broken, tally.why = message, reason
         tally.failed = tally.failed or host.origin in tally.origins
 
-    def _note(self, writer: LedgerWriter, event: Event) -> None:
-        """Put an event on record."""
+    def _record_event(self, writer: LedgerWriter, event: Event) -> None:
+        """Store an event."""
         if isinstance(event, AttemptEnded):
             self._record_attempt(writer, self._walks[event.batch], event)
-        elif isinstance(event, BatchEnded) and event.batch in self._walks:  # else that of a listing left behind
+        elif isinstance(event, BatchEnded) and event.batch in self._walks:  # else of a listing left behind
             self._end_walk(writer, self._walks.pop(event.batch), event)
 
     def _record_attempt(self, writer: LedgerWriter, host: _Host, event: AttemptEnded) -> None:
-        event = self._redirects.within(event)
+        event = self._redirects.limit_chain(event)
         run, attempt, tally = self._run, event.attempt, self._tallies[host.source.name]
         again, failed = None, _failed(attempt)
-        if attempt.kind == self._crawl.beside:  # it may have become a page meanwhile, to be asked once more
+        if attempt.kind == self._crawl.beside:  # it may have become a page meanwhile, due again
             host.exhausted = False
         if attempt.target in host.handed_out:
             pause, failures, _ = host.handed_out.pop(attempt.target)
-            self._out -= 1
+            self._in_hand -= 1
             if self._is_short(host):
-                self._hungry.add(host.seq)
+                self._short.add(host.seq)
             failures = failures + 1 if failed else 0
-            tries = (self._tries(writer, host.source, attempt) if failed else 0) or failures
+            tries = (self._final_failures(writer, host.source, attempt) if failed else 0) or failures
             due, rest = self._crawl.again(host.source, attempt, pause, tries)
             again = (self._after_this_run(due) if event.held else due, rest, failures)
         seq = writer.attempts.record_attempt(run.session, host.seq, attempt, again=again, beside=self._crawl.beside)
@@ -393,94 +392,94 @@ class Crawling:
         tally.found += len(event.found)
         if self._following is not None:
             self._following.note_answers(host.source.name)
-        self._weigh_seed(host.source, tally, event)
-        for one in event.left:
-            rule = (one.reason, one.rule) if len(tally.left) < RULES else (one.reason, OTHER_RULES)
-            count, first = tally.left.get(rule, (0, one.url))
+        self._check_seed(host.source, tally, event)
+        for left_out in event.left:
+            rule = (left_out.reason, left_out.rule) if len(tally.left) < MAX_RULES else (left_out.reason, OTHER_RULES)
+            count, first = tally.left.get(rule, (0, left_out.url))
             tally.left[rule] = (count + 1, first)
         host.endless = host.endless or event.endless
         if event.found:
-            self._put(writer, host.source, attempt.target, event.found)
+            self._add_urls(writer, host.source, attempt.target, event.found)
         run.progress.step(1, failed)
 
     def _after_this_run(self, due: int | None) -> int | None:
-        """Put off when an answer is due again that is older than this harvest: it is taken once, not until it ends."""
+        """Return a due time after the start of this run: an older response must not be taken twice in it."""
         return None if due is None else max(due, self._began + 1)
 
-    def _tries(self, writer: LedgerWriter, source: Source, attempt: Attempt) -> int:
-        """Count how often in a row a request failed for a reason that the service declares as final; 0 for another."""
+    def _final_failures(self, writer: LedgerWriter, source: Source, attempt: Attempt) -> int:
+        """Count failures in a row for reasons that the service declares final; 0 for another reason."""
         service = service_of(source)
         if service is None or attempt.reason not in service.final:
             return 0
         writer.flush()
         earlier = self._run.ledger.requests.attempts(self._run.collection.name, attempt.target, LAST_ATTEMPTS)
-        return failures_in_row(service, [attempt.reason, *(one.reason for one in earlier)])
+        return failures_in_row(service, [attempt.reason, *(row.reason for row in earlier)])
 
-    def _weigh_seed(self, source: Source, tally: _Tally, event: AttemptEnded) -> None:
-        """Note whether a visit gave a page, and of a seed, why it gave none."""
+    def _check_seed(self, source: Source, tally: _Tally, event: AttemptEnded) -> None:
+        """Count the pages of a source, and note why a seed returned none."""
         attempt, why_no_page = event.attempt, self._crawl.why_no_page
         if attempt.kind != self._crawl.page or attempt.status is None:
             return
         tally.pages += attempt.status == NOT_MODIFIED or (attempt.status < REDIRECT and not attempt.reason)
         if why_no_page is None or attempt.target not in tally.seeds:
             return
-        if told := why_no_page(source, attempt):
-            tally.empty_seeds.append(told)
+        if reason := why_no_page(source, attempt):
+            tally.empty_seeds.append(reason)
         elif attempt.location:
-            tally.seeds.update(one.digest for one in event.found)
+            tally.seeds.update(url.digest for url in event.found)
 
-    def _put(self, writer: LedgerWriter, source: Source, via: int, found: Sequence[FoundUrl]) -> None:
-        """Put addresses on record, each below its host."""
+    def _add_urls(self, writer: LedgerWriter, source: Source, via: int, urls: Sequence[FoundUrl]) -> None:
+        """Store addresses, each with its host."""
         by_host: dict[int, list[FoundUrl]] = {}
-        for one in found:
-            key = self._key(source.name, one.origin)
+        for url in urls:
+            key = self._origin_key(source.name, url.origin)
             seq = self._origins.get(key)
             if seq is None:
-                seq = self._host(writer, source, one.origin)
+                seq = self._add_host(writer, source, url.origin)
                 self._origins[key] = seq
-                self._hosts[seq] = _Host(seq, source, one.origin)
-                self._part()
-            by_host.setdefault(seq, []).append(one)
-        for seq, some in by_host.items():
-            writer.addresses.add(seq, via, some, page=self._crawl.page, beside=self._crawl.beside)
-            if any(one.hinted for one in some):
-                writer.addresses.hint(seq, some, self._crawl.rest)
+                self._hosts[seq] = _Host(seq, source, url.origin)
+                self._share_out()
+            by_host.setdefault(seq, []).append(url)
+        for seq, added in by_host.items():
+            writer.addresses.add(seq, via, added, page=self._crawl.page, beside=self._crawl.beside)
+            if any(map(attrgetter("hinted"), added)):
+                writer.addresses.hint(seq, added, self._crawl.rest)
             if seq in self._hosts:
                 self._hosts[seq].exhausted = False
-                self._hungry.add(seq)
+                self._short.add(seq)
 
-    def _key(self, source: str, origin: str) -> tuple[str, str]:
-        """Return what an origin is known by: to a crawl by itself, to what asks by requests for each source."""
+    def _origin_key(self, source: str, origin: str) -> tuple[str, str]:
+        """Return the key of an origin; its source is part of it if the collection works by requests."""
         return origin, source if self._crawl.by_request else ""
 
-    def _host(self, writer: LedgerWriter, source: Source, origin: str) -> int:
-        """Put an origin on record; one that was only known from elsewhere is the source's from now on."""
+    def _add_host(self, writer: LedgerWriter, source: Source, origin: str) -> int:
+        """Store an origin; one that was known from elsewhere becomes the source's."""
         run = self._run
-        seq = run.ledger.addresses.host(origin, run.collection.name, self._key(source.name, origin)[1])
+        seq = run.ledger.addresses.host(origin, run.collection.name, self._origin_key(source.name, origin)[1])
         if seq is None:
             return writer.addresses.add_host(run.session, run.collection.name, source.name, origin)
         writer.addresses.give_host(seq, source.name)
         return seq
 
     def _end_walk(self, writer: LedgerWriter, host: _Host, event: BatchEnded) -> None:
-        """Leave a host, or walk it once more where a process died under it."""
+        """End the walk of a host, or allow another one if its process died."""
         why = event.broken
         assert why is not None
         if event.culprit in host.handed_out:
-            self._blame(writer, host, why, event.culprit or 0)
-        self._out -= len(host.handed_out)
-        host.handed_out.clear()  # some may have been on their way to it
-        self._hungry.add(host.seq)
+            self._record_harm(writer, host, why, event.culprit or 0)
+        self._in_hand -= len(host.handed_out)
+        host.handed_out.clear()  # some may not have reached the process
+        self._short.add(host.seq)
         host.walk = 0
         host.deaths += not event.spared
         again = why.reason is Reason.INTERRUPTED or (why.reason is Reason.TIME_LIMIT and event.culprit)
         host.given_up, host.exhausted = not (again and host.deaths < host.source.attempts), False
         if host.given_up and why.reason is not Reason.STOPPED:
-            self._broken(host, why.reason, why.told(host.source.name))
+            self._leave_host(host, why.reason, why.told(host.source.name))
         writer.flush()
 
-    def _blame(self, writer: LedgerWriter, host: _Host, why: BatchBroken, culprit: int) -> None:
-        """Put on record that bytes of an address ended a process: at once where the engine ended it, else twice."""
+    def _record_harm(self, writer: LedgerWriter, host: _Host, why: BatchBroken, culprit: int) -> None:
+        """Record that a response ended its process: at once after a time limit, else at the second time."""
         reason = Reason.TIME_LIMIT
         if why.reason is not Reason.TIME_LIMIT:
             if host.suspect != culprit:

@@ -1,7 +1,7 @@
-"""Take in WARC files of other makers: their records become visits, as if this workspace had asked.
+"""Import WARC files of other tools: their records become attempts, as if this workspace had made the requests.
 
-A file is an item of its own. How far its records are on record stands in the transaction that puts them there, so that
-a killed run goes on where the last one ended. Addresses that are known from elsewhere are never due by that alone.
+Each file is an item. Its position is stored in the transaction that stores its records, so that a killed run continues
+there. An address that is known from such a file alone is never due.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from windrow.archive.import_file import ImportedFile, sweep, take
 from windrow.archive.warc_reader import WarcRecord, met
 from windrow.clock import now
 from windrow.digest import NOTHING, digest
-from windrow.engine.captures.foreign_records import ImportedRecord, look, with_methods
+from windrow.engine.captures.foreign_records import ImportedRecord, interpret_record, with_methods
 from windrow.engine.requests.origin_rules import walked
 from windrow.engine.run import HarvestRun, WarcFile
 from windrow.errors import ArchiveError, DiskFull
@@ -29,23 +29,23 @@ from windrow.model import ArchivePlace, Attempt, Finding, FoundUrl, KeptResponse
 from windrow.reasons import Reason
 
 BATCH = 256
-"""Records that are put on record in one transaction."""
+"""Records stored in one transaction."""
 
 FINDINGS = 1_000
-"""Findings of one file that are kept; the rest are counted."""
+"""Findings of one file that are stored; the rest are counted."""
 
 KIND = "warc"
 _ORIGINS = 10_000  # hosts remembered
-_NAMED = 8  # kinds of records that a line names
+_NAMED = 8  # kinds of records named in a comment
 
 
 _Batch = list[tuple[WarcRecord, str]]
 _NOTES = frozenset({"warcinfo", "metadata", "request", "metadata address", "urn address", "dns address", "robots.txt"})
-"""Records in which a crawler tells of itself and of its hosts: a file of nothing else is in order."""
+"""Records about the crawler and its hosts: a file may consist of them alone."""
 
 
 class _File(NamedTuple):
-    """A file of the archive, and the source that it came in by."""
+    """A file of the archive, and the source that it was imported for."""
 
     item: int
     source: str
@@ -54,7 +54,7 @@ class _File(NamedTuple):
 
 @dataclass(slots=True)
 class _Tally:
-    """What a source's files came to."""
+    """The counts of a source's files."""
 
     task: int
     files: int = 0
@@ -65,37 +65,37 @@ class _Tally:
     skipped: Counter[str] = field(default_factory=Counter)
     broken: list[str] = field(default_factory=list)
 
-    def add(self, other: _Tally) -> None:
-        """Count what one file came to."""
-        self.visits += other.visits
-        self.waiting += other.waiting
-        self.wrong += other.wrong
-        self.skipped += other.skipped
+    def add(self, tally: _Tally) -> None:
+        """Add the counts of one file."""
+        self.visits += tally.visits
+        self.waiting += tally.waiting
+        self.wrong += tally.wrong
+        self.skipped += tally.skipped
 
     def gave_nothing(self) -> bool:
-        """Tell of a file whether nothing came of it, though it is not only a crawler's notes about itself."""
+        """Return whether a file gave no capture though it has more than a crawler's notes about itself."""
         return not self.visits and not (
             self.skipped and not self.wrong and not self.waiting and self.skipped.keys() <= _NOTES
         )
 
     def left_something(self, waiting: int) -> bool:
-        """Tell whether records of documents gave nothing, or nothing yet."""
+        """Return whether some records of documents gave no capture, or none yet."""
         return bool(waiting or self.wrong or self.skipped.keys() - _NOTES)
 
-    def told(self, name: str, waiting: int) -> str:
-        """Say it in one line."""
-        parts_ = [f"{name}: {counted(self.files, 'file')}, {counted(self.visits, 'capture')}"]
-        parts_ += [f"{self.held} held already"] if self.held else []
+    def summary(self, name: str, waiting: int) -> str:
+        """Return the counts as one line."""
+        clauses = [f"{name}: {counted(self.files, 'file')}, {counted(self.visits, 'capture')}"]
+        clauses += [f"{self.held} held already"] if self.held else []
         if self.wrong:
-            parts_.append(f"{counted(self.wrong.total(), 'record')} wrong: {_counted(self.wrong)}")
+            clauses.append(f"{counted(self.wrong.total(), 'record')} wrong: {_counted(self.wrong)}")
         if waiting:
-            parts_.append(f"{counted(waiting, 'revisit')} without what they repeat ({Reason.NO_ORIGINAL})")
-        parts_ += [f"left out: {_counted(self.skipped)}"] if self.skipped else []
-        return "; ".join([*parts_, *self.broken])
+            clauses.append(f"{counted(waiting, 'revisit')} without what they repeat ({Reason.NO_ORIGINAL})")
+        clauses += [f"left out: {_counted(self.skipped)}"] if self.skipped else []
+        return "; ".join([*clauses, *self.broken])
 
 
 def _counted(words: Counter[str]) -> str:
-    """Name the most frequent, and count the rest together.
+    """Return the most frequent words with their counts, and the sum of the others.
 
     >>> _counted(Counter({str(number): 9 - number for number in range(9)} | {"x": 0}))
     '0 9, 1 8, 2 7, 3 6, 4 5, 5 4, 6 3, 7 2, of other kinds 1'
@@ -109,41 +109,41 @@ class WarcImporter:
     """Imports the WARC files of a harvest, one after the other."""
 
     def __init__(self, run: HarvestRun) -> None:
-        """Work within a run whose collection crawls."""
+        """Import into a run whose collection crawls."""
         crawl = walked(run.collection)
         assert crawl is not None
         self._run = run
         self._page = crawl.page
         self._phase = 1
-        self._host = lru_cache(_ORIGINS)(self._host_of)
+        self._host = lru_cache(_ORIGINS)(self._find_host)
         self._tallies: dict[str, _Tally] = {}
         self._taken_down = run.ledger.takedowns.addresses()
-        self._empty: list[tuple[_Tally, Path, int, int]] = []  # files that gave nothing yet, and their waiting revisits
+        self._empty: list[tuple[_Tally, Path, int, int]] = []  # files without captures, and their waiting revisits
 
     def run(self) -> None:
-        """Take everything in, then give revisits the bytes that came after them."""
+        """Import all files, then resolve revisits whose originals came later."""
         run = self._run
         sweep(run.archive)
         run.progress.begin("taking in")
-        for lot in run.harvest.warc_files:
+        for warc_file in run.harvest.warc_files:
             if run.stopping():
                 break
-            tally = self._tallies.get(lot.source)
+            tally = self._tallies.get(warc_file.source)
             if tally is None:
-                tally = self._tallies[lot.source] = _Tally(run.open_task(self._phase, lot.source))
+                tally = self._tallies[warc_file.source] = _Tally(run.open_task(self._phase, warc_file.source))
             try:
-                self._take(lot, tally)
+                self._take(warc_file, tally)
             except DiskFull:
                 raise
             except ArchiveError as error:
-                tally.broken.append(f"{lot.path}: {error}")
+                tally.broken.append(f"{warc_file.path}: {error}")
         if not run.stopping():
             self._resolve()
         self._close_tasks()
         run.progress.end()
 
     def _close_tasks(self) -> None:
-        """Put on record what the files of each source gave, and what they did not."""
+        """Close the task of each source with its counts."""
         run = self._run
         for tally, path, item, waited in self._empty:
             waiting = run.ledger.imports.count_waiting_in(item)
@@ -152,21 +152,21 @@ class WarcImporter:
                 tally.broken.append(f"{path} gave nothing{why}")
         for name, tally in self._tallies.items():
             waiting = run.ledger.imports.count_waiting(name)
-            told = tally.told(name, waiting)
-            run.close_task(tally.task, told, failed=bool(tally.broken))
+            summary = tally.summary(name, waiting)
+            run.close_task(tally.task, summary, failed=bool(tally.broken))
             if not tally.broken and tally.left_something(waiting):
-                run.close_task(run.open_task(self._phase), told)  # the session's own, so that its summary shows it
+                run.close_task(run.open_task(self._phase), summary)  # the session's own, so that its summary shows it
 
-    def _take(self, lot: WarcFile, tally: _Tally) -> None:
-        """Take one file in, from where it was left."""
+    def _take(self, warc_file: WarcFile, tally: _Tally) -> None:
+        """Import one file, from its stored position."""
         run = self._run
-        taken = take(run.archive, lot.path, run.limits)
+        taken = take(run.archive, warc_file.path, run.limits)
         tally.files += 1
         if taken.trouble:
-            tally.broken.append(f"{lot.path} {taken.trouble}")
-        item, offset, source = self._item(lot, taken)
+            tally.broken.append(f"{warc_file.path} {taken.trouble}")
+        item, offset, source = self._item(warc_file, taken)
         if not taken.size:
-            tally.broken.append(f"{lot.path} gave nothing: it is empty")
+            tally.broken.append(f"{warc_file.path} gave nothing: it is empty")
             return
         if offset >= taken.size:
             tally.held += 1
@@ -176,23 +176,23 @@ class WarcImporter:
             last = batch[-1][0].next
             with run.ledger.writing() as writer:
                 wrong = counts.wrong.total()
-                found = self._write(writer, _File(item, source, taken.warc), batch, counts)
-                writer.items.find(run.session, item, self._phase, found[: max(0, FINDINGS - wrong)])
+                findings = self._write(writer, _File(item, source, taken.warc), batch, counts)
+                writer.items.find(run.session, item, self._phase, findings[: max(0, FINDINGS - wrong)])
                 writer.imports.read_to(item, last)
                 if last >= taken.size:
                     read = Reading(count=counts.visits)
                     writer.items.read(run.session, item, (run.collection.phases[0], ""), "", read, then="")
-            run.progress.step(len(batch), len(found))
+            run.progress.step(len(batch), len(findings))
             run.tick()
             if run.stopping():
                 break
         else:
             if offset == 0 and counts.gave_nothing():
-                self._empty.append((tally, lot.path, item, counts.waiting))
+                self._empty.append((tally, warc_file.path, item, counts.waiting))
         tally.add(counts)
 
-    def _item(self, lot: WarcFile, taken: ImportedFile) -> tuple[int, int, str]:
-        """Return the item of a file, how far it is on record, and the source that it came in by."""
+    def _item(self, warc_file: WarcFile, taken: ImportedFile) -> tuple[int, int, str]:
+        """Return the item of a file, its position in bytes, and the source that it was imported for."""
         run = self._run
         known = run.ledger.imports.get(taken.warc)
         with run.ledger.writing() as writer:
@@ -201,59 +201,64 @@ class WarcImporter:
             else:
                 item = writer.items.add(
                     run.session, run.collection.name, KIND, taken.warc, step=run.collection.phases[0],
-                    owner=lot.source, size=taken.size,
+                    owner=warc_file.source, size=taken.size,
                 )  # fmt: skip
-                source, offset = lot.source, 0
+                source, offset = warc_file.source, 0
                 writer.imports.add(item, source, taken.warc, taken.size)
-            writer.imports.name(item, lot.name)
+            writer.imports.name(item, warc_file.name)
         return item, offset, source
 
     def _write(self, writer: LedgerWriter, file: _File, batch: _Batch, tally: _Tally) -> list[Finding]:
-        """Put a batch on record, and return what is wrong with it."""
-        found: list[Finding] = []
+        """Store a batch, and return its findings."""
+        findings: list[Finding] = []
         fresh: dict[str, KeptResponse] = {}
-        for one, method in batch:
-            if self._taken_down and self._taken_down.hold(about(one.fields)):
-                # Before it is told here: a run that is killed in between finds nothing left to take in.
-                erase(self._run.archive, file.warc, [ErasedSpan(one.offset, one.length)], now())
+        for record, method in batch:
+            if self._taken_down and self._taken_down.hold(about(record.fields)):
+                # Erased before it is counted: a run killed in between finds nothing left to import.
+                erase(self._run.archive, file.warc, [ErasedSpan(record.offset, record.length)], now())
                 tally.skipped["taken down"] += 1
                 continue
-            sight = look(one, file.warc, self._page, method)
-            if sight.finding:
-                found.append(sight.finding)
-                tally.wrong[str(sight.wrong)] += 1
-            elif sight.attempt is None:
-                tally.skipped[sight.skipped] += 1
-            elif self._see(writer, file, one, sight, fresh):
+            imported = interpret_record(record, file.warc, self._page, method)
+            if imported.finding:
+                findings.append(imported.finding)
+                tally.wrong[str(imported.wrong)] += 1
+            elif imported.attempt is None:
+                tally.skipped[imported.skipped] += 1
+            elif self._add_record(writer, file, record, imported, fresh):
                 tally.visits += 1
             else:
                 tally.waiting += 1
-        return found
+        return findings
 
-    def _see(
-        self, writer: LedgerWriter, file: _File, one: WarcRecord, sight: ImportedRecord, fresh: dict[str, KeptResponse]
+    def _add_record(
+        self,
+        writer: LedgerWriter,
+        file: _File,
+        record: WarcRecord,
+        imported: ImportedRecord,
+        fresh: dict[str, KeptResponse],
     ) -> bool:
-        """Put one visit on record; False where it has to wait for its bytes."""
-        attempt, spelled = sight.attempt, sight.payload
+        """Store one attempt; return False for a revisit that waits for its original."""
+        attempt, spelled = imported.attempt, imported.payload
         assert attempt is not None
-        if sight.refers:
+        if imported.refers:
             repeated = fresh.get(spelled) or self._payload(spelled)
             if repeated is None:
-                writer.imports.wait(file.item, one.offset, spelled)
+                writer.imports.wait(file.item, record.offset, spelled)
                 return False
-            attempt = attempt._replace(kept=_repeat(repeated, file.warc, one))
+            attempt = attempt._replace(kept=_repeat(repeated, file.warc, record))
         elif attempt.kept and spelled and attempt.kept.size and spelled not in fresh:
             fresh[spelled] = attempt.kept
             writer.imports.payload(spelled, attempt.kept)
-        self._put(writer, file.source, attempt)
+        self._record_attempt(writer, file.source, attempt)
         return True
 
     def _payload(self, spelled: str) -> KeptResponse | None:
         if spelled in NOTHING:
-            return KeptResponse(digest(b""), 0, ArchivePlace("", 0, 0))  # the place is the revisit's own
+            return KeptResponse(digest(b""), 0, ArchivePlace("", 0, 0))  # the caller sets the place
         return self._run.ledger.imports.payload(spelled) if spelled else None
 
-    def _put(self, writer: LedgerWriter, source: str, attempt: Attempt) -> None:
+    def _record_attempt(self, writer: LedgerWriter, source: str, attempt: Attempt) -> None:
         origin = parts(attempt.url).origin
         host = self._host(origin)
         if host is None:
@@ -263,33 +268,33 @@ class WarcImporter:
         writer.addresses.add_known(host, FoundUrl(attempt.target, origin, attempt.url))
         writer.attempts.record_attempt(self._run.session, host, attempt)
 
-    def _host_of(self, origin: str) -> int | None:
+    def _find_host(self, origin: str) -> int | None:
         return self._run.ledger.addresses.host(origin, self._run.collection.name)
 
     def _resolve(self) -> None:
-        """Put revisits on record whose bytes have come since."""
+        """Store revisits whose originals have been imported since."""
         run, last = self._run, (0, -1)
         while not run.stopping() and (rows := run.ledger.imports.resolved(last, BATCH)):
             with run.ledger.writing() as writer:
                 for item, offset, warc, source in rows:
-                    self._late(writer, item, offset, warc, source)
+                    self._resolve_revisit(writer, item, offset, warc, source)
             last = (rows[-1].item, rows[-1].offset)
             run.tick()
 
-    def _late(self, writer: LedgerWriter, item: int, offset: int, warc: str, source: str) -> None:
-        one = _one(self._run, warc, offset)
-        sight = look(one, warc, self._page)
-        repeated = self._payload(sight.payload)
-        if sight.attempt is None or repeated is None:
+    def _resolve_revisit(self, writer: LedgerWriter, item: int, offset: int, warc: str, source: str) -> None:
+        record = _read_record(self._run, warc, offset)
+        imported = interpret_record(record, warc, self._page)
+        repeated = self._payload(imported.payload)
+        if imported.attempt is None or repeated is None:
             gone = Finding("Corrupt", f"at byte {offset}: the record cannot be read any more", Level.WARN)
-            writer.items.find(self._run.session, item, self._phase, [sight.finding or gone])
+            writer.items.find(self._run.session, item, self._phase, [imported.finding or gone])
         else:
-            self._put(writer, source, sight.attempt._replace(kept=_repeat(repeated, warc, one)))
+            self._record_attempt(writer, source, imported.attempt._replace(kept=_repeat(repeated, warc, record)))
         writer.imports.resolve(item, offset)
 
 
 def _batches(records: Iterable[tuple[WarcRecord, str]]) -> Iterator[_Batch]:
-    """Yield records that are put on record together: none ends with a request, which may say how its answer was had."""
+    """Yield batches; none ends with a request, whose response may follow it."""
     batch: _Batch = []
     for record in records:
         batch.append(record)
@@ -300,17 +305,17 @@ def _batches(records: Iterable[tuple[WarcRecord, str]]) -> Iterator[_Batch]:
         yield batch
 
 
-def _repeat(repeated: KeptResponse, warc: str, one: WarcRecord) -> KeptResponse:
-    """Return what a revisit kept: its own record, which says that the bytes are others'."""
-    return repeated._replace(place=ArchivePlace(warc, one.offset, one.length), revisit=True)
+def _repeat(repeated: KeptResponse, warc: str, record: WarcRecord) -> KeptResponse:
+    """Return the response of a revisit: the bytes of the original at the place of the revisit's record."""
+    return repeated._replace(place=ArchivePlace(warc, record.offset, record.length), revisit=True)
 
 
-def _one(run: HarvestRun, warc: str, offset: int) -> WarcRecord:
-    """Read one record once more."""
-    nothing = WarcRecord(offset, 0, offset, reason=Reason.NOT_FOUND, message="the file is not in the archive")
+def _read_record(run: HarvestRun, warc: str, offset: int) -> WarcRecord:
+    """Read one record again."""
+    unreadable = WarcRecord(offset, 0, offset, reason=Reason.NOT_FOUND, message="the file is not in the archive")
     path: Path = run.archive / warc
     try:
         records: Iterator[WarcRecord] = met(path, offset, run.limits)
-        return next(records, nothing)
+        return next(records, unreadable)
     except ArchiveError as error:
-        return nothing._replace(message=str(error))
+        return unreadable._replace(message=str(error))

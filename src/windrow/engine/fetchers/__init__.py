@@ -1,1 +1,1 @@
-"""Fetchers: the processes that ask and keep, what is said over their pipes, and their signs of life."""
+"""Fetchers: the processes that request and archive, and the messages over their pipes."""

@@ -1,4 +1,4 @@
-"""The fetcher processes: batches are handed out, events come in, a dead one is replaced."""
+"""A pool of fetcher processes: it hands out batches, collects events and replaces dead processes."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from contextlib import suppress
 from multiprocessing.connection import Connection as Pipe
 from multiprocessing.connection import wait
 from multiprocessing.process import BaseProcess
+from operator import attrgetter
 from queue import SimpleQueue
 from typing import Any
 
@@ -39,81 +40,83 @@ _ENDED = "a fetcher process was ended: to read what came from the host took too 
 _GRACE = 10.0  # seconds that all processes together have to finish their files
 
 
-def _fetch(pipe: Pipe, prefix: str, keep: ArchiveSettings, board: Any) -> None:
-    from windrow.engine.fetchers import fetcher  # noqa: PLC0415 the transports' libraries are for its process alone
+def _run_fetcher(pipe: Pipe, prefix: str, keep: ArchiveSettings, board: Any) -> None:
+    from windrow.engine.fetchers import fetcher  # noqa: PLC0415 only its own process loads the transports' libraries
 
     fetcher.main(pipe, prefix, keep, board)
 
 
-class _Member:
-    """One fetcher process and the batches it has in hand."""
+class _RunningFetcher:
+    """One fetcher process and its unfinished batches."""
 
     def __init__(self, keep: ArchiveSettings, number: int) -> None:
-        self.pipe, theirs = CONTEXT.Pipe()
+        self.pipe, far_end = CONTEXT.Pipe()
         prefix = f"windrow-{keep.session:06}-{number}"
         self.watch = Watch()
-        told = (theirs, prefix, keep, self.watch.board)
-        self.process: BaseProcess = CONTEXT.Process(target=_fetch, args=told, daemon=True)
-        self.killed = False  # since it did not report any more
-        self.overdue = False  # for what it read: the run was not to stop
+        arguments = (far_end, prefix, keep, self.watch.board)
+        self.process: BaseProcess = CONTEXT.Process(target=_run_fetcher, args=arguments, daemon=True)
+        self.killed = False  # because it stopped reporting
+        self.overdue = False  # killed while reading a response, not because the run stops
         start(self.process)
-        theirs.close()
+        far_end.close()
         self._outbox: SimpleQueue[FetcherMessage] = SimpleQueue()
         threading.Thread(target=self._post, daemon=True).start()
-        self.batches: dict[int, set[int]] = {}  # targets of the jobs in hand, by batch; an origin that is walked is one
-        self.sites: dict[int, Site] = {}  # of those batches that go over one connection
-        self.resting: Counter[Site] = Counter()  # connections that wait for the next batch there
+        self.batches: dict[
+            int, set[int]
+        ] = {}  # targets of unfinished jobs, by batch; a walk of an origin counts as a batch
+        self.sites: dict[int, Site] = {}  # by batch, where the batch uses one connection
+        self.resting: Counter[Site] = Counter()  # idle connections by site
 
     @property
     def load(self) -> int:
-        """Batches that run here or may soon."""
+        """Batches that run here, and idle connections whose site may get another."""
         return len(self.batches) + self.resting.total()
 
     def begin(self, batch: TransferBatch | WalkOrigin, jobs: Sequence[FetchJob] = ()) -> None:
-        """Give it a batch."""
+        """Send the process a batch."""
         self.batches[batch.number] = {job.target for job in jobs}
         self.send(batch)
 
-    def send(self, told: FetcherMessage) -> None:
-        """Tell it something, without waiting: it may itself be waiting for us to hear it."""
-        self._outbox.put(told)
+    def send(self, message: FetcherMessage) -> None:
+        """Queue a message; a direct send could deadlock while the process sends to us."""
+        self._outbox.put(message)
 
     def _post(self) -> None:
-        """Send what there is until the end; its death is noticed, and its work given back, by `Crew.events`."""
+        """Send queued messages until None; `FetcherPool.events` notices a dead process and returns its jobs."""
         with suppress(OSError):
             while True:
-                told = self._outbox.get()
-                self.pipe.send(told)
-                if told is None:
+                message = self._outbox.get()
+                self.pipe.send(message)
+                if message is None:
                     return
 
 
-class Crew:
+class FetcherPool:
     """Fetcher processes, started when first needed."""
 
     def __init__(self, keep: ArchiveSettings, size: int) -> None:
-        """Have `size` processes keep into one archive."""
+        """Use `size` processes, all writing to one archive."""
         self._keep = keep
         self._size = size
-        self._members: dict[Pipe, _Member] = {}
+        self._members: dict[Pipe, _RunningFetcher] = {}
         self._started = 0
-        self._owners: dict[str, Pipe] = {}  # of hosts that have a pace
+        self._owners: dict[str, Pipe] = {}  # the process that alone asks a host which has a pace, by host
         self._halted = False
 
     def submit_batch(self, batch: TransferBatch) -> None:
-        """Give a batch to the process that has a connection at rest there, else to the one with the least to do.
+        """Give a batch to a process with an idle connection to its site, else to the least loaded one.
 
-        A site never sees more connections than it was given batches at one time: where the process with
-        the connection has too much in hand, that connection is closed.
+        A site never sees more connections than batches at one time: if the process with the idle connection is
+        much busier than another, that connection is closed.
         """
-        self._fill()
-        member = idle = min(self._members.values(), key=lambda one: one.load)
-        resting = [one for one in self._members.values() if one.resting[batch.site]]
+        self._start_missing()
+        member = idle = min(self._members.values(), key=attrgetter("load"))
+        resting = [candidate for candidate in self._members.values() if candidate.resting[batch.site]]
         if batch.pace:
             member = self._owner(host(batch.site), idle)
             member.resting[batch.site] -= member.resting[batch.site] > 0
         elif resting:
-            member = min(resting, key=lambda one: len(one.batches))
+            member = min(resting, key=lambda candidate: len(candidate.batches))
             member.resting[batch.site] -= 1
             if len(member.batches) > len(idle.batches) + 1:
                 member.send(CloseConnection(batch.site))
@@ -121,29 +124,29 @@ class Crew:
         member.sites[batch.number] = batch.site
         member.begin(batch, batch.jobs)
 
-    def _owner(self, name: str, idle: _Member) -> _Member:
-        """Return the process that alone asks a host, so that its pace holds over all connections."""
+    def _owner(self, name: str, idle: _RunningFetcher) -> _RunningFetcher:
+        """Return the one process that asks a host, so that its pace holds over all connections."""
         pipe = self._owners.get(name)
         if pipe not in self._members:
             pipe = self._owners[name] = idle.pipe
         return self._members[pipe]
 
     def halt(self) -> None:
-        """Let every batch finish what it is at; what it had not begun comes back untouched."""
+        """Finish the jobs that have begun; the others come back as untouched."""
         self._halted = True
         for member in self._members.values():
             member.send(Halt())
 
-    def _fill(self) -> None:
+    def _start_missing(self) -> None:
         while len(self._members) < self._size:
             self._started += 1
-            member = _Member(self._keep, self._started)
+            member = _RunningFetcher(self._keep, self._started)
             self._members[member.pipe] = member
 
     def start_walk(self, walk: WalkOrigin) -> None:
-        """Give an origin to the process that has others of its host, else to the one with the least to do."""
-        self._fill()
-        member = self._owner(parts(f"{walk.origin}/").host, min(self._members.values(), key=lambda one: one.load))
+        """Give an origin to the process that walks others of its host, else to the least loaded one."""
+        self._start_missing()
+        member = self._owner(parts(f"{walk.origin}/").host, min(self._members.values(), key=attrgetter("load")))
         member.begin(walk)
 
     def submit(self, batch: int, jobs: Sequence[FetchJob]) -> None:
@@ -153,8 +156,8 @@ class Crew:
         member.send(MoreJobs(batch, tuple(jobs)))
 
     def events(self, timeout: float) -> list[Event]:
-        """Return what happened, after at most `timeout` seconds; a process that does not report is ended."""
-        found: list[Event] = []
+        """Return the events of at most `timeout` seconds; kill processes that stopped reporting."""
+        received: list[Event] = []
         for member in self._members.values():
             if not member.killed and member.watch.overdue(member.process.pid or 0, stopping=self._halted):
                 member.killed, member.overdue = True, not self._halted
@@ -163,13 +166,13 @@ class Crew:
             member = self._members[pipe]  # type: ignore[index]
             try:
                 while member.pipe.poll():
-                    found += self._noted(member, member.pipe.recv())
+                    received += self._track(member, member.pipe.recv())
             except (EOFError, OSError):
-                found += self._remove_dead(member)
-        return found
+                received += self._remove_dead(member)
+        return received
 
-    def _noted(self, member: _Member, events: list[Event]) -> list[Event]:
-        """Keep the account of what a process still has in hand."""
+    def _track(self, member: _RunningFetcher, events: list[Event]) -> list[Event]:
+        """Update the unfinished jobs of a process, and return its events."""
         for event in events:
             if isinstance(event, BatchEnded):
                 del member.batches[event.batch]
@@ -179,26 +182,26 @@ class Crew:
                 member.batches[event.batch].discard(event.attempt.target)
         return events
 
-    def _remove_dead(self, member: _Member) -> list[Event]:
-        """Give back what a dead process had in hand, with what it was reading when it ended."""
+    def _remove_dead(self, member: _RunningFetcher) -> list[Event]:
+        """Return the unfinished batches of a dead process, and which target it was reading when it died."""
         del self._members[member.pipe]
         member.pipe.close()
         member.send(None)
         member.process.join()
         why = BatchBroken(Reason.INTERRUPTED, f"a fetcher process ended with {member.process.exitcode}", "", True, None)
-        found: list[Event] = []
+        received: list[Event] = []
         guilty, culprit = member.watch.reading() or (0, 0)
         for batch, targets in member.batches.items():
             left = tuple(sorted(targets - {culprit} if batch == guilty and member.overdue else targets))
             if batch != guilty:
-                found.append(BatchEnded(batch, left, why, spared=guilty in member.batches))
+                received.append(BatchEnded(batch, left, why, spared=guilty in member.batches))
                 continue
-            mine = why._replace(reason=Reason.TIME_LIMIT, message=_ENDED) if member.overdue else why
-            found.append(BatchEnded(batch, left, mine, culprit))
-        return found
+            reason_here = why._replace(reason=Reason.TIME_LIMIT, message=_ENDED) if member.overdue else why
+            received.append(BatchEnded(batch, left, reason_here, culprit))
+        return received
 
     def close(self, *, at_once: bool = False) -> None:
-        """Let the processes finish their files and end; with `at_once`, end them as they are."""
+        """End the processes once their files are finished; with `at_once`, kill them."""
         until = time.monotonic() + (0.0 if at_once else _GRACE)
         for member in self._members.values():
             member.send(None)

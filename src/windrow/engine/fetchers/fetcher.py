@@ -1,4 +1,4 @@
-"""A fetcher process: it runs batches, keeps what comes, and reports in batches."""
+"""A fetcher process: it runs batches, archives responses, and reports events in groups."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from typing import Any
 from weakref import WeakValueDictionary
 
 from windrow.archive import ArchiveWriter
-from windrow.engine.crawl.asking import Asker, secrets_of
-from windrow.engine.crawl.walk import RecentUrls, Walker
+from windrow.engine.crawl.asking import ArchivingClient, secrets_of
+from windrow.engine.crawl.walk import OriginCrawler, RecentUrls
 from windrow.engine.fetchers.message import (
     ArchiveSettings,
     BatchEnded,
@@ -36,41 +36,41 @@ from windrow.engine.runtime import end_with_parent
 from windrow.fetch.transport import transport_for
 from windrow.formats.url import parts
 
-PARTING = 2.0
-"""Seconds in which the connections that are left over are closed."""
+CLOSE_TIMEOUT = 2.0
+"""Seconds allowed for closing the remaining connections."""
 
-PAUSE = 0.05
-"""Seconds between two reports; the end of a batch is told at once."""
+REPORT_INTERVAL = 0.05
+"""Seconds between two reports; the end of a batch is reported at once."""
 
 
 class Fetcher:
-    """Batches in, events out, over one pipe to the engine."""
+    """Runs batches from one pipe to the engine, and sends events back over it."""
 
     def __init__(self, pipe: Pipe, archive: ArchiveWriter, unarchived: ArchiveWriter, heartbeat: Heartbeat) -> None:
-        """Report to `pipe` what goes into `archive`, and what is kept only until it was read."""
+        """Report to `pipe`; responses go to `archive`, those deleted once they were read to `unarchived`."""
         self._pipe = pipe
         self._archive = archive
         self._unarchived = unarchived
         self._heartbeat = heartbeat
         self._events: list[Event] = []
         self._lock = threading.Lock()
-        self._lines = ConnectionPool()
-        self._walkers: dict[int, Walker] = {}
-        self._turns: WeakValueDictionary[str, HostQueue] = WeakValueDictionary()
-        self._sightings = RecentUrls()
+        self._connections = ConnectionPool()
+        self._walkers: dict[int, OriginCrawler] = {}
+        self._host_queues: WeakValueDictionary[str, HostQueue] = WeakValueDictionary()
+        self._recent = RecentUrls()
         self._tasks: set[asyncio.Task[None]] = set()
         self._loop = asyncio.get_running_loop()
         self._awake = asyncio.Event()
 
     def report(self, event: Event) -> None:
-        """Note an event for the next report; called from any thread."""
+        """Add an event to the next report; safe in any thread."""
         with self._lock:
             self._events.append(event)
         if isinstance(event, BatchEnded):
             self._loop.call_soon_threadsafe(self._awake.set)
 
     def send(self) -> None:
-        """Report: what it says was kept is on the disk before it is said."""
+        """Send the collected events, after syncing to disk the responses that they report as kept."""
         with self._lock:
             events, self._events = self._events, []
         if events:
@@ -82,77 +82,77 @@ class Fetcher:
                 os._exit(1)
 
     async def serve(self) -> None:
-        """Run batches until the pipe says to end or breaks."""
+        """Run batches until the engine ends them or the pipe breaks."""
         ended = asyncio.Event()
         self._loop.add_reader(self._pipe.fileno(), self._receive, ended)
         while not ended.is_set():
             self._awake.clear()
             self._heartbeat.beat()
             self.send()
-            await self._lines.close(REST)
+            await self._connections.close(REST)
             with suppress(TimeoutError):
-                async with asyncio.timeout(PAUSE):
+                async with asyncio.timeout(REPORT_INTERVAL):
                     await self._awake.wait()
         self._loop.remove_reader(self._pipe.fileno())
         self.send()
         for task in self._tasks:
             task.cancel()
-        # A server that says nothing may keep its connection from being closed; the process ends all the same.
+        # A silent server may keep its connection from closing; the process ends all the same.
         with suppress(TimeoutError):
-            async with asyncio.timeout(PARTING):
-                await self._lines.close()
+            async with asyncio.timeout(CLOSE_TIMEOUT):
+                await self._connections.close()
                 if self._tasks:
                     await asyncio.wait(self._tasks)
 
     def _receive(self, ended: asyncio.Event) -> None:
         try:
             while self._pipe.poll():
-                told = self._pipe.recv()
-                if told is None:
+                message = self._pipe.recv()
+                if message is None:
                     ended.set()
                     self._awake.set()
                     return
-                if isinstance(told, CloseConnection):
-                    self._do(self._lines.drop(told.site))
-                elif isinstance(told, Halt):
-                    self._lines.halt()
+                if isinstance(message, CloseConnection):
+                    self._start_task(self._connections.drop(message.site))
+                elif isinstance(message, Halt):
+                    self._connections.halt()
                     for walker in self._walkers.values():
                         walker.halt()
-                elif isinstance(told, MoreJobs):
-                    self._walkers[told.batch].submit(told.jobs)
-                elif isinstance(told, WalkOrigin):
-                    reading = partial(self._heartbeat.reading, told.number)
-                    service = service_of(told.source)
+                elif isinstance(message, MoreJobs):
+                    self._walkers[message.batch].submit(message.jobs)
+                elif isinstance(message, WalkOrigin):
+                    reading = partial(self._heartbeat.reading, message.number)
+                    service = service_of(message.source)
                     archive = self._archive if service is None or service.archived else self._unarchived
-                    asker = Asker(
-                        archive, told.crawl.robots, told.crawl.large, reading, service,
-                        secrets=partial(secrets_of, told.source, told.origin),
+                    archiver = ArchivingClient(
+                        archive, message.crawl.robots, message.crawl.large, reading, service,
+                        secrets=partial(secrets_of, message.source, message.origin),
                     )  # fmt: skip
-                    turn = HostQueue() if service else self._turn(told.origin)
-                    abreast = int(service.connections) if service else 1
-                    walker = self._walkers[told.number] = Walker(
-                        told, asker, self._sightings, self.report, turn, abreast=abreast
+                    queue = HostQueue() if service else self._host_queue(message.origin)
+                    parallel = int(service.connections) if service else 1
+                    walker = self._walkers[message.number] = OriginCrawler(
+                        message, archiver, self._recent, self.report, queue, parallel=parallel
                     )
-                    self._do(walker.run())
+                    self._start_task(walker.run())
                 else:
-                    self._start(told)
+                    self._start_batch(message)
         except (EOFError, OSError):
-            # The engine is gone: what it was not told, it will ask for again.
+            # The engine is gone: its next run requests again what was not reported.
             os._exit(1)
 
-    def _turn(self, origin: str) -> HostQueue:
-        """Return what all origins of a host have in common."""
-        return self._turns.setdefault(parts(f"{origin}/").host, HostQueue())
+    def _host_queue(self, origin: str) -> HostQueue:
+        """Return the queue that all origins of a host share."""
+        return self._host_queues.setdefault(parts(f"{origin}/").host, HostQueue())
 
-    def _start(self, batch: TransferBatch) -> None:
+    def _start_batch(self, batch: TransferBatch) -> None:
         transport = transport_for(batch.site.scheme)
-        work = run_batch(batch, transport, self._archive, self._lines, self.report)
+        work = run_batch(batch, transport, self._archive, self._connections, self.report)
         if transport.blocking:
             threading.Thread(target=lambda: asyncio.run(work), daemon=True).start()
         else:
-            self._do(work)
+            self._start_task(work)
 
-    def _do(self, work: Coroutine[Any, Any, None]) -> None:
+    def _start_task(self, work: Coroutine[Any, Any, None]) -> None:
         task = self._loop.create_task(work)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
@@ -168,13 +168,13 @@ async def _serve(pipe: Pipe, archive: ArchiveWriter, unarchived: ArchiveWriter, 
 
 
 def main(pipe: Pipe, prefix: str, keep: ArchiveSettings, board: Any) -> None:
-    """Run a fetcher; the engine starts this in a process of its own, and watches its `board`."""
+    """Run a fetcher, in a process of its own whose `board` the engine watches."""
     end_with_parent()
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     archive = ArchiveWriter(keep.folder, prefix, keep.limits, keep.rotate, keep.agent)
     unarchived = ArchiveWriter(keep.folder, prefix, keep.limits, keep.rotate, keep.agent, archived=False)
     gc.freeze()
-    # Every host that is walked has a line.
+    # Every host that is walked has a connection.
     _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))

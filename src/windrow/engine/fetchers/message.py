@@ -1,4 +1,4 @@
-"""What the engine and its processes say to each other over their pipes."""
+"""The messages between the engine and its processes, sent over pipes."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from windrow.reasons import Reason
 
 
 class ArchiveSettings(NamedTuple):
-    """How and where fetchers keep what comes; `rotate` is a file's size in bytes."""
+    """Where and how fetchers archive responses; `rotate` is the size of a file in bytes."""
 
     folder: Path
     session: int
@@ -37,7 +37,7 @@ class ArchiveSettings(NamedTuple):
 
 
 class TransferBatch(NamedTuple):
-    """Listed files for one connection to one site, to be got one after another."""
+    """Listed files of one site, to be fetched over one connection."""
 
     number: int
     site: Site
@@ -48,38 +48,38 @@ class TransferBatch(NamedTuple):
 
 
 class CloseConnection(NamedTuple):
-    """A site whose next batch another fetcher gets: one connection that rests here is to be closed."""
+    """Close one idle connection to a site: another fetcher gets its next batch."""
 
     site: Site
 
 
 class Halt(NamedTuple):
-    """Begin nothing more: what is in hand is finished, the rest of every batch goes back."""
+    """Begin no more jobs: finish those that have begun, and return the others."""
 
 
 class TransferBegun(NamedTuple):
-    """A transfer that takes its time has begun."""
+    """A long transfer has begun."""
 
     target: int
     at: datetime
 
 
 class TransferProgress(NamedTuple):
-    """So many bytes of it are here."""
+    """A transfer has received `size` bytes so far."""
 
     target: int
     size: int
 
 
 class ListedEntries(NamedTuple):
-    """Some entries of a site's folders."""
+    """Entries of a site's folders."""
 
     batch: int
     entries: tuple[ListingEntry, ...]
 
 
 class BatchBroken(NamedTuple):
-    """Why a batch ended before its requests did: the site could not be reached."""
+    """Why a batch ended before its jobs did: the site could not be reached, say."""
 
     reason: Reason
     message: str
@@ -88,15 +88,15 @@ class BatchBroken(NamedTuple):
     wait: float | None
 
     def told(self, source: str) -> str:
-        """Say it of a source, with what to do about it: hints call the source NAME."""
+        """Return the message with its hint, in which NAME becomes the name of the source."""
         return f"{self.message} ({self.hint.replace('NAME', source)})" if self.hint else self.message
 
 
 class BatchEnded(NamedTuple):
-    """A batch is through, or an origin is left alone for this run; jobs that are `untouched` were not tried.
+    """A batch is done, or an origin is given up for this run; `untouched` jobs were not tried.
 
-    Where its process ended over bytes of an origin, `culprit` is their address, 0 for the rules of its host; `spared`
-    are the other origins that this process walked.
+    If its process died while reading a response, `culprit` is the address of that response, 0 for a robots.txt;
+    `spared` marks the other origins that this process walked.
     """
 
     batch: int
@@ -107,7 +107,7 @@ class BatchEnded(NamedTuple):
 
 
 class WalkOrigin(NamedTuple):
-    """An origin to walk: a batch whose jobs follow, some at a time. It is to be left alone for `wait` seconds first."""
+    """An origin to walk: a batch whose jobs follow in groups. Its first request is made after `wait` seconds."""
 
     number: int
     source: Source
@@ -115,22 +115,22 @@ class WalkOrigin(NamedTuple):
     crawl: Crawl
     options: Mapping[str, Any]
     wait: float = 0.0
-    rules: HeldAnswer | None = None  # those that another collection got in this run
-    last: float = 0.0  # when another one asked there last, in UNIX seconds
+    rules: HeldAnswer | None = None  # the robots.txt that another collection got in this run
+    last: float = 0.0  # when another collection last made a request there, in UNIX seconds
 
 
 class MoreJobs(NamedTuple):
-    """Addresses to ask of an origin that is walked."""
+    """Further addresses of an origin that is being walked."""
 
     batch: int
     jobs: tuple[FetchJob, ...]
 
 
 class AttemptEnded(NamedTuple):
-    """What came of one job of a batch, the addresses that it offers, and those that a rule leaves out.
+    """The attempt at one job of a batch, the addresses it links to, and those that a rule leaves out.
 
-    The attempt has a `wait` where that is to be put on record; `endless` says that for long no new address of its
-    origin brought anything new.
+    The attempt has a `wait` where that is to be stored; `endless` says that new addresses of its origin have long
+    brought nothing new.
     """
 
     batch: int
@@ -138,31 +138,31 @@ class AttemptEnded(NamedTuple):
     found: tuple[FoundUrl, ...] = ()
     left: tuple[LeftOut, ...] = ()
     endless: bool = False
-    held: int = 0  # the attempt of another collection whose answer it is; 0 where the host was asked
+    held: int = 0  # the attempt of another collection whose response this is; 0 for a request of its own
 
 
 Event = TransferBegun | TransferProgress | ListedEntries | AttemptEnded | BatchEnded
 
 
 class Job(NamedTuple):
-    """One document for a worker: which step, on which bytes."""
+    """One document for a worker: which step to take, on which bytes."""
 
     step: int
     item: Item
-    place: ArchivePlace  # of the capture it lies in
+    place: ArchivePlace  # of its capture
     options: Mapping[str, str]
-    head: ArchivePlace | None = None  # of the answer that brought those bytes again, where that is another one
-    source: Source | None = None  # that of a visit
+    head: ArchivePlace | None = None  # of a later response that repeated those bytes
+    source: Source | None = None  # of an attempt
     visited: datetime | None = None
     offers: tuple[Offering, ...] = ()
     answers: Mapping[str, KeptAnswer] = {}
     request: Request | None = None
-    retakes: int = 0  # how often the step is taken again where it was stopped
+    retakes: int = 0  # how often a stopped step is repeated
     stopped: tuple[Reading, ...] = ()  # why it was, each time
 
 
 class Done(NamedTuple):
-    """What the step made of it, and how long it took in seconds."""
+    """The result of a step, and the seconds that it took."""
 
     result: Any
     seconds: float

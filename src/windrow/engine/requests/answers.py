@@ -1,4 +1,4 @@
-"""Requests and answers, between what a collection's functions take and what the ledger has."""
+"""Convert requests and responses between the contract's types and the ledger's."""
 
 from __future__ import annotations
 
@@ -32,17 +32,17 @@ METHODS = frozenset({"GET", "POST"})
 HOPS = 5
 """Redirects of one request that are followed."""
 
-MOST = 10_000
-"""Requests, and offers, that one answer may lead to."""
+MAX_REQUESTS = 10_000
+"""Requests, and offers, allowed per response."""
 
 _KEY_LENGTH = 512
 _TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 
 
 class KeptAnswer(NamedTuple):
-    """An answer as the ledger has it: what was asked, and where its bytes lie.
+    """A stored response: its request, and the place of its bytes.
 
-    `head` is the place of the answer that brought known bytes again; `url` that of the request.
+    `head` is the place of a later response that repeated known bytes; `url` is that of the request.
     """
 
     request: Request
@@ -56,18 +56,18 @@ class KeptAnswer(NamedTuple):
 
 
 class FollowJob(NamedTuple):
-    """One answer to be followed."""
+    """A response to be followed."""
 
     source: Source
     learned: Mapping[str, Any]
     answer: KeptAnswer
-    captured: bool = False  # somebody else had asked for it
+    captured: bool = False  # taken from an existing capture
 
 
 class FollowedAnswer(NamedTuple):
-    """What following made of an answer: its result, and its requests as addresses of the ledger.
+    """A followed response: the discovery's result, and its requests as addresses of the ledger.
 
-    `if_new` has those that are `only_if_new`; those of `found` that are asked again `when_named` are in that too.
+    `if_new` has those that are `only_if_new`; those of `found` that are repeated `when_named` are in both.
     """
 
     result: FollowResult
@@ -77,10 +77,10 @@ class FollowedAnswer(NamedTuple):
 
 
 def body_of(view: BinaryIO, fields: Mapping[str, str], limits: Limits) -> BinaryIO:
-    """Return a body without its codings; raises StepError for one that is larger than a document may be."""
-    # Chunks are in the files of other makers alone: what is kept here has none, and its head does not tell of any.
+    """Return a body without its codings; raises StepError if it exceeds the limit of a document."""
+    # Only foreign files have chunked bodies: here chunks, and their header field, are removed before storing.
     codings = {name: fields[name] for name in ("content-encoding", "transfer-encoding") if name in fields}
-    # Its size is asked for first: who reads as much as there may be is given memory for all of that.
+    # The size is checked first: reading with the limit would allocate memory for all of it.
     if view.seek(0, io.SEEK_END) > limits.member:
         raise StepError(f"more than {limits.member} bytes", Reason.TOO_LARGE)
     view.seek(0)
@@ -89,56 +89,58 @@ def body_of(view: BinaryIO, fields: Mapping[str, str], limits: Limits) -> Binary
     return cast(BinaryIO, io.BytesIO(plain(view.read(), codings, most=limits.member, ratio=limits.ratio)))
 
 
-def packed(request: Request, hops: int = 0) -> str:
-    """Write what a request is to its discovery, for the ledger."""
-    told = {"name": request.name, "context": request.context, "every": request.every, "hops": hops}
-    return json.dumps({name: value for name, value in told.items() if value})
+def context_text(request: Request, hops: int = 0) -> str:
+    """Return the name, context and repetition of a request as JSON, for the ledger."""
+    context = {"name": request.name, "context": request.context, "every": request.every, "hops": hops}
+    return json.dumps({name: field for name, field in context.items() if field})
 
 
 def context_of(asked: HttpRequest | None) -> dict[str, Any]:
-    """Read what a request is to its discovery."""
-    found: dict[str, Any] = json.loads(asked.context) if asked and asked.context else {}
-    return found
+    """Return the name, context and repetition of a stored request."""
+    context: dict[str, Any] = json.loads(asked.context) if asked and asked.context else {}
+    return context
 
 
 def request_of(url: str, asked: HttpRequest | None) -> Request:
-    """Return a request as its discovery made it."""
-    told, made = context_of(asked), asked or HttpRequest()
+    """Return a stored request as its discovery made it."""
+    context, sent = context_of(asked), asked or HttpRequest()
     return Request(
-        url, told.get("name", ""), made.method, made.headers, made.body, context=told.get("context", ""),
-        every=told.get("every"),
+        url, context.get("name", ""), sent.method, sent.headers, sent.body, context=context.get("context", ""),
+        every=context.get("every"),
     )  # fmt: skip
 
 
-def found_of(request: Request, base: str, *, kind: int = REQUEST, hops: int = 0, sent: Sent | None = None) -> FoundUrl:
-    """Return a request as an address of the ledger; StepError for one that cannot be asked.
+def found_url(
+    request: Request, base: str, *, kind: int = REQUEST, hops: int = 0, sent: RequestContent | None = None
+) -> FoundUrl:
+    """Return a request as an address of the ledger; raises StepError for an invalid one.
 
-    `sent` is what it sends in place of its body where kept documents are part of that.
+    `sent` replaces its body if kept documents are part of that.
     """
     if request.method not in METHODS:
-        raise StepError(f"the method {request.method[:20]!r} is none of GET and POST", Reason.UNSUPPORTED)
+        raise StepError(f"the method {request.method[:20]!r} is neither GET nor POST", Reason.UNSUPPORTED)
     if request.method == "GET" and request.body:
-        raise StepError("a GET has no body", Reason.UNSUPPORTED)
+        raise StepError("a GET must not have a body", Reason.UNSUPPORTED)
     for name, value in request.headers:
         if not _TOKEN.fullmatch(name) or not value.isprintable() or not value.isascii():
-            raise StepError(f"{name[:40]!r} is no header, or its value is none", Reason.BAD_ADDRESS)
+            raise StepError(f"{name[:40]!r} is not a valid header, or its value is not", Reason.BAD_ADDRESS)
     url = normalise(request.url, base).url
     if not url:
-        raise StepError(f"{request.url[:200]!r} is no address of the web", Reason.BAD_ADDRESS)
-    asked = HttpRequest(request.method, tuple(request.headers), bytes(request.body), packed(request, hops))
+        raise StepError(f"{request.url[:200]!r} is not a web address", Reason.BAD_ADDRESS)
+    asked = HttpRequest(request.method, tuple(request.headers), bytes(request.body), context_text(request, hops))
     key = ""
     if sent is not None:
         asked = asked._replace(body=sent.body, attachments=sent.attachments, seconds=sent.seconds)
         key = sent.digest if sent.attachments else ""
-    return FoundUrl(key_of(url, asked, key), parts(url).origin, url, int(request.priority), kind, None, asked)
+    return FoundUrl(request_key(url, asked, key), parts(url).origin, url, int(request.priority), kind, None, asked)
 
 
-def key_of(url: str, asked: HttpRequest, document: str = "") -> int:
-    """Return the number that the ledger knows a request by: that of its URL for a plain GET.
+def request_key(url: str, asked: HttpRequest, document: str = "") -> int:
+    """Return the key of a request in the ledger: the number of its URL for a plain GET.
 
-    `document` is the digest of what it attaches: the same bytes are asked about once, wherever they came from.
+    `document` is the digest of the document that it sends: equal bytes are sent once, wherever they came from.
 
-    >>> key_of("https://a.example/", HttpRequest()) == number("https://a.example/")
+    >>> request_key("https://a.example/", HttpRequest()) == number("https://a.example/")
     True
     """
     if asked.method == "GET" and not asked.headers:
@@ -149,8 +151,8 @@ def key_of(url: str, asked: HttpRequest, document: str = "") -> int:
     return number(f"{spelled}\n{document}{attached}" if asked.attachments else spelled)
 
 
-class Sent(NamedTuple):
-    """What a request sends: bytes, and parts of a kept document, whose digest this is, between them."""
+class RequestContent(NamedTuple):
+    """The body of a request: bytes with parts of a kept document between them; `digest` is that of the document."""
 
     body: bytes
     attachments: tuple[Attachment, ...]
@@ -158,10 +160,10 @@ class Sent(NamedTuple):
     seconds: float
 
 
-def ask_of(ask: Ask, base: str, visit: int = 0, digest: str = "") -> FoundUrl:
-    """Return what a step asks of a service as an address of the ledger.
+def service_request(ask: Ask, base: str, visit: int = 0, digest: str = "") -> FoundUrl:
+    """Return a step's request to a service as an address of the ledger.
 
-    `visit` and `digest` are those of the document that the step was given, parts of which may be sent.
+    `visit` and `digest` are those of the step's document, parts of which may be sent.
     """
     url = f"{base.rstrip('/')}/{ask.path.lstrip('/')}" if ask.path else base
     headers, pieces = ask.headers, [ask.body]
@@ -178,15 +180,15 @@ def ask_of(ask: Ask, base: str, visit: int = 0, digest: str = "") -> FoundUrl:
         else:
             body += piece
     if ask.method == "GET" and (body or attachments):
-        raise StepError("a GET has no body", Reason.UNSUPPORTED)
-    sent = Sent(body, tuple(attachments), digest, ask.seconds)
-    return found_of(Request(url, ask.name, ask.method, headers), base, kind=ASK, sent=sent)
+        raise StepError("a GET must not have a body", Reason.UNSUPPORTED)
+    sent = RequestContent(body, tuple(attachments), digest, ask.seconds)
+    return found_url(Request(url, ask.name, ask.method, headers), base, kind=ASK, sent=sent)
 
 
 def form_data(fields: Sequence[FormField], digest: str) -> tuple[str, list[bytes | DocumentPart]]:
-    """Spell a form (RFC 7578): the media type, and what is sent.
+    """Encode a form (RFC 7578); return its media type, and the pieces of its body.
 
-    The boundary between fields depends on the `digest` of the document too, so that no document can contain it.
+    The boundary depends on the `digest` of the document too, so that no document can contain it.
     """
     boundary = f"windrow-{number(repr((digest, tuple(fields)))) & (1 << 64) - 1:016x}{digest[-16:]}"
     pieces: list[bytes | DocumentPart] = []
@@ -195,7 +197,7 @@ def form_data(fields: Sequence[FormField], digest: str) -> tuple[str, list[bytes
         head += f'; filename="{_quoted(field.filename)}"' if field.filename else ""
         if field.media_type:
             if not field.media_type.isprintable() or not field.media_type.isascii():
-                raise StepError(f"{field.media_type[:40]!r} is no media type", Reason.BAD_ADDRESS)
+                raise StepError(f"{field.media_type[:40]!r} is not a valid media type", Reason.BAD_ADDRESS)
             head += f"\r\nContent-Type: {field.media_type}"
         value = field.value.encode() if isinstance(field.value, str) else field.value
         pieces += [f"{head}\r\n\r\n".encode(), value, b"\r\n"]
@@ -204,7 +206,7 @@ def form_data(fields: Sequence[FormField], digest: str) -> tuple[str, list[bytes
 
 
 def _quoted(text: str) -> str:
-    r"""Spell a name in a form as browsers do.
+    r"""Escape a name in a form as browsers do.
 
     >>> _quoted('a"b\n')
     'a%22b%0A'
@@ -215,71 +217,72 @@ def _quoted(text: str) -> str:
 def follow(
     collection: Collection, job: FollowJob, view: BinaryIO, fields: Mapping[str, str], limits: Limits
 ) -> FollowedAnswer:
-    """Run a discovery on an answer; what it makes of it is checked here, where a fault ends one document only."""
+    """Run a discovery on a response, and check its result here, where an error ends one document only."""
     kept, source = job.answer, job.source
     discovery = collection.captures if job.captured else collection.requests
     assert discovery is not None
     assert discovery.follow is not None
     unchanged = kept.head is not None
     answer = Answer(kept.request, kept.status, fields, body_of(view, fields, limits), kept.at, unchanged)
-    result = discovery.follow(source, job.learned, answer)
-    if not isinstance(result, FollowResult):
-        raise StepError(f"the discovery returned {type(result).__name__}, no FollowResult", Reason.STEP_FAILED)
-    json.dumps(dict(result.learned))
-    for offer in result.offers:
+    followed = discovery.follow(source, job.learned, answer)
+    if not isinstance(followed, FollowResult):
+        raise StepError(f"the discovery returned {type(followed).__name__}, not a FollowResult", Reason.STEP_FAILED)
+    json.dumps(dict(followed.learned))
+    for offer in followed.offers:
         if not offer.key or len(offer.key) > _KEY_LENGTH:
             raise StepError(
-                f"the key {offer.key[:60]!r} of an offer has not 1 to {_KEY_LENGTH} characters", Reason.STEP_FAILED
+                f"the key {offer.key[:60]!r} of an offer is empty or longer than {_KEY_LENGTH} characters",
+                Reason.STEP_FAILED,
             )
-    if len(result.requests) > MOST or len(result.offers) > MOST:
-        raise StepError(f"more than {MOST} requests or offers in one answer", Reason.TOO_LARGE)
-    findings = list(result.findings)
-    found: list[FoundUrl] = []
+    if len(followed.requests) > MAX_REQUESTS or len(followed.offers) > MAX_REQUESTS:
+        raise StepError(f"more than {MAX_REQUESTS} requests or offers in one response", Reason.TOO_LARGE)
+    findings = list(followed.findings)
+    urls: list[FoundUrl] = []
     if_new: list[FoundUrl] = []
     when_named: list[FoundUrl] = []
     allowed = allowed_origins(collection, source)
-    for request in result.requests:
+    for request in followed.requests:
         try:
-            one = found_of(without_secrets(request, source), kept.url)
+            url = found_url(without_secrets(request, source), kept.url)
         except StepError as error:
             findings.append(Finding("BadRequest", str(error)))
             continue
-        if one.origin not in allowed:
-            findings.append(Finding("OutOfScope", f"{one.url} is not at an origin of {source.name}", Level.WARN))
+        if url.origin not in allowed:
+            findings.append(Finding("OutOfScope", f"{url.url} is not at an origin of {source.name}", Level.WARN))
             continue
-        (if_new if request.only_if_new else found).append(one)
+        (if_new if request.only_if_new else urls).append(url)
         if request.when_named and not request.only_if_new:
-            when_named.append(one)
-    made = FollowResult(
-        (), tuple(result.offers), dict(result.learned), result.end, result.skip, tuple(findings), result.begins_listing,
-        result.ends_listing,
+            when_named.append(url)
+    checked = FollowResult(
+        (), tuple(followed.offers), dict(followed.learned), followed.end, followed.skip, tuple(findings),
+        followed.begins_listing, followed.ends_listing,
     )  # fmt: skip
-    return FollowedAnswer(made, tuple(found), tuple(if_new), tuple(when_named))
+    return FollowedAnswer(checked, tuple(urls), tuple(if_new), tuple(when_named))
 
 
 def redirect(collection: Collection, source: Source, kept: KeptAnswer, hops: int) -> FollowedAnswer:
-    """Follow a redirect: the same is asked for where it leads, at the origins of the source alone."""
+    """Follow a redirect within the origins of the source: repeat the request at its target."""
     request = kept.request
     if kept.status not in {307, 308}:
         request = request._replace(method="GET", body=b"")
     try:
-        found = found_of(without_secrets(request._replace(url=kept.location), source), kept.url, hops=hops + 1)
+        target = found_url(without_secrets(request._replace(url=kept.location), source), kept.url, hops=hops + 1)
     except StepError as error:
         return FollowedAnswer(FollowResult(skip=Reason.REDIRECTED, findings=(Finding("BadRedirect", str(error)),)))
-    if found.origin not in allowed_origins(collection, source) or hops >= HOPS:
+    if target.origin not in allowed_origins(collection, source) or hops >= HOPS:
         return FollowedAnswer(
-            FollowResult(skip=Reason.REDIRECTED, findings=(Finding("Redirected", f"to {found.url}"),))
+            FollowResult(skip=Reason.REDIRECTED, findings=(Finding("Redirected", f"to {target.url}"),))
         )
-    return FollowedAnswer(FollowResult(), (found,))
+    return FollowedAnswer(FollowResult(), (target,))
 
 
 def requests_of(collection: Collection, source: Source) -> Requests | None:
-    """Return how a source is asked; None for one that has no address: it only takes captures of others."""
+    """Return how a source makes requests; None if it has no address and only takes existing captures."""
     return collection.requests if source.site.scheme else None
 
 
 def allowed_origins(collection: Collection, source: Source) -> frozenset[str]:
-    """Return the origins at which a source may be asked."""
+    """Return the origins at which a source may make requests."""
     asked = requests_of(collection, source)
     if asked is None:
         return frozenset()
@@ -292,14 +295,14 @@ def source_address(source: Source) -> str:
 
 
 def begin(collection: Collection, source: Source, learned: Mapping[str, Any]) -> Sequence[FoundUrl]:
-    """Return what a source begins with."""
+    """Return the first requests of a source."""
     if (asked := requests_of(collection, source)) is None:
         return ()
     base = source_address(source)
-    return [found_of(without_secrets(request, source), base) for request in asked.begin(source, learned)]
+    return [found_url(without_secrets(request, source), base) for request in asked.begin(source, learned)]
 
 
 def without_secrets(request: Request, source: Source) -> Request:
-    """Return a request without the parameters in which its source sends secrets: answers often repeat them."""
+    """Return a request without the parameters that carry secrets: links in responses often repeat them."""
     names = [credential.query for credential in source.credentials if credential.query]
     return request._replace(url=without(request.url, names)) if names else request

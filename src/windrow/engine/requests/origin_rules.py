@@ -1,4 +1,4 @@
-"""The rules of one origin that is asked by requests: its robots.txt, its pace, and who may be talked to there."""
+"""The crawl rules of an origin that is asked by requests: its robots.txt and its pace."""
 
 from __future__ import annotations
 
@@ -14,30 +14,30 @@ from windrow.reasons import OVERSIZE, Reason
 from windrow.settings.configuration import Service
 
 DELAY = 1.0
-"""Seconds between two requests where neither the source nor its robots.txt names any."""
+"""Seconds between two requests if neither the source nor its robots.txt sets them."""
 
 SERVICE = "service"
-"""The option of a source that is a service which steps ask: its `Service`, every number in it as it is set."""
+"""The option that makes a source a service for steps: its `Service`, with the configured numbers."""
 
 BUSY = 8
-"""Requests in a row to which a service gave no answer, after which it is left for the run."""
+"""Requests in a row without an answer, after which a service is given up for the run."""
 
 LAST_ATTEMPTS = 50
-"""Attempts at a request that are looked at, the latest first, for one that is its answer."""
+"""Attempts at a request among which its answer is sought, the latest first."""
 
 _MINUTE, _DAY = 60, 86_400
-_REFUSAL = 90  # seconds after which who was refused asks again: longer than a run waits for a service
+_REFUSAL = 90  # seconds before a refused request is repeated: longer than a run waits for a service
 _REFUSED = frozenset({401, 403, 407})
-_UNANSWERED = _REFUSED | {408, 425, 429}  # statuses of a service that say nothing of what was asked
+_UNANSWERED = _REFUSED | {408, 425, 429}  # statuses that do not answer the request
 _GONE = frozenset({400, 401, 403, 404, 405, 406, 410, 414, 422, 451})
-"""Statuses that another request of the same kind would have too."""
+"""Statuses that a repeated request would get too."""
 
 
 class OriginRules:
-    """`windrow.contract.CrawlRules` for an origin whose answers are no pages: nothing in them is followed here."""
+    """`windrow.contract.CrawlRules` for an origin whose responses are not pages: their links are not followed."""
 
     def __init__(self, source: Source, origin: str) -> None:
-        """Begin with nothing known: robots.txt comes first, but for a service, which has none."""
+        """Begin with robots.txt due; a service has none."""
         self._origin = origin
         self._agent = source.site.agent
         self._service = service_of(source)
@@ -54,22 +54,22 @@ class OriginRules:
         return f"{self._origin}/robots.txt" if due else ""
 
     def take_robots(self, at: float, status: int | None, body: bytes) -> list[FoundUrl]:
-        """Take robots.txt, or that there is none to be had."""
+        """Apply robots.txt; `status` None: it is not available."""
         self._standing = robots_standing.updated(self._standing, status=status, content=body, agent=self._agent, now=at)
         return []
 
     def moved(self, status: int, location: str, base: str, hops: int) -> str:
-        """Return where robots.txt has moved to; empty where such a redirect is not followed."""
+        """Return the target of a redirect of robots.txt; empty if it is not followed."""
         return robots_standing.follow(status, location, base, hops)
 
     def robots_wait(self, at: float) -> float:
-        """Return the seconds until robots.txt is tried again while it cannot be had."""
+        """Return the seconds until robots.txt is tried again; 0 if it is available."""
         if self._is_service or not self._standing.robots.refusal:
             return 0.0
         return max(self._standing.due - at, 0.001)
 
     def refusal(self, url: str, kind: int = REQUEST) -> Reason | None:  # noqa: ARG002 the shape of CrawlRules
-        """Tell why an address may not be asked now."""
+        """Return why an address may not be requested now, None if it may."""
         if self._pace.given_up or self._busy >= BUSY:
             return Reason.SITE_GIVEN_UP
         if self._is_service:
@@ -77,11 +77,11 @@ class OriginRules:
         return self._standing.robots.ask("/" + url.split("/", 3)[3]).reason
 
     def again(self, reason: Reason | None, tries: int) -> bool:
-        """Tell whether to ask once more at once: most failed connections are over at the second try."""
+        """Return whether to retry at once: most failed connections succeed at the second try."""
         return pace.is_transient(reason, tries)
 
     def pause(self, seconds: float, status: int | None, wait: float | None) -> float | None:
-        """Return the seconds to wait after an answer; None where the origin is given up for the run."""
+        """Return the seconds to wait after a response; None if the origin is given up for the run."""
         if self._service is not None:
             return self._service_pause(self._service, seconds, status, wait)
         delay = pace.least(self._standing.robots.delay, self._delay)
@@ -89,9 +89,9 @@ class OriginRules:
         return None if self._pace.given_up else self._pace.wait(delay)
 
     def _service_pause(self, service: Service, seconds: float, status: int | None, wait: float | None) -> float | None:
-        """Return the seconds to wait: how long a service computes says nothing of its load, that it declines does.
+        """Return the seconds to wait: a slow answer is not a sign of load, a refused request is.
 
-        Without an answer nobody knows which of the two it was: only the address waits.
+        Without an answer it may be either: then only the address waits.
         """
         late = status is None and seconds >= 0.9 * float(service.seconds)
         if is_answer(service, status) or (late and Reason.TIMEOUT in service.final):
@@ -103,27 +103,27 @@ class OriginRules:
         return max(self._delay, wait or (0.0 if status is None else float(service.busy)))
 
     def endless(self, job: FetchJob, body: bytes) -> bool:
-        """Return False: where a source ends its discovery says."""
+        """Return False: the discovery decides where a source ends."""
         del job, body
         return False
 
     def links(self, url: str, fields: Mapping[str, str], body: bytes) -> tuple[str, list[str]]:
-        """Return no links: what an answer leads to its discovery says."""
+        """Return no links: the discovery makes the requests."""
         del fields, body
         return url, []
 
     def follow(self, base: str, reference: str, kind: int = 0) -> FoundUrl | None:
-        """Follow nothing."""
+        """Return None: links are not followed."""
         del base, reference, kind
         return None
 
     def needs(self, job: FetchJob, fields: Mapping[str, str], body: bytes) -> list[FoundUrl]:
-        """Keep nothing beside an answer."""
+        """Return none: pages alone need others."""
         del job, fields, body
         return []
 
     def left_out(self) -> list[LeftOut]:
-        """Return none: nothing is followed."""
+        """Return none: links are not followed."""
         return []
 
     def hints(self, job: FetchJob, fields: Mapping[str, str], body: bytes) -> list[FoundUrl] | None:
@@ -133,13 +133,13 @@ class OriginRules:
 
 
 def service_of(source: Source) -> Service | None:
-    """Return the service that a source stands for; None for one that is harvested."""
+    """Return the service that a source is; None for a source that is harvested."""
     service: Service | None = source.options.get(SERVICE)
     return service
 
 
 def is_answer(service: Service, status: int | None, reason: Reason | None = None, tries: int = 1) -> bool:
-    """Tell whether what came of a request is given to the step that asked; after `tries` failures in a row.
+    """Return whether an outcome is given to the step that asked, after `tries` failures in a row.
 
     >>> grobid = Service("grobid", "papers.grobid", final=(500, Reason.TIMEOUT))
     >>> [is_answer(grobid, status) for status in (200, 204, 400, 401, 500, 503)]
@@ -157,9 +157,9 @@ def is_answer(service: Service, status: int | None, reason: Reason | None = None
 
 
 def failures_in_row(service: Service, reasons: Sequence[Reason | None]) -> int:
-    """Count how often in a row, to the last time, a request failed as the service declares it final.
+    """Count the latest failures in a row for reasons that the service declares final.
 
-    `reasons` are those of its attempts, the latest first; that it was not made at all counts for nothing.
+    `reasons` are those of the attempts, the latest first; requests that were not made are skipped.
     """
     count = 0
     for reason in reasons:
@@ -175,7 +175,7 @@ def rules(source: Source, origin: str, options: Mapping[str, Any]) -> OriginRule
 
 
 def retry_at(source: Source, attempt: Attempt, every: int, failures: int) -> tuple[int | None, int]:
-    """Return when a request is due again: after `every` seconds (0: once), sooner where it failed and may not again."""
+    """Return when a request is due again: after `every` seconds (0: never), sooner after a failure that may pass."""
     at = int(attempt.started.timestamp())
     if (service := service_of(source)) is not None:
         if is_answer(service, attempt.status, attempt.reason, failures):
@@ -193,24 +193,24 @@ def retry_at(source: Source, attempt: Attempt, every: int, failures: int) -> tup
 
 
 def outcome(status: int | None, reason: Reason | None, media: str) -> str:  # noqa: ARG001 the shape of Crawl.outcome
-    """Name what came of a request: its reason, or its status."""
+    """Return the outcome of a request: its reason, or its status."""
     return str(reason) if reason else f"status {status}" if status and status >= 300 else "answered"
 
 
 def no_seeds(source: Source, options: Mapping[str, Any]) -> list[FoundUrl]:  # noqa: ARG001 the shape of Crawl.seeds
-    """Return none: what a source begins with is asked of its discovery, which is told what was learned."""
+    """Return none: the discovery makes the first requests, from what was learned."""
     return []
 
 
 def normal(address: str) -> str:
-    """Return an address as it is kept; empty where a text names none."""
+    """Return an address in its stored form; empty if the text is not one."""
     return normalise(address).url if address.startswith(("http://", "https://")) else ""
 
 
 def why_no_answer(source: Source, attempt: Attempt) -> str:
-    """Say why one of a source's first requests was not answered; empty where its server answered, or was not reached.
+    """Return why a first request of a source failed at its server; empty if it was answered or not reached.
 
-    What a refusal means (401, 404) says the collection's discovery: some sites close one interface and keep another.
+    The discovery judges refusals (401, 404): some sites close one interface and keep another.
     """
     if attempt.status is None or attempt.status < 500:
         return ""
@@ -221,12 +221,12 @@ ASKED_AS_CRAWL = Crawl(
     no_seeds, rules, retry_at, outcome, normal, page=REQUEST, robots=ROBOTS, large={ASK: 1 << 30},
     why_no_page=why_no_answer, by_request=True,
 )  # fmt: skip
-"""How walkers ask what is found by requests: as they ask the pages of a crawl."""
+"""How requests are made: like those for the pages of a crawl."""
 
 
 def walked(collection: Collection) -> Crawl | None:
-    """Return how a collection's origins are walked: by its own rules, or as requests are; None where it is listed.
+    """Return how a collection's origins are walked: as its own crawl, or by requests; None if it is listed.
 
-    One that only takes captures of others counts as asked: it has addresses and visits, though nothing is ever due.
+    One that only takes existing captures counts as by requests: it has addresses and attempts, but none is ever due.
     """
     return None if isinstance(collection.discovery, Listing) else collection.crawl or ASKED_AS_CRAWL

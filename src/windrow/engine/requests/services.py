@@ -1,4 +1,4 @@
-"""What steps ask of services: put on the ledger as requests of their collection, and fetched as all requests are."""
+"""The requests of steps to services: stored and made like all requests of their collection."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from windrow.contract import Ask, Collection, Waits
-from windrow.engine.crawl.crawling import Crawling
-from windrow.engine.requests.answers import KeptAnswer, ask_of, request_of
+from windrow.engine.crawl.crawling import CrawlDispatcher
+from windrow.engine.requests.answers import KeptAnswer, request_of, service_request
 from windrow.engine.requests.following import kept_answer
 from windrow.engine.requests.origin_rules import (
     ASKED_AS_CRAWL,
@@ -26,37 +26,39 @@ from windrow.settings.configuration import credentials_of
 from windrow.settings.kinds import place
 
 
-def service_sources(collection: Collection, values: Mapping[str, Any], root: Path, agent: str) -> tuple[Source, ...]:
-    """Return the services of a collection that have an address, each as a source that only steps ask.
+def service_sources(collection: Collection, settings: Mapping[str, Any], root: Path, agent: str) -> tuple[Source, ...]:
+    """Return the configured services of a collection, each as a source that only steps use.
 
-    `values` are the settings by their dotted names.
+    `settings` has their values by dotted name.
     """
-    found = []
+    sources = []
     for service in collection.configuration.services:
-        url = values.get(service.setting)
+        url = settings.get(service.setting)
         if not url:
             continue
         where = place(str(url), root)
         if where.scheme not in {"http", "https"}:
-            raise ConfigError(f"{service.setting}: wanted an address of the web", hint="windrow config")
+            raise ConfigError(f"{service.setting}: wanted a web address", hint="windrow config")
         numbers = {
-            name: values[told] if isinstance(told := getattr(service, name), str) else told
+            name: settings[setting] if isinstance(setting := getattr(service, name), str) else setting
             for name in ("connections", "seconds", "largest", "busy")
         }
-        site = Site(**where._asdict(), agent=agent, allowed=Allowed(hosts=(where.host,)))  # its setting names it
-        secret = values.get(service.secret) if service.secret else None
+        site = Site(
+            **where._asdict(), agent=agent, allowed=Allowed(hosts=(where.host,))
+        )  # allowed, since the setting names it
+        secret = settings.get(service.secret) if service.secret else None
         try:
             where_to = (service.secret_header, service.secret_query, service.secret_prefix)
             credentials = credentials_of(secret, *where_to) if secret else ()
         except ConfigError as error:
             raise ConfigError(f"{service.secret}: {error}", hint="windrow config") from None
         options = {SERVICE: replace(service, **numbers)}
-        found.append(Source(service.name, collection.name, site, options=options, credentials=credentials))
-    return tuple(found)
+        sources.append(Source(service.name, collection.name, site, options=options, credentials=credentials))
+    return tuple(sources)
 
 
 def is_archived(source: Source) -> bool:
-    """Tell whether the answers of a service are archived, so that a replay has them."""
+    """Return whether the responses of a service are archived, and so available to a replay."""
     service = service_of(source)
     return service is None or service.archived
 
@@ -65,68 +67,70 @@ class ServiceRequests:
     """The services of one run."""
 
     def __init__(self, run: HarvestRun) -> None:
-        """Ask those that the harvest names."""
+        """Use the services of the harvest."""
         self._run = run
         self._sources = {service.name: service for service in run.harvest.services}
-        self.asked = False  # whether any was in this run
-        self.given_up: set[str] = set()  # those that are asked no more in this run
-        self._lost: list[int] = []  # answers that are waited for, and whose bytes were not archived
-        # What counts as an answer holds for those too that have no address any more.
+        self.asked = False  # whether any request was made in this run
+        self.given_up: set[str] = set()  # not asked again in this run
+        self._lost: list[int] = []  # awaited answers whose bytes were not archived
+        # Services that lost their address too: they still define what counts as an answer.
         self._services = {service.name: service for service in run.collection.configuration.services}
 
-    def request_for(self, ask: Ask, asker: Recorded) -> tuple[Source, FoundUrl]:
-        """Return the service that is asked for a visit, and the request; StepError for one that is not declared."""
+    def request_for(self, ask: Ask, recorded: Recorded) -> tuple[Source, FoundUrl]:
+        """Return the service of a step's request, and the request; raises StepError if it is not declared."""
         source = self._sources.get(ask.service)
         service = service_of(source) if source else None
         if source is None or service is None:
             raise StepError(f"the step asks a service {ask.service!r}, which is not declared or has no address")
         if ask.method not in service.methods:
             raise StepError(f"the step asks {ask.service} by {ask.method}; declared is {', '.join(service.methods)}")
-        kept = asker.attempt.kept
-        return source, ask_of(ask, source.site.address(), asker.seq, kept.digest if kept else "")
+        kept = recorded.attempt.kept
+        return source, service_request(ask, source.site.address(), recorded.seq, kept.digest if kept else "")
 
     def put(self, wanted: Iterable[tuple[Recorded, Source, FoundUrl]]) -> None:
-        """Put requests on record; those that are known stay as they are."""
+        """Store requests; known ones stay as they are."""
         run, name = self._run, self._run.collection.name
         with run.ledger.writing() as writer:
-            for recorded, source, found in wanted:
-                host = run.ledger.addresses.host(found.origin, name, source.name)
+            for recorded, source, url in wanted:
+                host = run.ledger.addresses.host(url.origin, name, source.name)
                 if host is None:
-                    host = writer.addresses.add_host(run.session, name, source.name, found.origin)
+                    host = writer.addresses.add_host(run.session, name, source.name, url.origin)
                     writer.flush()
-                writer.addresses.add(host, recorded.attempt.target, [found])
-                writer.requests.ask(recorded.seq, host, found.digest)
+                writer.addresses.add(host, recorded.attempt.target, [url])
+                writer.requests.ask(recorded.seq, host, url.digest)
 
     def answers(self, waits: Sequence[Waits]) -> dict[str, KeptAnswer] | None:
-        """Return what answers a visit waits for, by name; None while one is not there."""
-        found = {wait.name: self._answer(wait.address) for wait in waits}
-        return None if None in found.values() else {name: kept for name, kept in found.items() if kept}
+        """Return the answers that an attempt waits for, by name; None while one is missing."""
+        by_name = {wait.name: self._answer(wait.address) for wait in waits}
+        return None if None in by_name.values() else {name: kept for name, kept in by_name.items() if kept}
 
     def _answer(self, address: int) -> KeptAnswer | None:
-        """Return the last attempt at a request that is its answer."""
+        """Return the latest answer to a request, None without one."""
         ledger, name = self._run.ledger, self._run.collection.name
-        attempts = ledger.requests.attempts(name, address, LAST_ATTEMPTS)
-        for one in attempts:
-            service = self._services.get(one.source)
-            if service is None or (one.reason is None and not one.kept):
-                if one is attempts[0] and one.digest:
+        rows = ledger.requests.attempts(name, address, LAST_ATTEMPTS)
+        for row in rows:
+            service = self._services.get(row.source)
+            if service is None or (row.reason is None and not row.kept):
+                if row is rows[0] and row.digest:
                     self._lost.append(address)
                 continue
-            tries = failures_in_row(service, [one.reason for one in attempts]) if one is attempts[0] else 1
-            if not is_answer(service, one.status, one.reason, tries):
+            tries = failures_in_row(service, [earlier.reason for earlier in rows]) if row is rows[0] else 1
+            if not is_answer(service, row.status, row.reason, tries):
                 continue
-            recorded = ledger.attempts.visits_named([one.visit])[0]
+            recorded = ledger.attempts.visits_named([row.visit])[0]
             if recorded.attempt.kept is not None:
-                return kept_answer(self._run, recorded)._replace(reason=one.reason)
+                return kept_answer(self._run, recorded)._replace(reason=row.reason)
             with ledger.writing() as writer:
-                writer.addresses.due_at(name, [address], None)  # it is not asked again
-            attempt = recorded.attempt
-            request = request_of(attempt.url, ledger.requests.asked(one.visit))
-            return KeptAnswer(request, attempt.url, attempt.status or 0, attempt.started, None, reason=attempt.reason)
+                writer.addresses.due_at(name, [address], None)  # not requested again
+            answered = recorded.attempt
+            request = request_of(answered.url, ledger.requests.asked(row.visit))
+            return KeptAnswer(
+                request, answered.url, answered.status or 0, answered.started, None, reason=answered.reason
+            )
         return None
 
     def fetch(self) -> bool:
-        """Ask what is due; tell whether anything was asked."""
+        """Make the due requests; return whether any was made."""
         run = self._run
         if self._lost:
             with run.ledger.writing() as writer:
@@ -136,7 +140,7 @@ class ServiceRequests:
         services = [service for service in run.harvest.services if service.name not in self.given_up]
         if not services:
             return False
-        with Crawling(run, ASKED_AS_CRAWL, services) as crawling:
+        with CrawlDispatcher(run, ASKED_AS_CRAWL, services) as crawling:
             crawling.run()
             self.given_up |= crawling.given_up()
         helped = run.ledger.attempts.last_visit() > before
@@ -144,18 +148,18 @@ class ServiceRequests:
         return helped
 
     def drop_unarchived(self, waiting: Iterable[Sequence[Waits]]) -> None:
-        """Remove the bytes of answers that are not archived, but for those that are waited for.
+        """Delete the bytes of answers that are not archived, except awaited ones.
 
-        The ledger forgets first where they lie: what a killed run left of them is removed when the next one begins.
+        Their places are removed from the ledger first: files that a killed run leaves are deleted by the next one.
         """
         run = self._run
         if not (answers := run.ledger.requests.unarchived(run.collection.name)):
             return
-        needed = {one.address for some in waiting for one in some}
+        needed = {wait.address for waits in waiting for wait in waits}
         done = [answer for answer in answers if answer.address not in needed]
-        run.crew.close()  # a fetcher may write to such a file still
+        run.crew.close()  # a fetcher may still write to such a file
         with run.ledger.writing() as writer:
             writer.requests.drop_bytes(done)
-        files = sorted({one.warc for one in done})
+        files = sorted({answer.warc for answer in done})
         for name in {*files} - run.ledger.requests.files_needed(files):
             (run.archive / name).unlink(missing_ok=True)

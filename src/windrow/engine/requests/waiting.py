@@ -1,4 +1,4 @@
-"""What documents wait for: how many of a collection for which service, since when, why, and what goes on with them."""
+"""Waiting documents: how many of a collection wait for which service, since when, why, and what to do."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ if TYPE_CHECKING:
     from windrow.engine.run import WaitingStore
 
 _ATTEMPTS = 5
-"""Attempts at a service that are told of one document."""
+"""Attempts at a service that are shown per document."""
 
 _LOOKED_AT = 20
-"""Documents that wait whose requests are looked at, for the latest answer."""
+"""Waiting documents among whose requests the latest attempt is sought."""
 
 
 class ServiceWait(NamedTuple):
@@ -38,7 +38,7 @@ class ServiceWait(NamedTuple):
     command: str
 
     def told(self) -> str:
-        """Say it in a line."""
+        """Return the wait as one line."""
         many = f"{self.documents:,} documents wait" if self.documents != 1 else "1 document waits"
         return f"{many} for {self.service} since {show(self.since)} UTC: {self.why}; try: {self.command}"
 
@@ -46,7 +46,7 @@ class ServiceWait(NamedTuple):
 def service_wait(
     ledger: Ledger, collection: str, store: WaitingStore, configured: Collection[str]
 ) -> ServiceWait | None:
-    """Return what the documents of a collection wait for, None where none does; `configured` are its services."""
+    """Return what documents of a collection wait for, None if none waits; `configured` are its services."""
     count, first = store.count_waiting()
     if not count:
         return None
@@ -64,23 +64,23 @@ def service_wait(
 
 
 def attempts(ledger: Ledger, collection: str, ask: Waits) -> Iterator[AttemptRow]:
-    """Yield the attempts to get the answer that a step asked for."""
+    """Yield the attempts at the request of a step."""
     for row in ledger.addresses.of_sources(collection, ask.address):
         yield from ledger.attempts.of_address(row.host, row.digest)
 
 
 def why_waiting(last: AttemptRow | None) -> str:
-    """Say why there is no answer, by the latest attempt."""
+    """Return why there is no answer, from the latest attempt."""
     if last is None:
         return "it was not asked yet"
     if last.reason is not None:
-        said = f" ({last.message[:200]})" if last.message and last.message != last.reason.meaning else ""
-        return f"{last.reason}: {last.reason.meaning}{said}"
+        detail = f" ({last.message[:200]})" if last.message and last.message != last.reason.meaning else ""
+        return f"{last.reason}: {last.reason.meaning}{detail}"
     return f"it answered with status {last.status}, which tells of the server and not of the document, or broke off"
 
 
 class WaitTold(NamedTuple):
-    """A line that tells what a document waits for, and the same as a kind of message and its value."""
+    """A line about a waiting document, and the same as the kind and value of a JSON message."""
 
     line: str
     kind: str
@@ -89,16 +89,17 @@ class WaitTold(NamedTuple):
 
 
 def waits_told(ledger: Ledger, collection: str, waits: Mapping[int, Sequence[Waits]]) -> list[WaitTold]:
-    """Tell what visits wait for: which service was asked, what it answered the last times, what goes on with them."""
-    found = []
+    """Return lines about waiting attempts: the service, its latest answers, and the next command."""
+    lines = []
     for visit, asks in waits.items():
         for row in (row for ask in asks for row in ledger.addresses.of_sources(collection, ask.address)):
-            made = ledger.attempts.of_address(row.host, row.digest)
-            value = {"visit": visit, "service": row.source, "url": row.url, "attempts": len(made)}
-            line = (
-                f"  waits for {row.source}, which was asked {len(made)} times: {row.url}; try: windrow run {collection}"
-            )
-            found.append(WaitTold(line, "wait", value))
-            last = made[-_ATTEMPTS:]
-            found += [WaitTold(f"      {spell(one.started)}  {why_waiting(one)}", "attempt", one) for one in last]
-    return found
+            tried = ledger.attempts.of_address(row.host, row.digest)
+            fields = {"visit": visit, "service": row.source, "url": row.url, "attempts": len(tried)}
+            line = f"  waits for {row.source}, which was asked {len(tried)} times: {row.url}"
+            lines.append(WaitTold(f"{line}; try: windrow run {collection}", "wait", fields))
+            last = tried[-_ATTEMPTS:]
+            lines += [
+                WaitTold(f"      {spell(attempt.started)}  {why_waiting(attempt)}", "attempt", attempt)
+                for attempt in last
+            ]
+    return lines

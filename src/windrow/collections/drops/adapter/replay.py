@@ -17,7 +17,7 @@ from windrow.collections.drops.settings import Drops
 from windrow.config import Workspace
 from windrow.config.secrets import password
 from windrow.config.workspace import REPLAY
-from windrow.engine.fetchers.crew import Crew
+from windrow.engine.fetchers.crew import FetcherPool
 from windrow.engine.fetchers.message import ArchiveSettings
 from windrow.engine.progress import Progress
 from windrow.engine.replay import SCRATCH, Renamed, ReplayChange, rebuild
@@ -61,8 +61,8 @@ def replay(workspace: Workspace, setup: SessionSettings, progress: Progress) -> 
             first = rebuilt.collection.step_after(rebuilt.collection.members.kind)
             renamed = Renamed(rebuilt.store, session.ledger, unread, session.number, first)
             run = HarvestRun(
-                replace(rebuilt, store=renamed, books=None), unread, session.lease, Crew(keep, 0), pool, session.number,
-                setup.archive, setup.limits, progress, lambda: session.stops,
+                replace(rebuilt, store=renamed, books=None), unread, session.lease, FetcherPool(keep, 0), pool,
+                session.number, setup.archive, setup.limits, progress, lambda: session.stops,
             )  # fmt: skip
             with released(pool.close, unread.close, rebuilt.store.tables.close):
                 changes.extend(read_again(run, session.ledger, all_states))
