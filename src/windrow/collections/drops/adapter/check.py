@@ -40,12 +40,12 @@ def check_store(workspace: Workspace, ledger: Ledger) -> Iterator[Fault]:
         workspace.section(Drops).store.url, TABLES, SUMMARY, password=password(workspace.section(Drops).store)
     )
     try:
-        there = store.census()
+        row_counts = store.census()
     finally:
         store.close()
     for item, key, count in loaded:
-        if there.get(item) != count:
-            present = "no rows" if item not in there else f"{there[item]} rows"
+        if row_counts.get(item) != count:
+            present = "no rows" if item not in row_counts else f"{row_counts[item]} rows"
             yield Fault(f"store, {key}", f"has {present}; the ledger says {count}", "windrow replay")
 
 
@@ -57,11 +57,11 @@ def check_tracker(workspace: Workspace, ledger: Ledger) -> Iterator[Fault]:
         return
     engine = connect(named(drops.tracker.url, DATABASE), password(drops.tracker))
     with released(engine.dispose), guarded(engine), engine.connect().execution_options(**READS) as connection:
-        there = set(sa.inspect(connection).get_table_names())
-        if "zip_action" not in there:
+        tables = set(sa.inspect(connection).get_table_names())
+        if "zip_action" not in tables:
             yield Fault("tracker", "has no tables yet; windrow run makes them")
             return
-        if lost := sorted(TRACKER.tables.keys() - there):
+        if lost := sorted(TRACKER.tables.keys() - tables):
             yield from (Fault(f"tracker, {name}", "is not there", AGAIN) for name in lost)
             return
         emptied = list(_find_emptied(connection))

@@ -106,15 +106,15 @@ def adopt(workspace: Workspace, folder: Path) -> Source:
     base = folder.resolve()
     if base.name in FOLDERS:
         base = base.parent
-    there = [base / name for name in FOLDERS if (base / name).is_dir()]
-    if not there:
+    folders = [base / name for name in FOLDERS if (base / name).is_dir()]
+    if not folders:
         raise UsageError(
             f"{folder} has no folder {', '.join(FOLDERS)}: the action for its zips is not known",
             hint=f"mkdir {folder}/add && mv {folder}/*.zip {folder}/add/",
         )
     declarations = read_declared(workspace, workspace.sources)
     makers: Counter[str] = Counter()
-    for path in (path for action_folder in there for path in action_folder.glob("*.zip")):
+    for path in (path for action_folder in folders for path in action_folder.glob("*.zip")):
         parsed = read_zip_name(path.name, declarations.names, declarations.zip_name)
         if isinstance(parsed, ZipName):
             makers[parsed.centre] += 1

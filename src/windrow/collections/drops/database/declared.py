@@ -151,10 +151,10 @@ def declare(declared: Declared) -> list[RowPut]:
 
 def _centres(declared: Declared) -> Iterator[RowPut]:
     at = moment(declared.at)
-    asked = {source.owner.lower() for source in declared.sources}
+    owners = {source.owner.lower() for source in declared.sources}
     for name in CENTRES:
         # A centre that was declared inactive, and is not any more, is asked again: the table must say so.
-        active = {"is_active": True} if name.lower() in asked else {}
+        active = {"is_active": True} if name.lower() in owners else {}
         yield RowPut("centre", name.lower(), active, once=centre(name, at), make=RowMaking.AGAIN)
     for name in declared.closed:
         yield RowPut("centre", name, {"is_active": False}, make=RowMaking.NEVER)

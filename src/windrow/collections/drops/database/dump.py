@@ -94,8 +94,8 @@ def _snapshot(engine: sa.Engine) -> sa.Connection:
 
 
 def _rows(connection: sa.Connection, table: sa.Table) -> Iterator[list[Any]]:
-    asked = sa.select(table).order_by(*table.primary_key.columns)
-    with connection.execute(asked.execution_options(yield_per=1000)) as rows:
+    query = sa.select(table).order_by(*table.primary_key.columns)
+    with connection.execute(query.execution_options(yield_per=1000)) as rows:
         for part in rows.partitions(BATCH):
             yield list(part)
 
@@ -117,9 +117,9 @@ def _sequence(table: sa.Table, dialect: sa.Dialect, out: TextIO) -> None:
     if column is not None:
         name = dialect.identifier_preparer.format_table(table)
         key = dialect.identifier_preparer.quote(column.name)
-        asked = f"coalesce((SELECT max({key}) FROM {name}), 0) + 1"
+        next_id = f"coalesce((SELECT max({key}) FROM {name}), 0) + 1"
         sequence = f"pg_get_serial_sequence({_postgresql(name)}, {_postgresql(column.name)})"
-        out.write(f"SELECT setval({sequence}, {asked}, false);\n")
+        out.write(f"SELECT setval({sequence}, {next_id}, false);\n")
 
 
 class _Words(NamedTuple):

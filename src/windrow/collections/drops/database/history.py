@@ -72,18 +72,18 @@ def publish(connection: sa.Connection, schema: TableSchema, item: int, at: datet
     Times never run backwards in the store: an `at` before the last publication is replaced by its time.
     """
     row = find(connection, schema, item)
-    same = row.same_as
+    same_as = row.same_as
     if row.published_at is None:
         latest = connection.scalar(statement.last_published(schema))
         at = max(at, latest) if latest is not None else at
-        same = _find_same_bytes(connection, schema, row)
-        if same is None:
+        same_as = _find_same_bytes(connection, schema, row)
+        if same_as is None:
             _put_in_force(connection, schema, row, at)
         else:
             _set_values(connection, schema, _ids(connection, schema, row.id), effect="same")
-            _raise_sort_key(connection, schema, same, row.sort_key)
-        connection.execute(statement.mark_published(schema), {"its_id": row.id, "at": at, "same": same})
-    return _describe(connection, schema, row.id, same)
+            _raise_sort_key(connection, schema, same_as, row.sort_key)
+        connection.execute(statement.mark_published(schema), {"its_id": row.id, "at": at, "same": same_as})
+    return _describe(connection, schema, row.id, same_as)
 
 
 def withhold(connection: sa.Connection, schema: TableSchema, item: int, at: datetime, reason: str) -> None:
@@ -175,8 +175,8 @@ def _put_in_force(connection: sa.Connection, schema: TableSchema, row: Any, at: 
     _set_values(connection, schema, known_ids.intersection(last.values()), effect=effects[True])
     _set_values(connection, schema, repeated, effect="repeated", valid_from=None)
     for owner in {owner for _, _, owner, _, _ in later}:
-        mine = {new for new, _, by, _, _ in later if by == owner}.difference(repeated)
-        _set_values(connection, schema, mine, effect="overridden", valid_to=at, ended_by=owner)
+        overridden = {new for new, _, by, _, _ in later if by == owner}.difference(repeated)
+        _set_values(connection, schema, overridden, effect="overridden", valid_to=at, ended_by=owner)
     _set_values(connection, schema, {old for _, old, _, _, _ in predecessors}, valid_to=at, ended_by=row.id)
     _mark_dirty(connection, schema, {owner for _, _, owner, _, _ in predecessors})
 
@@ -237,8 +237,8 @@ def _describe(connection: sa.Connection, schema: TableSchema, submission: int, s
     findings: list[Finding] = []
     for effect in (effect for effect in _REMARKS if counts.get(effect)):
         kind, level, words = _REMARKS[effect]
-        mine = (entity.c.submission_id == submission, entity.c.effect == effect)
-        query = sa.select(entity.c.kind, entity.c.identifier, _cause(schema, submission, effect)).where(*mine)
+        conditions = (entity.c.submission_id == submission, entity.c.effect == effect)
+        query = sa.select(entity.c.kind, entity.c.identifier, _cause(schema, submission, effect)).where(*conditions)
         for record, identifier, cause in connection.execute(query.order_by(entity.c.id).limit(MENTIONED)):
             findings.append(Finding(kind, f"{record} {identifier} {words}" + (f": {cause}" if cause else ""), level))
         if (more := counts[effect] - MENTIONED) > 0:

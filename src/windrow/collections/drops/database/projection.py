@@ -67,16 +67,16 @@ def find_touched(facts: Iterable[ledger_facts.Fact]) -> set[int]:
 
 def project_states(zips: Mapping[int, ZipStates], xmls: Mapping[int, State]) -> list[SameValues]:
     """Return the states of the rows of zips, of attempts at them and of XML files."""
-    alike: dict[tuple[str, State], list[str]] = {}
+    groups: dict[tuple[str, State], list[str]] = {}
     for item, zip_ in zips.items():
-        alike.setdefault(("zip_action", zip_.shown), []).append(str(item))
+        groups.setdefault(("zip_action", zip_.shown), []).append(str(item))
         for attempt, state in zip_.downloads.items():
-            alike.setdefault(("zip_download", state), []).append(str(attempt))
+            groups.setdefault(("zip_download", state), []).append(str(attempt))
     for item, state in xmls.items():
-        alike.setdefault(("xml_file", state), []).append(str(item))
+        groups.setdefault(("xml_file", state), []).append(str(item))
     return [
         SameValues(table, keys, {"phase_id": phase, "status_id": int(status)}, _QC)
-        for (table, (phase, status)), keys in alike.items()
+        for (table, (phase, status)), keys in groups.items()
     ]
 
 

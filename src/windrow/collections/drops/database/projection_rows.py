@@ -241,8 +241,8 @@ def tables_with_rows(connection: sa.Connection, name: str) -> set[str]:
     link, _ = _tables(connection.dialect.name)
     if not sa.inspect(connection).has_table(link.name, schema=link.schema):
         return set()
-    mine = (link.c.projection == _qualify(connection.engine, name), link.c.id != LEFT_OUT)
-    return set(connection.scalars(sa.select(link.c.table_name).where(*mine).distinct()))
+    conditions = (link.c.projection == _qualify(connection.engine, name), link.c.id != LEFT_OUT)
+    return set(connection.scalars(sa.select(link.c.table_name).where(*conditions).distinct()))
 
 
 class IdLookup:
@@ -285,8 +285,8 @@ class IdLookup:
 
     def has(self, connection: sa.Connection, table: str) -> bool:
         """Tell whether a row of the table was ever inserted or adopted."""
-        mine = (self.link.c.projection == self._name, self.link.c.table_name == table, self.link.c.id != LEFT_OUT)
-        return connection.scalar(sa.select(self.link.c.id).where(*mine).limit(1)) is not None
+        conditions = (self.link.c.projection == self._name, self.link.c.table_name == table, self.link.c.id != LEFT_OUT)
+        return connection.scalar(sa.select(self.link.c.id).where(*conditions).limit(1)) is not None
 
     def forget(self) -> None:
         """Clear the cache, after a transaction that was rolled back."""
@@ -302,9 +302,9 @@ class IdLookup:
     def reach(self, connection: sa.Connection, seq: int) -> None:
         """Move the checkpoint."""
         table = self.checkpoint
-        mine = table.c.projection == self._name
-        if connection.scalar(sa.select(sa.func.count()).select_from(table).where(mine)):
-            connection.execute(table.update().where(mine).values(seq=seq))
+        condition = table.c.projection == self._name
+        if connection.scalar(sa.select(sa.func.count()).select_from(table).where(condition)):
+            connection.execute(table.update().where(condition).values(seq=seq))
         else:
             connection.execute(table.insert().values(projection=self._name, seq=seq))
 
@@ -315,18 +315,18 @@ class IdLookup:
             known.clear()
         link = self.link
         columns = sa.select(link.c.key, link.c.id)
-        mine = (link.c.projection == self._name) & (link.c.table_name == table)
+        condition = (link.c.projection == self._name) & (link.c.table_name == table)
         for part in chunks(key for key in keys if key not in known):
             known.update(
-                (key, number) for key, number in connection.execute(columns.where(mine & link.c.key.in_(part)))
+                (key, number) for key, number in connection.execute(columns.where(condition & link.c.key.in_(part)))
             )
         return known
 
     def keys(self, connection: sa.Connection, table: str) -> list[str]:
         """Return all keys of a table's rows."""
         link = self.link
-        mine = (link.c.projection == self._name) & (link.c.table_name == table)
-        return list(connection.scalars(sa.select(link.c.key).where(mine).order_by(link.c.key)))
+        condition = (link.c.projection == self._name) & (link.c.table_name == table)
+        return list(connection.scalars(sa.select(link.c.key).where(condition).order_by(link.c.key)))
 
     def add(self, connection: sa.Connection, table: str, new_ids: Sequence[tuple[str, int]]) -> None:
         """Record the ids of new keys."""
@@ -340,18 +340,18 @@ class IdLookup:
     def leave_out(self, connection: sa.Connection, table: str, numbers: Collection[int]) -> None:
         """Record that these rows were deleted by somebody and are not to be inserted again."""
         link = self.link
-        mine = (link.c.projection == self._name) & (link.c.table_name == table)
+        condition = (link.c.projection == self._name) & (link.c.table_name == table)
         for part in chunks(numbers):
-            connection.execute(link.update().where(mine & link.c.id.in_(part)).values(id=LEFT_OUT))
+            connection.execute(link.update().where(condition & link.c.id.in_(part)).values(id=LEFT_OUT))
         if numbers:
             self._known.pop(table, None)
 
     def drop(self, connection: sa.Connection, table: str, keys: Collection[str]) -> None:
         """Forget keys for good."""
         link = self.link
-        mine = (link.c.projection == self._name) & (link.c.table_name == table)
+        condition = (link.c.projection == self._name) & (link.c.table_name == table)
         for part in chunks(keys):
-            connection.execute(link.delete().where(mine & link.c.key.in_(part)))
+            connection.execute(link.delete().where(condition & link.c.key.in_(part)))
             for key in part:
                 self._known.get(table, {}).pop(key, None)
 
@@ -359,8 +359,8 @@ class IdLookup:
         """Return the next ids of a table: greater than any that is or, as far as is recorded, was in use."""
         link = self.link
         if table.name not in self._next:
-            mine = (link.c.projection == self._name) & (link.c.table_name == table.name)
-            used = connection.scalar(sa.select(sa.func.max(link.c.id)).where(mine))
+            condition = (link.c.projection == self._name) & (link.c.table_name == table.name)
+            used = connection.scalar(sa.select(sa.func.max(link.c.id)).where(condition))
             self._next[table.name] = int(used or 0) + 1
         used = connection.scalar(sa.select(sa.func.max(table.c.id)))
         first = max(self._next[table.name], int(used or 0) + 1)

@@ -144,24 +144,24 @@ class RowBatch:
 
     def _find_deleted(self, table: sa.Table, rows: Mapping[str, RowValues]) -> list[str]:
         """Record rows that somebody deleted; return the keys of those to insert again with their ids."""
-        asked = [key for key, row in rows.items() if row.make is RowMaking.AGAIN or self._careful]
-        if not asked:
+        keys = [key for key, row in rows.items() if row.make is RowMaking.AGAIN or self._careful]
+        if not keys:
             return []
-        ids = self._links.ids(self._connection, table.name, asked)
-        lost = self._find_lost(table, [ids[key] for key in asked if ids.get(key)])
-        again = [key for key in asked if rows[key].make is RowMaking.AGAIN and ids.get(key) in lost]
+        ids = self._links.ids(self._connection, table.name, keys)
+        lost = self._find_lost(table, [ids[key] for key in keys if ids.get(key)])
+        again = [key for key in keys if rows[key].make is RowMaking.AGAIN and ids.get(key) in lost]
         self._links.leave_out(self._connection, table.name, lost - {ids[key] for key in again})
         # A row that was left out in an earlier batch, and is asked for again, is a new one.
-        left = [key for key in asked if rows[key].make is RowMaking.AGAIN and ids.get(key) == LEFT_OUT]
-        self._links.drop(self._connection, table.name, left)
+        left_out = [key for key in keys if rows[key].make is RowMaking.AGAIN and ids.get(key) == LEFT_OUT]
+        self._links.drop(self._connection, table.name, left_out)
         return again
 
     def _find_lost(self, table: sa.Table, numbers: Iterable[int]) -> set[int]:
         """Return the ids that no row has any more."""
         lost: set[int] = set()
         for part in chunks(numbers):
-            there = self._connection.scalars(sa.select(table.c.id).where(among(table.c.id, part)))
-            lost |= set(part).difference(there)
+            present = self._connection.scalars(sa.select(table.c.id).where(among(table.c.id, part)))
+            lost |= set(part).difference(present)
         return lost
 
     # new rows
@@ -171,22 +171,22 @@ class RowBatch:
         natural = self._adopt.get(table.name, ())
         inserted: set[str] = set()
         for rows in _split_runs(new, natural):
-            taken = self._find_existing(table, natural, rows) if natural else {}
+            existing = self._find_existing(table, natural, rows) if natural else {}
             fresh: list[_New] = []
-            later: list[tuple[str, _Natural]] = []
+            adopted: list[tuple[str, _Natural]] = []
             for row in rows:
                 name = _natural_key(natural, row.values)
-                if natural and name in taken:
-                    later.append((row.key, name))
+                if natural and name in existing:
+                    adopted.append((row.key, name))
                     continue
-                taken[name] = LEFT_OUT
+                existing[name] = LEFT_OUT
                 fresh.append(row)
             numbers = self._links.allot(self._connection, table, len(fresh)) if fresh else range(0)
             for row, number in zip(fresh, numbers, strict=True):
-                taken[_natural_key(natural, row.values)] = number
+                existing[_natural_key(natural, row.values)] = number
             self._insert(table, [{"id": number, **row.values} for row, number in zip(fresh, numbers, strict=True)])
             new_ids = [(row.key, number) for row, number in zip(fresh, numbers, strict=True)]
-            new_ids += [(key, taken[name]) for key, name in later]
+            new_ids += [(key, existing[name]) for key, name in adopted]
             self._links.add(self._connection, table.name, new_ids)
             inserted.update(row.key for row in fresh)
         return inserted
@@ -195,17 +195,17 @@ class RowBatch:
         """Return the ids of existing rows, by their natural keys."""
         columns = [table.c[name] for name in natural]
         ids: dict[_Natural, int] = {}
-        alone = any(_is_odd(row.values.get(name)) for row in rows for name in natural)
-        for part in chunks([] if alone else {row.values.get(natural[0]) for row in rows}):
-            asked = sa.select(table.c.id, *columns).where(columns[0].in_(part)).order_by(table.c.id)
-            for number, *cells in self._connection.execute(asked):
+        one_by_one = any(_is_odd(row.values.get(name)) for row in rows for name in natural)
+        for part in chunks([] if one_by_one else {row.values.get(natural[0]) for row in rows}):
+            query = sa.select(table.c.id, *columns).where(columns[0].in_(part)).order_by(table.c.id)
+            for number, *cells in self._connection.execute(query):
                 ids.setdefault(tuple(map(_fold_case, cells)), number)
-                alone = alone or any(map(_is_odd, cells))
-        if alone:
+                one_by_one = one_by_one or any(map(_is_odd, cells))
+        if one_by_one:
             # Only the database knows which letters it treats as equal.
             for row in rows:
-                same = [table.c[name] == row.values.get(name) for name in natural]
-                number = self._connection.scalar(sa.select(table.c.id).where(*same).order_by(table.c.id).limit(1))
+                conditions = [table.c[name] == row.values.get(name) for name in natural]
+                number = self._connection.scalar(sa.select(table.c.id).where(*conditions).order_by(table.c.id).limit(1))
                 if number is not None:
                     ids[_natural_key(natural, row.values)] = number
         return ids
@@ -231,11 +231,11 @@ class RowBatch:
             if number != LEFT_OUT and changed and _is_sound(table, changed):
                 before = changes.get(number)
                 changes[number] = ({**before[0], **changed} if before else changed, rows[key].unless)
-        alike: dict[Any, list[int]] = {}
+        groups: dict[Any, list[int]] = {}
         for number, (values, unless) in changes.items():
-            alike.setdefault((tuple(values.items()), unless), []).append(number)
+            groups.setdefault((tuple(values.items()), unless), []).append(number)
         single: dict[Any, list[_Values]] = {}
-        for (values, unless), numbers in alike.items():
+        for (values, unless), numbers in groups.items():
             if len(numbers) < FEW:
                 shape = (tuple(name for name, _ in values), unless)
                 single.setdefault(shape, []).extend({**dict(values), "its_id": number} for number in numbers)
@@ -322,13 +322,13 @@ class ProjectionTables:
         self.engine = reach(named(url, database), password)
         self.links = IdLookup(self.engine, name)
         with close_on_failure(self.close), guarded(self.engine):
-            there = set(sa.inspect(self.engine).get_table_names())
-            if not there.isdisjoint(metadata.tables):
-                self._refuse_lost(metadata.tables.keys() - there)
+            present = set(sa.inspect(self.engine).get_table_names())
+            if not present.isdisjoint(metadata.tables):
+                self._refuse_lost(metadata.tables.keys() - present)
             metadata.create_all(self.engine)
             with self.engine.begin() as connection:
                 # On a server the checkpoint is kept elsewhere, and may count tables that were dropped since.
-                if there.isdisjoint(metadata.tables) or self._is_emptied(connection):
+                if present.isdisjoint(metadata.tables) or self._is_emptied(connection):
                     self.links.clear(connection)
 
     def _refuse_lost(self, missing: Iterable[str]) -> None:

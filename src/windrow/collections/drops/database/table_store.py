@@ -176,14 +176,14 @@ class TableStore:
             for name, query in self._schema.views():
                 connection.exec_driver_sql(f'CREATE {word} "{name}" AS {query}')
             counter = self._schema.counter
-            there = set(connection.scalars(sa.select(counter.c.name)))
+            present = set(connection.scalars(sa.select(counter.c.name)))
             for name in COUNTERS:
-                if name not in there:
+                if name not in present:
                     connection.execute(counter.insert().values(name=name, value=0))
 
     def _refuse_other_tables(self, connection: sa.Connection) -> None:
-        there = sa.inspect(connection).get_multi_columns()
-        existing = {name: {column["name"] for column in columns} for (_, name), columns in there.items()}
+        present = sa.inspect(connection).get_multi_columns()
+        existing = {name: {column["name"] for column in columns} for (_, name), columns in present.items()}
         for table in self._schema.metadata.sorted_tables:
             lacking = sorted(set(table.columns.keys()) - existing.get(table.name, set(table.columns.keys())))
             if lacking:
@@ -299,18 +299,18 @@ class TableStore:
         for chunk in chunks(document.item for document, _ in documents):
             chosen = statement.submissions_of(self._schema, chunk)
             staged.update((row.item, row) for row in connection.execute(chosen))
-        there = {}
+        staged_ids = {}
         for submission, rows in documents if staged else ():
             row = staged.get(submission.item)
             if row is None:
                 continue
             if (row.digest, row.action, row.element_count) == (submission.digest, submission.action, rows.count):
-                there[submission.item] = int(row.id)
+                staged_ids[submission.item] = int(row.id)
             elif row.published_at is not None:
                 raise StoreError(f"item {submission.item} is published already with other contents: {row.name}")
             else:
                 self._delete_rows(connection, row)
-        return there
+        return staged_ids
 
     def _delete_rows(self, connection: sa.Connection, row: Any) -> None:
         for element in (*self._schema.elements.values(), self._schema.entity, self._schema.context):
