@@ -46,7 +46,7 @@ def index_archive(ledger: Ledger, folder: Path) -> None:
         # Where there is no room for it now, the next session makes it.
         with suppress(OSError, sqlite3.Error):
             with part.open("w", encoding="ascii") as file:
-                file.writelines(f"{one}\n" for one in lines(ledger, session))
+                file.writelines(f"{line}\n" for line in lines(ledger, session))
             part.replace(path)
 
 
@@ -69,18 +69,18 @@ def lines(ledger: Ledger, *sessions: int) -> Iterator[str]:
         room.execute("BEGIN")
         room.execute("CREATE TABLE line (text TEXT NOT NULL)")
         for session in sessions:
-            room.executemany("INSERT INTO line VALUES (?)", ((one,) for one in _lines(ledger, session)))
+            room.executemany("INSERT INTO line VALUES (?)", ((line,) for line in _lines(ledger, session)))
         for (text,) in room.execute("SELECT text FROM line ORDER BY text"):
             yield text
 
 
 def _lines(ledger: Ledger, session: int) -> Iterator[str]:
     """Yield the lines as they come; file names are relative to the archive."""
-    for one in ledger.captures.of_session(session):
-        kind = one.mime or mimetypes.guess_type(one.address, strict=False)[0] or "application/octet-stream"
-        shown = "warc/revisit" if one.revisit else kind
-        place = (one.warc, one.offset, one.length)
-        yield line(target(one.address), one.at, place, status=one.status, mime=shown, digest=one.digest)
+    for capture in ledger.captures.of_session(session):
+        kind = capture.mime or mimetypes.guess_type(capture.address, strict=False)[0] or "application/octet-stream"
+        shown = "warc/revisit" if capture.revisit else kind
+        place = (capture.warc, capture.offset, capture.length)
+        yield line(target(capture.address), capture.at, place, status=capture.status, mime=shown, digest=capture.digest)
 
 
 BLOCK = 1 << 20
@@ -127,14 +127,14 @@ def check_index(ledger: Ledger, folder: Path) -> Iterator[Fault]:
 def _same(path: Path, lines: Iterable[str]) -> bool:
     """Tell whether a file holds these lines and no others."""
     with path.open("rb") as file:
-        return all(one == told for one, told in zip_longest(file, (f"{line}\n".encode() for line in lines)))
+        return all(kept == line for kept, line in zip_longest(file, (f"{line}\n".encode() for line in lines)))
 
 
 def check_standing(ledger: Ledger) -> Iterator[Fault]:
     """Compare offers with the last listing, and addresses with their visits."""
     for offer in ledger.listings.wrong():
-        said = f"present is {offer.present}, the last listing said {offer.event}"
-        yield Fault(f"{offer.source}, item {offer.item}", said)
+        message = f"present is {offer.present}, the last listing said {offer.event}"
+        yield Fault(f"{offer.source}, item {offer.item}", message)
     for address in ledger.addresses.wrong():
         known = f"due at {address.due}, with capture {address.capture}"
         yield Fault(address.url, f"is {known}; it has {address.visits} visits, the last capture is {address.last}")

@@ -67,16 +67,16 @@ class Renamed:
 
     def real_id(self, item: int) -> int:
         """Return a document's number on the real ledger, where it is put on record if it is new there."""
-        one = self._scratch.items.get(item)
-        assert one is not None
-        known = self._real.items.of_fetch(one.collection, one.key, one.fetch)
+        row = self._scratch.items.get(item)
+        assert row is not None
+        known = self._real.items.of_fetch(row.collection, row.key, row.fetch)
         if known is not None:
             return known
-        member = Member(one.member, one.size, one.digest, one.md5)
+        member = Member(row.member, row.size, row.digest, row.md5)
         with self._real.writing() as writer:
             return writer.items.add(
-                self._session, one.collection, one.kind, one.key, step=self._step, rank=one.rank, owner=one.owner,
-                parent=one.parent, fetch=one.fetch, member=member,
+                self._session, row.collection, row.kind, row.key, step=self._step, rank=row.rank, owner=row.owner,
+                parent=row.parent, fetch=row.fetch, member=member,
             )  # fmt: skip
 
     def stage(self, documents: Sequence[tuple[Item, Rows]], at: datetime) -> None:
@@ -123,8 +123,8 @@ def replay(run: HarvestRun, real: Ledger, states: Callable[[Ledger], Mapping[int
 def _sessions(run: HarvestRun) -> Iterator[tuple[datetime, list[SessionCapture]]]:
     """Yield the good captures of each session, with its time; what an operator cancelled is left out."""
     captures = run.ledger.attempts.captures_by_session(run.collection.name)
-    for _, some in groupby(captures, key=attrgetter("session")):
-        mine = [*some]
+    for _, group in groupby(captures, key=attrgetter("session")):
+        mine = [*group]
         yield mine[0].opened, mine
 
 
@@ -133,12 +133,12 @@ def _differences(
 ) -> Iterator[ReplayChange]:
     """Put on the real ledger what a document's new reading says, where it differs from the old."""
     before, after = states(real), states(run.ledger)
-    for one in run.ledger.items.read_items(run.collection.name):
-        known = real.items.of_fetch(run.collection.name, one.key, one.fetch)
-        if known is None or before[known] == after[one.item] or _waits_for_transfer(run, real, known):
+    for row in run.ledger.items.read_items(run.collection.name):
+        known = real.items.of_fetch(run.collection.name, row.key, row.fetch)
+        if known is None or before[known] == after[row.item] or _waits_for_transfer(run, real, known):
             continue
-        _put(run, real, known, one.item)
-        yield ReplayChange(one.key, before[known], after[one.item])
+        _put(run, real, known, row.item)
+        yield ReplayChange(row.key, before[known], after[row.item])
 
 
 def _waits_for_transfer(run: HarvestRun, real: Ledger, item: int) -> bool:
@@ -203,10 +203,10 @@ def settle_unread(
     `lost` are those of them of which `old` says more: ReaderFailed is raised for any, so that it stays in place.
     """
     if lost:
-        reasons = Counter(str(unread[one]) for one in lost)
-        told = ", ".join(f"{reason}: {count}" for reason, count in sorted(reasons.items()))
+        reasons = Counter(str(unread[number]) for number in lost)
+        counts = ", ".join(f"{reason}: {count}" for reason, count in sorted(reasons.items()))
         raise ReaderFailed(
-            f"{counted(len(lost), 'document')} could not be read again ({told}), so {old.name} is as it was",
+            f"{counted(len(lost), 'document')} could not be read again ({counts}), so {old.name} is as it was",
             hint="remove the cause, such as too low a limit or a fault of the step; then: windrow replay",
         )
     for step in collection.steps:

@@ -42,7 +42,7 @@ class Store(Protocol):
         ...
 
     def summarise(self, at: datetime) -> int:
-        """Bring the summaries up to date and return how many rows changed."""
+        """Update the summaries and return how many rows changed."""
         ...
 
     def close(self) -> None:
@@ -163,7 +163,7 @@ class Projection(Protocol):
 
 
 class Derived(NamedTuple):
-    """What a derivation did, in a line, and why sources fail of which it found that they gave nothing, by name."""
+    """What a derivation did, in one line, and why sources failed, by name."""
 
     told: str
     failed: Mapping[str, str] = {}
@@ -268,7 +268,7 @@ class HarvestRun:
         self.progress.show()
 
     def open_task(self, phase: int, source: str = "") -> int:
-        """Put the start of one phase of one source on record."""
+        """Record the start of one phase of one source."""
         with self.ledger.writing() as writer:
             return writer.sessions.open_task(self.session, self.collection.name, source, phase)
 
@@ -281,7 +281,7 @@ class HarvestRun:
         failed: bool = False,
         writer: LedgerWriter | None = None,
     ) -> None:
-        """Put its end on record, within the transaction of a writer or one of its own."""
+        """Record its end, within the transaction of a writer or one of its own."""
         self.failed += failed
         if writer is not None:
             writer.sessions.close_task(task, reason, comment[:COMMENT], failed=failed)
@@ -290,7 +290,7 @@ class HarvestRun:
             own.sessions.close_task(task, reason, comment[:COMMENT], failed=failed)
 
     def record_findings(self, writer: LedgerWriter, item: int, phase: int, reading: Reading) -> None:
-        """Put a reading's findings on record; a failure without one gets one, so that none is silent."""
+        """Record a reading's findings; a failure without a finding is given one."""
         findings = reading.findings
         if reading.reason and not any(finding.level is not Level.NOTE for finding in findings):
             findings = (*findings, Finding(reading.reason.title().replace("_", ""), reading.reason.meaning))

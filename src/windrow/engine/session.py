@@ -1,4 +1,4 @@
-"""A session: the lease taken, the archive mended, the phases in order, the summary told."""
+"""A session: take the lease, mend the archive, run the phases in order, return the exit code."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ def _ask(run: HarvestRun, _discovery: Crawl | Requests) -> None:
 
 
 def _look_through(run: HarvestRun, discovery: Captures) -> None:
-    """Take what others keep."""
+    """Take captures that other collections or archives keep."""
     from windrow.engine.captures.capturing import Capturing  # noqa: PLC0415 as in _list
 
     Capturing(run, discovery).run()
@@ -168,7 +168,7 @@ class Session:
         warm_up(schemes, _modules(harvest.collection))
         self._books += [harvest.books] if harvest.books else []
         keep = ArchiveSettings(setup.archive, self.number, setup.limits, setup.rotate, setup.agent)
-        stores = [one.close for one in (harvest.store, harvest.version_store) if one]
+        stores = [store.close for store in (harvest.store, harvest.version_store) if store]
         with ExitStack() as held:
             held.enter_context(released(*stores))
             crew = FetcherPool(keep, setup.fetchers)
@@ -214,11 +214,11 @@ class Session:
         sweep(self.setup.archive)
 
     def follow(self, books: Projection) -> None:
-        """Bring these books up to date, with the session's own end, and close them when it closes."""
+        """Update these projections, the session's end included, and close them with the session."""
         self._books.append(books)
 
     def close(self, outcome: int | None = None, error: BaseException | None = None) -> int:
-        """Put the end on record, give the lease back, and return the exit code; the ledger stays open for reading.
+        """Record the end, release the lease, and return the exit code; the ledger stays open for reading.
 
         All of it is done, whatever fails: the first error is raised at the end, or noted on the one under way.
         """

@@ -60,7 +60,7 @@ class TakedownResult(NamedTuple):
 
 
 class CollectionStores(NamedTuple):
-    """How a collection's stores are rid of a target.
+    """How a target is removed from a collection's stores.
 
     `remove` takes out the records of a target, and of these visits, and returns how many those were; it may be asked
     again for what is gone. `clean` leaves nothing of them in the stores' files, calls what it is given often, and
@@ -104,10 +104,10 @@ def take_down_targets(
     begun = [_begun(ledger, row) for row in ledger.takedowns.open()]
     if not begun:
         return []
-    gone = {visit for one in begun for visit in one.every}
-    removed = {one.seq: _remove(session, one, gone, stores) for one in begun}
+    gone = {visit for takedown in begun for visit in takedown.every}
+    removed = {takedown.seq: _remove(session, takedown, gone, stores) for takedown in begun}
     left: tuple[str, ...] = ()
-    for name in sorted({name for one in begun for name in one.collections}):
+    for name in sorted({name for takedown in begun for name in takedown.collections}):
         if name in stores:
             left += stores[name].clean(session.lease.beat)
         else:
@@ -115,10 +115,10 @@ def take_down_targets(
     if not ledger.takedowns.empty_log(session.lease.beat):
         left += (kept_by_reader(ledger.path),)
     if left:
-        return [one._replace(trouble=(*one.trouble, *left), done=False) for one in removed.values()]
+        return [result._replace(trouble=(*result.trouble, *left), done=False) for result in removed.values()]
     with ledger.writing() as writer:
-        for seq, told in removed.items():
-            writer.takedowns.done(session.number, seq, (told.captures, told.bytes, told.records))
+        for seq, result in removed.items():
+            writer.takedowns.done(session.number, seq, (result.captures, result.bytes, result.records))
         for taken in begun:
             if taken.target.shared:
                 writer.takedowns.due_again(taken.target.address, taken.target.host)
@@ -126,7 +126,7 @@ def take_down_targets(
 
 
 def _begin(session: Session, targets: Iterable[TakedownTarget], reason: str) -> None:
-    """Put the tombstones on record; that a target is shared too, for whoever finishes this."""
+    """Record the tombstones, and whether a target is shared, for the run that finishes this."""
     with session.ledger.writing() as writer:
         for target in targets:
             tombstone = writer.takedowns.begin(session.number, target.collection, target[:3], holder(), reason)
@@ -141,14 +141,14 @@ def _begun(ledger: Ledger, row: OpenTombstone) -> _Takedown:
         row.seq,
         TakedownTarget(row.target, row.address, row.host, row.collection, bool(row.shared)),
         visits,
-        [one.url for one in asked],
-        [visit for one in asked for visit in ledger.takedowns.visits(one.digest, 0)],
+        [target.url for target in asked],
+        [visit for target in asked for visit in ledger.takedowns.visits(target.digest, 0)],
         {row.collection, *ledger.takedowns.collections(visits)},
     )
 
 
 def kept_by_reader(path: Path) -> str:
-    """Say that old pages stay in the log of a database, and what to do."""
+    """Return the message that old pages stay in the log of a database, and what to do."""
     return (
         f"not gone for good yet: another process has been reading {path} all the while, so old bytes stay in"
         f" {path.name}-wal; end it, then: windrow forget"
@@ -156,7 +156,7 @@ def kept_by_reader(path: Path) -> str:
 
 
 def lift(session: Session, targets: Iterable[TakedownTarget]) -> int:
-    """Let targets be asked for again, and return how many tombstones that lifts; what is gone stays gone."""
+    """Allow requests for targets again, and return how many tombstones are lifted; nothing is restored."""
     ledger, count = session.ledger, 0
     with ledger.writing() as writer:
         for target in targets:
@@ -168,29 +168,33 @@ def lift(session: Session, targets: Iterable[TakedownTarget]) -> int:
     return count
 
 
-def _remove(session: Session, one: _Takedown, gone: set[int], stores: Mapping[str, CollectionStores]) -> TakedownResult:
+def _remove(
+    session: Session, takedown: _Takedown, gone: set[int], stores: Mapping[str, CollectionStores]
+) -> TakedownResult:
     """Remove all of a target from the archive, the stores and the ledger."""
-    ledger, target = session.ledger, one.target
-    captures = ledger.takedowns.captures(one.every)
-    lent, trouble = _lent(ledger, one.every, gone, captures)
-    places = ledger.takedowns.spans(one.seq)
+    ledger, target = session.ledger, takedown.target
+    captures = ledger.takedowns.captures(takedown.every)
+    lent, trouble = _lent(ledger, takedown.every, gone, captures)
+    places = ledger.takedowns.spans(takedown.seq)
     if not places:
-        _mark(session, one, [each.place for each in captures if each.visit not in lent])
-        places = ledger.takedowns.spans(one.seq)
+        _mark(session, takedown, [each.place for each in captures if each.visit not in lent])
+        places = ledger.takedowns.spans(takedown.seq)
     size = 0
-    for warc, some in groupby(places, key=attrgetter("warc")):
+    for warc, group in groupby(places, key=attrgetter("warc")):
         try:
-            spans = [ErasedSpan(place.offset, place.length) for place in some]
+            spans = [ErasedSpan(place.offset, place.length) for place in group]
             size += erase(session.setup.archive, warc, spans, now())
         except ArchiveError as error:
             trouble.append(str(error))
         session.lease.beat()
-    records = sum(stores[name].remove(target, one.visits) for name in sorted(one.collections) if name in stores)
+    records = sum(
+        stores[name].remove(target, takedown.visits) for name in sorted(takedown.collections) if name in stores
+    )
     for opened in {each.session for each in captures}:
         (session.setup.archive / index_name(opened)).unlink(missing_ok=True)  # made anew when the session closes
     kept = {each.visit for each in captures if each.visit in lent and not each.borrowed}
     with ledger.writing() as writer:
-        writer.takedowns.clear(one.seq, target.host, one.every, kept)
+        writer.takedowns.clear(takedown.seq, target.host, takedown.every, kept)
     count = sum(each.visit not in lent and not each.borrowed for each in captures)
     return TakedownResult(target.name, count, size, records, tuple(trouble))
 
@@ -201,34 +205,34 @@ def _lent(
     """Return the visits whose bytes others have too, by a reference to them; and say whose they are."""
     digests = ledger.takedowns.lent(visits, gone)
     shared = ledger.takedowns.shared(visits, gone)
-    lent = {capture.visit for capture in captures if capture.digest in digests} | {one.visit for one in shared}
+    lent = {capture.visit for capture in captures if capture.digest in digests} | {capture.visit for capture in shared}
     keepers: dict[tuple[str, str], set[int]] = {}
-    for one in shared:
-        if one.same_address:
-            keepers.setdefault((one.collection, one.source), set()).add(one.visit)
+    for capture in shared:
+        if capture.same_address:
+            keepers.setdefault((capture.collection, capture.source), set()).add(capture.visit)
     trouble = [
-        f"{counted(len(some), 'capture')} stay, since {collection} has them for its source {source};"
+        f"{counted(len(group), 'capture')} stay, since {collection} has them for its source {source};"
         f" to take them down there: windrow forget {source}"
-        for (collection, source), some in sorted(keepers.items())
+        for (collection, source), group in sorted(keepers.items())
     ]
     others = lent - {visit for keeper in keepers.values() for visit in keeper}
     if others:
-        what = counted(len(others), "capture")
-        trouble.append(f"{what} cannot go: other addresses have their bytes by reference only")
+        number = counted(len(others), "capture")
+        trouble.append(f"{number} cannot go: other addresses have their bytes by reference only")
     return lent, trouble
 
 
-def _mark(session: Session, one: _Takedown, places: list[ArchivePlace]) -> None:
+def _mark(session: Session, takedown: _Takedown, places: list[ArchivePlace]) -> None:
     """Note which records are to be erased: captures, and what else their files have about the same addresses."""
-    found: list[tuple[str, ErasedSpan]] = []
-    for warc, some in groupby(places, key=attrgetter("warc")):
-        mine = [ErasedSpan(place.offset, place.length) for place in some]
-        found += [(warc, span) for span in mine]
+    spans: list[tuple[str, ErasedSpan]] = []
+    for warc, group in groupby(places, key=attrgetter("warc")):
+        mine = [ErasedSpan(place.offset, place.length) for place in group]
+        spans += [(warc, span) for span in mine]
         with suppress(ArchiveError):  # a file that is not there holds nothing
-            found += [(warc, span) for span in _beside(session, warc, mine, one)]
+            spans += [(warc, span) for span in _beside(session, warc, mine, takedown)]
         session.lease.beat()
     with session.ledger.writing() as writer:
-        writer.takedowns.mark(one.seq, [ArchivePlace(warc, *span) for warc, span in dict.fromkeys(found)])
+        writer.takedowns.mark(takedown.seq, [ArchivePlace(warc, *span) for warc, span in dict.fromkeys(spans)])
 
 
 def _beside(session: Session, warc: str, mine: list[ErasedSpan], taken: _Takedown) -> Iterator[ErasedSpan]:
@@ -238,11 +242,11 @@ def _beside(session: Session, warc: str, mine: list[ErasedSpan], taken: _Takedow
     """
     path, ledger = session.setup.archive / warc, session.ledger
     known = ledger.takedowns.records_of(warc)
-    shared = {one.offset for one in known} - {span.offset for span in mine}
+    shared = {place.offset for place in known} - {span.offset for span in mine}
     target, urls = taken.target, {taken.target.name, *taken.asked}
     if target.host and not target.name.startswith(("http://", "https://")):  # what one source asked of an origin
-        asked = {one.attempt.url for one in ledger.attempts.visits_named(taken.visits)}
-        urls |= asked | {f"{parts(one).origin}/robots.txt" for one in asked}
+        asked = {recorded.attempt.url for recorded in ledger.attempts.visits_named(taken.visits)}
+        urls |= asked | {f"{parts(url).origin}/robots.txt" for url in asked}
 
     def ours(uri: str) -> bool:
         url = normalise(uri).url

@@ -43,19 +43,19 @@ class _Host:
 
     @property
     def told(self) -> str:
-        """What came of it, for its task."""
-        told = f"{self.source.name}: compared with what is held from elsewhere: {self.same} the same"
-        told += f", {self.differing} with other bytes, {self.failed} not compared"
-        return f"{told}; {self.received:,} bytes fetched for it"
+        """The comment for its task: how many offers were the same, differed or failed."""
+        message = f"{self.source.name}: compared with what is held from elsewhere: {self.same} the same"
+        message += f", {self.differing} with other bytes, {self.failed} not compared"
+        return f"{message}; {self.received:,} bytes fetched for it"
 
 
 def compare_hosts(run: HarvestRun, down: set[str]) -> None:
     """Compare what other hosts offer in the same size with what is held, where that was not done yet."""
     pauses = OriginPauses(run.ledger)
     up = [source for source in run.harvest.sources if source.active and source.name not in down]
-    sources = {one.name: one for one in up if not pauses.left(one.site)}
+    sources = {source.name: source for source in up if not pauses.left(source.site)}
     hosts: dict[str, _Host] = {}
-    offers = [one for one in run.ledger.listings.uncompared(run.collection.name, MOST) if one.source in sources]
+    offers = [row for row in run.ledger.listings.uncompared(run.collection.name, MOST) if row.source in sources]
     for offer in offers:
         if offer.source not in hosts:
             task = run.open_task(run.collection.fetch_phase, offer.source)
@@ -78,76 +78,76 @@ class _Comparing:
         self._number = 0
 
     def run(self, hosts: list[_Host]) -> None:
-        """Go on until every host is through, its connection broke, or the person stops it."""
+        """Run until every host is done or its connection broke, or the run is stopped."""
         run = self._run
-        for one in hosts:
-            self._hand(one)
+        for compared in hosts:
+            self._hand(compared)
         while self._batches:
             if events := run.crew.events(0.1):
                 with run.ledger.writing() as writer:
                     for event in events:
                         self._note(writer, event)
             run.tick()
-        for one in hosts:
-            run.close_task(one.task, one.told)
+        for compared in hosts:
+            run.close_task(compared.task, compared.told)
 
-    def _hand(self, one: _Host) -> None:
-        """Give a fetcher the next offers of a source."""
+    def _hand(self, compared: _Host) -> None:
+        """Submit the next batch of a source's offers."""
         jobs: list[FetchJob] = []
-        while one.waiting and len(jobs) < BATCH:
-            offer = one.waiting.popleft()
+        while compared.waiting and len(jobs) < BATCH:
+            offer = compared.waiting.popleft()
             self._number += 1
-            self._offers[self._number] = one, offer
+            self._offers[self._number] = compared, offer
             file = ListedFile(offer.path, offer.size, offer.modified, compared=True)
-            jobs.append(FetchJob(self._number, one.source.site.address(offer.path), file=file))
+            jobs.append(FetchJob(self._number, compared.source.site.address(offer.path), file=file))
         if jobs:
             batch = self._run.next_batch()
-            self._batches[batch] = one
-            pace = self._pace[host(one.source.site)]
-            self._run.crew.submit_batch(TransferBatch(batch, one.source.site, tuple(jobs), pace=pace))
+            self._batches[batch] = compared
+            pace = self._pace[host(compared.source.site)]
+            self._run.crew.submit_batch(TransferBatch(batch, compared.source.site, tuple(jobs), pace=pace))
 
     def _note(self, writer: LedgerWriter, event: Event) -> None:
-        """Put the outcome of a comparison on record, and take a batch back."""
+        """Record the outcome of a comparison, or the end of a batch."""
         if isinstance(event, AttemptEnded) and event.batch in self._batches:
             self._record(writer, *self._offers.pop(event.attempt.target), event.attempt)
             self._run.progress.step(1, event.attempt.reason is not None)
         elif isinstance(event, BatchEnded) and event.batch in self._batches:
-            one = self._batches.pop(event.batch)
+            compared = self._batches.pop(event.batch)
             for number in event.untouched:
                 self._offers.pop(number, None)
-                one.failed += 1
+                compared.failed += 1
             if event.broken is None and not self._run.stopping():
-                self._hand(one)
+                self._hand(compared)
 
-    def _record(self, writer: LedgerWriter, one: _Host, offer: UncomparedOffer, attempt: Attempt) -> None:
-        """Say once what came of it; what failed for a while is compared by the next run."""
-        one.received += attempt.received or 0
+    def _record(self, writer: LedgerWriter, compared: _Host, offer: UncomparedOffer, attempt: Attempt) -> None:
+        """Record the outcome once; after a passing failure the next run compares again."""
+        compared.received += attempt.received or 0
         held = self._held(offer) if attempt.reason is None else ""
         if attempt.retry or (attempt.reason is None and not held):
-            one.failed += 1
+            compared.failed += 1
             return
         kind = message = ""
         if attempt.reason is not None:
-            one.failed += 1
-            kind, message = "NotCompared", f"{one.source.name} offers it too; not compared: {attempt.message}"
+            compared.failed += 1
+            kind, message = "NotCompared", f"{compared.source.name} offers it too; not compared: {attempt.message}"
         elif attempt.checksum != held:
-            one.differing += 1
+            compared.differing += 1
             size = "" if offer.size is None else f" in the same size, {offer.size} bytes"
             kind = "ContentDiffers"
             message = (
-                f"{one.source.name} offers other bytes under this name{size}, than {offer.held_from}, whose bytes are"
-                f" held; {take_from(offer.key, one.source.name)}"
+                f"{compared.source.name} offers other bytes under this name{size}, than {offer.held_from}, whose bytes"
+                f" are held; {take_from(offer.key, compared.source.name)}"
             )
         else:
-            one.same += 1
+            compared.same += 1
         if kind:
             phase = self._run.collection.fetch_phase
             writer.items.find(self._run.session, offer.item, phase, [Finding(kind, message, Level.WARN)])
-        said = Offer(offer.key, offer.path, offer.size, offer.modified, sidecar=offer.sidecar)
-        writer.listings.add(self._run.session, one.source.name, offer.item, said, "compared")
+        offered = Offer(offer.key, offer.path, offer.size, offer.modified, sidecar=offer.sidecar)
+        writer.listings.add(self._run.session, compared.source.name, offer.item, offered, "compared")
 
     def _held(self, offer: UncomparedOffer) -> str:
-        """Return the digest of the last bytes of what is held; empty where the archive does not have them now."""
+        """Return the digest of the last bytes held; empty if the archive does not have them."""
         place = self._run.ledger.captures.of_digest(offer.digest)
         try:
             if place is None:

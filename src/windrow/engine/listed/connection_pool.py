@@ -17,7 +17,7 @@ LONGEST = 900.0
 
 
 def host(site: Site) -> str:
-    """Name what is asked: a host, or a folder of this machine.
+    """Return the name of what is asked: a host, or a folder of this machine.
 
     >>> host(Site("sftp", "Drop.Example.org", 22)), host(Site("file", base="/held"))
     ('drop.example.org', '/held')
@@ -27,29 +27,29 @@ def host(site: Site) -> str:
 
 def paces(sources: Iterable[Source]) -> dict[str, float]:
     """Return the seconds between two requests for each host: the strictest that its sources ask for."""
-    found: dict[str, float] = {}
+    host_paces: dict[str, float] = {}
     for source in sources:
         name = host(source.site)
-        found[name] = max(found.get(name, 0.0), source.pace)
-    return found
+        host_paces[name] = max(host_paces.get(name, 0.0), source.pace)
+    return host_paces
 
 
 class HostQueue:
-    """The one line of waiting of a host: its origins, such as http and https, are asked one after another."""
+    """The request queue of a host: its origins, such as http and https, are asked one after another."""
 
     __slots__ = ("__weakref__", "_until", "lock")
 
     def __init__(self) -> None:
-        """Begin with a host that nobody asked."""
+        """Start with a host that was not asked yet."""
         self.lock = asyncio.Lock()
         self._until = 0.0
 
     def left(self) -> float:
-        """Return for how many seconds the host is still to be left alone."""
+        """Return the seconds until the host may be asked again."""
         return max(0.0, self._until - time.monotonic())
 
     def rest(self, seconds: float) -> None:
-        """Leave the host alone for so long, whichever origin it was that made this necessary."""
+        """Pause all requests to the host, whichever of its origins asked for it."""
         self._until = max(self._until, time.monotonic() + seconds)
 
 
@@ -60,7 +60,7 @@ class HostQueues:
     """
 
     def __init__(self) -> None:
-        """Begin with nobody asked."""
+        """Start with no requests."""
         self._next: dict[str, float] = {}
         self._lock = threading.Lock()
 
@@ -77,16 +77,16 @@ class HostQueues:
 Entries = list[ListingEntry] | None
 
 REST = 10.0
-"""Seconds that a connection may rest before it is closed: logging in anew is dear, holding a line is rude."""
+"""Seconds after which an idle connection is closed: logging in again is slow, and idle connections cost the server."""
 
 
 class RemainingJobs(deque[FetchJob]):
-    """What is left of a batch; once halted it seems empty to who takes from it, and can still be counted."""
+    """The remaining jobs of a batch; once halted it is false, and `len` still counts them."""
 
     halted = False
 
     def __bool__(self) -> bool:
-        """Tell whether there is something to take."""
+        """Return whether a job may be taken."""
         return len(self) > 0 and not self.halted
 
 
@@ -101,25 +101,25 @@ class PacedConnection(Connection):
         self._pace = pace
 
     async def list(self, folder: str) -> Entries:
-        """List a folder when it is time."""
+        """List a folder once the host may be asked."""
         await self._turns.take(self._name, self._pace)
         return await self._inner.list(folder)
 
     async def get(self, path: str, sink: Sink) -> TransferEnd:
-        """Get a file when it is time."""
+        """Get a file once the host may be asked."""
         await self._turns.take(self._name, self._pace)
         return await self._inner.get(path, sink)
 
     async def close(self) -> None:
-        """Say goodbye."""
+        """Close the inner connection."""
         await self._inner.close()
 
 
 class ConnectionPool:
-    """Connections at rest, by site, and what is left of each batch; used from every batch's thread."""
+    """Idle connections by site, and the remaining jobs of each batch; used from every batch's thread."""
 
     def __init__(self) -> None:
-        """Begin with none."""
+        """Start without connections."""
         self._turns = HostQueues()
         self._working: dict[int, RemainingJobs] = {}
         self._halted = False
@@ -127,13 +127,13 @@ class ConnectionPool:
         self._lock = threading.Lock()
 
     def take(self, site: Site) -> Connection | None:
-        """Return a connection that rests, if there is one; its server may have closed it meanwhile."""
+        """Return an idle connection, or None; its server may have closed it meanwhile."""
         with self._lock:
             resting = self._resting.get(site)
             return resting.pop()[1] if resting else None
 
     def begin(self, batch: TransferBatch) -> RemainingJobs:
-        """Take up a batch, and return what is to be got over it."""
+        """Register a batch, and return its jobs."""
         rest = RemainingJobs(batch.jobs)
         with self._lock:
             rest.halted = self._halted
@@ -146,18 +146,18 @@ class ConnectionPool:
             self._working.pop(batch.number, None)
 
     def halt(self) -> None:
-        """Let every batch finish what it is at, and begin nothing more."""
+        """Let every batch finish its current jobs and start no others."""
         with self._lock:
             self._halted = True
             for rest in self._working.values():
                 rest.halted = True
 
     def paced(self, batch: TransferBatch, connection: Connection) -> Connection:
-        """Return a connection that keeps the batch's pace."""
+        """Return the connection, limited to the batch's pace."""
         return PacedConnection(connection, self._turns, host(batch.site), batch.pace) if batch.pace else connection
 
     def give(self, site: Site, connection: Connection) -> None:
-        """Let a sound connection rest."""
+        """Put a working connection back, to be used again."""
         with self._lock:
             self._resting.setdefault(site, []).append((time.monotonic(), connection))
 
@@ -165,17 +165,17 @@ class ConnectionPool:
         """Close one connection to a site, which another process takes over."""
         with self._lock:
             resting = self._resting.get(site)
-            one = resting.pop(0)[1] if resting else None
-        if one is not None:
-            await one.close()
+            connection = resting.pop(0)[1] if resting else None
+        if connection is not None:
+            await connection.close()
 
     async def close(self, age: float = 0.0) -> None:
-        """Close what has rested for `age` seconds."""
+        """Close connections idle for at least `age` seconds."""
         until = time.monotonic() - age
         with self._lock:
-            old = [one for row in self._resting.values() for since, one in row if since <= until]
+            old = [connection for row in self._resting.values() for since, connection in row if since <= until]
             if old:
                 for site, row in self._resting.items():
                     self._resting[site] = [pair for pair in row if pair[0] > until]
-        for one in old:
-            await one.close()
+        for connection in old:
+            await connection.close()

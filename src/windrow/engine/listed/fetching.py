@@ -69,7 +69,7 @@ class Fetching:
         self._recorded = 0.0
 
     def run(self) -> None:
-        """Go on until nothing is left, or the person stops it."""
+        """Run until the queue is empty or the run is stopped."""
         run, queue = self._run, self._queue
         queue.fill()
         run.progress.begin("fetching", None)
@@ -97,7 +97,7 @@ class Fetching:
         run.progress.end()
 
     def _listen(self) -> None:
-        """Wait a moment for events, and put them on record: together where they come fast."""
+        """Wait briefly for events and record them, in one transaction if they come fast."""
         events = self._run.crew.events(0.05)
         self._events += events
         if not events and not self._batches:
@@ -107,7 +107,7 @@ class Fetching:
             self._record()
 
     def _record(self) -> None:
-        """Put what happened on record."""
+        """Record the gathered events."""
         if self._events:
             with self._run.ledger.writing() as writer:
                 for event in self._events:
@@ -116,42 +116,42 @@ class Fetching:
             self._recorded = time.monotonic()
 
     def _tell_pauses(self) -> None:
-        """Put it on record which items rest from now on, and which are not tried again by themselves."""
+        """Record which items rest from now on, and which are not tried again by themselves."""
         run = self._run
         phase = run.collection.fetch_phase
         tried = run.ledger.attempts.failed_sessions(list(self._ends))
         with run.ledger.writing() as writer:
             for item, (key, reason) in self._ends.items():
                 sessions = tried[item].number if item in tried else 0
-                told = told_pause(key, reason, sessions, now())
-                if told:
-                    writer.items.find(run.session, item, phase, [told])
+                message = told_pause(key, reason, sessions, now())
+                if message:
+                    writer.items.find(run.session, item, phase, [message])
             if resting := self._queue.resting:
-                soonest = min(one.until for one in resting)
-                names = ", ".join(one.key for one in resting[:NAMED]) + (", ..." if len(resting) > NAMED else "")
+                soonest = min(rest.until for rest in resting)
+                names = ", ".join(rest.key for rest in resting[:NAMED]) + (", ..." if len(resting) > NAMED else "")
                 comment = f"{names}, {len(resting)} in all; the first is asked"
                 comment += f" for again after {soonest:%Y-%m-%d %H:%M} UTC, at once with: windrow retry NAME"
                 task = writer.sessions.open_task(run.session, run.collection.name, "", phase)
                 run.close_task(task, comment, Reason.RESTING, writer=writer)
 
     def _leave(self, within: float) -> None:
-        """Put it on record which sources are left behind: what they had in hand goes on in the next run."""
+        """Record which sources are left behind; the next run resumes their transfers."""
         with self._run.ledger.writing() as writer:
             for name, host in self._hosts.items():
-                mine = [one for one in self._in_hand.values() if one.source.name == name]
+                mine = [queued for queued in self._in_hand.values() if queued.source.name == name]
                 left = len(mine) + len(self._queue.leave(name))
                 if not left:
                     continue
-                told = f"left behind with {left} transfers after {within:g} seconds "
-                told += f"({self._run.collection.name}.fetch_within)"
-                why = BatchBroken(Reason.TIMEOUT, told, "", retry=True, wait=None)
+                message = f"left behind with {left} transfers after {within:g} seconds "
+                message += f"({self._run.collection.name}.fetch_within)"
+                why = BatchBroken(Reason.TIMEOUT, message, "", retry=True, wait=None)
                 for wanted in mine:
                     if wanted.fetch:
                         self._cut(writer, wanted, why)
                 self._close(host, why, writer)
 
     def _hand_out(self) -> None:
-        """Give every source as many batches as it may have."""
+        """Submit batches for every source, as many as it may have."""
         run = self._run
         for name in list(self._queue.ready):
             host = self._hosts.get(name) or self._open(name)
@@ -160,10 +160,10 @@ class Fetching:
             if left := self._pauses.left(host.source.site):
                 host.due = time.monotonic() + left
                 if not worth_waiting(left):
-                    told = told_left_alone(host.source.site, left)
+                    message = told_left_alone(host.source.site, left)
                     with run.ledger.writing() as writer:
                         self._leave_host(
-                            writer, host, BatchBroken(Reason.RATE_LIMITED, told, "", retry=False, wait=left)
+                            writer, host, BatchBroken(Reason.RATE_LIMITED, message, "", retry=False, wait=left)
                         )
                 continue
             while host.batches < min(host.source.connections, run.harvest.downloaders):
@@ -181,7 +181,7 @@ class Fetching:
                 run.crew.submit_batch(TransferBatch(number, host.source.site, jobs, pace=pace, abreast=abreast))
 
     def _open(self, name: str) -> _Host:
-        source = next(one for one in self._run.harvest.sources if one.name == name)
+        source = next(known for known in self._run.harvest.sources if known.name == name)
         run = self._run
         task = run.open_task(run.collection.fetch_phase, name)
         with run.ledger.writing() as writer:
@@ -206,7 +206,7 @@ class Fetching:
         self._run.close_task(host.task, comment, reason, failed=bool(why or failed), writer=writer)
 
     def _note(self, writer: LedgerWriter, event: Event) -> None:
-        """Put an event on record."""
+        """Record an event."""
         run = self._run
         if isinstance(event, AttemptEnded):
             wanted = self._in_hand.pop(event.attempt.target)
@@ -232,7 +232,7 @@ class Fetching:
                 wanted.conflict = None
 
     def _record_attempt(self, writer: LedgerWriter, wanted: WantedItem, attempt: Attempt) -> None:
-        """Put an attempt on record, and decide what becomes of the item."""
+        """Record an attempt, and decide whether the item is done, tried again or failed."""
         run, source, item = self._run, wanted.source, wanted.due.item.id
         host = self._hosts[source.name]
         self._begin(writer, wanted, attempt.started)
@@ -261,7 +261,7 @@ class Fetching:
             self._ends[item] = (wanted.due.item.key, attempt.reason)
 
     def _cut(self, writer: LedgerWriter, wanted: WantedItem, why: BatchBroken) -> None:
-        """Put on record that an attempt which had begun has failed, since its batch broke."""
+        """Record that an attempt under way failed because its batch broke."""
         run, item = self._run, wanted.due.item.id
         job = wanted.hosts[0][1]
         received = run.grown.pop(wanted.fetch, 0)
@@ -273,11 +273,11 @@ class Fetching:
         wanted.attempts += 1
 
     def _more(self, wanted: WantedItem) -> bool:
-        """Tell whether an item may be tried once more on its host."""
+        """Return whether an item may be tried again on its host."""
         return wanted.attempts < min(wanted.source.attempts, self._run.harvest.attempts)
 
     def _rest(self, writer: LedgerWriter, host: _Host, attempt: Attempt) -> None:
-        """Leave a source alone that asks for a pause, for everything; a long one lasts till the next run."""
+        """Pause all requests to a source that asks for it; a long pause lasts until the next run."""
         if attempt.wait is None:
             return
         host.due = max(host.due, time.monotonic() + attempt.wait)
@@ -288,12 +288,12 @@ class Fetching:
             self._leave_host(writer, host, why)
 
     def _leave_host(self, writer: LedgerWriter, host: _Host, why: BatchBroken) -> None:
-        """Ask a source nothing more in this run: what waits for it goes to the next host."""
+        """Stop asking a source in this run: its queued items go to their next hosts."""
         self._close(host, why, writer)
-        for other in self._queue.leave(host.source.name):
-            if other.fetch:
-                self._cut(writer, other, why)
-            self._next_host(other)
+        for queued in self._queue.leave(host.source.name):
+            if queued.fetch:
+                self._cut(writer, queued, why)
+            self._next_host(queued)
 
     def _next_host(self, wanted: WantedItem) -> None:
         """Try the next host that is up, or let the item rest."""

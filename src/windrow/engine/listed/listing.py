@@ -1,4 +1,4 @@
-"""Plan: list every source, side by side, and put on record what is offered."""
+"""Plan: list all sources at the same time, and record what they offer."""
 
 from __future__ import annotations
 
@@ -41,35 +41,35 @@ class _Listings:
     down: set[str] = field(default_factory=set)
 
     def ready(self, now: float) -> list[_Listed]:
-        """Return those that may be asked for now; a source whose server wants to be left alone for long is down."""
-        found = []
-        for one in [one for one in self.waiting if one.due <= now and not self.run.stopping()]:
-            left = self.pauses.left(one.source.site)
+        """Return the listings due now; a source whose server asked for a long pause is down."""
+        due = []
+        for listed in [waiting for waiting in self.waiting if waiting.due <= now and not self.run.stopping()]:
+            left = self.pauses.left(listed.source.site)
             if not left:
-                found.append(one)
+                due.append(listed)
             elif worth_waiting(left):
-                one.due = now + left
+                listed.due = now + left
             else:
-                self.waiting.remove(one)
-                self.down.add(one.source.name)
-                _left_alone(self.run, one, left)
-        return found
+                self.waiting.remove(listed)
+                self.down.add(listed.source.name)
+                _left_alone(self.run, listed, left)
+        return due
 
-    def ended(self, one: _Listed, broken: BatchBroken | None) -> None:
-        """Take a listing that has ended: on record, to be tried again, or given up."""
+    def ended(self, listed: _Listed, broken: BatchBroken | None) -> None:
+        """Record a listing that ended, queue it again, or mark its source down."""
         if broken is None:
-            _record(self.run, one)
+            _record(self.run, listed)
             return
         with self.run.ledger.writing() as writer:
-            self.pauses.note(writer, one.source.site, broken.wait)
-        if _again(self.run, one, broken):
-            self.waiting.append(one)
+            self.pauses.note(writer, listed.source.site, broken.wait)
+        if _again(self.run, listed, broken):
+            self.waiting.append(listed)
         else:
-            self.down.add(one.source.name)
+            self.down.add(listed.source.name)
 
 
 def list_all(run: HarvestRun) -> set[str]:
-    """List every active source; return those that could not be. Nothing is fetched before this ends.
+    """List every active source; return those that failed. Nothing is fetched before this ends.
 
     It ends after `Harvest.list_within`: a source that is still being listed then is left behind, and the
     others are fetched from.
@@ -87,14 +87,14 @@ def list_all(run: HarvestRun) -> set[str]:
         if now > end:
             late = [*waiting, *going.values()]
             _leave(run, late, within)
-            listings.down |= {one.source.name for one in late}
+            listings.down |= {listed.source.name for listed in late}
             break
-        for one in listings.ready(now)[: run.harvest.listers - len(going)]:
-            waiting.remove(one)
-            one.entries.clear()
+        for listed in listings.ready(now)[: run.harvest.listers - len(going)]:
+            waiting.remove(listed)
+            listed.entries.clear()
             number = run.next_batch()
-            going[number] = one
-            site, folders = one.source.site, run.collection.listing.folders
+            going[number] = listed
+            site, folders = listed.source.site, run.collection.listing.folders
             run.crew.submit_batch(TransferBatch(number, site, folders=folders, pace=slow[host(site)]))
         if not going:
             time.sleep(0.05)
@@ -110,37 +110,37 @@ def list_all(run: HarvestRun) -> set[str]:
     return listings.down
 
 
-def _left_alone(run: HarvestRun, one: _Listed, seconds: float) -> None:
-    """Put it on record that a source is not asked, since its server wanted a pause that lasts."""
-    told = f"{one.source.name}: {told_left_alone(one.source.site, seconds)}"
-    run.close_task(one.task, told, Reason.RATE_LIMITED, failed=True)
+def _left_alone(run: HarvestRun, listed: _Listed, seconds: float) -> None:
+    """Record that a source is not asked because its server asked for a long pause."""
+    message = f"{listed.source.name}: {told_left_alone(listed.source.site, seconds)}"
+    run.close_task(listed.task, message, Reason.RATE_LIMITED, failed=True)
     run.progress.step(1, 1)
 
 
 def _leave(run: HarvestRun, late: list[_Listed], within: float) -> None:
-    """Put it on record that the listing of these sources has failed: nobody waits for them any longer."""
-    for one in late:
-        told = f"{one.source.name}: left behind: its listing had not ended after {within:g} seconds"
-        told += f" ({run.collection.name}.list_within)"
-        run.close_task(one.task, told, Reason.TIMEOUT, failed=True)
+    """Record that the listings of these sources failed: they took longer than `list_within`."""
+    for listed in late:
+        message = f"{listed.source.name}: left behind: its listing had not ended after {within:g} seconds"
+        message += f" ({run.collection.name}.list_within)"
+        run.close_task(listed.task, message, Reason.TIMEOUT, failed=True)
         run.progress.step(1, 1)
 
 
-def _again(run: HarvestRun, one: _Listed, broken: BatchBroken) -> bool:
-    """Tell whether to try a source again, after a wait; if not, its task has failed."""
-    one.attempts += 1
-    if broken.retry and worth_waiting(broken.wait) and one.attempts < one.source.attempts and not run.stopping():
-        one.due = time.monotonic() + wait_before(one.attempts, broken.wait)
+def _again(run: HarvestRun, listed: _Listed, broken: BatchBroken) -> bool:
+    """Return whether to try a source again, after a wait; if not, close its task as failed."""
+    listed.attempts += 1
+    if broken.retry and worth_waiting(broken.wait) and listed.attempts < listed.source.attempts and not run.stopping():
+        listed.due = time.monotonic() + wait_before(listed.attempts, broken.wait)
         return True
-    run.close_task(one.task, f"{one.source.name}: {broken.told(one.source.name)}", broken.reason, failed=True)
+    run.close_task(listed.task, f"{listed.source.name}: {broken.told(listed.source.name)}", broken.reason, failed=True)
     run.progress.step(1, 1)
     return False
 
 
-def _record(run: HarvestRun, one: _Listed) -> None:
-    """Put on record what a source offers now, and what it does not any more."""
-    offers = run.collection.listing.plan(one.source, one.entries, run.harvest.options)
-    known = {row.key: row for row in run.ledger.listings.of_source(one.source.name)}
+def _record(run: HarvestRun, listed: _Listed) -> None:
+    """Record what a source offers now and what it no longer offers."""
+    offers = run.collection.listing.plan(listed.source, listed.entries, run.harvest.options)
+    known = {row.key: row for row in run.ledger.listings.of_source(listed.source.name)}
     keyed = {offer.key: offer for offer in offers if not offer.unkeyed}
     items = run.ledger.items.by_key(run.collection.name, run.collection.listing.kind, sorted(keyed))
     refused_before = run.ledger.items.refused(list(items.values()))
@@ -150,24 +150,26 @@ def _record(run: HarvestRun, one: _Listed) -> None:
             if offer.unkeyed:
                 name = digest(offer.path.encode("utf-8", "surrogateescape"))
                 path = offer.path.encode("utf-8", "backslashreplace").decode()
-                writer.listings.refuse(run.session, one.source.name, path, name, offer.reason or Reason.BAD_NAME)
+                writer.listings.refuse(run.session, listed.source.name, path, name, offer.reason or Reason.BAD_NAME)
                 refused += 1
         for key, offer in keyed.items():
             refused += offer.reason is not None
             if key in items:
                 is_refused = items[key] in refused_before
-                _compare(run, writer, one.source.name, items[key], offer, known=known.get(key), is_refused=is_refused)
+                _compare(
+                    run, writer, listed.source.name, items[key], offer, known=known.get(key), is_refused=is_refused
+                )
             else:
                 # Nothing is known of it that could be compared: of a first listing that is all.
                 items[key] = _make(run, writer, offer)
-                writer.listings.add(run.session, one.source.name, items[key], offer, _begins(offer))
+                writer.listings.add(run.session, listed.source.name, items[key], offer, _begins(offer))
                 fresh += offer.reason is None
         for key, before in known.items():
             if key not in keyed and before.present:
-                writer.listings.add(run.session, one.source.name, before.item, Offer(key, before.path), "gone")
+                writer.listings.add(run.session, listed.source.name, before.item, Offer(key, before.path), "gone")
                 gone += 1
-    comment = f"{one.source.name}: {len(keyed)} offered, {fresh} new, {refused} refused, {gone} gone"
-    run.close_task(one.task, comment)
+    comment = f"{listed.source.name}: {len(keyed)} offered, {fresh} new, {refused} refused, {gone} gone"
+    run.close_task(listed.task, comment)
     run.progress.step()
 
 
@@ -208,8 +210,8 @@ def _compare(
 
 
 def _size_and_time(size: int | None, modified: datetime | None) -> str:
-    told = "a file of unknown size" if size is None else f"{size:,} bytes"
-    return f"{told} of {show(modified)}" if modified else told
+    size_text = "a file of unknown size" if size is None else f"{size:,} bytes"
+    return f"{size_text} of {show(modified)}" if modified else size_text
 
 
 def _compare_hosts(run: HarvestRun, writer: LedgerWriter, source: str, item: int, offer: Offer) -> None:
@@ -220,10 +222,10 @@ def _compare_hosts(run: HarvestRun, writer: LedgerWriter, source: str, item: int
     if offer.size is None or not run.ledger.attempts.latest_captures([item]):
         return
     others = [offerer for offerer in run.ledger.listings.offerers(item) if offerer.source != source and offerer.present]
-    differing = [one for one in others if one.size not in {None, offer.size}]
+    differing = [row for row in others if row.size not in {None, offer.size}]
     if differing:
-        sizes = ", ".join(f"{one.source} {one.size:,}" for one in differing)
-        told = f"{source} now offers {offer.size:,} bytes under this name, beside {sizes}"
-        message = f"{told}; {take_from(offer.key, source)}"
+        sizes = ", ".join(f"{row.source} {row.size:,}" for row in differing)
+        message = f"{source} now offers {offer.size:,} bytes under this name, beside {sizes}"
+        message = f"{message}; {take_from(offer.key, source)}"
         finding = Finding("ContentDiffers", message, Level.WARN)
         writer.items.find(run.session, item, run.collection.fetch_phase, [finding])

@@ -71,7 +71,7 @@ class FetchQueue:
         while self.later and self.later[0][0] <= time.monotonic():
             self.put(heapq.heappop(self.later)[2])
         if self._stream is None:
-            self._open = {one.item: one for one in self.run.ledger.attempts.open()}
+            self._open = {attempt.item: attempt for attempt in self.run.ledger.attempts.open()}
             self._stream = _stream(self.run, self.resting)
         while not self._ended and self.held < WINDOW:
             limit = self.run.limit
@@ -92,15 +92,15 @@ class FetchQueue:
                 self.put(wanted)
 
     def put(self, wanted: WantedItem) -> None:
-        """Let an item wait for its first host."""
+        """Queue an item for its first host."""
         self.ready.setdefault(wanted.source.name, deque()).append(wanted)
 
     def put_later(self, wanted: WantedItem, seconds: float) -> None:
-        """Let an item wait for some seconds first."""
+        """Queue an item after some seconds."""
         heapq.heappush(self.later, (time.monotonic() + seconds, wanted.due.item.id, wanted))
 
     def batch(self, source: str) -> list[WantedItem]:
-        """Take a row of items for one connection to a source."""
+        """Take the items of one batch for a source."""
         row: list[WantedItem] = []
         size = 0
         waiting = self.ready.get(source, deque())
@@ -112,7 +112,7 @@ class FetchQueue:
         return row
 
     def leave(self, source: str) -> list[WantedItem]:
-        """Take away everything that waits for a source which is down."""
+        """Remove and return all items queued for a source that is down."""
         self.down.add(source)
         waiting = list(self.ready.pop(source, ()))
         late = [entry for entry in self.later if entry[2].source.name == source]
@@ -122,7 +122,7 @@ class FetchQueue:
 
     @property
     def empty(self) -> bool:
-        """Tell whether nothing is left, here or on the ledger."""
+        """Whether no item is left, here or on the ledger."""
         return self._ended and not self.held
 
 
@@ -131,7 +131,7 @@ def _stream(run: HarvestRun, resting: list[RestingItem]) -> Iterator[Due]:
     collection = run.collection
     step = collection.listing.fetch_phase
     yield from due(run.ledger, collection, step)
-    failed = (one for one in due(run.ledger, collection, step, Status.FAILED) if _earlier(run, one))
+    failed = (due_item for due_item in due(run.ledger, collection, step, Status.FAILED) if _earlier(run, due_item))
     at = now()
     while part := list(islice(failed, PART)):
         wanted, rest = divide(run.ledger, part, at)
@@ -139,35 +139,35 @@ def _stream(run: HarvestRun, resting: list[RestingItem]) -> Iterator[Due]:
         yield from wanted
 
 
-def _earlier(run: HarvestRun, one: Due) -> bool:
-    return one.reason in AGAIN and one.since < run.session
+def _earlier(run: HarvestRun, failed: Due) -> bool:
+    return failed.reason in AGAIN and failed.since < run.session
 
 
 def _hosted(run: HarvestRun, part: list[Due]) -> list[WantedItem]:
     """Find who offers these items, best first."""
     sources = {source.name: source for source in run.harvest.sources if source.active}
     record = run.ledger.attempts.by_source() if part else {}
-    last = run.ledger.attempts.latest_captures([one.item.id for one in part])
+    last = run.ledger.attempts.latest_captures([due_item.item.id for due_item in part])
     offers: dict[int, dict[str, ItemOffer]] = {}
-    for offer in run.ledger.listings.of_items([one.item.id for one in part]):
+    for offer in run.ledger.listings.of_items([due_item.item.id for due_item in part]):
         if offer.source in sources:
             offers.setdefault(offer.item, {})[offer.source] = offer
-    found = []
-    for one in part:
-        offered = offers.get(one.item.id, {})
+    wanted = []
+    for due_item in part:
+        offered = offers.get(due_item.item.id, {})
         hosts = [_host(sources[name], record.get(name)) for name in offered]
-        best = run.collection.listing.prefer(one.owner, hosts)
-        before = last.get(one.item.id)
+        best = run.collection.listing.prefer(due_item.owner, hosts)
+        before = last.get(due_item.item.id)
         pairs = [
             (
                 sources[host.source],
-                _job(one, sources[host.source], offered[host.source], before),
+                _job(due_item, sources[host.source], offered[host.source], before),
             )
             for host in best
             if not _older(run, offered[host.source])
         ]
-        found.append(WantedItem(one, pairs, conflict=_conflict(one.item.key, pairs)))
-    return found
+        wanted.append(WantedItem(due_item, pairs, conflict=_conflict(due_item.item.key, pairs)))
+    return wanted
 
 
 def _host(source: Source, record: SourceRecord | None) -> OfferingHost:
@@ -176,7 +176,7 @@ def _host(source: Source, record: SourceRecord | None) -> OfferingHost:
     return OfferingHost(source.name, source.owner, record.attempts, record.failures, record.speed)
 
 
-def _job(one: Due, source: Source, offer: ItemOffer, last: LatestCapture | None) -> FetchJob:
+def _job(due_item: Due, source: Source, offer: ItemOffer, last: LatestCapture | None) -> FetchJob:
     # A part belongs to one version of one file at one source: another size or time is another part, and so
     # is another attempt at what was kept before. Where nothing tells versions apart, none is gone on with.
     before = KnownCapture(last.digest, stamp(last.at), last.address) if last else KnownCapture()
@@ -187,22 +187,22 @@ def _job(one: Due, source: Source, offer: ItemOffer, last: LatestCapture | None)
         dated = spell(offer.modified) if offer.modified else None
         part = short(combine([source.name, offer.path, str(offer.size), str(dated), before.digest]))
     file = ListedFile(offer.path, offer.size, offer.modified, offer.sidecar, part)
-    return FetchJob(one.item.id, source.site.address(offer.path), last=before, file=file)
+    return FetchJob(due_item.item.id, source.site.address(offer.path), last=before, file=file)
 
 
 def _older(run: HarvestRun, offer: ItemOffer) -> bool:
-    """Tell whether a source dates an item before what the person asked for; without a date it is wanted."""
+    """Return whether an item is older than asked for; one without a date is not."""
     return run.since is not None and offer.modified is not None and offer.modified < run.since
 
 
 def _conflict(key: str, hosts: list[tuple[Source, FetchJob]]) -> Finding | None:
-    """Tell where sources offer different bytes under one name; the first host's bytes win."""
+    """Return a finding if sources offer different sizes under one name; the first host's bytes win."""
     offered = [(source.name, job.file.size) for source, job in hosts]
     if len({size for _, size in offered} - {None}) < 2:
         return None
     sizes = ", ".join(f"{name} {size}" for name, size in offered)
-    first, other = offered[0][0], next(name for name, size in offered if size != offered[0][1])
-    message = f"offered in different sizes: {sizes}; {first} is asked first; {take_from(key, other)}"
+    first, second = offered[0][0], next(name for name, size in offered if size != offered[0][1])
+    message = f"offered in different sizes: {sizes}; {first} is asked first; {take_from(key, second)}"
     return Finding("ContentDiffers", message, Level.WARN)
 
 
@@ -212,5 +212,5 @@ def take_from(key: str, source: str) -> str:
 
 
 def names(sources: Mapping[str, object]) -> str:
-    """Spell some sources for a person."""
+    """Join the names of some sources for a message."""
     return ", ".join(sorted(sources))

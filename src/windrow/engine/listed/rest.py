@@ -23,7 +23,7 @@ AGAIN = frozenset({
     Reason.TLS_FAILED, Reason.WRONG_PASSWORD, Reason.NO_SECRET, Reason.HOST_KEY_UNKNOWN, Reason.HOST_KEY_CHANGED,
     Reason.PERMISSION_DENIED, Reason.NOT_FOUND, Reason.NO_TRANSPORT, Reason.STEP_FAILED,
 })  # fmt: skip
-"""Failures that say nothing of the bytes: later sessions try again by themselves."""
+"""Failures that do not depend on the bytes: later sessions try again by themselves."""
 
 SESSIONS = 5
 """Sessions that try a failed transfer without a pause between them."""
@@ -54,50 +54,50 @@ def pause(sessions: int) -> timedelta:
 
 
 def told_pause(key: str, reason: Reason, sessions: int, at: datetime) -> Finding | None:
-    """Return what is to be told of an item that failed at every host: that it rests, or waits for a person."""
+    """Return the finding for an item that failed at every host: it rests, or waits for a person."""
     if reason not in AGAIN:
         return Finding("GivenUp", f"not asked for again by itself after this; windrow retry {key}", Level.WARN)
     if not (wait := pause(sessions)):
         return None
-    told = f"failed in {sessions} sessions; a run after {at + wait:%Y-%m-%d %H:%M} UTC asks again"
-    return Finding("RestingItem", f"{told}, at once: windrow retry {key}", Level.WARN)
+    message = f"failed in {sessions} sessions; a run after {at + wait:%Y-%m-%d %H:%M} UTC asks again"
+    return Finding("RestingItem", f"{message}, at once: windrow retry {key}", Level.WARN)
 
 
 def divide(ledger: Ledger, failed: Iterable[Due], at: datetime) -> tuple[list[Due], list[RestingItem]]:
-    """Divide failed items into those to be tried at a moment, and those that rest."""
-    known = {one.item.id: one for one in failed if one.reason in AGAIN}
+    """Split failed items into those to be tried at a time, and those that rest."""
+    known = {due_item.item.id: due_item for due_item in failed if due_item.reason in AGAIN}
     tried = ledger.attempts.failed_sessions(list(known))
     wanted, resting = [], []
-    for item, one in known.items():
+    for item, due_item in known.items():
         history = tried.get(item)
         until = history.last + pause(history.number) if history else at
         if history is None or until <= at:
-            wanted.append(one)
+            wanted.append(due_item)
         else:
-            assert one.reason is not None
-            resting.append(RestingItem(item, one.item.key, history.number, until, one.reason))
+            assert due_item.reason is not None
+            resting.append(RestingItem(item, due_item.item.key, history.number, until, due_item.reason))
     return wanted, resting
 
 
 def resting(ledger: Ledger, collection: Collection, at: datetime) -> list[RestingItem]:
-    """Return all items of a collection that rest at a moment."""
+    """Return all items of a collection that rest at a time."""
     failed = due(ledger, collection, collection.listing.fetch_phase, Status.FAILED)
     return divide(ledger, failed, at)[1]
 
 
 class OriginPauses:
-    """Until when origins asked to be left alone, in this run or an earlier one, by whichever collection."""
+    """The pauses that origins asked for, in this run or an earlier one, for any collection."""
 
     def __init__(self, ledger: Ledger) -> None:
-        """Take those that still do."""
+        """Load the pauses that have not ended."""
         self._until: dict[str, float] = {**ledger.addresses.rests(int(now().timestamp()))}
 
     def left(self, site: Site) -> float:
-        """Return for how many seconds the origin of a site is still to be left alone."""
+        """Return the seconds until the pause of a site's origin ends."""
         return max(0.0, self._until.get(_origin(site), 0.0) - now().timestamp())
 
     def note(self, writer: LedgerWriter, site: Site, seconds: float | None) -> None:
-        """Put on record that the origin of a site asked for a pause from now on."""
+        """Record that the origin of a site asked for a pause from now on."""
         if not seconds or seconds < SHORTEST:
             return
         origin = _origin(site)
@@ -126,7 +126,7 @@ LONGEST_WAIT = 300.0
 
 
 def worth_waiting(asked: float | None) -> bool:
-    """Tell whether this run waits as long as a server asked; what would take longer is for the next run.
+    """Return whether this run waits as long as a server asked; a longer pause is left to the next run.
 
     >>> worth_waiting(None), worth_waiting(7.0), worth_waiting(86400.0)
     (True, True, False)

@@ -85,7 +85,7 @@ async def _use(
     rest: deque[FetchJob], batch: TransferBatch, connection: Connection, archive: ArchiveWriter, report: Report,
     *, rested: bool = False,
 ) -> _End:  # fmt: skip
-    """Do the batch's work over a connection, and close it unless it is still good."""
+    """Run the batch over a connection, and close it unless it can be used again."""
     end = _End.BROKEN
     try:
         end = await _work(rest, batch, connection, archive, report, rested=rested)
@@ -99,7 +99,7 @@ async def _work(
     rest: deque[FetchJob], batch: TransferBatch, connection: Connection, archive: ArchiveWriter, report: Report,
     *, rested: bool,
 ) -> _End:  # fmt: skip
-    """List what is to be listed and get what is ordered."""
+    """List the batch's folders, then fetch its jobs."""
     missing = 0
     for folder in batch.folders:
         try:
@@ -133,7 +133,7 @@ async def _outside(folders: tuple[str, ...], connection: Connection) -> list[Lis
     """Return the lines of a manifest that name nothing in the folders."""
     lines = await connection.list("") or []
     strange = [line for line in lines if line.name.partition("/")[0] not in folders]
-    return [one._replace(reason=Reason.NOT_WANTED) for one in strange]
+    return [entry._replace(reason=Reason.NOT_WANTED) for entry in strange]
 
 
 def _broken(error: WindrowError) -> BatchBroken:
@@ -149,7 +149,7 @@ async def _runner(
     rest: deque[FetchJob], batch: TransferBatch, connection: Connection, archive: ArchiveWriter, report: Report,
     *, rate: _Rate, rested: bool,
 ) -> _End:  # fmt: skip
-    """Take jobs until none is left, or until the connection is of no more use; tell which of the two."""
+    """Run jobs until none is left or the connection is unusable; return which."""
     while rest:
         job = rest.popleft()
         attempt = await fetch(job, batch, connection, archive, report, rate=rate, rest=rest)
@@ -228,12 +228,12 @@ async def fetch(
 
 
 def _is_small(file: ListedFile) -> bool:
-    """Tell whether a file is got whole, and its listing told that it is small: it may wait on the line."""
+    """Return whether a whole file is fetched that is small by its listing: it may be pipelined."""
     return not file.compared and file.size is not None and file.size <= SMALL
 
 
 class _Rate:
-    """What all transfers of a batch bring together, held against what its site must bring at least."""
+    """The bytes of all transfers of a batch, compared with the least rate of its site."""
 
     def __init__(self, site: Site) -> None:
         self._where = site.address()
@@ -243,22 +243,24 @@ class _Rate:
         self.slow = False
 
     def check(self, before: int) -> None:
-        """Refuse to go on where less came since `before`, a window ago, than had to."""
+        """Raise TransientFailure if too few bytes came since `before`, the count one window ago."""
         self.slow = self.slow or self.received - before < self._least
         if self.slow:
-            told = f"{self._where}: less than {self._least / self.window:g} bytes a second in {self.window:g} seconds"
-            raise TransientFailure(told, Reason.TIMEOUT, hint="least_rate of the source says how slow it may be")
+            message = (
+                f"{self._where}: less than {self._least / self.window:g} bytes a second in {self.window:g} seconds"
+            )
+            raise TransientFailure(message, Reason.TIMEOUT, hint="least_rate of the source says how slow it may be")
 
 
 def _teller(job: FetchJob, started: datetime, report: Report, rate: _Rate) -> Callable[[int], None]:
-    """Tell of a long transfer, once that it has begun, then its size, time and again; and end one that drips."""
+    """Return a callback that reports the start and size of a long transfer and ends one that is too slow."""
     due = time.monotonic() + LONG
-    told = False
+    is_reported = False
     last: int | None = None
     begun, before = 0.0, 0
 
     def grown(size: int) -> None:
-        nonlocal due, told, last, begun, before
+        nonlocal due, is_reported, last, begun, before
         at = time.monotonic()
         if last is None:
             last, begun, before = size, at, rate.received
@@ -270,8 +272,8 @@ def _teller(job: FetchJob, started: datetime, report: Report, rate: _Rate) -> Ca
         if at < due:
             return
         due = at + LONG
-        if not told:
-            told = True
+        if not is_reported:
+            is_reported = True
             report(TransferBegun(job.target, started))
         report(TransferProgress(job.target, size))
 
@@ -279,7 +281,7 @@ def _teller(job: FetchJob, started: datetime, report: Report, rate: _Rate) -> Ca
 
 
 def _quiet(_event: Event) -> None:
-    """Tell nobody."""
+    """Drop an event."""
 
 
 class _Tail:
@@ -302,13 +304,13 @@ class _Tail:
         return digest(bytes(self._last[-TAIL:]))
 
     def open(self, size: int | None, head: bytes = b"", request: bytes = b"") -> None:
-        """Begin; a server that cannot begin near the end sends all of it."""
+        """Start; a server that cannot start near the end sends the whole file."""
         del head, request
         if (size or 0) - self.start > _LARGEST_COMPARED:
             self._refuse()
 
     def restart(self) -> None:
-        """Take all of it."""
+        """Start again from the first byte."""
         self.start = 0
         self._last.clear()
 
@@ -323,8 +325,8 @@ class _Tail:
         self._grown(self.received)
 
     def _refuse(self) -> None:
-        told = f"{self._where}: more than {_LARGEST_COMPARED:,} bytes would have to be got to compare it"
-        raise TerminalFailure(told, Reason.TOO_LARGE)
+        message = f"{self._where}: more than {_LARGEST_COMPARED:,} bytes would have to be got to compare it"
+        raise TerminalFailure(message, Reason.TOO_LARGE)
 
 
 _LARGEST_COMPARED = 64 << 20
@@ -345,10 +347,10 @@ class _Text:
         self._until = time.monotonic() + seconds
 
     def open(self, size: int | None, head: bytes = b"", request: bytes = b"") -> None:
-        """Take anything."""
+        """Accept any size."""
 
     def restart(self) -> None:
-        """Begin again."""
+        """Discard what was received."""
         self.content = b""
 
     def write(self, block: bytes | memoryview) -> None:
@@ -375,5 +377,5 @@ async def _sidecar(path: str, connection: Connection, site: Site) -> tuple[str, 
         if error.retry:
             raise
         return "", f"not compared with a checksum: {error}"
-    found = read_checksum(sink.content, path)
-    return found, "" if found else f"not compared with a checksum: {path} holds none"
+    checksum = read_checksum(sink.content, path)
+    return checksum, "" if checksum else f"not compared with a checksum: {path} holds none"

@@ -1,4 +1,4 @@
-"""Load, judge and sum: documents into the store, one after another, in the order of their rank."""
+"""Load, judge and summarise: documents go into the store one after another, by rank."""
 
 from __future__ import annotations
 
@@ -57,10 +57,10 @@ def _results(
     return _summarise(run, step, store)
 
 
-def _pages(results: Iterator[Result]) -> Iterator[list[Result]]:
+def _pages(outcomes: Iterator[Result]) -> Iterator[list[Result]]:
     page: list[Result] = []
-    for result in results:
-        page.append(result)
+    for outcome in outcomes:
+        page.append(outcome)
         if len(page) >= FEW:
             yield page
             page = []
@@ -70,12 +70,12 @@ def _pages(results: Iterator[Result]) -> Iterator[list[Result]]:
 
 def _in_order(run: HarvestRun, step: Load | Judge, again: list[Due], tasks: PhaseTasks) -> Iterator[tuple[Due, Done]]:
     """Read documents in the pool, and give them back in order: first those that were not read by an earlier run."""
-    yield from take_alone(run, step, sorted(again, key=lambda one: (one.item.rank, one.item.id)), tasks)
+    yield from take_alone(run, step, sorted(again, key=lambda document: (document.item.rank, document.item.id)), tasks)
     kept: dict[int, Due] = {}
 
     def drawn() -> Iterator[Job]:
-        for one, job in jobs(run, step, due(run.ledger, run.collection, step.phase), tasks):
-            kept[one.item.id] = one
+        for document, job in jobs(run, step, due(run.ledger, run.collection, step.phase), tasks):
+            kept[document.item.id] = document
             yield job
 
     for job, done in run.pool.run(drawn(), batch=8, pulse=run.tick):
@@ -84,18 +84,18 @@ def _in_order(run: HarvestRun, step: Load | Judge, again: list[Due], tasks: Phas
 
 def _stage(run: HarvestRun, store: Store, results: Iterator[tuple[Due, Done]]) -> Iterator[Result]:
     for page in _groups(results):
-        made = [(one.item, done.result) for one, done in page if isinstance(done.result, Rows)]
-        _together(lambda some: store.stage(some, run.clock()), made)
-        for one, done in page:
-            yield one, Reading(count=done.result.count) if isinstance(done.result, Rows) else done.result
+        documents = [(document.item, done.result) for document, done in page if isinstance(done.result, Rows)]
+        _together(lambda group: store.stage(group, run.clock()), documents)
+        for document, done in page:
+            yield document, Reading(count=done.result.count) if isinstance(done.result, Rows) else done.result
 
 
 def _groups(results: Iterator[tuple[Due, Done]]) -> Iterator[list[tuple[Due, Done]]]:
     """Gather documents that are written in one transaction: few enough, and with few enough rows."""
     page: list[tuple[Due, Done]] = []
     rows = 0
-    for one, done in results:
-        page.append((one, done))
+    for document, done in results:
+        page.append((document, done))
         rows += done.result.count
         if len(page) >= FEW or rows >= ROWS:
             yield page
@@ -105,7 +105,7 @@ def _groups(results: Iterator[tuple[Due, Done]]) -> Iterator[list[tuple[Due, Don
 
 
 def _together(act: Callable[[list[Any]], Any], documents: list[Any]) -> None:
-    """Do something with all of the documents at once; where that fails, with one after another.
+    """Apply an action to all documents at once; if that fails, to one after another.
 
     So what stands before the document at fault is in the store, as if each had a transaction of its own.
     """
@@ -120,10 +120,10 @@ def _together(act: Callable[[list[Any]], Any], documents: list[Any]) -> None:
 
 
 class _Case:
-    """A document that waits for its judgement, and then what became of it."""
+    """A document to be judged, and then its outcome."""
 
     def __init__(self, due: Due, reading: Reading) -> None:
-        """Take what the step made of it."""
+        """Start from the result of the step."""
         self.due = due
         self.item = due.item.id
         self.asks: dict[str, set[str]] = {}
@@ -150,36 +150,36 @@ class _Case:
 
 
 def _judge(run: HarvestRun, store: Store, results: Iterator[tuple[Due, Done]]) -> Iterator[Result]:
-    def act(some: list[_Case]) -> None:
-        for case, findings in zip(some, store.judge(some, run.clock()), strict=True):
+    def act(group: list[_Case]) -> None:
+        for case, findings in zip(group, store.judge(group, run.clock()), strict=True):
             case.published = findings
 
     for page in _groups(results):
-        cases = [_Case(one, done.result) for one, done in page]
+        cases = [_Case(document, done.result) for document, done in page]
         _together(act, cases)
         for case in cases:
             yield case.result
 
 
 def _summarise(run: HarvestRun, step: Summarise, store: Store) -> Iterator[Result]:
-    """Bring the summaries up to date once; every document that waited for them is through."""
+    """Update the summaries once; every document that waited for them is done."""
     store.summarise(run.clock())
-    for one in due(run.ledger, run.collection, step.phase):
-        yield one, Reading()
+    for document in due(run.ledger, run.collection, step.phase):
+        yield document, Reading()
 
 
 def _record(run: HarvestRun, step: Load | Judge | Summarise, page: list[Result], tasks: PhaseTasks) -> None:
-    """Put a page of outcomes on record."""
+    """Record a page of outcomes."""
     is_summary = isinstance(step, Summarise)  # of the documents together: of no bytes
     version = step.version if isinstance(step, Summarise) else step_version(run, step)
     phase, then = run.collection.phase(step.phase), run.collection.step_after(step.kind, step.phase)
     with run.ledger.writing() as writer:
-        for one, reading in page:
-            item = one.item
+        for document, reading in page:
+            item = document.item
             digest = "" if is_summary else item.digest
             writer.items.read(run.session, item.id, (step.phase, version), digest, reading, then)
             run.record_findings(writer, item.id, phase, reading)
             broken = reading.reason in OWN_FAULTS
-            tasks.count(writer, one.source, done=reading.done, broken=broken, why=first_finding(reading))
+            tasks.count(writer, document.source, done=reading.done, broken=broken, why=first_finding(reading))
     run.progress.step(len(page), sum(not reading.done for _, reading in page))
     run.tick()

@@ -52,7 +52,7 @@ class _Batch:
         return before or [self.suspect]
 
     def end(self, at: int, done: Done) -> None:
-        """Note what came of a job; a step that was stopped is taken again, as often as it says that it can do less."""
+        """Note the outcome of a job; a stopped step is run again as long as it can do less."""
         job, result = self.jobs[at], done.result
         if isinstance(job, Job) and isinstance(result, Reading) and result.reason in STOPPED:
             if len(job.stopped) < job.retakes:
@@ -106,12 +106,12 @@ class _Worker:
 
     @property
     def is_open(self) -> bool:
-        """Tell whether the worker may be sent more: an idle one always, a quick one some batches ahead."""
+        """Return whether the worker may be sent more: an idle one always, a quick one some batches ahead."""
         return not self.hand or (self.is_quick and len(self.hand) < AHEAD)
 
     def has_room(self, message: bytes) -> bool:
-        """Tell whether the message can wait in the pipe: an idle worker reads it at once."""
-        return not self.hand or sum(one.size for one in self.hand) + len(message) <= UNREAD
+        """Return whether the message fits in the pipe: an idle worker reads it at once."""
+        return not self.hand or sum(sent.size for sent in self.hand) + len(message) <= UNREAD
 
     def send(self, batch: _Batch, jobs: list[int], message: bytes) -> None:
         """Send jobs of a batch; that the worker is dead is noticed when its results are asked for."""
@@ -123,7 +123,7 @@ class _Worker:
             self.pipe.send_bytes(message)
 
     def watch(self, limit: float) -> None:
-        """Kill the worker where it sleeps over a job: no CPU time passes then."""
+        """Kill a worker that is overdue: its CPU limit does not end one that sleeps."""
         self._clock.look(self.process.pid or 0, self.at.value)
         if self.hand and self.at.value >= 0 and self._clock.asleep_seconds > limit * ASLEEP:
             self._overdue = True
@@ -154,10 +154,10 @@ class _Worker:
         if self.hand:
             batch, jobs, first, _ = self.hand[0]
             batch.blame(jobs, self.at.value - first, None if self._overdue else code, limit)
-        return [one.batch for one in self.hand]
+        return [sent.batch for sent in self.hand]
 
     def end(self) -> None:
-        """End the process, whatever it is at."""
+        """Kill the process, whatever it is doing."""
         self.process.kill()
         self.process.join()
         self.pipe.close()
@@ -193,26 +193,26 @@ class Pool:
     def _results(
         self, stream: Iterator[AnyJob], batch: int | None, pulse: Callable[[], object] | None
     ) -> Iterator[tuple[AnyJob, Done]]:
-        for one in self._workers.values():
-            one.is_quick = False  # these may be of another kind
+        for reader in self._workers.values():
+            reader.is_quick = False  # these may be of another kind
         waiting: deque[_Batch] = deque()
         ready: dict[int, list[tuple[AnyJob, Done]]] = {}
-        drawn = given = 0
+        drawn = submitted = 0
         ended = False
         while True:
-            while not ended and drawn - given < self._size * AHEAD:
+            while not ended and drawn - submitted < self._size * AHEAD:
                 part = tuple(islice(stream, batch or self._together()))
                 ended = not part
                 if part:
                     waiting.append(_Batch(drawn, part))
                     drawn += 1
             self._hand_out(waiting)
-            while given in ready:
-                yield from ready.pop(given)
-                given += 1
-            if ended and given == drawn:
+            while submitted in ready:
+                yield from ready.pop(submitted)
+                submitted += 1
+            if ended and submitted == drawn:
                 return
-            if given not in ready:
+            if submitted not in ready:
                 if pulse is not None:
                     pulse()
                 for whole in self._collect(waiting):
@@ -225,13 +225,13 @@ class Pool:
 
     def _together(self) -> int:
         """Return how many jobs travel together: twice as many while they are quick, since a message costs as much."""
-        are_quick = bool(self._workers) and all(one.is_quick for one in self._workers.values())
+        are_quick = bool(self._workers) and all(reader.is_quick for reader in self._workers.values())
         return 2 * self._batch if are_quick else self._batch
 
     def _hand_out(self, waiting: deque[_Batch]) -> None:
         """Send batches to the workers that have the fewest in hand, starting those that are not there yet."""
         while waiting:
-            chosen = min(self._workers.values(), key=lambda one: len(one.hand), default=None)
+            chosen = min(self._workers.values(), key=lambda reader: len(reader.hand), default=None)
             if (chosen is None or chosen.hand) and len(self._workers) < self._size:
                 chosen = _Worker(self._config)
                 self._workers[chosen.pipe] = chosen
@@ -245,15 +245,15 @@ class Pool:
 
     def _collect(self, waiting: deque[_Batch]) -> Iterator[_Batch]:
         """Yield batches that are complete; the others go back to the front of `waiting`."""
-        for one in self._workers.values():
-            one.watch(self._config.limits.seconds)
+        for reader in self._workers.values():
+            reader.watch(self._config.limits.seconds)
         for pipe in wait(list(self._workers), 1.0):
-            one = self._workers[pipe]  # type: ignore[index]
+            reader = self._workers[pipe]  # type: ignore[index]
             try:
-                batches = [one.receive()]
+                batches = [reader.receive()]
             except (EOFError, OSError):
-                del self._workers[one.pipe]
-                batches = one.bury(self._config.limits.seconds)
+                del self._workers[reader.pipe]
+                batches = reader.bury(self._config.limits.seconds)
             for batch in reversed(batches):
                 if len(batch.done) == len(batch.jobs):
                     yield batch
@@ -261,21 +261,21 @@ class Pool:
                     waiting.appendleft(batch)
 
     def _abandon(self) -> None:
-        """End the workers that are at what nobody waits for any more."""
-        for one in [one for one in self._workers.values() if one.hand]:
-            del self._workers[one.pipe]
-            one.end()
+        """Kill the workers whose results are no longer needed."""
+        for reader in [busy for busy in self._workers.values() if busy.hand]:
+            del self._workers[reader.pipe]
+            reader.end()
 
     def close(self, *, at_once: bool = False) -> None:
-        """End the workers; with `at_once`, whatever they are at."""
+        """End the workers; with `at_once`, kill them."""
         self._abandon()
-        for one in self._workers.values():
+        for reader in self._workers.values():
             if at_once:
-                one.process.kill()
+                reader.process.kill()
                 continue
             with suppress(OSError):
-                one.pipe.send(None)
-        for one in self._workers.values():
-            one.process.join(timeout=5)
-            one.end()
+                reader.pipe.send(None)
+        for reader in self._workers.values():
+            reader.process.join(timeout=5)
+            reader.end()
         self._workers.clear()

@@ -114,21 +114,21 @@ class Settling:
             )
 
     def _earlier_sessions(self) -> Mapping[int, int]:
-        """Return up to which visit earlier sessions settled, by the ledger: a store that was lost is made anew."""
+        """Return the last visit that earlier sessions settled, by the ledger: a lost store is rebuilt."""
         run = self._run
         return run.ledger.sessions.ends_of_phase(run.collection.name, self._tasks.phase, run.session)
 
     def _compare_versions(self) -> None:
-        """Say so where what is held was read by another version of the step: a replay reads it by this one."""
+        """Warn if stored records were read by another version of the step: a replay reads them by this one."""
         run, store, step = self._run, self._version_store, self._step
         if not isinstance(store, VersionedStore):
             return
         if not store.checkpoint():
             store.begin_by(step.version)
         elif (before := store.read_by()) and before != step.version:
-            told = f"{run.collection.name}: version {step.version} of {step.phase} reads what is new; what was read"
-            told += f" by version {before} stays as it is until: windrow replay"
-            run.close_task(run.open_task(run.collection.phase(step.phase)), told)
+            message = f"{run.collection.name}: version {step.version} of {step.phase} reads what is new; what was read"
+            message += f" by version {before} stays as it is until: windrow replay"
+            run.close_task(run.open_task(run.collection.phase(step.phase)), message)
 
     def _pulse(self) -> bool:
         self._run.tick()
@@ -200,31 +200,31 @@ class Settling:
             while not waiting[0][1]:
                 yield SettledVisit(waiting.popleft()[0], None)
             yield SettledVisit(waiting.popleft()[0], done.result)
-        for one, _ in waiting:
-            yield SettledVisit(one, None)
+        for recorded, _ in waiting:
+            yield SettledVisit(recorded, None)
 
-    def _wanted(self, one: Recorded) -> ArchivePlace | None:
-        """Return where the bytes lie that must be read."""
-        kept = one.attempt.kept
+    def _wanted(self, recorded: Recorded) -> ArchivePlace | None:
+        """Return where the bytes of a visit lie, or None if they need not be read."""
+        kept = recorded.attempt.kept
         if kept is None:
             return None
-        if kept.revisit and (self._is_temporary(one, kept) or self._refers(one, kept)):
-            return self._place(one.attempt, kept)
-        if not self._step.wants(one) or (kept.revisit and self._known(one, kept)):
+        if kept.revisit and (self._is_temporary(recorded, kept) or self._refers(recorded, kept)):
+            return self._place(recorded.attempt, kept)
+        if not self._step.wants(recorded) or (kept.revisit and self._known(recorded, kept)):
             return None
-        return self._place(one.attempt, kept)
+        return self._place(recorded.attempt, kept)
 
-    def _is_temporary(self, one: Recorded, kept: model.KeptResponse) -> bool:
-        return self._contents is not None and self._contents.is_temporary(one.attempt.url, kept.digest)
+    def _is_temporary(self, recorded: Recorded, kept: model.KeptResponse) -> bool:
+        return self._contents is not None and self._contents.is_temporary(recorded.attempt.url, kept.digest)
 
-    def _known(self, one: Recorded, kept: model.KeptResponse) -> bool:
+    def _known(self, recorded: Recorded, kept: model.KeptResponse) -> bool:
         known_as = self._step.known_as
         if self._contents is None:  # that a record is still there is an observation too
             return False
-        return self._contents.same(one.attempt.url, known_as(one) if known_as else kept.digest)
+        return self._contents.same(recorded.attempt.url, known_as(recorded) if known_as else kept.digest)
 
-    def _refers(self, one: Recorded, kept: model.KeptResponse) -> bool:
-        """Tell whether the head of an answer with known bytes says what they do not."""
+    def _refers(self, recorded: Recorded, kept: model.KeptResponse) -> bool:
+        """Return whether the headers of an answer with known bytes say more than the bytes."""
         if self._step.refers is None:
             return False
         try:
@@ -232,22 +232,22 @@ class Settling:
         except ArchiveError:
             return False  # `windrow check` tells of it; what is known stays
         answer.view.close()
-        return self._step.refers(one, answer.fields)
+        return self._step.refers(recorded, answer.fields)
 
     def _place(self, attempt: Attempt, kept: model.KeptResponse) -> ArchivePlace:
         return place_of(self._run, attempt) or kept.place
 
-    def _job(self, one: Recorded, place: ArchivePlace) -> Job:
-        kept = one.attempt.kept
+    def _job(self, recorded: Recorded, place: ArchivePlace) -> Job:
+        kept = recorded.attempt.kept
         digest = kept.digest if kept else ""
-        item = Item(one.seq, self._run.collection.name, "visit", one.attempt.url, digest=digest)
+        item = Item(recorded.seq, self._run.collection.name, "visit", recorded.attempt.url, digest=digest)
         head = kept.place if kept and kept.revisit else None
         queries = self._run.ledger.requests if self._step.takes_answers else None
-        offers = tuple(queries.offers(one.seq)) if queries else ()
-        request = request_of(one.attempt.url, queries.asked(one.seq)) if queries else None
-        source = self._sources.get(one.source)
+        offers = tuple(queries.offers(recorded.seq)) if queries else ()
+        request = request_of(recorded.attempt.url, queries.asked(recorded.seq)) if queries else None
+        source = self._sources.get(recorded.source)
         return Job(
-            self._step_id, item, place, self._options, head, source, one.attempt.started, offers, request=request,
+            self._step_id, item, place, self._options, head, source, recorded.attempt.started, offers, request=request,
             retakes=self._step.retakes,
         )  # fmt: skip
 
@@ -264,7 +264,7 @@ class Settling:
                 ready = {seq: answers for seq, answers in kept.items() if answers is not None}
                 if ready:
                     page = list(self._answered(ready))
-                    self._answered_for += sum(not _asks(one.result) for one in page)
+                    self._answered_for += sum(not _asks(settled.result) for settled in page)
                     self._settle_page(self._take_again(page, self._stored_answers(page)), store.checkpoint())
                     helped = True
             if not after or (not helped and not self._asking.fetch()):
@@ -281,26 +281,26 @@ class Settling:
     def _answered(self, ready: Mapping[int, Mapping[str, KeptAnswer]]) -> Iterator[SettledVisit]:
         """Take the step again for visits, with the answers that each waited for."""
         jobs, by_seq = [], {}
-        for one in self._run.ledger.attempts.visits_named([*ready]):
-            place = self._wanted(one)
+        for recorded in self._run.ledger.attempts.visits_named([*ready]):
+            place = self._wanted(recorded)
             if place is None:
-                yield SettledVisit(one, Reading(Reason.NOT_FOUND))
+                yield SettledVisit(recorded, Reading(Reason.NOT_FOUND))
                 continue
-            by_seq[one.seq] = one
-            jobs.append(self._job(one, place)._replace(answers=ready[one.seq]))
+            by_seq[recorded.seq] = recorded
+            jobs.append(self._job(recorded, place)._replace(answers=ready[recorded.seq]))
         for job, done in self._run.pool.run(jobs, pulse=self._run.tick):
-            one, result = by_seq[job.item.id], done.result
+            recorded, result = by_seq[job.item.id], done.result
             again = _asks(result)
-            if again and all(ask.name in ready[one.seq] for ask in again):
+            if again and all(ask.name in ready[recorded.seq] for ask in again):
                 finding = Finding("AskedTwice", f"the step asks again for {again[0].name!r}, which is answered")
                 result = Reading(Reason.STEP_FAILED, (finding,))
-            yield SettledVisit(one, result)
+            yield SettledVisit(recorded, result)
 
     def _stored_answers(self, page: list[SettledVisit]) -> StoredAnswers:
         """Return the answers of visits about whose records no service is asked: each says why."""
         unasked = self._run.harvest.unasked
-        asking = {one.recorded.seq: one.result for one in page if unasked and _asks(one.result)}
-        keys = {seq: {one.key for one in results_of(result) if isinstance(one, Observation)}
+        asking = {settled.recorded.seq: settled.result for settled in page if unasked and _asks(settled.result)}
+        keys = {seq: {observation.key for observation in results_of(result) if isinstance(observation, Observation)}
                 for seq, result in asking.items()}  # fmt: skip
         reasons = unasked(sorted(set().union(*keys.values()))) if unasked and asking else {}
         no_answer = KeptAnswer(Request(""), "", 0, self._run.clock(), None)
@@ -311,37 +311,39 @@ class Settling:
 
     def _take_again(self, page: list[SettledVisit], answers: StoredAnswers) -> list[SettledVisit]:
         """Take the step again for visits of a page that have answers; the pool must be free."""
-        retaken = {one.recorded.seq: one for one in self._answered(answers)} if answers else {}
-        return [retaken.get(one.recorded.seq, one) for one in page]
+        retaken = {settled.recorded.seq: settled for settled in self._answered(answers)} if answers else {}
+        return [retaken.get(settled.recorded.seq, settled) for settled in page]
 
     def _entries(self, page: list[SettledVisit]) -> list[Any]:
         """Return what the version store takes; what steps ask of services is put on the ledger first."""
         if not self._step.takes_answers:
-            return [self._step.tell(one.recorded, one.result) for one in page]
+            return [self._step.tell(settled.recorded, settled.result) for settled in page]
         entries, wanted = [], []
-        for number, one in enumerate(page):
+        for number, settled in enumerate(page):
             try:
-                asks = [(ask.name, *self._asking.request_for(ask, one.recorded)) for ask in _asks(one.result)]
+                asks = [(ask.name, *self._asking.request_for(ask, settled.recorded)) for ask in _asks(settled.result)]
             except WindrowError as error:
                 failed = Reading(error.reason or Reason.STEP_FAILED, (Finding("BadRequest", str(error)),))
-                page[number] = one = SettledVisit(one.recorded, failed)  # noqa: PLW2901 the fault takes its place
+                page[number] = settled = SettledVisit(settled.recorded, failed)  # noqa: PLW2901 the fault takes its place
                 asks = []
-            wanted += [(one.recorded, source, found) for _, source, found in asks]
-            entry = self._step.tell(one.recorded, one.result)
-            if entry is None and isinstance(one.result, Reading):
-                attempt = one.recorded.attempt
+            wanted += [(settled.recorded, source, request) for _, source, request in asks]
+            entry = self._step.tell(settled.recorded, settled.result)
+            if entry is None and isinstance(settled.result, Reading):
+                attempt = settled.recorded.attempt
                 entry = Observed(
-                    one.recorded.seq, attempt.started, attempt.url, one.recorded.source, _failed(one.result)
+                    settled.recorded.seq, attempt.started, attempt.url, settled.recorded.source, _failed(settled.result)
                 )
-            if not asks and (missing := self._missing(one.recorded)):
-                attempt = one.recorded.attempt
-                entry = entry or Observed(one.recorded.seq, attempt.started, attempt.url, one.recorded.source)
+            if not asks and (missing := self._missing(settled.recorded)):
+                attempt = settled.recorded.attempt
+                entry = entry or Observed(settled.recorded.seq, attempt.started, attempt.url, settled.recorded.source)
                 entry = entry._replace(results=(*entry.results, *missing))
             if self._taken_down and isinstance(entry, Observed):
                 entry = self._without_taken_down(entry)
             if asks and isinstance(entry, Observed):
-                told = [result for result in entry.results if isinstance(result, Observation)]
-                entry = entry._replace(results=(*told, *(Waits(name, found.digest) for name, _, found in asks)))
+                observations = [observation for observation in entry.results if isinstance(observation, Observation)]
+                entry = entry._replace(
+                    results=(*observations, *(Waits(name, request.digest) for name, _, request in asks))
+                )
             entries.append(entry)
         if wanted:
             self._asking.put(wanted)
@@ -350,24 +352,26 @@ class Settling:
     def _without_taken_down(self, entry: Observed) -> Observed:
         """Leave out what an answer says of things whose own addresses were taken down."""
         kept = tuple(
-            Skip(Reason.FORGOTTEN, one.key) if isinstance(one, Observation) and self._taken_down.hold(one.url) else one
-            for one in entry.results
+            Skip(Reason.FORGOTTEN, part.key)
+            if isinstance(part, Observation) and self._taken_down.hold(part.url)
+            else part
+            for part in entry.results
         )
         return entry._replace(results=kept)
 
-    def _missing(self, one: Recorded) -> list[Observation | Skip]:
+    def _missing(self, recorded: Recorded) -> list[Observation | Skip]:
         """Return what the step makes of what is missing from a whole listing that ends with a visit."""
-        if self._step.missing is None or (listing := self._run.ledger.requests.whole_listing(one.seq)) is None:
+        if self._step.missing is None or (listing := self._run.ledger.requests.whole_listing(recorded.seq)) is None:
             return []
-        source = self._sources.get(one.source)
-        listed = whole_listing(self._run.ledger, listing, source, one.attempt.started, self._version_store)
+        source = self._sources.get(recorded.source)
+        listed = whole_listing(self._run.ledger, listing, source, recorded.attempt.started, self._version_store)
         return [*self._step.missing(listed)] if listed.missing else []
 
     def _settle(self, page: list[SettledVisit]) -> None:
         """Write a page of visits in one transaction; one that ends a listing after all before it."""
         start = 0
-        for number, one in enumerate(page if self._step.missing else ()):
-            if start < number and self._run.ledger.requests.whole_listing(one.recorded.seq):
+        for number, settled in enumerate(page if self._step.missing else ()):
+            if start < number and self._run.ledger.requests.whole_listing(settled.recorded.seq):
                 self._settle_page(page[start:number], page[number - 1].recorded.seq)
                 start = number
         self._settle_page(page[start:], page[-1].recorded.seq)
@@ -375,7 +379,7 @@ class Settling:
     def _settle_page(self, page: list[SettledVisit], upto: int) -> None:
         entries = self._entries(page)
         # First what was not read: the store is told that it is settled.
-        failed = {one.recorded.seq: reason for one in page if (reason := self._own_fault(one.result))}
+        failed = {settled.recorded.seq: reason for settled in page if (reason := self._own_fault(settled.result))}
         if self._run.harvest.reread:  # the store in use may have read them
             self._run.harvest.unread |= failed
         elif failed:
@@ -386,54 +390,60 @@ class Settling:
         self._count(page)
 
     def _set_due(self, page: list[SettledVisit]) -> None:
-        """Let the addresses of these visits be due when what is known of their content now says.
+        """Update the due times of these visits' addresses from what is now known of their content.
 
-        All that was ever seen of an address says it, so that settling a visit twice makes no difference.
+        They depend on all visits to an address, so that settling a visit twice changes nothing.
         """
         crawl = walked(self._run.collection)
         if crawl is None or crawl.interval is None or self._run.harvest.reread:
             return
-        visits = {one.recorded.attempt.url: one.recorded for one in page if one.recorded.source in self._sources}
+        visits = {
+            settled.recorded.attempt.url: settled.recorded
+            for settled in page
+            if settled.recorded.source in self._sources
+        }
         changes = {} if self._contents is None else self._contents.changes(visits)
         with self._run.ledger.writing() as writer:
             for url, seen in changes.items():
                 writer.addresses.pace(visits[url], crawl.interval(self._sources[visits[url].source], seen))
-            for one in page:
-                if one.recorded.attempt.url in visits and (until := self._expiry(one)) is not None:
-                    writer.addresses.due_by(one.recorded, until)
+            for settled in page:
+                if settled.recorded.attempt.url in visits and (until := self._expiry(settled)) is not None:
+                    writer.addresses.due_by(settled.recorded, until)
 
-    def _expiry(self, one: SettledVisit) -> int | None:
-        """Return until when what was read holds, where it does not hold as long as its bytes."""
-        if self._step.expires is None or one.result is None or isinstance(one.result, Reading):
+    def _expiry(self, settled: SettledVisit) -> int | None:
+        """Return until when the result is valid, or None if it is valid as long as the bytes do not change."""
+        if self._step.expires is None or settled.result is None or isinstance(settled.result, Reading):
             return None
-        return self._step.expires(one.result)
+        return self._step.expires(settled.result)
 
     def _count(self, page: list[SettledVisit]) -> None:
         run, failed = self._run, 0
         with run.ledger.writing() as writer:
             if not run.harvest.reread:  # a replay may be stopped, and what is in place is as it was
-                read = [one for one in page if self._own_fault(one.result) is None]
-                self._unread.wait(writer, [one.recorded.seq for one in read if _asks(one.result)])
-                self._unread.remove(writer, [one.recorded.seq for one in read if not _asks(one.result)])
-            for one in page:
-                reason = self._fault(one.result)
+                read = [settled for settled in page if self._own_fault(settled.result) is None]
+                self._unread.wait(writer, [settled.recorded.seq for settled in read if _asks(settled.result)])
+                self._unread.remove(writer, [settled.recorded.seq for settled in read if not _asks(settled.result)])
+            for settled in page:
+                reason = self._fault(settled.result)
                 failed += reason is not None
                 self._tasks.count(
-                    writer, one.recorded.source, done=reason is None, broken=reason in OWN_FAULTS,
-                    why=first_finding(one.result),
+                    writer, settled.recorded.source, done=reason is None, broken=reason in OWN_FAULTS,
+                    why=first_finding(settled.result),
                 )  # fmt: skip
         run.progress.step(len(page), failed)
         run.tick()
 
     def _fault(self, result: Any) -> Reason | None:
-        """Return why nothing, or not all, was made of a document: a step that was ended, and taken again, tells it."""
+        """Return why a document was not read, or not fully read; None if it was."""
         if isinstance(result, Reading):
             return result.reason
         if not self._step.takes_answers:
             reason = getattr(result, "reason", None)
             return Reason(reason) if reason in OWN_FAULTS else None
-        told = results_of(result)
-        return next((one.reason for one in told if isinstance(one, Skip) and one.reason in OWN_FAULTS), None)
+        outputs = results_of(result)
+        return next(
+            (output.reason for output in outputs if isinstance(output, Skip) and output.reason in OWN_FAULTS), None
+        )
 
     def _own_fault(self, result: Any) -> Reason | None:
         reason = self._fault(result)
@@ -471,7 +481,7 @@ def settle_step(run: HarvestRun, step: Settle) -> None:
 
 def _asks(result: Any) -> list[Ask]:
     """Return what a step asks of services."""
-    return [] if isinstance(result, Reading) else [one for one in results_of(result) if isinstance(one, Ask)]
+    return [] if isinstance(result, Reading) else [output for output in results_of(result) if isinstance(output, Ask)]
 
 
 def _failed(reading: Reading) -> tuple[Skip, ...]:

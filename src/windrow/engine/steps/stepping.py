@@ -37,7 +37,7 @@ class PhaseTasks:
     _tasks: dict[str, _Task] = field(default_factory=dict)
 
     def open(self, writer: LedgerWriter, source: str) -> None:
-        """Put the start of a source's task on record, once."""
+        """Record the start of a source's task, once."""
         if source not in self._tasks:
             seq = writer.sessions.open_task(self.run.session, self.run.collection.name, source, self.phase)
             self._tasks[source] = _Task(seq)
@@ -53,7 +53,7 @@ class PhaseTasks:
             task.why = why
 
     def close(self, error: Exception | None = None, reason: Reason | None = None) -> None:
-        """Put the end of every task on record; with an error all of them have failed."""
+        """Record the end of every task; with an error all of them failed."""
         with self.run.ledger.writing() as writer:
             for source, task in self._tasks.items():
                 comment = f"{source}: {task.done} done, {task.refused} refused"
@@ -76,17 +76,17 @@ class StepOutcome(NamedTuple):
 
 
 def first_finding(result: object) -> str:
-    """Say what was found first in a document of which nothing was made; empty for any other result."""
+    """Return the message of the first finding of a failed reading; empty for any other result."""
     return result.findings[0].message if isinstance(result, Reading) and result.reason and result.findings else ""
 
 
 def places(run: HarvestRun, digests: Iterable[str]) -> dict[str, ArchivePlace]:
-    """Find where captures lie, by their digest."""
-    found = {}
+    """Return the places of captures, by digest."""
+    known = {}
     for name in set(digests):
         if place := run.ledger.captures.of_digest(name):
-            found[name] = place
-    return found
+            known[name] = place
+    return known
 
 
 def jobs(
@@ -97,11 +97,11 @@ def jobs(
     options = {name: str(value) for name, value in run.harvest.options.items()}
     for page in _pages(items):
         _start(run, step, page, tasks)
-        where = places(run, (one.capture for one in page))
-        for one in page:
+        where = places(run, (due_item.capture for due_item in page))
+        for due_item in page:
             if run.stopping():
                 return  # what is in the pool's hands is finished; this and the rest are due again
-            yield one, Job(number, one.item, where.get(one.capture, ArchivePlace("", 0, 0)), options)
+            yield due_item, Job(number, due_item.item, where.get(due_item.capture, ArchivePlace("", 0, 0)), options)
 
 
 def _pages(items: Iterable[Due]) -> Iterator[tuple[Due, ...]]:
@@ -113,9 +113,9 @@ def _pages(items: Iterable[Due]) -> Iterator[tuple[Due, ...]]:
 def _start(run: HarvestRun, step: ItemStep, page: Iterable[Due], tasks: PhaseTasks) -> None:
     """Note that the step is begun for items: a crash leaves them waiting for it."""
     with run.ledger.writing() as writer:
-        for one in page:
-            tasks.open(writer, one.source)
-            writer.items.start(run.session, one.item.id, step.phase)
+        for due_item in page:
+            tasks.open(writer, due_item.source)
+            writer.items.start(run.session, due_item.item.id, step.phase)
 
 
 def step_version(run: HarvestRun, step: Read | Load | Judge) -> str:
@@ -134,12 +134,12 @@ def unread_items(run: HarvestRun, step: Read | Load | Judge, own_version: str) -
     """Return the items that the step did not read before, and not by their fault, and that it takes again now."""
     collection = run.collection
     failed = run.ledger.unread.items(collection.name, step.phase)
-    before, at = {one.number: one for one in failed}, run.clock()
+    before, at = {document.number: document for document in failed}, run.clock()
     standing = due(run.ledger, collection, step.phase, Status.FAILED) if before else ()
     return [
-        one
-        for one in standing
-        if (last := before.get(one.item.id)) and is_due(last, _version_for(step, one.item, own_version), at)
+        due_item
+        for due_item in standing
+        if (last := before.get(due_item.item.id)) and is_due(last, _version_for(step, due_item.item, own_version), at)
     ]
 
 
@@ -147,8 +147,8 @@ def take_alone(
     run: HarvestRun, step: Read | Load | Judge, items: Iterable[Due], tasks: PhaseTasks
 ) -> Iterator[tuple[Due, Done]]:
     """Take a step on items one after the other, while the pool does nothing else."""
-    for one, job in jobs(run, step, items, tasks):
-        yield one, run.pool.run_alone(job, run.tick)
+    for due_item, job in jobs(run, step, items, tasks):
+        yield due_item, run.pool.run_alone(job, run.tick)
 
 
 def take_step(run: HarvestRun, step: Read) -> None:
@@ -167,8 +167,8 @@ def take_step(run: HarvestRun, step: Read) -> None:
             _record_page(run, step, page, own_version, tasks)
             if run.stopping():
                 break
-        for one, done in take_alone(run, step, again, tasks):
-            _record_page(run, step, [StepOutcome(one, done.result)], own_version, tasks)
+        for due_item, done in take_alone(run, step, again, tasks):
+            _record_page(run, step, [StepOutcome(due_item, done.result)], own_version, tasks)
     except ReaderFailed as error:
         failed = error  # what is not read stays due
         raise
@@ -183,13 +183,13 @@ def _results(run: HarvestRun, step: Read, own_version: str, tasks: PhaseTasks) -
     known: list[StepOutcome] = []
 
     def fresh() -> Iterator[Job]:
-        for one, job in jobs(run, step, due(run.ledger, run.collection, step.phase), tasks):
-            before = remembered(run, step, one, _version_for(step, one.item, own_version))
+        for due_item, job in jobs(run, step, due(run.ledger, run.collection, step.phase), tasks):
+            before = remembered(run, step, due_item, _version_for(step, due_item.item, own_version))
             if before is None:
-                kept[one.item.id] = one
+                kept[due_item.item.id] = due_item
                 yield job
                 continue
-            known.append(StepOutcome(one, before, remembered=True))
+            known.append(StepOutcome(due_item, before, remembered=True))
             if len(known) >= PAGE:
                 _record_page(run, step, known, own_version, tasks)
                 known.clear()
@@ -205,21 +205,23 @@ def _results(run: HarvestRun, step: Read, own_version: str, tasks: PhaseTasks) -
 
 
 def _record_page(run: HarvestRun, step: Read, page: list[StepOutcome], own_version: str, tasks: PhaseTasks) -> None:
-    """Put some outcomes on record in one transaction."""
+    """Record some outcomes in one transaction."""
     with run.ledger.writing() as writer:
-        for one in page:
-            _record(run, writer, step, one, own_version)
-            broken = one.reading.reason in OWN_FAULTS
-            tasks.count(writer, one.due.source, done=one.reading.done, broken=broken, why=first_finding(one.reading))
-    run.progress.step(len(page), sum(not one.reading.done for one in page))
+        for outcome in page:
+            _record(run, writer, step, outcome, own_version)
+            broken = outcome.reading.reason in OWN_FAULTS
+            tasks.count(
+                writer, outcome.due.source, done=outcome.reading.done, broken=broken, why=first_finding(outcome.reading)
+            )
+    run.progress.step(len(page), sum(not taken.reading.done for taken in page))
     run.tick()
 
 
-def remembered(run: HarvestRun, step: Read, one: Due, own_version: str) -> Reading | None:
-    """Return what this step made of the same bytes before, where that can be told from the ledger."""
-    if not one.item.member or not one.item.digest:
+def remembered(run: HarvestRun, step: Read, due_item: Due, own_version: str) -> Reading | None:
+    """Return this step's earlier reading of the same bytes, or None if the ledger does not have it."""
+    if not due_item.item.member or not due_item.item.digest:
         return None
-    known = run.ledger.items.reading(one.item.digest, step.phase, own_version)
+    known = run.ledger.items.reading(due_item.item.digest, step.phase, own_version)
     if known is None or known.reason in OWN_FAULTS:
         return None
     findings = run.ledger.items.findings_in_phase(known.item, run.collection.phase(step.phase))
@@ -227,9 +229,9 @@ def remembered(run: HarvestRun, step: Read, one: Due, own_version: str) -> Readi
 
 
 def _record(run: HarvestRun, writer: LedgerWriter, step: Read, outcome: StepOutcome, own_version: str) -> None:
-    """Put one outcome on record: reading, findings and members."""
-    one, reading = outcome.due, outcome.reading
-    collection, item = run.collection, one.item
+    """Record one outcome: reading, findings and members."""
+    due_item, reading = outcome.due, outcome.reading
+    collection, item = run.collection, due_item.item
     version = _version_for(step, item, own_version)
     then = collection.step_after(step.kind, step.phase)
     writer.items.read(run.session, item.id, (step.phase, version), item.digest, reading, then)
@@ -243,7 +245,7 @@ def _record(run: HarvestRun, writer: LedgerWriter, step: Read, outcome: StepOutc
 
 
 def derive_step(run: HarvestRun, step: Derive) -> None:
-    """Bring up to date what the harvest derives in that phase; it is a task of its own."""
+    """Run the harvest's derivation of that phase as a task of its own."""
     derivation = run.harvest.derivations.get(step.phase)
     if derivation is None:
         return
@@ -256,14 +258,14 @@ def derive_step(run: HarvestRun, step: Derive) -> None:
 
     try:
         with rare_gc():
-            made = derivation(pulse)
-            told, failed = made if isinstance(made, Derived) else (made, {})
+            derived = derivation(pulse)
+            message, failed = derived if isinstance(derived, Derived) else (derived, {})
     except WindrowError as error:
         # What it had committed stays, and the next run goes on from there.
         run.close_task(task, f"{step.phase}: {error}", error.reason, failed=True)
         raise
     else:
-        run.close_task(task, told)
+        run.close_task(task, message)
         for source, why in failed.items():
             run.close_task(run.open_task(run.collection.phase(step.phase), source), f"{source}: {why}", failed=True)
     finally:

@@ -28,15 +28,15 @@ def pause(times: int) -> timedelta:
     return min(LONGEST, FIRST * (1 << min(times - 2, 16))) if times > 1 else timedelta()
 
 
-def next_try(one: UnreadDocument) -> datetime | None:
-    """Return from when on a run reads a document again; None where only another version of its step does."""
-    return one.at + pause(one.times) if one.reason in PASSING or not one.version else None
+def next_try(document: UnreadDocument) -> datetime | None:
+    """Return when a document is read again; None if only another version of its step reads it."""
+    return document.at + pause(document.times) if document.reason in PASSING or not document.version else None
 
 
-def is_due(one: UnreadDocument, version: str, at: datetime) -> bool:
-    """Tell whether a run that has this version of the step reads a document again at a time."""
-    due = next_try(one)
-    return one.version != version or (due is not None and due <= at)
+def is_due(document: UnreadDocument, version: str, at: datetime) -> bool:
+    """Return whether a run with this version of the step reads a document again at a time."""
+    due = next_try(document)
+    return document.version != version or (due is not None and due <= at)
 
 
 class UnreadCount(NamedTuple):
@@ -55,9 +55,9 @@ class UnreadCount(NamedTuple):
 
 def count_unread(ledger: Ledger, collection: Collection) -> list[UnreadCount]:
     """Return what later runs read again, by the phase and reason."""
-    found: dict[tuple[str, Reason], list[UnreadDocument]] = {}
-    for one in ledger.unread.visits(collection.name, FOLLOWING_PHASE):
-        found.setdefault((collection.phases[0], one.reason), []).append(one)
+    unread: dict[tuple[str, Reason], list[UnreadDocument]] = {}
+    for document in ledger.unread.visits(collection.name, FOLLOWING_PHASE):
+        unread.setdefault((collection.phases[0], document.reason), []).append(document)
     for step in collection.steps:
         phase = collection.phase(step.phase)
         rows: list[UnreadDocument] = []
@@ -65,11 +65,11 @@ def count_unread(ledger: Ledger, collection: Collection) -> list[UnreadCount]:
             rows = ledger.unread.visits(collection.name, phase)
         elif isinstance(step, Read | Load | Judge):
             rows = ledger.unread.items(collection.name, step.phase)
-        for one in rows:
-            found.setdefault((step.phase, one.reason), []).append(one)
+        for document in rows:
+            unread.setdefault((step.phase, document.reason), []).append(document)
     return [
         UnreadCount(collection.name, phase, reason, len(rows), min(filter(None, map(next_try, rows)), default=None))
-        for (phase, reason), rows in found.items()
+        for (phase, reason), rows in unread.items()
     ]
 
 
@@ -77,7 +77,7 @@ class UnreadVisits:
     """The visits that a step did not read, and not by their fault, in earlier runs and in this one."""
 
     def __init__(self, ledger: Ledger, collection: str, phase: int, version: str) -> None:
-        """Take those of earlier runs."""
+        """Load those of earlier runs."""
         self._collection = collection
         self._phase = phase
         self._version = version
@@ -85,7 +85,7 @@ class UnreadVisits:
         self._waiting: set[int] = set()  # of these, those that wait for services
 
     def __contains__(self, visit: int) -> bool:
-        """Tell whether a visit is still to be read."""
+        """Return whether a visit is still to be read."""
         return visit in self._known and visit not in self._waiting
 
     def reason(self, visit: int) -> Reason:
@@ -95,17 +95,17 @@ class UnreadVisits:
     def due(self) -> list[int]:
         """Return those that are to be read again now."""
         at = now()
-        return [one.number for one in self._known.values() if is_due(one, self._version, at)]
+        return [document.number for document in self._known.values() if is_due(document, self._version, at)]
 
     def note(self, writer: LedgerWriter, reasons: Mapping[int, Reason]) -> None:
-        """Put on record that visits were not read; another version of the step begins to count anew."""
+        """Record that visits were not read; another version of the step starts its count at 1."""
         failed, at = [], now()
         for visit, reason in reasons.items():
             before = self._known.get(visit)
             times = before.times + 1 if before is not None and before.version == self._version else 1
             failed.append(UnreadDocument(visit, self._version, reason, times, at))
         writer.unread.put(self._collection, self._phase, failed)
-        self._known |= {one.number: one for one in failed}
+        self._known |= {document.number: document for document in failed}
         self._waiting -= {*reasons}
 
     def wait(self, writer: LedgerWriter, visits: Iterable[int]) -> None:
@@ -115,9 +115,9 @@ class UnreadVisits:
         """
         waiting = [visit for visit in visits if visit in self]
         self._waiting.update(waiting)
-        writer.unread.remove((self._phase, one) for one in waiting)
+        writer.unread.remove((self._phase, number) for number in waiting)
 
     def remove(self, writer: LedgerWriter, visits: Iterable[int]) -> None:
-        """Put on record that visits are read."""
+        """Record that visits are read."""
         read = [visit for visit in visits if self._known.pop(visit, None) is not None]
-        writer.unread.remove((self._phase, one) for one in read)
+        writer.unread.remove((self._phase, number) for number in read)

@@ -30,7 +30,7 @@ class CaptureJob(Protocol):
     """Work on captures: their modules are loaded by who has captures looked through, and by the job that comes."""
 
     def run(self, limits: Limits) -> Any:
-        """Do it."""
+        """Run one job."""
 
 
 AnyJob = Job | FollowJob | CaptureJob
@@ -170,7 +170,7 @@ class Outbox:
     """The results of a batch of jobs, pickled: what is small together, what is large at once and by itself."""
 
     def __init__(self, config: WorkerConfig) -> None:
-        """Begin with none."""
+        """Start empty."""
         self._config = config
         self._small: list[Done] = []
         self._pickles: list[bytes] = []
@@ -200,12 +200,12 @@ class Outbox:
         self._close()
         part: list[bytes] = []
         size = 0
-        for one in self._pickles:
-            if part and size + len(one) > _PART:
+        for pickled in self._pickles:
+            if part and size + len(pickled) > _PART:
                 yield b"".join(part)
                 part, size = [], 0
-            part.append(one)
-            size += len(one)
+            part.append(pickled)
+            size += len(pickled)
         if part:
             yield b"".join(part) if len(part) > 1 else part[0]
 
@@ -215,8 +215,8 @@ def _too_much(config: WorkerConfig) -> Reading:
 
 
 def _finding(error: BaseException) -> Finding:
-    said = f"{error}: {error.hint}" if isinstance(error, MissingExtra) else str(error)
-    return Finding(type(error).__name__, said[:2000], Level.ERROR)
+    message = f"{error}: {error.hint}" if isinstance(error, MissingExtra) else str(error)
+    return Finding(type(error).__name__, message[:2000], Level.ERROR)
 
 
 def main(pipe: Pipe, config: WorkerConfig, at: Any) -> None:
@@ -266,7 +266,7 @@ def received(pipe: Pipe, count: int) -> list[Done]:
 
 
 def _limit_memory(most: int) -> int:
-    """Let this process have so many bytes beside what it has now, or fewer where its limit allows no more.
+    """Limit this process to so many bytes more than it has now, or to its own limit if that is lower.
 
     Returns how many. Ends the process where that is too little to read anything with.
     """
