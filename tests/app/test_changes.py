@@ -31,8 +31,8 @@ def told(events: list[tuple[int, str, int]], **window: Any) -> list[tuple[int, s
     """Return what is told of an address: the time and the kind of each turn."""
     store = SummaryStore("sqlite://")
     try:
-        tell(store, [Event(URLS[0], *one) for one in events])
-        return [(one.at, one.kind) for line in timelines(store.engine, **window) for one in turns(line)]
+        tell(store, [Event(URLS[0], *fields) for fields in events])
+        return [(change.at, change.kind) for line in timelines(store.engine, **window) for change in turns(line)]
     finally:
         store.close()
 
@@ -99,14 +99,17 @@ def test_what_came_changed_and_went_at_a_drop_is_told_by_what_its_listings_say(t
     def listed(**asked: str) -> set[tuple[str, str, str]]:
         row = ledger.sessions.get(ledger.sessions.latest() or 0)
         assert row is not None
-        return {(one.source, one.kind, one.key) for one in changes(workspace, ledger, Window(facts=row.span), **asked)}
+        return {
+            (change.source, change.kind, change.key)
+            for change in changes(workspace, ledger, Window(facts=row.span), **asked)
+        }
 
     first, second = (f"add/H.2026-01-12.{number}.impc.zip" for number in range(2))
     assert {("h", "new", first), ("h", "new", second), ("j", "new", first)} <= listed()
     assert {kind for _, kind, _ in listed()} == {"new"}
-    sizes = [one.difference for one in changes(workspace, ledger, Window(), source="h")]
+    sizes = [change.difference for change in changes(workspace, ledger, Window(), source="h")]
     assert sizes
-    assert all(one.endswith(" bytes") for one in sizes)
+    assert all(size.endswith(" bytes") for size in sizes)
     folder = root / "drop/H/add"
     (folder / "H.2026-01-12.1.impc.zip").unlink()
     name, content = drop("H", "2026-01-12", 0, 2)

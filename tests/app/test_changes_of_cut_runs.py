@@ -50,9 +50,9 @@ every = "1s"
 
 @pytest.fixture
 def site() -> Iterator[Site]:
-    made = Site()
-    yield made
-    made.close()
+    cut_site = Site()
+    yield cut_site
+    cut_site.close()
 
 
 def write(site: Site, edition: str, names: tuple[str, ...] = NAMES) -> None:
@@ -79,7 +79,7 @@ class Told:
         self.counted: Counter[tuple[str, str]] = Counter()
 
     def look(self) -> None:
-        self.listed.update((one.kind, one.key) for one in Windrow(self.root).changes())
+        self.listed.update((change.kind, change.key) for change in Windrow(self.root).changes())
 
     def run(self, **arguments: str) -> None:
         Windrow(self.root).run(**arguments)
@@ -96,8 +96,8 @@ class Told:
         counts: Counter[str] = Counter()
         for line in (self.root / "told.jsonl").read_text().splitlines():
             summary = json.loads(line)
-            changes.update((one["kind"], one["key"]) for one in summary["changes"])
-            counts.update({kind: sum(one[kind] for one in summary["sources"]) for kind in ("new", "changed")})
+            changes.update((change["kind"], change["key"]) for change in summary["changes"])
+            counts.update({kind: sum(count[kind] for count in summary["sources"]) for kind in ("new", "changed")})
         return changes, counts
 
 
@@ -111,20 +111,20 @@ def expected(site: Site, kind: str) -> dict[tuple[str, str], int]:
 def test_each_change_is_told_once_however_often_and_wherever_runs_were_cut(
     tmp_path: Path, site: Site, collection: str
 ) -> None:
-    told = Told(configure(tmp_path, site))
+    reported = Told(configure(tmp_path, site))
     write(site, "first")
     for point, ended in CUTS:
-        told.cut(collection, point, ended)
-    told.run()
-    assert told.listed == expected(site, "new")
+        reported.cut(collection, point, ended)
+    reported.run()
+    assert reported.listed == expected(site, "new")
     write(site, "second")
     time.sleep(1.1)  # the addresses are due again
-    told.cut(collection, "before", "SIGINT")
-    told.run(first={"pages": "summarise", "events": "read"}[collection], names=collection)
-    told.run()
+    reported.cut(collection, "before", "SIGINT")
+    reported.run(first={"pages": "summarise", "events": "read"}[collection], names=collection)
+    reported.run()
     both = expected(site, "new") | expected(site, "changed")
-    assert told.listed == both
-    assert told.notified() == (both, {"new": 9, "changed": 8})
+    assert reported.listed == both
+    assert reported.notified() == (both, {"new": 9, "changed": 8})
 
 
 def test_killed_sessions_pass_what_they_wrote_to_the_next_that_works_not_to_a_decision(tmp_path: Path) -> None:
@@ -137,6 +137,9 @@ def test_killed_sessions_pass_what_they_wrote_to_the_next_that_works_not_to_a_de
                 writer.sessions.open_task(sessions[-1], "pages", "web", 1)
             if ends:
                 writer.sessions.close(sessions[-1], 0)
-    told = [[one for one in sessions if first <= one <= last] for first, last in map(ledger.sessions.telling, sessions)]
-    assert told == [sessions[:1], [], [], [], sessions[1:5], sessions[5:]]
+    telling = [
+        [session for session in sessions if first <= session <= last]
+        for first, last in map(ledger.sessions.telling, sessions)
+    ]
+    assert telling == [sessions[:1], [], [], [], sessions[1:5], sessions[5:]]
     ledger.close()

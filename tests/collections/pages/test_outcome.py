@@ -6,7 +6,7 @@ from windrow.collections.pages.books import CONTENTFUL, log, outcome
 from windrow.collections.pages.code import CrawlType, ExitCode
 from windrow.collections.pages.database.entries import TextSummary
 from windrow.collections.pages.steps import tell
-from windrow.model import ArchivePlace, Attempt, KeptResponse, Recorded
+from windrow.model import ArchivePlace, Attempt, KeptResponse, RecordedAttempt
 from windrow.reasons import Reason
 
 AT = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
@@ -63,7 +63,7 @@ def test_no_reason_passes_for_success():
 def test_the_books_and_the_summary_tell_the_same_of_a_file_without_a_reader():
     kept = KeptResponse("sha256:0", 3, ArchivePlace("a.warc.gz", 0, 9), mime="image/png")
     visit = Attempt(1, "https://example.org/a", 0, True, AT, 0.5, 200, kept)
-    one = Recorded(7, 1, AT, "site", visit)
+    one = RecordedAttempt(7, 1, AT, "site", visit)
     unread = TextSummary(b"", "unsupported", size=3)
     assert log(one, "me").exit_code == tell(one, unread).crawl.exit_code == ExitCode.FILE_OF_UNKNOWN_TYPE
     html = one._replace(visit=visit._replace(kept=kept._replace(mime="text/html")))
@@ -73,13 +73,13 @@ def test_the_books_and_the_summary_tell_the_same_of_a_file_without_a_reader():
 
 def test_what_nobody_measured_has_no_duration():
     visit = Attempt(1, "https://example.org/a", 0, True, AT, 0.0, 404)
-    assert log(Recorded(7, 1, AT, "site", visit), "me").milliseconds is None
-    assert log(Recorded(7, 1, AT, "site", visit._replace(seconds=0.25)), "me").milliseconds == 250
+    assert log(RecordedAttempt(7, 1, AT, "site", visit), "me").milliseconds is None
+    assert log(RecordedAttempt(7, 1, AT, "site", visit._replace(seconds=0.25)), "me").milliseconds == 250
 
 
 def test_a_part_of_a_file_and_a_sitemap_are_told_in_the_standards_codes():
     assert outcome(206, None) is ExitCode.DID_NOT_UNDERSTAND_ANSWER
     visit = Attempt(1, "https://example.org/sitemap.xml", int(CrawlType.METADATA_CRAWL), True, AT, 0.5, 200)
-    assert log(Recorded(7, 1, AT, "site", visit), "me").kind == CrawlType.FILE_CRAWL
+    assert log(RecordedAttempt(7, 1, AT, "site", visit), "me").kind == CrawlType.FILE_CRAWL
     robots = visit._replace(kind=int(CrawlType.ROBOTSTXT_FETCH))
-    assert log(Recorded(7, 1, AT, "site", robots), "me").kind == CrawlType.ROBOTSTXT_FETCH
+    assert log(RecordedAttempt(7, 1, AT, "site", robots), "me").kind == CrawlType.ROBOTSTXT_FETCH

@@ -24,7 +24,7 @@ from windrow.collections.pages.database.entries import (
 from windrow.collections.pages.redirect import move
 from windrow.digest import number
 from windrow.formats.moment import moment
-from windrow.model import Attempt, Recorded
+from windrow.model import Attempt, RecordedAttempt
 from windrow.reasons import Reason
 
 CONTENTFUL = frozenset({ExitCode.FILE_INGESTED, ExitCode.PERMANENT_REDIRECT, ExitCode.REDIRECT})
@@ -174,7 +174,7 @@ LONGEST = 2_000
 """Characters of a message that are kept."""
 
 
-def log(one: Recorded, holder: str) -> LoggedCrawl:
+def log(one: RecordedAttempt, holder: str) -> LoggedCrawl:
     """Return the rows of a visit; `holder` is who made it."""
     attempt = one.attempt
     code = became(attempt)

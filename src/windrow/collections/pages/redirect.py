@@ -21,7 +21,7 @@ from enum import StrEnum
 from typing import NamedTuple
 
 from windrow.collections.pages.code import DAY, InformationSource
-from windrow.contract import Look
+from windrow.contract import ContentCheck
 from windrow.formats.http import as_utf_8
 from windrow.formats.url import Resolved, normalise, parts
 from windrow.reasons import Reason
@@ -158,12 +158,14 @@ YEAR = 365 * DAY
 _SHORTER, _LONGER = 0.5, 1.5
 
 
-def adapt(interval: float, look: Look, start: float) -> float:
+def adapt(interval: float, look: ContentCheck, start: float) -> float:
     """Return the next interval of a page, in seconds.
 
-    >>> adapt(28 * DAY, Look(True), 28 * DAY) / DAY, adapt(28 * DAY, Look(False, 28 * 86_400), 28 * DAY) / DAY
-    (14.0, 42.0)
-    >>> adapt(28 * DAY, Look(False, 600), 28 * DAY) / DAY
+    >>> adapt(28 * DAY, ContentCheck(True), 28 * DAY) / DAY
+    14.0
+    >>> adapt(28 * DAY, ContentCheck(False, 28 * 86_400), 28 * DAY) / DAY
+    42.0
+    >>> adapt(28 * DAY, ContentCheck(False, 600), 28 * DAY) / DAY
     28.0
     """
     after = interval
@@ -174,10 +176,10 @@ def adapt(interval: float, look: Look, start: float) -> float:
     return min(max(after, min(DAY, start)), max(YEAR, start))
 
 
-def interval(looks: Iterable[Look], start: float) -> float:
+def interval(looks: Iterable[ContentCheck], start: float) -> float:
     """Return the interval of a page from what its visits after the first one found, oldest first.
 
-    >>> interval([], 28 * DAY) / DAY, interval([Look(True), Look(False, 14 * 86_400)], 28 * DAY) / DAY
+    >>> interval([], 28 * DAY) / DAY, interval([ContentCheck(True), ContentCheck(False, 14 * 86_400)], 28 * DAY) / DAY
     (28.0, 21.0)
     """
     found = start

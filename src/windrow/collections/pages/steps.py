@@ -32,7 +32,7 @@ from windrow.formats import robots
 from windrow.formats.http import plain
 from windrow.formats.moment import moment
 from windrow.formats.robots import Directives
-from windrow.model import Attempt, Reading, Recorded, Source
+from windrow.model import Attempt, Reading, RecordedAttempt, Source
 from windrow.reasons import Reason
 
 MOST = 32 << 20
@@ -49,7 +49,7 @@ _HIDING = re.compile(r"no(?:index|ne\b)|unavailable_after", re.IGNORECASE)
 _REASONS = frozenset(one.value for one in Reason)
 
 
-def wants(one: Recorded) -> bool:
+def wants(one: RecordedAttempt) -> bool:
     """Tell whether the bytes of a visit are to be read: those of a page that answered with a document."""
     return one.attempt.kind == CrawlType.FILE_CRAWL and _there(one.attempt)
 
@@ -73,7 +73,7 @@ def summarise(task: Task) -> TextSummary:
     return found._replace(headed=_hides(fields) or found.until is not None)
 
 
-def known_as(one: Recorded) -> str:
+def known_as(one: RecordedAttempt) -> str:
     """Name the bytes of an answer with what its head says of them; empty where none came.
 
     The same bytes with another media type or date are described anew.
@@ -102,7 +102,7 @@ def _scope(seeds: tuple[str, ...], hosts: tuple[str, ...], paths: tuple[str, ...
     return scope(seeds, hosts, paths)
 
 
-def refers(one: Recorded, fields: Mapping[str, str]) -> bool:
+def refers(one: RecordedAttempt, fields: Mapping[str, str]) -> bool:
     """Tell whether an answer that brought a page's known bytes, or none, asks in its head that it be not found."""
     attempt = one.attempt
     return attempt.kind == CrawlType.FILE_CRAWL and (_there(attempt) or attempt.status == _SAME) and _hides(fields)
@@ -206,7 +206,7 @@ def _is_sound(text: str) -> bool:
     return True
 
 
-def tell(one: Recorded, result: TextSummary | Reading | None) -> SummaryEntry | None:
+def tell(one: RecordedAttempt, result: TextSummary | Reading | None) -> SummaryEntry | None:
     """Say what a visit saw: `result` is the reading of its bytes, where they had to be read.
 
     None of a visit to something else than a page, or without an answer: it says nothing of the address.

@@ -19,7 +19,7 @@ from windrow.engine.requests.following import AnswerFollower
 from windrow.engine.run import HarvestRun
 from windrow.ledger import LedgerWriter
 from windrow.ledger.typed.captures import IndexRow
-from windrow.model import ArchivePlace, CdxLine, FoundUrl, Reading, Recorded, Source
+from windrow.model import ArchivePlace, CdxLine, FoundUrl, Reading, RecordedAttempt, Source
 
 PAGE = 1000
 """Lines that are looked at, and written, together."""
@@ -31,7 +31,7 @@ AHEAD = 8
 class _Page(NamedTuple):
     """Answers that were looked at together, how far they reach, and what became of them."""
 
-    lines: Sequence[Recorded]
+    lines: Sequence[RecordedAttempt]
     place: int
     selection: Selection
 
@@ -82,7 +82,7 @@ class Capturing:
         collection, _, only = name.partition(":")
         last = index.place
         while not self._capture_ledger.full():
-            pages: list[list[Recorded]] = []
+            pages: list[list[RecordedAttempt]] = []
             while len(pages) < AHEAD and (
                 page := run.ledger.captures.after(last, PAGE, [(collection, only)], self._captures.statuses)
             ):
@@ -99,7 +99,7 @@ class Capturing:
                 run.progress.step(len(page), 0)
                 run.tick()
 
-    def _is_document(self, one: Recorded) -> bool:
+    def _is_document(self, one: RecordedAttempt) -> bool:
         """Tell whether an answer is that to a plain GET, and one with bytes of its own where only these are wanted."""
         attempt = one.attempt
         return number(attempt.url) == attempt.target and (

@@ -11,7 +11,7 @@ from windrow.clock import spell
 from windrow.contract import NOT_MODIFIED, OK, Captures, Collection, Skip
 from windrow.formats.cdx import CaptureColumns
 from windrow.ledger.sessions import OTHER_RULES
-from windrow.model import CdxLine, Limits, Reading, Recorded, Source
+from windrow.model import CdxLine, Limits, Reading, RecordedAttempt, Source
 from windrow.reasons import Reason
 
 if TYPE_CHECKING:
@@ -161,7 +161,7 @@ def added(parts: Iterable[LeftOutLines]) -> list[LeftOutLines]:
 class CaptureStory(NamedTuple):
     """What rules say today of a capture that somebody keeps: None where it is wanted."""
 
-    recorded: Recorded
+    recorded: RecordedAttempt
     found_in: str
     left_out: LeftOutLines | None
 
@@ -182,7 +182,7 @@ def stories(
     return found
 
 
-def kept_line(recorded: Recorded) -> CdxLine:
+def kept_line(recorded: RecordedAttempt) -> CdxLine:
     """Return what the ledger says of a kept answer as an index line."""
     attempt, kept = recorded.attempt, recorded.attempt.kept
     assert kept is not None

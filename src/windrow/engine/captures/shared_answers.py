@@ -13,7 +13,7 @@ from windrow.clock import now
 from windrow.engine.requests.following import place_of
 from windrow.engine.run import HarvestRun
 from windrow.ledger.typed.addresses import DueAddress
-from windrow.model import Attempt, HeldAnswer, HttpRequest, Recorded, Source
+from windrow.model import Attempt, HeldAnswer, HttpRequest, RecordedAttempt, Source
 
 
 class SharedAnswers:
@@ -70,7 +70,7 @@ class SharedAnswers:
                 found[row.digest] = held
         return found
 
-    def _held(self, source: Source, one: Recorded) -> HeldAnswer | None:
+    def _held(self, source: Source, one: RecordedAttempt) -> HeldAnswer | None:
         lender = self._lenders.get(one.source)
         if lender is None or one.attempt.kept is None or not alike(source, lender):
             return None

@@ -29,7 +29,7 @@ from windrow.ledger import LedgerWriter
 from windrow.ledger.rows import Followed
 from windrow.ledger.typed.requests import WholeListingRow
 from windrow.ledger.typed.unread import UnreadDocument
-from windrow.model import ArchivePlace, Attempt, Finding, FoundUrl, Reading, Recorded, Source
+from windrow.model import ArchivePlace, Attempt, Finding, FoundUrl, Reading, RecordedAttempt, Source
 from windrow.reasons import OWN_FAULTS, Reason
 
 PAGE = 64
@@ -70,7 +70,7 @@ class AnswerFollower:
         self._read = dict(self._upto)  # how far answers were looked up
         self._learned = {source: queries.learned(name, source) for source in self._sources}
         self._listings = {source: queries.listing_begun(name, source) for source in self._sources}
-        self._waiting: dict[str, deque[Recorded]] = {source: deque() for source in self._sources}
+        self._waiting: dict[str, deque[RecordedAttempt]] = {source: deque() for source in self._sources}
         self._with_answers = set(self._sources)
         steps = [one.version for one in run.collection.steps if isinstance(one, Settle)]
         self._unread = UnreadVisits(run.ledger, name, FOLLOWING_PHASE, "+".join(steps))
@@ -112,7 +112,7 @@ class AnswerFollower:
         with self._run.ledger.writing() as writer:
             return [self._write(writer, put, one, *lead) for one, lead in zip(visits, leads, strict=True)]
 
-    def _next(self, name: str) -> Recorded | None:
+    def _next(self, name: str) -> RecordedAttempt | None:
         waiting = self._waiting[name]
         if not waiting and name in self._with_answers:
             queries = self._run.ledger.requests
@@ -123,7 +123,7 @@ class AnswerFollower:
                 self._with_answers.discard(name)
         return waiting.popleft() if waiting else None
 
-    def _leads(self, visits: list[Recorded]) -> list[_Lead]:
+    def _leads(self, visits: list[RecordedAttempt]) -> list[_Lead]:
         """Run the discovery in the pool on those that have a body to be read."""
         leads = [_Lead()] * len(visits)
         places: list[int] = []
@@ -145,7 +145,12 @@ class AnswerFollower:
         return leads
 
     def _write(
-        self, writer: LedgerWriter, put: Put, one: Recorded, lead: FollowedAnswer | Reading | None, seconds: float
+        self,
+        writer: LedgerWriter,
+        put: Put,
+        one: RecordedAttempt,
+        lead: FollowedAnswer | Reading | None,
+        seconds: float,
     ) -> FollowOutcome:
         """Put on record what an answer led to."""
         run, name, source = self._run, self._run.collection.name, self._sources[one.source]
@@ -199,7 +204,7 @@ class AnswerFollower:
                 asked = UnreadDocument(visit, "", reason, 0, writer.at)
                 writer.unread.put(self._run.collection.name, self._run.collection.phase(step.phase), [asked])
 
-    def _list(self, writer: LedgerWriter, one: Recorded, result: FollowResult) -> None:
+    def _list(self, writer: LedgerWriter, one: RecordedAttempt, result: FollowResult) -> None:
         """Note where a listing of all that a source has begins and ends; one with an answer of no use is not whole.
 
         An answer that an earlier run did not follow belongs to no listing that is under way.
@@ -225,7 +230,7 @@ def place_of(run: HarvestRun, attempt: Attempt) -> ArchivePlace | None:
     return captures.original(attempt.target, kept.digest) or captures.payload(kept.digest) or kept.place
 
 
-def kept_answer(run: HarvestRun, one: Recorded) -> KeptAnswer:
+def kept_answer(run: HarvestRun, one: RecordedAttempt) -> KeptAnswer:
     """Return an answer with the place of its bytes: those of an earlier one, where it brought these again."""
     attempt, kept, place = one.attempt, one.attempt.kept, place_of(run, one.attempt)
     assert kept is not None

@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from windrow.contract import Ask, Collection, Waits
+from windrow.contract import Ask, Collection, PendingAsk
 from windrow.engine.crawl.crawling import Crawling
 from windrow.engine.requests.answers import KeptAnswer, ask_of, request_of
 from windrow.engine.requests.following import kept_answer
@@ -21,7 +21,7 @@ from windrow.engine.requests.origin_rules import (
 )
 from windrow.engine.run import HarvestRun
 from windrow.errors import ConfigError, StepError
-from windrow.model import Allowed, FoundUrl, Recorded, Site, Source
+from windrow.model import Allowed, FoundUrl, RecordedAttempt, Site, Source
 from windrow.settings.configuration import credentials_of
 from windrow.settings.kinds import place
 
@@ -74,7 +74,7 @@ class ServiceRequests:
         # What counts as an answer holds for those too that have no address any more.
         self._services = {service.name: service for service in run.collection.configuration.services}
 
-    def request_for(self, ask: Ask, asker: Recorded) -> tuple[Source, FoundUrl]:
+    def request_for(self, ask: Ask, asker: RecordedAttempt) -> tuple[Source, FoundUrl]:
         """Return the service that is asked for a visit, and the request; StepError for one that is not declared."""
         source = self._sources.get(ask.service)
         service = service_of(source) if source else None
@@ -85,7 +85,7 @@ class ServiceRequests:
         kept = asker.attempt.kept
         return source, ask_of(ask, source.site.address(), asker.seq, kept.digest if kept else "")
 
-    def put(self, wanted: Iterable[tuple[Recorded, Source, FoundUrl]]) -> None:
+    def put(self, wanted: Iterable[tuple[RecordedAttempt, Source, FoundUrl]]) -> None:
         """Put requests on record; those that are known stay as they are."""
         run, name = self._run, self._run.collection.name
         with run.ledger.writing() as writer:
@@ -97,7 +97,7 @@ class ServiceRequests:
                 writer.addresses.add(host, recorded.attempt.target, [found])
                 writer.requests.ask(recorded.seq, host, found.digest)
 
-    def answers(self, waits: Sequence[Waits]) -> dict[str, KeptAnswer] | None:
+    def answers(self, waits: Sequence[PendingAsk]) -> dict[str, KeptAnswer] | None:
         """Return what answers a visit waits for, by name; None while one is not there."""
         found = {wait.name: self._answer(wait.address) for wait in waits}
         return None if None in found.values() else {name: kept for name, kept in found.items() if kept}
@@ -143,7 +143,7 @@ class ServiceRequests:
         self.asked |= helped
         return helped
 
-    def drop_unarchived(self, waiting: Iterable[Sequence[Waits]]) -> None:
+    def drop_unarchived(self, waiting: Iterable[Sequence[PendingAsk]]) -> None:
         """Remove the bytes of answers that are not archived, but for those that are waited for.
 
         The ledger forgets first where they lie: what a killed run left of them is removed when the next one begins.

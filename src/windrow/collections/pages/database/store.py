@@ -14,7 +14,7 @@ from windrow.collections.pages.database.entries import HEADED, SummaryEntry
 from windrow.collections.pages.database.near_duplicates import detect, follow
 from windrow.collections.pages.database.page_parts import HALF, Readings, addresses, keep_present, prune
 from windrow.collections.pages.database.writer import VISIT, SummaryWriter, statements
-from windrow.contract import Look
+from windrow.contract import ContentCheck
 from windrow.errors import StoreError
 from windrow.stores.settled import adopt_sessions, note_earlier_sessions, note_sessions
 from windrow.stores.sqlite import close_on_failure, open_database
@@ -100,23 +100,23 @@ class SummaryStore(SummaryWriter):
         """Tell whether what these bytes said at this address holds for some time only, or was said by their head."""
         return bool(self._ask(_SAME, url, f"{payload} {HEADED}", NOT_READ))
 
-    def changes(self, urls: Iterable[str]) -> dict[str, list[Look]]:
+    def changes(self, urls: Iterable[str]) -> dict[str, list[ContentCheck]]:
         """Return of addresses what each visit after the first with a content found, oldest first.
 
         Another text or description is another content; where nothing was there, it is not known.
         """
-        found: dict[str, list[Look]] = {}
+        found: dict[str, list[ContentCheck]] = {}
         for url, rows in groupby(self._ask(_CONTENTS, json.dumps(list(urls))), itemgetter(0)):
             seen = found[url] = []
             before: tuple[int, bytes] | None = None
             since = 0
             for _, generation, said, at in rows:
                 if generation is None:
-                    seen += [Look(None)] if before is not None else []
+                    seen += [ContentCheck(None)] if before is not None else []
                     continue
                 content = (generation, said[:HALF] or (before[1] if before and before[0] == generation else b""))
                 since = at if content != before else since
-                seen += [Look(content != before, at - since)] if before is not None else []
+                seen += [ContentCheck(content != before, at - since)] if before is not None else []
                 before = content
         return found
 
