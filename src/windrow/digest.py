@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from contextlib import suppress
 
 ALGORITHM = "sha256"
-"""What the ledger and the archive know content by."""
+"""The algorithm of digests in the ledger and the archive."""
 
 
 class Hasher:
@@ -26,11 +26,11 @@ class Hasher:
         self.size = 0
 
     def update(self, block: bytes | memoryview) -> None:
-        """Take the next block."""
+        """Add the next block."""
         self.size += len(block)
         self._main.update(block)
-        for other in self._others.values():
-            other.update(block)
+        for hasher in self._others.values():
+            hasher.update(block)
 
     def digest(self) -> str:
         """Return the content's name: `sha256:` and 64 hex digits."""
@@ -63,7 +63,7 @@ def number(text: str) -> int:
 
 
 _LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567"
-_TENS = [one + other for one in _LETTERS for other in _LETTERS]
+_TENS = [first + second for first in _LETTERS for second in _LETTERS]
 """Ten bits in base 32: it is written for every page of a crawl."""
 
 
@@ -73,10 +73,10 @@ def warc(name: str) -> str:
     >>> warc(digest(b""))
     'sha256:4OYMIQUY7QOBJGX36TEJS35ZEQT24QPEMSNZGTFESWMRW6CSXBKQ===='
     """
-    algorithm, _, value = name.partition(":")
-    if len(value) != 64:
-        return f"{algorithm}:{b32encode(bytes.fromhex(value)).decode()}"
-    bits = int(value, 16) << 4  # 260 of them: 26 times ten
+    algorithm, _, text = name.partition(":")
+    if len(text) != 64:
+        return f"{algorithm}:{b32encode(bytes.fromhex(text)).decode()}"
+    bits = int(text, 16) << 4  # 260 of them: 26 times ten
     return f"{algorithm}:{''.join([_TENS[bits >> at & 1023] for at in range(250, -1, -10)])}===="
 
 
@@ -86,14 +86,14 @@ def spelled_alike(name: str) -> str:
     >>> spelled_alike("SHA1:da39a3ee5e6b4b0d3255bfef95601890afd80709")
     'sha1:3I42H3S6NNFQ2MSVX7XZKYAYSCX5QBYJ'
     """
-    algorithm, mark, value = name.strip().partition(":")
+    algorithm, mark, text = name.strip().partition(":")
     if not mark:
         return name.strip()
     algorithm, length = algorithm.lower().replace("sha-", "sha"), _HEX.get(algorithm.lower().replace("sha-", "sha"))
-    if len(value) == length:
+    if len(text) == length:
         with suppress(ValueError):
-            value = b32encode(bytes.fromhex(value)).decode()
-    return f"{algorithm}:{value.upper()}"
+            text = b32encode(bytes.fromhex(text)).decode()
+    return f"{algorithm}:{text.upper()}"
 
 
 _HEX = {"md5": 32, "sha1": 40, "sha256": 64, "sha384": 96, "sha512": 128}
@@ -102,7 +102,7 @@ _HEX = {"md5": 32, "sha1": 40, "sha256": 64, "sha384": 96, "sha512": 128}
 NOTHING = frozenset(
     f"{name}:{b32encode(hashlib.new(name, b'', usedforsecurity=False).digest()).decode()}" for name in _HEX
 )
-"""How the digest of an empty payload is spelled."""
+"""The digests of an empty payload, as `warc` spells them."""
 
 
 def short(name: str) -> str:

@@ -12,11 +12,11 @@
     │   └── DiskFull            there is no room for the bytes
     ├── StoreError              a store refused the rows
     │   ├── StoreUnreachable    a store's server does not answer                  transient
-    │   └── StoreDamaged        a store's file is no database any more
+    │   └── StoreDamaged        a store's file is not a database any more
     │       └── IndexDamaged    a search index is torn: it is made anew
     ├── StepError               a step cannot read what it was given
     ├── ReaderFailed            a process that reads documents ends before its first one
-    └── TransportError          a fetch did not succeed
+    └── TransportError          a fetch failed
         ├── TransientFailure    may succeed when tried again                      transient
         └── TerminalFailure     will fail again
 
@@ -80,10 +80,10 @@ class Stopped(WindrowError):
 class MissingExtra(WindrowError):
     """A part that is not installed is needed."""
 
-    def __init__(self, what: str, extra: str) -> None:
+    def __init__(self, purpose: str, extra: str) -> None:
         """Name what is missing and the extra that brings it."""
         super().__init__(
-            f"{what} needs the extra '{extra}'",
+            f"{purpose} needs the extra '{extra}'",
             hint=f"pip install 'windrow[{extra}]'",
             reason=Reason.NO_TRANSPORT,
         )
@@ -123,7 +123,7 @@ class StoreUnreachable(StoreError):
 
 
 class StoreDamaged(StoreError):
-    """A store's file is no database any more."""
+    """A store's file is not a database any more."""
 
     reason = Reason.DISK_FAILED
     hint = "move that file elsewhere, and those that begin with its name; then: windrow run, which makes it anew"
@@ -154,13 +154,13 @@ class StepError(WindrowError):
 
 
 class ReaderFailed(WindrowError):
-    """A process that reads documents ends before its first one: that is no document's fault."""
+    """A process that reads documents ends before its first one: not the fault of a document."""
 
     hint = "let it have more memory (`ulimit -v`, the limit of its container), then: windrow run"
 
 
 class TransportError(WindrowError):
-    """A fetch did not succeed; always has a reason."""
+    """A fetch failed; always has a reason."""
 
     def __init__(
         self, message: str, reason: Reason, *, hint: str = "", wait: float | None = None, target: str = ""

@@ -1,7 +1,7 @@
-"""What happened, as the ledger tells it: append-only facts in one order.
+"""The facts of the ledger: append-only, in one order.
 
-Every fact has a `seq`, unique over all kinds and rising in the order of writing; books are
-projected by reading facts from a checkpoint on. Times are aware and UTC.
+Every fact has a `seq`, unique over all kinds and rising in the order of writing; projections
+read facts from a checkpoint on. Times are aware and UTC.
 """
 
 from __future__ import annotations

@@ -28,7 +28,7 @@ State = tuple[int, Status]
 
 
 class Level(StrEnum):
-    """How grave a finding is; only `FATAL` keeps a document's rows from being current."""
+    """The severity of a finding; only `FATAL` keeps a document's rows from being current."""
 
     NOTE = "note"
     WARN = "warn"
@@ -72,7 +72,7 @@ class Credential(NamedTuple):
 
 
 class Allowed(NamedTuple):
-    """What may be talked to though it is no public number: hosts (`wiki.example`, `.lan.example`), networks, or all."""
+    """What may be requested without a public IP address: hosts (`wiki.example`, `.lan.example`), networks, or all."""
 
     hosts: tuple[str, ...] = ()
     networks: tuple[IPv4Network | IPv6Network, ...] = ()
@@ -80,7 +80,7 @@ class Allowed(NamedTuple):
 
 
 NOTHING = Allowed()
-"""Public numbers alone."""
+"""Public IP addresses only."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +104,7 @@ class Site:
     host_keys: tuple[str, ...] = ()
     manifest: str = ""
     agent: str = "windrow"
-    allowed: Allowed = NOTHING  # what `windrow.fetch.politeness.guard` lets pass beside public numbers
+    allowed: Allowed = NOTHING  # what `windrow.fetch.politeness.guard` lets pass beside public IP addresses
 
     def address(self, path: str = "") -> str:
         """Return the public spelling of a path here: a URL without the user's secret; empty for nowhere."""
@@ -211,7 +211,7 @@ class ArchivePlace(NamedTuple):
 
 
 class KeptResponse(NamedTuple):
-    """What keep made of one response: `at` is its record's WARC-Date, `mime` the body's media type."""
+    """A response as it was kept: `at` is its record's WARC-Date, `mime` the body's media type."""
 
     digest: str
     size: int
@@ -236,7 +236,7 @@ class Attachment(NamedTuple):
 
 
 class HttpRequest(NamedTuple):
-    """What is asked at an address where that is no plain GET.
+    """A request that is not a plain GET.
 
     `context` is a text that the discovery which found the address gave it for itself, such as the page of an API.
     `seconds` is how long the whole answer may take, 0: as long as all answers.
@@ -267,7 +267,7 @@ class FoundUrl(NamedTuple):
 
 
 class HeldAnswer(NamedTuple):
-    """An answer that is kept already, since another collection asked: its visit's number, and where its bytes lie."""
+    """An answer that another collection got before: the number of its attempt, and where its bytes lie."""
 
     seq: int
     attempt: Attempt
@@ -347,7 +347,7 @@ class CdxLine(NamedTuple):
 
     `timestamp` has 14 digits and is a time of the calendar, in UTC. `digest` is as it is written, mostly base 32 of
     SHA-1. `length` is that of the record in the file, compressed. None and empty text stand for `-` and what is absent;
-    bytes that are no UTF-8 are kept as Python keeps them in file names (PEP 383). What a collection kept has an empty
+    bytes that are not UTF-8 are kept as Python keeps them in file names (PEP 383). What a collection kept has an empty
     `key`, and windrow's own digest.
     """
 
@@ -362,8 +362,8 @@ class CdxLine(NamedTuple):
     warc: str
 
 
-class Recorded(NamedTuple):
-    """A visit as the ledger has it: its number, its session's and when that began, and the source it belongs to."""
+class RecordedAttempt(NamedTuple):
+    """An attempt on the ledger: its number, its session and when that began, and the source it belongs to."""
 
     seq: int
     session: int
@@ -419,7 +419,7 @@ class Member(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """What a step made of one document: the outcome that the ledger remembers."""
+    """The result of a step for one document, as the ledger remembers it."""
 
     reason: Reason | None = None  # None: done
     findings: tuple[Finding, ...] = ()
@@ -434,12 +434,12 @@ class Reading:
 
     @property
     def done(self) -> bool:
-        """Tell whether the document goes on to the next phase."""
+        """Whether the document goes on to the next step."""
         return self.reason is None
 
 
 class TextChange(NamedTuple):
-    """A short text that changed; empty where there was or is none."""
+    """A short text that changed; empty if there was or is none."""
 
     what: str
     before: str

@@ -18,7 +18,7 @@ class Reason(StrEnum):
     meaning: str
 
     def __new__(cls, word: str, meaning: str = "") -> Self:
-        """Make one word with its meaning."""
+        """Make a member of a word and its meaning."""
         member = str.__new__(cls, word)
         member._value_ = word
         member.meaning = meaning
@@ -148,13 +148,13 @@ class Reason(StrEnum):
 PASSING = frozenset({
     Reason.TIME_LIMIT, Reason.MEMORY_LIMIT, Reason.WORKER_DIED, Reason.DISK_FAILED, Reason.DISK_FULL,
 })  # fmt: skip
-"""Why a document was not read that may be otherwise the next time: by themselves later runs read it again."""
+"""Transient reasons why a document was not read: later runs read it again by themselves."""
 
 OWN_FAULTS = PASSING | {Reason.STEP_FAILED, Reason.NO_SCHEMA, Reason.NO_TRANSPORT}
-"""Outcomes of steps that say more about us than about the bytes: never remembered, and the task has failed.
+"""Reasons why a step failed by our fault, not by the bytes: the result is not remembered, and the task has failed.
 
-A document with one of the others is read again by another version of the step.
+A document that failed for another reason is read again by another version of the step.
 """
 
 OVERSIZE = frozenset({Reason.TOO_LARGE, Reason.BOMB_RATIO, Reason.BOMB_TOTAL})
-"""What says of an answer that it is more than is read: asked again, it would be as large."""
+"""Reasons that an answer is too large: requested again, it would be as large."""

@@ -79,10 +79,10 @@ class Crawl:
             kind = self._chance.choice(["text/html", "text/html;charset=utf-8", "application/atom+xml", "nonsense"])
             page = KeptResponse("sha256:x", self._chance.randrange(9_000), ArchivePlace("w.warc.gz", 5, 6), mime=kind)
         seconds = 0.0 if reason in {Reason.ROBOTS_DENIED, Reason.UNSUPPORTED} else 0.125
-        told = ('"e1"', "Sun, 06 Nov 1994 08:49:37 GMT") if status == 200 else ("", "")
+        validators = ('"e1"', "Sun, 06 Nov 1994 08:49:37 GMT") if status == 200 else ("", "")
         allowed = reason is not Reason.ROBOTS_DENIED
         return Attempt(
-            number(url), url, 0, allowed, self._at, seconds, status, page, reason, message, told, location
+            number(url), url, 0, allowed, self._at, seconds, status, page, reason, message, validators, location
         )  # fmt: skip
 
 

@@ -50,9 +50,9 @@ every = "1s"
 
 @pytest.fixture
 def site() -> Iterator[Site]:
-    made = Site()
-    yield made
-    made.close()
+    cut_site = Site()
+    yield cut_site
+    cut_site.close()
 
 
 def write(site: Site, edition: str, names: tuple[str, ...] = NAMES) -> None:
@@ -96,8 +96,8 @@ class Told:
         counts: Counter[str] = Counter()
         for line in (self.root / "told.jsonl").read_text().splitlines():
             summary = json.loads(line)
-            changes.update((one["kind"], one["key"]) for one in summary["changes"])
-            counts.update({kind: sum(one[kind] for one in summary["sources"]) for kind in ("new", "changed")})
+            changes.update((change["kind"], change["key"]) for change in summary["changes"])
+            counts.update({kind: sum(count[kind] for count in summary["sources"]) for kind in ("new", "changed")})
         return changes, counts
 
 
@@ -111,20 +111,20 @@ def expected(site: Site, kind: str) -> dict[tuple[str, str], int]:
 def test_each_change_is_told_once_however_often_and_wherever_runs_were_cut(
     tmp_path: Path, site: Site, collection: str
 ) -> None:
-    told = Told(configure(tmp_path, site))
+    reported = Told(configure(tmp_path, site))
     write(site, "first")
     for point, ended in CUTS:
-        told.cut(collection, point, ended)
-    told.run()
-    assert told.listed == expected(site, "new")
+        reported.cut(collection, point, ended)
+    reported.run()
+    assert reported.listed == expected(site, "new")
     write(site, "second")
     time.sleep(1.1)  # the addresses are due again
-    told.cut(collection, "before", "SIGINT")
-    told.run(first={"pages": "summarise", "events": "read"}[collection], names=collection)
-    told.run()
+    reported.cut(collection, "before", "SIGINT")
+    reported.run(first={"pages": "summarise", "events": "read"}[collection], names=collection)
+    reported.run()
     both = expected(site, "new") | expected(site, "changed")
-    assert told.listed == both
-    assert told.notified() == (both, {"new": 9, "changed": 8})
+    assert reported.listed == both
+    assert reported.notified() == (both, {"new": 9, "changed": 8})
 
 
 def test_killed_sessions_pass_what_they_wrote_to_the_next_that_works_not_to_a_decision(tmp_path: Path) -> None:

@@ -15,10 +15,10 @@ from windrow.errors import StoreError
 
 @pytest.fixture
 def root(tmp_path):
-    made = make(tmp_path / "w", zips=2, documents=2)
-    assert finish(made) == 0
-    assert faults(made) == []
-    return made
+    harvested = make(tmp_path / "w", zips=2, documents=2)
+    assert finish(harvested) == 0
+    assert faults(harvested) == []
+    return harvested
 
 
 def faults(root):
@@ -50,9 +50,9 @@ def test_a_flipped_byte_in_a_capture(root):
     damaged = bytearray(whole)
     damaged[offset + length - 20] ^= 1
     path.write_bytes(damaged)
-    found = faults(root)
-    assert [one.where for one in found] == [f"{warc} at {offset}"]
-    assert f"restore {warc} from a backup" in found[0].hint
+    wrong = faults(root)
+    assert [fault.where for fault in wrong] == [f"{warc} at {offset}"]
+    assert f"restore {warc} from a backup" in wrong[0].hint
     path.write_bytes(whole)
     assert faults(root) == []
 
@@ -65,9 +65,9 @@ def test_an_index(root, damage):
         index.write_bytes(whole[1:])
     else:
         index.unlink()
-    found = faults(root)
-    assert [one.where for one in found] == [index.name]
-    assert "windrow run makes it anew" in found[0].hint
+    wrong = faults(root)
+    assert [fault.where for fault in wrong] == [index.name]
+    assert "windrow run makes it anew" in wrong[0].hint
     index.unlink(missing_ok=True)
     assert finish(root) == 0
     assert index.read_bytes() == whole
@@ -78,9 +78,9 @@ def test_an_index(root, damage):
 def test_a_lost_row(root, table):
     before = tables(root)
     change(root / "drops.sqlite", f"DELETE FROM {table} WHERE id IN (SELECT min(id) FROM {table})")
-    found = faults(root)
-    assert len(found) == 1
-    assert found[0].hint == "windrow replay"
+    wrong = faults(root)
+    assert len(wrong) == 1
+    assert wrong[0].hint == "windrow replay"
     assert read_again(root).changes == ()
     assert faults(root) == []
     assert tables(root) == before
@@ -92,9 +92,9 @@ def test_a_changed_row_of_the_tracker(root):
         root / "tracker.sqlite",
         "UPDATE zip_action SET status_id = 5 WHERE id IN (SELECT min(id) FROM zip_action WHERE status_id = 3)",
     )
-    found = faults(root)
-    assert {one.where for one in found} == {"tracker, zip"}
-    assert "windrow run" in found[0].hint
+    wrong = faults(root)
+    assert {fault.where for fault in wrong} == {"tracker, zip"}
+    assert "windrow run" in wrong[0].hint
     for path in root.glob("tracker.sqlite*"):
         path.unlink()
     assert finish(root) == 0
@@ -106,9 +106,9 @@ def test_a_changed_row_of_the_tracker(root):
 def test_a_table_of_the_tracker_that_was_emptied_is_told_and_mended(root, table):
     before = tables(root)
     change(root / "tracker.sqlite", f"DELETE FROM {table}")
-    found = faults(root)
-    assert [one.where for one in found] == [f"tracker, {table}"]
-    assert "windrow run" in found[0].hint
+    wrong = faults(root)
+    assert [fault.where for fault in wrong] == [f"tracker, {table}"]
+    assert "windrow run" in wrong[0].hint
     for path in root.glob("tracker.sqlite*"):
         path.unlink()
     assert finish(root) == 0
@@ -139,22 +139,22 @@ def test_a_store_of_another_version_is_told_and_mended(root):
     store.close()
     with pytest.raises(
         StoreError, match="the table context was made by another version of windrow: it has no last_change"
-    ) as told:
+    ) as error:
         windrow.open(root).run()
-    assert "windrow replay" in told.value.hint
+    assert "windrow replay" in error.value.hint
     assert read_again(root).changes == ()
     assert tables(root) == before
     assert finish(root) == 0
 
 
 def test_a_store_that_lost_what_was_staged_says_what_brings_it_back(tmp_path):
-    made = make(tmp_path / "w", zips=1, documents=2)
-    windrow.open(made).run(last="upload")
-    change(made / "drops.sqlite", "DELETE FROM submission WHERE id IN (SELECT min(id) FROM submission)")
+    harvested = make(tmp_path / "w", zips=1, documents=2)
+    windrow.open(harvested).run(last="upload")
+    change(harvested / "drops.sqlite", "DELETE FROM submission WHERE id IN (SELECT min(id) FROM submission)")
     for _ in range(2):
-        with pytest.raises(StoreError, match="the database has lost it") as told:
-            windrow.open(made).run()
-        assert told.value.hint == "windrow replay"
-    read_again(made)
-    assert finish(made) == 0
-    assert faults(made) == []
+        with pytest.raises(StoreError, match="the database has lost it") as error:
+            windrow.open(harvested).run()
+        assert error.value.hint == "windrow replay"
+    read_again(harvested)
+    assert finish(harvested) == 0
+    assert faults(harvested) == []

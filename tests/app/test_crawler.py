@@ -92,18 +92,18 @@ def test_in_pieces_is_as_at_once(seed: int, works: list[int], piece: int, chance
 
 @pytest.fixture
 def crawl(tmp_path: Path) -> Iterator[Crawl]:
-    with closing(Crawl(tmp_path / "ledger.sqlite", 1)) as made:
-        made.work(400)
-        made.end()
-        yield made
+    with closing(Crawl(tmp_path / "ledger.sqlite", 1)) as opened:
+        opened.work(400)
+        opened.end()
+        yield opened
 
 
 def test_rows_say_what_the_ledger_says(crawl: Crawl, tmp_path: Path) -> None:
-    found = at_once(crawl.ledger, tmp_path / "crawler.sqlite")
+    rows = at_once(crawl.ledger, tmp_path / "crawler.sqlite")
     visits = crawl.ledger.database.connection.execute(
         "SELECT v.seq, v.session, v.address, v.kind, v.started, v.status, v.reason FROM attempt v"
     ).fetchall()
-    by_id = {row[0]: row for row in found["crawl"]}
+    by_id = {row[0]: row for row in rows["crawl"]}
     assert len(by_id) == len(visits) > 200
     codes = {(200, None): {20}, (301, None): {31}, (302, None): {32}, (304, None): {34}, (404, "not_found"): {44},
              (503, "server_error"): {50}, (None, "timeout"): {101}, (None, "dns_failed"): {107},
@@ -116,35 +116,35 @@ def test_rows_say_what_the_ledger_says(crawl: Crawl, tmp_path: Path) -> None:
         uuid = crawl_uuid(parse(started), session, address or number(row[2]), kind)
         assert row[5][:9] == uuid[:9]
     assert seen == set(codes)
-    asked = {row[0] for row in found["request"]}
+    asked = {row[0] for row in rows["request"]}
     assert asked == {seq for seq, *_, reason in visits if reason not in {"robots_denied", "unsupported"}}
-    assert {row[0] for row in found["file"]} == {seq for seq, *_, status, _ in visits if status == 200}
-    assert {row[6:9] for row in found["file"]} == {
+    assert {row[0] for row in rows["file"]} == {seq for seq, *_, status, _ in visits if status == 200}
+    assert {row[6:9] for row in rows["file"]} == {
         ("text", "html", None), ("application", "atom", "xml"), ("text", "plain", None), (None, None, None),
     }  # fmt: skip
-    led = {(row[4], row[6], row[7]) for row in found["redirect"]}
+    led = {(row[4], row[6], row[7]) for row in rows["redirect"]}
     assert led == {
         ("https://a.example/moved", 1, "there"),
         ("http://b.example:8080/moved", 1, "there"),
         ("https://other.example/b?x=1", 0, None),
     }
-    assert [row[2:] for row in found["agent"]] == [(0, found["agent"][0][3], "machine:17", "test-crawler")]
+    assert [row[2:] for row in rows["agent"]] == [(0, rows["agent"][0][3], "machine:17", "test-crawler")]
 
 
 def test_candidates_tell_the_last_crawl_and_the_last_content(crawl: Crawl, tmp_path: Path) -> None:
-    found = at_once(crawl.ledger, tmp_path / "crawler.sqlite")
-    rows = {row[0]: row[1:] for row in found["candidate"]}
+    published = at_once(crawl.ledger, tmp_path / "crawler.sqlite")
+    rows = {row[0]: row[1:] for row in published["candidate"]}
     known = {row[0] for row in crawl.ledger.database.connection.execute("SELECT url FROM address")}
     assert set(rows) == known
     assert any(row == (None, None, None, None) for row in rows.values()), "some were never asked"
     crawls: dict[str, list[Any]] = {}
-    for row in found["crawl"]:
+    for row in published["crawl"]:
         if row[4] == 0:
             crawls.setdefault(row[2], []).append((row[6], row[0], row[8]))
-    for url, some in crawls.items():
-        last = max(some)
+    for url, url_rows in crawls.items():
+        last = max(url_rows)
         assert rows[url][:2] == (last[0], last[2])
-        contents = [one for one in some if one[2] in {20, 31, 32}]
+        contents = [one for one in url_rows if one[2] in {20, 31, 32}]
         assert rows[url][2] == (max(contents)[0] if contents else None)
 
 
@@ -235,17 +235,17 @@ def test_a_real_crawl_is_in_the_books(nginx: Any, tmp_path: Path, texts: bool) -
     stroll = replace(strolling.STROLL, name="pages")
     session.harvest(Harvest(stroll, (source,), options={"delay": 0.0}, books=books))
     assert session.close() == 0
-    found = told(tmp_path / "crawler.sqlite")
-    crawls = {(row[2].removeprefix(origin), row[4], row[8]) for row in found["crawl"]}
+    rows = told(tmp_path / "crawler.sqlite")
+    crawls = {(row[2].removeprefix(origin), row[4], row[8]) for row in rows["crawl"]}
     assert crawls == {
         ("/robots.txt", 1, 44), ("/drop/books/index.html", 0, 20), ("/drop/books/a.html", 0, 20),
         ("/drop/books/missing.html", 0, 44),
     }  # fmt: skip
-    assert {row[6:9] for row in found["file"]} == {("text", "html", None)}
+    assert {row[6:9] for row in rows["file"]} == {("text", "html", None)}
     with closing(sqlite3.connect(tmp_path / "crawler.sqlite")) as link:
         kept = {row[0] for row in link.execute("SELECT text FROM file_text")}
     assert kept == ({"a page", (folder / "index.html").read_text()} if texts else set())
-    assert [row[2] for row in found["agent"]] == [0], "the session ended"
+    assert [row[2] for row in rows["agent"]] == [0], "the session ended"
     assert list(check_crawler(tmp_path / "crawler.sqlite", session.ledger)) == []
     session.ledger.close()
 

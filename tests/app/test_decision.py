@@ -17,11 +17,11 @@ def test_retry_and_cancel_of_addresses_name_the_first_of_them_in_their_session(t
     urls = [f"{api.url}d{number}" for number in range(NAMED + 5)]
     frontier = frontier_of(ledger, shop.made)
     chosen = frontier.named([*urls, "no address", f"{api.url}nowhere"])
-    assert {one.key for one in chosen} == {*urls}
+    assert {choice.key for choice in chosen} == {*urls}
     assert frontier.narrowed(RETRY, "", "") == []
     for act, status in ((CANCEL, Status.CANCELLED), (RETRY, Status.PENDING)):
         assert decide(ledger, shop.made, act, chosen) == len(urls)
-        assert {one.state[1] for one in frontier.named(urls)} == {status}
+        assert {choice.state[1] for choice in frontier.named(urls)} == {status}
         command = ledger.sessions.get(ledger.sessions.latest()).command
         assert command.startswith(f"{act} workshop {api.url}d")
         assert command.endswith(" and 5 more")

@@ -321,16 +321,16 @@ def both(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Search, Sea
 def told(search: Search, text: str) -> tuple[set[str], bool, tuple[str, ...]]:
     """Return the texts found (which of two pages with one text is shown is a matter of their order), and what is said."""
     answer = search(text, now=NOW, limit=200)
-    found = {TEXTS[one.url.partition("://")[2]] for one in answer.results}
-    return found, answer.relaxed, answer.notes
+    texts = {TEXTS[result.url.partition("://")[2]] for result in answer.results}
+    return texts, answer.relaxed, answer.notes
 
 
 @pytest.mark.parametrize("name", QUERIES)
 def test_what_is_found(both: tuple[Search, Search], name: str) -> None:
-    whole, grown = (told(one, QUERIES[name]) for one in both)
+    whole, grown = (told(search, QUERIES[name]) for search in both)
     assert whole == grown
-    found, relaxed, notes = whole
-    assert found == {TEXTS[url] for url in FOUND[name]}
+    results, relaxed, notes = whole
+    assert results == {TEXTS[url] for url in FOUND[name]}
     assert relaxed is (name in RELAXED)
     assert bool(notes) is (name in TOLD)
     if name in TOLD:
@@ -351,14 +351,14 @@ _TYPED = st.one_of(
             ),
         ),
         max_size=6,
-    ).flatmap(lambda some: st.sampled_from((" ".join(some), "".join(some)))),
+    ).flatmap(lambda words: st.sampled_from((" ".join(words), "".join(words)))),
 )
 
 
 @settings(max_examples=150)
 @given(_TYPED)
 def test_any_text_finds_the_same_in_an_index_that_grew(both: tuple[Search, Search], text: str) -> None:
-    whole, grown = (told(one, text) for one in both)
+    whole, grown = (told(search, text) for search in both)
     assert whole == grown
 
 
@@ -370,7 +370,7 @@ def has(page: Page, sought: list[str]) -> bool:
     where = page.url.partition("://")[2]
     texts = (page.text, page.title, page.description, page.headline, page.secondary, page.big, page.small)
     cut = (pieces(text or "") for text in (*texts, address_text(page.url), CALLED.get(where)))
-    return any(sought == some[at : at + len(sought)] for some in cut for at in range(len(some)))
+    return any(sought == words[at : at + len(sought)] for words in cut for at in range(len(words)))
 
 
 @settings(max_examples=150)
@@ -384,8 +384,8 @@ def test_words_are_found_in_the_pages_that_have_them_all_and_nowhere_else(
     assume(not any(":" in word or '"' in word for word in typed))
     now = [page for page in PAGES if page.end is None and not page.duplicate]
     expected = {page.text or page.url for page in now if all(has(page, words) for words in sought)}
-    found, relaxed, _ = told(both[0], " ".join(typed))
-    assert (found == expected and not relaxed) or (not expected and (relaxed or not found))
+    results, relaxed, _ = told(both[0], " ".join(typed))
+    assert (results == expected and not relaxed) or (not expected and (relaxed or not results))
 
 
 def test_index_and_full_text_table_make_the_same_words_of_every_letter() -> None:
@@ -398,10 +398,10 @@ def test_index_and_full_text_table_make_the_same_words_of_every_letter() -> None
         link.executemany(
             "INSERT INTO t (rowid, x) VALUES (?, ?)", ((number, readable(text)) for number, text in texts.items())
         )
-        found: dict[int, list[tuple[int, str]]] = {}
+        ranked: dict[int, list[tuple[int, str]]] = {}
         for word, document, place in link.execute("SELECT term, doc, offset FROM v"):
-            found.setdefault(document, []).append((place, word))
+            ranked.setdefault(document, []).append((place, word))
     for document, text in texts.items():
         expected = cutter.analyze(" ".join(pieces(text)))
         # SQLite knows no small letters of Cherokee, which are folded to its capitals; both are one letter for it
-        assert [word.lower() for _, word in sorted(found.get(document, []))] == expected, text
+        assert [word.lower() for _, word in sorted(ranked.get(document, []))] == expected, text

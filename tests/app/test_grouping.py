@@ -33,7 +33,7 @@ def search(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Search]:
     with closing(sqlite3.connect(folder / "summary.sqlite")) as link, link:
         link.executescript(schema() + made("near", "representative"))
         link.execute("CREATE TABLE windrow_touched (generation_id INTEGER PRIMARY KEY)")
-        link.executemany("INSERT INTO windrow_touched VALUES (?)", [(one,) for one in fill(link, PAGES)])
+        link.executemany("INSERT INTO windrow_touched VALUES (?)", [(key,) for key in fill(link, PAGES)])
         follow(link)
     engine = connect(f"sqlite:///{folder / 'summary.sqlite'}", durable=False)
     index_pages(engine, folder / "index")
@@ -48,8 +48,8 @@ def told(search: Search, text: str) -> list[tuple[str, int, int, str | None]]:
 
 
 def test_one_result_for_all_that_say_the_same(search: Search) -> None:
-    found = told(search, "zebras")
-    assert sorted(found) == [
+    results = told(search, "zebras")
+    assert sorted(results) == [
         ("https://copy.example/zebras", 2, 1, None),
         ("https://other.example/z", 0, 0, None),
     ]
@@ -71,5 +71,5 @@ def test_a_filter_is_kept_to(search: Search) -> None:
 
 
 def test_the_past_is_folded_by_its_texts_alone(search: Search) -> None:
-    found = search("zebras as-of:1970-01-01", now=NOW).results
-    assert all(result.details.standing is None for result in found)
+    results = search("zebras as-of:1970-01-01", now=NOW).results
+    assert all(result.details.standing is None for result in results)

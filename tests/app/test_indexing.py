@@ -31,7 +31,7 @@ PAGES = [
 
 
 def urls(search: Search, text: str) -> list[str]:
-    return [one.url for one in search(text, now=10_000).results]
+    return [hit.url for hit in search(text, now=10_000).results]
 
 
 def test_changes_are_followed(tmp_path: Path) -> None:
@@ -81,13 +81,13 @@ def test_many_batches_are_as_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr(search_index, "BATCH", 3)
     monkeypatch.setattr(search_index, "COMMIT", 2)
     assert index_pages(engine, tmp_path / "many").put == 23
-    found = []
+    answers = []
     for name in ("one", "many"):
         search = Search(engine, tmp_path / name)
-        found.append({one.url for one in search("red", now=1, limit=50).results})
+        answers.append({hit.url for hit in search("red", now=1, limit=50).results})
         search.close()
-    assert found[0] == found[1]
-    assert len(found[0]) == 23
+    assert answers[0] == answers[1]
+    assert len(answers[0]) == 23
     engine.dispose()
 
 
@@ -173,14 +173,14 @@ def test_pages_in_a_place_that_cannot_be_written_are_searched(tmp_path: Path, wh
         shutil.rmtree(folder)
     if what == "torn":
         next((folder / "text").glob("*.idx")).write_bytes(b"")
-    before = {str(one): one.stat() for one in tmp_path.rglob("*")}
+    before = {str(file): file.stat() for file in tmp_path.rglob("*")}
     with unwritable(tmp_path):
         done = programs.run("-c", UNWRITABLE, path, folder, '"first page" links-to:a.example OR red')
     assert done.returncode == 0, done.stderr
-    found, *notes = done.stdout.splitlines()
-    assert found == "https://a.example/1"
+    lines, *notes = done.stdout.splitlines()
+    assert lines == "https://a.example/1"
     assert notes == ([""] if what == "whole" else [UNKEPT])
-    assert {str(one) for one in tmp_path.rglob("*")} == set(before)
+    assert {str(file) for file in tmp_path.rglob("*")} == set(before)
 
 
 KILLED = """
@@ -222,9 +222,9 @@ def test_after_a_kill_at_any_batch_the_next_run_mends_it(tmp_path: Path) -> None
     assert killed > 3
     indexing.follower(whole, tmp_path / "other")(lambda: True)
     assert contents(path) == contents(whole)
-    with IndexManifest(roll_path(folder)) as one, IndexManifest(roll_path(tmp_path / "other")) as other:
-        assert list(one.stamps()) == list(other.stamps())
-        assert len(list(one.stamps())) == 20
+    with IndexManifest(roll_path(folder)) as manifest, IndexManifest(roll_path(tmp_path / "other")) as copied:
+        assert list(manifest.stamps()) == list(copied.stamps())
+        assert len(list(manifest.stamps())) == 20
     engine = connect(f"sqlite:///{path}", durable=False)
     assert len(open_index(folder)) == 20
     assert recount(engine, counted) == []
@@ -238,12 +238,12 @@ def contents(path: Path) -> list[list[tuple]]:
     tables = ("full_text_entity_index", "token", "token_statistics JOIN token USING (token_id)")
     columns = ("rowid, *", "token_text", "token_text, text_pile_id, occurances")
     with closing(sqlite3.connect(path)) as link, link:
-        found = [
-            sorted(link.execute(f"SELECT {some} FROM {table}").fetchall(), key=repr)
-            for some, table in zip(columns, tables, strict=True)
+        rows = [
+            sorted(link.execute(f"SELECT {names} FROM {table}").fetchall(), key=repr)
+            for names, table in zip(columns, tables, strict=True)
         ]
     link.close()
-    return found
+    return rows
 
 
 def test_work_stops_where_the_pulse_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

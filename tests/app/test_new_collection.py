@@ -15,10 +15,10 @@ from windrow.errors import ConfigError, UsageError
 @pytest.mark.parametrize("name", ["", "2cases", "Cases", "court-cases", "cases_", "_cases", "café", "a" * 33, "../x",
                                   "a b", "x\n", "\u017f"])  # fmt: skip
 def test_a_new_collection_with_an_odd_name_is_refused_with_one_that_works(name, tmp_path):
-    with pytest.raises(UsageError) as told:
+    with pytest.raises(UsageError) as error:
         add_collection(name, tmp_path)
     assert list(tmp_path.iterdir()) == []
-    meant = told.value.hint.removeprefix("windrow new collection ")
+    meant = error.value.hint.removeprefix("windrow new collection ")
     assert add_collection(meant, tmp_path).name == meant
 
 
@@ -54,11 +54,13 @@ def test_a_new_collection_that_cannot_be_written_whole_leaves_nothing(tmp_path, 
 
 @pytest.mark.parametrize("name", ["cases", "a" * 32])
 def test_a_new_collection_keeps_the_rules_of_this_house(name, tmp_path):
-    made = add_collection(name, tmp_path)
-    assert {"pyproject.toml", "README.md", f"tests/test_{name}.py", f"src/windrow_{name}/steps.py"} <= set(made.files)
+    package = add_collection(name, tmp_path)
+    assert {"pyproject.toml", "README.md", f"tests/test_{name}.py", f"src/windrow_{name}/steps.py"} <= set(
+        package.files
+    )
     rules = [sys.executable, "-m", "ruff", "--config", str(ROOT / "pyproject.toml")]
-    for what in (["format", "--check"], ["check", "--ignore", "ARG001,D102,D106,I001,INP001,N802,PT009,PYI034"]):
-        command = [*rules[:3], what[0], *rules[3:], *what[1:], str(made.folder)]
+    for arguments in (["format", "--check"], ["check", "--ignore", "ARG001,D102,D106,I001,INP001,N802,PT009,PYI034"]):
+        command = [*rules[:3], arguments[0], *rules[3:], *arguments[1:], str(package.folder)]
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         assert done.returncode == 0, done.stdout
 

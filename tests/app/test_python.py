@@ -39,14 +39,14 @@ def farm(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> windrow.Windrow:
     """A workspace with a folder of two zips as its source, opened from somewhere else."""
     for name in [name for name in os.environ if name.startswith("WINDROW_")]:
         monkeypatch.delenv(name)
-    made = windrow.init(tmp_path / "farm")
+    opened = windrow.init(tmp_path / "farm")
     folder = tmp_path / "farm" / "partner"
     for number in (1, 2):
         name, content = drop("H", "2026-01-12", number)
         (folder / "add").mkdir(parents=True, exist_ok=True)
         (folder / "add" / name).write_bytes(content)
-    made.new_source("blog", "file:partner", collection="drops", centre="H")
-    return made
+    opened.new_source("blog", "file:partner", collection="drops", centre="H")
+    return opened
 
 
 @pytest.fixture
@@ -59,10 +59,10 @@ def verbs() -> list[str]:
 
 
 def public() -> dict[str, object]:
-    found = {
+    documented = {
         name: each for name, each in vars(windrow.Windrow).items() if not name.startswith("_") and name != "ledger"
     }
-    return {name: getattr(windrow.Windrow, name) for name, each in found.items() if not isinstance(each, property)}
+    return {name: getattr(windrow.Windrow, name) for name, each in documented.items() if not isinstance(each, property)}
 
 
 @pytest.mark.parametrize("verb", verbs())
@@ -72,8 +72,8 @@ def test_every_verb_of_the_command_line_is_a_method(verb: str) -> None:
 
 def test_every_method_is_in_the_reference() -> None:
     text = (ROOT / "docs/reference/python.md").read_text()
-    told = " ".join(str(inspect.signature(each).return_annotation) for each in public().values())
-    named = set(re.findall(r"[A-Z]\w+", told)) - {
+    returned = " ".join(str(inspect.signature(each).return_annotation) for each in public().values())
+    named = set(re.findall(r"[A-Z]\w+", returned)) - {
         "Windrow",
         "Iterator",
         "Path",
@@ -82,7 +82,7 @@ def test_every_method_is_in_the_reference() -> None:
         "Ledger",
         "Harvest",
     }
-    assert named <= {one.__name__ for one in RESULTS}
+    assert named <= {shape.__name__ for shape in RESULTS}
     assert [name for name in public() if f"### {name}\n" not in text] == []
     assert [verb for verb in verbs() if f"### {verb}\n" not in text] == []
 
@@ -130,18 +130,18 @@ def test_a_name_by_itself_is_one_name(farm) -> None:
 
 
 def test_a_folder_that_is_named_wins_over_the_environment(farm, tmp_path: Path, monkeypatch) -> None:
-    other = windrow.init(tmp_path / "other")
-    monkeypatch.setenv("WINDROW_WORKSPACE", str(other.config.root))
+    second = windrow.init(tmp_path / "other")
+    monkeypatch.setenv("WINDROW_WORKSPACE", str(second.config.root))
     assert windrow.open(farm.config.root).config.root == farm.config.root
-    assert windrow.open().config.root == other.config.root
+    assert windrow.open().config.root == second.config.root
 
 
 def test_a_page_is_extracted_from_bytes_and_from_a_file(farm, tmp_path: Path) -> None:
     html = b"<title>Tea</title><article><h1>Tea</h1><p>Tea is hot. <a href='/cups'>Cups</a> hold it.</p></article>"
     page = tmp_path / "page.html"
     page.write_bytes(html)
-    for what in (html, page, str(page)):
-        extract = farm.extract(what, "https://tea.example/a/")
+    for given_page in (html, page, str(page)):
+        extract = farm.extract(given_page, "https://tea.example/a/")
         assert (extract.title, "Tea is hot. Cups hold it." in extract.text) == ("Tea", True)
         assert [link.url for link in extract.links] == ["https://tea.example/cups"]
     with pytest.raises(windrow.UsageError, match="there is no file"):
@@ -164,9 +164,9 @@ def test_the_life_of_a_workspace_in_python(farm, tmp_path: Path) -> None:
     with pytest.raises(windrow.UsageError, match="no kind"):
         farm.changes(kind="odd")
     assert farm.check().faults == []
-    assert [one.key for one in farm.retry(NAME, dry_run=True)] == [f"add/{NAME}"]
-    assert [one.key for one in farm.retry(NAME)] == [f"add/{NAME}"]
-    assert [one.key for one in farm.cancel(NAME)] == [f"add/{NAME}"]
+    assert [choice.key for choice in farm.retry(NAME, dry_run=True)] == [f"add/{NAME}"]
+    assert [choice.key for choice in farm.retry(NAME)] == [f"add/{NAME}"]
+    assert [choice.key for choice in farm.cancel(NAME)] == [f"add/{NAME}"]
     assert farm.replay()["drops"].changes is not None
     assert farm.export("tracker", "sqlite", tmp_path / "tracker.sql") > 0
     assert "phase" in (tmp_path / "tracker.sql").read_text()
@@ -179,9 +179,9 @@ def test_the_life_of_a_workspace_in_python(farm, tmp_path: Path) -> None:
 def test_pages_in_python(farm) -> None:
     """What needs a crawl says so with an error of windrow, whose hint names the next command."""
     for ask in (lambda: farm.search("tea"), lambda: farm.diff("https://example.org/", date(2026, 1, 1))):
-        with pytest.raises(windrow.WindrowError) as told:
+        with pytest.raises(windrow.WindrowError) as error:
             ask()
-        assert told.value.hint
+        assert error.value.hint
     with pytest.raises(windrow.WindrowError):
         farm.would_forget("https://example.org/")
 
@@ -190,10 +190,10 @@ def test_times_in_results_are_datetimes() -> None:
     """No field of a result that is named like a time holds a number."""
     named = re.compile(r"^(at|.*_at|began|ended|.*_seen|published|updated|due|.*_due|since|until|last_good)$")
     wrong = []
-    for one in [*(each.shape for each in MESSAGES.values() if isinstance(each.shape, type)), *PARTS, *RESULTS]:
-        hints = get_type_hints(one, localns={"ReplayChange": ReplayChange})
+    for shape in [*(each.shape for each in MESSAGES.values() if isinstance(each.shape, type)), *PARTS, *RESULTS]:
+        hints = get_type_hints(shape, localns={"ReplayChange": ReplayChange})
         wrong += [
-            f"{one.__name__}.{name}" for name in hints if named.match(name) and "datetime" not in str(hints[name])
+            f"{shape.__name__}.{name}" for name in hints if named.match(name) and "datetime" not in str(hints[name])
         ]
     # A count of addresses; a day or a time, as the page says it.
     assert wrong == ["SiteOrigin.due", "Extract.published"]

@@ -29,10 +29,10 @@ def again(root):
 
 def test_the_same_readers_give_the_same_tables(harvested):
     before = tables(harvested)
-    with closing(sqlite3.connect(harvested / "drops.sqlite")) as other:  # who reads meanwhile keeps what was there
-        rows = other.execute("SELECT count(*) FROM submission").fetchone()
+    with closing(sqlite3.connect(harvested / "drops.sqlite")) as reader:  # who reads meanwhile keeps what was there
+        rows = reader.execute("SELECT count(*) FROM submission").fetchone()
         done = again(harvested)
-        assert other.execute("SELECT count(*) FROM submission").fetchone() == rows
+        assert reader.execute("SELECT count(*) FROM submission").fetchone() == rows
     assert done.changes == ()
     assert tables(harvested) == before
     with (

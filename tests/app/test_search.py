@@ -66,9 +66,9 @@ class Place:
 
 @pytest.fixture(scope="module")
 def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
-    made = Place(tmp_path_factory.mktemp("search"))
-    yield made
-    made.close()
+    search_place = Place(tmp_path_factory.mktemp("search"))
+    yield search_place
+    search_place.close()
 
 
 @pytest.fixture
@@ -77,7 +77,7 @@ def search(place: Place) -> Search:
 
 
 def urls(search: Search, text: str, **more: int) -> list[str]:
-    return [one.url.partition("://")[2] for one in search(text, now=NOW, **more).results]
+    return [result.url.partition("://")[2] for result in search(text, now=NOW, **more).results]
 
 
 @pytest.mark.parametrize(
@@ -109,18 +109,18 @@ def urls(search: Search, text: str, **more: int) -> list[str]:
     ],
 )
 def test_found(search: Search, text: str, expected: list[str] | None) -> None:
-    found = urls(search, text, limit=50)
+    hits = urls(search, text, limit=50)
     if expected is None:
-        assert len(found) > 30
+        assert len(hits) > 30
     elif expected == [] and not search(text, now=NOW).relaxed:
-        assert found == []
+        assert hits == []
     else:
-        assert found == expected or (expected == [] and search(text, now=NOW).relaxed)
+        assert hits == expected or (expected == [] and search(text, now=NOW).relaxed)
 
 
 def test_in_link_text_brings_the_page(search: Search) -> None:
     answer = search("quiet harbour", now=NOW, explain=True)
-    assert [one.url for one in answer.results] == ["https://hidden.example/x"]
+    assert [result.url for result in answer.results] == ["https://hidden.example/x"]
     hit = answer.results[0].details
     assert {part.name for part in hit.parts} >= {"text", "called", "linked"}
     assert hit.score == pytest.approx(sum(part.points for part in hit.parts), abs=1e-3)
@@ -128,7 +128,7 @@ def test_in_link_text_brings_the_page(search: Search) -> None:
 
 def test_a_letter_of_chinese_is_a_word(search: Search) -> None:
     answer = search("東京", now=NOW)
-    assert [one.url for one in answer.results] == ["https://jp.example/"]
+    assert [result.url for result in answer.results] == ["https://jp.example/"]
     assert [text for text, hit in answer.results[0].snippet if hit] == ["東京"]
 
 
@@ -159,12 +159,12 @@ def test_what_was_known_then_is_told_with_its_doubt(search: Search) -> None:
     sure = search("mayor as-of:1970-01-01T00:30", now=NOW).results[0].details
     doubtful = search("mayor as-of:1970-01-01T01:00", now=NOW).results[0].details
     assert (sure.uncertain, doubtful.uncertain) == (False, True)
-    assert [one.end for one in (sure, doubtful)] == [datetime.fromtimestamp(5_000, UTC)] * 2
+    assert [hit.end for hit in (sure, doubtful)] == [datetime.fromtimestamp(5_000, UTC)] * 2
     assert not search("mayor", now=NOW).results[0].details.uncertain
     hits = [result.details for result in search("tea as-of:2020", now=NOW).results]
     standing = [hit for hit in hits if hit.end is None]
     assert standing
-    assert not [one for one in standing if one.uncertain], "nobody found it changed or gone"
+    assert not [hit for hit in standing if hit.uncertain], "nobody found it changed or gone"
 
 
 def test_one_host_does_not_push_all_others_away(search: Search) -> None:
@@ -174,7 +174,7 @@ def test_one_host_does_not_push_all_others_away(search: Search) -> None:
 def test_pages_do_not_overlap_and_leave_nothing_out(search: Search) -> None:
     whole = urls(search, "walrus", limit=100)
     pages = [search("walrus", now=NOW, offset=start, limit=7) for start in range(0, 35, 7)]
-    assert [one.url.partition("://")[2] for page in pages for one in page.results] == whole
+    assert [result.url.partition("://")[2] for page in pages for result in page.results] == whole
     assert len(set(whole)) == 31
     assert [page.further for page in pages] == [True, True, True, True, False]
 
@@ -210,7 +210,7 @@ def test_a_feed_and_a_listing_stand_below_the_page_whose_words_they_repeat(tmp_p
     index_pages(engine, tmp_path / "index")
     with closing(Search(engine, tmp_path / "index")) as search:
         for text in ("crossing strait", "ferry crossing winter"):
-            found = search(text, now=NOW, explain=True).results
-            assert found[0].url == "https://a.example/ferry", (text, found)
-            assert {"listing"} <= {part.name for part in found[-1].details.parts}
+            results = search(text, now=NOW, explain=True).results
+            assert results[0].url == "https://a.example/ferry", (text, results)
+            assert {"listing"} <= {part.name for part in results[-1].details.parts}
     engine.dispose()

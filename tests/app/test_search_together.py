@@ -37,7 +37,7 @@ def collection(*results: SearchResult, relaxed=False, frequency=None, note=""):
 def ask(monkeypatch):
     def run(makers, text="green tea", used=(), **more):
         def capable(_verb, names=None):
-            return {name: one for name, one in makers.items() if names is None or name in names}
+            return {name: maker for name, maker in makers.items() if names is None or name in names}
 
         monkeypatch.setattr(together, "capable", capable)
         monkeypatch.setattr(together, "harvested_collections", lambda _workspace: set(used or makers))
@@ -47,7 +47,7 @@ def ask(monkeypatch):
 
 
 def titles(answer):
-    return ["".join(piece for piece, _ in one.title) for one in answer.results]
+    return ["".join(piece for piece, _ in result.title) for result in answer.results]
 
 
 GREEN, SPOKEN = result("Green tea"), result("Drinks", "there is green and there is also black tea")
@@ -80,11 +80,11 @@ def test_each_collection_keeps_its_own_order_among_the_results_of_others(ask):
 
 
 def test_pages_of_results_of_several_collections_never_overlap_nor_leave_one_out(ask):
-    one = [result(f"Green {number}", "tea") for number in range(7)]
+    results = [result(f"Green {number}", "tea") for number in range(7)]
     two = [result(f"tea number {number}", "is green") for number in range(5)]
-    makers = {"one": collection(*one), "two": collection(*two)}
+    makers = {"one": collection(*results), "two": collection(*two)}
     whole = titles(ask(makers, limit=12))
-    assert sorted(whole) == sorted("".join(text for text, _ in each.title) for each in (*one, *two))
+    assert sorted(whole) == sorted("".join(text for text, _ in each.title) for each in (*results, *two))
     cut = [title for start in range(0, 12, 3) for title in titles(ask(makers, offset=start, limit=3))]
     assert cut == whole
     assert ask(makers, offset=9, limit=3).further is False

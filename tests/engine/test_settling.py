@@ -10,7 +10,7 @@ import pytest
 from tests.engine.summarising import ask, gather
 from tests.waiting import until
 from windrow.engine.steps.settled_pages import HELD, PAGE, SECONDS, SettledVisit, pages
-from windrow.model import ArchivePlace, Attempt, KeptResponse, Recorded
+from windrow.model import ArchivePlace, Attempt, KeptResponse, RecordedAttempt
 
 STATES = """
 SELECT u.path, p.text, g.confirmed_end_unix_utc IS NULL, d.title FROM entity_generation g JOIN url u USING (url_id)
@@ -149,7 +149,7 @@ def test_what_is_told_at_once_is_bounded_in_visits_and_in_bytes(size, counts):
     visit = Attempt(
         1, "https://example.org/", 0, True, at, 0.1, 200, KeptResponse("sha256:0", size, ArchivePlace("a", 0, 9))
     )
-    told = [SettledVisit(Recorded(number, 1, at, "site", visit), "read") for number in range(300)]
+    told = [SettledVisit(RecordedAttempt(number, 1, at, "site", visit), "read") for number in range(300)]
     found = list(pages(iter(told)))
     assert [len(page) for page in found] == counts
     assert [one for page in found for one in page] == told
@@ -160,7 +160,7 @@ def test_what_is_told_at_once_is_bounded_in_visits_and_in_bytes(size, counts):
 def test_what_takes_long_is_told_by_time_so_that_a_kill_loses_little():
     at = datetime(2026, 1, 1, tzinfo=UTC)
     visit = Attempt(1, "https://example.org/", 0, True, at, 0.1, 404)
-    told = [SettledVisit(Recorded(number, 1, at, "site", visit), None) for number in range(100)]
+    told = [SettledVisit(RecordedAttempt(number, 1, at, "site", visit), None) for number in range(100)]
     ticks = iter(range(10_000))
     found = list(pages(iter(told), clock=lambda: float(next(ticks))))
     assert [one for page in found for one in page] == told

@@ -11,7 +11,7 @@ from tests.requests.glossary import setup_of
 from tests.requests.workshop import SERVICE, Workshop, collection, documents, send_parts, told
 from windrow.adapters.adapter import Window
 from windrow.app.changes import since_window
-from windrow.contract import Ask, DocumentPart, Observation, Observed, Waits
+from windrow.contract import Ask, AttemptObservations, DocumentPart, Observation, PendingAsk
 from windrow.engine.progress import Progress
 from windrow.engine.session import Session
 from windrow.stores.records import RecordStore
@@ -120,9 +120,11 @@ def sessions_of(visits):
     for number, (key, value, begins, waits) in enumerate(visits, 1):
         session += begins
         results = (Observation(key, None if value is None else {"n": value}),)
-        whole = Observed(number, datetime(2026, 11, 1, tzinfo=UTC) + timedelta(days=number), "http://a/", "s", results)
+        whole = AttemptObservations(
+            number, datetime(2026, 11, 1, tzinfo=UTC) + timedelta(days=number), "http://a/", "s", results
+        )
         if waits:
-            sessions[session].append((number, whole._replace(results=(Waits("read", number),))))
+            sessions[session].append((number, whole._replace(results=(PendingAsk("read", number),))))
         sessions[session + waits].append((number, whole))
     return sessions
 

@@ -11,7 +11,7 @@ import pytest
 
 from tests import programs
 from tests.unwritable import unwritable
-from windrow.contract import Observation, Observed
+from windrow.contract import AttemptObservations, Observation
 from windrow.errors import ConfigError
 from windrow.query import parse
 from windrow.stores.index.folder import held, index_folder
@@ -29,7 +29,7 @@ RECORDS = (
 
 
 def seen(visit, key, value, text, url, at):
-    return Observed(visit, at, url, "here", (Observation(key, value, text, at, url),))
+    return AttemptObservations(visit, at, url, "here", (Observation(key, value, text, at, url),))
 
 
 @pytest.fixture

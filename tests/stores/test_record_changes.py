@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from windrow.adapters.record_changes import content, difference
-from windrow.contract import Observation, Observed, Skip
+from windrow.contract import AttemptObservations, Observation, Skip
 from windrow.reasons import Reason
 from windrow.stores.records import RecordStore
 
@@ -28,7 +28,9 @@ def store(tmp_path: Path):
     for visit, source, said in told:
         results = [Observation(key, value) for key, value in said]
         at = BEGIN + timedelta(days=visit)
-        made.settle([Observed(visit, at, f"https://{source}.example/", source, tuple(results))], visit, visit)
+        made.settle(
+            [AttemptObservations(visit, at, f"https://{source}.example/", source, tuple(results))], visit, visit
+        )
     yield made
     made.close()
 
@@ -53,8 +55,8 @@ def test_a_difference_names_few_fields_and_counts_the_others() -> None:
 
 
 def test_a_store_that_replaces_another_tells_of_each_session_what_that_one_told(tmp_path: Path) -> None:
-    def told(visit: int, result: Observation | Skip, source: str = "council") -> Observed:
-        return Observed(visit, BEGIN, f"https://{source}.example/", source, (result,))
+    def told(visit: int, result: Observation | Skip, source: str = "council") -> AttemptObservations:
+        return AttemptObservations(visit, BEGIN, f"https://{source}.example/", source, (result,))
 
     pier, lamps = Observation("pier", {"n": 1}), Observation("lamps", {"n": 2})
     with closing(RecordStore(tmp_path / "a.db")) as before, closing(RecordStore(tmp_path / "b.db")) as after:

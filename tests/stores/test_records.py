@@ -3,14 +3,14 @@
 from contextlib import closing
 from datetime import UTC, datetime
 
-from windrow.contract import Observation, Observed, Skip, Waits
+from windrow.contract import AttemptObservations, Observation, PendingAsk, Skip
 from windrow.reasons import Reason
 from windrow.stores.records import RecordStore
 
 
 def said(visit, value, aside):
     at = datetime(2026, 1, visit, tzinfo=UTC)
-    return Observed(visit, at, "http://a.example/", "a", (Observation("k", value, "text", aside=aside),))
+    return AttemptObservations(visit, at, "http://a.example/", "a", (Observation("k", value, "text", aside=aside),))
 
 
 def test_what_stands_aside_is_kept_as_it_was_first_seen_and_makes_no_version(tmp_path):
@@ -32,7 +32,7 @@ def test_what_stands_aside_is_kept_as_it_was_first_seen_and_makes_no_version(tmp
 def test_a_record_is_said_to_be_gone_by_a_name_it_went_by_and_nothing_is_where_nothing_has_the_name(tmp_path):
     def told(visit, key, value, *names):
         at = datetime(2026, 1, visit, tzinfo=UTC)
-        return Observed(visit, at, "http://a.example/", "a", (Observation(key, value, "text", names=names),))
+        return AttemptObservations(visit, at, "http://a.example/", "a", (Observation(key, value, "text", names=names),))
 
     store = RecordStore(tmp_path / "a.db")
     store.settle([told(1, "k", {"n": 1}, "number 1"), told(2, "l", {"n": 2}, "number 2")], 2)
@@ -52,7 +52,7 @@ def test_what_a_visit_said_stays_where_it_is_not_read_again_by_no_fault_of_its_b
     store = RecordStore(tmp_path / "a.db")
 
     def told(*results):
-        return Observed(5, datetime(2026, 1, 5, tzinfo=UTC), "http://a.example/", "a", results)
+        return AttemptObservations(5, datetime(2026, 1, 5, tzinfo=UTC), "http://a.example/", "a", results)
 
     store.settle([told(Observation("k", {"n": 1}), Observation("l", {"n": 1}))], 5, 1)
     store.settle([told(Skip(Reason.TIME_LIMIT, "", "stopped"))], 5, 2)
@@ -74,7 +74,7 @@ def test_half_a_character_of_a_source_is_stored_as_a_mark_and_stops_nothing(tmp_
         Observation("key", {"title": half}, half, aside={"text": half}),
         Skip(Reason.INCOMPLETE_RECORD, half, half),
     )
-    store.settle([Observed(1, datetime(2026, 1, 1, tzinfo=UTC), "http://a.example/", "s", results)], 1)
+    store.settle([AttemptObservations(1, datetime(2026, 1, 1, tzinfo=UTC), "http://a.example/", "s", results)], 1)
     assert store.history("key")[0].value == {"title": "? half"}
     assert list(store.faults()) == []
     store.close()
@@ -97,18 +97,18 @@ def test_what_is_told_beside_requests_holds_until_they_are_answered_and_replaces
     store = RecordStore(tmp_path / "records.db")
 
     def told(visit, *results):
-        return Observed(visit, datetime(2026, 1, 1, tzinfo=UTC), "http://a.example/", "s", results)
+        return AttemptObservations(visit, datetime(2026, 1, 1, tzinfo=UTC), "http://a.example/", "s", results)
 
     def values():
         return [one.value for one in store.history("key")]
 
-    store.settle([told(1, Observation("key", {"n": 1}), Waits("tei", 7))], 1)
+    store.settle([told(1, Observation("key", {"n": 1}), PendingAsk("tei", 7))], 1)
     assert values() == [{"n": 1}]
-    assert store.waiting(0) == {1: [Waits("tei", 7)]}
+    assert store.waiting(0) == {1: [PendingAsk("tei", 7)]}
     store.settle([told(1, Observation("key", {"n": 1, "answer": True}))], 1)
     assert values() == [{"n": 1, "answer": True}]
     assert not store.waiting(0)
-    store.settle([told(1, Observation("key", {"n": 1}), Waits("tei", 8))], 1)
+    store.settle([told(1, Observation("key", {"n": 1}), PendingAsk("tei", 8))], 1)
     assert values() == [{"n": 1, "answer": True}], "what it told before holds"
     assert store.waiting(0)
     assert list(store.faults()) == []
@@ -118,7 +118,7 @@ def test_what_is_told_beside_requests_holds_until_they_are_answered_and_replaces
 def test_a_thing_that_is_told_of_by_several_spellings_of_its_key_is_one_record_by_the_first(tmp_path):
     def told(visit, key, value, *aliases, source="a"):
         at = datetime(2026, 1, visit, tzinfo=UTC)
-        return Observed(visit, at, key, source, (Observation(key, value, "text", url=key, aliases=aliases),))
+        return AttemptObservations(visit, at, key, source, (Observation(key, value, "text", url=key, aliases=aliases),))
 
     store = RecordStore(tmp_path / "a.db")
     store.settle([told(1, "http://k?x", {"url": "http://k?x", "n": 1}, "k", "canon"),

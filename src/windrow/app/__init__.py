@@ -1,4 +1,4 @@
-"""The one place where parts are joined: what every command, page and script calls."""
+"""The workspace as Python calls it: what every command, page and script is built on."""
 
 from windrow.app.workspace import Windrow
 

@@ -1,4 +1,4 @@
-"""Make a workspace, the sources in it, and a collection of one's own; nothing that is there is overwritten."""
+"""Make a workspace, add sources to it, and write the package of a new collection; no file is overwritten."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _SECRET = re.compile(r"^[^/?#]*//[^/?#]*:[^/?#]*@")
 
 
 class Prepared(NamedTuple):
-    """What was made of a folder, a line for each step, and whether anything changed."""
+    """A prepared workspace: what was done, a line for each step, and whether anything changed."""
 
     folder: Path
     did: tuple[str, ...]
@@ -34,29 +34,29 @@ class Prepared(NamedTuple):
 
 
 def prepare(folder: Path) -> Prepared:
-    """Make or upgrade a workspace; safe to repeat, overwrites nothing. A folder made here is its owner's alone."""
-    made: list[str] = []
+    """Make or upgrade a workspace; safe to repeat, overwrites nothing. Only its owner can read a folder made here."""
+    created: list[str] = []
     kept: list[str] = []
     try:
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)  # what sources say may not be for everybody
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)  # harvested documents may be confidential
         folder = folder.resolve()
         main = folder / MAIN
-        (made if _write(main, default_toml(folder.name or "windrow")) else kept).append(MAIN)
+        (created if _write(main, default_toml(folder.name or "windrow")) else kept).append(MAIN)
         sources = folder / FOLDER
-        (kept if sources.is_dir() else made).append(f"{FOLDER}/")
+        (kept if sources.is_dir() else created).append(f"{FOLDER}/")
         sources.mkdir(exist_ok=True)
     except OSError as error:
         raise ConfigError(
             f"{folder} cannot be made a workspace: {error.strerror}", hint="ls -ld " + str(folder)
         ) from error
     workspace = load(folder)
-    did = [*(f"made {name}" for name in made), *(f"kept {name} as it is" for name in kept)]
+    did = [*(f"made {name}" for name in created), *(f"kept {name} as it is" for name in kept)]
     step = _ledger(workspace.ledger)
-    return Prepared(folder, (*did, step), bool(made) or not step.startswith("kept"))
+    return Prepared(folder, (*did, step), bool(created) or not step.startswith("kept"))
 
 
 def _ledger(path: Path) -> str:
-    """Make or upgrade the ledger, and say which."""
+    """Make or upgrade the ledger; return which, as a sentence."""
     newest = newest_schema()
     before = schema(path)
     Ledger(path).close()
@@ -68,7 +68,7 @@ def _ledger(path: Path) -> str:
 
 
 def _write(path: Path, text: str) -> bool:
-    """Write a new file; return False where there is one."""
+    """Write a new file; return False if it exists already."""
     try:
         with path.open("x", encoding="utf-8") as file:
             file.write(text)
@@ -78,7 +78,7 @@ def _write(path: Path, text: str) -> bool:
 
 
 class NewSource(NamedTuple):
-    """What `windrow new source` is told; `more` has settings of the collection's sources by name."""
+    """The arguments of `windrow new source`; `more` has further settings of the source, by name."""
 
     name: str
     url: str
@@ -89,7 +89,7 @@ class NewSource(NamedTuple):
 def add_source(root: Path, new: NewSource) -> Path:
     """Write `sources/NAME.toml`, checked by reading the whole configuration with it; return its path."""
     registry.collection(new.collection)
-    if _SECRET.search(new.url):  # is never written, nor repeated
+    if _SECRET.search(new.url):  # neither written nor repeated in the message
         raise UsageError("an address may not hold a password: name its place", hint="windrow new source --help")
     path = root / FOLDER / f"{new.name}.toml"
     if "/" in new.name or new.name.startswith("."):
@@ -97,8 +97,8 @@ def add_source(root: Path, new: NewSource) -> Path:
     known = {source.name: source for source in load(root).sources}
     if new.name in known or path.exists():
         raise UsageError(f"there is a source {new.name} already; {path} is left as it is", hint="windrow config")
-    told = {"url": new.url, "collection": new.collection, **new.more}
-    lines = [f"{name} = {json.dumps(value, ensure_ascii=False)}" for name, value in told.items()]
+    settings = {"url": new.url, "collection": new.collection, **new.more}
+    lines = [f"{name} = {json.dumps(value, ensure_ascii=False)}" for name, value in settings.items()]
     try:
         path.parent.mkdir(exist_ok=True)
         written = _write(path, "\n".join(lines) + "\n")
@@ -107,10 +107,10 @@ def add_source(root: Path, new: NewSource) -> Path:
     if not written:
         raise UsageError(f"{path} is there already and left as it is")
     try:
-        made = load(root)
-        source = made.source(new.name)
+        workspace = load(root)
+        source = workspace.source(new.name)
         assert source is not None
-        registry.adapter(new.collection).check_source(made, source)
+        registry.adapter(new.collection).check_source(workspace, source)
     except ConfigError as error:
         path.unlink()
         raise UsageError(str(error), hint="windrow new source --help") from None
@@ -122,13 +122,13 @@ def add_source(root: Path, new: NewSource) -> Path:
 
 _NAME = re.compile(r"[a-z](?:[a-z0-9_]{0,30}[a-z0-9])?", re.ASCII)
 _ENDING = ".txt"
-"""Behind the names of the template's files, so that no tool takes them for what they are not yet."""
+"""Suffix of the template's files, so that no tool takes them for Python or TOML."""
 _PLACE = "NAME"
 """Stands for the collection's name in the names of the template's files."""
 
 
 class NewCollection(NamedTuple):
-    """A package that was made: its folder, its files below that, and the commands that come next."""
+    """The package of a new collection: its folder, its files relative to that, and the commands to run next."""
 
     name: str
     folder: Path
@@ -139,17 +139,17 @@ class NewCollection(NamedTuple):
 def add_collection(name: str, into: Path) -> NewCollection:
     """Write the package of a new collection into a new folder `windrow-NAME`.
 
-    A name that Python, packages or the configuration could not take is refused, and so is a folder that is there.
+    Raises UsageError if the name cannot be that of a package or a table of the configuration, or the folder exists.
     """
-    _refuse(name)
+    _check_name(name)
     folder = into / f"windrow-{name.replace('_', '-')}"
-    told = {"name": name, "package": f"windrow_{name}", "project": folder.name}
-    made = {path.replace(_PLACE, name): Template(text).substitute(told) for path, text in sorted(_template())}
+    substitutes = {"name": name, "package": f"windrow_{name}", "project": folder.name}
+    texts = {path.replace(_PLACE, name): Template(text).substitute(substitutes) for path, text in sorted(_template())}
     written: list[Path] = []
     try:
         into.mkdir(parents=True, exist_ok=True)
         folder.mkdir()
-        for path, text in made.items():
+        for path, text in texts.items():
             place = folder / path
             place.parent.mkdir(parents=True, exist_ok=True)
             written.append(place)
@@ -166,10 +166,10 @@ def add_collection(name: str, into: Path) -> NewCollection:
         f"windrow new source mine https://api.example.org/v1/ --collection {name}",
         "windrow run mine",
     )
-    return NewCollection(name, folder, tuple(made), commands)
+    return NewCollection(name, folder, tuple(texts), commands)
 
 
-def _refuse(name: str) -> None:
+def _check_name(name: str) -> None:
     """Raise UsageError for a name that a collection may not have."""
     if not _NAME.fullmatch(name):
         near = re.sub(r"[^a-z0-9]+", "_", name.lower()).strip("_0123456789")[:32].rstrip("_")
@@ -179,7 +179,7 @@ def _refuse(name: str) -> None:
         )
     if name in registry.names():
         raise UsageError(f"a collection {name!r} is installed already", hint="windrow config")
-    taken = {one.name.partition(".")[0] for one in WORKSPACE} | {"source", *forms()}
+    taken = {setting.name.partition(".")[0] for setting in WORKSPACE} | {"source", *forms()}
     if name in taken:
         raise UsageError(
             f"a collection cannot be called {name!r}: that is a word of the configuration or of an export",
@@ -188,20 +188,20 @@ def _refuse(name: str) -> None:
 
 
 def _template(at: Traversable | None = None, path: str = "") -> list[tuple[str, str]]:
-    """Return the files of the template: their paths below its folder, and what is in them."""
-    found: list[tuple[str, str]] = []
-    for one in (at or files("windrow.app") / "collection_template").iterdir():
-        if one.is_dir():
-            found += _template(one, f"{path}{one.name}/")
-        elif one.name.endswith(_ENDING):
-            found.append((path + one.name.removesuffix(_ENDING), one.read_text(encoding="utf-8")))
-    return found
+    """Return the files of the template: their paths relative to its folder, and their text."""
+    texts: list[tuple[str, str]] = []
+    for file in (at or files("windrow.app") / "collection_template").iterdir():
+        if file.is_dir():
+            texts += _template(file, f"{path}{file.name}/")
+        elif file.name.endswith(_ENDING):
+            texts.append((path + file.name.removesuffix(_ENDING), file.read_text(encoding="utf-8")))
+    return texts
 
 
 def _remove(folder: Path, written: list[Path]) -> None:
-    """Remove what was written, and the folders that are empty then."""
+    """Remove the files written, and their folders."""
     for path in written:
         path.unlink(missing_ok=True)
-    for path in sorted({each for one in written for each in one.relative_to(folder).parents}, key=str, reverse=True):
+    for path in sorted({each for file in written for each in file.relative_to(folder).parents}, key=str, reverse=True):
         if (folder / path).is_dir():
             (folder / path).rmdir()

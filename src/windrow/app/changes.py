@@ -1,7 +1,4 @@
-"""What changed at the sources and between two versions of one thing; as an Atom feed and as a page of HTML.
-
-Every collection answers with the same values, for one list over all of them.
-"""
+"""Changes at the sources, as values, as an Atom feed and as a page of HTML; and comparing two versions of a record."""
 
 from __future__ import annotations
 
@@ -25,7 +22,7 @@ from windrow.adapters.adapter import (
     Window,
     harvested_collections,
 )
-from windrow.app.summary import WhatWasRead
+from windrow.app.summary import ContentCounts
 from windrow.config import Workspace
 from windrow.contract.registry import capable, installed
 from windrow.errors import UsageError, WindrowError
@@ -33,17 +30,17 @@ from windrow.formats.text import counted
 from windrow.ledger import Ledger
 
 MOST = 1_000
-"""Changes of one session that are handed on with its summary."""
+"""The most changes that the summary of a session has."""
 
 
 def changes(
     workspace: Workspace, ledger: Ledger, window: Window, *, source: str = "", kind: str = ""
 ) -> Iterator[SourceChange]:
-    """Yield what changed, collection by collection: at all sources or at one, of all kinds or of one.
+    """Yield the changes within a window, collection by collection; `source` and `kind` narrow them, empty means any.
 
-    Raises UsageError for a source that nobody knows.
+    Raises UsageError for an unknown source.
     """
-    sources = {one.name: one.collection for one in workspace.sources}
+    sources = {configured.name: configured.collection for configured in workspace.sources}
     if source and source not in sources:
         raise UsageError(f"there is no source {source!r}", hint="windrow status")
     used = harvested_collections(workspace, ledger)
@@ -61,54 +58,54 @@ def _answers(name: str, workspace: Workspace, ledger: Ledger, window: Window) ->
         yield from of_listings(ledger, name, window)
 
 
-def was_read(workspace: Workspace, ledger: Ledger) -> WhatWasRead:
-    """Return what counts by what was read, for the collections whose bytes do not say all."""
+def was_read(workspace: Workspace, ledger: Ledger) -> ContentCounts:
+    """Return the functions that count by content, for the collections that compare content and not bytes."""
     used = harvested_collections(workspace, ledger)
 
     def visited(facts: tuple[int, int]) -> Mapping[str, Counter[str]]:
-        found: dict[str, Counter[str]] = {}
-        for one in capable(ListsChanges, used).values():
-            found |= one.content_of_visits(workspace, ledger, facts) or {}
-        return found
+        counts: dict[str, Counter[str]] = {}
+        for adapter in capable(ListsChanges, used).values():
+            counts |= adapter.content_of_visits(workspace, ledger, facts) or {}
+        return counts
 
     def written(facts: tuple[int, int]) -> Mapping[str, Counter[str]]:
-        found: dict[str, Counter[str]] = {}
-        for one in capable(ListsChanges, used).values():
-            found |= one.content(workspace, ledger, facts)
-        return found
+        counts: dict[str, Counter[str]] = {}
+        for adapter in capable(ListsChanges, used).values():
+            counts |= adapter.content(workspace, ledger, facts)
+        return counts
 
     def outcomes(name: str, facts: tuple[int, int], visited: Counter[str]) -> Counter[str]:
         able = capable(CountsOutcomes, {name})
         return able[name].outcomes(workspace, ledger, facts, visited) if able else visited
 
-    return WhatWasRead(visited, written, outcomes)
+    return ContentCounts(visited, written, outcomes)
 
 
 def of_session(workspace: Workspace, ledger: Ledger, session: int) -> tuple[SourceChange, ...]:
-    """Return the first changes that a session tells, `MOST` of them and one where there are more."""
+    """Return the first changes that a session reports: at most `MOST`, and one more if there are more."""
     window = Window(facts=ledger.sessions.telling(session))
     return tuple(islice(changes(workspace, ledger, window), MOST + 1))
 
 
 def since_window(ledger: Ledger, since: datetime) -> Window:
-    """Return what was seen since a time, and what sessions that began later wrote of what was seen before."""
+    """Return the window of what was seen since a time, and what later sessions wrote of what was seen before."""
     return Window(since, (ledger.sessions.last_before(since) + 1, 2**62))
 
 
 def of_listings(ledger: Ledger, collection: str, window: Window) -> Iterator[SourceChange]:
-    """Yield what the listings of a collection's sources said."""
+    """Yield the changes in the listings of a collection's sources."""
     facts = window.facts if window.facts and window.since is None else (0, 2**62)
     for change in ledger.listings.changes(collection, facts):
         if window.since is not None and change.at < window.since:
             continue
         kind = NEW if change.event in {"listed", "refused"} else change.event
-        said = counted(change.size, "byte") if change.size is not None else ""
+        difference = counted(change.size, "byte") if change.size is not None else ""
         if kind == CHANGED and change.before != change.size:
-            said = f"size {_bytes(change.before)} -> {_bytes(change.size)}"
+            difference = f"size {_bytes(change.before)} -> {_bytes(change.size)}"
         elif kind == CHANGED:
-            said = "another date"
+            difference = "another date"
         yield SourceChange(
-            change.at, change.source, collection, kind, change.key, change.path, "" if kind == GONE else said
+            change.at, change.source, collection, kind, change.key, change.path, "" if kind == GONE else difference
         )
 
 
@@ -117,11 +114,14 @@ def _bytes(size: int | None) -> str:
 
 
 def compare(workspace: Workspace, name: str, since: str, until: str, *, context: int) -> Comparison:
-    """Compare two versions of what is named; the first collection that knows it answers."""
+    """Compare two versions of a record; the first collection that knows its name answers.
+
+    Raises the last collection's error if none does.
+    """
     last: WindrowError = UsageError("no collection of this workspace compares versions", hint="windrow status")
-    for one in capable(Compares, harvested_collections(workspace)).values():
+    for adapter in capable(Compares, harvested_collections(workspace)).values():
         try:
-            return one.compare(workspace, name, since, until, context=context)
+            return adapter.compare(workspace, name, since, until, context=context)
         except WindrowError as error:
             last = error
     raise last
@@ -131,12 +131,12 @@ _BARRED = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
 def atom(changes: Iterable[SourceChange], name: str, at: datetime) -> str:
-    """Return a feed with an entry for each change; `name` is the workspace, `at` the present."""
+    """Return an Atom feed (RFC 4287) with an entry for each change; `name` is the workspace's, `at` the present."""
     lines = [
         '<?xml version="1.0" encoding="utf-8"?>',
         '<feed xmlns="http://www.w3.org/2005/Atom">',
         f"<title>{_text(name)}: what changed</title>",
-        f"<id>{_named(name)}</id>",
+        f"<id>{_urn(name)}</id>",
         f"<updated>{_time(at)}</updated>",
         "<author><name>windrow</name></author>",
     ]
@@ -144,11 +144,11 @@ def atom(changes: Iterable[SourceChange], name: str, at: datetime) -> str:
         lines += [
             "<entry>",
             f"<title>{_text(f'{change.kind}: {change.title or change.key}')}</title>",
-            f"<id>{_named(f'{change.kind} {change.at.isoformat()} {change.source} {change.key}')}</id>",
+            f"<id>{_urn(f'{change.kind} {change.at.isoformat()} {change.source} {change.key}')}</id>",
             f"<updated>{_time(change.at)}</updated>",
             f'<category term="{_text(change.kind)}"/>',
             *([f'<link href="{_text(change.key)}"/>'] if _is_address(change.key) else []),
-            f"<summary>{_text(_said(change))}</summary>",
+            f"<summary>{_text(_summary(change))}</summary>",
             "</entry>",
         ]
     return "\n".join([*lines, "</feed>", ""])
@@ -159,7 +159,7 @@ def html(changes: Iterable[SourceChange], name: str) -> str:
     title = f"{_text(name)}: what changed"
     rows = [
         f"<tr><td>{change.at:%Y-%m-%d %H:%M}</td><td>{_text(change.source)}</td><td>{_text(change.kind)}</td>"
-        f"<td>{_linked(change)}</td><td>{_text(change.difference)}</td></tr>"
+        f"<td>{_link(change)}</td><td>{_text(change.difference)}</td></tr>"
         for change in changes
     ]
     head = "<tr><th>when (UTC)</th><th>source</th><th>kind</th><th>what</th><th>difference</th></tr>"
@@ -168,20 +168,20 @@ def html(changes: Iterable[SourceChange], name: str) -> str:
     return f"{begin}\n{body}\n</html>\n"
 
 
-def _linked(one: SourceChange) -> str:
-    shown = _text(one.title or one.key)
-    return f'<a href="{_text(one.key)}">{shown}</a>' if _is_address(one.key) else shown
+def _link(change: SourceChange) -> str:
+    shown = _text(change.title or change.key)
+    return f'<a href="{_text(change.key)}">{shown}</a>' if _is_address(change.key) else shown
 
 
 def _is_address(key: str) -> bool:
     return key.startswith(("http://", "https://"))
 
 
-def _said(one: SourceChange) -> str:
-    return f"{one.source}: {one.difference}" if one.difference else one.source
+def _summary(change: SourceChange) -> str:
+    return f"{change.source}: {change.difference}" if change.difference else change.source
 
 
-def _named(text: str) -> str:
+def _urn(text: str) -> str:
     return uuid5(NAMESPACE_URL, f"windrow changes {text}").urn
 
 

@@ -1,4 +1,4 @@
-"""Check a workspace: archive, ledger and collections agree; take things down, with what was made of them."""
+"""Check whether archive, ledger and stores agree, and take down addresses with all that was derived from them."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from windrow.ledger import Ledger
 
 @dataclass
 class Checkup:
-    """What was looked at, and what does not agree."""
+    """How many captures and bytes were checked, and the faults found."""
 
     captures: int = 0
     bytes: int = 0
@@ -29,42 +29,42 @@ class Checkup:
 
 
 def check(workspace: Workspace, ledger: Ledger) -> Checkup:
-    """Read every capture back, and compare present state, stores and books with the facts.
+    """Read every capture back, and compare the present state, stores and projections with the facts.
 
-    While a run is under way books are always a little behind, so that a difference is Locked then.
+    Raises Locked if projections differ while a run is under way: they are always a little behind then.
     """
-    done = Checkup()
-    for found in check_archive(ledger, workspace.archive.folder):
-        if isinstance(found, Fault):
-            done.faults.append(found)
+    checkup = Checkup()
+    for checked in check_archive(ledger, workspace.archive.folder):
+        if isinstance(checked, Fault):
+            checkup.faults.append(checked)
         else:
-            done.captures += 1
-            done.bytes += found
-    done.faults += check_index(ledger, workspace.archive.folder)
-    done.faults += check_standing(ledger)
+            checkup.captures += 1
+            checkup.bytes += checked
+    checkup.faults += check_index(ledger, workspace.archive.folder)
+    checkup.faults += check_standing(ledger)
     used = harvested_collections(workspace, ledger)
-    mine = [registry.adapter(name) for name in registry.installed() if name in used]
+    adapters = [registry.adapter(name) for name in registry.installed() if name in used]
     cut_short = "is being taken down, and that was cut short"
-    behind = [Fault(one.target, cut_short, "windrow forget finishes it") for one in ledger.takedowns.open()]
-    behind += [*check_steps(ledger), *(fault for one in mine for fault in one.check(workspace, ledger))]
+    behind = [Fault(takedown.target, cut_short, "windrow forget finishes it") for takedown in ledger.takedowns.open()]
+    behind += [*check_steps(ledger), *(fault for adapter in adapters for fault in adapter.check(workspace, ledger))]
     if behind and (who := holder(ledger)):
         raise Locked(
             f"{who} runs here now, and its books are being written", hint="windrow status, then: windrow check"
         )
-    done.faults += behind
-    return done
+    checkup.faults += behind
+    return checkup
 
 
-def check_tree(what: Sequence[str]) -> Iterator[Fault | int]:
-    """Judge the files of a folder by the standard of a collection: yield faults, and the bytes of each file.
+def check_tree(arguments: Sequence[str]) -> Iterator[Fault | int]:
+    """Check the files of a folder by the standard of a collection: yield faults, and the size of each file in bytes.
 
-    `what` is the folder, or a collection and the folder; a collection that has but one such tree need not be named.
+    `arguments` are the folder, or a collection and the folder; the only collection with such a standard may be omitted.
     """
     able = registry.capable(ChecksTree)
-    name, folder = (what[0], what[-1]) if len(what) > 1 else ("", what[0])
+    name, folder = (arguments[0], arguments[-1]) if len(arguments) > 1 else ("", arguments[0])
     if not name and folder in able:
         raise UsageError(f"name the folder that is to be judged: windrow check {folder} FOLDER")
-    if (name and name not in able) or (not name and len(able) != 1) or len(what) > 2:
+    if (name and name not in able) or (not name and len(able) != 1) or len(arguments) > 2:
         raise UsageError(f"name one of {', '.join(sorted(able))}, and a folder", hint="windrow check --help")
     path = Path(folder)
     if not path.is_dir():
@@ -73,7 +73,7 @@ def check_tree(what: Sequence[str]) -> Iterator[Fault | int]:
 
 
 def estimate(workspace: Workspace, ledger: Ledger, names: Sequence[str]) -> list[TakedownEstimate]:
-    """Count what would be taken down."""
+    """Count what `take_down` would remove, by target."""
     targets = _targets(workspace, ledger, names, _able(workspace, ledger))
     return [TakedownEstimate(target.name, *ledger.takedowns.count(target.address, target.host)) for target in targets]
 
@@ -85,41 +85,43 @@ def take_down(
     reason: str = "",
     adapters: Mapping[str, Forgets] | None = None,
 ) -> list[TakedownResult]:
-    """Take down what is named, and what an earlier run left undone; return what was removed, target by target.
+    """Take down the targets named and those of an interrupted takedown; return what was removed, by target.
 
-    Waits for nobody: Locked where a run is under way. A tombstone with the reason stays, and nothing of it is asked for
-    again. What another process that reads a database keeps from going is told, and its tombstone stays open for the
-    next call. `adapters` are those of the collections, by name: of all that have or had sources where none are given.
+    Raises Locked if a run is under way. A tombstone with the reason stays, and the target is never requested again. If
+    another process that reads a database prevents the erasure, the result says so and the tombstone stays open for the
+    next call. `adapters` are those of the collections, by name; default: of all that have or had sources.
     """
     with Session(setup, "forget") as session:
-        made = adapters or _able(workspace, session.ledger)
+        able = adapters or _able(workspace, session.ledger)
         stores = {
-            name: CollectionStores(partial(one.remove_taken_down, workspace), partial(one.clean_stores, workspace))
-            for name, one in made.items()
+            name: CollectionStores(
+                partial(adapter.remove_taken_down, workspace), partial(adapter.clean_stores, workspace)
+            )
+            for name, adapter in able.items()
         }
-        return take_down_targets(session, _targets(workspace, session.ledger, names, made), reason, stores)
+        return take_down_targets(session, _targets(workspace, session.ledger, names, able), reason, stores)
 
 
 def let_again(
     workspace: Workspace, setup: SessionSettings, names: Sequence[str], adapters: Mapping[str, Forgets] | None = None
 ) -> int:
-    """Let what was taken down be asked for again by the next run; return how many tombstones that lifts."""
+    """Let the next run request again what was taken down; return how many tombstones were lifted."""
     with Session(setup, "forget --lift") as session:
-        made = adapters or _able(workspace, session.ledger)
-        return lift(session, _targets(workspace, session.ledger, names, made))
+        able = adapters or _able(workspace, session.ledger)
+        return lift(session, _targets(workspace, session.ledger, names, able))
 
 
 def _able(workspace: Workspace, ledger: Ledger) -> Mapping[str, Forgets]:
-    """Return the adapters of the workspace's collections that can take something down."""
+    """Return the adapters of the workspace's collections that support takedowns."""
     return capable(Forgets, harvested_collections(workspace, ledger))
 
 
 def _targets(
     workspace: Workspace, ledger: Ledger, names: Sequence[str], adapters: Mapping[str, Forgets]
 ) -> list[TakedownTarget]:
-    """Return what names mean to the collections; an address that several know is one target.
+    """Return the targets that the collections know by these names; an address that several know is one target.
 
-    Raises UsageError for a name that none knows, and first ConfigError for a store in a place that is not ours.
+    Raises ConfigError if a store lies in a place that is not ours, and UsageError for a name that no collection knows.
     """
     for adapter in adapters.values():
         adapter.refuse_takedown(workspace)

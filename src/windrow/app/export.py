@@ -1,4 +1,4 @@
-"""What a workspace holds, in the forms of its standards: the archive's index, and what each collection can write."""
+"""Export what a workspace holds: an index of the archive, and what each collection can write."""
 
 from __future__ import annotations
 
@@ -14,10 +14,7 @@ from windrow.ledger import Ledger
 
 
 def captures(workspace: Workspace, form: str, out: TextIO) -> int:
-    """Write an index line for every capture, sorted as CDXJ asks; return how many.
-
-    File names are relative to the archive's folder.
-    """
+    """Write a CDXJ line for every capture, in CDXJ order, with file names relative to the archive; return how many."""
     del form
     count = 0
     if not workspace.ledger.exists():
@@ -33,19 +30,19 @@ def captures(workspace: Workspace, form: str, out: TextIO) -> int:
 
 
 def forms(among: Container[str] | None = None) -> dict[str, Export]:
-    """Return all that can be exported, or what some collections can, by its name."""
-    found = {"captures": Export("captures", ("cdxj",), "an index of the archive", captures)}
-    return found | {one.what: one for made in capable(Exports, among).values() for one in made.EXPORTS}
+    """Return all exports, or those of some collections, by name."""
+    exports = {"captures": Export("captures", ("cdxj",), "an index of the archive", captures)}
+    return exports | {export.what: export for adapter in capable(Exports, among).values() for export in adapter.EXPORTS}
 
 
-def export(workspace: Workspace, what: str, form: str, out: TextIO) -> tuple[int, str]:
-    """Write what is named to a UTF-8 stream; return how much, and of what unit."""
+def export(workspace: Workspace, name: str, form: str, out: TextIO) -> tuple[int, str]:
+    """Write an export to a UTF-8 stream; return how many units were written, and the name of the unit."""
     known = forms(harvested_collections(workspace))
-    if what not in known:
-        known = forms()  # of what was never harvested there is an export without a row
-    if what not in known:
-        raise UsageError(f"there is no {what!r} to export; there is {', '.join(sorted(known))}")
-    chosen = known[what]
+    if name not in known:
+        known = forms()  # a collection that was never harvested exports no rows
+    if name not in known:
+        raise UsageError(f"there is no {name!r} to export; there is {', '.join(sorted(known))}")
+    chosen = known[name]
     if form not in chosen.forms:
-        raise UsageError(f"{what} cannot be written as {form!r}; there is {', '.join(chosen.forms)}")
+        raise UsageError(f"{name} cannot be written as {form!r}; there is {', '.join(chosen.forms)}")
     return chosen.write(workspace, form, out), chosen.unit

@@ -1,4 +1,4 @@
-"""The main content of one page, from a file or an address; nothing is kept."""
+"""Extract the main content of one page, from a file or an address; nothing is kept."""
 
 from __future__ import annotations
 
@@ -15,22 +15,23 @@ from windrow.formats.url import normalise, parts
 from windrow.model import Limits, Site, Source
 
 LARGEST = 64 << 20
-"""Bytes of a page that are read; more is refused."""
+"""The largest page that is read, in bytes."""
 
 
-def extract_page(workspace: Workspace | None, what: bytes | Path | str, url: str = "") -> Extract:
-    """Extract a page's bytes, file, or address (`https://...`); UsageError for what is none, or above `LARGEST`.
+def extract_page(workspace: Workspace | None, page: bytes | Path | str, url: str = "") -> Extract:
+    """Extract a page, given as bytes, as a file, or as an address (`https://...`).
 
-    `url` is the address that the relative links of bytes and of a file start from.
+    `url` is the base of relative links in bytes and files. Raises UsageError if the page is none of these, or larger
+    than `LARGEST`.
     """
-    if isinstance(what, str) and "://" in what:
+    if isinstance(page, str) and "://" in page:
         if url:
             raise UsageError("a page that is asked for has an address: another one is for bytes and files")
-        return _extract_address(workspace, what)
-    if isinstance(what, bytes):
-        html = what
+        return _extract_address(workspace, page)
+    if isinstance(page, bytes):
+        html = page
     else:
-        path = Path(what).expanduser()
+        path = Path(page).expanduser()
         if not path.is_file():
             raise UsageError(f"there is no file {path}; an address begins with http:// or https://")
         with path.open("rb") as file:
@@ -41,8 +42,8 @@ def extract_page(workspace: Workspace | None, what: bytes | Path | str, url: str
 
 
 def _extract_address(workspace: Workspace | None, address: str) -> Extract:
-    """Request one address as the workspace's contact, follow its redirects, and extract what comes."""
-    from windrow.engine.sample import sample_address  # noqa: PLC0415 a file is read without
+    """Request one address as the workspace's contact, follow its redirects, and extract the answer."""
+    from windrow.engine.sample import sample_address  # noqa: PLC0415 not needed for a file
 
     url = normalise(address).url
     if not url:
@@ -54,9 +55,10 @@ def _extract_address(workspace: Workspace | None, address: str) -> Extract:
 
 
 def _access(workspace: Workspace | None, url: str) -> Source:
-    """Return the source as which an address is requested: one at the site of a source with that source's own access.
+    """Return the source as which an address is requested: at a configured site with that source's own access.
 
-    Any other must have a public number. ConfigError where another machine is to be asked and nothing says by whom.
+    Any other host must have a public IP address. Raises ConfigError if the workspace does not name a contact for
+    requests to other machines.
     """
     where = parts(url)
     host = where.host.strip("[]")

@@ -1,4 +1,4 @@
-"""Where items stand: as a collection's projection shows it where its adapter derives that, else by the ledger."""
+"""The states of items: from a collection's projection if its adapter derives them, else from the ledger."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from windrow.model import State, Status
 
 
 class StateCount(NamedTuple):
-    """How many items stand at a phase with a status."""
+    """How many items are in a phase with a status."""
 
     collection: str
     kind: str
@@ -30,14 +30,14 @@ def _words(collection: str, state: State) -> tuple[str, str]:
 
 
 def _by_step(collection: str, kind: str, step: str | None, status: Status | None) -> tuple[str, str]:
-    """Return in words where an item stands by the step that it waits for; that is None where it is through."""
+    """Return phase and status of an item, in words, by the step that it waits for; None if it has finished."""
     if step is None:
         return _last_phase(installed().get(collection), kind), Status.DONE.name.lower()
     return step, (status or Status.PENDING).name.lower()
 
 
 def _last_phase(collection: Collection | None, kind: str) -> str:
-    """Return the phase in which an item of a kind is through; empty where the collection is not installed."""
+    """Return the last phase of a kind of item; empty if the collection is not installed."""
     if collection is None:
         return ""
     phases = [step.phase for step in collection.steps if isinstance(step, ItemStep) and step.kind == kind]
@@ -45,17 +45,17 @@ def _last_phase(collection: Collection | None, kind: str) -> str:
 
 
 def states(ledger: Ledger, items: Sequence[int]) -> dict[int, tuple[str, str]]:
-    """Return phase and status of items, in words."""
+    """Return phase and status of items, in words, by item number."""
     rows = [row for item in items if (row := ledger.items.get(item))]
-    places = {row.seq: _by_step(row.collection, row.kind, row.step, row.status) for row in rows}
+    states_by_item = {row.seq: _by_step(row.collection, row.kind, row.step, row.status) for row in rows}
     for name, adapter in _able({row.collection for row in rows}).items():
-        mine = [row.seq for row in rows if row.collection == name]
-        places |= {item: _words(name, state) for item, state in adapter.states(ledger, mine).items()}
-    return places
+        numbers = [row.seq for row in rows if row.collection == name]
+        states_by_item |= {item: _words(name, state) for item, state in adapter.states(ledger, numbers).items()}
+    return states_by_item
 
 
 def count_states(ledger: Ledger) -> tuple[StateCount, ...]:
-    """Count the items of all collections by where they stand."""
+    """Count the items of all collections by kind, phase and status."""
     rows = ledger.items.by_step()
     able = _able({row.collection for row in rows})
     counts: Counter[tuple[str, str, str, str]] = Counter()
@@ -64,8 +64,8 @@ def count_states(ledger: Ledger) -> tuple[StateCount, ...]:
             counts[row.collection, row.kind, *_by_step(row.collection, row.kind, row.step, row.status)] += row.number
     for name, adapter in able.items():
         numbers = adapter.count_states(ledger)
-        for kind, place in sorted(numbers):
-            counts[name, kind, *_words(name, place)] += numbers[kind, place]
+        for kind, state in sorted(numbers):
+            counts[name, kind, *_words(name, state)] += numbers[kind, state]
     return tuple(StateCount(*key, number) for key, number in counts.items())
 
 

@@ -1,4 +1,4 @@
-"""What a person means by a name, a key or an address; what an operator decides, and what becomes of it."""
+"""Resolve a name, a key or an address to items, and write an operator's decisions to retry or cancel them."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ from windrow.model import Status
 from windrow.reasons import Reason
 
 MOST = 50
-"""Things listed, when a question may mean several."""
+"""The most items listed if a name may mean several."""
 
 LONGEST = 1024
-"""Characters of a name that is looked for among those of WARC files."""
+"""The longest name looked for among those of WARC files, in characters."""
 
 
 class Meaning(NamedTuple):
-    """One thing that a question may mean, and how it stands."""
+    """An item that a name may mean, and its state."""
 
     number: int
     kind: str
@@ -40,85 +40,84 @@ class Meaning(NamedTuple):
 
 
 class Question:
-    """One question to the ledger."""
+    """A look-up of items by name in the ledger. `total` is how many the last one found, also beyond `MOST`."""
 
     def __init__(self, workspace: Workspace, ledger: Ledger) -> None:
-        """Look in this workspace's ledger."""
         self._workspace = workspace
         self._ledger = ledger
-        self.total = 0  # how many things the last answer should have had
+        self.total = 0
 
-    def items(self, what: str) -> list[ItemKey]:
-        """Return the items that `what` names; the more exact meaning wins."""
-        for look in (self._numbered, self._keyed, self._placed, self._taken_in, self._tailed, self._left_out):
-            if found := look(what):
-                self.total = max(len(found), self.total)
-                return found
+    def items(self, name: str) -> list[ItemKey]:
+        """Return the items that a name means, by the most exact way that finds any."""
+        for find in (self._by_number, self._by_key, self._by_address, self._by_warc, self._by_tail, self._by_left_out):
+            if keys := find(name):
+                self.total = max(len(keys), self.total)
+                return keys
         return []
 
     def owned(self, owner: str) -> list[ItemKey]:
-        """Return the latest items that an owner made."""
+        """Return the latest items of an owner, `MOST` at most."""
         self.total = self._ledger.items.count_by_owner(owner)
         return self._ledger.items.by_owner(owner, MOST) if self.total else []
 
     def candidates(self, items: list[ItemKey]) -> tuple[Meaning, ...]:
-        """Return items with how they stand."""
+        """Return the first `MOST` items with their states."""
         numbers = [number for number, _ in items[:MOST]]
         stand = states(self._ledger, numbers)
         rows = [row for number in numbers if (row := self._ledger.items.get(number))]
         return tuple(Meaning(row.seq, row.kind, row.key, row.owner, *stand[row.seq], row.reason or "") for row in rows)
 
-    def _numbered(self, what: str) -> list[ItemKey]:
-        if not is_number(what):
+    def _by_number(self, name: str) -> list[ItemKey]:
+        if not is_number(name):
             return []
-        numbers = [int(what)] if self._ledger.items.get(int(what)) else self._ledger.items.of_attempt(int(what))
-        return [ItemKey(number, one.key) for number in numbers if (one := self._ledger.items.get(number))]
+        numbers = [int(name)] if self._ledger.items.get(int(name)) else self._ledger.items.of_attempt(int(name))
+        return [ItemKey(number, row.key) for number in numbers if (row := self._ledger.items.get(number))]
 
-    def _keyed(self, what: str) -> list[ItemKey]:
-        spellings = (frontier_of(self._ledger, collection).spellings(what) for collection in installed().values())
-        return self._ledger.items.named([*{what, *chain.from_iterable(spellings)}])
+    def _by_key(self, name: str) -> list[ItemKey]:
+        spellings = (frontier_of(self._ledger, collection).spellings(name) for collection in installed().values())
+        return self._ledger.items.named([*{name, *chain.from_iterable(spellings)}])
 
-    def _placed(self, what: str) -> list[ItemKey]:
-        """Look for an address: one that was fetched, or a path below a source's base."""
-        if "://" not in what and not what.startswith("/"):
+    def _by_address(self, address: str) -> list[ItemKey]:
+        """Find items by an address that was fetched, or by a path below a source's base."""
+        if "://" not in address and not address.startswith("/"):
             return []
-        wanted = f"file://{what}" if what.startswith("/") else what
-        found = {*self._ledger.items.by_address(wanted)}
+        wanted = f"file://{address}" if address.startswith("/") else address
+        keys = {*self._ledger.items.by_address(wanted)}
         for source in self._workspace.sources:
             base = source.site.address().rstrip("/") + "/"
             if wanted.startswith(base):
-                found |= {*self._ledger.items.by_path(source.name, wanted.removeprefix(base))}
-        return sorted(found)
+                keys |= {*self._ledger.items.by_path(source.name, wanted.removeprefix(base))}
+        return sorted(keys)
 
-    def _taken_in(self, what: str) -> list[ItemKey]:
-        """Look for a WARC file of another maker by what it was called."""
-        tail = Path(what).name
-        if not tail or "\0" in what or len(what) > LONGEST:
+    def _by_warc(self, name: str) -> list[ItemKey]:
+        """Find an imported WARC file by its original name."""
+        tail = Path(name).name
+        if not tail or "\0" in name or len(name) > LONGEST:
             return []
         imports = self._ledger.imports
-        return imports.named(str(Path(what).absolute())) or imports.by_tail(f"/{tail}", MOST)
+        return imports.named(str(Path(name).absolute())) or imports.by_tail(f"/{tail}", MOST)
 
-    def _tailed(self, what: str) -> list[ItemKey]:
-        return self._ledger.items.by_tail(f"/{what.strip('/')}", MOST) if what.strip("/") else []
+    def _by_tail(self, name: str) -> list[ItemKey]:
+        return self._ledger.items.by_tail(f"/{name.strip('/')}", MOST) if name.strip("/") else []
 
-    def _left_out(self, what: str) -> list[ItemKey]:
-        return self._ledger.items.leaving_out(f"{what[:200]!r} ", MOST)
+    def _by_left_out(self, name: str) -> list[ItemKey]:
+        return self._ledger.items.leaving_out(f"{name[:200]!r} ", MOST)
 
 
-def is_number(what: str) -> bool:
-    """Tell whether a text is a number that the ledger can have.
+def is_number(text: str) -> bool:
+    """Return whether a text is a number that the ledger can hold.
 
     >>> is_number("12"), is_number("9" * 20)
     (True, False)
     """
-    return what.isdecimal() and what.isascii() and len(what) <= 18
+    return text.isdecimal() and text.isascii() and len(text) <= 18
 
 
-def clue(workspace: Workspace, what: str) -> str:
-    """Say what would become of a file of this name, by running the rules on it; empty if nothing can be told."""
+def clue(workspace: Workspace, name: str) -> str:
+    """Return what the rules would do with a file of this name, as a sentence; empty if no rule applies."""
     kinds = {source.collection for source in workspace.sources} or None
-    told = (one.predict(workspace, what) for one in capable(PredictsOutcome, kinds).values())
-    return next(filter(None, told), "")
+    clues = (adapter.predict(workspace, name) for adapter in capable(PredictsOutcome, kinds).values())
+    return next(filter(None, clues), "")
 
 
 def decide(
@@ -131,10 +130,10 @@ def decide(
     source: str = "",
     dry: bool = False,
 ) -> list[Chosen]:
-    """Retry or cancel the items or addresses named, or those of a source or with a reason; return which.
+    """Retry or cancel the items or addresses named, or those of a source or with a reason; return them.
 
-    Without names, only what failed is meant (for `retry`) or what still waits (for `cancel`), and
-    at least a source or a reason must narrow it. With `dry` nothing is written.
+    Without names, those that failed (`retry`) or still wait (`cancel`), narrowed by a source or a reason. With `dry`
+    nothing is written. Raises UsageError for a name or reason that is not known.
     """
     if not names and not reason and not source:
         raise UsageError("nothing is named", hint=f"windrow {act} NAME, or --source NAME, or --reason WORD")
@@ -145,24 +144,27 @@ def decide(
         kind: frontier.named(names) if names else frontier.narrowed(act, source, reason)
         for kind, frontier in frontiers.items()
     }
-    keys = {one.key for some in chosen.values() for one in some}
+    keys = {choice.key for choices in chosen.values() for choice in choices}
     for name in names:
         if keys.isdisjoint(chain([name], *(frontier.spellings(name) for frontier in frontiers.values()))):
             raise UsageError(f"nothing is known as {name!r}", hint=f"windrow why {name}")
-    if act == CANCEL:  # what was ended before is not ended again
-        chosen = {kind: [one for one in some if one.state[1] is not Status.CANCELLED] for kind, some in chosen.items()}
+    if act == CANCEL:  # an item is cancelled once
+        chosen = {
+            kind: [choice for choice in choices if choice.state[1] is not Status.CANCELLED]
+            for kind, choices in chosen.items()
+        }
         _refuse_finished(chosen)
-    found = [one for kind, some in chosen.items() for one in _as_projected(ledger, kind, some)]
-    if found and not dry:
-        for kind, some in chosen.items():
-            if some:
-                operator.decide(ledger, registry.collection(kind), act, some)
-                registry.adapter(kind).update_projection(workspace, ledger)
-    return found
+    projected = [choice for kind, choices in chosen.items() for choice in _as_projected(ledger, kind, choices)]
+    if projected and not dry:
+        for kind, choices in chosen.items():
+            if choices:
+                operator.decide(ledger, registry.collection(kind), act, choices)
+                registry.adapter(kind).project(workspace, ledger)
+    return projected
 
 
 def _as_projected(ledger: Ledger, kind: str, chosen: Sequence[Chosen]) -> list[Chosen]:
-    """Let items stand where their collection's projection shows them."""
+    """Return the choices with the states that their collection's projection has."""
     adapter = capable(DerivesStates, [kind]).get(kind) if chosen else None
     if adapter is None:
         return [*chosen]
@@ -171,11 +173,11 @@ def _as_projected(ledger: Ledger, kind: str, chosen: Sequence[Chosen]) -> list[C
 
 
 def _refuse_finished(chosen: Mapping[str, Sequence[Chosen]]) -> None:
-    """Refuse to end an item that went all the way: what it brought is loaded, and would stay."""
-    for some in chosen.values():
-        for one in some:
-            if one.through:
+    """Raise UsageError for a finished item: its records are loaded, and cancelling would not remove them."""
+    for choices in chosen.values():
+        for choice in choices:
+            if choice.through:
                 raise UsageError(
-                    f"{one.key} is through already: what it brought is loaded, and cancelling would not take it out",
+                    f"{choice.key} is through already: what it brought is loaded, and cancelling would not take it out",
                     hint="only its source can take records out again, by what it offers next",
                 )

@@ -1,4 +1,4 @@
-"""A run: the sources and WARC files that were chosen are harvested in one session, and its summary handed on."""
+"""A run: harvest the sources or WARC files chosen in one session, and hand its summary to `run.notify`."""
 
 from __future__ import annotations
 
@@ -33,22 +33,22 @@ from windrow.errors import ArchiveError, ConfigError, Stopped, UsageError
 from windrow.formats.text import message
 
 PATIENCE = 60.0
-"""Seconds that the command may take."""
+"""The longest that the command of `run.notify` may take, in seconds."""
 
 
-def notify(command: Sequence[str], told: Mapping[str, Any], folder: Path) -> str:
-    """Start `command` in `folder` with `told` as JSON on its input; return what went wrong, or nothing.
+def notify(command: Sequence[str], report: Mapping[str, Any], folder: Path) -> str:
+    """Start `command` in `folder` with `report` as JSON on its input; return what went wrong, empty if nothing did.
 
-    What it prints goes to our standard error. Its failure is told but changes no session.
+    Its output goes to our standard error. Its failure does not change the session.
 
     >>> notify(["false"], {"session": 1}, Path("."))
     'the command of run.notify, false, ended with 1'
     """
-    text = json.dumps(told) + "\n"
+    text = json.dumps(report) + "\n"
     name = Path(command[0]).name
     try:
         done = subprocess.run(  # noqa: S603 it is the operator's own setting, and no shell reads it
-            list(command), input=text.encode(), stdout=_talk(), cwd=folder, timeout=PATIENCE, check=False
+            list(command), input=text.encode(), stdout=_standard_error(), cwd=folder, timeout=PATIENCE, check=False
         )
     except subprocess.TimeoutExpired:
         return f"the command of run.notify, {name}, took more than {PATIENCE:g} seconds and was ended"
@@ -57,8 +57,8 @@ def notify(command: Sequence[str], told: Mapping[str, Any], folder: Path) -> str
     return f"the command of run.notify, {name}, ended with {done.returncode}" if done.returncode else ""
 
 
-def _talk() -> int:
-    """Return where talk goes: our standard error, or nowhere if it is not a real file."""
+def _standard_error() -> int:
+    """Return the descriptor of our standard error, or the null device if it is not a real file."""
     try:
         return sys.stderr.fileno()
     except (OSError, AttributeError):
@@ -71,35 +71,35 @@ _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
 
 
 def importer() -> str:
-    """Return the collection that reads WARC files of other makers."""
+    """Return the name of the collection that imports WARC files; empty if none is installed."""
     return next(iter(capable(ImportsWarc)), "")
 
 
 def named_warc_files(workspace: Workspace, names: Sequence[str], source: str = "") -> tuple[WarcFile, ...]:
-    """Return the WARC files that these names mean; none where all of them are sources and collections.
+    """Return the WARC files that these names mean; empty if all are sources and collections.
 
-    A folder stands for all files below it that end like WARC files, any other file for the files that it names, a line
-    each, from its own folder on. Each comes in by `source`, or by one that is called like it.
+    A folder means all WARC files below it, by their suffixes; any other file is a list of paths relative to its own
+    folder, one a line. Each is imported as `source`, or as a source named like the file.
     """
-    known = {*collection_names(), *(one.name for one in workspace.sources)}
+    known = {*collection_names(), *(configured.name for configured in workspace.sources)}
     paths = [Path(name) for name in names if name not in known]
-    if not paths or not any(_meant(path) for path in paths):
+    if not paths or not any(_is_input(path) for path in paths):
         if source:
-            what = f"{paths[0]} is not there" if paths else "no file is named"
-            raise UsageError(f"--as names the source of WARC files: {what}", hint="windrow run --help")
+            fault = f"{paths[0]} is not there" if paths else "no file is named"
+            raise UsageError(f"--as names the source of WARC files: {fault}", hint="windrow run --help")
         return ()
     collection = importer()
     beside = [name for name in names if name in known and name != collection]
     if beside:
         raise UsageError(f"{beside[0]} is harvested, and files are taken in: one at a time", hint="windrow run --help")
-    others = {one.name for one in workspace.sources if one.collection != collection}
+    others = {configured.name for configured in workspace.sources if configured.collection != collection}
     if source and (not _NAME.fullmatch(source) or source in others):
         raise UsageError(f"--as {source[:100]}: not a name, or one of a source of another collection")
-    found = {path.resolve(): path for each in paths for path in _files(each)}
-    return tuple(WarcFile(path, _spelled(name), source or _called(path, others)) for name, path in found.items())
+    files = {path.resolve(): path for each in paths for path in _files(each)}
+    return tuple(WarcFile(path, _spelled(name), source or _source_name(path, others)) for name, path in files.items())
 
 
-def _meant(path: Path) -> bool:
+def _is_input(path: Path) -> bool:
     return path.name.endswith(ENDINGS) or path.is_file() or any(_below(path))
 
 
@@ -123,7 +123,7 @@ def _files(path: Path) -> Iterator[Path]:
 
 
 def _below(path: Path) -> Iterator[Path]:
-    return (one for ending in ENDINGS for one in path.rglob(f"*{ending}") if one.is_file())
+    return (file for ending in ENDINGS for file in path.rglob(f"*{ending}") if file.is_file())
 
 
 def _is_warc(path: Path) -> bool:
@@ -135,7 +135,7 @@ def _is_warc(path: Path) -> bool:
 
 
 def _listed(path: Path) -> Iterator[Path]:
-    """Read a list: a name on each line; what follows a `#` at a line's begin is left out."""
+    """Yield the files named in a list, one path a line; lines that begin with `#` are comments."""
     with path.open("rb") as file:
         raw = file.read(_LIST + 1)
     try:
@@ -143,7 +143,7 @@ def _listed(path: Path) -> Iterator[Path]:
     except UnicodeDecodeError:
         lines = []
     named = [path.parent / line.strip() for line in lines if line.strip() and not line.startswith("#")]
-    missing = next((one for one in named if not one.is_file()), None)
+    missing = next((path_named for path_named in named if not path_named.is_file()), None)
     if not named or len(raw) > _LIST or missing:
         which = f": it names {str(missing)[:200]}, which is not there" if missing else ""
         raise UsageError(f"{path} is neither a WARC file nor a list of them{which}")
@@ -151,12 +151,12 @@ def _listed(path: Path) -> Iterator[Path]:
 
 
 def _spelled(path: Path) -> str:
-    """Spell a path for the ledger, whatever bytes it is made of."""
+    """Return a path as the ledger spells it: bytes that are not UTF-8 are escaped."""
     return str(path).encode("utf-8", "backslashreplace").decode()
 
 
-def _called(path: Path, others: set[str]) -> str:
-    """Call a source like a file."""
+def _source_name(path: Path, others: set[str]) -> str:
+    """Return a name for the source of a file, unlike those of other collections' sources."""
     stem = path.name
     for ending in ENDINGS:
         stem = stem.removesuffix(ending)
@@ -165,7 +165,7 @@ def _called(path: Path, others: set[str]) -> str:
 
 
 class RunArguments(NamedTuple):
-    """What a run is asked for: `windrow.Windrow.run` says what each means."""
+    """The arguments of a run, as `windrow.Windrow.run` describes them."""
 
     names: Sequence[str] = ()
     first: str = ""
@@ -179,7 +179,7 @@ class RunArguments(NamedTuple):
 def run(
     config: Workspace, settings: SessionSettings, arguments: RunArguments, command: str, progress: Progress | None
 ) -> SessionSummary:
-    """Harvest what was chosen in one session; hand the summary to `run.notify`, and return it."""
+    """Harvest what was chosen in one session; return its summary, after `run.notify` was given it."""
     held = _files_held(config, arguments)
     chosen = held or chosen_sources(config, arguments.names)
     unusable = _unusable(config, arguments.names)
@@ -192,12 +192,14 @@ def run(
         code = None
         try:
             with session.polite_stop():
-                for one in held.values() if held else _harvests(config, arguments.names, parts):
-                    part = parts[one.collection.name]
+                for harvest in held.values() if held else _harvests(config, arguments.names, parts):
+                    part = parts[harvest.collection.name]
                     if arguments.again:
-                        frontier_of(session.ledger, one.collection).put_back(session.number, one.sources)
+                        frontier_of(session.ledger, harvest.collection).put_back(session.number, harvest.sources)
                     fetch = part.fetch and not held
-                    session.harvest(one, phases=part.phases, limit=arguments.limit, fetch=fetch, since=arguments.since)
+                    session.harvest(
+                        harvest, phases=part.phases, limit=arguments.limit, fetch=fetch, since=arguments.since
+                    )
         except (KeyboardInterrupt, Stopped):
             code = 130
         except BaseException as error:
@@ -210,15 +212,15 @@ def run(
 def chosen_sources(config: Workspace, names: Sequence[str] = ()) -> dict[str, frozenset[str]]:
     """Return the names of the sources chosen, by collection: all, or the collections and sources named.
 
-    Raises UsageError for a name that is neither, and for a source that is not to be asked.
+    Raises UsageError for a name that is neither, and for a source whose state rules requests out.
     """
     sources = {source.name: source.collection for source in config.sources}
     unknown = [name for name in names if name not in sources and name not in known_names()]
     if unknown and Path(unknown[0]).is_dir():
-        for one in capable(Adopts).values():
+        for adopter in capable(Adopts).values():
             raise UsageError(
                 f"{unknown[0]!r} is a folder and no source; the documents in it can be adopted",
-                hint=f"windrow run --from {one.ADOPTED_AT} {unknown[0]}",
+                hint=f"windrow run --from {adopter.ADOPTED_AT} {unknown[0]}",
             )
     if unknown:
         known = sorted({*sources, *known_names()})
@@ -235,19 +237,24 @@ def chosen_sources(config: Workspace, names: Sequence[str] = ()) -> dict[str, fr
                 f"the source {source.name} is not asked: its state is {state}",
                 hint=f"set state in sources/{source.name}.toml to available",
             )
-    found: dict[str, set[str]] = {}
+    chosen: dict[str, set[str]] = {}
     for name, kind in sources.items():
         if not names or name in names or kind in names:
-            found.setdefault(kind, set()).add(name)
+            chosen.setdefault(kind, set()).add(name)
     order = in_order(installed(), config.sources)
-    return {kind: frozenset(found[kind]) for kind in order if kind in found}
+    return {kind: frozenset(chosen[kind]) for kind in order if kind in chosen}
 
 
 def adopted(config: Workspace, names: Sequence[str], first: str) -> tuple[Workspace, Sequence[str], str]:
-    """Make a folder of documents that are held already a source of this run; return what to harvest, from where."""
+    """Add a folder of documents named in place of a source as a source of this run.
+
+    Return the configuration, names and first phase of the run: those given, if no folder is named.
+    """
     known = {*known_names(), *(source.name for source in config.sources)}
     folders = [name for name in names if name not in known and Path(name).is_dir()]
-    makers = [one for one in capable(Adopts).values() if first == one.ADOPTED_AT] if folders and first else []
+    makers = (
+        [adapter for adapter in capable(Adopts).values() if first == adapter.ADOPTED_AT] if folders and first else []
+    )
     if not makers:
         return config, names, first
     if len(names) > 1:
@@ -257,50 +264,50 @@ def adopted(config: Workspace, names: Sequence[str], first: str) -> tuple[Worksp
 
 
 def _unusable(config: Workspace, names: Sequence[str]) -> tuple[str, ...]:
-    """Say of each source chosen why its collection cannot be used, where it cannot."""
+    """Return why the collections of chosen sources cannot be used, a sentence for each source that has such."""
     chosen = (source for source in config.sources if not names or source.name in names or source.collection in names)
-    return tuple(f"source {one.name}: {one.unusable}" for one in chosen if one.unusable)
+    return tuple(f"source {source.name}: {source.unusable}" for source in chosen if source.unusable)
 
 
 def _harvests(config: Workspace, names: Sequence[str], parts: Mapping[str, PhaseSpan]) -> Iterator[Harvest]:
-    """Yield what is to be harvested: all, or the collections and sources named.
+    """Yield the harvest of each collection chosen, in the order of the run.
 
-    All are told first whether they can ask; a collection opens its stores when its turn comes.
+    Each adapter checks first that requests can be made; a collection opens its stores when its turn comes.
     """
     chosen = chosen_sources(config, names)
     for kind in chosen:
-        if parts[kind].fetch:  # who only reads what is kept asks nobody
-            adapter(kind).require_ready(config)
+        if parts[kind].fetch:  # reading kept captures makes no requests
+            adapter(kind).ready(config)
     for kind, sources in chosen.items():
-        made = adapter(kind).harvest(config)
-        yield replace(made, sources=tuple(source for source in made.sources if source.name in sources))
+        harvest = adapter(kind).harvest(config)
+        yield replace(harvest, sources=tuple(source for source in harvest.sources if source.name in sources))
 
 
 def _files_held(config: Workspace, arguments: RunArguments) -> dict[str, Harvest]:
-    """Return what is to be taken in, where WARC files are named and not sources."""
-    found = named_warc_files(config, arguments.names, arguments.source)
-    if not found:
+    """Return the harvest that imports the WARC files named; empty if none is."""
+    files = named_warc_files(config, arguments.names, arguments.source)
+    if not files:
         return {}
     if arguments.again or arguments.limit or arguments.since:
         raise UsageError("--again, --limit and --since are for what is fetched; files are taken in whole, and once")
     kind = importer()
     others = tuple(source for source in config.sources if source.collection != kind)
-    made = adapter(kind).harvest(replace(config, sources=others))
-    return {kind: replace(made, warc_files=found)}
+    harvest = adapter(kind).harvest(replace(config, sources=others))
+    return {kind: replace(harvest, warc_files=files)}
 
 
 def _summary(config: Workspace, session: Session, unusable: tuple[str, ...]) -> SessionSummary:
-    """Return a session's summary, handed to the command of `run.notify` too."""
+    """Return a session's summary, after handing it to the command of `run.notify`."""
     ledger, number = session.ledger, session.number
     read = was_read(config, ledger)
     summary = summarise(ledger, number, phases(), tuple(session.mended), was_read=read)
-    found = of_session(config, ledger, number)
-    summary = replace(summary, changes=found[:MOST], changes_left_out=len(found) > MOST)
+    changes = of_session(config, ledger, number)
+    summary = replace(summary, changes=changes[:MOST], changes_left_out=len(changes) > MOST)
     if unusable:  # the others were harvested
         code = summary.exit_code or ConfigError.exit_code
         summary = replace(summary, exit_code=code, troubles=(*summary.troubles, *unusable))
     if config.run.notify:
-        told = message("summary", summary) | {"workspace": config.name, "folder": str(config.root)}
-        if wrong := notify(config.run.notify, told, config.root):
+        report = message("summary", summary) | {"workspace": config.name, "folder": str(config.root)}
+        if wrong := notify(config.run.notify, report, config.root):
             summary = replace(summary, troubles=(*summary.troubles, wrong))
     return summary

@@ -1,4 +1,4 @@
-"""What a run would ask, which phases it takes, and when the next one begins."""
+"""The phases of a run, the order of its collections, its preview, and its repetition on a schedule."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ from windrow.model import Source
 
 
 class PhaseSpan(NamedTuple):
-    """The part of a run between two phases: whether it lists and fetches, and the steps it takes."""
+    """The part of a run between two phases: whether it fetches, and the phases of its steps; None: of all."""
 
     fetch: bool
     phases: frozenset[str] | None
 
 
 def span(collection: Collection, first: str = "", last: str = "") -> PhaseSpan:
-    """Return what lies from phase `first` to phase `last`, both included; empty means no bound.
+    """Return the part of a run from phase `first` to phase `last`, both included; empty means no bound.
 
-    Whatever comes before the collection's first step is fetching, and so is the first phase of one that
-    has no steps.
+    All phases before the collection's first step are fetching; without steps, the first phase is. Raises UsageError for
+    an unknown phase, and if `first` comes after `last`.
 
     >>> from windrow.collections.drops.collection import COLLECTION
     >>> span(COLLECTION, "xsd", "upload") == PhaseSpan(False, frozenset({"xsd", "upload"}))
@@ -51,42 +51,42 @@ def span(collection: Collection, first: str = "", last: str = "") -> PhaseSpan:
 
 
 def in_order(collections: Mapping[str, Collection], sources: Iterable[Source]) -> list[str]:
-    """Return the names of collections in the order of a run: each after those whose captures it takes."""
+    """Return collection names in the order of a run: each after those whose captures its sources read."""
     takes: dict[str, set[str]] = {name: set() for name in collections}
     for source in sources:
         if source.collection in collections:
             takes[source.collection].update(
                 name.partition(":")[0] for name in collections[source.collection].inputs(source).kept
             )
-    found: list[str] = []
-    while len(found) < len(takes):
-        left = [name for name in takes if name not in found]
+    order: list[str] = []
+    while len(order) < len(takes):
+        left = [name for name in takes if name not in order]
         ready = [name for name in left if not takes[name] & {*left} - {name}]
-        found += ready or left[:1]  # of two that take each other's, one is first
-    return found
+        order += ready or left[:1]  # of a circle, any one goes first
+    return order
 
 
 def preview(
     ledger: Ledger, collection: Collection, sources: Sequence[Source], part: PhaseSpan, bounds: FetchBounds
 ) -> Preview:
-    """Return what a run of these sources would ask, from whom, and how much."""
+    """Return what a run would request of these sources, and how much."""
     if bounds.again:
         refuse_without_fetching([part])
     return frontier_of(ledger, collection).preview(sources if part.fetch else (), bounds, part.phases)
 
 
-def taken(files: Sequence[WarcFile]) -> Preview:
-    """Return what a run would take in."""
+def preview_import(files: Sequence[WarcFile]) -> Preview:
+    """Return what an import of these files would read."""
     return Preview(
         (), tuple(Waiting(file.name, file.source, str(file.path), file.path.stat().st_size) for file in files), ()
     )
 
 
-def turns(every: float, run: Callable[[], int], tell: Callable[[str], None]) -> Iterator[int]:
-    """Run once, or again and again `every` so many seconds from begin to begin; yield each exit code.
+def repeat(every: float, run: Callable[[], int], tell: Callable[[str], None]) -> Iterator[int]:
+    """Run once, or repeatedly with `every` seconds from start to start; yield each exit code.
 
-    A run that could not begin (a lock, a database that is away) is told, and tried again when the
-    next one is due.
+    If a run cannot start (a lock, a database that is down), `tell` is given the error, and the next run is started when
+    it is due; a usage or configuration error is raised.
     """
     while True:
         began = time.monotonic()
@@ -105,11 +105,11 @@ def turns(every: float, run: Callable[[], int], tell: Callable[[str], None]) -> 
 
 
 def _wake(_number: int, _frame: object) -> None:
-    """End a wait at Ctrl-C and at SIGTERM alike, even where our parent had us ignore Ctrl-C."""
+    """End the wait at SIGINT and SIGTERM, also if our parent had SIGINT ignored."""
     raise KeyboardInterrupt
 
 
 def refuse_without_fetching(parts: Iterable[PhaseSpan]) -> None:
-    """Raise UsageError where fetching once more is asked of a part of a run that fetches nothing."""
+    """Raise UsageError for `--again` if a part of the run fetches nothing."""
     if not all(part.fetch for part in parts):
         raise UsageError("--again fetches once more, and --from leaves fetching out", hint="windrow replay")

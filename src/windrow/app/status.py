@@ -1,4 +1,4 @@
-"""How a workspace stands: one row per source, and how many items stand where and why."""
+"""The state of a workspace: one row per source, and the numbers of items by state and by reason."""
 
 from __future__ import annotations
 
@@ -26,15 +26,14 @@ from windrow.ledger.typed.sessions import SourceSession
 from windrow.model import Site, Source
 
 HELD = "held"
-"""The state of a source that is asked nothing: WARC files or zips came in by it, or it is not declared any more."""
+"""The state of a source that makes no requests: it is imported or adopted files, or not declared any more."""
 
 
 class SourceState(NamedTuple):
-    """A source now: what it offers, and how the last session that asked it went.
+    """The state of a source: what it offers, and how the last session that asked it went.
 
-    `items` are what it offers now: files, or pages that were had. `same` counts what was offered before
-    and has not changed since; `failed` what it offers that stands failed now. `state` is what the
-    configuration says; `trouble` why its last session failed.
+    `items` counts what it offers now: files, or fetched pages. `same` counts those offered before and unchanged since,
+    `failed` those that failed. `state` is what the configuration says; `trouble` why its last session failed.
     """
 
     source: str
@@ -54,7 +53,7 @@ class SourceState(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class WorkspaceState:
-    """A workspace now. `holder` is who runs it at this moment; `last` its last session."""
+    """The state of a workspace. `holder` is the process running it now; `last` the summary of its last session."""
 
     workspace: str
     folder: Path
@@ -63,14 +62,14 @@ class WorkspaceState:
     sources: tuple[SourceState, ...]
     states: tuple[StateCount, ...]
     reasons: tuple[ReasonCount, ...]
-    resting: tuple[RestingItem, ...] = ()  # what failed in session after session, and when it is asked for again
-    unread: tuple[UnreadCount, ...] = ()  # documents that were not read, and not by their fault
+    resting: tuple[RestingItem, ...] = ()  # failed in session after session; requested again later
+    unread: tuple[UnreadCount, ...] = ()  # documents not read because of a fault of ours
     waits: tuple[ServiceWait, ...] = ()  # documents that wait for answers of services
-    left_out: tuple[RuleCount, ...] = ()  # what rules left out of each source, in the last session that met such links
+    left_out: tuple[RuleCount, ...] = ()  # left out by rules, in the last session that met such links
 
 
 def current_state(workspace: Workspace, ledger: Ledger, phases: Phases) -> WorkspaceState:
-    """Return how the workspace stands."""
+    """Return the state of the workspace."""
     sources = (*workspace.sources, *_held(workspace, ledger))
     frontiers = {name: frontier_of(ledger, collection) for name, collection in installed().items()}
     asking = {source.name: frontiers.get(source.collection) for source in sources}
@@ -88,7 +87,7 @@ def current_state(workspace: Workspace, ledger: Ledger, phases: Phases) -> Works
         count_states(ledger),
         count_reasons([*ledger.items.by_reason(), *_visit_reasons(ledger, sessions_by_source)]),
         _resting(workspace, frontiers),
-        tuple(one for made in installed().values() for one in count_unread(ledger, made)),
+        tuple(count for collection in installed().values() for count in count_unread(ledger, collection)),
         _waits(workspace, ledger),
         _left_out(workspace, frontiers),
     )  # fmt: skip
@@ -107,25 +106,25 @@ def _resting(workspace: Workspace, frontiers: Mapping[str, Frontier]) -> tuple[R
 
 
 def _waits(workspace: Workspace, ledger: Ledger) -> tuple[ServiceWait, ...]:
-    found = capable(CountsRecords, {source.collection for source in workspace.sources}).values()
-    return tuple(wait for one in found if (wait := one.waits(workspace, ledger)))
+    adapters = capable(CountsRecords, {source.collection for source in workspace.sources}).values()
+    return tuple(wait for adapter in adapters if (wait := adapter.waits(workspace, ledger)))
 
 
 def _visit_reasons(ledger: Ledger, sessions_by_source: Mapping[str, Sequence[SourceSession]]) -> list[tuple[str, int]]:
-    """Return why addresses brought nothing, in the last session of each source."""
+    """Return reasons and numbers of failed addresses in the last session of each source."""
     last = {sessions[-1].session for sessions in sessions_by_source.values()}
     rows = [row for number in last if (row := ledger.sessions.get(number))]
     return [reason for row in rows for reason in count_session(ledger, row.span).reasons]
 
 
 def holder(ledger: Ledger) -> str:
-    """Say who runs the workspace now; empty for nobody, or a holder whose lease has run out or who is dead."""
+    """Return the process that runs the workspace now; empty if its lease has run out, or it is dead."""
     lease = ledger.sessions.lease()
     return lease.holder if lease and lease.expires > now() and not is_dead(lease.holder) else ""
 
 
 def cut_off(ledger: Ledger) -> int:
-    """Return the number of the last session if it was killed: it has not ended, and nobody runs it any more; else 0."""
+    """Return the number of the last session if it was killed, that is, neither ended nor running; else 0."""
     last = ledger.sessions.latest()
     row = ledger.sessions.get(last) if last and not holder(ledger) else None
     return row.number if row is not None and row.ended is None else 0
@@ -141,7 +140,7 @@ def _sources(
     frontiers = count_frontiers(ledger)
     failing, missed = ledger.listings.count_failing(), ledger.captures.failed_by_source()
     holding = capable(CountsRecords, {source.collection for source in workspace.sources})
-    held = {name: one.holdings(workspace) for name, one in holding.items()}
+    held = {name: adapter.holdings(workspace) for name, adapter in holding.items()}
     summaries: dict[int, SessionSummary] = {}
     states = []
     for source in sources:
@@ -152,7 +151,7 @@ def _sources(
             summary = summaries.setdefault(
                 number, summarise(ledger, number, phases, was_read=was_read(workspace, ledger), until_now=True)
             )
-            count = next((one for one in summary.sources if one.source == source.name), None)
+            count = next((source_count for source_count in summary.sources if source_count.source == source.name), None)
         records = held[source.collection].get(source.name, 0) if source.collection in held else None
         frontier = frontiers.get(source.name, FrontierCount())
         state = _source_state(workspace, source, sessions, (count or SourceCount(source.name), frontier, records))
@@ -162,7 +161,7 @@ def _sources(
 
 
 def _held(workspace: Workspace, ledger: Ledger) -> list[Source]:
-    """Return the sources that WARC files or adopted zips came in by, and that nothing is declared of."""
+    """Return the sources of imported WARC files and adopted zips that are not declared."""
     declared = {source.name for source in workspace.sources}
     offered = {name: ledger.sessions.collection_of(name) for name in sorted(ledger.listings.count())}
     return [
@@ -173,7 +172,7 @@ def _held(workspace: Workspace, ledger: Ledger) -> list[Source]:
 
 
 def _asked(frontier: Frontier | None, session: SourceSession) -> bool:
-    """Tell whether a session asked a source: one that only reads again what is kept says no more, unless it fails."""
+    """Return whether a session asked a source, or failed; one that only reads kept captures does not count."""
     return frontier is None or bool(session.failed) or session.first_phase <= frontier.asked_at
 
 
@@ -183,9 +182,9 @@ def _source_state(
     sessions: Sequence[SourceSession],
     counts: tuple[SourceCount, FrontierCount, int | None],
 ) -> SourceState:
-    """Return how a source stands, by its last session, what is known of it, and how many records are held of it.
+    """Return the state of a source, by its last session, its frontier, and the number of its records.
 
-    None where its collection does not say how many; what failed the caller fills in.
+    That is None if its collection does not count them. `failed` is 0: the caller sets it.
     """
     count, frontier, records = counts
     state = _state(source)
@@ -205,12 +204,12 @@ def _source_state(
 
 
 def _state(source: Source) -> str:
-    said = source.options.get("state", "available")
-    return "inactive" if said == "available" and not source.active else said
+    state = source.options.get("state", "available")
+    return "inactive" if state == "available" and not source.active else state
 
 
 def _due(workspace: Workspace, source: Source, sessions: Sequence[SourceSession]) -> datetime | None:
-    """Tell when a source is due: never without a schedule or while it is off, at once if it never ran."""
+    """Return when a source is due: None without a schedule or if it is off, now if it never ran."""
     if not workspace.run.every or not source.active:
         return None
     ended = sessions[-1].ended if sessions else None

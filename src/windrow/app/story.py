@@ -1,4 +1,4 @@
-"""The whole story of one thing: everything the ledger has of it, in the order in which it happened."""
+"""The history of an item or source: every fact the ledger has of it, in order."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ __all__ = ["Event", "Meaning", "Story", "StoryAnswer", "tell"]
 
 
 DOCUMENTS, FINDINGS = 50, 20
-"""Documents of an archive whose findings its own story tells, and findings of each."""
+"""The most documents of an archive whose findings its story has, and the most findings of each."""
 
 
 class Event(NamedTuple):
-    """One thing that happened; what does not apply is None or empty.
+    """One event; fields that do not apply are None or empty.
 
-    `number` is the fact's own on the ledger; `what` is seen, listed, changed, gone, refused, fetch,
-    capture, reading, start, finding, decision or task; `told` says it in a sentence.
+    `number` is the fact's `seq` on the ledger; `what` is seen, listed, changed, gone, refused, fetch,
+    capture, reading, start, finding, decision or task; `told` is a sentence.
     """
 
     at: datetime
@@ -58,7 +58,7 @@ class Event(NamedTuple):
 
 
 class Story(NamedTuple):
-    """A thing, how it stands now, what lies in it, and all that happened to it."""
+    """An item, a source or a refused name: its state, its members and its events in order."""
 
     number: int
     collection: str
@@ -76,73 +76,75 @@ class Story(NamedTuple):
 
 
 class StoryAnswer(NamedTuple):
-    """What a question found: a story, what collections explain, a session's summary, or things it may mean."""
+    """The answer about a name: a story, explanations of collections, a session's summary, or items it may mean."""
 
     asked: str
     story: Story | None = None
-    explained: tuple[Explanation, ...] = ()  # by the collections whose it is
+    explained: tuple[Explanation, ...] = ()  # by collections that know the name
     session: SessionSummary | None = None
     candidates: tuple[Meaning, ...] = ()
     more: int = 0  # candidates that are not listed
 
 
-def tell(workspace: Workspace, ledger: Ledger, what: str) -> StoryAnswer:
-    """Tell the story of what a person names; a WindrowError says what is known where it is unknown."""
-    what = what.strip().encode("utf-8", "backslashreplace").decode()  # as the ledger spells what is no text
-    if not what:
+def tell(workspace: Workspace, ledger: Ledger, name: str) -> StoryAnswer:
+    """Return the history of what a name means. Raises WindrowError for an unknown name."""
+    name = name.strip().encode("utf-8", "backslashreplace").decode()  # as the ledger spells bytes that are not UTF-8
+    if not name:
         raise UsageError("nothing is named", hint="windrow why --help")
     question = Question(workspace, ledger)
-    number = what.removeprefix("session ")
+    number = name.removeprefix("session ")
     if is_number(number) and (session := ledger.sessions.numbered(int(number))):
-        return StoryAnswer(what, session=summarise(ledger, session, phases(), was_read=was_read(workspace, ledger)))
-    return _numbered(ledger, _found(workspace, ledger, question, what))
+        return StoryAnswer(name, session=summarise(ledger, session, phases(), was_read=was_read(workspace, ledger)))
+    return _number_sessions(ledger, _answer(workspace, ledger, question, name))
 
 
-def _numbered(ledger: Ledger, found: StoryAnswer) -> StoryAnswer:
-    """Call sessions in events by what people call them: 1, 2, 3."""
+def _number_sessions(ledger: Ledger, answer: StoryAnswer) -> StoryAnswer:
+    """Give the sessions of events the numbers that people use: 1, 2, 3."""
     numbers = ledger.sessions.numbers()
-    if story := found.story:
+    if story := answer.story:
         events = tuple(event._replace(session=numbers.get(event.session, event.session)) for event in story.events)
-        found = found._replace(story=story._replace(events=events))
-    return found
+        answer = answer._replace(story=story._replace(events=events))
+    return answer
 
 
-def _found(workspace: Workspace, ledger: Ledger, question: Question, what: str) -> StoryAnswer:
-    """Tell of items: one, or all that may be meant; else of what is no item."""
-    items = question.items(what.removeprefix("item "))
+def _answer(workspace: Workspace, ledger: Ledger, question: Question, name: str) -> StoryAnswer:
+    """Answer about an item, list several that the name may mean, or answer about what is not an item."""
+    items = question.items(name.removeprefix("item "))
     keys = {key for _, key in items}
     if len(keys) == 1:
-        return StoryAnswer(what, _story(ledger, [number for number, _ in items]))
+        return StoryAnswer(name, _story(ledger, [number for number, _ in items]))
     if keys:
-        return StoryAnswer(what, candidates=question.candidates(items), more=max(0, question.total - len(items)))
-    return _elsewhere(workspace, ledger, question, what)
+        return StoryAnswer(name, candidates=question.candidates(items), more=max(0, question.total - len(items)))
+    return _answer_other(workspace, ledger, question, name)
 
 
-def _elsewhere(workspace: Workspace, ledger: Ledger, question: Question, what: str) -> StoryAnswer:
-    """Tell of what is no item: a page or site, a refused name, a source, an owner."""
+def _answer_other(workspace: Workspace, ledger: Ledger, question: Question, name: str) -> StoryAnswer:
+    """Answer about what is not an item: a page or site, a refused name, a source, an owner."""
     able = capable(Explains, harvested_collections(workspace, ledger))
-    told = (one.explain(workspace, ledger, what) for one in able.values())
-    explained = tuple(one for one in told if one is not None)
-    source = workspace.source(what)
+    explanations = (adapter.explain(workspace, ledger, name) for adapter in able.values())
+    explained = tuple(explanation for explanation in explanations if explanation is not None)
+    source = workspace.source(name)
     if explained:
-        story = _source(ledger, source.name, source.collection, source.owner) if source else None
-        return StoryAnswer(what, story=story, explained=explained)
-    if refused := ledger.listings.refused(what):
-        return StoryAnswer(what, _refusal(what, refused))
+        story = _source_story(ledger, source.name, source.collection, source.owner) if source else None
+        return StoryAnswer(name, story=story, explained=explained)
+    if refused := ledger.listings.refused(name):
+        return StoryAnswer(name, _refusal_story(name, refused))
     if source:
-        return StoryAnswer(what, _source(ledger, source.name, source.collection, source.owner))
-    for name, made in installed().items():
-        if what in {service.name for service in made.configuration.services} and ledger.sessions.tasks_of_source(what):
-            return StoryAnswer(what, _source(ledger, what, name, ""))
-    if owned := question.owned(what):
-        return StoryAnswer(what, candidates=question.candidates(owned), more=max(0, question.total - len(owned)))
-    if collection := ledger.sessions.collection_of(what):  # it is not declared, or not any more
-        return StoryAnswer(what, _source(ledger, what, collection, ""))
-    raise WindrowError(f"nothing is known of {what!r}{clue(workspace, what)}", hint="windrow status")
+        return StoryAnswer(name, _source_story(ledger, source.name, source.collection, source.owner))
+    for kind, kind_collection in installed().items():
+        if name in {
+            service.name for service in kind_collection.configuration.services
+        } and ledger.sessions.tasks_of_source(name):
+            return StoryAnswer(name, _source_story(ledger, name, kind, ""))
+    if owned := question.owned(name):
+        return StoryAnswer(name, candidates=question.candidates(owned), more=max(0, question.total - len(owned)))
+    if collection := ledger.sessions.collection_of(name):  # it is not declared, or not any more
+        return StoryAnswer(name, _source_story(ledger, name, collection, ""))
+    raise WindrowError(f"nothing is known of {name!r}{clue(workspace, name)}", hint="windrow status")
 
 
 def _story(ledger: Ledger, numbers: list[int]) -> Story:
-    """Tell of an item; of several with one key, the one that its archive's latest fetch brought."""
+    """Return the story of an item; of several with one key, that of the latest fetch."""
     rows = [row for number in numbers if (row := ledger.items.get(number))]
     item = max(rows, key=lambda row: (row.fetch, row.seq))
     number, kind = item.seq, item.collection
@@ -159,7 +161,7 @@ def _story(ledger: Ledger, numbers: list[int]) -> Story:
     events += _readings(ledger, number) + _findings(ledger, kind, number) + _decisions(ledger, number)
     members = _members(ledger, number, item.latest)
     phase, status = states(ledger, [number])[number]
-    events += _within(ledger, kind, members)
+    events += _member_findings(ledger, kind, members)
     offered = [offerer.source for offerer in ledger.listings.offerers(item.parent or number) if offerer.present]
     return Story(
         number,
@@ -174,56 +176,67 @@ def _story(ledger: Ledger, numbers: list[int]) -> Story:
         within,
         tuple(sorted(events, key=lambda event: event.number)),
         members,
-        tuple(other for other in numbers if other != number),
+        tuple(duplicate for duplicate in numbers if duplicate != number),
     )
 
 
 def _listings(ledger: Ledger, item: int) -> list[Event]:
     words = {"changed": "offers it changed", "gone": "does not offer it any more"}
     words |= {"listed": "offers it", "refused": "offers it", "compared": "was compared with what is held"}
-    found = []
-    for one in ledger.listings.of_item(item):
-        said = f"{one.source} {words.get(one.event, one.event)}"
-        if one.event != "gone":
-            said += f" at {one.path}" + (f", {one.size:,} bytes" if one.size is not None else "")
-            said += f" of {one.modified:%Y-%m-%d %H:%M:%S}" if one.modified else ""
-        found.append(Event(one.at, one.seq, one.session, one.event, said, one.source, one.path, size=one.size))
-    return found
+    events = []
+    for listing in ledger.listings.of_item(item):
+        text = f"{listing.source} {words.get(listing.event, listing.event)}"
+        if listing.event != "gone":
+            text += f" at {listing.path}" + (f", {listing.size:,} bytes" if listing.size is not None else "")
+            text += f" of {listing.modified:%Y-%m-%d %H:%M:%S}" if listing.modified else ""
+        events.append(
+            Event(
+                listing.at,
+                listing.seq,
+                listing.session,
+                listing.event,
+                text,
+                listing.source,
+                listing.path,
+                size=listing.size,
+            )
+        )
+    return events
 
 
 def _attempts(rows: Iterable[AttemptRow], phase: str) -> list[Event]:
-    """Tell of attempts to fetch, each as its begin and its end; they are of a phase."""
-    found = []
+    """Return two events for each attempt to fetch: its begin and its end, which is of a phase."""
+    events = []
     for row in rows:
         source, address, session = row.source, row.url, row.session
         begun = f"asked {source} for it" + ("" if row.end else "; this attempt was cut, or is under way")
-        found.append(Event(row.at, row.seq, session, "fetch", begun, source, address))
+        events.append(Event(row.at, row.seq, session, "fetch", begun, source, address))
         if row.end is None or row.ended is None:
             continue
         if row.reason:
-            said = f"{phase}: failed; {source} did not give it after {row.seconds:.1f} s and {row.received:,} bytes: "
-            said += row.message or row.reason
+            text = f"{phase}: failed; {source} did not give it after {row.seconds:.1f} s and {row.received:,} bytes: "
+            text += row.message or row.reason
             failed = Event(
-                row.ended, row.end, session, "fetch", said, source, address, phase, "failed", row.reason
+                row.ended, row.end, session, "fetch", text, source, address, phase, "failed", row.reason
             )  # fmt: skip
-            found.append(failed)
+            events.append(failed)
             continue
-        said = f"{phase}: done; got {row.received:,} bytes in {row.seconds:.1f} s; "
+        text = f"{phase}: done; got {row.received:,} bytes in {row.seconds:.1f} s; "
         same = "the same bytes as before, kept at"
-        said += same if row.revisit else f"{row.size:,} bytes {short(row.digest)} kept at"
-        said += f" {row.warc} from byte {row.offset:,} on, {row.length:,} bytes long"
-        said += f"; it matches {row.checksum.partition(':')[0]} beside it" if row.checksum else ""
-        found.append(
+        text += same if row.revisit else f"{row.size:,} bytes {short(row.digest)} kept at"
+        text += f" {row.warc} from byte {row.offset:,} on, {row.length:,} bytes long"
+        text += f"; it matches {row.checksum.partition(':')[0]} beside it" if row.checksum else ""
+        events.append(
             Event(
-                row.ended, row.end, session, "capture", said, source, address, phase, "done",
+                row.ended, row.end, session, "capture", text, source, address, phase, "done",
                 size=row.size, digest=row.digest, warc=row.warc, offset=row.offset, length=row.length,
             )
         )  # fmt: skip
-    return found
+    return events
 
 
 def _readings(ledger: Ledger, item: int) -> list[Event]:
-    """Tell what steps made of an item, and which of them was begun and has not ended."""
+    """Return the readings of an item by steps, and the step that has begun and not ended."""
     events = []
     for reading in ledger.items.readings(item):
         step, version, reason = reading.step, reading.version, reading.reason
@@ -232,7 +245,7 @@ def _readings(ledger: Ledger, item: int) -> list[Event]:
         if reading.digest:
             outcome = reason.meaning if reason else f"{reading.number:,} found in it"
             text += f"; {step} (version {version}) read {short(reading.digest)}: {outcome}"
-        elif reason:  # of no bytes of its own: the end of a replay
+        elif reason:  # a replay ended it without reading bytes
             text += f" ({reason.meaning})"
         events.append(
             Event(
@@ -249,33 +262,33 @@ def _readings(ledger: Ledger, item: int) -> list[Event]:
 
 
 def _findings(ledger: Ledger, kind: str, item: int) -> list[Event]:
-    found = []
+    events = []
     for finding in ledger.items.findings(item):
         column = f" column {finding.column}" if finding.column is not None else ""
         place = f", line {finding.line}{column}" if finding.line is not None else ""
-        said = f"{finding.level}{place}: {finding.kind}: {finding.message}"
+        text = f"{finding.level}{place}: {finding.kind}: {finding.message}"
         at_phase = phase_name(phases(), kind, finding.phase)
-        found.append(
+        events.append(
             Event(
-                finding.at, finding.seq, finding.session, "finding", said,
+                finding.at, finding.seq, finding.session, "finding", text,
                 phase=at_phase, kind=finding.kind, level=finding.level, line=finding.line, column=finding.column,
             )
         )  # fmt: skip
-    return found
+    return events
 
 
-def _within(ledger: Ledger, kind: str, members: Iterable[Meaning]) -> list[Event]:
-    """Tell what was found in the documents of an archive, for those that did not get through."""
+def _member_findings(ledger: Ledger, kind: str, members: Iterable[Meaning]) -> list[Event]:
+    """Return the findings in the failed documents of an archive."""
     failed = [member for member in members if member.status == "failed"][:DOCUMENTS]
     return [
-        event._replace(told=f"{one.key.rpartition('/')[2]}: {event.told}")
-        for one in failed
-        for event in _findings(ledger, kind, one.number)[:FINDINGS]
+        event._replace(told=f"{member.key.rpartition('/')[2]}: {event.told}")
+        for member in failed
+        for event in _findings(ledger, kind, member.number)[:FINDINGS]
     ]
 
 
 def _decisions(ledger: Ledger, item: int) -> list[Event]:
-    """Tell what was decided of an item: that it is fetched again, or ends where it stands."""
+    """Return an operator's decisions about an item: retried or cancelled."""
     events = []
     for decision in ledger.items.decisions(item):
         text = decision.act.meaning
@@ -286,7 +299,7 @@ def _decisions(ledger: Ledger, item: int) -> list[Event]:
 
 
 def _members(ledger: Ledger, item: int, attempt: int) -> tuple[Meaning, ...]:
-    """Return the documents that an attempt to get an archive brought."""
+    """Return the documents of an archive, as an attempt fetched it."""
     members = ledger.items.children(item, attempt) if attempt else []
     stand = states(ledger, [member.item for member in members])
     return tuple(
@@ -295,37 +308,37 @@ def _members(ledger: Ledger, item: int, attempt: int) -> tuple[Meaning, ...]:
     )
 
 
-def _refusal(what: str, rows: list[RefusalRow]) -> Story:
-    """Tell of a name that no table can hold: it is on record only as refused."""
-    told = tuple(
+def _refusal_story(name: str, rows: list[RefusalRow]) -> Story:
+    """Return the story of a name that does not fit the tables: it is only recorded as refused."""
+    events = tuple(
         Event(
             row.at, row.seq, row.session, "refused", f"{row.source} offers {row.path}: {row.reason.meaning}",
             row.source, row.path, status="failed", reason=row.reason,
         )
         for row in rows
     )  # fmt: skip
-    sources = tuple(dict.fromkeys(one.source for one in told))
-    last = told[-1]
-    return Story(last.number, "", "refused", what, "", "", "failed", last.reason, sources, "", told)
+    sources = tuple(dict.fromkeys(event.source for event in events))
+    last = events[-1]
+    return Story(last.number, "", "refused", name, "", "", "failed", last.reason, sources, "", events)
 
 
-def _source(ledger: Ledger, name: str, kind: str, owner: str) -> Story:
-    """Tell of a source: every time it was asked."""
-    told = []
-    for one in ledger.sessions.tasks_of_source(name):
-        status = "running" if one.ended is None else "failed" if one.failed else "done"
-        said = f"{_doing(ledger, kind, one.phase)}: {status}" + (f": {one.comment}" if one.comment else "")
-        at = one.ended or one.began
-        told.append(Event(at, one.seq, one.session, "task", said, name, status=status, reason=one.reason or ""))
-    last = told[-1] if told else None
+def _source_story(ledger: Ledger, name: str, kind: str, owner: str) -> Story:
+    """Return the story of a source: its tasks."""
+    events = []
+    for task in ledger.sessions.tasks_of_source(name):
+        status = "running" if task.ended is None else "failed" if task.failed else "done"
+        text = f"{_activity(ledger, kind, task.phase)}: {status}" + (f": {task.comment}" if task.comment else "")
+        at = task.ended or task.began
+        events.append(Event(at, task.seq, task.session, "task", text, name, status=status, reason=task.reason or ""))
+    last = events[-1] if events else None
     return Story(
         0, kind, "source", name, owner, "", last.status if last else "", last.reason if last else "", (), "",
-        tuple(told),
+        tuple(events),
     )  # fmt: skip
 
 
-def _doing(ledger: Ledger, kind: str, phase: int) -> str:
-    """Say what a task of a phase does."""
+def _activity(ledger: Ledger, kind: str, phase: int) -> str:
+    """Return the name of what a task of a phase does."""
     collection = installed().get(kind)
     activity = "listing" if collection is None else frontier_of(ledger, collection).activity(phase)
     return activity or phase_name(phases(), kind, phase)

@@ -1,4 +1,4 @@
-"""What one session did: counts by source, by phase and by reason, read from the ledger."""
+"""The summary of one session: counts by source, by phase and by reason, read from the ledger."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ Phases = Mapping[str, tuple[str, ...]]
 """The names of each collection's phases, in order."""
 
 
-class WhatWasRead(NamedTuple):
-    """Counts between two facts, by what was read, what the ledger knows by bytes and names alone.
+class ContentCounts(NamedTuple):
+    """Functions that count changes between two facts by content; the ledger knows only bytes and names.
 
-    `visited` counts by source and kind what came, changed or went at the visits between them, `written` what the
-    sessions between them wrote of it, whichever session made the visit. `outcomes` takes how the questions of a
-    collection ended as the ledger counts them, and returns how they did.
+    `visited` counts new, changed and gone by source for the visits between them, `written` what the sessions between
+    them wrote, whichever session made the visit. `outcomes` corrects the ledger's counts of how the requests of a
+    collection ended.
     """
 
     visited: Callable[[tuple[int, int]], Mapping[str, Counter[str]]] = lambda _: {}
@@ -34,17 +34,17 @@ class WhatWasRead(NamedTuple):
     outcomes: Callable[[str, tuple[int, int], Counter[str]], Counter[str]] = lambda _, _facts, counted: counted
 
 
-NOTHING_READ = WhatWasRead()
+BYTES_ONLY = ContentCounts()
 
 _KINDS = (NEW, CHANGED, GONE)
 
 
 class SourceCount(NamedTuple):
-    """What a session did at one source; `received` in bytes, `trouble` why it could not be listed.
+    """Counts of a session at one source; `received` in bytes, `trouble` why it could not be listed.
 
-    Of a source that is crawled, `offered` counts the addresses known now, `moved` those that led elsewhere,
-    and `left` those that are due now. There, what was read counts: `changed` has another text or description,
-    `same_text` only other bytes, and `gone` is counted once, when it is certain.
+    For a crawled source, `offered` counts the addresses known now, `moved` those that redirect, and `left` those due
+    now. There content counts: `changed` has another text or description, `same_text` only other bytes, and `gone` is
+    counted once, when it is certain.
     """
 
     source: str
@@ -64,7 +64,7 @@ class SourceCount(NamedTuple):
 
 
 class PhaseCount(NamedTuple):
-    """How many items of a kind came to rest in a phase."""
+    """How many items of a kind ended in a phase."""
 
     collection: str
     kind: str
@@ -75,7 +75,7 @@ class PhaseCount(NamedTuple):
 
 
 class FindingCount(NamedTuple):
-    """How often something was found in documents."""
+    """How often documents had a kind of finding."""
 
     kind: str
     level: str
@@ -92,9 +92,9 @@ class ReasonCount(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class SessionSummary:
-    """One session, from its begin to its end; `exit_code` is None while it is under way.
+    """One session; `ended` and `exit_code` are None while it runs.
 
-    `archive` is how the names of the WARC files begin that it wrote.
+    `archive` is the prefix of the names of the WARC files that it wrote.
     """
 
     session: int
@@ -107,30 +107,30 @@ class SessionSummary:
     phases: tuple[PhaseCount, ...] = ()
     reasons: tuple[ReasonCount, ...] = ()
     findings: tuple[FindingCount, ...] = ()
-    troubles: tuple[str, ...] = ()  # what ended its failed tasks
-    notes: tuple[str, ...] = ()  # what it says beside: of items that rest, of the clock
-    mended: tuple[str, ...] = ()  # what an earlier crash left, and what became of it
+    troubles: tuple[str, ...] = ()  # why tasks failed
+    notes: tuple[str, ...] = ()  # such as on resting items and the clock
+    mended: tuple[str, ...] = ()  # what an earlier crash left, and how it was repaired
     left_out: tuple[RuleCount, ...] = ()  # addresses that rules of its crawls left out
-    outcomes: tuple[OutcomeCount, ...] = ()  # how the questions of its crawls ended
-    changes: tuple[SourceChange, ...] = ()  # what came, changed or went; the first 1,000
+    outcomes: tuple[OutcomeCount, ...] = ()  # how the requests of its crawls ended
+    changes: tuple[SourceChange, ...] = ()  # the first 1,000
     changes_left_out: bool = False
     archive: str = ""
-    warnings: int = 0  # how many of its notes tell of something that went wrong
+    warnings: int = 0  # the number of notes that report a fault
 
     @property
     def kept_all(self) -> bool:
-        """Tell whether nothing was refused and nothing failed."""
+        """Whether nothing was refused or failed."""
         return not self.reasons and not self.troubles
 
 
 def summarise(
     ledger: Ledger, session: int, phases: Phases, mended: tuple[str, ...] = (), *,
-    was_read: WhatWasRead = NOTHING_READ, until_now: bool = False,
+    was_read: ContentCounts = BYTES_ONLY, until_now: bool = False,
 ) -> SessionSummary:  # fmt: skip
-    """Return what is on record of a session, which must be there.
+    """Return the summary of a session, which must exist.
 
-    `was_read` counts what the bytes do not say. With `until_now` what later sessions wrote counts too: they write what
-    this one asked for where it was stopped.
+    `was_read` counts by content. With `until_now` what later sessions wrote counts too: if this one was stopped, they
+    write what it requested.
     """
     row = ledger.sessions.get(session)
     assert row is not None
@@ -141,9 +141,9 @@ def summarise(
     refusals = ledger.listings.refused_between(span)
     counts = count_session(ledger, span)
     read = replace(counts, sources=_read(counts, was_read.visited(span), was_read.written(telling)))
-    whys: list[tuple[str, int]] = [(rest.reason, rest.number) for rest in rests if rest.reason]
-    whys += [(refusal.reason, refusal.number) for refusal in refusals]
-    whys += counts.reasons
+    reasons: list[tuple[str, int]] = [(rest.reason, rest.number) for rest in rests if rest.reason]
+    reasons += [(refusal.reason, refusal.number) for refusal in refusals]
+    reasons += counts.reasons
     return SessionSummary(
         session=row.number,
         command=row.command,
@@ -153,8 +153,8 @@ def summarise(
         exit_code=row.outcome,
         sources=_sources(ledger, telling, tasks, refusals, read),
         phases=_phases(rests, phases),
-        reasons=count_reasons(whys),
-        findings=tuple(FindingCount(*one) for one in ledger.items.found_between(span)),
+        reasons=count_reasons(reasons),
+        findings=tuple(FindingCount(*finding) for finding in ledger.items.found_between(span)),
         troubles=tuple(task.comment or task.reason or "" for task in tasks if task.failed),
         notes=tuple(_note(task) for task in tasks if _is_note(task)),
         mended=mended,
@@ -166,13 +166,13 @@ def summarise(
 
 
 def left_out(tasks: Iterable[TaskRow]) -> tuple[RuleCount, ...]:
-    """Return what rules left out, by source and rule."""
-    told = (
+    """Return the numbers of addresses that rules left out, by source and rule."""
+    counts = (
         RuleCount.read(task.source, task.reason, task.comment)
         for task in tasks
         if task.source and task.reason and task.comment and not task.failed
     )
-    return tuple(one for one in told if one)
+    return tuple(count for count in counts if count)
 
 
 def _is_note(task: TaskRow) -> bool:
@@ -185,11 +185,11 @@ def _note(task: TaskRow) -> str:
 
 def count_reasons(rows: Iterable[tuple[str, int]]) -> tuple[ReasonCount, ...]:
     """Add up how often each reason occurs, the most frequent first."""
-    found: Counter[str] = Counter()
+    counts: Counter[str] = Counter()
     for reason, count in rows:
         if reason != Reason.RETRIED:
-            found[reason] += count
-    return tuple(ReasonCount(name, count, Reason(name).meaning) for name, count in found.most_common())
+            counts[reason] += count
+    return tuple(ReasonCount(name, count, Reason(name).meaning) for name, count in counts.most_common())
 
 
 def _sources(
@@ -199,7 +199,7 @@ def _sources(
     refusals: Sequence[RefusalCount],
     session: SessionCounts,
 ) -> tuple[SourceCount, ...]:
-    """Count at each source what the session did, and what it tells: that is between two facts."""
+    """Count by source what the session did, and the changes it reports, which lie between two facts (`telling`)."""
     counts: dict[str, Counter[str]] = {task.source: Counter() for task in tasks if task.source}
     for listed in ledger.listings.listed_between(telling):
         counts.setdefault(listed.source, Counter())[{"listed": "new"}.get(listed.event, listed.event)] += listed.number
@@ -225,36 +225,36 @@ def _sources(
 def _read(
     session: SessionCounts, visited: Mapping[str, Counter[str]], written: Mapping[str, Counter[str]]
 ) -> dict[str, Counter[str]]:
-    """Let what was read of pages say what came, changed and went, in place of their bytes."""
-    found = {source: Counter(became) for source, became in session.sources.items()}
-    for source, mine in found.items():
+    """Return the counts by source with new, changed and gone counted by content in place of bytes."""
+    counts = {source: Counter(became) for source, became in session.sources.items()}
+    for source, count in counts.items():
         if source in visited:
-            told = visited[source]
-            bytes_differ = mine["new"] + mine["changed"]
-            mine["failed"] += max(0, mine["gone"] - told["gone"])
-            mine.update({"same_text": max(0, bytes_differ - told["new"] - told["changed"] - told["moved"])})
-            mine["moved"] += told["moved"]
-    for source, told in written.items():
-        if source in found or any(told[kind] for kind in _KINDS):
-            mine = found.setdefault(source, Counter())
+            read = visited[source]
+            bytes_differ = count["new"] + count["changed"]
+            count["failed"] += max(0, count["gone"] - read["gone"])
+            count.update({"same_text": max(0, bytes_differ - read["new"] - read["changed"] - read["moved"])})
+            count["moved"] += read["moved"]
+    for source, read in written.items():
+        if source in counts or any(read[kind] for kind in _KINDS):
+            count = counts.setdefault(source, Counter())
             for kind in _KINDS:
-                mine[kind] = told[kind]
-    return found
+                count[kind] = read[kind]
+    return counts
 
 
 def _outcomes(
-    counted: Iterable[OutcomeCount], span: tuple[int, int], was_read: WhatWasRead
+    counted: Iterable[OutcomeCount], span: tuple[int, int], was_read: ContentCounts
 ) -> tuple[OutcomeCount, ...]:
-    """Count how questions ended once what they brought was read, the most frequent first."""
+    """Count how requests ended, corrected by content, the most frequent first."""
     by_collection: dict[str, Counter[str]] = {}
-    for one in counted:
-        by_collection.setdefault(one.collection, Counter())[one.outcome] += one.visits
-    found = [
+    for outcome in counted:
+        by_collection.setdefault(outcome.collection, Counter())[outcome.outcome] += outcome.visits
+    outcomes = [
         OutcomeCount(name, outcome, number)
         for name, mine in by_collection.items()
         for outcome, number in was_read.outcomes(name, span, mine).items()
     ]
-    return tuple(sorted(found, key=lambda one: -one.visits))
+    return tuple(sorted(outcomes, key=lambda count: -count.visits))
 
 
 def _phases(rests: Sequence[RestCount], names: Phases) -> tuple[PhaseCount, ...]:
@@ -275,6 +275,6 @@ def _phases(rests: Sequence[RestCount], names: Phases) -> tuple[PhaseCount, ...]
 
 
 def phase_name(names: Phases, collection: str, phase: int) -> str:
-    """Return a phase's name; its number where the collection is not installed."""
+    """Return a phase's name, or its number if the collection is not installed."""
     known = names.get(collection, ())
     return known[phase - 1] if 0 < phase <= len(known) else str(phase)

@@ -1,4 +1,4 @@
-"""A workspace, opened: the same verbs as the command line."""
+"""An open workspace, with the same verbs as the command line."""
 
 # ruff: noqa: PLC0415 each verb loads what it needs, so that `windrow --help` and completion are quick
 from __future__ import annotations
@@ -36,14 +36,14 @@ if TYPE_CHECKING:
     from windrow.ledger import Ledger
 
 Names = str | Path | Sequence[str | Path]
-"""One name, or several: of sources and collections, or what else a verb takes."""
+"""One name or several: of sources, collections, items or addresses, as the method says."""
 
 Day = date | datetime
-"""A moment; without a time zone it is in UTC, and a date is the beginning of that day."""
+"""A time, in UTC if it has no zone; a date is the beginning of that day."""
 
 
 def _listed(names: Names) -> tuple[str, ...]:
-    """Return names as a list, for one alone too.
+    """Return one name or several as a tuple.
 
     >>> _listed("blog")
     ('blog',)
@@ -59,8 +59,8 @@ def _moment(day: Day | None) -> datetime | None:
     """
     if day is None:
         return None
-    found = day if isinstance(day, datetime) else datetime.combine(day, time())
-    return found if found.tzinfo else found.replace(tzinfo=UTC)
+    moment = day if isinstance(day, datetime) else datetime.combine(day, time())
+    return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
 
 
 def _spelled(day: Day | str) -> str:
@@ -71,7 +71,7 @@ def _spelled(day: Day | str) -> str:
 
 
 class Windrow:
-    """A workspace and what can be done with it."""
+    """A workspace: harvest, search, export and check it."""
 
     def __init__(
         self, start: Path | str | None = None, flags: Mapping[str, Any] | None = None, *, named: Path | None = None
@@ -94,7 +94,7 @@ class Windrow:
         return cls(named=prepare(Path(folder)).folder)
 
     def prepare(self) -> Prepared:
-        """Bring the workspace up to date as `init` does, and return what was done; safe to repeat."""
+        """Upgrade the workspace as `init` does, and return what was done; safe to repeat."""
         from windrow.app.begin import prepare
 
         return prepare(self.config.root)
@@ -102,7 +102,7 @@ class Windrow:
     def new_source(self, name: str, url: str, *, collection: str, **settings: str) -> Path:
         """Write `sources/NAME.toml`, checked with the rest of the configuration; return its path.
 
-        `settings` are those of the collection's sources, such as `centre="H"`. Nobody is asked.
+        `settings` are those of the collection's sources, such as `centre="H"`. Makes no request.
         """
         from windrow.app.begin import NewSource, add_source
 
@@ -112,39 +112,39 @@ class Windrow:
 
     @staticmethod
     def new_collection(name: str, into: Path | str = ".") -> NewCollection:
-        """Write the package of a new collection into a new folder `windrow-NAME`; it runs as it stands."""
+        """Write the package of a new collection into a new folder `windrow-NAME`; it works as written."""
         from windrow.app.begin import add_collection
 
         return add_collection(name, Path(into))
 
     def trust(self, source: str, fingerprint: str) -> bool:
-        """Pin the host key that a source's SFTP server shows; return False where it was pinned already.
+        """Pin the host key that a source's SFTP server shows; return False if it was pinned already.
 
         `fingerprint` is as ssh prints it (`SHA256:...`), or a public key.
         """
         from windrow.config import trust
 
         if self.config.source(source) is None:
-            known = ", ".join(one.name for one in self.config.sources) or "none"
+            known = ", ".join(known_source.name for known_source in self.config.sources) or "none"
             raise UsageError(f"there is no source {source!r}; there are: {known}", hint="windrow config")
         try:
             new = trust(self.config.root, source, fingerprint)
         except ConfigError as error:
-            if error.__cause__ is not None:  # the disk's fault, not that of what was typed
+            if error.__cause__ is not None:  # an I/O error, not a usage error
                 raise
             raise UsageError(str(error), hint="windrow config trust --help") from None
         self._reload()
         return new
 
     def _reload(self) -> None:
-        """Read the configuration again, after one of its files was written."""
+        """Reload the configuration after writing one of its files."""
         from windrow.config import load
 
         self.config = load(self.config.root, flags=self._flags)
 
     @property
     def setup(self) -> SessionSettings:
-        """How sessions run here."""
+        """The settings of sessions in this workspace."""
         from windrow.engine.session import SessionSettings
 
         run, cores = self.config.run, os.cpu_count() or 2
@@ -159,7 +159,7 @@ class Windrow:
         )
 
     def ledger(self) -> Ledger:
-        """Open the ledger; where there is none yet, an empty one in memory."""
+        """Open the ledger, or an empty one in memory if there is none yet."""
         from windrow.ledger import Ledger
 
         return Ledger(self.config.ledger if self.config.ledger.exists() else Path(":memory:"))
@@ -179,9 +179,9 @@ class Windrow:
     ) -> SessionSummary:
         """Harvest all sources, or the sources and collections named; hand the summary to `run.notify`, and return it.
 
-        `first` and `last` are phases, `limit` the most items to fetch, `since` leaves out what its
-        source dated earlier, `again` does done work of the chosen sources once more. WARC files of other
-        makers may be named in place of sources: they are taken in, as `source`, and nobody is asked.
+        `first` and `last` are phases, `limit` the most items to fetch; `since` skips what its source dated earlier;
+        `again` repeats finished work of the chosen sources. WARC files may be named in place of sources: they are
+        imported as `source`, without any request.
         """
         from windrow.app.run import RunArguments, adopted, run
 
@@ -200,30 +200,30 @@ class Windrow:
         again: bool = False,
         source: str = "",
     ) -> list[Preview]:
-        """Return what `run` would ask and from whom; opens no connection and writes nothing."""
+        """Return what `run` would request, and from which source; opens no connection and writes nothing."""
         from windrow.app.run import adopted, chosen_sources, named_warc_files
-        from windrow.app.schedule import preview, span, taken
+        from windrow.app.schedule import preview, preview_import, span
         from windrow.engine.preview import FetchBounds
 
         self.config, names, first = adopted(self.config, _listed(names), first)
         if files := named_warc_files(self.config, names, source):
-            return [taken(files)]
+            return [preview_import(files)]
         ledger = self.ledger()
         try:
-            found = []
+            previews = []
             for kind, chosen in chosen_sources(self.config, names).items():
                 adapter(kind).require_ready(self.config)
                 sources = [source for source in self.config.sources if source.name in chosen]
                 part = span(collection(kind), first, last)
-                found.append(
+                previews.append(
                     preview(ledger, collection(kind), sources, part, FetchBounds(limit, _moment(since), again))
                 )
-            return found
+            return previews
         finally:
             ledger.close()
 
     def status(self) -> WorkspaceState:
-        """Return how every source stands, and how many items stand where and why."""
+        """Return the state of every source, and the numbers of items by state and by reason."""
         from windrow.app.status import current_state
 
         ledger = self.ledger()
@@ -232,26 +232,24 @@ class Windrow:
         finally:
             ledger.close()
 
-    def why(self, what: str | int) -> StoryAnswer:
-        """Return the whole story of an address, file, record, source, owner or number.
+    def why(self, name: str | int) -> StoryAnswer:
+        """Return the history of an address, file, record, source, owner or number.
 
-        Where several things are meant, they are listed; what is not known is a WindrowError that
-        says what was looked for.
+        If the name may mean several, they are listed. Raises WindrowError for an unknown name.
         """
         from windrow.app.story import tell
 
         ledger = self.ledger()
         try:
-            return tell(self.config, ledger, str(what))
+            return tell(self.config, ledger, str(name))
         finally:
             ledger.close()
 
     def changes(self, since: Day | None = None, *, source: str = "", kind: str = "") -> list[SourceChange]:
-        """Return what came, changed or went at the sources, in the order of time: since a time, or in the last session.
+        """Return the changes at the sources in order of time: since a time, or in the last session.
 
-        A session tells what it wrote, whichever session asked for it. One that was killed tells nothing once it does
-        not run any more: the next one tells what both wrote.
-        `kind` is new, changed or gone.
+        A session reports what it wrote, whichever session requested it. A killed session reports nothing: the next one
+        reports what both wrote. `kind` is new, changed or gone; empty: any.
         """
         from windrow.adapters.adapter import CHANGED, GONE, NEW, Window
         from windrow.app.changes import changes, since_window
@@ -266,13 +264,13 @@ class Windrow:
             if last is None or (since is None and cut_off(ledger)):
                 return []
             window = since_window(ledger, since) if since else Window(facts=ledger.sessions.telling(last))
-            found = changes(self.config, ledger, window, source=source, kind=kind)
-            return sorted(found, key=lambda one: (one.at, one.source, one.key))
+            found_changes = changes(self.config, ledger, window, source=source, kind=kind)
+            return sorted(found_changes, key=lambda change: (change.at, change.source, change.key))
         finally:
             ledger.close()
 
     def cut_off(self) -> int:
-        """Return the number of the last session if it was killed: the next one tells what it saw; else 0."""
+        """Return the number of the last session if it was killed, else 0; the next session reports what it saw."""
         from windrow.app.status import cut_off
 
         ledger = self.ledger()
@@ -284,10 +282,10 @@ class Windrow:
     def search(
         self, text: str, *, collection: Names = (), offset: int = 0, limit: int = 10, explain: bool = False
     ) -> SearchAnswer:
-        """Search what was harvested; any text is a query, and `as-of:` in it searches the pages as they were.
+        """Search what was harvested; any text is a query, and `as-of:` in it searches the pages as they were then.
 
-        All collections are searched, or those named, and their results put into one order. With `explain`, each
-        result says what its score is made of.
+        All collections are searched, or those named, and their results merged. With `explain`, each result says how its
+        score was computed.
         """
         from windrow.app.search import search
 
@@ -297,37 +295,37 @@ class Windrow:
     def diff(self, name: str, since: Day | str = "", until: Day | str = "", *, context: int = 2) -> Comparison:
         """Compare two versions of a page: as it was at the end of `since`, and at the end of `until`.
 
-        Without `until` the latest version is meant, without `since` the one before the other. `context` is how many
-        unchanged lines are shown around changed ones.
+        Without `until` the latest version is taken, without `since` the one before the other. `context` is the number
+        of unchanged lines around changed ones.
         """
         from windrow.app.changes import compare
 
         return compare(self.config, name, _spelled(since), _spelled(until), context=context)
 
     def try_(self, address: str, collection: str) -> Iterator[TrialPart]:
-        """Read one file or address as a collection does, yield what is in it, and keep nothing."""
+        """Read one file or address as a collection does, and yield its parts; nothing is kept."""
         return iter(adapter(collection).try_address(self.config, address))
 
-    def extract(self, what: bytes | Path | str, url: str = "") -> Extract:
-        """Return the main content of a page, given as bytes, as a file, or as an address that is asked for once.
+    def extract(self, page: bytes | Path | str, url: str = "") -> Extract:
+        """Return the main content of a page, given as bytes, as a file, or as an address that is requested once.
 
-        `url` is what the relative links of bytes and of a file start from. Nothing is kept.
+        `url` is the base of relative links in bytes and files. Nothing is kept.
         """
         from windrow.app.extract import extract_page
 
-        return extract_page(self.config, what, url)
+        return extract_page(self.config, page, url)
 
     def retry(self, names: Names = (), *, source: str = "", reason: str = "", dry_run: bool = False) -> list[Chosen]:
-        """Put failed or cancelled items back to be fetched by the next run, and return them.
+        """Have failed or cancelled items fetched again by the next run, and return them.
 
-        Without names, all that failed of a source or for a reason. With `dry_run` they are only returned.
+        Without names, all failed items of a source or with a reason. With `dry_run` they are only returned.
         """
         return self._decide("retry", names, source=source, reason=reason, dry=dry_run)
 
     def cancel(self, names: Names = (), *, source: str = "", reason: str = "", dry_run: bool = False) -> list[Chosen]:
-        """End items, so that no run fetches or reads them, and return them.
+        """Cancel items, so that no run fetches or reads them, and return them.
 
-        Without names, all that waits of a source or for a reason. With `dry_run` they are only returned.
+        Without names, all waiting items of a source or with a reason. With `dry_run` they are only returned.
         """
         return self._decide("cancel", names, source=source, reason=reason, dry=dry_run)
 
@@ -341,7 +339,7 @@ class Windrow:
             ledger.close()
 
     def replay(self, progress: Progress | None = None) -> dict[str, ReplayResult]:
-        """Read every kept capture again with today's readers, and return what came out differently, by collection."""
+        """Read every kept capture again with today's readers, and return what differs now, by collection."""
         from windrow.adapters.adapter import harvested_collections
         from windrow.engine.progress import Progress
 
@@ -351,10 +349,10 @@ class Windrow:
             for name in installed()
             if name in used
         }
-        return {name: one for name, one in done.items() if one is not None}
+        return {name: replayed for name, replayed in done.items() if replayed is not None}
 
     def check(self) -> Checkup:
-        """Read every capture back, compare ledger, archive and stores, and return what does not agree."""
+        """Read every capture back, compare ledger, archive and stores, and return the faults found."""
         from windrow.app.check import check
 
         ledger = self.ledger()
@@ -363,7 +361,7 @@ class Windrow:
         finally:
             ledger.close()
 
-    def export(self, what: str, form: str, to: Path | str | TextIO) -> int:
+    def export(self, name: str, form: str, to: Path | str | TextIO) -> int:
         """Write what the workspace holds to a file or stream (UTF-8, with a `buffer`); return the number of rows.
 
         `what` and `form` are those of `windrow export`, such as `pages` as `jsonl`.
@@ -372,11 +370,11 @@ class Windrow:
 
         if isinstance(to, str | Path):
             with Path(to).open("w", encoding="utf-8") as file:
-                return export(self.config, what, form, file)[0]
-        return export(self.config, what, form, to)[0]
+                return export(self.config, name, form, file)[0]
+        return export(self.config, name, form, to)[0]
 
     def would_forget(self, names: Names) -> list[TakedownEstimate]:
-        """Count what `forget` would take down; nothing is changed."""
+        """Count what `forget` would take down; changes nothing."""
         from windrow.app.check import estimate
 
         ledger = self.ledger()
@@ -388,14 +386,14 @@ class Windrow:
     def forget(self, names: Names = (), reason: str = "") -> list[TakedownResult]:
         """Take pages, hosts or sites down, and return what was removed; a tombstone with the reason stays.
 
-        Without names, what an earlier call left undone is finished.
+        Without names, interrupted takedowns are finished.
         """
         from windrow.app.check import take_down
 
         return take_down(self.config, self.setup, _listed(names), reason)
 
     def lift(self, names: Names) -> int:
-        """Let what was taken down be asked for again; return how many tombstones were lifted."""
+        """Let the next run request again what was taken down; return how many tombstones were lifted."""
         from windrow.app.check import let_again
 
         return let_again(self.config, self.setup, _listed(names))

@@ -102,11 +102,11 @@ def run_command(console: Console, *, dry_run: bool, quiet: bool, every: str | No
     flags["run.every"] = every
     if dry_run:
         return _preview(console, console.open(flags).preview(**arguments))
-    from windrow.app.schedule import turns  # noqa: PLC0415
+    from windrow.app.schedule import repeat  # noqa: PLC0415
 
     seconds = console.open(flags).config.run.every
     code = 0
-    for code in turns(seconds, lambda: _run_session(console, flags, arguments), console.inform):
+    for code in repeat(seconds, lambda: _run_session(console, flags, arguments), console.inform):
         if seconds and code != 130:
             console.inform(f"the next run starts {span(seconds)} after the start of this one; Ctrl-C ends")
     return code

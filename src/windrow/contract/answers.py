@@ -1,4 +1,4 @@
-"""What a collection's functions are given and return: requests, answers and what follows from them, records."""
+"""The values that a collection's functions take and return: requests, answers, and what they lead to."""
 
 from __future__ import annotations
 
@@ -12,14 +12,13 @@ from windrow.reasons import Reason
 
 
 class Request(NamedTuple):
-    """What is asked of a source, or of a service.
+    """A request to a source, or to a service.
 
-    `name` and `context` are its discovery's own words for it and come back with the answer. A low `priority` goes
-    first. It is due again `every` so many seconds; None: once. One that is `only_if_new` is asked, and asked again,
-    where the answer that leads to it offered something that was not known; one that is asked `when_named`, once in each
-    run in which an answer leads to it, and not when none does any more: the further pages of a list that is read whole.
-    `service` names one that is declared; empty: the source itself. A URL may be relative to that of the answer, or of
-    the source.
+    `name` and `context` are the discovery's own and come back with the answer. A low `priority` goes first. It is due
+    again every `every` seconds; None: once. With `only_if_new` it is sent, and sent again, if the answer that leads to
+    it offered something new; with `when_named`, once in each run in which an answer leads to it, such as the further
+    pages of a list that is read whole. `service` names a declared service; empty: the source itself. `url` may be
+    relative to that of the answer, or of the source.
     """
 
     url: str
@@ -36,9 +35,9 @@ class Request(NamedTuple):
 
 
 class Answer(NamedTuple):
-    """What came of a request: `view` is a seekable file over the body without its codings, `fields` are lower case.
+    """The response to a request: `view` is a seekable file over the decoded body; names of `fields` are lower case.
 
-    An answer that did not change has the bytes, and the status, of the one that brought them.
+    An unchanged answer has the bytes and the status of the one that brought them.
     """
 
     request: Request
@@ -47,13 +46,13 @@ class Answer(NamedTuple):
     view: BinaryIO
     at: datetime
     unchanged: bool = False
-    reason: Reason | None = None  # why there is no whole answer, where a service declares that a step is given that
+    reason: Reason | None = None  # why the answer is not whole, if its service passes failures to steps
 
 
 class Offering(NamedTuple):
-    """Something that an answer has: what it is known by, where in the answer it lies, and its own address.
+    """A thing that an answer offers: its key, its place in the answer, and its own address.
 
-    `part` is (offset, length) in the answer's plain body, empty for the whole.
+    `part` is (offset, length) in the decoded body, in bytes; empty: the whole.
     """
 
     key: str
@@ -65,10 +64,10 @@ class Offering(NamedTuple):
 class FollowResult:
     """What an answer leads to.
 
-    `learned` is kept for the source, over what was learned before, as JSON. `end` says in words that nothing follows
-    and why ("the last page"), `skip` why the answer was of no use. Where requests, one after the other, list all that
-    the source has, the first answer `begins_listing` and the last one `ends_listing` (one that has all: both): what was
-    offered before, and not in between, is given to `Settle.missing`. An answer of no use in between ends that.
+    `learned` is kept for the source as JSON, and replaces what was learned before under the same names. `end` says in
+    words why nothing follows ("the last page"), `skip` why the answer is not used. If a sequence of requests lists all
+    that the source has, the first answer `begins_listing` and the last one `ends_listing` (a single one does both):
+    what was offered before, but not in between, is given to `Settle.missing`. A skipped answer in between cancels that.
     """
 
     requests: tuple[Request, ...] = ()
@@ -81,11 +80,11 @@ class FollowResult:
     ends_listing: bool = False
 
 
-class Unlisted(NamedTuple):
-    """Something that a source offered before, and that a whole listing of it did not have.
+class MissingOffer(NamedTuple):
+    """A thing that a source offered before and that is missing from a whole listing of it.
 
-    `value` is what is known of the record of that key, None where there is none. `listings` counts the whole listings
-    in a row, this one included, that did not have it, up to a hundred.
+    `value` is that of the record with this key, None if there is none. `listings` counts the whole listings in a row
+    without it, including this one, up to a hundred.
     """
 
     key: str
@@ -94,21 +93,21 @@ class Unlisted(NamedTuple):
 
 
 class WholeListing(NamedTuple):
-    """All that a source has was listed: how many things, when that ended, and what was missing from it.
+    """A listing of all that a source has: when it ended, how many things it had, and which were missing.
 
-    What is known to be gone is not named again. `source` is None where it is not configured any more.
+    Things known to be gone are not repeated. `source` is None if it is not configured any more.
     """
 
     source: Source | None
     at: datetime
     offers: int
-    missing: tuple[Unlisted, ...]
+    missing: tuple[MissingOffer, ...]
 
 
 class DocumentPart(NamedTuple):
-    """Bytes of the document that a step is given, to be sent as they are: from `offset` on, `length` of them or all.
+    """A part of the step's document to be sent as it is: `length` bytes from `offset`; -1: the rest.
 
-    They are read from the archive as they are sent: `DocumentPart(*offering.part)` is a part that was offered.
+    It is read from the archive while it is sent. `DocumentPart(*offering.part)` is an offered part.
     """
 
     offset: int = 0
@@ -116,7 +115,7 @@ class DocumentPart(NamedTuple):
 
 
 class FormField(NamedTuple):
-    """A field of a form (multipart/form-data, RFC 7578): a text, or with a `filename` a file."""
+    """A field of a form (multipart/form-data, RFC 7578): a text, or a file if it has a `filename`."""
 
     name: str
     value: str | bytes | DocumentPart
@@ -125,14 +124,13 @@ class FormField(NamedTuple):
 
 
 class Ask(NamedTuple):
-    """What a Settle step needs of a service that its collection declares, before it can go on.
+    """A request of a Settle step to a service that its collection declares.
 
-    The step is run again when all that it asked for is answered, with the answers by `name` in `Task.answers`; it must
-    return the same requests then as before. Observations that it returns beside requests hold until then, where the
-    visit has told nothing yet. `path` is joined with the service's address. What is sent is a `body` or
-    the fields of a `form`; `byte_range` (offset, length) asks for a part of what a GET would give, which a server
-    answers with status 206, or 200 and all of it. `seconds` is how long this answer may take, where that is not what
-    the service declares.
+    When all its requests are answered, the step runs again with the answers by `name` in `Task.answers`; it must return
+    the same requests then. Observations returned beside requests hold until then, if the visit has none yet. `path` is
+    joined with the service's address. The request has a `body` or the fields of a `form`. `byte_range` (offset, length)
+    requests a part of what a GET would return: a server answers with status 206, or with 200 and all of it. `seconds`
+    is how long this answer may take; 0: as long as the service declares.
     """
 
     name: str
@@ -147,31 +145,30 @@ class Ask(NamedTuple):
 
 
 class Skip(NamedTuple):
-    """Why a step makes nothing of a document, or of the thing in it that is known by a key."""
+    """Why a step makes no record of a document, or of the thing in it that has this key."""
 
     reason: Reason
     key: str = ""
     message: str = ""
 
 
-class Waits(NamedTuple):
-    """An Ask as version stores keep it: its name, and the ledger's number of the request that was made of it."""
+class PendingAsk(NamedTuple):
+    """An Ask that is not answered yet, as version stores keep it: its name, and the request's number on the ledger."""
 
     name: str
     address: int
 
 
 class Observation(NamedTuple):
-    """What a document says of one thing: a JSON value, None where it says that the thing is gone.
+    """What a document says of one thing: a JSON value, None if the thing is gone.
 
-    `text` is what is searched for, `at` when its source says it was so; None: when it was fetched. `aside` is kept with
-    the value when it is first seen, and makes no version by itself: such as the markup that it was read from.
-    `names` are other names of the thing, such as its number in its source's system: that it is gone may be said by one
-    of them, where its key is not known any more. A name that no thing has is passed over. A thing that has
-    another key than before moved: it is gone under the old one.
-    `aliases` are normal forms that all spellings of its key have in common, such as an address without its scheme: a
-    thing that has one in common with a record is that record, under the key that this had first. Where its value
-    repeats its own key in a field, that field then holds the record's key.
+    `text` is indexed for search; `at` is the time the source gives, None: that of the fetch. `aside` is kept with a new
+    value, but a change of it alone makes no version: such as the markup that the value was read from.
+    `names` are other names of the thing, such as its number in the source's system: if its key is not known any more,
+    an observation that it is gone may use one of them; unknown names are ignored. If the key of a thing changes, it is
+    gone under the old key.
+    `aliases` are normal forms common to all spellings of its key, such as an address without its scheme: a thing that
+    shares one with a record is that record, and keeps the record's first key, also in a field that repeats the key.
     """
 
     key: str

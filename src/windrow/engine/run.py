@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 from windrow.clock import now
-from windrow.contract import Collection, Look, Rows, Undecided, Waits
+from windrow.contract import Collection, ContentCheck, PendingAsk, Rows, Undecided
 from windrow.engine.fetchers.crew import FetcherPool
 from windrow.engine.fetchers.message import ArchiveSettings
 from windrow.engine.progress import Progress
@@ -86,7 +86,7 @@ class ContentStore(VersionStore, Protocol):
         """Tell whether what these bytes said at this address was not for all times."""
         ...
 
-    def changes(self, urls: Iterable[str]) -> Mapping[str, list[Look]]:
+    def changes(self, urls: Iterable[str]) -> Mapping[str, list[ContentCheck]]:
         """Return of addresses what each visit after the first with a content found, oldest first."""
         ...
 
@@ -103,7 +103,7 @@ class ContentStore(VersionStore, Protocol):
 class WaitingStore(VersionStore, Protocol):
     """A version store that remembers which visits wait for answers of services."""
 
-    def waiting(self, after: int) -> Mapping[int, Sequence[Waits]]:
+    def waiting(self, after: int) -> Mapping[int, Sequence[PendingAsk]]:
         """Return some visits after a given one whose step asked services, and was not taken with their answers yet."""
         ...
 

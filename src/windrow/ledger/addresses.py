@@ -8,13 +8,13 @@ from collections.abc import Collection, Iterable, Sequence
 from windrow.clock import spell
 from windrow.ledger.batch import LedgerBatch
 from windrow.ledger.typed.addresses import DueAddress, TypedAddresses
-from windrow.model import FoundUrl, HttpRequest, Recorded
+from windrow.model import FoundUrl, HttpRequest, RecordedAttempt
 
 NEVER_ASKED = 0
 """When an address is due that was never asked. What an operator wants asked is due at 1, all else by the clock."""
 
 EVERY = 2**62
-"""What every order number is below."""
+"""Above every order number."""
 
 
 ELSEWHERE = -1
@@ -22,7 +22,7 @@ ELSEWHERE = -1
 
 
 class AddressQueries(TypedAddresses):
-    """What is asked of hosts and addresses."""
+    """Queries on hosts and addresses."""
 
     def due(self, host: int, at: int, limit: int, below: int = EVERY) -> list[DueAddress]:
         """Return what to ask of a host next: new addresses first, of these only what stands `below` in their order."""
@@ -32,15 +32,14 @@ class AddressQueries(TypedAddresses):
         return new + self.due_between(host, NEVER_ASKED + 1, at, EVERY, limit - len(new))
 
     def requests(self, host: int, digests: Sequence[int]) -> dict[int, HttpRequest]:
-        """Return what is asked at those of a host's addresses where that is no plain GET, by their digests."""
+        """Return the requests of a host's addresses that are not a plain GET, by digest."""
         return {digest: row.request() for digest, row in self.request_rows(host, digests).items()}
 
 
 class AddressWriter:
-    """What is written of hosts and addresses."""
+    """Writes hosts and addresses."""
 
     def __init__(self, batch: LedgerBatch) -> None:
-        """Gather with the other parts of a writer."""
         self._batch = batch
 
     def add_host(self, session: int, collection: str, source: str, origin: str) -> int:
@@ -59,29 +58,30 @@ class AddressWriter:
         """Let a source crawl an origin that was only known from elsewhere."""
         self._batch.row("host_taken", source, host)
 
-    def add(self, host: int, via: int, found: Iterable[FoundUrl], *, page: int = 0, beside: int | None = None) -> None:
-        """Put addresses on record; those that are known stay as they are, but what was of the kind `beside`.
+    def add(self, host: int, via: int, urls: Iterable[FoundUrl], *, page: int = 0, beside: int | None = None) -> None:
+        """Add addresses; known ones stay as they are, except those of the kind `beside`.
 
-        What was kept beside a page becomes one when it is found as a page, of the kind `page`.
+        An address kept beside a page becomes a page if it is found as one, that is of the kind `page`.
         """
-        some = [*found]
+        urls_found = [*urls]
         rows = [
-            (one.digest, host, one.url, via, one.place, one.kind, beside if one.kind == page else None) for one in some
+            (url.digest, host, url.url, via, url.place, url.kind, beside if url.kind == page else None)
+            for url in urls_found
         ]
         self._batch.rows("address", rows)
-        for one in some:
-            if (asked := one.request) is not None:
+        for url in urls_found:
+            if (asked := url.request) is not None:
                 attached = json.dumps([part[:4] for part in asked.attachments])
-                told = (asked.method, json.dumps(asked.headers), asked.body, asked.context, attached, asked.seconds)
-                self._batch.row("request", one.digest, host, *told)
+                columns = (asked.method, json.dumps(asked.headers), asked.body, asked.context, attached, asked.seconds)
+                self._batch.row("request", url.digest, host, *columns)
 
-    def add_known(self, host: int, found: FoundUrl) -> None:
+    def add_known(self, host: int, url: FoundUrl) -> None:
         """Put an address on record that is never due."""
-        self._batch.row("known", found.digest, host, found.url, found.place, found.kind)
+        self._batch.row("known", url.digest, host, url.url, url.place, url.kind)
 
-    def hint(self, host: int, found: Iterable[FoundUrl], rest: int) -> None:
-        """Make addresses due that are said to have changed since their last visit, `rest` seconds after it at least."""
-        self._batch.rows("hinted", [(url.digest, host, rest, spell(url.hinted)) for url in found if url.hinted])
+    def hint(self, host: int, urls: Iterable[FoundUrl], rest: int) -> None:
+        """Make hinted addresses due, at least `rest` seconds after their last visit."""
+        self._batch.rows("hinted", [(url.digest, host, rest, spell(url.hinted)) for url in urls if url.hinted])
 
     def rest(self, origin: str, until: int) -> None:
         """Note until when an origin asked to be left alone by all collections, in seconds since 1970."""
@@ -100,17 +100,17 @@ class AddressWriter:
     def begin_anew(
         self, collection: str, source: str, kind: int, digests: Collection[int], origins: Collection[str]
     ) -> None:
-        """Have what a source began with, and what is at none of these origins, not asked again, but for some."""
+        """Make a source's seeds, and addresses outside these origins, never due again, except those of `digests`."""
         self._batch.flush()
-        told = (json.dumps([*digests]), json.dumps([*origins]))
-        self._batch.database.execute("begun_never_again", kind, collection, source, *told)
+        kept = (json.dumps([*digests]), json.dumps([*origins]))
+        self._batch.database.execute("begun_never_again", kind, collection, source, *kept)
 
-    def pace(self, visit: Recorded, pause: int) -> None:
+    def pace(self, visit: RecordedAttempt, pause: int) -> None:
         """Put the interval of an address on record, in seconds, if this visit to it is its last."""
         self._batch.flush()
         self._batch.database.execute("address_paced", int(visit.attempt.started.timestamp()), pause, visit.seq)
 
-    def due_by(self, visit: Recorded, until: int) -> None:
+    def due_by(self, visit: RecordedAttempt, until: int) -> None:
         """Have an address asked at a time (seconds since 1970) at the latest, if this visit to it is its last."""
         self._batch.flush()
         self._batch.database.execute("address_due_by", until, visit.seq)

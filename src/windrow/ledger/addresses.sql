@@ -1,4 +1,4 @@
--- What is asked of hosts and addresses.
+-- Queries on hosts and addresses.
 
 -- def hosts(collection: str) -> list[HostRow]
 -- Return the origins that a collection's crawls may ask.

@@ -11,10 +11,9 @@ from windrow.model import Attempt, KeptResponse
 
 
 class AttemptWriter:
-    """What is written of attempts."""
+    """Writes attempts."""
 
     def __init__(self, batch: LedgerBatch) -> None:
-        """Gather with the other parts of a writer."""
         self._batch = batch
 
     def begin(self, session: int, host: int, item: int, url: str, at: datetime) -> int:

@@ -1,4 +1,4 @@
--- What is asked of attempts to get something: an address that was found, or an item that a source lists. A visit is an
+-- Queries on attempts to get something: an address that was found, or an item that a source lists. A visit is an
 -- attempt at an address.
 
 -- part: attempt
@@ -12,7 +12,7 @@ SELECT v.seq, v.at, v.session, h.source, coalesce(a.url, v.url) AS "url: str", v
 FROM attempt v CROSS JOIN host h ON h.seq = v.host LEFT JOIN address a ON a.digest = v.address AND a.host = v.host
 
 -- part: recorded
--- The columns of a Recorded, which is a visit, and at their end who made it.
+-- The columns of a RecordedAttempt, which is a visit, and at their end who made it.
 v.seq, v.session, s.at, coalesce((SELECT c.source FROM captured c WHERE c.visit = v.seq), h.source), v.address,
        coalesce(a.url, nullif(v.url, ''), h.origin || '/robots.txt'), v.kind, v.allowed, v.started, v.seconds,
        v.status, v.reason, v.message, v.digest, v.size, v.warc, v.place_offset, v.place_length, v.revisit, v.mime,
@@ -125,17 +125,17 @@ JOIN session s ON s.seq = v.session JOIN item i ON i.seq = v.item LEFT JOIN pend
 WHERE i.collection = :collection AND coalesce(p.status, 0) <> 4 AND v.end_seq > 0 AND v.reason IS NULL
 ORDER BY v.session, v.seq;
 
--- def visits_after(collection: str, after: int, limit: int) -> list[Recorded]
+-- def visits_after(collection: str, after: int, limit: int) -> list[RecordedAttempt]
 -- Return visits to a collection's addresses after a given one, in the order of the ledger.
 SELECT {recorded} {visits} WHERE h.collection = :collection AND v.seq > :after AND {at_address}
 ORDER BY v.seq LIMIT :limit;
 
--- def visits_logged(collection: str, after: int, limit: int) -> list[LoggedVisit]
+-- def visits_logged(collection: str, after: int, limit: int) -> list[LoggedAttempt]
 -- Return the visits of a collection after a given one, those to the rules of hosts too.
 SELECT {recorded} {visits} WHERE h.collection = :collection AND v.seq > :after AND v.item IS NULL
 ORDER BY v.seq LIMIT :limit;
 
--- def visits_named(visits: Sequence[int]) -> list[Recorded]
+-- def visits_named(visits: Sequence[int]) -> list[RecordedAttempt]
 -- Return visits by their numbers.
 SELECT {recorded} {visits} WHERE v.seq IN (SELECT value FROM json_each(:visits)) AND {at_address} ORDER BY v.seq;
 
@@ -168,7 +168,7 @@ ORDER BY last;
 SELECT h.origin, avg(v.seconds) AS "seconds: float" FROM attempt v JOIN host h ON h.seq = v.host
 WHERE h.collection = :collection AND v.status IS NOT NULL AND v.seconds > 0 GROUP BY h.origin;
 
--- def of_rules(origin: str, collection: str, kind: int, limit: int) -> list[RulesVisit]
+-- def of_rules(origin: str, collection: str, kind: int, limit: int) -> list[RobotsAttempt]
 -- Return the last questions for the rules of an origin, the latest first.
 -- A flood of pages may lie between two.
 SELECT v.started, v.status, v.warc, v.place_offset AS offset, v.place_length AS length, v.reason FROM host h

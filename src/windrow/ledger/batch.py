@@ -75,13 +75,13 @@ _WRITE |= {
 
 
 class LedgerBatch:
-    """What a transaction has to write: rows are gathered, and written together at `flush`.
+    """The rows that a transaction writes, collected and written together at `flush`.
 
     Every fact gets the next number, and the moment of the transaction.
     """
 
     def __init__(self, database: LedgerDatabase) -> None:
-        """Take up the numbering where it stands; a transaction is open."""
+        """Continue the numbering of facts; a transaction is open."""
         self.database = database
         self._seq: int = database.value("last_seq")
         self._rows: dict[str, list[Any]] = {name: [] for name in _WRITE}
@@ -89,7 +89,7 @@ class LedgerBatch:
 
     @property
     def at(self) -> datetime:
-        """The moment that all facts of this transaction bear."""
+        """The time of all facts of this transaction."""
         return self._moment
 
     @at.setter
@@ -97,21 +97,21 @@ class LedgerBatch:
         self._moment, self._at = moment, spell(moment)
 
     def fact(self, table: str, *values: Any, at: datetime | None = None) -> int:
-        """Gather a fact, and return its number; `at` where it did not happen now."""
+        """Collect a fact and return its number; `at` is its time if not that of the transaction."""
         self._seq += 1
         self._rows[table].append((self._seq, spell(at) if at else self._at, *values))
         return self._seq
 
     def row(self, name: str, *values: Any) -> None:
-        """Gather a row, or a change of one."""
+        """Collect a row, or a change of one."""
         self._rows[name].append(values)
 
     def rows(self, name: str, rows: list[Any]) -> None:
-        """Gather many."""
+        """Collect rows."""
         self._rows[name] += rows
 
     def flush(self) -> None:
-        """Write what was gathered, so that queries within the transaction see it."""
+        """Write the collected rows, so that queries within the transaction see it."""
         with self.database.guarded():
             for name, rows in self._rows.items():
                 if rows:

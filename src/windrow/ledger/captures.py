@@ -11,10 +11,9 @@ from windrow.model import KeptResponse
 
 
 class CaptureWriter:
-    """What is written of captures that others made."""
+    """Writes captures that others made."""
 
     def __init__(self, batch: LedgerBatch) -> None:
-        """Gather with the other parts of a writer."""
         self._batch = batch
 
     def begin(self, collection: str, source: str, name: str, rules: str) -> None:
@@ -37,25 +36,24 @@ class CaptureWriter:
         self._batch.database.execute("capture_leave_out", index, *rule)
 
     def fail(self, visit: int, collection: str, source: str, row: FailedRow) -> None:
-        """Say that a wanted record could not be had."""
+        """Record that a wanted record could not be read."""
         where = (row.found_in, row.warc, row.offset, row.line, row.reason, row.address)
         self._batch.row("capture_failed", collection, source, *where, visit)
 
     def mend(self, collection: str, place: tuple[str, int]) -> None:
-        """Say that a record could be had after all."""
+        """Record that a failed record could be read after all."""
         self._batch.database.execute("capture_mended", collection, *place)
 
     def take(self, visit: int, collection: str, source: str, row: CapturedRow, index: int) -> None:
-        """Say of a visit whose capture it took."""
+        """Record whose capture a visit took."""
         line = json.dumps([*row.line]) if row.line else ""
         self._batch.row("captured", visit, collection, source, row.original, index, row.warc, row.offset, line)
 
 
 class ImportWriter:
-    """What is written of WARC files of other makers."""
+    """Writes WARC files of other makers."""
 
     def __init__(self, batch: LedgerBatch) -> None:
-        """Gather with the other parts of a writer."""
         self._batch = batch
 
     def add(self, item: int, source: str, warc: str, size: int) -> None:
@@ -67,7 +65,7 @@ class ImportWriter:
         self._batch.row("intake_at", offset, item)
 
     def name(self, item: int, name: str) -> None:
-        """Note what it is called elsewhere."""
+        """Add another name of a file, cut to 1,024 characters."""
         self._batch.row("intake_named", item, name[:1024])
 
     def payload(self, spelled: str, kept: KeptResponse) -> None:
@@ -75,9 +73,9 @@ class ImportWriter:
         self._batch.row("payload", spelled, kept.digest, kept.size, *kept.place)
 
     def wait(self, item: int, offset: int, spelled: str) -> None:
-        """Let a revisit wait for its bytes."""
+        """Record that a revisit waits for its bytes."""
         self._batch.row("intake_waits", item, offset, spelled)
 
     def resolve(self, item: int, offset: int) -> None:
-        """End that."""
+        """Record that a revisit has its bytes."""
         self._batch.row("intake_waited", item, offset)

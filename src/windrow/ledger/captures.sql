@@ -58,7 +58,7 @@ WHERE v.warc <> '' AND v.revisit = 0 AND (v.item IS NULL OR v.reason IS NULL)
 AND NOT EXISTS (SELECT 1 FROM captured c WHERE c.visit = v.seq AND c.original <> 0) ORDER BY 1, 2;
 
 -- def after(visit: int, limit: int, origins: Sequence[tuple[str, str]], statuses: Iterable[int] = ())
---     -> list[Recorded]
+--     -> list[RecordedAttempt]
 -- Return answers that were kept after a given visit, or said that known bytes are still there, in their order.
 -- `origins` are the collections and sources whose answers are wanted, a source empty for all of a collection;
 -- `statuses` those without a document that are wanted too. The last one's `seq` is where to go on.
@@ -76,7 +76,7 @@ AND (v.status BETWEEN 200 AND 299 OR (v.status = 304 AND v.digest <> '')
 AND EXISTS (SELECT 1 FROM json_each(:origins) k WHERE h.collection = json_extract(k.value, '$[0]')
     AND json_extract(k.value, '$[1]') IN ('', h.source)) ORDER BY v.seq LIMIT :limit;
 
--- def of_address(collection: str, address: int) -> list[Recorded]
+-- def of_address(collection: str, address: int) -> list[RecordedAttempt]
 -- Return the answers that a collection kept of an address.
 SELECT {recorded} {visits}
 WHERE v.address = :address AND h.collection = :collection AND {at_address} AND v.warc <> ''
@@ -171,7 +171,7 @@ ORDER BY f.visit LIMIT :limit;
 -- name: capture_mended
 DELETE FROM capture_failed WHERE collection = ? AND warc = ? AND place_offset = ?;
 
--- def newest(address: int, since: int, collection: str) -> Recorded | None
+-- def newest(address: int, since: int, collection: str) -> RecordedAttempt | None
 -- Return the latest answer that another collection kept of an address since a fact.
 -- `address` is the digest of what is asked. With a session's number, two collections on one site ask for each page
 -- once.
@@ -180,7 +180,7 @@ WHERE v.address = :address AND v.seq > :since AND {at_address} AND h.collection 
 AND v.warc NOT GLOB 'unarchived-*' AND v.reason IS NULL
 ORDER BY v.seq DESC LIMIT 1;
 
--- def newest_rules(origin: str, since: int, collection: str) -> Recorded | None
+-- def newest_rules(origin: str, since: int, collection: str) -> RecordedAttempt | None
 -- Return the latest robots.txt that another collection got of an origin since a fact.
 SELECT {recorded}
 FROM host h CROSS JOIN attempt v ON v.host = h.seq AND v.address = 0 CROSS JOIN session s ON s.seq = v.session

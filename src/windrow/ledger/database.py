@@ -1,4 +1,4 @@
-"""The ledger's file: opening and migrating it, transactions, and running what the .sql files say."""
+"""The ledger's SQLite file: opening, migrations, transactions, and the queries of the .sql files."""
 
 from __future__ import annotations
 
@@ -52,11 +52,11 @@ class LedgerDatabase:
             with close_on_failure(self.connection.close):
                 self.connection.execute("PRAGMA synchronous = FULL")
                 self.connection.execute("PRAGMA wal_autocheckpoint = 10000")
-                self.connection.execute("PRAGMA cache_size = -8192")  # the keys of addresses lie everywhere
+                self.connection.execute("PRAGMA cache_size = -8192")  # keys of addresses are spread over the whole file
                 self._migrate()
 
     def _is_writable(self) -> bool:
-        """Say whether the ledger is written here; one of this schema in a place that cannot be written is read."""
+        """Return whether the ledger can be written; if not, it is opened to read, which takes the newest schema."""
         try:
             self.connection.execute("PRAGMA journal_mode = WAL")
         except sqlite3.Error as error:
@@ -85,7 +85,7 @@ class LedgerDatabase:
                 hint="windrow init FOLDER makes a new workspace: what the old one has stays there",
             )
         if 0 < version < newest:
-            # Not a copy of the file: what another process that reads keeps in the log beside it belongs to it too.
+            # Not a copy of the file: while another process reads, part of the data is in the log beside it.
             with closing(sqlite3.connect(self.path.with_suffix(f".before-{version + 1:04}.db"))) as copy:
                 self.connection.backup(copy)
         for number, text in steps:
@@ -94,17 +94,17 @@ class LedgerDatabase:
                 self.connection.executescript(script)
 
     def rows(self, make: Callable[[tuple[Any, ...]], Value], name: str, *values: Any) -> list[Value]:
-        """Run a query and return what a function makes of each of its rows."""
+        """Run a query and return `make(row)` of each row."""
         with self.guarded():
             return [*map(make, self.connection.execute(queries()[name], values))]
 
     def stream(self, make: Callable[[tuple[Any, ...]], Value], name: str, *values: Any) -> Iterator[Value]:
-        """Run a query and yield what a function makes of its rows, as they are read."""
+        """Run a query and yield `make(row)` of each row while they are read."""
         with self.guarded():
             yield from map(make, self.connection.execute(queries()[name], values))
 
     def first(self, make: Callable[[tuple[Any, ...]], Value], name: str, *values: Any) -> Value | None:
-        """Run a query and return what a function makes of its first row, None where there is none."""
+        """Run a query and return `make(row)` of the first row, None if there is none."""
         with self.guarded():
             row = self.connection.execute(queries()[name], values).fetchone()
         return None if row is None else make(row)
@@ -115,10 +115,10 @@ class LedgerDatabase:
             return [row[0] for row in self.connection.execute(queries()[name], values)]
 
     def value(self, name: str, *values: Any) -> Any:
-        """Run a query and return the first column of its first row, None where there is no row."""
+        """Run a query and return the first column of its first row, None if there is none."""
         with self.guarded():
-            found = self.connection.execute(queries()[name], values).fetchone()
-        return None if found is None else found[0]
+            row = self.connection.execute(queries()[name], values).fetchone()
+        return None if row is None else row[0]
 
     def execute(self, name: str, *values: Any) -> int:
         """Run a query that writes, and return how many rows it changed; a transaction is open."""
@@ -132,7 +132,7 @@ class LedgerDatabase:
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
-        """Open a transaction; what was written in it is there wholly or not at all."""
+        """Run the body in a transaction, which is rolled back on any exception."""
         with self.guarded():
             self.connection.execute("BEGIN IMMEDIATE")
             try:
@@ -151,7 +151,7 @@ class LedgerDatabase:
         return empty_wal(self.connection, pulse)
 
     def copy(self, path: Path, *then: str) -> None:
-        """Copy all to another file, and run queries there."""
+        """Copy the database to another file, and run the queries `then` on the copy."""
         path.unlink(missing_ok=True)
         with closing(sqlite3.connect(path)) as into:
             self.connection.backup(into)
@@ -161,7 +161,7 @@ class LedgerDatabase:
 
     @contextmanager
     def guarded(self) -> Iterator[None]:
-        """Tell a fault of SQLite or of the disk as an error of the ledger."""
+        """Raise LedgerError or DiskFull for errors of SQLite and of the disk."""
         try:
             yield
         except sqlite3.Error as error:
@@ -173,17 +173,16 @@ class LedgerDatabase:
 
 
 class LedgerQueries:
-    """What is asked of one subject: `make queries` writes the methods."""
+    """The queries on one subject; `make queries` writes the methods of its subclasses."""
 
     def __init__(self, database: LedgerDatabase) -> None:
-        """Ask this database."""
         self._database = database
 
 
 def schema(path: Path) -> int | None:
-    """Return the number of a ledger's last migration, None where there is no file.
+    """Return the number of a ledger's last migration, None if there is no file.
 
-    What is no database is told as 0: to open it is the ledger's own error.
+    It is 0 for a file that is not a database: opening it raises the ledger's own error.
     """
     if not path.is_file():
         return None

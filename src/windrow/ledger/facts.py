@@ -1,4 +1,4 @@
-"""The ledger's facts as typed values, in the order they were written: what books are projected from."""
+"""The ledger's facts as typed values, in the order they were written: the input of projections."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def _subject(row: Row) -> ledger_facts.Subject:
     return ledger_facts.Subject(*row[-4:])
 
 
-# What every fact about an item also tells: its last four columns.
+# The last four columns of every fact about an item: its subject.
 _ABOUT = (
     ", i.collection, i.kind, i.item_key, coalesce(nullif(i.fetch, 0),"
     " (SELECT max(f.seq) FROM attempt f WHERE f.item = t.item AND f.seq < {seq}))"
@@ -106,7 +106,7 @@ _KINDS: dict[str, tuple[str, Callable[[Row], ledger_facts.Fact]]] = {
 
 
 WINDOW = 4000
-"""Numbers of facts that are looked at together: so many facts are in memory at most."""
+"""The most facts in memory at a time."""
 
 
 def facts(ledger: Ledger, after: int = 0, upto: int | None = None) -> Iterator[ledger_facts.Fact]:
@@ -124,9 +124,9 @@ def _windows(ledger: Ledger, after: int, last: int, size: int) -> Iterator[list[
     """Yield the facts of each window that has any: every kind is read by itself, and all are sorted by number."""
     while after < last:
         end = min(last, after + size)
-        found = [one for kind in _KINDS for one in _of_kind(ledger, kind, after, end)]
-        if found:
-            yield sorted(found, key=_seq)
+        window = [fact for kind in _KINDS for fact in _of_kind(ledger, kind, after, end)]
+        if window:
+            yield sorted(window, key=_seq)
         after = end
 
 

@@ -10,10 +10,9 @@ from windrow.reasons import Reason
 
 
 class ItemWriter:
-    """What is written of items."""
+    """Writes items."""
 
     def __init__(self, batch: LedgerBatch) -> None:
-        """Gather with the other parts of a writer."""
         self._batch = batch
 
     def add(
@@ -21,7 +20,7 @@ class ItemWriter:
         parent: int | None = None, fetch: int = 0, member: Member | None = None, size: int | None = None,
         reason: Reason | None = None,
     ) -> int:  # fmt: skip
-        """Put an item on record: it waits for a step, or its name is refused for a reason; else it is through."""
+        """Add an item: it waits for a step, or its name is refused for a reason; else it is through."""
         digest, name, md5 = (member.digest, member.name, member.md5) if member else ("", "", "")
         size = member.size if member else size
         values = (collection, kind, key, parent, owner, fetch, digest, name, size, md5, rank, reason)
@@ -42,8 +41,8 @@ class ItemWriter:
         It waits for the step `then` unless it failed; it is through where that is empty.
         """
         phase, version = step
-        made = (reading.reason, reading.count, reading.md5)
-        seq = self._batch.fact("reading", session, item, phase, version, digest, *made)
+        outcome = (reading.reason, reading.count, reading.md5)
+        seq = self._batch.fact("reading", session, item, phase, version, digest, *outcome)
         if reading.reason:
             self.fail(item, phase, reading.reason, seq)
         elif then:
@@ -65,18 +64,18 @@ class ItemWriter:
         return seq
 
     def arrive(self, item: int, step: str, attempt: int, since: int) -> None:
-        """Let a file be what an attempt brought, and wait for its first step; it is through where there is none."""
+        """Make a file wait for its first step with what an attempt brought; without steps it has finished."""
         if step:
             self._batch.row("item_waits", item, step, Status.PENDING, attempt, None, since)
         else:
             self._batch.row("item_through", item)
 
     def fail(self, item: int, step: str, reason: Reason, since: int) -> None:
-        """Let an item stand failed at a step, since a fact."""
+        """Mark an item failed at a step, since a fact."""
         self._batch.row("item_waits", item, step, Status.FAILED, None, reason, since)
 
     def find(self, session: int, item: int, phase: int, findings: Iterable[Finding]) -> None:
-        """Put findings on record."""
+        """Record findings."""
         for finding in findings:
             place = (finding.line, finding.column)
             self._batch.fact("finding", session, item, phase, finding.kind, finding.level, finding.message, *place)

@@ -1,4 +1,4 @@
--- What is asked of items: where they stand, what steps made of them, and what happened to them.
+-- Queries on items: where they stand, what steps made of them, and what happened to them.
 
 -- def by_key(collection: str, kind: str, keys: Sequence[str]) -> dict[str, int]
 -- Return the numbers of listed items, by their keys.

@@ -26,10 +26,9 @@ from windrow.ledger.unread import UnreadQueries, UnreadWriter
 
 
 class LedgerWriter:
-    """Append facts within a transaction of the ledger; what makes a fact returns its `seq`."""
+    """Append facts within an open transaction; methods that write a fact return its `seq`."""
 
     def __init__(self, database: LedgerDatabase) -> None:
-        """Write to a database in which a transaction is open."""
         batch = self._batch = LedgerBatch(database)
         self.sessions = SessionWriter(batch)
         self.items = ItemWriter(batch)
@@ -44,7 +43,7 @@ class LedgerWriter:
 
     @property
     def at(self) -> datetime:
-        """The moment that all facts of this transaction bear."""
+        """The time of all facts of this transaction."""
         return self._batch.at
 
     @at.setter
@@ -52,7 +51,7 @@ class LedgerWriter:
         self._batch.at = moment
 
     def flush(self) -> None:
-        """Write what was gathered, so that queries within the transaction see it."""
+        """Write the collected rows, so that queries within the transaction see it."""
         self._batch.flush()
 
 
@@ -80,14 +79,14 @@ class Ledger:
 
     @contextmanager
     def writing(self) -> Iterator[LedgerWriter]:
-        """Open one transaction; what was written in it is there wholly or not at all."""
+        """Open one transaction, which is rolled back on any exception."""
         with self.database.transaction():
             writer = LedgerWriter(self.database)
             yield writer
             writer.flush()
 
     def copy_unread(self, path: Path) -> Ledger:
-        """Copy the ledger to another file, as it was before anything was read, and open the copy."""
+        """Copy the ledger to another file without all results of steps, and open the copy."""
         self.database.copy(path, "forget_readings", "forget_starts", "forget_pending", "forget_members")
         return Ledger(path)
 
@@ -96,5 +95,4 @@ class Ledger:
         self.database.connection.close()
 
     def __repr__(self) -> str:
-        """Name the file."""
         return f"Ledger({str(self.path)!r})"

@@ -1,4 +1,4 @@
--- What is asked of listings: what sources offer, and what of it was refused.
+-- Queries on listings: what sources offer, and what of it was refused.
 
 -- row: OfferRow
 -- What a source said of an item when it was last listed; `present` is whether it still offers it.

@@ -13,12 +13,12 @@ from windrow.ledger.typed.requests import TypedRequests, UnarchivedAnswer, Whole
 from windrow.model import HttpRequest
 
 _ADDRESS, _LISTING = "windrow.address", "windrow.listing"
-"""What the address of a source, and the answer that began a listing of all it has, are called among what was learned
-of it; its discovery is not told."""
+"""Names, among what was learned of a source, of its address and of the answer that began a whole listing; its discovery
+does not get them."""
 
 
 class RequestQueries(TypedRequests):
-    """What is asked of requests."""
+    """Queries on requests."""
 
     def learned(self, collection: str, source: str) -> dict[str, Any]:
         """Return what was learned of a source."""
@@ -44,42 +44,41 @@ class RequestQueries(TypedRequests):
 
 
 class RequestWriter:
-    """What is written of requests."""
+    """Writes requests."""
 
     def __init__(self, batch: LedgerBatch) -> None:
-        """Gather with the other parts of a writer."""
         self._batch = batch
 
     def follow(self, collection: str, source: str, followed: Followed) -> None:
-        """Put on record what an answer led to: the source's following got as far as this."""
+        """Record what an answer led to: the source's following got as far as this."""
         self._batch.row("followed", followed.visit, collection, source, *followed[1:])
 
     def learn(self, collection: str, source: str, learned: Mapping[str, Any], visit: int) -> None:
-        """Put on record what was learned of a source from an answer, over what was learned before."""
+        """Record what was learned of a source from an answer, over what was learned before."""
         for name, value in learned.items():
             self._batch.row("learned", collection, source, name, json.dumps(value), visit)
 
     def begin_listing(self, collection: str, source: str, visit: int) -> None:
-        """Put on record the visit with which a listing of all that a source has begins; 0: none is under way."""
+        """Record the visit with which a listing of all that a source has begins; 0: none is under way."""
         self.learn(collection, source, {_LISTING: visit}, visit)
 
     def end_listing(self, listing: WholeListingRow) -> None:
-        """Put on record that a listing came to its end."""
+        """Record that a listing came to its end."""
         self._batch.row("whole_listing", *listing)
 
     def begin_at(self, collection: str, source: str, address: str) -> None:
-        """Put on record the address of a source."""
+        """Record the address of a source."""
         self.learn(collection, source, {_ADDRESS: address}, 0)
 
     def offer(self, collection: str, source: str, visit: int, offers: Iterable[Offering]) -> None:
-        """Put on record what an answer offers."""
-        for number, one in enumerate(offers):
-            offset, length = one.part or (0, -1)
-            self._batch.row("offered", visit, number, one.key, offset, length, one.url)
-            self._batch.row("offer_known", collection, source, one.key, visit)
+        """Record what an answer offers."""
+        for number, offering in enumerate(offers):
+            offset, length = offering.part or (0, -1)
+            self._batch.row("offered", visit, number, offering.key, offset, length, offering.url)
+            self._batch.row("offer_known", collection, source, offering.key, visit)
 
     def ask(self, visit: int, host: int, digest: int) -> None:
-        """Put on record that the step taken on a visit asks this of a service."""
+        """Record that the step taken on a visit asks this of a service."""
         self._batch.row("asked", visit, digest, host)
 
     def drop_bytes(self, answers: Sequence[UnarchivedAnswer]) -> None:

@@ -23,7 +23,7 @@ AND name NOT IN ('windrow.address', 'windrow.listing');
 -- Return what was learned under a name of each source that has it, as JSON.
 SELECT source, value FROM learned WHERE collection = :collection AND name = :name;
 
--- def visits(collection: str, source: str, after: int, kinds: Iterable[int], limit: int) -> list[Recorded]
+-- def visits(collection: str, source: str, after: int, kinds: Iterable[int], limit: int) -> list[RecordedAttempt]
 -- Return visits of a source after a given one, of some kinds, in the order of the ledger.
 SELECT {recorded} {visits} WHERE h.collection = :collection AND v.seq > :after
 AND v.kind IN (SELECT value FROM json_each(:kinds))

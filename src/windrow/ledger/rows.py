@@ -17,7 +17,7 @@ from windrow.model import (
     HttpRequest,
     KeptResponse,
     Level,
-    Recorded,
+    RecordedAttempt,
 )
 from windrow.reasons import Reason
 
@@ -37,7 +37,7 @@ class SourceRecord(NamedTuple):
         return self.received / self.seconds if self.seconds else None
 
 
-class RulesVisit(NamedTuple):
+class RobotsAttempt(NamedTuple):
     """A question for the rules of a host; `warc` is empty where nothing was kept."""
 
     started: datetime
@@ -71,19 +71,19 @@ class RequestRow(NamedTuple):
         return HttpRequest(self.method, headers, self.body, self.context, attachments, self.seconds)
 
 
-class LoggedVisit(NamedTuple):
+class LoggedAttempt(NamedTuple):
     """A visit, and who made it: the holder of its session."""
 
-    recorded: Recorded
+    recorded: RecordedAttempt
     holder: str
 
 
-def logged(row: tuple[Any, ...]) -> LoggedVisit:
+def logged(row: tuple[Any, ...]) -> LoggedAttempt:
     """Make a visit of the same columns, and who made it of the one after them."""
-    return LoggedVisit(recorded(row), row[-1])
+    return LoggedAttempt(recorded(row), row[-1])
 
 
-def recorded(row: tuple[Any, ...]) -> Recorded:
+def recorded(row: tuple[Any, ...]) -> RecordedAttempt:
     """Make a visit of the columns that the queries have in common."""
     seq, session, opened, source, address, url, kind, allowed, started, seconds, status, reason, message = row[:13]
     digest, size, warc, offset, length, revisit, mime, etag, modified, location = row[13:23]
@@ -92,7 +92,7 @@ def recorded(row: tuple[Any, ...]) -> Recorded:
         address, url, kind, bool(allowed), parse(started), seconds, status, kept,
         Reason(reason) if reason else None, message, (etag, modified), location,
     )  # fmt: skip
-    return Recorded(seq, session, parse(opened), source, attempt)
+    return RecordedAttempt(seq, session, parse(opened), source, attempt)
 
 
 class CapturedRow(NamedTuple):

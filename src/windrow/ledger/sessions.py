@@ -51,19 +51,18 @@ class RuleCount(NamedTuple):
         >>> RuleCount.read("blog", "query_denied", "3 left out, such as https://a.example/?q: q")
         RuleCount(source='blog', reason='query_denied', rule='q', addresses=3, example='https://a.example/?q')
         """
-        found = _RULE_COMMENT.fullmatch(comment)
-        return cls(source, reason, found[3], int(found[1]), found[2]) if found else None
+        match = _RULE_COMMENT.fullmatch(comment)
+        return cls(source, reason, match[3], int(match[1]), match[2]) if match else None
 
 
 class SessionQueries(TypedSessions):
-    """What is asked of sessions."""
+    """Queries on sessions."""
 
     def telling(self, session: int) -> tuple[int, int]:
-        """Return the first and the last fact of whose changes a session tells: of none, the last is less.
+        """Return the first and the last fact of the changes that a session reports; if none, the last is less.
 
-        It tells its own, and those of the sessions right before it that were killed: these never ended, and what
-        they wrote was told by nobody. A session that was killed tells nothing when another one follows, and one that
-        has no task tells nothing: an operator's decision, after which nobody is told anything.
+        It reports its own and those of killed sessions right before it, which nobody reported. A killed session
+        that another one follows reports nothing, nor does one without a task: an operator's decision.
         """
         row = self.get(session)
         assert row is not None
@@ -74,10 +73,9 @@ class SessionQueries(TypedSessions):
 
 
 class SessionWriter:
-    """What is written of sessions."""
+    """Writes sessions."""
 
     def __init__(self, batch: LedgerBatch) -> None:
-        """Gather with the other parts of a writer."""
         self._batch = batch
 
     def open(self, holder: str, command: str) -> int:
@@ -95,12 +93,12 @@ class SessionWriter:
         return self._batch.fact("task", session, collection, source, phase)
 
     def close_task(self, task: int, reason: Reason | None, comment: str, *, failed: bool) -> int:
-        """End it."""
+        """End a task."""
         return self._batch.fact("task_end", task, int(failed), reason, comment)
 
 
 LENGTH = timedelta(seconds=60)
-"""How long a lease lasts without a beat; a beat every third of it keeps it."""
+"""How long a lease lasts without renewal; it is renewed every third of that."""
 
 
 def holder() -> str:
@@ -131,7 +129,7 @@ class Lease:
     """The right to write to a workspace, as long as it is renewed."""
 
     def __init__(self, ledger: Ledger, clock: Callable[[], datetime] = now) -> None:
-        """Take the lease, or raise `Locked` saying who holds it and since when."""
+        """Take the lease; raise Locked, naming its holder, if it is held."""
         self._ledger = ledger
         self._clock = clock
         self.token = secrets.token_hex(16)
@@ -169,7 +167,7 @@ class Lease:
         self._renewed = at
 
     def release(self) -> None:
-        """Give the lease back."""
+        """Release the lease."""
         database = self._ledger.database
         with database.transaction():
             database.execute("lease_release", self.token)

@@ -1,4 +1,4 @@
--- What is asked of sessions, their tasks and the lease. A session's facts are those between its own number and its
+-- Queries on sessions, their tasks and the lease. A session's facts are those between its own number and its
 -- end's, since one session runs at a time: ranges of `seq` are quick in every table.
 
 -- name: last_seq

@@ -61,5 +61,5 @@ def _number_values(block: SqlBlock, parts: Mapping[str, str]) -> SqlBlock:
     """Put shared SQL in its places, and numbers in those of the values."""
     values: dict[str, int] = {}
     text = re.sub(r"\{(\w+)\}", lambda part: parts.get(part[1], part[0]), block.text)
-    text = _VALUE.sub(lambda value: f"?{values.setdefault(value[1], len(values) + 1)}", text)
+    text = _VALUE.sub(lambda placeholder: f"?{values.setdefault(placeholder[1], len(values) + 1)}", text)
     return block._replace(text=text, values=[*values])

@@ -16,13 +16,11 @@ class TakenDownAddresses:
     """The addresses and origins of which nothing may be kept, held in memory while others come in by the thousand."""
 
     def __init__(self, taken_down: Iterable[TakenDown]) -> None:
-        """Take the tombstones that stand."""
         standing = [*taken_down]
-        self._addresses = {one.address for one in standing if one.origin is None}
-        self._origins = {one.origin for one in standing if one.origin is not None}
+        self._addresses = {tombstone.address for tombstone in standing if tombstone.origin is None}
+        self._origins = {tombstone.origin for tombstone in standing if tombstone.origin is not None}
 
     def __bool__(self) -> bool:
-        """Tell whether there are any."""
         return bool(self._addresses or self._origins)
 
     def hold(self, uri: str) -> bool:
@@ -32,7 +30,7 @@ class TakenDownAddresses:
 
 
 class TakedownQueries(TypedTakedowns):
-    """What is asked of takedowns; a target is an address, or with `host` an origin, by their numbers."""
+    """Queries on takedowns; a target is an address, or with `host` an origin, by their numbers."""
 
     def addresses(self) -> TakenDownAddresses:
         """Return the addresses and origins of tombstones that stand now, since they are not lifted."""
@@ -52,10 +50,9 @@ class TakedownQueries(TypedTakedowns):
 
 
 class TakedownWriter:
-    """What is written of takedowns."""
+    """Writes takedowns."""
 
     def __init__(self, batch: LedgerBatch) -> None:
-        """Gather with the other parts of a writer."""
         self._batch = batch
 
     def begin(
@@ -117,5 +114,5 @@ class TakedownWriter:
     def due_again(self, address: int, host: int) -> None:
         """Make what a lifted tombstone held due."""
         self._batch.flush()
-        name, value = ("lift_host", host) if host else ("lift_address", address)
-        self._batch.database.execute(name, value)
+        name, target = ("lift_host", host) if host else ("lift_address", address)
+        self._batch.database.execute(name, target)

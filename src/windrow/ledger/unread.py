@@ -11,7 +11,7 @@ from windrow.reasons import OWN_FAULTS
 
 
 class UnreadQueries(TypedUnread):
-    """What is asked of what was not read."""
+    """Queries on what was not read."""
 
     def items(self, collection: str, step: str) -> list[UnreadDocument]:
         """Return the items that a step did not read."""
@@ -19,16 +19,15 @@ class UnreadQueries(TypedUnread):
 
 
 class UnreadWriter:
-    """What is written of visits that were not read."""
+    """Writes visits that were not read."""
 
     def __init__(self, batch: LedgerBatch) -> None:
-        """Gather with the other parts of a writer."""
         self._batch = batch
 
     def put(self, collection: str, phase: int, rows: Iterable[UnreadDocument]) -> None:
         """Note visits that a step did not read."""
-        told = [(row.number, collection, phase, *row[1:4], spell(row.at)) for row in rows]
-        self._batch.database.execute_many("unread_put", told)
+        columns = [(row.number, collection, phase, *row[1:4], spell(row.at)) for row in rows]
+        self._batch.database.execute_many("unread_put", columns)
 
     def remove(self, visits: Iterable[tuple[int, int]]) -> None:
         """Note that steps have read visits: the numbers of their phases, and of the visits."""

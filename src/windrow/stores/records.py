@@ -16,7 +16,7 @@ from operator import itemgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from windrow.contract import Observation, Observed, Skip, Waits
+from windrow.contract import AttemptObservations, Observation, PendingAsk, Skip
 from windrow.digest import digest, number
 from windrow.query.parse import Query
 from windrow.reasons import OWN_FAULTS, Reason
@@ -134,9 +134,9 @@ class RecordStore(SqliteStore):
                 (checkpoint,),
             )
 
-    def _settle_one(self, entry: Observed) -> set[int]:
+    def _settle_one(self, entry: AttemptObservations) -> set[int]:
         run = self._connection.execute
-        waits = [tuple(one) for one in entry.results if isinstance(one, Waits)]
+        waits = [tuple(one) for one in entry.results if isinstance(one, PendingAsk)]
         if waits:
             run("DELETE FROM waiting WHERE visit = ?", (entry.visit,))
             run("INSERT INTO waiting VALUES (?, ?)", (entry.visit, json.dumps(waits)))
@@ -160,7 +160,7 @@ class RecordStore(SqliteStore):
                 run("INSERT INTO skipped VALUES (?,?,?,?,?) ON CONFLICT DO NOTHING", told)
         return touched
 
-    def _observe(self, entry: Observed, one: Observation) -> set[int]:
+    def _observe(self, entry: AttemptObservations, one: Observation) -> set[int]:
         """Take an observation; return the records that it is of: one that moved is gone under its old key."""
         run = self._connection.execute
         record, key = record_of(self._connection, one)
@@ -191,11 +191,11 @@ class RecordStore(SqliteStore):
                 forget_names(self._connection, record)
             self._connection.execute("INSERT INTO unindexed (record) VALUES (?)", (record,))
 
-    def waiting(self, after: int) -> Mapping[int, Sequence[Waits]]:
+    def waiting(self, after: int) -> Mapping[int, Sequence[PendingAsk]]:
         """Return some visits after a given one whose step asked services, and was not taken with their answers yet."""
         text = "SELECT visit, asks FROM waiting WHERE visit > ? ORDER BY visit LIMIT 256"
         rows = self._connection.execute(text, (after,)).fetchall()
-        return {visit: [Waits(*load) for load in json.loads(asks)] for visit, asks in rows}
+        return {visit: [PendingAsk(*load) for load in json.loads(asks)] for visit, asks in rows}
 
     def count_waiting(self) -> tuple[int, int]:
         """Count the visits that wait, and return the first of them, 0 where there is none."""
@@ -203,12 +203,12 @@ class RecordStore(SqliteStore):
             count, first = self._connection.execute("SELECT count(*), coalesce(min(visit), 0) FROM waiting").fetchone()
         return int(count), int(first)
 
-    def waits_of(self, visits: Sequence[int]) -> dict[int, list[Waits]]:
+    def waits_of(self, visits: Sequence[int]) -> dict[int, list[PendingAsk]]:
         """Return what visits wait for, of those that do; some hundreds of them at most."""
         text = f"SELECT visit, asks FROM waiting WHERE visit IN ({','.join('?' * len(visits))}) ORDER BY visit"
         with self._guarded():
             rows = self._connection.execute(text, [*visits]).fetchall()
-        return {visit: [Waits(*load) for load in json.loads(asks)] for visit, asks in rows}
+        return {visit: [PendingAsk(*load) for load in json.loads(asks)] for visit, asks in rows}
 
     def finish(self, at: int, pulse: Callable[[], bool]) -> int:
         """Remove values that no observation has any more, such as those of a visit that was told anew."""
@@ -316,7 +316,7 @@ class RecordStore(SqliteStore):
         with self._guarded():
             return latest_values(self._connection, keys, before)
 
-    def told_for_others(self, sources: Collection[str]) -> Iterator[Observed]:
+    def told_for_others(self, sources: Collection[str]) -> Iterator[AttemptObservations]:
         """Yield what visits told that were made for other sources than these, in the order of visits."""
         text = """
             SELECT o.visit, r.key, o.at, o.source, o.url, v.json, coalesce(v.text, ''), coalesce(v.aside, ''),
@@ -338,7 +338,7 @@ class RecordStore(SqliteStore):
                     )
                     for _, key, when, _, where, spelled, words, aside, names, aliases in told
                 ]  # fmt: skip
-                yield Observed(visit, datetime.fromisoformat(at), url, source, tuple(made))
+                yield AttemptObservations(visit, datetime.fromisoformat(at), url, source, tuple(made))
 
     def search(self, query: Query, kind: str, *, offset: int, limit: int) -> FoundEntries:
         """Return the records that a query finds as they are now, the best first."""

@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 from windrow.collections.events.documents import EventVersion, event_document, id_of
 from windrow.collections.events.parser import EventParser
 from windrow.collections.events.reading import missing_events
-from windrow.contract import Unlisted, WholeListing
+from windrow.contract import MissingOffer, WholeListing
 from windrow.model import Site, Source
 
 FIRST = datetime(2026, 1, 1, 12, tzinfo=UTC)
@@ -69,7 +69,7 @@ def test_an_event_that_a_listing_left_out_is_missing_with_what_it_said_and_when_
 def test_what_is_still_to_come_is_missing_after_as_many_whole_listings_as_are_wanted_and_what_is_past_never():
     def missing(content, listings, at=FIRST):
         source = Source("s", "events", Site(""), options={"event_parser": EventParser("p", "Other", "Senate")})
-        listed = WholeListing(source, at, 7, (Unlisted("p/7", content, listings),))
+        listed = WholeListing(source, at, 7, (MissingOffer("p/7", content, listings),))
         return [missing_event.value["status"] for missing_event in missing_events(listed)]
 
     assert missing(value(), 2) == []

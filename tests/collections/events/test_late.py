@@ -11,7 +11,7 @@ from tests.collections.events.place import ADAPTER, calendar, configured, event,
 from tests.engine.unsteady import unread
 from windrow.collections.events.adapter.projection import EventProjection
 from windrow.collections.events.adapter.run_logs import RunLogs
-from windrow.contract import Observed
+from windrow.contract import AttemptObservations
 from windrow.engine.progress import Progress
 from windrow.stores.late_visits import LateVisitStore
 from windrow.stores.records import RecordStore
@@ -41,7 +41,7 @@ def read_as_empty(workspace, visit):
     """Remove what a visit of an earlier run said, and update the documents."""
     with ADAPTER._store(workspace) as records:
         before = next(version for version in records.versions() if version.visit == visit)
-        records.settle([Observed(visit, before.at, before.url, before.source, ())], records.checkpoint())
+        records.settle([AttemptObservations(visit, before.at, before.url, before.source, ())], records.checkpoint())
     ADAPTER._derive(workspace, lambda: True)
     with ADAPTER._store(workspace) as records:
         assert records.late_visits() == []

@@ -6,7 +6,7 @@ from windrow.collections.pages.code import CrawlType, ExitCode
 from windrow.collections.pages.crawl_log import CONTENTFUL, log_attempt, map_outcome
 from windrow.collections.pages.database.entries import TextSummary
 from windrow.collections.pages.steps import make_entry
-from windrow.model import ArchivePlace, Attempt, KeptResponse, Recorded
+from windrow.model import ArchivePlace, Attempt, KeptResponse, RecordedAttempt
 from windrow.reasons import Reason
 
 AT = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
@@ -63,7 +63,7 @@ def test_no_reason_passes_for_success():
 def test_the_books_and_the_summary_tell_the_same_of_a_file_without_a_reader():
     kept = KeptResponse("sha256:0", 3, ArchivePlace("a.warc.gz", 0, 9), mime="image/png")
     attempt = Attempt(1, "https://example.org/a", 0, True, AT, 0.5, 200, kept)
-    recorded = Recorded(7, 1, AT, "site", attempt)
+    recorded = RecordedAttempt(7, 1, AT, "site", attempt)
     unread = TextSummary(b"", "unsupported", size=3)
     assert (
         log_attempt(recorded, "me").exit_code
@@ -77,13 +77,13 @@ def test_the_books_and_the_summary_tell_the_same_of_a_file_without_a_reader():
 
 def test_what_nobody_measured_has_no_duration():
     attempt = Attempt(1, "https://example.org/a", 0, True, AT, 0.0, 404)
-    assert log_attempt(Recorded(7, 1, AT, "site", attempt), "me").milliseconds is None
-    assert log_attempt(Recorded(7, 1, AT, "site", attempt._replace(seconds=0.25)), "me").milliseconds == 250
+    assert log_attempt(RecordedAttempt(7, 1, AT, "site", attempt), "me").milliseconds is None
+    assert log_attempt(RecordedAttempt(7, 1, AT, "site", attempt._replace(seconds=0.25)), "me").milliseconds == 250
 
 
 def test_a_part_of_a_file_and_a_sitemap_are_told_in_the_standards_codes():
     assert map_outcome(206, None) is ExitCode.DID_NOT_UNDERSTAND_ANSWER
     attempt = Attempt(1, "https://example.org/sitemap.xml", int(CrawlType.METADATA_CRAWL), True, AT, 0.5, 200)
-    assert log_attempt(Recorded(7, 1, AT, "site", attempt), "me").kind == CrawlType.FILE_CRAWL
+    assert log_attempt(RecordedAttempt(7, 1, AT, "site", attempt), "me").kind == CrawlType.FILE_CRAWL
     robots = attempt._replace(kind=int(CrawlType.ROBOTSTXT_FETCH))
-    assert log_attempt(Recorded(7, 1, AT, "site", robots), "me").kind == CrawlType.ROBOTSTXT_FETCH
+    assert log_attempt(RecordedAttempt(7, 1, AT, "site", robots), "me").kind == CrawlType.ROBOTSTXT_FETCH

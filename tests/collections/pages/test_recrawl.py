@@ -9,7 +9,7 @@ from windrow.collections.pages import discover, redirect
 from windrow.collections.pages.code import DAY
 from windrow.collections.pages.redirect import YEAR, adapt_interval
 from windrow.collections.pages.site_rules import SITEMAP
-from windrow.contract import Look
+from windrow.contract import ContentCheck
 from windrow.formats.http import joined
 from windrow.model import ArchivePlace, Attempt, FetchJob, KeptResponse, Site, Source
 from windrow.reasons import Reason
@@ -17,7 +17,9 @@ from windrow.reasons import Reason
 START = 28 * DAY
 
 
-LOOKS = st.sampled_from([Look(look, lasted) for look in (True, False, None) for lasted in (0, 600, 10**6, 10**9)])
+LOOKS = st.sampled_from(
+    [ContentCheck(look, lasted) for look in (True, False, None) for lasted in (0, 600, 10**6, 10**9)]
+)
 
 
 @given(st.lists(LOOKS, max_size=30), st.sampled_from([1.0, 3600.0, DAY, START, YEAR, 10 * YEAR]))
@@ -32,24 +34,24 @@ def test_the_interval_stays_within_its_bounds(seen, start):
 def test_the_interval_finds_its_place():
     interval, lasted = START, 0.0
     for _ in range(10):
-        interval = adapt_interval(interval, Look(changed=True), START)
+        interval = adapt_interval(interval, ContentCheck(changed=True), START)
     assert interval == DAY
     for _ in range(20):
         lasted += interval
-        interval = adapt_interval(interval, Look(changed=False, lasted=int(lasted)), START)
+        interval = adapt_interval(interval, ContentCheck(changed=False, lasted=int(lasted)), START)
     assert interval == YEAR
-    assert adapt_interval(interval, Look(None), START) == YEAR
+    assert adapt_interval(interval, ContentCheck(None), START) == YEAR
 
 
 def test_a_site_may_be_crawled_more_often_than_daily():
-    assert adapt_interval(3600.0, Look(changed=True), 3600.0) == 3600.0
-    assert adapt_interval(3600.0, Look(changed=False, lasted=3600), 3600.0) == 5400.0
+    assert adapt_interval(3600.0, ContentCheck(changed=True), 3600.0) == 3600.0
+    assert adapt_interval(3600.0, ContentCheck(changed=False, lasted=3600), 3600.0) == 5400.0
 
 
 @given(st.lists(st.sampled_from([1, 60, 599, 7200]), max_size=40))
 def test_the_recrawl_interval_grows_by_the_time_that_passed_and_not_by_how_often_a_page_was_looked_at(pauses):
     lasted = list(accumulate(pauses))
-    seconds = redirect.compute_interval([Look(False, look) for look in lasted], DAY)
+    seconds = redirect.compute_interval([ContentCheck(False, look) for look in lasted], DAY)
     assert seconds == max(DAY, 1.5 * max(lasted, default=0))
 
 
@@ -70,7 +72,9 @@ def visit(status, *, same=False, kind=0, reason=None):
     return Attempt(1, URL, kind, True, AT, 0.1, status, kept, reason)
 
 
-@pytest.mark.parametrize("seen", [[], [Look(True)] * 9, [Look(False, 10**8)] * 9, [Look(None), Look(True)]])
+@pytest.mark.parametrize(
+    "seen", [[], [ContentCheck(True)] * 9, [ContentCheck(False, 10**8)] * 9, [ContentCheck(None), ContentCheck(True)]]
+)
 def test_every_is_the_interval_of_a_page_whatever_is_seen_of_it(seen):
     assert discover.compute_interval(weekly(), seen) == WEEK
     assert (discover.compute_interval(weekly(None), seen) == START) == (seen == [])

@@ -9,7 +9,7 @@ import pytest
 
 from windrow.collections.pages.steps import MAX_LINKS, name_payload, summarise
 from windrow.contract import Task
-from windrow.model import ArchivePlace, Attempt, Item, KeptResponse, Limits, Recorded, Site, Source
+from windrow.model import ArchivePlace, Attempt, Item, KeptResponse, Limits, RecordedAttempt, Site, Source
 
 URL = "https://example.org/a"
 DATED = {"content-type": "text/html", "date": "Sat, 21 Nov 2026 19:00:00 GMT"}
@@ -128,7 +128,7 @@ def test_bytes_are_known_by_what_their_head_says_of_them_too():
     def name(mime, modified):
         kept = KeptResponse("sha256:0", 9, ArchivePlace("a", 0, 9), mime=mime)
         return name_payload(
-            Recorded(1, 1, at, "blog", Attempt(1, URL, 0, True, at, 0.1, 200, kept, validators=("", modified)))
+            RecordedAttempt(1, 1, at, "blog", Attempt(1, URL, 0, True, at, 0.1, 200, kept, validators=("", modified)))
         )
 
     assert name("", "") == "sha256:0"

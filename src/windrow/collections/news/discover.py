@@ -14,9 +14,9 @@ from windrow.contract import (
     CAPTURED,
     REQUEST,
     Answer,
+    AttemptObservations,
     FollowResult,
     Observation,
-    Observed,
     Request,
     Skip,
     Task,
@@ -25,7 +25,7 @@ from windrow.contract import (
 from windrow.formats import robots, url_hints
 from windrow.formats.url import normalise, parts
 from windrow.formats.url_hints import HintKind
-from windrow.model import CdxLine, Finding, Level, Recorded, Source
+from windrow.model import CdxLine, Finding, Level, RecordedAttempt, Source
 from windrow.reasons import Reason
 
 HOME = "auto.home"
@@ -174,7 +174,7 @@ def read(task: Task) -> list[Observation | Skip]:
     return [] if name == HOME else list(READERS[kind_of(name)].read(task))
 
 
-def tell(recorded: Recorded, observation: Any) -> Observed | None:
+def tell(recorded: RecordedAttempt, observation: Any) -> AttemptObservations | None:
     """Return what was read at a visit, or, for a status of 404 or 410, that the article is gone.
 
     An address that is not an article's changes nothing, as no record has its name.

@@ -25,7 +25,7 @@ from windrow.collections.pages.database.entries import (
 from windrow.collections.pages.redirect import read_redirect
 from windrow.digest import number
 from windrow.formats.moment import moment
-from windrow.model import Attempt, Recorded
+from windrow.model import Attempt, RecordedAttempt
 from windrow.reasons import Reason
 
 CONTENTFUL = frozenset({ExitCode.FILE_INGESTED, ExitCode.PERMANENT_REDIRECT, ExitCode.REDIRECT})
@@ -173,7 +173,7 @@ LONGEST_MESSAGE = 2_000
 """Most characters of a message that are kept."""
 
 
-def log_attempt(recorded: Recorded, holder: str) -> LoggedCrawl:
+def log_attempt(recorded: RecordedAttempt, holder: str) -> LoggedCrawl:
     """Return the rows of a visit; `holder` is the name of the agent that made it."""
     attempt = recorded.attempt
     code = classify_attempt(attempt)

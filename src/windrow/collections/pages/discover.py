@@ -17,7 +17,7 @@ from windrow.collections.pages.redirect import read_redirect
 from windrow.collections.pages.references import References
 from windrow.collections.pages.scope import clean_address, scope
 from windrow.collections.pages.site_rules import SITEMAP, CrawlOptions, SiteRules
-from windrow.contract import Look
+from windrow.contract import ContentCheck
 from windrow.digest import number
 from windrow.formats.url import normalise, parts
 from windrow.model import Attempt, FoundUrl, Source
@@ -79,7 +79,7 @@ def schedule_attempt(source: Source, attempt: Attempt, interval: int, failures: 
     return int(due), max(1, int(next_interval))
 
 
-def compute_interval(source: Source, looks: Sequence[Look]) -> int:
+def compute_interval(source: Source, looks: Sequence[ContentCheck]) -> int:
     """Return the interval of an address in whole seconds, from what its visits after the first found."""
     every, start = source.options.get("every"), source.options["recrawl_interval"]
     return max(1, int(every or redirect.compute_interval(looks, start)))

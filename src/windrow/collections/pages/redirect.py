@@ -21,7 +21,7 @@ from enum import StrEnum
 from typing import NamedTuple
 
 from windrow.collections.pages.code import DAY, InformationSource
-from windrow.contract import Look
+from windrow.contract import ContentCheck
 from windrow.formats.http import as_utf_8
 from windrow.formats.url import Resolved, normalise, parts
 from windrow.reasons import Reason
@@ -158,12 +158,13 @@ YEAR = 365 * DAY
 _SHORTER, _LONGER = 0.5, 1.5
 
 
-def adapt_interval(interval: float, look: Look, start: float) -> float:
+def adapt_interval(interval: float, look: ContentCheck, start: float) -> float:
     """Return the next interval of a page in seconds; `start` is the configured one.
 
-    >>> [adapt_interval(28 * DAY, look, 28 * DAY) / DAY for look in (Look(True), Look(False, 28 * 86_400))]
+    >>> checks = ContentCheck(True), ContentCheck(False, 28 * 86_400)
+    >>> [adapt_interval(28 * DAY, check, 28 * DAY) / DAY for check in checks]
     [14.0, 42.0]
-    >>> adapt_interval(28 * DAY, Look(False, 600), 28 * DAY) / DAY
+    >>> adapt_interval(28 * DAY, ContentCheck(False, 600), 28 * DAY) / DAY
     28.0
     """
     next_interval = interval
@@ -174,10 +175,11 @@ def adapt_interval(interval: float, look: Look, start: float) -> float:
     return min(max(next_interval, min(DAY, start)), max(YEAR, start))
 
 
-def compute_interval(looks: Iterable[Look], start: float) -> float:
+def compute_interval(looks: Iterable[ContentCheck], start: float) -> float:
     """Return the interval of a page in seconds from what its visits after the first found, oldest first.
 
-    >>> compute_interval([], 28 * DAY) / DAY, compute_interval([Look(True), Look(False, 14 * 86_400)], 28 * DAY) / DAY
+    >>> checks = [ContentCheck(True), ContentCheck(False, 14 * 86_400)]
+    >>> compute_interval([], 28 * DAY) / DAY, compute_interval(checks, 28 * DAY) / DAY
     (28.0, 21.0)
     """
     seconds = start

@@ -32,7 +32,7 @@ from windrow.formats import robots
 from windrow.formats.http import plain
 from windrow.formats.moment import moment
 from windrow.formats.robots import Directives
-from windrow.model import Attempt, Reading, Recorded, Source
+from windrow.model import Attempt, Reading, RecordedAttempt, Source
 from windrow.reasons import Reason
 
 MAX_BYTES = 32 << 20
@@ -49,7 +49,7 @@ _HIDING = re.compile(r"no(?:index|ne\b)|unavailable_after", re.IGNORECASE)
 _REASONS = frozenset(reason.value for reason in Reason)
 
 
-def needs_body(recorded: Recorded) -> bool:
+def needs_body(recorded: RecordedAttempt) -> bool:
     """Tell whether the body of a visit must be read: only of a page that answered with a document."""
     return recorded.attempt.kind == CrawlType.FILE_CRAWL and _is_document(recorded.attempt)
 
@@ -73,7 +73,7 @@ def summarise(task: Task) -> TextSummary:
     return summary._replace(headed=_has_hiding_directive(fields) or summary.until is not None)
 
 
-def name_payload(recorded: Recorded) -> str:
+def name_payload(recorded: RecordedAttempt) -> str:
     """Return the digest of a body and a hash of its media type and date; empty if there is no body.
 
     The same bytes with another media type or date are read again.
@@ -104,7 +104,7 @@ def _cached_scope(seeds: tuple[str, ...], hosts: tuple[str, ...], paths: tuple[s
     return scope(seeds, hosts, paths)
 
 
-def is_hidden_by_header(recorded: Recorded, fields: Mapping[str, str]) -> bool:
+def is_hidden_by_header(recorded: RecordedAttempt, fields: Mapping[str, str]) -> bool:
     """Tell whether the header of an answer with known bytes, or without any, asks to hide the page from searches."""
     attempt = recorded.attempt
     return (
@@ -221,7 +221,7 @@ def _is_encodable(text: str) -> bool:
     return True
 
 
-def make_entry(recorded: Recorded, reading: TextSummary | Reading | None) -> SummaryEntry | None:
+def make_entry(recorded: RecordedAttempt, reading: TextSummary | Reading | None) -> SummaryEntry | None:
     """Return the entry of a visit; `reading` is the reading of its body, if it had to be read.
 
     None for a visit to something else than a page, or without an answer: it says nothing about the address.

@@ -12,7 +12,7 @@ from windrow.collections.papers.columns import CELL, ENCODINGS, encode
 from windrow.formats.surt import surt
 from windrow.formats.tei import metadata
 from windrow.formats.url import normalise
-from windrow.model import CdxLine, Recorded
+from windrow.model import CdxLine, RecordedAttempt
 
 EXTRACTED = "grobid0:status_code"
 """The column that shows that GROBID's outcome is stored: the other cells of `grobid0` belong to it."""
@@ -118,7 +118,7 @@ def merge_with_foreign(
     return cells, tuple(name for name in ENCODINGS if name in cleared - kept and name not in cells)
 
 
-def capture_location(recorded: Recorded) -> Mapping[str, Any]:
+def capture_location(recorded: RecordedAttempt) -> Mapping[str, Any]:
     """Return where a capture is in the archive, by the keys of `file:cdx`; offset and size are integers."""
     attempt = recorded.attempt
     kept = attempt.kept

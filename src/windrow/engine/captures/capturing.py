@@ -19,7 +19,7 @@ from windrow.engine.requests.following import AnswerFollower
 from windrow.engine.run import HarvestRun
 from windrow.ledger import LedgerWriter
 from windrow.ledger.typed.captures import IndexRow
-from windrow.model import ArchivePlace, CdxLine, FoundUrl, Reading, Recorded, Source
+from windrow.model import ArchivePlace, CdxLine, FoundUrl, Reading, RecordedAttempt, Source
 
 PAGE = 1000
 """Lines that are read, and stored, together."""
@@ -31,7 +31,7 @@ AHEAD = 8
 class _Page(NamedTuple):
     """Responses that were read together, the position after them, and what was selected."""
 
-    lines: Sequence[Recorded]
+    lines: Sequence[RecordedAttempt]
     place: int
     selection: Selection
 
@@ -82,7 +82,7 @@ class Capturing:
         collection, _, only = name.partition(":")
         last = index.place
         while not self._capture_ledger.full():
-            pages: list[list[Recorded]] = []
+            pages: list[list[RecordedAttempt]] = []
             while len(pages) < AHEAD and (
                 page := run.ledger.captures.after(last, PAGE, [(collection, only)], self._captures.statuses)
             ):
@@ -99,7 +99,7 @@ class Capturing:
                 run.progress.step(len(page), 0)
                 run.tick()
 
-    def _is_document(self, recorded: Recorded) -> bool:
+    def _is_document(self, recorded: RecordedAttempt) -> bool:
         """Return whether a response is of a plain GET, and not a repeat unless repeats are wanted."""
         attempt = recorded.attempt
         return number(attempt.url) == attempt.target and (

@@ -11,7 +11,7 @@ from windrow.clock import spell
 from windrow.contract import NOT_MODIFIED, OK, Captures, Collection, Skip
 from windrow.formats.cdx import CaptureColumns
 from windrow.ledger.sessions import OTHER_RULES
-from windrow.model import CdxLine, Limits, Reading, Recorded, Source
+from windrow.model import CdxLine, Limits, Reading, RecordedAttempt, Source
 from windrow.reasons import Reason
 
 if TYPE_CHECKING:
@@ -161,7 +161,7 @@ def sum_left_out(parts: Iterable[LeftOutLines]) -> list[LeftOutLines]:
 class ExplainedCapture(NamedTuple):
     """A capture that a collection keeps, and why rules leave it out today: None if it is wanted."""
 
-    recorded: Recorded
+    recorded: RecordedAttempt
     found_in: str
     left_out: LeftOutLines | None
 
@@ -182,7 +182,7 @@ def explain_captures(
     return explained
 
 
-def kept_line(recorded: Recorded) -> CdxLine:
+def kept_line(recorded: RecordedAttempt) -> CdxLine:
     """Return a stored response as an index line."""
     attempt, kept = recorded.attempt, recorded.attempt.kept
     assert kept is not None

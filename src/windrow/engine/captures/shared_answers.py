@@ -12,7 +12,7 @@ from windrow.clock import now
 from windrow.engine.requests.following import place_of
 from windrow.engine.run import HarvestRun
 from windrow.ledger.typed.addresses import DueAddress
-from windrow.model import Attempt, HeldAnswer, HttpRequest, Recorded, Source
+from windrow.model import Attempt, HeldAnswer, HttpRequest, RecordedAttempt, Source
 
 
 class SharedAnswers:
@@ -71,7 +71,7 @@ class SharedAnswers:
                 answers[row.digest] = held
         return answers
 
-    def _held(self, source: Source, recorded: Recorded) -> HeldAnswer | None:
+    def _held(self, source: Source, recorded: RecordedAttempt) -> HeldAnswer | None:
         lender = self._lenders.get(recorded.source)
         if lender is None or recorded.attempt.kept is None or not alike(source, lender):
             return None

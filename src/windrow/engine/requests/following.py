@@ -29,7 +29,7 @@ from windrow.ledger import LedgerWriter
 from windrow.ledger.rows import Followed
 from windrow.ledger.typed.requests import WholeListingRow
 from windrow.ledger.typed.unread import UnreadDocument
-from windrow.model import ArchivePlace, Attempt, Finding, FoundUrl, Reading, Recorded, Source
+from windrow.model import ArchivePlace, Attempt, Finding, FoundUrl, Reading, RecordedAttempt, Source
 from windrow.reasons import OWN_FAULTS, Reason
 
 PAGE = 64
@@ -70,7 +70,7 @@ class AnswerFollower:
         self._read = dict(self._followed_to)  # how far responses were looked up
         self._learned = {source: queries.learned(name, source) for source in self._sources}
         self._listings = {source: queries.listing_begun(name, source) for source in self._sources}
-        self._waiting: dict[str, deque[Recorded]] = {source: deque() for source in self._sources}
+        self._waiting: dict[str, deque[RecordedAttempt]] = {source: deque() for source in self._sources}
         self._with_new = set(self._sources)
         steps = [settle.version for settle in run.collection.steps if isinstance(settle, Settle)]
         self._unread = UnreadVisits(run.ledger, name, FOLLOWING_PHASE, "+".join(steps))
@@ -114,7 +114,7 @@ class AnswerFollower:
                 self._write(writer, add_urls, answer, *follow) for answer, follow in zip(answers, runs, strict=True)
             ]
 
-    def _next(self, name: str) -> Recorded | None:
+    def _next(self, name: str) -> RecordedAttempt | None:
         waiting = self._waiting[name]
         if not waiting and name in self._with_new:
             queries = self._run.ledger.requests
@@ -125,7 +125,7 @@ class AnswerFollower:
                 self._with_new.discard(name)
         return waiting.popleft() if waiting else None
 
-    def _follow_answers(self, visits: list[Recorded]) -> list[_FollowRun]:
+    def _follow_answers(self, visits: list[RecordedAttempt]) -> list[_FollowRun]:
         """Run the discovery in the pool on those that have a body."""
         runs = [_FollowRun()] * len(visits)
         places: list[int] = []
@@ -150,7 +150,7 @@ class AnswerFollower:
         self,
         writer: LedgerWriter,
         add_urls: AddUrls,
-        recorded: Recorded,
+        recorded: RecordedAttempt,
         followed: FollowedAnswer | Reading | None,
         seconds: float,
     ) -> FollowOutcome:
@@ -206,7 +206,7 @@ class AnswerFollower:
                 asked = UnreadDocument(visit, "", reason, 0, writer.at)
                 writer.unread.put(self._run.collection.name, self._run.collection.phase(step.phase), [asked])
 
-    def _track_listing(self, writer: LedgerWriter, recorded: Recorded, followed: FollowResult) -> None:
+    def _track_listing(self, writer: LedgerWriter, recorded: RecordedAttempt, followed: FollowResult) -> None:
         """Store where a complete listing of a source begins and ends; a failed response breaks it off.
 
         A response that an earlier run could not follow is not part of the current listing.
@@ -232,7 +232,7 @@ def place_of(run: HarvestRun, attempt: Attempt) -> ArchivePlace | None:
     return captures.original(attempt.target, kept.digest) or captures.payload(kept.digest) or kept.place
 
 
-def kept_answer(run: HarvestRun, recorded: Recorded) -> KeptAnswer:
+def kept_answer(run: HarvestRun, recorded: RecordedAttempt) -> KeptAnswer:
     """Return a stored response with the place of its bytes, which for a repeat is that of the original."""
     attempt, kept, place = recorded.attempt, recorded.attempt.kept, place_of(run, recorded.attempt)
     assert kept is not None

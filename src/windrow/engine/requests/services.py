@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from windrow.contract import Ask, Collection, Waits
+from windrow.contract import Ask, Collection, PendingAsk
 from windrow.engine.crawl.crawling import CrawlDispatcher
 from windrow.engine.requests.answers import KeptAnswer, request_of, service_request
 from windrow.engine.requests.following import kept_answer
@@ -21,7 +21,7 @@ from windrow.engine.requests.origin_rules import (
 )
 from windrow.engine.run import HarvestRun
 from windrow.errors import ConfigError, StepError
-from windrow.model import Allowed, FoundUrl, Recorded, Site, Source
+from windrow.model import Allowed, FoundUrl, RecordedAttempt, Site, Source
 from windrow.settings.configuration import credentials_of
 from windrow.settings.kinds import place
 
@@ -76,7 +76,7 @@ class ServiceRequests:
         # Services that lost their address too: they still define what counts as an answer.
         self._services = {service.name: service for service in run.collection.configuration.services}
 
-    def request_for(self, ask: Ask, recorded: Recorded) -> tuple[Source, FoundUrl]:
+    def request_for(self, ask: Ask, recorded: RecordedAttempt) -> tuple[Source, FoundUrl]:
         """Return the service of a step's request, and the request; raises StepError if it is not declared."""
         source = self._sources.get(ask.service)
         service = service_of(source) if source else None
@@ -87,7 +87,7 @@ class ServiceRequests:
         kept = recorded.attempt.kept
         return source, service_request(ask, source.site.address(), recorded.seq, kept.digest if kept else "")
 
-    def put(self, wanted: Iterable[tuple[Recorded, Source, FoundUrl]]) -> None:
+    def put(self, wanted: Iterable[tuple[RecordedAttempt, Source, FoundUrl]]) -> None:
         """Store requests; known ones stay as they are."""
         run, name = self._run, self._run.collection.name
         with run.ledger.writing() as writer:
@@ -99,7 +99,7 @@ class ServiceRequests:
                 writer.addresses.add(host, recorded.attempt.target, [url])
                 writer.requests.ask(recorded.seq, host, url.digest)
 
-    def answers(self, waits: Sequence[Waits]) -> dict[str, KeptAnswer] | None:
+    def answers(self, waits: Sequence[PendingAsk]) -> dict[str, KeptAnswer] | None:
         """Return the answers that an attempt waits for, by name; None while one is missing."""
         by_name = {wait.name: self._answer(wait.address) for wait in waits}
         return None if None in by_name.values() else {name: kept for name, kept in by_name.items() if kept}
@@ -147,7 +147,7 @@ class ServiceRequests:
         self.asked |= helped
         return helped
 
-    def drop_unarchived(self, waiting: Iterable[Sequence[Waits]]) -> None:
+    def drop_unarchived(self, waiting: Iterable[Sequence[PendingAsk]]) -> None:
         """Delete the bytes of answers that are not archived, except awaited ones.
 
         Their places are removed from the ledger first: files that a killed run leaves are deleted by the next one.

@@ -13,7 +13,7 @@ from windrow.ledger import Ledger
 from windrow.ledger.typed.attempts import AttemptRow
 
 if TYPE_CHECKING:
-    from windrow.contract import Waits
+    from windrow.contract import PendingAsk
     from windrow.engine.run import WaitingStore
 
 _ATTEMPTS = 5
@@ -63,7 +63,7 @@ def service_wait(
     return ServiceWait(collection, ", ".join(services), count, since, last and last.started, why, command)
 
 
-def attempts(ledger: Ledger, collection: str, ask: Waits) -> Iterator[AttemptRow]:
+def attempts(ledger: Ledger, collection: str, ask: PendingAsk) -> Iterator[AttemptRow]:
     """Yield the attempts at the request of a step."""
     for row in ledger.addresses.of_sources(collection, ask.address):
         yield from ledger.attempts.of_address(row.host, row.digest)
@@ -88,7 +88,7 @@ class WaitTold(NamedTuple):
     omit_empty: bool = True
 
 
-def waits_told(ledger: Ledger, collection: str, waits: Mapping[int, Sequence[Waits]]) -> list[WaitTold]:
+def waits_told(ledger: Ledger, collection: str, waits: Mapping[int, Sequence[PendingAsk]]) -> list[WaitTold]:
     """Return lines about waiting attempts: the service, its latest answers, and the next command."""
     lines = []
     for visit, asks in waits.items():

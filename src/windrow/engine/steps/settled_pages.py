@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
-from windrow.model import Recorded
+from windrow.model import RecordedAttempt
 
 PAGE = 256
 """Visits that are written to the version store in one transaction."""
@@ -21,7 +21,7 @@ SECONDS = 5.0
 class SettledVisit(NamedTuple):
     """A visit, and what the step made of its bytes; None where they were not read."""
 
-    recorded: Recorded
+    recorded: RecordedAttempt
     result: Any
 
 

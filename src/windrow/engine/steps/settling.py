@@ -12,12 +12,12 @@ from windrow.archive import open_response
 from windrow.contract import (
     ASK,
     Ask,
+    AttemptObservations,
     Observation,
-    Observed,
+    PendingAsk,
     Request,
     Settle,
     Skip,
-    Waits,
     results_of,
 )
 from windrow.engine.fetchers.message import Job
@@ -33,7 +33,7 @@ from windrow.engine.steps.stepping import PhaseTasks, first_finding
 from windrow.engine.steps.unread import UnreadVisits
 from windrow.engine.steps.whole_listing import whole_listing
 from windrow.errors import ArchiveError, ReaderFailed, StoreError, WindrowError
-from windrow.model import ArchivePlace, Attempt, Finding, Item, Reading, Recorded
+from windrow.model import ArchivePlace, Attempt, Finding, Item, Reading, RecordedAttempt
 from windrow.reasons import OWN_FAULTS, Reason
 
 READ_AHEAD = 4096
@@ -162,7 +162,7 @@ class Settling:
                 whole = self._take_again(page, self._stored_answers(page))
                 self._settle_page(whole, self._version_store.checkpoint())
 
-    def _read_alone(self, visits: list[Recorded]) -> Iterator[SettledVisit]:
+    def _read_alone(self, visits: list[RecordedAttempt]) -> Iterator[SettledVisit]:
         """Read visits while the pool does nothing else; what was taken down meanwhile has no bytes any more."""
         for recorded in visits:
             if self._run.stopping():
@@ -174,7 +174,7 @@ class Settling:
             job = self._job(recorded, self._place(recorded.attempt, kept))
             yield SettledVisit(recorded, self._run.pool.run_alone(job, self._run.tick).result)
 
-    def _visits(self) -> Iterator[Recorded]:
+    def _visits(self) -> Iterator[RecordedAttempt]:
         """Yield visits after the checkpoint, `PAGE` of them per query, until a stop."""
         run, last = self._run, self._version_store.checkpoint()
         while visits := run.ledger.attempts.visits_after(run.collection.name, last, PAGE):
@@ -185,9 +185,9 @@ class Settling:
                     yield recorded
             last = visits[-1].seq
 
-    def _read(self, visits: Iterable[Recorded]) -> Iterator[SettledVisit]:
+    def _read(self, visits: Iterable[RecordedAttempt]) -> Iterator[SettledVisit]:
         """Read in the pool what must be read, and yield all in the order in which they came."""
-        waiting: deque[tuple[Recorded, bool]] = deque()
+        waiting: deque[tuple[RecordedAttempt, bool]] = deque()
 
         def jobs() -> Iterator[Job]:
             for visit in visits:
@@ -203,7 +203,7 @@ class Settling:
         for recorded, _ in waiting:
             yield SettledVisit(recorded, None)
 
-    def _wanted(self, recorded: Recorded) -> ArchivePlace | None:
+    def _wanted(self, recorded: RecordedAttempt) -> ArchivePlace | None:
         """Return where the bytes of a visit lie, or None if they need not be read."""
         kept = recorded.attempt.kept
         if kept is None:
@@ -214,16 +214,16 @@ class Settling:
             return None
         return self._place(recorded.attempt, kept)
 
-    def _is_temporary(self, recorded: Recorded, kept: model.KeptResponse) -> bool:
+    def _is_temporary(self, recorded: RecordedAttempt, kept: model.KeptResponse) -> bool:
         return self._contents is not None and self._contents.is_temporary(recorded.attempt.url, kept.digest)
 
-    def _known(self, recorded: Recorded, kept: model.KeptResponse) -> bool:
+    def _known(self, recorded: RecordedAttempt, kept: model.KeptResponse) -> bool:
         known_as = self._step.known_as
         if self._contents is None:  # that a record is still there is an observation too
             return False
         return self._contents.same(recorded.attempt.url, known_as(recorded) if known_as else kept.digest)
 
-    def _refers(self, recorded: Recorded, kept: model.KeptResponse) -> bool:
+    def _refers(self, recorded: RecordedAttempt, kept: model.KeptResponse) -> bool:
         """Return whether the headers of an answer with known bytes say more than the bytes."""
         if self._step.refers is None:
             return False
@@ -237,7 +237,7 @@ class Settling:
     def _place(self, attempt: Attempt, kept: model.KeptResponse) -> ArchivePlace:
         return place_of(self._run, attempt) or kept.place
 
-    def _job(self, recorded: Recorded, place: ArchivePlace) -> Job:
+    def _job(self, recorded: RecordedAttempt, place: ArchivePlace) -> Job:
         kept = recorded.attempt.kept
         digest = kept.digest if kept else ""
         item = Item(recorded.seq, self._run.collection.name, "visit", recorded.attempt.url, digest=digest)
@@ -271,7 +271,7 @@ class Settling:
                 self._asking.drop_unarchived(self._waiting(store))
                 return
 
-    def _waiting(self, store: WaitingStore) -> Iterator[Sequence[Waits]]:
+    def _waiting(self, store: WaitingStore) -> Iterator[Sequence[PendingAsk]]:
         """Yield what each visit waits for."""
         after = 0
         while waiting := store.waiting(after):
@@ -329,27 +329,22 @@ class Settling:
             wanted += [(settled.recorded, source, request) for _, source, request in asks]
             entry = self._step.tell(settled.recorded, settled.result)
             if entry is None and isinstance(settled.result, Reading):
-                attempt = settled.recorded.attempt
-                entry = Observed(
-                    settled.recorded.seq, attempt.started, attempt.url, settled.recorded.source, _failed(settled.result)
-                )
+                entry = _entry(settled.recorded, _failed(settled.result))
             if not asks and (missing := self._missing(settled.recorded)):
-                attempt = settled.recorded.attempt
-                entry = entry or Observed(settled.recorded.seq, attempt.started, attempt.url, settled.recorded.source)
+                entry = entry or _entry(settled.recorded)
                 entry = entry._replace(results=(*entry.results, *missing))
-            if self._taken_down and isinstance(entry, Observed):
+            if self._taken_down and isinstance(entry, AttemptObservations):
                 entry = self._without_taken_down(entry)
-            if asks and isinstance(entry, Observed):
-                observations = [observation for observation in entry.results if isinstance(observation, Observation)]
-                entry = entry._replace(
-                    results=(*observations, *(Waits(name, request.digest) for name, _, request in asks))
-                )
+            if asks and isinstance(entry, AttemptObservations):
+                observations = [result for result in entry.results if isinstance(result, Observation)]
+                pending = (PendingAsk(name, request.digest) for name, _, request in asks)
+                entry = entry._replace(results=(*observations, *pending))
             entries.append(entry)
         if wanted:
             self._asking.put(wanted)
         return entries
 
-    def _without_taken_down(self, entry: Observed) -> Observed:
+    def _without_taken_down(self, entry: AttemptObservations) -> AttemptObservations:
         """Leave out what an answer says of things whose own addresses were taken down."""
         kept = tuple(
             Skip(Reason.FORGOTTEN, part.key)
@@ -359,7 +354,7 @@ class Settling:
         )
         return entry._replace(results=kept)
 
-    def _missing(self, recorded: Recorded) -> list[Observation | Skip]:
+    def _missing(self, recorded: RecordedAttempt) -> list[Observation | Skip]:
         """Return what the step makes of what is missing from a whole listing that ends with a visit."""
         if self._step.missing is None or (listing := self._run.ledger.requests.whole_listing(recorded.seq)) is None:
             return []
@@ -457,10 +452,10 @@ class Settling:
             contents.read_again(dict.fromkeys(to_read) | dict(self._readings(visits)))
             run.tick()
 
-    def _readings(self, visits: list[Recorded]) -> Iterator[tuple[int, Any]]:
+    def _readings(self, visits: list[RecordedAttempt]) -> Iterator[tuple[int, Any]]:
         tell, wants = self._step.tell, self._step.wants
         jobs = []
-        by_seq: Mapping[int, Recorded] = {recorded.seq: recorded for recorded in visits}
+        by_seq: Mapping[int, RecordedAttempt] = {recorded.seq: recorded for recorded in visits}
         for recorded in visits:
             kept = recorded.attempt.kept
             if kept is not None and (wants(recorded) or self._wanted(recorded) is not None):
@@ -484,6 +479,11 @@ def _asks(result: Any) -> list[Ask]:
     return [] if isinstance(result, Reading) else [output for output in results_of(result) if isinstance(output, Ask)]
 
 
+def _entry(recorded: RecordedAttempt, results: tuple[Skip, ...] = ()) -> AttemptObservations:
+    attempt = recorded.attempt
+    return AttemptObservations(recorded.seq, attempt.started, attempt.url, recorded.source, results)
+
+
 def _failed(reading: Reading) -> tuple[Skip, ...]:
     """Return a failed reading as something that is skipped, with its first finding."""
     if reading.reason is None:
@@ -492,7 +492,7 @@ def _failed(reading: Reading) -> tuple[Skip, ...]:
     return (Skip(reading.reason, "", message),)
 
 
-def _until_held(visits: Iterable[Recorded], held: Sequence[object]) -> Iterator[Recorded]:
+def _until_held(visits: Iterable[RecordedAttempt], held: Sequence[object]) -> Iterator[RecordedAttempt]:
     """Yield visits until something is held."""
     for visit in visits:
         yield visit

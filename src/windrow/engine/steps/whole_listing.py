@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from windrow.contract import Unlisted, WholeListing
+from windrow.contract import MissingOffer, WholeListing
 from windrow.engine.run import ValueStore, VersionStore
 from windrow.ledger import Ledger
 from windrow.ledger.typed.requests import WholeListingRow
@@ -31,5 +31,5 @@ def whole_listing(
             break
         for key in still:
             counts[key] += 1
-    missing = tuple(Unlisted(key, values.get(key), count) for key, count in counts.items())
+    missing = tuple(MissingOffer(key, values.get(key), count) for key, count in counts.items())
     return WholeListing(source, at, ledger.requests.listed(listing), missing)

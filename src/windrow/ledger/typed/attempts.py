@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 
 from windrow.clock import parse
 from windrow.ledger.database import LedgerQueries
-from windrow.ledger.rows import LoggedVisit, RulesVisit, SourceRecord, logged, recorded
-from windrow.model import Recorded
+from windrow.ledger.rows import LoggedAttempt, RobotsAttempt, SourceRecord, logged, recorded
+from windrow.model import RecordedAttempt
 from windrow.reasons import Reason
 
 
@@ -218,9 +218,9 @@ def _make_rules_failure(row: tuple[Any, ...]) -> RulesFailure:
     return RulesFailure(source, origin, status, None if reason is None else Reason(reason), message)
 
 
-def _make_rules_visit(row: tuple[Any, ...]) -> RulesVisit:
+def _make_robots_attempt(row: tuple[Any, ...]) -> RobotsAttempt:
     started, status, warc, offset, length, reason = row
-    return RulesVisit(parse(started), status, warc, offset, length, None if reason is None else Reason(reason))
+    return RobotsAttempt(parse(started), status, warc, offset, length, None if reason is None else Reason(reason))
 
 
 def _make_attempt_outcome(row: tuple[Any, ...]) -> AttemptOutcome:
@@ -273,15 +273,15 @@ class TypedAttempts(LedgerQueries):
         """Return every good capture of a collection, session by session; not of items that an operator ended."""
         return self._database.rows(_make_session_capture, "attempts.captures_by_session", collection)
 
-    def visits_after(self, collection: str, after: int, limit: int) -> list[Recorded]:
+    def visits_after(self, collection: str, after: int, limit: int) -> list[RecordedAttempt]:
         """Return visits to a collection's addresses after a given one, in the order of the ledger."""
         return self._database.rows(recorded, "attempts.visits_after", collection, after, limit)
 
-    def visits_logged(self, collection: str, after: int, limit: int) -> list[LoggedVisit]:
+    def visits_logged(self, collection: str, after: int, limit: int) -> list[LoggedAttempt]:
         """Return the visits of a collection after a given one, those to the rules of hosts too."""
         return self._database.rows(logged, "attempts.visits_logged", collection, after, limit)
 
-    def visits_named(self, visits: Sequence[int]) -> list[Recorded]:
+    def visits_named(self, visits: Sequence[int]) -> list[RecordedAttempt]:
         """Return visits by their numbers."""
         return self._database.rows(recorded, "attempts.visits_named", json.dumps([*visits]))
 
@@ -313,12 +313,12 @@ class TypedAttempts(LedgerQueries):
         """Return how long each origin took for an answer, in seconds."""
         return dict(self._database.rows(tuple, "attempts.seconds_by_origin", collection))
 
-    def of_rules(self, origin: str, collection: str, kind: int, limit: int) -> list[RulesVisit]:
+    def of_rules(self, origin: str, collection: str, kind: int, limit: int) -> list[RobotsAttempt]:
         """Return the last questions for the rules of an origin, the latest first.
 
         A flood of pages may lie between two.
         """
-        return self._database.rows(_make_rules_visit, "attempts.of_rules", origin, collection, kind, limit)
+        return self._database.rows(_make_robots_attempt, "attempts.of_rules", origin, collection, kind, limit)
 
     def outcomes(self, host: int) -> list[AttemptOutcome]:
         """Count what came of the questions to a host, the most frequent first; those for its rules have no address."""

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from windrow.ledger.database import LedgerQueries
 from windrow.ledger.rows import CapturedRow, captured_row, recorded
-from windrow.model import ArchivePlace, Recorded
+from windrow.model import ArchivePlace, RecordedAttempt
 from windrow.reasons import Reason
 
 
@@ -134,7 +134,7 @@ class TypedCaptures(LedgerQueries):
 
     def after(
         self, visit: int, limit: int, origins: Sequence[tuple[str, str]], statuses: Iterable[int] = ()
-    ) -> list[Recorded]:
+    ) -> list[RecordedAttempt]:
         """Return answers that were kept after a given visit, or said that known bytes are still there, in their order.
 
         `origins` are the collections and sources whose answers are wanted, a source empty for all of a collection;
@@ -144,7 +144,7 @@ class TypedCaptures(LedgerQueries):
             recorded, "captures.after", visit, json.dumps([*statuses]), json.dumps([*origins]), limit
         )
 
-    def of_address(self, collection: str, address: int) -> list[Recorded]:
+    def of_address(self, collection: str, address: int) -> list[RecordedAttempt]:
         """Return the answers that a collection kept of an address."""
         return self._database.rows(recorded, "captures.of_address", address, collection)
 
@@ -195,7 +195,7 @@ class TypedCaptures(LedgerQueries):
         """Return wanted lines whose record could not be had and that name a digest, or whose record has that one."""
         return self._database.rows(_make_failed_claim, "captures.failed_of_digest", collection, digest, limit)
 
-    def newest(self, address: int, since: int, collection: str) -> Recorded | None:
+    def newest(self, address: int, since: int, collection: str) -> RecordedAttempt | None:
         """Return the latest answer that another collection kept of an address since a fact.
 
         `address` is the digest of what is asked. With a session's number, two collections on one site ask for each page
@@ -203,6 +203,6 @@ class TypedCaptures(LedgerQueries):
         """
         return self._database.first(recorded, "captures.newest", address, since, collection)
 
-    def newest_rules(self, origin: str, since: int, collection: str) -> Recorded | None:
+    def newest_rules(self, origin: str, since: int, collection: str) -> RecordedAttempt | None:
         """Return the latest robots.txt that another collection got of an origin since a fact."""
         return self._database.first(recorded, "captures.newest_rules", origin, since, collection)

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from windrow.contract import Offering
 from windrow.ledger.database import LedgerQueries
 from windrow.ledger.rows import Followed, RequestRow, offering, recorded
-from windrow.model import Recorded
+from windrow.model import RecordedAttempt
 from windrow.reasons import Reason
 
 
@@ -81,7 +81,9 @@ class TypedRequests(LedgerQueries):
         """Return what was learned under a name of each source that has it, as JSON."""
         return dict(self._database.rows(tuple, "requests.learned_texts_as", collection, name))
 
-    def visits(self, collection: str, source: str, after: int, kinds: Iterable[int], limit: int) -> list[Recorded]:
+    def visits(
+        self, collection: str, source: str, after: int, kinds: Iterable[int], limit: int
+    ) -> list[RecordedAttempt]:
         """Return visits of a source after a given one, of some kinds, in the order of the ledger."""
         return self._database.rows(recorded, "requests.visits", collection, after, json.dumps([*kinds]), source, limit)
 

@@ -20,7 +20,7 @@ from windrow.errors import ArchiveError, StepError
 from windrow.formats.url import parts
 from windrow.ledger import Ledger
 from windrow.ledger.typed.sessions import TaskRow
-from windrow.model import Attempt, KeptResponse, Limits, Recorded, Source
+from windrow.model import Attempt, KeptResponse, Limits, RecordedAttempt, Source
 from windrow.reasons import Reason
 from windrow.stores.record_versions import Skipped
 from windrow.stores.records import RecordStore
@@ -43,7 +43,7 @@ class _SourceRun(NamedTuple):
 
     session: int
     source: str
-    visits: list[Recorded]
+    visits: list[RecordedAttempt]
     failed: TaskRow | None
 
     @property
@@ -151,12 +151,12 @@ class RunLogs:
                 if task.collection == COLLECTION and task.phase == _ASK and task.failed
                 and task.reason not in {None, Reason.STOPPED}
             }  # fmt: skip
-            by_source: dict[str, list[Recorded]] = {name: [] for name in tasks}
+            by_source: dict[str, list[RecordedAttempt]] = {name: [] for name in tasks}
             for recorded in visits:
                 by_source.setdefault(recorded.source, []).append(recorded)
             yield [_SourceRun(number, name, attempts, tasks.get(name)) for name, attempts in by_source.items()]
 
-    def _visits(self, first: int, last: int) -> Iterator[Recorded]:
+    def _visits(self, first: int, last: int) -> Iterator[RecordedAttempt]:
         after = first
         while page := self._ledger.attempts.visits_logged(COLLECTION, after, PAGE):
             for row in page:
@@ -198,7 +198,7 @@ class RunLogs:
         version = parser.rules_at(addresses[0].at).version
         return ParserRun(parser.name, version, run.source, run.session, first.seq if first else 0, addresses, text)
 
-    def _last_attempts(self, visits: Sequence[Recorded]) -> list[Recorded]:
+    def _last_attempts(self, visits: Sequence[RecordedAttempt]) -> list[RecordedAttempt]:
         """Return the last attempt at each address, in the order of the first ones, without followed redirects."""
         last = {recorded.attempt.target: recorded for recorded in visits if recorded.attempt.kind in _DOCUMENTS}
         answering = {parts(recorded.attempt.url).origin for recorded in last.values()}
@@ -211,14 +211,14 @@ class RunLogs:
                 last[0] = recorded
         return [attempt for attempt in last.values() if not self._is_followed_redirect(attempt)]
 
-    def _is_followed_redirect(self, recorded: Recorded) -> bool:
+    def _is_followed_redirect(self, recorded: RecordedAttempt) -> bool:
         """Tell whether this is a redirect to another address that was requested."""
         attempt = recorded.attempt
         followed = self._ledger.requests.followed(recorded.seq) if _is_redirect(attempt) else None
         return bool(followed and followed.requests and urljoin(attempt.url, attempt.location) != attempt.url)
 
     def _address(
-        self, recorded: Recorded, count: tuple[int, int], skips: Sequence[Skipped], source: Source | None
+        self, recorded: RecordedAttempt, count: tuple[int, int], skips: Sequence[Skipped], source: Source | None
     ) -> AskedAddress:
         attempt = recorded.attempt
         document_skip = next((skip for skip in skips if not skip.key), None)

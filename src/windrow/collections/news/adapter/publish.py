@@ -30,7 +30,7 @@ from windrow.errors import DiskFull, StoreError
 from windrow.formats.text import counted
 from windrow.ledger import Ledger
 from windrow.ledger.rows import Followed
-from windrow.model import Limits, Recorded
+from windrow.model import Limits, RecordedAttempt
 from windrow.reasons import Reason
 from windrow.stores.late_visits import LateVisitStore
 from windrow.stores.records import RecordStore, VisitStatement
@@ -89,7 +89,7 @@ def _upto(ledger: Ledger, store: RecordStore) -> int:
     return read if ledger.attempts.visits_after("news", read, 1) else ledger.attempts.last_visit()
 
 
-def _visits(ledger: Ledger, after: int, upto: int) -> Iterator[Recorded]:
+def _visits(ledger: Ledger, after: int, upto: int) -> Iterator[RecordedAttempt]:
     while visits := ledger.attempts.visits_logged("news", after, _PAGE):
         for visit in visits:
             if visit.recorded.seq > upto:
@@ -116,7 +116,7 @@ class _RunWriter:
         """Return the sources whose lists all failed, with the error of the first."""
         return {source: error for source, error in self._refused.items() if source not in self._succeeded}
 
-    def write(self, visits: Iterable[Recorded], pulse: Callable[[], bool]) -> int:
+    def write(self, visits: Iterable[RecordedAttempt], pulse: Callable[[], bool]) -> int:
         """Write a run; return how many articles are new."""
         last, opened = 0, datetime.now(UTC)
         with self._index.run():
@@ -138,7 +138,7 @@ class _RunWriter:
             self._index.reach(last)
         return sum(run.counts["articles_new"] for run in self._raw.values())
 
-    def write_late(self, visits: Iterable[Recorded]) -> int:
+    def write_late(self, visits: Iterable[RecordedAttempt]) -> int:
         """Write the articles of responses that were read after their run, whose directory is not changed.
 
         An existing file is changed only by the latest version of its article. Return how many are new.
@@ -153,12 +153,12 @@ class _RunWriter:
             os.sync()
         return new
 
-    def _name(self, recorded: Recorded) -> str:
+    def _name(self, recorded: RecordedAttempt) -> str:
         """Return the name that the discovery gave a request; empty if it has none."""
         asked = self._ledger.requests.asked(recorded.seq)
         return str(json.loads(asked.context).get("name", "")) if asked and asked.context else ""
 
-    def _visit(self, recorded: Recorded, statements: list[VisitStatement]) -> None:
+    def _visit(self, recorded: RecordedAttempt, statements: list[VisitStatement]) -> None:
         name = self._name(recorded)
         kind, followed = kind_of(name), self._ledger.requests.followed(recorded.seq)
         if followed is not None and name and not name.endswith(f".{ARTICLE}"):
@@ -181,7 +181,7 @@ class _RunWriter:
                 continue  # another page of this run has it, too
             raw.count(*self._write_article(statement, recorded, kind), recorded.attempt.url)
 
-    def _kind_of_home(self, recorded: Recorded, followed: Followed | None) -> str:
+    def _kind_of_home(self, recorded: RecordedAttempt, followed: Followed | None) -> str:
         """Return the kind whose directory has a front page: empty if the page only leads to other addresses."""
         if not _is_there(recorded) or (followed is not None and followed.reason is not None):
             return "page"  # its kind is not known, but the failure must be reported
@@ -190,13 +190,13 @@ class _RunWriter:
         kind: str = self._ledger.requests.learned("news", recorded.source).get("kind", "")
         return kind if kind in {"feed", "page"} else ""
 
-    def _note_success(self, recorded: Recorded, followed: Followed) -> None:
+    def _note_success(self, recorded: RecordedAttempt, followed: Followed) -> None:
         if followed.reason is None and _is_there(recorded):
             self._succeeded.add(recorded.source)
         elif followed.reason is not None:
             self._refused.setdefault(recorded.source, f"{recorded.attempt.url}: {refusal_of(followed)}")
 
-    def _take_robots(self, recorded: Recorded) -> None:
+    def _take_robots(self, recorded: RecordedAttempt) -> None:
         """Add a host whose robots.txt failed: nothing else of it is requested, so no other response reports it."""
         attempt = recorded.attempt
         if attempt.reason is None and attempt.status is not None and attempt.status < 500 and attempt.status != 429:
@@ -206,14 +206,14 @@ class _RunWriter:
             kind = self._ledger.requests.learned("news", recorded.source).get("kind", "page")
         self._run_of(kind, recorded).take_refusal(recorded)
 
-    def _run_of(self, kind: str, recorded: Recorded) -> RawRun:
+    def _run_of(self, kind: str, recorded: RecordedAttempt) -> RawRun:
         run = self._raw.get(kind)
         if run is None:
             run = self._raw[kind] = RawRun(kind, self._session, self._trees, recorded.opened, self._index.is_first)
         return run
 
     def _write_article(
-        self, statement: VisitStatement, recorded: Recorded, kind: str, *, update: bool = True
+        self, statement: VisitStatement, recorded: RecordedAttempt, kind: str, *, update: bool = True
     ) -> tuple[str, str]:
         """Write an article if it is new, or if it changed and `update` is set; return the outcome and its detail."""
         if statement.reason is Reason.FORGOTTEN:
@@ -284,11 +284,11 @@ class _RunWriter:
         return True
 
 
-def _is_there(recorded: Recorded) -> bool:
+def _is_there(recorded: RecordedAttempt) -> bool:
     return recorded.attempt.reason is None and recorded.attempt.status in {200, 304}
 
 
-def _failure(recorded: Recorded, name: str) -> str:
+def _failure(recorded: RecordedAttempt, name: str) -> str:
     """Return why an article's page failed; empty if it did not, and for lists and redirects."""
     attempt = recorded.attempt
     if not name.endswith(f".{ARTICLE}") or _is_there(recorded):
@@ -309,8 +309,8 @@ def _revisions_written(
     return stored[: count + 1] if isinstance(following, dict) and following.get("hash") == name else None
 
 
-def _pages(visits: Iterable[Recorded]) -> Iterator[list[Recorded]]:
-    page: list[Recorded] = []
+def _pages(visits: Iterable[RecordedAttempt]) -> Iterator[list[RecordedAttempt]]:
+    page: list[RecordedAttempt] = []
     for visit in visits:
         page.append(visit)
         if len(page) == _PAGE:

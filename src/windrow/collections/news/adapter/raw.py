@@ -17,7 +17,7 @@ from windrow.engine.requests.answers import body_of
 from windrow.errors import ArchiveError, StepError
 from windrow.formats.url import parts
 from windrow.ledger.rows import Followed
-from windrow.model import ArchivePlace, KeptResponse, Recorded
+from windrow.model import ArchivePlace, KeptResponse, RecordedAttempt
 from windrow.reasons import Reason
 
 if TYPE_CHECKING:
@@ -76,7 +76,9 @@ class RawRun:
         if detail:
             self.details[detail if outcome != "errors" else f"error: {detail}"] += 1
 
-    def take(self, recorded: Recorded, followed: Followed | None, captures: Any, *, is_article: bool = False) -> None:
+    def take(
+        self, recorded: RecordedAttempt, followed: Followed | None, captures: Any, *, is_article: bool = False
+    ) -> None:
         """Add the response of an attempt, and its error if it is not that of an article's page."""
         attempt = recorded.attempt
         self._last = max(self._last, attempt.started)
@@ -99,7 +101,7 @@ class RawRun:
             self._list(recorded, attempt.kept)
             domain.kept += 1
 
-    def take_refusal(self, recorded: Recorded) -> None:
+    def take_refusal(self, recorded: RecordedAttempt) -> None:
         """Add the error of a site that was not requested, as its robots.txt failed."""
         self._last = max(self._last, recorded.attempt.started)
         domain, attempt = self._domain(recorded.attempt.url), recorded.attempt
@@ -145,7 +147,7 @@ class RawRun:
                 file.write(comma + json.dumps(row, ensure_ascii=False).encode("utf-8", "replace"))
                 domain.is_begun = True
 
-    def _list(self, recorded: Recorded, kept: KeptResponse) -> None:
+    def _list(self, recorded: RecordedAttempt, kept: KeptResponse) -> None:
         """Add a response, which is in the archive alone, to the manifest."""
         attempt = recorded.attempt
         entry = {

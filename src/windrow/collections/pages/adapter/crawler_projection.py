@@ -15,7 +15,7 @@ from windrow.engine.check import Fault
 from windrow.errors import WindrowError
 from windrow.formats.http import plain
 from windrow.ledger import Ledger
-from windrow.ledger.rows import LoggedVisit
+from windrow.ledger.rows import LoggedAttempt
 from windrow.model import ArchivePlace
 
 COLLECTION = "pages"
@@ -83,7 +83,7 @@ class CrawlerProjection:
             self.store.log([log_attempt(*visit) for visit in visits], self._user_agent, texts)
         return len(visits) == self._piece
 
-    def _texts(self, ledger: Ledger, visits: Iterable[LoggedVisit]) -> Iterator[tuple[int, str]]:
+    def _texts(self, ledger: Ledger, visits: Iterable[LoggedAttempt]) -> Iterator[tuple[int, str]]:
         """Yield the texts of files one by one; files that are not text or cannot be read are left out."""
         for recorded, _ in visits:
             attempt = recorded.attempt

@@ -20,7 +20,7 @@ from windrow.collections.pages.database.page_parts import (
     prune_past_links,
 )
 from windrow.collections.pages.database.writer import VISIT, SummaryWriter, statements
-from windrow.contract import Look
+from windrow.contract import ContentCheck
 from windrow.errors import StoreError
 from windrow.stores.settled import adopt_sessions, note_earlier_sessions, note_sessions
 from windrow.stores.sqlite import close_on_failure, open_database
@@ -109,26 +109,26 @@ class SummaryStore(SummaryWriter):
         """Tell whether the summary of this body at this address depended on its header, or expires."""
         return bool(self._query(_SAME, url, f"{payload} {BY_HEADER}", NOT_READ))
 
-    def changes(self, urls: Iterable[str]) -> dict[str, list[Look]]:
+    def changes(self, urls: Iterable[str]) -> dict[str, list[ContentCheck]]:
         """Return for each address what its visits after the first with content found, oldest first.
 
-        Another text or description counts as changed; `Look(None)` is a visit that found no content.
+        Another text or description counts as changed; `ContentCheck(None)` is a visit that found no content.
         """
-        looks: dict[str, list[Look]] = {}
+        looks: dict[str, list[ContentCheck]] = {}
         for url, rows in groupby(self._query(_CONTENTS, json.dumps(list(urls))), itemgetter(0)):
             looks_at_url = looks[url] = []
             previous: tuple[int, bytes] | None = None
             since = 0
             for _, generation, wording, at in rows:
                 if generation is None:
-                    looks_at_url += [Look(None)] if previous is not None else []
+                    looks_at_url += [ContentCheck(None)] if previous is not None else []
                     continue
                 content = (
                     generation,
                     wording[:VERSION_BYTES] or (previous[1] if previous and previous[0] == generation else b""),
                 )
                 since = at if content != previous else since
-                looks_at_url += [Look(content != previous, at - since)] if previous is not None else []
+                looks_at_url += [ContentCheck(content != previous, at - since)] if previous is not None else []
                 previous = content
         return looks
 
