@@ -99,10 +99,10 @@ def test_every_exit_code_has_a_meaning() -> None:
 FORWARDED = {
     "src/windrow/cli/operator.py act",  # retry and cancel
     "src/windrow/cli/search.py result.type",
-    "src/windrow/cli/trial.py type(part).__name__.lower()",
+    "src/windrow/cli/trial.py TRIAL_TYPES[type(part)]",
     "src/windrow/cli/command.py kind",
     "src/windrow/cli/why.py *message[:2]",
-    "src/windrow/adapters/records.py *one[1:]",  # what `WaitTold` names
+    "src/windrow/adapters/records.py *wait[1:]",  # what `WaitTold` names
 }
 """Messages whose type is a variable where they are made; each of these was checked by hand."""
 

@@ -101,9 +101,9 @@ def test_a_secret_that_is_missing_fails_the_source_and_names_its_place_alone(tmp
     ("told", "wrong"),
     [
         ({"secret_header": "A", "secret_query": "b"}, "one of secret_header and secret_query"),
-        ({"secret_header": "Host"}, "no header"),
-        ({"secret_header": "a b"}, "no header"),
-        ({"secret_query": "a&b"}, "parameter's name alone"),
+        ({"secret_header": "Host"}, "secret_header: 'Host' is not a header that can carry a secret"),
+        ({"secret_header": "a b"}, "secret_header: 'a b' is not a header that can carry a secret"),
+        ({"secret_query": "a&b"}, "secret_query: wanted only a parameter's name: letters, digits, and"),
         ({"secret_prefix": "Bearer "}, "one of secret_header and secret_query"),
     ],
 )

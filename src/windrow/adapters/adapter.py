@@ -319,7 +319,7 @@ class DerivesStates(Protocol):
 
 
 class CountsOutcomes(Protocol):
-    """Knows how the questions of its crawl ended once what they brought was read."""
+    """Knows the outcome of each visit of its crawl once its answer was read."""
 
     def outcomes(
         self, workspace: Workspace, ledger: Ledger, facts: tuple[int, int], counted: Counter[str]
