@@ -17,9 +17,10 @@ from typing import Any
 import pytest
 
 from windrow.engine import runtime
+from windrow.fetch.transport import TRANSPORTS
 
 
-@pytest.mark.parametrize("name", sorted({*runtime.PRELOADED, *runtime.TRANSPORT_MODULES.values()}))
+@pytest.mark.parametrize("name", sorted({*runtime.PRELOADED, *(transport.module for transport in TRANSPORTS.values())}))
 def test_what_is_loaded_before_processes_are_forked_is_there(name: str) -> None:
     assert importlib.import_module(name).__name__ == name
 
@@ -34,6 +35,7 @@ def test_what_processes_are_forked_from_loads_neither_the_ledger_nor_what_looks_
 
 STARTS = """
 from windrow.engine import runtime
+from windrow.fetch.transport import TRANSPORTS
 if __name__ == "__main__":
     runtime.warm_up(["sftp"])
     print(runtime.forkserver._forkserver._forkserver_pid, flush=True)
@@ -60,6 +62,7 @@ def test_an_interrupt_while_the_server_of_processes_still_imports_does_not_end_i
 ASKED = """
 import os, signal, threading
 from windrow.engine import runtime
+from windrow.fetch.transport import TRANSPORTS
 if __name__ == "__main__":
     runtime.forkserver.ensure_running()
     server = runtime.forkserver._forkserver._forkserver_pid
