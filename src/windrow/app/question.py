@@ -159,7 +159,7 @@ def decide(
         for kind, choices in chosen.items():
             if choices:
                 operator.decide(ledger, registry.collection(kind), act, choices)
-                registry.adapter(kind).project(workspace, ledger)
+                registry.adapter(kind).update_projection(workspace, ledger)
     return projected
 
 

@@ -277,7 +277,7 @@ def _harvests(config: Workspace, names: Sequence[str], parts: Mapping[str, Phase
     chosen = chosen_sources(config, names)
     for kind in chosen:
         if parts[kind].fetch:  # reading kept captures makes no requests
-            adapter(kind).ready(config)
+            adapter(kind).require_ready(config)
     for kind, sources in chosen.items():
         harvest = adapter(kind).harvest(config)
         yield replace(harvest, sources=tuple(source for source in harvest.sources if source.name in sources))
