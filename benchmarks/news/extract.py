@@ -30,7 +30,7 @@ Reader = Callable[[bytes, str], Said]
 LONGEST = 30.0
 
 MODULES = {
-    "windrow": "windrow.content", "trafilatura": "trafilatura", "newspaper4k": "newspaper",
+    "windrow": "windrow.content.article", "trafilatura": "trafilatura", "newspaper4k": "newspaper",
     "news-please": "newsplease",
 }  # fmt: skip
 

@@ -21,7 +21,7 @@ from typing import Any
 Extract = Callable[[bytes, str, str], str]
 
 MODULES = {
-    "windrow": "windrow.content",
+    "windrow": "windrow.content.page",
     "windrow reading": "windrow.collections.pages.reading",
     "trafilatura": "trafilatura",
     "trafilatura fast": "trafilatura",
