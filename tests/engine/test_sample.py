@@ -7,11 +7,11 @@ import socket
 import pytest
 
 from tests.servers.script import listening
-from windrow.engine.sample import HOPS, follow_redirects, sample, sample_answer
+from windrow.engine.sample import HOPS, sample, sample_address, sample_answer
 from windrow.errors import TerminalFailure
 from windrow.fetch.politeness.guard import read_allowed
 from windrow.formats.url import parts
-from windrow.model import Limits, Site, Source
+from windrow.model import Credential, Limits, Secret, Site, Source
 from windrow.reasons import Reason
 
 
@@ -49,41 +49,41 @@ def redirect_to(target: str):
     return answer
 
 
-@pytest.mark.parametrize("way", ["file", "answer"])
-def test_each_address_that_a_redirect_leads_to_is_judged_by_the_guard(tmp_path, way) -> None:
-    def ask(url: str):
+@pytest.mark.parametrize("credentials", [(), (Credential(Secret("env:KEY"), header="X-Key"),)], ids=["none", "key"])
+def test_each_address_that_a_redirect_leads_to_is_judged_by_the_guard(monkeypatch, credentials) -> None:
+    monkeypatch.setenv("KEY", "secret")
+
+    def access(url: str) -> Source:
         site = Site("http", parts(url).host, parts(url).port, timeout=60.0, allowed=read_allowed(["127.0.0.1"]))
-        if way == "answer":
-            return sample_answer(tmp_path, Source("s", "any", site), url, Limits())
-        return sample(tmp_path, site, url, url, Limits())
+        return Source("s", "any", site, credentials=credentials)
 
     with listening(greet) as inner, listening(redirect_to(f"http://127.0.0.1:{inner}/b")) as outer:
-        url, kept, _ = follow_redirects(f"http://127.0.0.1:{outer}/a", ask)
-        assert (url, kept.size) == (f"http://127.0.0.1:{inner}/b", 5)
+        answer = sample_address(access, f"http://127.0.0.1:{outer}/a", Limits())
+        assert (answer.url, answer.body) == (f"http://127.0.0.1:{inner}/b", b"hello")
     with listening(redirect_to(f"http://127.0.0.2:{inner}/b")) as outer:
         with pytest.raises(TerminalFailure) as failure:
-            follow_redirects(f"http://127.0.0.1:{outer}/a", ask)
+            sample_address(access, f"http://127.0.0.1:{outer}/a", Limits())
         assert failure.value.reason is Reason.PRIVATE_ADDRESS
         assert "127.0.0.2" in str(failure.value)
 
 
 @pytest.mark.parametrize(
-    ("target_of", "asked"),
+    ("target_of", "requests"),
     [
-        (lambda _number: "/0", 1),  # where it was asked already
+        (lambda _number: "/0", 1),  # requested already
         (lambda number: f"/{number + 1}", HOPS + 1),  # for ever
         (lambda _number: "gopher://a.example/", 1),
         (lambda _number: "", 1),
     ],
 )
-def test_redirects_that_lead_nowhere_are_told(target_of, asked) -> None:
+def test_redirects_that_lead_nowhere_are_told(target_of, requests) -> None:
     urls = []
 
-    def ask(url: str):
+    def access(url: str) -> Source:
         urls.append(url)
         raise TerminalFailure(url, Reason.REDIRECTED, target=target_of(len(urls) - 1))
 
     with pytest.raises(TerminalFailure) as failure:
-        follow_redirects("http://a.example/0", ask)
+        sample_address(access, "http://a.example/0", Limits())
     assert failure.value.reason is Reason.REDIRECTED
-    assert len(urls) == asked
+    assert len(urls) == requests

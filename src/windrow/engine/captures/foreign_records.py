@@ -144,7 +144,7 @@ def _parse_date(written: str) -> datetime | None:
     WARC/1.1 allows dates of less precision, down to the year (ISO 28500:2017, section 5.4), which stand for their first
     moment. Some makers write 14 digits, as ARC does.
 
-    >>> str(_moment("2024-03")), str(_moment("20240301120000")), _moment("2024-13")
+    >>> str(_parse_date("2024-03")), str(_parse_date("20240301120000")), _parse_date("2024-13")
     ('2024-03-01 00:00:00+00:00', '2024-03-01 12:00:00+00:00', None)
     """
     if _REDUCED_DATE.fullmatch(written):
