@@ -1,4 +1,4 @@
-"""Takedowns as all collections name and tell them."""
+"""Takedowns: the origins that a name stands for, and the lines that describe them, for all collections."""
 
 from __future__ import annotations
 

@@ -143,7 +143,7 @@ class Crawl:
     row. `outcome` is the collection's word for what came of a request, by its status, its reason and
     the media type of what was kept, empty where none is known. A hint that an address changed makes
     it due, `rest` seconds after the last visit at the earliest. `interval` gives those seconds for an address of a
-    source once its content is known: from each `ContentCheck` after the first, in order.
+    source once its content is known: from each `ContentCheck` after the first, oldest first.
     `why_no_page` returns why a seed brought no page, and how to fix that; empty if it did or was not asked. `large`
     has the largest answer, in bytes, of kinds that may be larger than a page. With `by_request` the addresses are those
     of requests: each source has its own origins, and answers are followed once they are on the ledger.
