@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -321,3 +322,23 @@ def test_an_index_whose_removal_was_killed_is_made_again(tmp_path: Path, kill: i
     assert anew.write(ENTRIES) == 4
     assert ids(anew, WordSequence("red", IN_MAIN)) == {1, 2}
     assert (folder / "notes.txt").read_text() == "mine"
+
+
+def test_a_scratch_folder_is_removed_although_a_lock_comes_into_it_meanwhile(tmp_path: Path, monkeypatch) -> None:
+    made(tmp_path / "index")
+    index = FullTextIndex.linked(FIELDS, "1", tmp_path / "index")
+    lock = index.folder / "text" / ".tantivy-meta.lock"
+    remove_folder = os.rmdir
+    removed: list[object] = []
+
+    def late(name: object, **more: object) -> None:
+        """Do as Tantivy's watcher does: it puts its lock there between the files' removal and their folder's."""
+        if not removed:
+            lock.touch()
+        removed.append(name)
+        remove_folder(name, **more)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(os, "rmdir", late)
+    index.close()
+    assert not index.folder.exists()
+    assert len(removed) > 2, "the first removal failed, and was tried again"

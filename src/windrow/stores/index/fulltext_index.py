@@ -80,7 +80,7 @@ class FullTextIndex:
     def linked(cls, fields: Sequence[IndexField], version: str, folder: Path | None = None) -> Self:
         """Open an index of links to the files in a folder, or a `fresh` one without any; both in a scratch folder."""
         scratch = tempfile.TemporaryDirectory(prefix="windrow-index-")
-        with close_on_failure(scratch.cleanup):
+        with close_on_failure(lambda: _remove(scratch)):
             if folder is not None:
                 link_files(folder, Path(scratch.name))
             index = cls(Path(scratch.name), fields, version, fresh=folder is None)
@@ -181,7 +181,7 @@ class FullTextIndex:
     def close(self) -> None:
         """Remove the scratch folder, where there is one."""
         if self._scratch is not None:
-            self._scratch.cleanup()
+            _remove(self._scratch)
 
     def _document(self, entry: IndexDocument) -> Any:
         document = tantivy.Document()
@@ -291,6 +291,15 @@ def searchable(
         if index.fresh or is_behind(index):
             fill(index)
     return index
+
+
+def _remove(scratch: tempfile.TemporaryDirectory[str]) -> None:
+    """Remove a scratch folder, although the watcher that Tantivy starts with an index may put a lock into it."""
+    for _ in range(_TRIES):
+        with suppress(OSError):
+            scratch.cleanup()
+            return
+    scratch.cleanup()
 
 
 def _is_noted(folder: Path, written: str) -> bool:
