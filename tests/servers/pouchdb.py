@@ -32,7 +32,7 @@ def couchdb(folder: Path) -> Iterator[tuple[str, str]]:
     if not program.exists() or shutil.which("node") is None:
         pytest.skip("no pouchdb-server: make pouchdb, or name a CouchDB in WINDROW_COUCHDB")
     port = free_port()
-    (folder / "config.json").write_text(json.dumps({"log": {"level": "none"}}))
+    (folder / "config.json").write_text(json.dumps({"log": {"level": "none", "file": str(folder / "log.txt")}}))
     command = [
         *("node", "--no-deprecation", "--unhandled-rejections=warn", str(program), "--host", "127.0.0.1"),
         *("--port", str(port), "--dir", str(folder), "--config", str(folder / "config.json"), "--no-color"),
