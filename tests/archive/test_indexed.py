@@ -1,4 +1,4 @@
-"""Captures by their index: lines of files, and the payloads they point to."""
+"""Captures by their index: lines of files, and the records they point to."""
 
 import base64
 import gzip
@@ -9,10 +9,10 @@ import resource
 import pytest
 
 from tests.archive.letter import again, info, packed, page
-from windrow.archive import open_payload, read_index
+from windrow.archive import read_blocks, verify_record
 from windrow.digest import digest
 from windrow.errors import ArchiveError
-from windrow.formats.cdx import CdxFault, CdxLine
+from windrow.formats.cdx import CdxFault, CdxLine, Layout, parse_line
 from windrow.model import Limits
 from windrow.reasons import Reason
 
@@ -24,41 +24,54 @@ def row(at):
     return f"org,example)/{at} 20180301120000 http://example.org/{at} application/pdf 200 {SHA} - - 9 {at} a/b.warc.gz"
 
 
+def read_rows(path, after=0):
+    """Return number and capture, or fault, of each line of an index after a line."""
+    rows = []
+    for block in read_blocks(path, after):
+        layout = block.legend
+        for number, line in enumerate(block.content.split(b"\n"), block.first):
+            parsed = parse_line(line, layout)
+            layout = parsed if isinstance(parsed, Layout) else layout
+            rows += [(number, parsed)] if isinstance(parsed, CdxLine | CdxFault) else []
+    return rows
+
+
 @pytest.mark.parametrize("pack", [False, True])
 def test_an_index_is_read_line_by_line_and_from_any_line_on(tmp_path, pack):
     lines = [" CDX N b a m s k r M S V g", *map(row, range(30_000)), "junk", "", "# note", row(7)]
     content = "\n".join(lines).encode()
     path = tmp_path / "x.cdx"
     path.write_bytes(gzip.compress(content[:99_999]) + gzip.compress(content[99_999:]) if pack else content)
-    rows = list(read_index(path))
+    rows = read_rows(path)
     assert len(rows) == 30_002
-    assert [each.number for each in rows[:2]] == [2, 3]
-    assert [type(each.line) for each in rows[-2:]] == [CdxFault, CdxLine]
-    assert list(read_index(path, after=29_999)) == rows[29_998:]
+    assert [number for number, _ in rows[:2]] == [2, 3]
+    assert [type(line) for _, line in rows[-2:]] == [CdxFault, CdxLine]
+    assert read_rows(path, after=29_999) == rows[29_998:]
 
 
 def test_a_legend_holds_for_lines_read_later(tmp_path):
     path = tmp_path / "x.cdx"
     path.write_text(" CDX b N a m s k g V\n" + f"20180301120000 k http://a/ a/b 200 {SHA} x.warc 5\n" * 3)
-    assert [each.line.offset for each in read_index(path, after=2)] == [5, 5]
+    assert [line.offset for _, line in read_rows(path, after=2)] == [5, 5]
 
 
 def test_a_line_without_an_end_is_no_danger(tmp_path):
     path = tmp_path / "x.cdx.gz"
     path.write_bytes(gzip.compress(bytes(300 << 20).replace(b"\0", b"a") + b"\n" + row(1).encode()))
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    rows = list(read_index(path))
-    assert [getattr(each.line, "reason", None) for each in rows] == [Reason.TOO_LARGE, None]
+    rows = read_rows(path)
+    assert [getattr(line, "reason", None) for _, line in rows] == [Reason.TOO_LARGE, None]
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 400_000  # kB; the file itself was made here
 
 
 def test_a_gzip_file_that_breaks_off_ends_in_a_fault(tmp_path):
     path = tmp_path / "x.cdx.gz"
     path.write_bytes(gzip.compress("\n".join(map(row, range(5_000))).encode())[:-500])
-    *_, last = read_index(path)
-    assert last.line.reason is Reason.TRUNCATED
+    with pytest.raises(ArchiveError) as caught:
+        list(read_blocks(path))
+    assert caught.value.reason is Reason.TRUNCATED
     with pytest.raises(ArchiveError):
-        list(read_index(tmp_path / "none"))
+        list(read_blocks(tmp_path / "none"))
 
 
 def sha1(body):
@@ -75,27 +88,17 @@ def file(request, tmp_path):
 
 
 @pytest.mark.parametrize("spelled", [sha1(BODY), f"sha1:{sha1(BODY).lower()}", digest(BODY), ""])
-def test_a_payload_is_opened_and_verified(file, spelled):
+def test_a_record_is_read_and_verified(file, spelled):
     path, places = file
-    payload = open_payload(path, places[1], Limits(), digest=spelled)
-    with payload.view as view:
-        assert view.read() == BODY
-        view.seek(-5, 2)
-        assert view.read() == BODY[-5:]
-    assert (payload.size, payload.digest, payload.status, payload.verified) == (
-        len(BODY),
-        digest(BODY),
-        200,
-        bool(spelled),
-    )
-    assert payload.record["warc-target-uri"] == "http://a.example/x.pdf"
+    record = verify_record(path, places[1], Limits(), digest=spelled)
+    assert (record.size, record.digest) == (len(BODY), digest(BODY))
+    assert record.fields["warc-target-uri"] == "http://a.example/x.pdf"
 
 
 def test_a_revisit_says_that_it_is_one(file):
     path, places = file
-    payload = open_payload(path, places[2], Limits(), digest=sha1(BODY))
-    assert (payload.kind, payload.size, payload.verified) == ("revisit", 0, False)
-    payload.view.close()
+    record = verify_record(path, places[2], Limits(), digest=sha1(BODY))
+    assert (record.kind, record.size) == ("revisit", 0)
 
 
 @pytest.mark.parametrize(
@@ -111,13 +114,13 @@ def test_a_revisit_says_that_it_is_one(file):
 def test_what_cannot_be_opened_has_its_reason(file, shift, given, limits, reason):
     path, places = file
     with pytest.raises(ArchiveError) as caught:
-        open_payload(path, places[1] + shift, limits, digest=given)
+        verify_record(path, places[1] + shift, limits, digest=given)
     assert caught.value.reason is reason
 
 
 def test_a_file_that_is_not_there_has_its_reason(tmp_path):
     with pytest.raises(ArchiveError) as caught:
-        open_payload(tmp_path / "none.warc.gz", 0, Limits())
+        verify_record(tmp_path / "none.warc.gz", 0, Limits())
     assert caught.value.reason is Reason.NOT_FOUND
 
 
@@ -126,12 +129,11 @@ def test_a_digest_of_what_is_in_the_chunks_is_verified_too(tmp_path):
     path = tmp_path / "x.warc"
     path.write_bytes(page("http://a.example/", chunked, b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"))
     for body in (chunked, b"hello"):
-        with open_payload(path, 0, Limits(), digest=sha1(body)).view as view:
-            assert view.read() == chunked
+        assert verify_record(path, 0, Limits(), digest=sha1(body)).digest == digest(chunked)
 
 
 def test_real_lines_of_the_samples(shared):
     paths = sorted((shared / "data/papers/cdx").glob("*.cdx"))
-    captures = [each.line for path in paths for each in read_index(path) if isinstance(each.line, CdxLine)]
+    captures = [line for path in paths for _, line in read_rows(path) if isinstance(line, CdxLine)]
     assert len(captures) > 20
     assert all(each.offset is not None and each.warc and len(each.digest) == 32 for each in captures)

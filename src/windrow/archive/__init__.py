@@ -1,7 +1,7 @@
 """The archive: all received bytes, in WARC files with a CDXJ index."""
 
 from windrow.archive.capture_sink import UNARCHIVED, ArchiveWriter, CaptureSink
-from windrow.archive.indexed import CdxRow, LineBlock, Payload, open_payload, read_blocks, read_index, verify_record
+from windrow.archive.indexed import LineBlock, read_blocks, verify_record
 from windrow.archive.mend import alone, mark_ledger, mend, refuse_other_ledger, sweep
 from windrow.archive.view import Capture, open_capture, open_response, record_id
 
@@ -10,17 +10,13 @@ __all__ = [
     "ArchiveWriter",
     "Capture",
     "CaptureSink",
-    "CdxRow",
     "LineBlock",
-    "Payload",
     "alone",
     "mark_ledger",
     "mend",
     "open_capture",
-    "open_payload",
     "open_response",
     "read_blocks",
-    "read_index",
     "record_id",
     "refuse_other_ledger",
     "sweep",

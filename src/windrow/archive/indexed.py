@@ -1,4 +1,4 @@
-"""Read CDX and CDXJ files, and the payloads of the records that they point to.
+"""Read CDX and CDXJ files, and verify the records that they point to.
 
 The files are untrusted: lines have a limit, broken ones become faults, and the inflated size of records is limited.
 """
@@ -6,7 +6,7 @@ The files are untrusted: lines have a limit, broken ones become faults, and the 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from tempfile import SpooledTemporaryFile
 from typing import BinaryIO, NamedTuple, cast
@@ -16,44 +16,15 @@ from isal import igzip, isal_zlib
 from windrow.archive.warc_reader import GZIP, WarcRecord, met_at
 from windrow.digest import spelled_alike, warc
 from windrow.errors import ArchiveError, StepError
-from windrow.formats.cdx import LONGEST, CdxFault, Layout, parse_line
+from windrow.formats.cdx import LONGEST, Layout, parse_line
 from windrow.formats.http import plain, read_head
-from windrow.model import CdxLine, Limits
+from windrow.model import Limits
 from windrow.reasons import Reason
 
 _BLOCK = 1 << 20
 _MEMORY = 8 << 20  # bytes of a payload that are held in memory; larger ones go to a temporary file
 _open_gzip = cast("Callable[[BinaryIO], BinaryIO]", igzip.open)
 _UNREADABLE = (EOFError, igzip.BadGzipFile, isal_zlib.error)
-
-
-class CdxRow(NamedTuple):
-    """A line of an index with a capture or a fault, and its number, from 1."""
-
-    number: int
-    line: CdxLine | CdxFault
-
-
-def read_index(path: Path, after: int = 0) -> Iterator[CdxRow]:
-    """Yield the lines of a CDX or CDXJ file, plain or gzip, whose number is above `after`.
-
-    A truncated gzip file ends with a fault. ArchiveError if the file cannot be read.
-    """
-    layout: Layout | None = None
-    number = 0
-    try:
-        for number, line in enumerate(_lines(path), 1):
-            if number <= after and line[:1] not in b" C":
-                continue  # skipped lines may hold a legend for later ones
-            parsed = parse_line(line, layout)
-            if type(parsed) is Layout:
-                layout = parsed
-            elif parsed is not None and number > after:
-                yield CdxRow(number, cast("CdxLine | CdxFault", parsed))
-    except _UNREADABLE as error:  # type: ignore[misc]
-        yield CdxRow(number + 1, CdxFault(Reason.TRUNCATED, f"the rest of the file cannot be inflated: {error}"[:200]))
-    except OSError as error:
-        raise ArchiveError(f"{path} cannot be read: {error.strerror or error}") from error
 
 
 class LineBlock(NamedTuple):
@@ -124,81 +95,44 @@ def _lines(path: Path) -> Iterator[bytes]:
             yield rest[: LONGEST + 1]
 
 
-class Payload(NamedTuple):
-    """The payload of a record: a seekable view, and data of the record and its HTTP head.
-
-    `fields` are those of the HTTP head, `record` those of the record, both by name in lower case. `verified` says that
-    the payload, or its content without chunks, has the digest that was given. A revisit (its `kind`) has no payload;
-    `record` says what it refers to.
-    """
-
-    view: BinaryIO
-    size: int
-    digest: str
-    kind: str
-    status: int | None
-    fields: Mapping[str, str]
-    record: Mapping[str, str]
-    verified: bool
-
-
-def open_payload(path: Path, offset: int, limits: Limits, *, digest: str = "") -> Payload:
-    """Open the payload of the record that begins at `offset` in a WARC or ARC file.
+def verify_record(path: Path, offset: int, limits: Limits, *, digest: str = "") -> WarcRecord:
+    """Read all of the record that begins at `offset` in a WARC or ARC file, and compare its payload with a digest.
 
     `digest` is spelt as in WARC files, with its algorithm, or as in CDX files: SHA-1 in base 32. ArchiveError with a
-    reason if the file or record is missing or broken, if it inflates to too many bytes, or if the digest differs
-    (DIGEST_MISMATCH).
+    reason if the file or record is missing or broken, if it inflates to too many bytes, or if the payload, and its
+    content without chunks, have another digest (DIGEST_MISMATCH). A revisit has no payload to compare.
     """
-    record, view, verified = _open(path, offset, limits, digest)
-    head = read_head(record.head)
-    return Payload(view, record.size, record.digest, record.kind, head.status, head.fields, record.fields, verified)
-
-
-def verify_record(path: Path, offset: int, limits: Limits, *, digest: str = "") -> WarcRecord:
-    """Read all of the record that begins at `offset`; raises as `open_payload` does."""
-    record, view, _ = _open(path, offset, limits, digest)
-    view.close()
-    return record
-
-
-def _open(path: Path, offset: int, limits: Limits, digest: str) -> tuple[WarcRecord, BinaryIO, bool]:
     wanted = spelled_alike(digest if ":" in digest or not digest else f"sha1:{digest}")
     algorithm = wanted.partition(":")[0]
     if wanted and algorithm not in _ALGORITHMS:
         raise ArchiveError(f"the digest algorithm {algorithm[:20]!r} is not supported", reason=Reason.UNSUPPORTED)
-    spool = SpooledTemporaryFile(max_size=_MEMORY)  # noqa: SIM115 it is returned
-    try:
-        record = met_at(path, offset, limits, spool.write, *([algorithm] if wanted else []))
+    with SpooledTemporaryFile(max_size=_MEMORY) as payload:
+        record = met_at(path, offset, limits, payload.write, *([algorithm] if wanted else []))
         if record.reason is not None:
-            raise ArchiveError(f"{path.name} at {offset}: {record.message}", reason=record.reason)  # noqa: TRY301
-        view = cast(BinaryIO, spool)
-        fields = read_head(record.head).fields
-        verified = bool(wanted) and record.kind != "revisit" and _matches(record, view, fields, wanted, limits)
-        view.seek(0)
-    except BaseException:
-        spool.close()
-        raise
-    return record, view, verified
+            raise ArchiveError(f"{path.name} at {offset}: {record.message}", reason=record.reason)
+        if wanted and record.kind != "revisit":
+            _compare(record, cast(BinaryIO, payload), wanted, limits)
+    return record
 
 
 _ALGORITHMS = frozenset({"md5", "sha1", "sha256", "sha384", "sha512"})
 
 
-def _matches(record: WarcRecord, view: BinaryIO, fields: Mapping[str, str], wanted: str, limits: Limits) -> bool:
-    """Return True if the payload has the digest, else raise ArchiveError with DIGEST_MISMATCH."""
+def _compare(record: WarcRecord, payload: BinaryIO, wanted: str, limits: Limits) -> None:
+    """Raise ArchiveError with DIGEST_MISMATCH unless the payload has the wanted digest."""
     algorithm = wanted.partition(":")[0]
-    if warc(f"{algorithm}:{record.digests[algorithm]}") == wanted:
-        return True
-    if "chunked" in fields.get("transfer-encoding", "").lower():  # some crawlers digest the content of the chunks
-        view.seek(0)
-        coding = {"transfer-encoding": fields["transfer-encoding"]}
+    digest = warc(f"{algorithm}:{record.digests[algorithm]}")
+    if digest == wanted:
+        return
+    coding = read_head(record.head).fields.get("transfer-encoding", "")
+    if "chunked" in coding.lower():  # some crawlers digest the content of the chunks
+        payload.seek(0)
         try:
-            body = plain(view.read(), coding, most=limits.member, ratio=limits.ratio)
+            body = plain(payload.read(), {"transfer-encoding": coding}, most=limits.member, ratio=limits.ratio)
         except StepError:
             body = b""
         if _digest(algorithm, body) == wanted:
-            return True
-    digest = warc(f"{algorithm}:{record.digests[algorithm]}")
+            return
     raise ArchiveError(
         f"the record at {record.offset} has {digest}, the index says {wanted}",
         reason=Reason.DIGEST_MISMATCH,
