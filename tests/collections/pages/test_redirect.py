@@ -3,7 +3,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.cpu import cpu_seconds
-from windrow.collections.pages.redirect import Claim, canonical, claim, find_link_targets, read_redirect
+from windrow.collections.pages.redirect import canonical, find_link_targets, read_redirect
 from windrow.reasons import Reason
 
 PAGE = "https://example.org/a?x"
@@ -41,10 +41,6 @@ def test_canonical_addresses():
     assert canonical(PAGE, ["https://example.org/a"]) == "https://example.org/a"
     assert canonical(PAGE, ["/a", "", "mailto:x@y", "/a#b"]) == "https://example.org/a"
     assert canonical(PAGE, ["/a", "/b"]) == canonical(PAGE, []) == canonical(PAGE, ["?x"]) == ""
-    assert claim(PAGE, "", crawled=True) is Claim.NONE
-    assert claim(PAGE, "https://example.org/a", crawled=False) is Claim.UNSEEN
-    assert claim(PAGE, "https://example.net/a", crawled=True) is Claim.ELSEWHERE
-    assert claim(PAGE, "http://example.org/a", crawled=True) is Claim.ELSEWHERE
 
 
 @pytest.mark.parametrize(

@@ -17,13 +17,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from enum import StrEnum
 from typing import NamedTuple
 
 from windrow.collections.pages.code import DAY, InformationSource
 from windrow.contract import ContentCheck
 from windrow.formats.http import as_utf_8
-from windrow.formats.url import Resolved, normalise, parts
+from windrow.formats.url import Resolved, normalise
 from windrow.reasons import Reason
 
 PERMANENT = frozenset({301, 308})
@@ -88,15 +87,6 @@ def resolve_refresh(header: str, base: str) -> Resolved | None:
     return normalise(reference, base) if reference else None
 
 
-class Claim(StrEnum):
-    """What a canonical address means for the page that names it."""
-
-    NONE = "none"  # it names no other page
-    COPY = "copy"  # a copy of a crawled page of its origin: a duplicate
-    UNSEEN = "unseen"  # a copy of a page of its origin that was not crawled yet: kept
-    ELSEWHERE = "elsewhere"  # a copy of a page of another origin: kept, ranked below that page
-
-
 def canonical(page: str, hrefs: Iterable[str]) -> str:
     """Return the canonical address that a page names for itself (RFC 6596); empty if there is no usable one.
 
@@ -113,19 +103,6 @@ def canonical(page: str, hrefs: Iterable[str]) -> str:
         return ""
     (url,) = urls
     return "" if url == page else url
-
-
-def claim(page: str, url: str, *, crawled: bool) -> Claim:
-    """Tell what the canonical address `url` means for a page; `crawled` is whether `url` returned a file itself.
-
-    >>> claim("https://example.org/a?x", "https://example.org/a", crawled=True)
-    <Claim.COPY: 'copy'>
-    """
-    if not url or url == page:
-        return Claim.NONE
-    if parts(page).origin != parts(url).origin:
-        return Claim.ELSEWHERE
-    return Claim.COPY if crawled else Claim.UNSEEN
 
 
 def find_link_targets(header: str, relation: str) -> list[str]:
