@@ -158,13 +158,6 @@ def fill(engine: sa.Engine, count: Count, pulse: Pulse = go_on, spelling: Spelli
     return FillCounts(added, len(changed), len(gone))
 
 
-def rebuild(engine: sa.Engine, count: Count) -> FillCounts:
-    """Empty the three tables and fill them again, for example after a change of how words are counted."""
-    with guarded(engine), engine.begin() as connection:
-        _empty(connection)
-    return fill(engine, count)
-
-
 def _empty(connection: sa.Connection) -> None:
     for table in ("full_text_entity_index", "token_statistics", "token"):
         connection.exec_driver_sql(f"DELETE FROM {table}")
