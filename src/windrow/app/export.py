@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Container
+from contextlib import closing
 from typing import TextIO
 
 from windrow.adapters.adapter import Export, Exports, harvested_collections
@@ -19,13 +20,10 @@ def captures(workspace: Workspace, form: str, out: TextIO) -> int:
     count = 0
     if not workspace.ledger.exists():
         return count
-    ledger = Ledger(workspace.ledger)
-    try:
+    with closing(Ledger(workspace.ledger)) as ledger:
         for line in lines(ledger, *ledger.captures.sessions()):
             out.write(f"{line}\n")
             count += 1
-    finally:
-        ledger.close()
     return count
 
 

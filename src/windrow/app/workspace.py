@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing
 from datetime import UTC, date, datetime, time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
@@ -208,8 +209,7 @@ class Windrow:
         self.config, names, first = adopted(self.config, _listed(names), first)
         if files := named_warc_files(self.config, names, source):
             return [preview_import(files)]
-        ledger = self.ledger()
-        try:
+        with closing(self.ledger()) as ledger:
             previews = []
             for kind, chosen in chosen_sources(self.config, names).items():
                 adapter(kind).require_ready(self.config)
@@ -219,18 +219,13 @@ class Windrow:
                     preview(ledger, collection(kind), sources, part, FetchBounds(limit, _moment(since), again))
                 )
             return previews
-        finally:
-            ledger.close()
 
     def status(self) -> WorkspaceState:
         """Return the state of every source, and the numbers of items by state and by reason."""
         from windrow.app.status import current_state
 
-        ledger = self.ledger()
-        try:
+        with closing(self.ledger()) as ledger:
             return current_state(self.config, ledger, phases())
-        finally:
-            ledger.close()
 
     def why(self, name: str | int) -> StoryAnswer:
         """Return the history of an address, file, record, source, owner or number.
@@ -239,11 +234,8 @@ class Windrow:
         """
         from windrow.app.story import tell
 
-        ledger = self.ledger()
-        try:
+        with closing(self.ledger()) as ledger:
             return tell(self.config, ledger, str(name))
-        finally:
-            ledger.close()
 
     def changes(self, since: Day | None = None, *, source: str = "", kind: str = "") -> list[SourceChange]:
         """Return the changes at the sources in order of time: since a time, or in the last session.
@@ -258,26 +250,20 @@ class Windrow:
         if kind not in {"", NEW, CHANGED, GONE}:
             raise UsageError(f"there is no kind {kind!r} of changes; there are {NEW}, {CHANGED} and {GONE}")
         since = _moment(since)
-        ledger = self.ledger()
-        try:
+        with closing(self.ledger()) as ledger:
             last = ledger.sessions.latest()
             if last is None or (since is None and cut_off(ledger)):
                 return []
             window = since_window(ledger, since) if since else Window(facts=ledger.sessions.telling(last))
             found_changes = changes(self.config, ledger, window, source=source, kind=kind)
             return sorted(found_changes, key=lambda change: (change.at, change.source, change.key))
-        finally:
-            ledger.close()
 
     def cut_off(self) -> int:
         """Return the number of the last session if it was killed, else 0; the next session reports what it saw."""
         from windrow.app.status import cut_off
 
-        ledger = self.ledger()
-        try:
+        with closing(self.ledger()) as ledger:
             return cut_off(ledger)
-        finally:
-            ledger.close()
 
     def search(
         self, text: str, *, collection: Names = (), offset: int = 0, limit: int = 10, explain: bool = False
@@ -332,11 +318,8 @@ class Windrow:
     def _decide(self, act: str, names: Names, **narrowed: Any) -> list[Chosen]:
         from windrow.app.question import decide
 
-        ledger = self.ledger()
-        try:
+        with closing(self.ledger()) as ledger:
             return decide(self.config, ledger, act, _listed(names), **narrowed)
-        finally:
-            ledger.close()
 
     def replay(self, progress: Progress | None = None) -> dict[str, ReplayResult]:
         """Read every kept capture again with today's readers, and return what differs now, by collection."""
@@ -355,11 +338,8 @@ class Windrow:
         """Read every capture back, compare ledger, archive and stores, and return the faults found."""
         from windrow.app.check import check
 
-        ledger = self.ledger()
-        try:
+        with closing(self.ledger()) as ledger:
             return check(self.config, ledger)
-        finally:
-            ledger.close()
 
     def export(self, name: str, form: str, to: Path | str | TextIO) -> int:
         """Write what the workspace holds to a file or stream (UTF-8, with a `buffer`); return the number of rows.
@@ -377,11 +357,8 @@ class Windrow:
         """Count what `forget` would take down; changes nothing."""
         from windrow.app.check import estimate
 
-        ledger = self.ledger()
-        try:
+        with closing(self.ledger()) as ledger:
             return estimate(self.config, ledger, _listed(names))
-        finally:
-            ledger.close()
 
     def forget(self, names: Names = (), reason: str = "") -> list[TakedownResult]:
         """Take pages, hosts or sites down, and return what was removed; a tombstone with the reason stays.

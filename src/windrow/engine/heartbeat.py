@@ -13,7 +13,7 @@ import signal
 import time
 from ctypes import c_longlong
 from pathlib import Path
-from types import FrameType, TracebackType
+from types import FrameType
 from typing import Any, Self
 
 from windrow.engine.runtime import CONTEXT, lower_limit
@@ -123,9 +123,7 @@ class Heartbeat:
         self._ticks = 0
         self._reading = True
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         """End it."""
         self._reading = False
         self._shown[_BATCH] = 0

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import tempfile
 from collections.abc import Callable, Mapping
-from contextlib import nullcontext
+from contextlib import closing, nullcontext
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -31,17 +31,14 @@ def sample(folder: Path, site: Site, path: str, where: str, limits: Limits) -> t
 
     What cannot be had is a TerminalFailure with its reason; `where` names it there. A redirect is one too.
     """
-    archive = ArchiveWriter(folder, "try", limits, ROTATE, site.agent)
 
-    async def go() -> Attempt:
+    async def go(archive: ArchiveWriter) -> Attempt:
         async with await transport_for(site.scheme).connect(site) as connection:
             job = FetchJob(1, site.address(path), file=ListedFile(path, part="try"))
             return await fetch(job, TransferBatch(1, site, (job,)), connection, archive, lambda _event: None)
 
-    try:
-        attempt = asyncio.run(go())
-    finally:
-        archive.close()
+    with closing(ArchiveWriter(folder, "try", limits, ROTATE, site.agent)) as archive:
+        attempt = asyncio.run(go(archive))
     if attempt.kept is None:
         message = attempt.message if attempt.message.startswith(where) else f"{where}: {attempt.message}"
         raise TerminalFailure(message, attempt.reason or Reason.PROTOCOL_ERROR, target=attempt.location)
@@ -50,21 +47,18 @@ def sample(folder: Path, site: Site, path: str, where: str, limits: Limits) -> t
 
 def sample_answer(folder: Path, source: Source, url: str, limits: Limits) -> tuple[KeptResponse, float]:
     """Ask for an address as a run asks it, with the secrets of its source; return what `sample` does."""
-    archive = ArchiveWriter(folder, "try", limits, ROTATE, source.site.agent)
     origin = parts(url).origin
     where = parts(f"{origin}/")
     site = replace(source.site, scheme=where.scheme, host=where.host.strip("[]"), port=where.port, base="/")
 
-    async def go() -> CrawlResult:
+    async def go(archive: ArchiveWriter) -> CrawlResult:
         secrets = partial(secrets_of, source, origin)
         archiver = ArchivingClient(archive, 0, {1: limits.transfer}, lambda _: nullcontext(), secrets=secrets)
         async with HttpClient(site) as client:
             return await archiver.fetch(client, FetchJob(1, url, kind=1))
 
-    try:
-        attempt = asyncio.run(go()).attempt
-    finally:
-        archive.close()
+    with closing(ArchiveWriter(folder, "try", limits, ROTATE, source.site.agent)) as archive:
+        attempt = asyncio.run(go(archive)).attempt
     if attempt.kept is None or not 200 <= (attempt.status or 0) < 300:
         target = attempt.location
         message = attempt.message or f"{url}: status {attempt.status}" + (f": points to {target}" if target else "")

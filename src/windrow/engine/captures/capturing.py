@@ -7,6 +7,7 @@ lines: a killed run continues there.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import closing
 from typing import NamedTuple
 
 from windrow.contract import Captures
@@ -58,7 +59,7 @@ class Capturing:
             for name in inputs.kept:
                 self._take_kept(source, name, tally)
             if inputs.cdx or inputs.warc:
-                with ForeignCapturing(self._capture_ledger, tally) as foreign:
+                with closing(ForeignCapturing(self._capture_ledger, tally)) as foreign:
                     foreign.run(inputs)
             run.close_task(tally.task, tally.summary(), failed=bool(tally.broken))
         self._follow()

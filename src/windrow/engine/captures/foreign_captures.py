@@ -13,8 +13,7 @@ from datetime import UTC, datetime
 from itertools import groupby, islice
 from operator import attrgetter
 from pathlib import Path
-from types import TracebackType
-from typing import Any, Self, cast
+from typing import Any, cast
 
 from windrow.archive import ArchiveWriter, read_blocks
 from windrow.archive.warc_reader import ENDINGS
@@ -85,13 +84,7 @@ class ForeignCapturing:
         self._taken_down = capture_ledger.run.ledger.takedowns.addresses()
         self._remote: RemoteRecords | None = None
 
-    def __enter__(self) -> Self:
-        """Return itself; the end of the block closes the archive's file."""
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def close(self) -> None:
         """Close the archive's file, if one was written."""
         if self._archive is not None:
             self._archive.close()

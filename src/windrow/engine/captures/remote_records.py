@@ -15,7 +15,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from types import TracebackType
 from typing import BinaryIO, NamedTuple, Self
 from urllib.parse import quote
 
@@ -165,9 +164,7 @@ class RemoteRecords:
         self._runner.__enter__()
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         """Close the connections, and remove the folder."""
         for folder in self._folders:
             self._runner.run(folder.connection.close())

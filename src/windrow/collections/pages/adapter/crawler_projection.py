@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import closing
 from pathlib import Path
 
 from windrow.archive.view import open_response
@@ -146,11 +147,8 @@ def check_crawler(path: Path, ledger: Ledger) -> Iterator[Fault]:
         if visited and not ledger.sessions.running():
             yield Fault("crawler database", f"there is no {path}", "windrow run")
         return
-    store = CrawlerStore(f"sqlite:///{path}")
-    try:
+    with closing(CrawlerStore(f"sqlite:///{path}")) as store:
         there, upto, known = store.counts(), store.checkpoint(), store.checkpoint(ADDRESS)
-    finally:
-        store.close()
     visits = ledger.attempts.count_upto(COLLECTION, upto)
     if there["crawl_log"] != visits:
         yield Fault("crawler database", f"has {there['crawl_log']} crawls; the ledger tells {visits}", AGAIN)
