@@ -14,7 +14,7 @@ from pathlib import Path
 
 from benchmarks.comparison import Comparison
 from windrow.collections.papers.extract import file_meta
-from windrow.engine.captures.foreign_records import RecordJob, read_record
+from windrow.engine.captures.foreign_records import RecordJob
 from windrow.model import CdxLine, Limits
 
 RECORDS, SIZE = 3_000, 30_000
@@ -59,7 +59,7 @@ def fetching(records: int = RECORDS, mebibytes: int = MEBIBYTES, rounds: int = R
         lines = library(path, records)
 
         def ours() -> int:
-            return sum(len(read_record(RecordJob(path, line), limits).imported.payload) > 0 for line in lines)
+            return sum(len(RecordJob(path, line).run(limits).imported.payload) > 0 for line in lines)
 
         def fastwarc() -> int:
             with path.open("rb") as file:

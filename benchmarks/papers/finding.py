@@ -12,8 +12,8 @@ from pathlib import Path
 
 from benchmarks.comparison import Comparison
 from windrow.collections.papers.collection import COLLECTION
-from windrow.engine.captures.foreign_records import BlockJob, choose_block
-from windrow.model import Site, Source
+from windrow.engine.captures.foreign_records import BlockJob
+from windrow.model import Limits, Site, Source
 
 LINES, ROUNDS = 300_000, 5
 GOAL = 300_000.0
@@ -49,7 +49,7 @@ def finding(count: int = LINES, rounds: int = ROUNDS) -> Iterator[Comparison]:
     ]
 
     def judge() -> int:
-        return sum(len(choose_block(job).wanted) for job in jobs)
+        return sum(len(job.run(Limits()).wanted) for job in jobs)
 
     assert judge() == sum(b" application/pdf 200 " in line for line in index_lines)
     ours = count / _seconds(judge, rounds)

@@ -182,8 +182,22 @@ class BlockJob(NamedTuple):
     legend: Layout | None
 
     def run(self, _limits: Limits) -> ChosenLines:
-        """Parse the lines, and run the rules on them."""
-        return choose_block(self)
+        """Parse lines and run the rules on them; a line that cannot be parsed is counted by its fault."""
+        rules = IndexRules(self.captures, self.source, self.options)
+        wanted: list[CdxLine] = []
+        count = 0
+        for line in parse_lines(self.content.split(b"\n"), self.legend):
+            if type(line) is CaptureColumns:
+                count += len(line.key)
+                wanted += rules.wanted(line)
+            elif type(line) is CdxLine:
+                count += 1
+                if rules.want(line):
+                    wanted.append(line)
+            elif type(line) is CdxFault:
+                count += 1
+                rules.count(Skip(line.reason, "", line.reason.meaning), line.line)
+        return ChosenLines(tuple(wanted), rules.left_out(), count)
 
 
 class ScanJob(NamedTuple):
@@ -194,11 +208,27 @@ class ScanJob(NamedTuple):
     options: Mapping[str, Any]
     path: Path
     start: int
-    most: int = SCAN
 
     def run(self, limits: Limits) -> ChosenLines:
-        """Make index lines of the records, and run the rules on them."""
-        return scan(self, limits)
+        """Make index lines of the records of a WARC file, and run the rules on them."""
+        rules = IndexRules(self.captures, self.source, self.options)
+        wanted: list[CdxLine] = []
+        count, after = 0, self.start
+        for record, method in with_methods(met(self.path, self.start, limits, _INDEXED)):
+            count, after = count + 1, record.next
+            imported = interpret_record(record, self.path.name, CAPTURED, method)
+            if imported.attempt is None:
+                reason = imported.wrong or Reason.NOT_WANTED
+                rules.count(Skip(reason, "", reason.meaning if imported.wrong else f"it is {imported.skipped}"), "")
+            elif imported.attempt.reason is not None:
+                rules.count(Skip(imported.attempt.reason, "", imported.attempt.reason.meaning), imported.attempt.url)
+            else:
+                line = _index_line(record, imported, self.path)
+                if rules.want(line):
+                    wanted.append(line)
+            if count >= SCAN and record.kind != "request":  # whose response may follow it
+                return ChosenLines(tuple(wanted), rules.left_out(), count, after)
+        return ChosenLines(tuple(wanted), rules.left_out(), count, -1)
 
 
 class ChosenLines(NamedTuple):
@@ -220,8 +250,14 @@ class RecordJob(NamedTuple):
     line: CdxLine
 
     def run(self, limits: Limits) -> VerifiedRecord:
-        """Read and verify the record."""
-        return read_record(self, limits)
+        """Read a record; raises ArchiveError if it is missing, broken, or not as its index says."""
+        line = self.line
+        digest = "" if line.mime == REVISIT else line.digest
+        record = verify_record(self.path, line.offset or 0, limits, digest=digest)
+        imported = interpret_record(record, self.path.name, CAPTURED)
+        if imported.attempt is not None and not imported.payload and digest:
+            imported = imported._replace(payload=spelled_alike(digest if ":" in digest else f"sha1:{digest}"))
+        return VerifiedRecord(record.offset, record.length, record.packed, imported, record.arc)
 
 
 class VerifiedRecord(NamedTuple):
@@ -234,47 +270,6 @@ class VerifiedRecord(NamedTuple):
     arc: bool = False
 
 
-def choose_block(job: BlockJob) -> ChosenLines:
-    """Parse lines and run the rules on them; a line that cannot be parsed is counted by its fault."""
-    rules = IndexRules(job.captures, job.source, job.options)
-    wanted: list[CdxLine] = []
-    count = 0
-    for line in parse_lines(job.content.split(b"\n"), job.legend):
-        if type(line) is CaptureColumns:
-            count += len(line.key)
-            wanted += rules.wanted(line)
-        elif type(line) is CdxLine:
-            count += 1
-            if rules.want(line):
-                wanted.append(line)
-        elif type(line) is CdxFault:
-            count += 1
-            rules.count(Skip(line.reason, "", line.reason.meaning), line.line)
-    return ChosenLines(tuple(wanted), rules.left_out(), count)
-
-
-def scan(job: ScanJob, limits: Limits) -> ChosenLines:
-    """Make index lines of the records of a WARC file, and run the rules on them."""
-    rules = IndexRules(job.captures, job.source, job.options)
-    wanted: list[CdxLine] = []
-    count, after = 0, job.start
-    for record, method in with_methods(met(job.path, job.start, limits, _INDEXED)):
-        count, after = count + 1, record.next
-        imported = interpret_record(record, job.path.name, CAPTURED, method)
-        if imported.attempt is None:
-            reason = imported.wrong or Reason.NOT_WANTED
-            rules.count(Skip(reason, "", reason.meaning if imported.wrong else f"it is {imported.skipped}"), "")
-        elif imported.attempt.reason is not None:
-            rules.count(Skip(imported.attempt.reason, "", imported.attempt.reason.meaning), imported.attempt.url)
-        else:
-            line = _index_line(record, imported, job.path)
-            if rules.want(line):
-                wanted.append(line)
-        if count >= job.most and record.kind != "request":  # whose response may follow it
-            return ChosenLines(tuple(wanted), rules.left_out(), count, after)
-    return ChosenLines(tuple(wanted), rules.left_out(), count, -1)
-
-
 def _index_line(record: WarcRecord, imported: ImportedRecord, path: Path) -> CdxLine:
     """Return the index line of a record; without a payload digest, as in ARC, the digest is computed."""
     attempt = imported.attempt
@@ -283,14 +278,3 @@ def _index_line(record: WarcRecord, imported: ImportedRecord, path: Path) -> Cdx
     stamp = attempt.started.strftime("%Y%m%d%H%M%S")
     digest = imported.payload or ("" if imported.refers else warc(f"{_INDEXED}:{record.digests[_INDEXED]}"))
     return CdxLine("", stamp, imported.url, mime, attempt.status, digest, record.length, record.offset, path.name)
-
-
-def read_record(job: RecordJob, limits: Limits) -> VerifiedRecord:
-    """Read a record; raises ArchiveError if it is missing, broken, or not as its index says."""
-    line = job.line
-    digest = "" if line.mime == REVISIT else line.digest
-    record = verify_record(job.path, line.offset or 0, limits, digest=digest)
-    imported = interpret_record(record, job.path.name, CAPTURED)
-    if imported.attempt is not None and not imported.payload and digest:
-        imported = imported._replace(payload=spelled_alike(digest if ":" in digest else f"sha1:{digest}"))
-    return VerifiedRecord(record.offset, record.length, record.packed, imported, record.arc)
