@@ -81,7 +81,6 @@ class MissingExtra(WindrowError):
     """A part that is not installed is needed."""
 
     def __init__(self, purpose: str, extra: str) -> None:
-        """Name what is missing and the extra that brings it."""
         super().__init__(
             f"{purpose} needs the extra '{extra}'",
             hint=f"pip install 'windrow[{extra}]'",

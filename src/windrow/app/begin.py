@@ -199,7 +199,6 @@ def _template(at: Traversable | None = None, path: str = "") -> list[tuple[str, 
 
 
 def _remove(folder: Path, written: list[Path]) -> None:
-    """Remove the files written, and their folders."""
     for path in written:
         path.unlink(missing_ok=True)
     for path in sorted({each for file in written for each in file.relative_to(folder).parents}, key=str, reverse=True):

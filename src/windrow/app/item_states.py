@@ -24,7 +24,6 @@ class StateCount(NamedTuple):
 
 
 def _words(collection: str, state: State) -> tuple[str, str]:
-    """Return a state in words."""
     phase, status = state
     return installed()[collection].phases[phase - 1], status.name.lower()
 

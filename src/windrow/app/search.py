@@ -67,7 +67,6 @@ def search(
 
 
 def _merged(text: str, answers: dict[str, SearchAnswer], offset: int, limit: int, *, explain: bool) -> SearchAnswer:
-    """Merge the results of several collections, and return a page of them."""
     filled = [answer for answer in answers.values() if answer.results]
     strict = [answer for answer in filled if not answer.relaxed]
     taken = strict or filled

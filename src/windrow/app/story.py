@@ -288,7 +288,6 @@ def _member_findings(ledger: Ledger, kind: str, members: Iterable[Meaning]) -> l
 
 
 def _decisions(ledger: Ledger, item: int) -> list[Event]:
-    """Return an operator's decisions about an item: retried or cancelled."""
     events = []
     for decision in ledger.items.decisions(item):
         text = decision.act.meaning
@@ -299,7 +298,6 @@ def _decisions(ledger: Ledger, item: int) -> list[Event]:
 
 
 def _members(ledger: Ledger, item: int, attempt: int) -> tuple[Meaning, ...]:
-    """Return the documents of an archive, as an attempt fetched it."""
     members = ledger.items.children(item, attempt) if attempt else []
     stand = states(ledger, [member.item for member in members])
     return tuple(
@@ -323,7 +321,6 @@ def _refusal_story(name: str, rows: list[RefusalRow]) -> Story:
 
 
 def _source_story(ledger: Ledger, name: str, kind: str, owner: str) -> Story:
-    """Return the story of a source: its tasks."""
     events = []
     for task in ledger.sessions.tasks_of_source(name):
         status = "running" if task.ended is None else "failed" if task.failed else "done"
@@ -338,7 +335,6 @@ def _source_story(ledger: Ledger, name: str, kind: str, owner: str) -> Story:
 
 
 def _activity(ledger: Ledger, kind: str, phase: int) -> str:
-    """Return the name of what a task of a phase does."""
     collection = installed().get(kind)
     activity = "listing" if collection is None else frontier_of(ledger, collection).activity(phase)
     return activity or phase_name(phases(), kind, phase)

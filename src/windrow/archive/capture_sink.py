@@ -230,7 +230,6 @@ class CaptureSink:
         return self._all() if len(self._memory) <= limit else bytes(self._memory[:limit])
 
     def _all(self) -> bytes:
-        """Return the memory as bytes."""
         if len(self._memory_bytes) != len(self._memory):
             self._memory_bytes = bytes(self._memory)
         return self._memory_bytes
@@ -242,7 +241,6 @@ class CaptureSink:
             raise TerminalFailure(f"{self._address} has more than {limit} bytes", Reason.TOO_LARGE)
 
     def _spill(self) -> None:
-        """Move from memory to a part file."""
         name = self._part_name or record_id()[10:-1]
         self._part = PartFile(self._archive.part_path(name))
         self._begin(self._part)

@@ -67,7 +67,6 @@ def _magic(path: Path) -> bytes:
 
 
 def _pieces(records: BinaryIO, record: WarcRecord, form: WarcForm, name: str) -> Iterator[bytes]:
-    """Yield a record's bytes as WARC."""
     blocks = _blocks(records, record.offset, record.length)
     if form.arc and record.reason in {None, Reason.TOO_LARGE}:
         yield from as_warc(blocks, f"{name}/{record.offset}")

@@ -68,7 +68,6 @@ def _block(first: int, lines: list[bytes], legend: Layout | None, after: int) ->
 
 
 def _last_legend(lines: list[bytes], before: Layout | None) -> Layout | None:
-    """Return the legend that applies after these lines."""
     for line in reversed(lines):
         if line[:5] in {b" CDX ", b"CDX N"} and type(legend := parse_line(line)) is Layout:
             return legend

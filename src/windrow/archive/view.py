@@ -25,7 +25,6 @@ class Slice(io.RawIOBase):
     """A part of a file as a read-only file."""
 
     def __init__(self, path: Path, start: int, size: int) -> None:
-        """Show `size` bytes from `start` on."""
         super().__init__()
         self._file = path.open("rb", buffering=0)
         self._start = start

@@ -366,7 +366,6 @@ class _Block:
         return head
 
     def pieces(self) -> Iterator[bytes]:
-        """Yield the rest of the block."""
         while self.left:
             piece = self._start or self._more(self.left)
             self._start = b""

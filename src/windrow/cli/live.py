@@ -13,7 +13,6 @@ class ProgressLines(Progress):
     """Sends the counts of the current phase about once a second, and at its end."""
 
     def __init__(self, send: Callable[[str, Any], None]) -> None:
-        """Send with `send(type, values)`."""
         self._send = send
         super().__init__(quiet=True)
 

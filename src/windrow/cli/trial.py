@@ -173,7 +173,6 @@ def _show_pages(console: Console, harbour: str) -> None:
 
 
 def _show_changes(console: Console) -> None:
-    """Show the changes that the last run found."""
     from windrow.cli.changes import changes_command as changes  # noqa: PLC0415
 
     console.inform(["", "$ windrow changes"])

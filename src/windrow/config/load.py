@@ -117,7 +117,6 @@ def refuse_unknown_origins(collections: Mapping[str, Collection], sources: Seque
 
 
 def _collection(table: SourceTable, context: Surroundings, source_settings: SourceSettings) -> Value:
-    """Return the value of a source's setting `collection`."""
     setting = next(setting for setting in SOURCE if setting.name == "collection")
     prefix = f"source.{table.name}."
     written = {"collection": (table.tree["collection"], table.file)} if "collection" in table.tree else {}

@@ -25,7 +25,6 @@ class Likelihoods:
     __slots__ = ("by_box", "centres", "graded", "likely", "mass", "view", "words")
 
     def __init__(self, view: View, likely: Sequence[float]) -> None:
-        """Sum up the likelihoods of the judged blocks, `view.kept`."""
         boxes, words = view.outline.boxes, view.outline.blocks.words
         self.view = view
         self.likely = likely

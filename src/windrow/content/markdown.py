@@ -148,7 +148,6 @@ class _Writer:
         self._wrapped: tuple[int, str] = (-1, "")
 
     def done(self) -> str:
-        """Close what is open, and return the Markdown."""
         self._border()
         while len(self._frames) > 1:
             self._close_frame()
@@ -158,7 +157,6 @@ class _Writer:
     # Tags and texts.
 
     def tag(self, tag: bytes) -> None:
-        """Process a tag, given without its brackets."""
         name = tag.partition(b" ")[0]
         if self._pre and not (self._pre == 1 and name in _PRE_ENDS):
             self._in_pre(name, tag)

@@ -106,7 +106,6 @@ class Frame:
     __slots__ = ("blocks", "kind", "number", "rows", "tag", "texts")
 
     def __init__(self, kind: str, tag: bytes) -> None:
-        """Open a block."""
         self.kind = kind
         self.tag = tag
         self.blocks: list[str] = []

@@ -62,7 +62,6 @@ class OutlineBuilder:
     )  # fmt: skip
 
     def __init__(self) -> None:
-        """Begin with the body's box."""
         self.parts: list[bytes] = []
         """The parts of the current line of text, as in the markup."""
         self.gap = b" "

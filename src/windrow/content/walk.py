@@ -304,7 +304,6 @@ class _Copy:
             del self.out[start + 1 :]
 
     def done(self) -> str:
-        """Close what is open, and return the markup."""
         while self._opened:
             self._close()
         return b"".join(self.out).decode()

@@ -219,7 +219,6 @@ def inputs(source: Source) -> Inputs:
 
 
 def _remote(source: Source, address: str) -> RemoteFolder:
-    """Return the folder that an address of `warc_at` names."""
     options = source.options
     region = str(options.get("s3_region") or "us-east-1") if address.startswith("s3://") else ""
     url = urlsplit(address)

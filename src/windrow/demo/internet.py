@@ -147,7 +147,6 @@ class DemoWeb:
     """The sites that are served: the origin of each, the day of the demo that they show, and their requests."""
 
     def __init__(self) -> None:
-        """Begin on the first day."""
         self.origins: dict[str, str] = {}
         self.day = 1
         self.requests: list[tuple[str, str]] = []  # site and path

@@ -59,7 +59,6 @@ class FileFrontier:
     """The files that sources of a collection list, in tasks of phase `asked_at`; they are fetched in `fetched_at`."""
 
     def __init__(self, ledger: Ledger, collection: Collection) -> None:
-        """Look at this collection's files on the ledger."""
         self._ledger = ledger
         self._collection = collection
         self._listing = collection.listing

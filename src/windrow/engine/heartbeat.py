@@ -44,7 +44,6 @@ class ReadingClock:
     """
 
     def __init__(self) -> None:
-        """Begin with no mark."""
         self.cpu_seconds = self.wall_seconds = self.asleep_seconds = 0.0
         self._mark: int | None = None
         self._began = self._span_cpu = 0.0
@@ -89,7 +88,6 @@ class Overdue(StepError):
     """A reading took longer than it may."""
 
     def __init__(self) -> None:
-        """Say so."""
         super().__init__(f"stopped after {_CPU:g} seconds of CPU time", Reason.TIME_LIMIT)
 
 
@@ -97,7 +95,6 @@ class Heartbeat:
     """The fetcher's end: it beats, and every reading is a `with` block."""
 
     def __init__(self, shown: Any) -> None:
-        """Show on a `board`."""
         self._shown = shown
         self._reading = False
         self._ticks = 0
@@ -119,12 +116,10 @@ class Heartbeat:
         return self
 
     def __enter__(self) -> None:
-        """Begin to read."""
         self._ticks = 0
         self._reading = True
 
     def __exit__(self, *_: object) -> None:
-        """End it."""
         self._reading = False
         self._shown[_BATCH] = 0
 
@@ -140,7 +135,6 @@ class Watch:
     """The engine's end: for how long a fetcher has not been heard of, and what it was at."""
 
     def __init__(self) -> None:
-        """Begin with a new board."""
         self.board = board()
         self._clock = ReadingClock()
 

@@ -109,7 +109,6 @@ class Inflated(io.RawIOBase):
             raise StepError("the member does not match its checksum", Reason.CORRUPT)
 
     def _stored(self) -> Iterator[bytes]:
-        """Yield the packed bytes."""
         done = 0
         while done < self._packed:
             self._view.seek(self._start + done)

@@ -72,7 +72,6 @@ class _Search:
     """One pass over a document that finds the positions of elements."""
 
     def __init__(self, paths: Iterable[str]) -> None:
-        """Arrange the paths as a tree of steps."""
         root = _Branch()
         names = set(paths)
         for path in names:
@@ -111,7 +110,6 @@ class _Search:
         self._open.append(_Level(branch))
 
     def _end(self, _name: str) -> None:
-        """Leave the element."""
         if self._aside:
             self._aside -= 1
         else:
@@ -156,7 +154,6 @@ class _Imports(etree.Resolver):
     """Resolves the files that a schema imports, by file name, only from memory."""
 
     def __init__(self, imports: Mapping[str, bytes]) -> None:
-        """Keep the files."""
         self.imports = imports
         self.missing: list[str] = []
 

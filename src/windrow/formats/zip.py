@@ -218,7 +218,6 @@ def _raw(content: bytes, place: int) -> bytes:
 
 
 def _record(content: bytes, place: int, shift: int) -> DirectoryRecord:
-    """Read the record at `place`."""
     fields = CENTRAL.unpack_from(content, place)
     system, flags, method = fields[2], fields[4], fields[5]
     crc, packed, size, names, extras = fields[8:13]
@@ -347,7 +346,6 @@ def is_archive(head: bytes) -> bool:
 
 
 def _member(record: DirectoryRecord, start: int, reason: Reason | None) -> ZipMember:
-    """Return the entry of a directory record."""
     return ZipMember(record.name, record.size, record.packed, start, record.crc, record.method, reason)
 
 

@@ -117,7 +117,6 @@ class NoveltyCount:
         return self._repeats > 0
 
     def __init__(self) -> None:
-        """Begin without any page."""
         self._pages = 0
         self._repeats = 0
         self._text_hashes: set[int] = set()

@@ -308,6 +308,5 @@ def parse_srcset(srcset: str) -> list[str]:
 
 
 def _find_style_addresses(text: str) -> Iterator[str]:
-    """Yield the addresses in a style sheet."""
     for match in islice(_URL.finditer(_COMMENT.sub(" ", text[:_LONGEST_SHEET])), 20 * MOST_ASSETS):
         yield next(filter(None, match.groups()), "")

@@ -45,7 +45,6 @@ class Scope:
         return len(authorities) == 1 and not self.hosts and not self.paths
 
     def _is_named(self, host: str) -> bool:
-        """Tell whether a host is one of `hosts`."""
         return any(host_fits(name, host) for name in self.hosts)
 
 
@@ -81,7 +80,6 @@ def scope(seeds: Iterable[str], hosts: Iterable[str] = (), paths: Iterable[str] 
 
 
 def _origins(address: Parts) -> tuple[str, ...]:
-    """Return the origins that an address stands for."""
     if address.port is not None:
         return (address.origin,)
     return tuple(
@@ -208,7 +206,6 @@ def clean_address(url: str) -> str:
 
 
 def _is_meaningless(parameter: str) -> bool:
-    """Tell whether a parameter is a session id or for tracking only."""
     name, _, value = parameter.partition("=")
     name = name.lower()
     if name in _SESSIONS or name in _TRACKING or name.startswith("utm_") or _ASP.fullmatch(name):

@@ -117,7 +117,6 @@ class SiteRules:
         return self._offer_sitemaps(self._make_sitemap(url, 0) for url in urls)
 
     def _forget_verdicts(self) -> None:
-        """Forget all verdicts, because the rules changed."""
         self._rules = next(_RULES)
         self._followed.clear()
         self._link_memo.forget()
@@ -260,7 +259,6 @@ class SiteRules:
         return left
 
     def _note_left_out(self, url: str, verdict: PolicyVerdict) -> None:
-        """Note that a rule forbids an address."""
         if verdict.reason and len(self._left_out) < MAX_LEFT_OUT:
             self._left_out.append(LeftOut(number(url), url, verdict.reason, describe_verdict(verdict)))
 

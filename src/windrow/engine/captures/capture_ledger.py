@@ -76,7 +76,6 @@ class CaptureLedger:
     """Stores what the sources of one run read and took."""
 
     def __init__(self, run: HarvestRun, captures: Captures) -> None:
-        """Store for the collection of a run."""
         self.run = run
         self.captures = captures
         self.taken = 0

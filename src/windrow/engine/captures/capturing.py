@@ -41,7 +41,6 @@ class Capturing:
     """Takes existing captures for the active sources of a run."""
 
     def __init__(self, run: HarvestRun, captures: Captures) -> None:
-        """Take captures for the active sources of a run."""
         self._run = run
         self._captures = captures
         self._sources = [source for source in run.harvest.sources if source.active]
@@ -108,7 +107,6 @@ class Capturing:
         )
 
     def _select(self, source: Source, pages: Sequence[Sequence[CdxLine]]) -> list[Selection]:
-        """Run the rules on pages of lines, in the pool."""
         jobs = [SelectJob(self._captures, source, self._run.harvest.options, tuple(lines)) for lines in pages]
         outcomes = [done.result for _, done in self._run.pool.run(jobs, batch=1, pulse=self._run.tick)]
         return [

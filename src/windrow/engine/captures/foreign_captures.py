@@ -74,7 +74,6 @@ class ForeignCapturing:
     """Reads the WARC files, or their indexes, of one source."""
 
     def __init__(self, capture_ledger: CaptureLedger, tally: CaptureTally) -> None:
-        """Begin with nothing written."""
         self._capture_ledger = capture_ledger
         self._run = capture_ledger.run
         self._source = tally.source

@@ -66,7 +66,6 @@ class GrowingRecord:
             self._detect_format()
 
     def _detect_format(self) -> None:
-        """Detect the format from the first bytes."""
         if len(self._head) < len(_GZIP):
             return
         if self._head.startswith(_GZIP):
@@ -158,7 +157,6 @@ class RemoteRecords:
         self._runner = asyncio.Runner()
 
     def __enter__(self) -> Self:
-        """Make the folder."""
         shutil.rmtree(self._keep, ignore_errors=True)
         self._keep.mkdir(parents=True)
         self._runner.__enter__()

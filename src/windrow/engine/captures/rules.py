@@ -69,7 +69,6 @@ class IndexRules:
     """Runs the rules of one source, and counts what they leave out."""
 
     def __init__(self, captures: Captures, source: Source, options: Mapping[str, Any]) -> None:
-        """Create the collection's rules."""
         self._rules = captures.select(source, options)
         self._skip_kind = captures.kinds(source, options) if captures.kinds else None
         self._kinds: dict[tuple[str, str], Skip | None] = {}

@@ -297,7 +297,6 @@ class RedirectChains:
     """Counts redirects in a row, over all hosts of a run: each `OriginCrawler` sees one host only."""
 
     def __init__(self) -> None:
-        """Begin with no redirects."""
         self._hops: dict[int, int] = {}
 
     def limit_chain(self, event: AttemptEnded) -> AttemptEnded:

@@ -255,7 +255,6 @@ class CrawlDispatcher:
         return [] if any(source.source == name and source.pages for source in sources) else reasons
 
     def _count_trapped(self, name: str, tally: _Tally) -> None:
-        """Count the addresses of endless hosts that were not requested."""
         for host in self._hosts.values():
             if host.endless and host.source.name == name:
                 number, example = self._run.ledger.addresses.never_asked(host.seq)
@@ -355,7 +354,6 @@ class CrawlDispatcher:
         tally.failed = tally.failed or host.origin in tally.origins
 
     def _record_event(self, writer: LedgerWriter, event: Event) -> None:
-        """Store an event."""
         if isinstance(event, AttemptEnded):
             self._record_attempt(writer, self._walks[event.batch], event)
         elif isinstance(event, BatchEnded) and event.batch in self._walks:  # else of a listing left behind

@@ -27,7 +27,6 @@ class RecentUrls:
     """The addresses that a fetcher found lately: forgetting one costs time, but loses no address."""
 
     def __init__(self) -> None:
-        """Begin with no addresses."""
         self._slots = array("q", bytes(8 * SLOTS))
 
     def fresh(self, digest: int, kind: int = 0) -> bool:

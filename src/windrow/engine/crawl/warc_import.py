@@ -66,7 +66,6 @@ class _Tally:
     broken: list[str] = field(default_factory=list)
 
     def add(self, tally: _Tally) -> None:
-        """Add the counts of one file."""
         self.visits += tally.visits
         self.waiting += tally.waiting
         self.wrong += tally.wrong
@@ -83,7 +82,6 @@ class _Tally:
         return bool(waiting or self.wrong or self.skipped.keys() - _NOTES)
 
     def summary(self, name: str, waiting: int) -> str:
-        """Return the counts as one line."""
         clauses = [f"{name}: {counted(self.files, 'file')}, {counted(self.visits, 'capture')}"]
         clauses += [f"{self.held} held already"] if self.held else []
         if self.wrong:
@@ -109,7 +107,6 @@ class WarcImporter:
     """Imports the WARC files of a harvest, one after the other."""
 
     def __init__(self, run: HarvestRun) -> None:
-        """Import into a run whose collection crawls."""
         crawl = walked(run.collection)
         assert crawl is not None
         self._run = run
@@ -143,7 +140,6 @@ class WarcImporter:
         run.progress.end()
 
     def _close_tasks(self) -> None:
-        """Close the task of each source with its counts."""
         run = self._run
         for tally, path, item, waited in self._empty:
             waiting = run.ledger.imports.count_waiting_in(item)
@@ -209,7 +205,6 @@ class WarcImporter:
         return item, offset, source
 
     def _write(self, writer: LedgerWriter, file: _File, batch: _Batch, tally: _Tally) -> list[Finding]:
-        """Store a batch, and return its findings."""
         findings: list[Finding] = []
         fresh: dict[str, KeptResponse] = {}
         for record, method in batch:
@@ -311,7 +306,6 @@ def _repeat(repeated: KeptResponse, warc: str, record: WarcRecord) -> KeptRespon
 
 
 def _read_record(run: HarvestRun, warc: str, offset: int) -> WarcRecord:
-    """Read one record again."""
     unreadable = WarcRecord(offset, 0, offset, reason=Reason.NOT_FOUND, message="the file is not in the archive")
     path: Path = run.archive / warc
     try:

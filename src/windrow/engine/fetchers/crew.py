@@ -73,7 +73,6 @@ class _RunningFetcher:
         return len(self.batches) + self.resting.total()
 
     def begin(self, batch: TransferBatch | WalkOrigin, jobs: Sequence[FetchJob] = ()) -> None:
-        """Send the process a batch."""
         self.batches[batch.number] = {job.target for job in jobs}
         self.send(batch)
 

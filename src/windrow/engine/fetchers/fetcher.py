@@ -141,7 +141,6 @@ class Fetcher:
             os._exit(1)
 
     def _host_queue(self, origin: str) -> HostQueue:
-        """Return the queue that all origins of a host share."""
         return self._host_queues.setdefault(parts(f"{origin}/").host, HostQueue())
 
     def _start_batch(self, batch: TransferBatch) -> None:

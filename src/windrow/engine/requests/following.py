@@ -154,7 +154,6 @@ class AnswerFollower:
         followed: FollowedAnswer | Reading | None,
         seconds: float,
     ) -> FollowOutcome:
-        """Store what a response led to."""
         run, name, source = self._run, self._run.collection.name, self._sources[recorded.source]
         if not isinstance(followed, FollowedAnswer):
             reason = followed.reason if followed else None

@@ -67,7 +67,6 @@ class ServiceRequests:
     """The services of one run."""
 
     def __init__(self, run: HarvestRun) -> None:
-        """Use the services of the harvest."""
         self._run = run
         self._sources = {service.name: service for service in run.harvest.services}
         self.asked = False  # whether any request was made in this run
@@ -105,7 +104,6 @@ class ServiceRequests:
         return None if None in by_name.values() else {name: kept for name, kept in by_name.items() if kept}
 
     def _answer(self, address: int) -> KeptAnswer | None:
-        """Return the latest answer to a request, None without one."""
         ledger, name = self._run.ledger, self._run.collection.name
         rows = ledger.requests.attempts(name, address, LAST_ATTEMPTS)
         for row in rows:

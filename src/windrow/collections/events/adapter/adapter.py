@@ -40,7 +40,6 @@ class EventAdapter(RecordAdapter):
     """Connects the collection `events` with a workspace."""
 
     def __init__(self, collection: Collection) -> None:
-        """Add the export formats of events and of both databases."""
         super().__init__(collection)
         forms = ("jsonl", *FORMS)
         self.EXPORTS = (

@@ -35,7 +35,6 @@ class EventApi:
     """The application; it opens the databases at the first request."""
 
     def __init__(self, workspace: Workspace) -> None:
-        """Serve the events of this workspace."""
         self._workspace = workspace
         self._databases: EventDatabases | None = None
 

@@ -38,7 +38,6 @@ class EventProjection:
         self, records: LateVisitStore, ledger: Ledger, databases: EventDatabases, sources: Sequence[Source],
         *, archive: Path, limits: Limits,
     ) -> None:  # fmt: skip
-        """Write into `databases` from these records and this ledger, whose visits they come from."""
         self._records = records
         self._store = databases.store
         self._databases = databases

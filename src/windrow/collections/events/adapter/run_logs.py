@@ -59,7 +59,6 @@ class RunLogs:
         self, records: RecordStore, ledger: Ledger, databases: EventDatabases, sources: Mapping[str, Source],
         *, archive: Path, limits: Limits,
     ) -> None:  # fmt: skip
-        """Write into `databases` from these records and this ledger."""
         self._records = records
         self._ledger = ledger
         self._store, self._database = databases.store, databases.log
@@ -263,7 +262,6 @@ class RunLogs:
 
 
 def _time_of(name: str) -> str:
-    """Return the time at the start of a log's id."""
     return name.partition(" - ")[0]
 
 

@@ -198,7 +198,6 @@ def _all_repetitions(event: Any, zone: Any) -> tuple[Iterable[datetime], dict[da
 
 
 def _dates_of(event: Any, name: str) -> list[Any]:
-    """Return the days, times and periods of a property, which may occur more than once."""
     return [date.dt for prop in _as_list(event.get(name)) for date in prop.dts]
 
 

@@ -33,7 +33,6 @@ class NewsAdapter(RecordAdapter):
     """Connects the collection `news` with a workspace."""
 
     def __init__(self, collection: Collection) -> None:
-        """Add the export formats of news."""
         super().__init__(collection)
         forms = ("jsonl", "atom", "parquet", "warc")
         self.EXPORTS = (Export("news", forms, "its articles, or all replies as WARC", self._write, "articles"),)

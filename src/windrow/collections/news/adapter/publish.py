@@ -99,8 +99,6 @@ def _visits(ledger: Ledger, after: int, upto: int) -> Iterator[RecordedAttempt]:
 
 
 class _RunWriter:
-    """Writes the articles and the directories of one run."""
-
     def __init__(self, ledger: Ledger, store: LateVisitStore, index: TreeIndex, owner: Publisher, session: int) -> None:
         self._kinds = owner.kinds
         self._ledger = ledger

@@ -94,7 +94,6 @@ def editions(workspace: Workspace, url: str) -> tuple[list[Edition], Others]:
 
 
 def _changes(reader: Versions, versions: Sequence[PageVersion]) -> dict[int, str]:
-    """Compare each version with the one before."""
     latest_versions = versions[-_COMPARED:]
     states = [contents(reader, version) for version in latest_versions]
     told = dict[int, str]()
@@ -199,7 +198,6 @@ def turns(line: Timeline) -> Iterator[VersionChange]:
 
 
 def _said(reader: Versions, turn: VersionChange) -> str:
-    """Describe in a line what changed."""
     if turn.kind == CHANGED and turn.before is not None and turn.after is not None:
         return str(difference(contents(reader, turn.before), contents(reader, turn.after)))
     if turn.kind == NEW and turn.before is not None and turn.before.end is not None:

@@ -231,7 +231,6 @@ class Search:
         return {word: self._index.frequency(" ".join(pieces(word)), "main") for word in query_words}, len(self._index)
 
     def _shown(self, query: Query, page: list[Ranked]) -> Iterator[ShownPage]:
-        """Yield what is to be shown_page of each, in their order."""
         alive = known(query.as_of) if query.as_of is not None else None
         sql, values = (alive.sql, alive.values) if alive else ("g.confirmed_end_unix_utc IS NULL", ())
         piles = [ranked_page.candidate.page.pile for ranked_page in page if ranked_page.candidate.page.pile is not None]

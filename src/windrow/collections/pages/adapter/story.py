@@ -195,7 +195,6 @@ def _asked(attempt: AttemptRow) -> PageVisit:
 def _state(
     known: AddressRow | None, visits: Sequence[PageVisit], versions: Sequence[Edition], reason: Reason | None
 ) -> tuple[str, str]:
-    """Return the state of a page in a word, and the reason."""
     last = visits[-1] if visits else None
     if reason is not None and not versions:
         return "refused", reason

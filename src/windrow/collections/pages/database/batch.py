@@ -195,7 +195,6 @@ class SummaryBatch:
         self._connection.executemany(_OBSERVE, rows)
 
     def _number_piles(self, summaries: Sequence[TextSummary], seen: Mapping[int, list[Row]]) -> Mapping[bytes, int]:
-        """Return the ids of all text piles that these addresses ever had."""
         others = {row[4] for rows in seen.values() for row in rows if len(row[4]) == PILE}
         return self._catalogue.piles(summaries, others - {summary.identity for summary in summaries})
 
@@ -286,7 +285,6 @@ class SummaryBatch:
         self._describing[number] = summary
 
     def _attach_crawl(self, row: Row, number: int) -> None:
-        """Attach a crawl to a generation."""
         url_id, at, crawl, _, _, before, _, agent, kind, allowed, code, took, status, etag, *_ = row
         self._attached.append((number, url_id, at, crawl))
         if before is not None:

@@ -103,7 +103,6 @@ class CrawlerStore(SummaryWriter):
     """One crawler database in an SQLite file, written by one process at a time."""
 
     def __init__(self, url: str) -> None:
-        """Open the database at `url` (`sqlite:///FILE`) and create missing tables."""
         super().__init__(url, ("base", "crawler"))
 
     def log(self, crawls: Sequence[LoggedCrawl], user_agent: str, texts: Iterable[tuple[int, str]] = ()) -> None:
@@ -139,7 +138,6 @@ class CrawlerStore(SummaryWriter):
         return uuid if taken is None else uuid[:9] + blake2b(b"%d" % number, digest_size=7).digest()
 
     def _write_details(self, crawls: Sequence[LoggedCrawl], urls: Mapping[str, int]) -> None:
-        """Write the requests, files and redirects of crawls."""
         requests, files, redirects = [], [], []
         for crawl in crawls:
             url, request, file, redirect = urls[crawl.url], crawl.request, crawl.file, crawl.redirect

@@ -164,7 +164,6 @@ def _empty(connection: sa.Connection) -> None:
 
 
 def _register_spelling(connection: sa.Connection, spelling: Spelling) -> None:
-    """Register the SQL function that spells texts."""
     raw_connection = connection.connection.dbapi_connection
     cast("sqlite3.Connection", raw_connection).create_function(
         "windrow_readable", 1, lambda text: None if text is None else spelling.write(text), deterministic=True

@@ -60,7 +60,6 @@ class ReadingWriter:
     """Writes the rows of readings, table by table."""
 
     def __init__(self, connection: sqlite3.Connection, catalogue: Catalogue) -> None:
-        """Work within the transactions of this connection."""
         self._connection = connection
         self._catalogue = catalogue
         self._shapes = _LinkShapes()

@@ -137,7 +137,6 @@ class Versions:
     """A reader of the versions in one Summary Database."""
 
     def __init__(self, engine: sa.Engine) -> None:
-        """Read the database of `engine`."""
         self._engine = engine
 
     def of(self, url: str) -> list[PageVersion]:

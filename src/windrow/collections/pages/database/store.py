@@ -57,7 +57,6 @@ class SummaryStore(SummaryWriter):
     """One Summary Database in an SQLite file, written by one process at a time."""
 
     def __init__(self, url: str) -> None:
-        """Open the database at `url` (`sqlite:///FILE`) and create missing tables."""
         super().__init__(url, ("base", "summary"), _PRAGMAS, page=_PAGE)
         self._readings = ReadingWriter(self._connection, self._catalogue)
         with close_on_failure(self.close), self._writing():

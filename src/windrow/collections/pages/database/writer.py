@@ -63,7 +63,6 @@ class Catalogue:
     """Finds the ids of addresses, origins, media types and text piles, and inserts new ones; remembers most ids."""
 
     def __init__(self, connection: sqlite3.Connection) -> None:
-        """Work within the transactions of this connection."""
         self._connection = connection
         self._urls: dict[str, int] = {}
         self._origins: dict[str, int] = {}

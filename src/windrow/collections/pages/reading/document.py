@@ -140,7 +140,6 @@ class Pile:
         return hashlib.blake2b("\n\n\n".join(self.fields()).encode()).digest()
 
     def __bool__(self) -> bool:
-        """Tell whether there is any text."""
         return any(self.fields())
 
 
@@ -184,7 +183,6 @@ def _append_text(lines: list[str], text: str, *, same_row: bool) -> None:
 
 
 def _headline_level(outline: Outline, box: int) -> int:
-    """Return the level of the headline that is this box or contains it."""
     boxes = outline.boxes
     while box > 0 and boxes.tag[box] not in LEVELS:
         box = boxes.up[box]

@@ -113,7 +113,6 @@ def _port_condition(table: str, port: int | None) -> list[Condition]:
 
 
 def _present_links(target: str | LinkFilter) -> Condition:
-    """Return the condition that a present link of a page leads to the target, or has the text."""
     return _link_condition("link_summary", "l.entity_generation_id = g.entity_generation_id", target)
 
 

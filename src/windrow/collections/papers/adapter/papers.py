@@ -48,7 +48,6 @@ class PaperAdapter(RecordAdapter):
     """Joins papers with a workspace."""
 
     def __init__(self) -> None:
-        """Add the table's exports to those of records."""
         super().__init__(COLLECTION)
         self.EXPORTS = exports(self._places, self._export)
 
@@ -207,7 +206,6 @@ def _passing(where: Places, key: str) -> Iterator[str]:
 
 
 def _missing(wanted: Iterable[bytes], there: Iterator[bytes]) -> Iterator[bytes]:
-    """Return the wanted keys that are not there."""
     keys = set(there)
     return (key for key in wanted if key not in keys)
 

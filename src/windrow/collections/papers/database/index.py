@@ -45,7 +45,6 @@ class CatalogueIndex(SqliteStore):
     """The works of a catalogue."""
 
     def __init__(self, path: Path, *, stubs: frozenset[str]) -> None:
-        """Open the file, making it if needed."""
         super().__init__(path, _SCHEMA)
         self._stubs = stubs
         with close_on_failure(self.close), self._guarded():

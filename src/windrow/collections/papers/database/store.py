@@ -150,7 +150,6 @@ class RowRegister(SqliteStore):
     """
 
     def __init__(self, path: Path) -> None:
-        """Open the file, making it."""
         super().__init__(path, _ROWS)
 
     def owns(self, keys: Sequence[str]) -> dict[str, bool]:
