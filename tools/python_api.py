@@ -17,7 +17,7 @@ from windrow.app import begin, item_states, question, status, story, summary
 from windrow.app.check import Checkup
 from windrow.collections.pages.adapter.search import PageHit
 from windrow.config import Workspace
-from windrow.engine import check, frontier, preview, replay, source_counts, takedown
+from windrow.engine import check, frontier, replay, source_counts, takedown
 from windrow.engine.listed import rest
 from windrow.settings.setting import Value
 
@@ -26,7 +26,7 @@ RESULTS: tuple[type, ...] = (
     source_counts.OutcomeCount, adapter.SourceChange, status.WorkspaceState, status.SourceState, item_states.StateCount,
     rest.RestingItem,
     story.StoryAnswer, story.Story, story.Event, question.Meaning, adapter.Explanation, adapter.Message,
-    preview.Preview, preview.PlannedSource, preview.Waiting, preview.Reads,
+    frontier.Preview, frontier.PlannedSource, frontier.Waiting, frontier.Reads,
     adapter.SearchAnswer, adapter.SearchResult, PageHit, RecordHit, adapter.SnippetMark,
     adapter.Comparison, model.TextChange, model.DiffLine,
     adapter.FetchedBytes, adapter.DocumentReport, adapter.RecordPreview, adapter.DocumentFinding,

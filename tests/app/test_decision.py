@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from tests.requests.workshop import SERVICE, Server, Workshop, collection, documents, send_parts
-from windrow.engine.frontier import CANCEL, RETRY, frontier_of
-from windrow.engine.operator import NAMED, decide
+from windrow.engine.frontier import CANCEL, NAMED, RETRY, frontier_of, write_decision
 from windrow.model import Status
 
 
@@ -20,7 +19,7 @@ def test_retry_and_cancel_of_addresses_name_the_first_of_them_in_their_session(t
     assert {choice.key for choice in chosen} == {*urls}
     assert frontier.narrowed(RETRY, "", "") == []
     for act, status in ((CANCEL, Status.CANCELLED), (RETRY, Status.PENDING)):
-        assert decide(ledger, shop.made, act, chosen) == len(urls)
+        assert write_decision(ledger, shop.made, act, chosen) == len(urls)
         assert {choice.state[1] for choice in frontier.named(urls)} == {status}
         command = ledger.sessions.get(ledger.sessions.latest()).command
         assert command.startswith(f"{act} workshop {api.url}d")

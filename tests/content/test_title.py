@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from windrow.content.article_parts import headline, title
+from windrow.content.article import headline, title
 from windrow.content.page import read
 
 

@@ -19,8 +19,7 @@ from tests.engine.visited import Visits, summarise
 from tests.requests.workshop import Answering, Server, Workshop, collection, documents, send_form
 from windrow.clock import now, spell
 from windrow.contract import Collection, Settle
-from windrow.engine.frontier import RETRY, frontier_of
-from windrow.engine.operator import decide
+from windrow.engine.frontier import RETRY, frontier_of, write_decision
 from windrow.engine.steps.unread import UnreadCount, count_unread
 from windrow.errors import ReaderFailed
 from windrow.ledger import Ledger
@@ -131,7 +130,7 @@ def test_an_operator_has_what_was_not_read_read_at_once(tmp_path: Path, cause: P
         assert frontier.narrowed(RETRY, "", "worker_died") == []
         chosen = frontier.named([A]) if named else frontier.narrowed(RETRY, "", "time_limit")
         assert [one.key for one in chosen] == [A]
-        assert decide(ledger, PAGES, RETRY, chosen) == 1
+        assert write_decision(ledger, PAGES, RETRY, chosen) == 1
     assert (told(tmp_path, "SELECT due FROM address") == due) == (not named), "it is asked again only where it is named"
     assert settle(tmp_path) == 0
     assert reasons(tmp_path) == [(A, "")]
@@ -158,7 +157,7 @@ def test_a_step_that_failed_by_itself_is_taken_again_when_an_operator_says_so(tm
     cause.unlink()
     with ledger_of(tmp_path) as ledger:
         chosen = frontier_of(ledger, PAGES).narrowed(RETRY, "", "step_failed")
-        assert decide(ledger, PAGES, RETRY, chosen) == 1
+        assert write_decision(ledger, PAGES, RETRY, chosen) == 1
     assert settle(tmp_path) == 0
     assert reasons(tmp_path) == [(A, "")]
 

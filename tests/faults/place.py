@@ -19,8 +19,7 @@ from windrow.collections.drops.collection import COLLECTION
 from windrow.collections.drops.phase import PHASES
 from windrow.demo.partner import drop
 from windrow.engine.check import Fault
-from windrow.engine.frontier import RETRY, frontier_of
-from windrow.engine.operator import decide
+from windrow.engine.frontier import RETRY, frontier_of, write_decision
 from windrow.errors import WindrowError
 from windrow.ledger import Ledger
 from windrow.model import Site, Status
@@ -141,7 +140,7 @@ class Ground(Files):
         ledger = Ledger(self.root / "ledger.sqlite")
         try:
             chosen = frontier_of(ledger, COLLECTION).named(keys)
-            assert decide(ledger, COLLECTION, RETRY, chosen) == len(keys)
+            assert write_decision(ledger, COLLECTION, RETRY, chosen) == len(keys)
         finally:
             ledger.close()
 

@@ -7,7 +7,7 @@ import pytest
 
 from tests.faults.place import folders, put
 from tests.servers.daemon import home
-from windrow.config.secrets import trust
+from windrow.config.workspace import trust
 from windrow.demo.partner import drop
 
 NAME, CONTENT = drop("H", "2026-01-12", 5)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from windrow.formats.checksum import read_checksum
+from windrow.formats.listing import read_checksum
 
 ONE, OTHER = "9" * 32, "b" * 32
 

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.cpu import cpu_seconds
-from windrow.formats.surt import _surt, surt
+from windrow.formats.cdx import _surt, surt
 
 KEYS = [
     ("http://example.org", "org,example)/"),

@@ -4,10 +4,10 @@ import pytest
 
 from tests.requests.glossary import COLLECTION, configured, run
 from tests.toy_collection.server import Glossary
-from windrow.app.schedule import preview, span
+from windrow.app.run import preview, span
 from windrow.app.summary import summarise
 from windrow.contract.registry import phases
-from windrow.engine.preview import FetchBounds
+from windrow.engine.frontier import FetchBounds
 from windrow.ledger import Ledger
 
 

@@ -17,7 +17,7 @@ from windrow.ledger.typed.addresses import AddressRow
 from windrow.ledger.typed.takedowns import TombstoneRow
 from windrow.model import Level
 from windrow.query import parse
-from windrow.query.snippet import marked, pattern, snippet
+from windrow.query.likeness import marked, pattern, snippet
 from windrow.query.tree import wanted
 from windrow.stores.record_entries import Entry
 from windrow.stores.record_versions import RecordVersion

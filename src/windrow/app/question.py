@@ -12,8 +12,7 @@ from windrow.app.item_states import states
 from windrow.config import Workspace
 from windrow.contract import registry
 from windrow.contract.registry import capable, installed
-from windrow.engine import operator
-from windrow.engine.frontier import CANCEL, Chosen, frontier_of
+from windrow.engine.frontier import CANCEL, Chosen, frontier_of, write_decision
 from windrow.errors import UsageError
 from windrow.ledger import Ledger
 from windrow.ledger.rows import ItemKey
@@ -158,7 +157,7 @@ def decide(
     if projected and not dry:
         for kind, choices in chosen.items():
             if choices:
-                operator.decide(ledger, registry.collection(kind), act, choices)
+                write_decision(ledger, registry.collection(kind), act, choices)
                 registry.adapter(kind).update_projection(workspace, ledger)
     return projected
 

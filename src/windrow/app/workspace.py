@@ -29,8 +29,7 @@ if TYPE_CHECKING:
     from windrow.app.summary import SessionSummary
     from windrow.config import Workspace
     from windrow.content import Extract
-    from windrow.engine.frontier import Chosen
-    from windrow.engine.preview import Preview
+    from windrow.engine.frontier import Chosen, Preview
     from windrow.engine.progress import Progress
     from windrow.engine.session import SessionSettings
     from windrow.engine.takedown import TakedownResult
@@ -202,9 +201,8 @@ class Windrow:
         source: str = "",
     ) -> list[Preview]:
         """Return what `run` would request, and from which source; opens no connection and writes nothing."""
-        from windrow.app.run import adopted, chosen_sources, named_warc_files
-        from windrow.app.schedule import preview, preview_import, span
-        from windrow.engine.preview import FetchBounds
+        from windrow.app.run import adopted, chosen_sources, named_warc_files, preview, preview_import, span
+        from windrow.engine.frontier import FetchBounds
 
         self.config, names, first = adopted(self.config, _listed(names), first)
         if files := named_warc_files(self.config, names, source):

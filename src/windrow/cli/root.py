@@ -31,7 +31,7 @@ COMMANDS = {
         "why": "why",
         "diff": "changes",
         "check": "operator",
-        "extract": "extract",
+        "extract": "export",
         "export": "export",
     },
     "Decide": {"retry": "operator", "cancel": "operator", "forget": "operator"},

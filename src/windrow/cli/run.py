@@ -14,7 +14,7 @@ from windrow.formats.text import apart, counted, size, span, table
 if TYPE_CHECKING:
     from windrow.adapters.adapter import ReplayResult
     from windrow.app.summary import SessionSummary
-    from windrow.engine.preview import PlannedSource, Preview
+    from windrow.engine.frontier import PlannedSource, Preview
     from windrow.settings.setting import Setting
 
 SELECTION = "What to harvest"
@@ -102,7 +102,7 @@ def run_command(console: Console, *, dry_run: bool, quiet: bool, every: str | No
     flags["run.every"] = every
     if dry_run:
         return _preview(console, console.open(flags).preview(**arguments))
-    from windrow.app.schedule import repeat  # noqa: PLC0415
+    from windrow.app.run import repeat  # noqa: PLC0415
 
     seconds = console.open(flags).config.run.every
     code = 0
@@ -113,9 +113,8 @@ def run_command(console: Console, *, dry_run: bool, quiet: bool, every: str | No
 
 
 def _run_session(console: Console, flags: Mapping[str, Any], arguments: Mapping[str, Any]) -> int:
-    from windrow.cli.live import ProgressLines  # noqa: PLC0415
     from windrow.contract.registry import names  # noqa: PLC0415
-    from windrow.engine.progress import Progress  # noqa: PLC0415
+    from windrow.engine.progress import Progress, ProgressLines  # noqa: PLC0415
 
     progress = ProgressLines(console.message) if console.json else Progress(quiet=console.quiet)
     workspace = console.open(flags)

@@ -1,8 +1,7 @@
 """Configuration: windrow.toml, sources, environment variables and flags; each value with its origin."""
 
 from windrow.config.load import default_toml, load, settings, settings_of
-from windrow.config.secrets import trust
-from windrow.config.workspace import Archive, RunSettings, Workspace, find
+from windrow.config.workspace import Archive, RunSettings, Workspace, find, trust
 from windrow.settings.setting import Setting, Value
 
 __all__ = [

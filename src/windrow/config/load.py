@@ -10,8 +10,16 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from windrow.config.secrets import read_host_keys
-from windrow.config.workspace import MAIN, Archive, ConfigFiles, RunSettings, Workspace, read, refuse_overlaps
+from windrow.config.workspace import (
+    MAIN,
+    Archive,
+    ConfigFiles,
+    RunSettings,
+    Workspace,
+    read,
+    read_host_keys,
+    refuse_overlaps,
+)
 from windrow.contract import Collection, registry
 from windrow.contract.registry import names as installed
 from windrow.contract.registry import trouble

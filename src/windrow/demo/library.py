@@ -9,7 +9,7 @@ import json
 from pathlib import Path
 from typing import NamedTuple
 
-from windrow.formats.surt import surt
+from windrow.formats.cdx import surt
 from windrow.formats.warc import END, header, record_id
 
 TOML = 'collection = "papers"\ncdx = ["library/papers.cdx"]\nwarc = ["library"]\n'

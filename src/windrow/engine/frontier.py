@@ -1,13 +1,15 @@
 """The frontier of a collection: what it has still to get, however that is found, and what is decided about it.
 
 Of the two classes one is for the files that sources list, the other for addresses that are asked one by one. Nobody
-above the engine asks which of them it has: both have the same methods, and what differs is what these return.
+above the engine asks which of them it has: both have the same methods, and what differs is what these return. A
+preview says without a connection, and without a fact on the ledger, what a run would ask.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
+from dataclasses import dataclass
 from datetime import datetime
 from itertools import chain
 from typing import NamedTuple
@@ -16,17 +18,78 @@ from windrow.clock import now
 from windrow.contract import Collection, Crawl, ItemStep
 from windrow.digest import number
 from windrow.engine.listed import rest
-from windrow.engine.preview import FetchBounds, PlannedSource, Preview, Reads, Waiting, why_not_asked
 from windrow.engine.requests.origin_rules import walked
-from windrow.ledger import Ledger, LedgerWriter
+from windrow.ledger import Lease, Ledger, LedgerWriter
 from windrow.ledger.rows import SourceRecord
-from windrow.ledger.sessions import RuleCount
+from windrow.ledger.sessions import RuleCount, holder
 from windrow.ledger.typed.addresses import ChosenAddress
 from windrow.ledger.typed.items import ListedItem
 from windrow.ledger.typed.listings import WaitingOffer
 from windrow.ledger.typed.unread import UnreadAddress
 from windrow.model import Finding, FoundUrl, Level, OfferingHost, Source, State, Status
 from windrow.reasons import Reason
+
+
+class FetchBounds(NamedTuple):
+    """How much to fetch at most, what is too old, and whether what is done is fetched once more."""
+
+    limit: int | None = None
+    since: datetime | None = None
+    again: bool = False
+
+    def leaves_out(self, modified: datetime | None) -> bool:
+        """Tell whether something of this date is too old; what has no date is not."""
+        return self.since is not None and modified is not None and modified < self.since
+
+
+class PlannedSource(NamedTuple):
+    """A source that a run would ask: what it would list there, and what it would then fetch.
+
+    `waiting` and `bytes` are what the ledger already knows of: new files show only when it is
+    listed. `seconds` at the pace measured so far, None where nothing was measured.
+    """
+
+    source: str
+    collection: str
+    address: str
+    folders: tuple[str, ...]
+    asked: bool
+    why_not: str
+    waiting: int
+    bytes: int
+    seconds: float | None
+
+
+class Waiting(NamedTuple):
+    """Something that waits to be fetched, and the source that a run would ask for it first."""
+
+    key: str
+    source: str
+    path: str
+    bytes: int | None
+
+
+class Reads(NamedTuple):
+    """How many items are due for a phase already."""
+
+    phase: str
+    items: int
+
+
+@dataclass(frozen=True, slots=True)
+class Preview:
+    """What a run would do, told without a connection and without a fact on the ledger."""
+
+    sources: tuple[PlannedSource, ...]
+    waiting: tuple[Waiting, ...]
+    documents: tuple[Reads, ...]
+
+
+def why_not_asked(source: Source) -> str:
+    """Say why a source is not asked; empty where it is."""
+    state = "" if source.active else source.options.get("state", "inactive")
+    return "its owner is not active" if state == "available" else str(state)
+
 
 RETRY, CANCEL = "retry", "cancel"
 
@@ -368,3 +431,30 @@ def _seconds(source: Source, pace: SourceRecord | None, count: int, size: int) -
     if pace is None or not pace.received:
         return None
     return round(max(size * pace.seconds / pace.received, count * source.pace) / max(1, source.connections), 1)
+
+
+NAMED = 20
+"""Items or addresses that a decision names on the ledger."""
+
+
+def write_decision(ledger: Ledger, collection: Collection, act: str, chosen: Sequence[Chosen]) -> int:
+    """Have the next run fetch items or addresses again (`retry`), or end them (`cancel`); return how many.
+
+    Retry: what was loaded of an item stays, and its documents of an earlier fetch that are not through yet are ended,
+    for those of the new one take their place; a cancelled item comes back too. Visits to addresses that a step did not
+    read are read again by it, whatever their pause. Cancel: items end where they stand, with what is not through of
+    their documents, and addresses are never asked again; what was kept of them stays.
+
+    This is one transaction of a session of its own, which names the first of them, while nothing else runs.
+    """
+    more = f" and {len(chosen) - NAMED} more" if len(chosen) > NAMED else ""
+    named = " ".join(choice.key for choice in chosen[:NAMED]) + more
+    lease = Lease(ledger)
+    try:
+        with ledger.writing() as writer:
+            session = writer.sessions.open(holder(), f"{act} {collection.name} {named}")
+            frontier_of(ledger, collection).decide(writer, session, act, chosen)
+            writer.sessions.close(session, 0)
+    finally:
+        lease.release()
+    return len(chosen)

@@ -1,10 +1,11 @@
-"""How a run shows what it does: one live line for a person, a plain line a minute for a log."""
+"""How a run shows what it does: a live line for a person, a plain line a minute for a log, JSON for a program."""
 
 from __future__ import annotations
 
 import sys
 import time
-from typing import TextIO
+from collections.abc import Callable
+from typing import Any, TextIO
 
 PLAIN_EVERY = 60.0
 
@@ -65,3 +66,28 @@ class Progress:
             self._out.write("\r\x1b[K")
             self._out.flush()
         self._what = ""
+
+
+class ProgressLines(Progress):
+    """Sends the counts of the current phase about once a second, and at its end."""
+
+    def __init__(self, send: Callable[[str, Any], None]) -> None:
+        self._send = send
+        super().__init__(quiet=True)
+
+    def show(self) -> None:
+        """Send the counts, if the last ones are a second old."""
+        if self._what and time.monotonic() - self._shown >= 1:
+            self._shown = time.monotonic()
+            self._send_counts()
+
+    def end(self) -> None:
+        """Send the final counts of a phase."""
+        if getattr(self, "_what", ""):
+            self._send_counts()
+        super().end()
+
+    def _send_counts(self) -> None:
+        seconds = round(time.monotonic() - self._began, 3)
+        counts = {"phase": self._what, "done": self._done, "total": self._total, "failed": self._failed}
+        self._send("progress", {**counts, "seconds": seconds})

@@ -9,13 +9,13 @@ import pytest
 
 from tests.collections.events.place import configured
 from tests.collections.events.reader import read
+from windrow.collections.events.collection import ready_names, ready_parser
 from windrow.collections.events.discover import fill_address, follow
 from windrow.collections.events.parser import BRANCHES, ENTITIES
 from windrow.collections.events.readers.by_fields import detail_requests
 from windrow.collections.events.readers.publishers import next_vote
 from windrow.collections.events.readers.registry import READERS
 from windrow.collections.events.reading import WithdrawnEvent, source_document
-from windrow.collections.events.settings import ready_names, ready_parser
 from windrow.contract import Answer, Request
 from windrow.errors import StepError
 from windrow.reasons import Reason

@@ -7,11 +7,11 @@ import pytest
 
 from tests.collections.events.place import calendar, configured, event
 from tests.collections.events.reader import VISITED, parser, read
+from windrow.collections.events.collection import PARSER
 from windrow.collections.events.documents import EventVersion, event_document
 from windrow.collections.events.parser import EventParser, ParserRules
 from windrow.collections.events.readers.publishers import next_legistar_page
 from windrow.collections.events.reading import source_document
-from windrow.collections.events.settings import PARSER
 from windrow.errors import StepError
 from windrow.reasons import Reason
 

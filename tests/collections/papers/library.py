@@ -17,7 +17,7 @@ from windrow.collections.papers.columns import FAMILIES
 from windrow.collections.papers.database.wide import open_table
 from windrow.config import Workspace, load
 from windrow.engine.session import Session, SessionSettings
-from windrow.formats.surt import surt
+from windrow.formats.cdx import surt
 from windrow.ledger import Ledger
 
 BODY = "We show in detail how the thing was measured, and what came of it in each of the years that followed. "

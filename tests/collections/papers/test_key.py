@@ -8,9 +8,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from windrow.collections.papers.collection import KeyForm
-from windrow.collections.papers.columns import ENCODINGS, FAMILIES, check_families, decode, decode_row, encode
+from windrow.collections.papers.columns import (
+    ENCODINGS,
+    FAMILIES,
+    FoundCapture,
+    check_families,
+    decode,
+    decode_row,
+    encode,
+    make_cells,
+)
 from windrow.collections.papers.finding import base32_of, digest_of, hex_of, parse_digest, row_key
-from windrow.collections.papers.row import FoundCapture, cells
 
 
 @given(st.binary(min_size=20, max_size=20))
@@ -72,6 +80,6 @@ def test_json_of_a_long_tei_in_another_script_has_room_in_its_cell():
     shape = {"title": "\u0436", "body": body, "annex": None}
     record = {"file": {"size": 1, "mime": "application/pdf"},
              "grobid": {"status_code": 200, "status": {"status": "success"}, "quality": "good", "passing": False}}  # fmt: skip
-    row = cells(record, {"tei": "<TEI/>", "tei_json": shape}, FoundCapture({}, 1), None)
+    row = make_cells(record, {"tei": "<TEI/>", "tei_json": shape}, FoundCapture({}, 1), None)
     assert decode("grobid0:tei_json", row["grobid0:tei_json"]) == shape
     assert row["grobid0:metadata"] == b'{"title": "\\u0436"}'

@@ -1,9 +1,259 @@
-"""The collection `events`: public calendars and schedules, kept as VotersDaily planned its databases."""
+"""The collection `events`: public calendars and schedules, kept as VotersDaily planned its databases; its settings."""
 
 from __future__ import annotations
 
-from windrow.collections.events.settings import CONFIGURATION
+import json
+import tomllib
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import fields, replace
+from datetime import date, datetime
+from functools import cache
+from importlib.resources import files
+from pathlib import Path
+from pkgutil import get_data
+from typing import Any
+from urllib.parse import urlsplit
+
+from windrow.collections.events.parser import BRANCHES, ENTITIES, EventParser, ParserRules, check_name
+from windrow.collections.events.readers.registry import READERS
+from windrow.collections.events.times import zone_of
 from windrow.contract import Captures, Collection, Derive, Requests, Settle, later
+from windrow.errors import ConfigError
+from windrow.model import Source
+from windrow.settings.configuration import Configuration, SourceTable, Surroundings, source_at_url
+from windrow.settings.kinds import DURATION, OPEN, SECRET, TEXT, TEXTS, ValueKind, choice, count
+from windrow.settings.setting import ASKED, CAPTURED, Setting, Value, store_of
+
+ADDRESS, PARSER, ONCE = "address", "event_parser", "once"
+"""Options of a source: its whole address, its parser, and whether the address changes each day or hour."""
+
+RULES = tuple(field.name for field in fields(ParserRules))
+
+
+def _parse_json(setting: Any) -> Any:
+    """Parse a text, which comes from an environment variable, as JSON; return a table of the file as it is."""
+    if not isinstance(setting, str):
+        return setting
+    try:
+        return json.loads(setting)
+    except ValueError:
+        raise ConfigError("wanted JSON, where it is not a table of the file") from None
+
+
+def _read_table(setting: Any, _root: Path) -> dict[str, str]:
+    table = _parse_json(setting)
+    if not isinstance(table, dict) or not all(isinstance(text, str) for text in table.values()):
+        raise ConfigError("wanted a table of texts")
+    return dict(table)
+
+
+def _read_tables(setting: Any, root: Path) -> tuple[dict[str, Any], ...]:
+    tables = _parse_json(setting)
+    if not isinstance(tables, list) or not all(isinstance(table, dict) for table in tables):
+        raise ConfigError("wanted a list of tables, [[versions]]")
+    return tuple(_read_version(table, root) for table in tables)
+
+
+def _read_version(table: Mapping[str, Any], root: Path) -> dict[str, Any]:
+    """Read one dated version: the settings that it overrides in the source's own."""
+    since = table.get("since")
+    with suppress(ValueError):
+        since = date.fromisoformat(since) if isinstance(since, str) else since
+    if not isinstance(since, date) or isinstance(since, datetime):
+        raise ConfigError("a version has no date; add one: since = 2026-07-01")
+    version: dict[str, Any] = {"since": since}
+    for name, value in table.items():
+        if name == "since":
+            continue
+        kind = {setting.name: setting.kind for setting in SOURCE}.get(name)
+        if kind is None or name not in RULES:
+            raise ConfigError(f"{name} is not a setting of a version: {', '.join(RULES)}")
+        version[name] = kind.read(value, root)
+    return version
+
+
+TABLE = ValueKind("table of texts", _read_table, show=lambda value: json.dumps(value, ensure_ascii=False))
+TABLES = ValueKind(
+    "list of tables", _read_tables, show=lambda value: json.dumps(value, ensure_ascii=False, default=str)
+)
+
+SOURCE = (
+    Setting(
+        "parser", TEXT, "", "a ready parser, or what this source's own is called; empty: the source's name", "--parser"
+    ),
+    Setting("reader", choice("", *READERS), "", "what its documents are; a ready parser says it itself", "--reader"),
+    Setting("version", TEXT, "", "version of its parser; raise it when the words below change"),
+    Setting("branch", TEXT, "", "branch of government whose events they are", "--branch"),
+    Setting("entity", TEXT, "", "who holds these events", "--entity"),
+    Setting("timezone", TEXT, "", "zone of the place of its events, such as America/New_York", "--timezone"),
+    Setting("every", DURATION, 6 * 3600.0, "how often it is asked", "--every"),
+    Setting("items", TEXT, "", "where the events are in a document: a path, or a selector"),
+    Setting(
+        "fields",
+        TABLE,
+        {},
+        "where id, title, start, end, description, url, status, location (branch, entity) are",
+    ),
+    Setting("extra", TABLE, {}, "further keys of an event, and where they are in it"),
+    Setting("formats", TEXTS, [], "how times are written, in the patterns of strptime, first to last"),
+    Setting("naive", choice("", "UTC"), "", "the zone of times that name none, where that is not `timezone`"),
+    Setting("statuses", TABLE, {}, "what the source's words for the state of an event mean"),
+    Setting("next", TEXT, "", "where the address of the next page is"),
+    Setting("root", TEXT, "", "root element, key or selector that a right answer has; others are error pages"),
+    Setting("placeholders", TEXTS, [], "titles of what says only that there is nothing"),
+    Setting("markup", TEXTS, [], "fields that are HTML: title, description"),
+    Setting("details", TEXT, "", "LIST:URL:CHANGED, where a list only names documents of their own for its events"),
+    Setting("versions", TABLES, [], "dated versions: what is read by other words from a day on"),
+    Setting("complete", choice("auto", "yes", "no"), "auto", "whether a document has all events that are to come"),
+    Setting("missing_after", count(1, 1000), 3, "good runs without a future event until it is marked as missing"),
+    Setting("past", DURATION, 30 * 86400.0, "how far back repeated events are told one by one"),
+    Setting("ahead", DURATION, 180 * 86400.0, "and how far ahead"),
+)
+"""Settings of a source of events, beside those of all sources."""
+
+
+_PACKAGE = "windrow.collections.events"
+
+
+@cache
+def ready_names() -> tuple[str, ...]:
+    """Return the names of the built-in parsers, for the federal government of the United States in 2026."""
+    return tuple(sorted(path.name.removesuffix(".toml") for path in files(_PACKAGE).joinpath("parsers").iterdir()))
+
+
+@cache
+def ready_parser(name: str) -> EventParser | None:
+    """Return the built-in parser of a name from `parsers/NAME.toml`; None if there is no such file.
+
+    The file has the settings of a source. With `like` it takes the others from the file of another parser.
+    """
+    if name not in ready_names():
+        return None
+    kinds = {setting.name: setting.kind for setting in SOURCE}
+    words = _ready_words(name)
+    values = {word: kinds[word].read(value, Path()) for word, value in words.items() if word != "url"}
+    return EventParser(
+        name,
+        values["branch"],
+        values["entity"],
+        versions=(ParserRules(**{word: values[word] for word in RULES if word in values}),),
+        url=words.get("url", ""),
+        complete=values.get("complete") != "no",
+        **{word: values[word] for word in ("every",) if word in values},
+    )
+
+
+def _ready_words(name: str) -> dict[str, Any]:
+    words = tomllib.loads((get_data(_PACKAGE, f"parsers/{name}.toml") or b"").decode())
+    like = words.pop("like", "")
+    return {**_ready_words(like), **words} if like else words
+
+
+def event_source(table: SourceTable, values: Mapping[str, Value], around: Surroundings) -> Source:
+    """Build a source from its table; its options have its parser and its address, including the query."""
+    ready = ready_parser(values["parser"].value)
+    url = values["url"]
+    address = url.value or (ready.url if ready else "")
+    if address.startswith("webcal://"):
+        address = "https://" + address.removeprefix("webcal://")
+    where = Value(url.name, address.partition("#")[0].partition("?")[0], url.shown, url.origin)
+    source = source_at_url(table, {**values, "url": where}, around)
+    if source.site.scheme not in {"http", "https"} and not (source.options.get("from") and not address):
+        raise ConfigError(f"{table.file}: source.{table.name}.url: wanted an http or https address")
+    _refuse_secrets(table, address)
+    try:
+        parser = _build_parser(table, values, around, ready)
+    except ConfigError as error:
+        raise ConfigError(f"{table.file}: source.{table.name}: {error}", hint=error.hint) from None
+    return replace(source, options={**source.options, ADDRESS: address.partition("#")[0], PARSER: parser})
+
+
+def _refuse_secrets(table: SourceTable, address: str) -> None:
+    """Refuse an address that contains a key: addresses are written to the ledger, the archive and all exports."""
+    words = {part.partition("=")[0].lower() for part in urlsplit(address).query.split("&")}
+    if words & {"api_key", "apikey", "key", "token", "access_token", "password"}:
+        raise ConfigError(
+            f"{table.file}: source.{table.name}.url: contains a key, which would be written to every record",
+            hint='remove it, and set where it is kept: secret = "env:NAME" and secret_query or secret_header',
+        )
+
+
+def _build_parser(
+    table: SourceTable, values: Mapping[str, Value], around: Surroundings, ready: EventParser | None
+) -> EventParser:
+    """Build a source's parser: the built-in one with the source's settings over it, or one of the source alone."""
+    configured = {name: value.value for name, value in values.items() if value.origin != "default"}
+    name = values["parser"].value or table.name
+    if ready is None and not configured.get("reader"):
+        raise ConfigError(
+            f"there is no built-in parser {name!r}, and no reader is set", hint=f"reader: {', '.join(READERS)}; "
+            f"built-in parsers: {', '.join(ready_names())}",
+        )  # fmt: skip
+    own = {name: configured[name] for name in RULES if name in configured}
+    versions = ready.versions if ready else (ParserRules(),)
+    versions = tuple(replace(version, **own) for version in versions) if own else versions
+    versions += tuple(replace(versions[-1], **overrides) for overrides in values["versions"].value)
+    first = ready or EventParser(name, "", "")
+    branches = BRANCHES + tuple(around.values["events.branches"].value)
+    entities = ENTITIES + tuple(around.values["events.entities"].value)
+    zone = configured.get("timezone") or (ready.zone if ready else "")
+    if not zone or zone_of(zone) is None:
+        raise ConfigError(f"timezone: {zone!r} is not a time zone such as America/New_York")
+    complete = {"yes": True, "no": False}.get(values["complete"].value)
+    if complete is None:
+        complete = ready.complete if ready else READERS[versions[-1].reader].complete
+    return replace(
+        first,
+        name=name,
+        branch=check_name(configured.get("branch") or first.branch, branches, "events.branches"),
+        entity=check_name(configured.get("entity") or first.entity, entities, "events.entities"),
+        zone=zone,
+        versions=versions,
+        complete=complete,
+        branches=branches,
+        entities=entities,
+        **{name: configured[name] for name in ("every", "missing_after", "past", "ahead") if name in configured},
+    )
+
+
+CONFIGURATION = Configuration(
+    settings=(
+        store_of("events"),
+        Setting(
+            "events.documents",
+            OPEN,
+            "votersdaily.db",
+            "where the databases are: a file, or the URL of a CouchDB",
+            written=True,
+        ),
+        Setting("events.documents_secret", SECRET, "", "where user:password of that CouchDB is: env:NAME or file:PATH"),
+        Setting("events.event_database", TEXT, "vd_events", "what the database of events is called"),
+        Setting("events.log_database", TEXT, "vd_log", "what the database of scraping attempts is called"),
+        Setting("events.branches", TEXTS, [], "branches of government beside the standard ones"),
+        Setting("events.entities", TEXTS, [], "entities beside the standard ones"),
+    ),
+    source=(*ASKED, *CAPTURED, *SOURCE),
+    build=event_source,
+    examples=(
+        "windrow new source votes https://senate.example.org/votes.xml --collection events --parser senate-votes",
+    ),
+    template="""\
+# [events]
+# branches = ["City"]  # beside those of the standard
+# entities = ["City Council"]
+
+# A source of events:
+# [source.council]
+# collection = "events"
+# url = "https://council.example.org/calendar.ics"
+# reader = "icalendar"  # it wants the extra `events`
+# branch = "City"
+# entity = "City Council"
+# timezone = "America/New_York"
+""",
+)
+
 
 _DISCOVER = "windrow.collections.events.discover"
 _STEPS = "windrow.collections.events.reading"

@@ -10,11 +10,11 @@ from datetime import datetime, timedelta
 from functools import partial
 from typing import Any, NamedTuple
 
+from windrow.collections.events.collection import ADDRESS, ONCE, PARSER
 from windrow.collections.events.parser import SkippedPart
 from windrow.collections.events.readers.by_fields import join_url
 from windrow.collections.events.readers.registry import READERS
 from windrow.collections.events.reading import ReadEvent, WithdrawnEvent, parser_of, read_document, source_document
-from windrow.collections.events.settings import ADDRESS, ONCE, PARSER
 from windrow.contract import Answer, FollowResult, Offering, Request, Skip
 from windrow.errors import StepError
 from windrow.model import CdxLine, Finding, Level, Source

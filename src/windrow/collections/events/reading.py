@@ -7,10 +7,10 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any, NamedTuple
 
+from windrow.collections.events.collection import PARSER
 from windrow.collections.events.documents import MISSING, WITHDRAWN, end_of_event
 from windrow.collections.events.parser import EventParser, RawEvent, SkippedPart, SourceDocument
 from windrow.collections.events.readers.registry import READERS
-from windrow.collections.events.settings import PARSER
 from windrow.collections.events.times import EventTime, format_utc, zone_of
 from windrow.contract import Observation, Skip, Task, WholeListing
 from windrow.digest import digest

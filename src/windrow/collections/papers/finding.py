@@ -11,7 +11,7 @@ from typing import Any
 from windrow.collections.papers.collection import KeyForm
 from windrow.contract import Skip
 from windrow.errors import ConfigError
-from windrow.formats.surt import surt
+from windrow.formats.cdx import surt
 from windrow.model import CdxLine, Source
 from windrow.reasons import Reason
 

@@ -27,7 +27,7 @@ from windrow.engine.fetchers.message import (
 from windrow.engine.listed.connection_pool import ConnectionPool
 from windrow.errors import TerminalFailure, TransientFailure, TransportError, WindrowError
 from windrow.fetch.transport import Connection, Transport
-from windrow.formats.checksum import read_checksum
+from windrow.formats.listing import read_checksum
 from windrow.model import TAIL, Attempt, FetchJob, ListedFile, ListingEntry, Site
 from windrow.reasons import Reason
 

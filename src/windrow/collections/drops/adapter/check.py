@@ -16,7 +16,7 @@ from windrow.collections.drops.elements import SUMMARY, TABLES
 from windrow.collections.drops.phase import PHASES
 from windrow.collections.drops.settings import Drops
 from windrow.config import Workspace
-from windrow.config.secrets import password
+from windrow.config.workspace import password
 from windrow.contract import Load
 from windrow.engine.check import Fault
 from windrow.engine.run import released

@@ -12,7 +12,7 @@ from windrow.collections.drops.database.dump import dump
 from windrow.collections.drops.database.tracker_tables import DATABASE, TRACKER
 from windrow.collections.drops.settings import Drops
 from windrow.config import Workspace
-from windrow.config.secrets import password
+from windrow.config.workspace import password
 from windrow.errors import WindrowError
 from windrow.reasons import Reason
 from windrow.stores.databases import connect, guarded, named

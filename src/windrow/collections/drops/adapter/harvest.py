@@ -23,7 +23,7 @@ from windrow.collections.drops.reference import read_lists
 from windrow.collections.drops.settings import Drops
 from windrow.collections.drops.steps import compile_schema, sort_key, zip_name
 from windrow.config import Workspace
-from windrow.config.secrets import password
+from windrow.config.workspace import password
 from windrow.contract import Rows, Undecided
 from windrow.digest import combine, digest
 from windrow.engine.run import Harvest

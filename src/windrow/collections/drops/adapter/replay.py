@@ -15,8 +15,7 @@ from windrow.collections.drops.elements import SUMMARY, TABLES
 from windrow.collections.drops.name import ZipName, read_zip_name
 from windrow.collections.drops.settings import Drops
 from windrow.config import Workspace
-from windrow.config.secrets import password
-from windrow.config.workspace import REPLAY
+from windrow.config.workspace import REPLAY, password
 from windrow.engine.fetchers.crew import FetcherPool
 from windrow.engine.fetchers.message import ArchiveSettings
 from windrow.engine.progress import Progress

@@ -8,9 +8,9 @@ from dataclasses import asdict
 from datetime import date
 from typing import Any, NamedTuple
 
+from windrow.collections.events.collection import ADDRESS, PARSER
 from windrow.collections.events.documents import SUCCESS
 from windrow.collections.events.parser import EventParser, ParserRules
-from windrow.collections.events.settings import ADDRESS, PARSER
 from windrow.config import Workspace
 from windrow.errors import ConfigError
 from windrow.fetch.secret import reveal

@@ -9,11 +9,11 @@ from urllib.parse import urljoin
 
 from windrow.archive import open_response
 from windrow.collections.events.adapter.databases import EventDatabases
+from windrow.collections.events.collection import ADDRESS
 from windrow.collections.events.discover import DRIFT
 from windrow.collections.events.documents import MISSING, AskedAddress, ParserRun, log_document
 from windrow.collections.events.readers.by_fields import decode_text
 from windrow.collections.events.reading import parser_of
-from windrow.collections.events.settings import ADDRESS
 from windrow.contract import CAPTURED, REQUEST, ROBOTS
 from windrow.engine.requests.answers import body_of
 from windrow.errors import ArchiveError, StepError

@@ -16,8 +16,7 @@ from windrow.clock import now
 from windrow.collections.pages.adapter.lookup import summary_file, when
 from windrow.collections.pages.adapter.search_index import links_of, open_to_search
 from windrow.collections.pages.database.search_view import NO_LINKS, SummaryReader
-from windrow.collections.pages.search.ask import ask, unindexed_filters
-from windrow.collections.pages.search.condition import FROM, at_query_time, condition, known
+from windrow.collections.pages.search.ask import FROM, ask, at_query_time, condition, known, unindexed_filters
 from windrow.collections.pages.search.rank import (
     Candidate,
     Ranked,
@@ -36,8 +35,7 @@ from windrow.config import Workspace
 from windrow.errors import IndexDamaged
 from windrow.query import Query, parse
 from windrow.query.clause import IndexHit
-from windrow.query.likeness import LOOKED_AT, Sought, attempts, sought
-from windrow.query.snippet import marked, pattern
+from windrow.query.likeness import LOOKED_AT, Sought, attempts, marked, pattern, sought
 from windrow.query.tree import Filter, filters, wanted
 from windrow.query.word import pieces, says, words
 from windrow.stores.index.manifest import IndexManifest, roll_path

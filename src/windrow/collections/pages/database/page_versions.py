@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import sqlalchemy as sa
 
-from windrow.collections.pages.database.version_sql import BESIDE, LATEST, ORIGINAL, PAST, versions
+from windrow.collections.pages.database.search_view import BESIDE, LATEST, ORIGINAL, PAST, versions
 from windrow.stores.databases import READS, guarded
 from windrow.stores.settled import VISITS
 

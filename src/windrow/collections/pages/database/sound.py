@@ -13,7 +13,7 @@ from typing import BinaryIO, NamedTuple, cast
 import sqlalchemy as sa
 
 from windrow.collections.pages.database.entries import hash_of_links
-from windrow.collections.pages.database.version_sql import BESIDE, ORIGINAL, versions
+from windrow.collections.pages.database.search_view import BESIDE, ORIGINAL, versions
 from windrow.stores.databases import READS, guarded
 from windrow.stores.sqlite import store_error
 

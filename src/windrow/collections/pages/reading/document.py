@@ -9,7 +9,7 @@ from datetime import UTC
 
 from windrow.collections.pages.code import Mime
 from windrow.collections.pages.reading.link import Link, LinkClassifier, LinkTarget, count_links, indexiness, links
-from windrow.content.article_parts import headline
+from windrow.content.article import headline
 from windrow.content.head import PageHead
 from windrow.content.outline import LEVELS, Outline, PageLocation, table_row
 from windrow.content.page import main_content, read

@@ -14,8 +14,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from windrow.collections.pages.database.search_view import IncomingLinks, IndexedGeneration
-from windrow.query.likeness import Sought, alike, cut, together
-from windrow.query.snippet import Piece, snippet
+from windrow.query.likeness import Piece, Sought, alike, cut, snippet, together
 from windrow.query.word import address_text
 
 WEIGHTS: Mapping[str, float] = {

@@ -9,9 +9,21 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from windrow.archive import record_id
-from windrow.collections.papers import row
 from windrow.collections.papers.collection import KeyForm
-from windrow.collections.papers.columns import FAMILIES, Put, WideTable
+from windrow.collections.papers.columns import (
+    EXTRACTED,
+    FAMILIES,
+    GENERATION,
+    SMALL,
+    FoundCapture,
+    Put,
+    WideTable,
+    absent_columns,
+    capture_location,
+    indexed_location,
+    make_cells,
+    merge_with_foreign,
+)
 from windrow.collections.papers.database.index import CatalogueIndex, read_lines
 from windrow.collections.papers.database.store import PaperRecord, PaperStore, RowRegister
 from windrow.collections.papers.database.wide import open_table
@@ -77,7 +89,7 @@ def bring_up_to_date(where: Places, pulse: Callable[[], bool]) -> str:
         register = stack.enter_context(_open_register(where))
         index = _catalogue(stack, where, register, pulse)
         catalogue = index.version() if index else 0
-        now = json.dumps([*_place(where), where.shape, catalogue, row.GENERATION, where.force])
+        now = json.dumps([*_place(where), where.shape, catalogue, GENERATION, where.force])
         if register.meta("made") != now:
             store.mark_stale()
             store.mark_stale(register.keys())
@@ -135,13 +147,11 @@ def _write(keys: Sequence[str], where: Places, at: _Open) -> tuple[int, int, int
     found_at = _first_captures(present.values(), where, ledger)
     puts, noted = [], []
     for key, paper in present.items():
-        cells = row.cells(paper.value, paper.aside, found_at[key], _match(paper, index), where.shape)
+        cells = make_cells(paper.value, paper.aside, found_at[key], _match(paper, index), where.shape)
         if owned[key]:
-            puts.append(Put(by_key[key], cells, row.absent_columns(cells)))
+            puts.append(Put(by_key[key], cells, absent_columns(cells)))
             continue
-        change = row.merge_with_foreign(
-            cells, there.get(key, frozenset()) - written[key], written[key], force=where.force
-        )
+        change = merge_with_foreign(cells, there.get(key, frozenset()) - written[key], written[key], force=where.force)
         puts.append(Put(by_key[key], *change))
         noted += [(key, column) for column in change[0]]
     register.add(((key, owned[key]) for key in fresh), noted)
@@ -157,7 +167,7 @@ def _write(keys: Sequence[str], where: Places, at: _Open) -> tuple[int, int, int
 def _others(table: WideTable, by_key: Mapping[str, bytes]) -> dict[str, frozenset[str]]:
     """Return the columns of the rows that exist, but for the large ones."""
     columns_by_key: dict[bytes, set[str]] = {}
-    for columns in row.SMALL:
+    for columns in SMALL:
         for key, cells in table.get_many([*by_key.values()], columns).items():
             columns_by_key.setdefault(key, set()).update(cells)
     return {key: frozenset(columns_by_key[at]) for key, at in by_key.items() if at in columns_by_key}
@@ -167,31 +177,31 @@ def extracted_by_others(where: Places, keys: Sequence[str]) -> set[str]:
     """Return the papers whose rows have another extractor's outcome: they need not be sent to GROBID."""
     by_key = {key: row_key(parse_digest(key), where.form) for key in keys}
     with _open_register(where) as register, opened(where) as table:
-        rows = table.get_many([*by_key.values()], (row.EXTRACTED,))
+        rows = table.get_many([*by_key.values()], (EXTRACTED,))
         owned, written = register.owns(keys), register.written_columns(keys)
     return {
         key for key, at in by_key.items()
-        if at in rows and not owned.get(key, False) and row.EXTRACTED not in written[key]
+        if at in rows and not owned.get(key, False) and EXTRACTED not in written[key]
     }  # fmt: skip
 
 
-def _first_captures(papers: Iterable[PaperRecord], where: Places, ledger: Ledger) -> dict[str, row.FoundCapture]:
+def _first_captures(papers: Iterable[PaperRecord], where: Places, ledger: Ledger) -> dict[str, FoundCapture]:
     """Return each paper's first capture; one from a foreign WARC file has its place there, not that of our copy."""
     papers = list(papers)
     recorded = {visit.seq: visit for visit in ledger.attempts.visits_named([paper.first for paper in papers])}
     captures = {}
     for paper in papers:
-        place = dict(row.capture_location(recorded[paper.first])) if paper.first in recorded else {}
+        place = dict(capture_location(recorded[paper.first])) if paper.first in recorded else {}
         taken = ledger.captures.captured(paper.first)
         arc = taken is not None and taken.warc.lower().endswith((".arc", ".arc.gz"))
         if place and taken is not None and not taken.original:
             place |= {"warc": _file_name(taken, where.roots), "offset": taken.offset}
             if taken.line is not None:
-                place |= row.indexed_location(taken.line, str(place["url"]))
+                place |= indexed_location(taken.line, str(place["url"]))
             elif arc:  # its record was written anew
                 place["c_size"] = None
         ident = "" if arc or not place else _record_id(where.archive, recorded[paper.first].attempt.kept)
-        captures[paper.key] = row.FoundCapture(place, paper.seen, ident)
+        captures[paper.key] = FoundCapture(place, paper.seen, ident)
     return captures
 
 
