@@ -48,11 +48,9 @@ class FeatureSource(Protocol):
 
     def of_page(self, name: str) -> int | None:
         """Return the grade of a feature of the page, None if it is a feature of blocks."""
-        ...
 
     def of_block(self, name: str) -> bytes:
         """Return a feature of blocks, a grade for each block; yes is 1, no is 0."""
-        ...
 
 
 def judge(forest: Forest, source: FeatureSource) -> list[float]:

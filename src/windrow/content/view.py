@@ -77,7 +77,6 @@ class Picker(Protocol):
 
     def __call__(self, values: Sequence[T], /) -> tuple[T, ...]:
         """Return the values."""
-        ...
 
 
 def picker(places: Sequence[int]) -> Picker:

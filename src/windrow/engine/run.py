@@ -35,19 +35,15 @@ class Store(Protocol):
 
     def stage(self, documents: Sequence[tuple[Item, Rows]], at: datetime) -> None:
         """Write documents' rows, not current yet."""
-        ...
 
     def judge(self, documents: Sequence[Undecided], at: datetime) -> Sequence[tuple[Finding, ...]]:
         """Make staged documents current or withhold them, in their order; return what publishing each found."""
-        ...
 
     def summarise(self, at: datetime) -> int:
         """Update the summaries and return how many rows changed."""
-        ...
 
     def close(self) -> None:
         """Close the connections."""
-        ...
 
 
 class VersionStore(Protocol):
@@ -55,23 +51,18 @@ class VersionStore(Protocol):
 
     def checkpoint(self) -> int:
         """Return the number of the last visit that it was told of, 0 at first."""
-        ...
 
     def note_earlier_sessions(self, read: Callable[[], Mapping[int, int]]) -> None:
         """Note up to which visit earlier sessions wrote, as `read` says it, where no session is known here."""
-        ...
 
     def settle(self, entries: Sequence[Any], checkpoint: int, session: int = 0) -> None:
         """Take what visits told, up to the visit that the checkpoint names; what changed belongs to the session."""
-        ...
 
     def finish(self, at: int, pulse: Callable[[], bool]) -> int:
         """Do what must wait for all visits, at a time in UNIX seconds; `pulse` is called between, and may end it."""
-        ...
 
     def close(self) -> None:
         """Close the connections."""
-        ...
 
 
 @runtime_checkable
@@ -80,23 +71,18 @@ class ContentStore(VersionStore, Protocol):
 
     def same(self, url: str, payload: str) -> bool:
         """Tell whether it knows what these bytes said at this address."""
-        ...
 
     def is_temporary(self, url: str, payload: str) -> bool:
         """Tell whether what these bytes said at this address was not for all times."""
-        ...
 
     def changes(self, urls: Iterable[str]) -> Mapping[str, list[ContentCheck]]:
         """Return of addresses what each visit after the first with a content found, oldest first."""
-        ...
 
     def to_read_again(self, limit: int) -> list[int]:
         """Return visits whose bytes must be read once more."""
-        ...
 
     def read_again(self, readings: Mapping[int, Any]) -> None:
         """Take what these visits told; None where they could not be read."""
-        ...
 
 
 @runtime_checkable
@@ -105,11 +91,9 @@ class WaitingStore(VersionStore, Protocol):
 
     def waiting(self, after: int) -> Mapping[int, Sequence[PendingAsk]]:
         """Return some visits after a given one whose step asked services, and was not taken with their answers yet."""
-        ...
 
     def count_waiting(self) -> tuple[int, int]:
         """Count these visits, and return the first of them, 0 where there is none."""
-        ...
 
 
 @runtime_checkable
@@ -118,7 +102,6 @@ class SearchedStore(VersionStore, Protocol):
 
     def update_index(self, pulse: Callable[[], bool]) -> None:
         """Bring the search index up to date; `pulse` is called between, and may end it: the next search goes on."""
-        ...
 
 
 @runtime_checkable
@@ -130,7 +113,6 @@ class ValueStore(VersionStore, Protocol):
 
         What the visit `before` and later ones said does not count, unless it is 0.
         """
-        ...
 
 
 @runtime_checkable
@@ -139,11 +121,9 @@ class VersionedStore(VersionStore, Protocol):
 
     def read_by(self) -> str:
         """Return that version; empty where it is not known."""
-        ...
 
     def begin_by(self, version: str) -> None:
         """Note the version by which an empty store is filled."""
-        ...
 
 
 class Projection(Protocol):
@@ -151,15 +131,12 @@ class Projection(Protocol):
 
     def catch_up(self, ledger: Ledger) -> None:
         """Project every fact after the checkpoint."""
-        ...
 
     def grow(self, sizes: Mapping[int, int]) -> None:
         """Show how many bytes of each open fetch are here (fetch seq -> bytes)."""
-        ...
 
     def close(self) -> None:
         """Close the connections."""
-        ...
 
 
 class Derived(NamedTuple):

@@ -55,35 +55,27 @@ class WideTable(Protocol):
 
     def get(self, key: bytes, columns: Sequence[str] = ()) -> Cells:
         """Return a row; empty if it does not exist."""
-        ...
 
     def get_many(self, keys: Sequence[bytes], columns: Sequence[str] = ()) -> Mapping[bytes, Cells]:
         """Return the rows of these keys that exist."""
-        ...
 
     def put(self, rows: Iterable[Put]) -> None:
         """Write cells of rows."""
-        ...
 
     def delete(self, keys: Iterable[bytes]) -> None:
         """Remove rows; keys without a row are ignored."""
-        ...
 
     def scan(self, columns: Sequence[str] = (), after: bytes = b"") -> Iterator[tuple[bytes, Cells]]:
         """Yield the rows with any of the columns whose keys are above `after`, in the order of keys."""
-        ...
 
     def families(self) -> tuple[Family, ...]:
         """Return the table's families, in the order of their names and without their columns."""
-        ...
 
     def scour(self, pulse: Callable[[], object]) -> bool:
         """Erase what was removed from the store's files; return False if another process prevents that."""
-        ...
 
     def close(self) -> None:
         """Close the store's connection."""
-        ...
 
 
 def check_families(families: Sequence[Family]) -> None:
