@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import NamedTuple, TypeAlias
+from typing import NamedTuple, TypeAlias, TypeVar
 
 from windrow.query.parse import Query
 from windrow.query.tree import (
@@ -93,8 +93,11 @@ NOTHING = NumberIn("id", ())
 Leaf: TypeAlias = Word | Phrase | Filter
 
 
-def question(node: Node, leaf: Callable[[Leaf], Clause]) -> Clause:
-    """Return the clause of a query's tree; `leaf` returns those of its leaves."""
+New = TypeVar("New")
+
+
+def question(node: Node, leaf: Callable[[Leaf], Tree[New]]) -> Tree[New]:
+    """Return a query's tree with each leaf replaced: its clause, if `leaf` returns those of its leaves."""
     match node:
         case Not(part):
             return Not(question(part, leaf))
@@ -108,9 +111,9 @@ def question(node: Node, leaf: Callable[[Leaf], Clause]) -> Clause:
 
 def question_for_some(query: Query, count: int, leaf: Callable[[Leaf], Clause]) -> Clause:
     """Return a clause that wants at least `count` of a query's words and phrases, and everything else in it."""
-    either = tuple(question(term, leaf) for term in wanted(query.root))
+    either: tuple[Clause, ...] = tuple(question(term, leaf) for term in wanted(query.root))
     parts = query.root.parts if isinstance(query.root, And) else (query.root,)
-    kept = tuple(question(part, leaf) for part in parts if part is not None and not list(wanted(part)))
+    kept: list[Clause] = [question(part, leaf) for part in parts if part is not None and not list(wanted(part))]
     return And((Or(either, count), *kept))
 
 

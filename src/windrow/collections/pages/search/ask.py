@@ -34,7 +34,7 @@ from windrow.query.clause import (
 )
 from windrow.query.likeness import least
 from windrow.query.parse import Query
-from windrow.query.tree import And, Filter, LinkFilter, Node, Not, Or, Past, Phrase, TimeSpan, Word, filters, leading
+from windrow.query.tree import And, Filter, LinkFilter, Node, Past, Phrase, TimeSpan, Word, filters, leading
 from windrow.query.word import address_text, indexed, pieces
 
 WORDS = (("main", 1.0), ("rest", 0.4))
@@ -239,20 +239,7 @@ def at_query_time(query: Query, *, links: bool = False) -> Query:
             case _:
                 return leaf
 
-    return replace(query, root=_map_leaves(query.root, then))
-
-
-def _map_leaves(node: Node, change: Callable[[Word | Phrase | Filter], Word | Phrase | Filter]) -> Node:
-    """Return a tree with each leaf replaced by `change(leaf)`."""
-    match node:
-        case Not(part):
-            return Not(_map_leaves(part, change))
-        case And(parts):
-            return And(tuple(_map_leaves(part, change) for part in parts))
-        case Or(parts):
-            return Or(tuple(_map_leaves(part, change) for part in parts))
-        case _:
-            return change(node)
+    return replace(query, root=question(query.root, then))
 
 
 def search_text(text: str, *, prefix: bool) -> str:
