@@ -19,9 +19,10 @@ from windrow.archive import (
     open_response,
     refuse_other_ledger,
 )
+from windrow.clock import spell
 from windrow.digest import digest, warc
 from windrow.errors import ConfigError, DiskFull, TerminalFailure, TransientFailure
-from windrow.formats.warc import END, header, stamp
+from windrow.formats.warc import END, header
 from windrow.model import ArchivePlace, FetchJob, KnownCapture, Limits, ListedFile
 from windrow.reasons import Reason
 
@@ -180,7 +181,7 @@ def test_a_revisit_names_the_record_that_it_refers_to(folder):
     keep = keeper(folder)
     first = put(keep, XML, "ftp://one/add/a b.xml")
     again = put(
-        keep, XML, "ftp://two/add/a b.xml", last=KnownCapture(first.digest, stamp(first.at), "ftp://one/add/a b.xml")
+        keep, XML, "ftp://two/add/a b.xml", last=KnownCapture(first.digest, spell(first.at), "ftp://one/add/a b.xml")
     )
     keep.close()
     with (folder / again.place.warc).open("rb") as file:
@@ -216,7 +217,7 @@ def test_limits_of_size_and_disk_are_kept(folder):
 def test_an_answer_304_as_version_0_1_0_kept_it_is_read(folder):
     head = b'HTTP/1.1 304 Not Modified\r\nETag: "2"\r\n\r\n'
     profile = "http://netpreserve.org/warc/1.1/revisit/server-not-modified"
-    fields = [("WARC-Record-ID", "<urn:uuid:1>"), ("WARC-Date", stamp(NOW)), ("WARC-Target-URI", "http://h/")]
+    fields = [("WARC-Record-ID", "<urn:uuid:1>"), ("WARC-Date", spell(NOW)), ("WARC-Target-URI", "http://h/")]
     fields += [("Content-Type", "application/http;msgtype=response"), ("WARC-Profile", profile)]
     folder.mkdir()
     record = gzip.compress(header("revisit", fields, len(head)) + head + END)

@@ -17,8 +17,8 @@ from tests.archive.letter import again, info, packed, page, record
 from tests.engine.strolling import stroll
 from tests.engine.taking import ask, take
 from windrow.archive import ArchiveWriter, CaptureSink, open_capture
+from windrow.clock import spell
 from windrow.digest import digest
-from windrow.formats.warc import stamp
 from windrow.model import ArchivePlace, FetchJob, KnownCapture, Limits
 
 HERE = Path(__file__).parents[2]
@@ -213,7 +213,7 @@ def test_our_own_archive_comes_in_with_its_revisits_and_answers_304(tmp_path):
         deposit = CaptureSink(keeper, FetchJob(1, "http://a.example/", last=last), at)
         deposit.open(None, b"HTTP/1.1 304 Not Modified\r\n\r\n" if unchanged else head, b"GET / HTTP/1.1\r\n\r\n")
         kept = deposit.finish(unchanged=unchanged)
-        last, at = KnownCapture(kept.digest, stamp(at), "http://a.example/"), at + timedelta(days=1)
+        last, at = KnownCapture(kept.digest, spell(at), "http://a.example/"), at + timedelta(days=1)
     keeper.close()
     there.mkdir()
     assert take(there, *own.glob("*.warc.gz")) == 0

@@ -17,6 +17,7 @@ from isal import igzip
 from windrow.archive.import_file import arc_record
 from windrow.archive.part_file import PartFile
 from windrow.archive.warc_writer import WarcWriter
+from windrow.clock import spell
 from windrow.digest import digest, warc
 from windrow.errors import DiskFull, TerminalFailure, TransientFailure
 from windrow.formats.http import HttpHead, media_type, read_head, validator
@@ -28,7 +29,6 @@ from windrow.formats.warc import (
     open_header,
     packed,
     record_id,
-    stamp,
     target,
     warcinfo,
 )
@@ -265,7 +265,7 @@ class CaptureSink:
 
     def _stamp(self) -> str:
         if self._at is not self._stamped[0]:
-            self._stamped = (self._at, stamp(self._at))
+            self._stamped = (self._at, spell(self._at))
         return self._stamped[1]
 
     def _fields(self, address: str = "") -> list[tuple[str, str]]:

@@ -19,8 +19,9 @@ from typing import NamedTuple
 
 from windrow.archive.warc_reader import met
 from windrow.archive.warc_writer import guarded
+from windrow.clock import spell
 from windrow.errors import ArchiveError
-from windrow.formats.warc import END, header, record_id, stamp
+from windrow.formats.warc import END, header, record_id
 from windrow.model import Limits
 
 _NOTICE = b"This record was taken down.\n"
@@ -96,7 +97,7 @@ def _record(length: int, at: datetime) -> bytes:
     """Return a record of exactly this length; if that is too short for a record, empty lines."""
     # The number of the block's length takes room itself: if none fits, one fits with another blank in the header.
     for kind in ("text/plain", "text/plain "):
-        fields = [("WARC-Record-ID", record_id()), ("WARC-Date", stamp(at)), ("Content-Type", kind)]
+        fields = [("WARC-Record-ID", record_id()), ("WARC-Date", spell(at)), ("Content-Type", kind)]
         spare = length - len(header("metadata", fields, 0)) - len(END)
         for digits in range(1, 12):
             size = spare - digits + 1
@@ -107,7 +108,7 @@ def _record(length: int, at: datetime) -> bytes:
 
 def _member(length: int, at: datetime) -> bytes:
     """Return a gzip member of exactly this length that holds one record."""
-    fields = [("WARC-Record-ID", record_id()), ("WARC-Date", stamp(at)), ("Content-Type", "text/plain")]
+    fields = [("WARC-Record-ID", record_id()), ("WARC-Date", spell(at)), ("Content-Type", "text/plain")]
     record = header("metadata", fields, len(_NOTICE)) + _NOTICE + END
     packer = zlib.compressobj(9, zlib.DEFLATED, -15)
     packed = packer.compress(record) + packer.flush()

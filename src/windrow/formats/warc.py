@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import os
 import re
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import NamedTuple
 from urllib.parse import quote
 
-from windrow.digest import warc as spell
+from windrow.clock import spell
+from windrow.digest import warc as spell_digest
 from windrow.errors import ArchiveError
 from windrow.formats.http import unfold
 
@@ -29,7 +30,7 @@ BEGIN = re.compile(rb"[\r\n]*+WARC/(?:1\.[0-9]|0\.1[78])(\r?\n)")
 _LENGTH_ROOM = 20
 _LEGAL = re.compile(r"[A-Za-z0-9_./:?#\[\]@!$&'()*+,;=%~-]*")
 _VARIANT = dict(zip("0123456789abcdef", "89ab" * 4, strict=True))
-_DIGEST_ROOM = len(spell("sha256:" + "0" * 64))
+_DIGEST_ROOM = len(spell_digest("sha256:" + "0" * 64))
 _PACKED = (b"PK\x03\x04", b"PK\x05\x06", b"\x1f\x8b", b"\x28\xb5\x2f\xfd", b"BZh", b"\xfd7zXZ", b"7z\xbc\xaf", b"Rar!",
            b"\x89PNG", b"\xff\xd8\xff", b"GIF8", b"OggS", b"\x1aE\xdf\xa3")  # fmt: skip
 
@@ -49,16 +50,6 @@ def packed(head: bytes) -> bool:
     (True, False)
     """
     return head.startswith(_PACKED)
-
-
-def stamp(at: datetime) -> str:
-    """Spell a time as WARC-Date, with microseconds.
-
-    >>> stamp(datetime(2026, 1, 2, tzinfo=UTC))
-    '2026-01-02T00:00:00.000000Z'
-    """
-    at = at if at.tzinfo is UTC else at.astimezone(UTC)
-    return f"{at.isoformat(timespec='microseconds')[:26]}Z"
 
 
 def record_id() -> str:
@@ -86,7 +77,7 @@ def warcinfo(name: str, fields: list[tuple[str, str]], at: datetime) -> tuple[by
     """Return the warcinfo record for the start of a file, and its id."""
     block = "".join(f"{key}: {value}\r\n" for key, value in fields).encode()
     ident = record_id()
-    head = [("WARC-Record-ID", ident), ("WARC-Date", stamp(at)), ("WARC-Filename", name)]
+    head = [("WARC-Record-ID", ident), ("WARC-Date", spell(at)), ("WARC-Filename", name)]
     return header("warcinfo", [*head, ("Content-Type", "application/warc-fields")], len(block)) + block + END, ident
 
 
@@ -100,7 +91,7 @@ def open_header(kind: str, fields: list[tuple[str, str]]) -> bytes:
 def close_header(written: bytes, digest: str, length: int) -> bytes:
     """Fill in the blanks of an open header; its size does not change."""
     blank = b"WARC-Payload-Digest: " + b" " * _DIGEST_ROOM
-    full = b"WARC-Payload-Digest: " + spell(digest).encode()
+    full = b"WARC-Payload-Digest: " + spell_digest(digest).encode()
     number = f"Content-Length: {length:>{_LENGTH_ROOM}}\r\n".encode()
     return written.replace(blank, full).replace(b"Content-Length: " + b" " * _LENGTH_ROOM + b"\r\n", number)
 

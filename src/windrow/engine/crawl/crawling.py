@@ -10,7 +10,7 @@ from operator import attrgetter
 from types import TracebackType
 from typing import Self
 
-from windrow.clock import now
+from windrow.clock import now, spell
 from windrow.contract import NOT_MODIFIED, Crawl
 from windrow.contract.discoveries import BEHIND
 from windrow.engine.captures.shared_answers import SharedAnswers
@@ -22,7 +22,6 @@ from windrow.engine.requests.following import AnswerFollower, place_of
 from windrow.engine.requests.origin_rules import LAST_ATTEMPTS, SERVICE, failures_in_row, service_of
 from windrow.engine.run import Close, HarvestRun, release
 from windrow.errors import Stopped
-from windrow.formats.warc import stamp
 from windrow.ledger import LedgerWriter
 from windrow.ledger.addresses import EVERY
 from windrow.ledger.rows import CapturedRow
@@ -493,5 +492,5 @@ def _failed(attempt: Attempt) -> bool:
 
 
 def _job(row: DueAddress, request: HttpRequest | None, held: HeldAnswer | None) -> FetchJob:
-    last = KnownCapture(row.last, stamp(row.at), row.url) if row.last and row.at else _UNKNOWN
+    last = KnownCapture(row.last, spell(row.at), row.url) if row.last and row.at else _UNKNOWN
     return FetchJob(row.digest, row.url, row.kind, last, (row.etag, row.modified), row.place, request, held)

@@ -15,7 +15,6 @@ from windrow.digest import combine, short
 from windrow.engine.listed.rest import AGAIN, RestingItem, divide
 from windrow.engine.run import HarvestRun
 from windrow.engine.steps.due import Due, due
-from windrow.formats.warc import stamp
 from windrow.ledger.rows import SourceRecord
 from windrow.ledger.typed.attempts import LatestCapture, OpenAttempt
 from windrow.ledger.typed.listings import ItemOffer
@@ -179,7 +178,7 @@ def _host(source: Source, record: SourceRecord | None) -> OfferingHost:
 def _job(due_item: Due, source: Source, offer: ItemOffer, last: LatestCapture | None) -> FetchJob:
     # A part belongs to one version of one file at one source: another size or time is another part, and so
     # is another attempt at what was kept before. Where nothing tells versions apart, none is gone on with.
-    before = KnownCapture(last.digest, stamp(last.at), last.address) if last else KnownCapture()
+    before = KnownCapture(last.digest, spell(last.at), last.address) if last else KnownCapture()
     # HTTP tells versions apart by itself, the others by the time of the file. What is small has no part.
     part = ""
     large = offer.size is None or offer.size > SMALL
