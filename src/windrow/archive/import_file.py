@@ -252,7 +252,7 @@ def take(archive: Path, path: Path, limits: Limits) -> ImportedFile:
         if not place.exists():
             with guarded(place):
                 temporary.rename(place)
-                _sync_folder(folder)
+                sync(folder)
         return taken
     finally:
         with suppress(OSError):
@@ -271,7 +271,7 @@ def _import_repacked(
         trouble = repack(temporary, repacked, form, taken.digest, limits)
         with guarded(place):
             repacked.rename(place)
-            _sync_folder(place.parent)
+            sync(place.parent)
     return ImportedFile(name, taken.digest, place.stat().st_size, trouble)
 
 
@@ -313,9 +313,9 @@ def _describe(temporary: Path) -> ImportedFile:
     return ImportedFile(f"{FOREIGN}/{name}.{ending}", hasher.digest(), hasher.size)
 
 
-def _sync_folder(folder: Path) -> None:
-    """Flush a folder's entries to the disk, so that a new name survives a loss of power."""
-    descriptor = os.open(folder, os.O_RDONLY)
+def sync(path: Path) -> None:
+    """Flush a file, or a folder's entries, to the disk, so that a new name survives a loss of power."""
+    descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)
     finally:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import shutil
 from collections import Counter
 from collections.abc import Callable
@@ -12,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from windrow.archive import open_response
+from windrow.archive.import_file import sync
 from windrow.collections.news.feed import parse_reply
 from windrow.engine.requests.answers import body_of
 from windrow.errors import ArchiveError, StepError
@@ -187,9 +187,9 @@ class RawRun:
         (self._folder / "_normalization_summary.json").write_text(summary, "utf-8")
         folder.parent.mkdir(parents=True, exist_ok=True)
         for path in self._folder.iterdir():
-            _fsync(path)
+            sync(path)
         self._folder.rename(folder)
-        _fsync(folder.parent)
+        sync(folder.parent)
         return epoch
 
     def _summary(self) -> dict[str, Any]:
@@ -279,11 +279,3 @@ def _is_same_run(path: Path, kind: str, last: datetime) -> bool:
 
 def _format_json(content: Any) -> str:
     return json.dumps(content, ensure_ascii=False, indent=2) + "\n"
-
-
-def _fsync(path: Path) -> None:
-    fd = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(fd)
-    finally:
-        os.close(fd)
