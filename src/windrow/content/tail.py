@@ -128,7 +128,7 @@ class _TextEnds:
         while core > 0 and self._boxes.last[core] < self._last:
             core = self._boxes.up[core]
         self._core = core
-        heads = [at for at in range(self._first + 1) if _level(outline, blocks.box[at]) == 1]
+        heads = [at for at in range(self._first + 1) if headline_level(outline, blocks.box[at]) == 1]
         self._headline = heads[-1] if heads else self._first
 
     def _has(self, box: int) -> bool:
@@ -226,7 +226,7 @@ def _sections(outline: Outline, chosen: Sequence[bool]) -> Iterator[Span]:
         if not keep or size > _NAME or not _NAMES.fullmatch(text):
             continue
         box = blocks.box[at]
-        level = _level(outline, box)
+        level = headline_level(outline, box)
         if not level:
             if size <= _LINE:
                 yield at, at + 1
@@ -237,12 +237,12 @@ def _sections(outline: Outline, chosen: Sequence[bool]) -> Iterator[Span]:
 
 
 def _ends(outline: Outline, at: int, level: int) -> bool:
-    own = _level(outline, outline.blocks.box[at])
+    own = headline_level(outline, outline.blocks.box[at])
     return 0 < own <= level and not _NAMES.fullmatch(outline.blocks.text[at])
 
 
-def _level(outline: Outline, box: int) -> int:
-    """Return the level of the headline around a box; 0 if there is none."""
+def headline_level(outline: Outline, box: int) -> int:
+    """Return the level of the headline that is this box or contains it; 0 if there is none."""
     boxes = outline.boxes
     if not boxes.marks[box] & _HEADLINE:
         return 0

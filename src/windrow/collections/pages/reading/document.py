@@ -11,8 +11,9 @@ from windrow.collections.pages.code import Mime
 from windrow.collections.pages.reading.link import Link, LinkClassifier, LinkTarget, count_links, indexiness, links
 from windrow.content.article import headline
 from windrow.content.head import PageHead
-from windrow.content.outline import LEVELS, Outline, PageLocation, table_row
+from windrow.content.outline import Outline, PageLocation, table_row
 from windrow.content.page import main_content, read
+from windrow.content.tail import headline_level
 from windrow.content.tree import unseen
 from windrow.formats.moment import written
 from windrow.formats.sniff import normal
@@ -159,7 +160,7 @@ def pile(outline: Outline, chosen: Sequence[bool]) -> Pile:
         before, row = row, table_row(outline, box)
         _append_text(main, text, same_row=row == before >= 0)
         marks = boxes.marks[box]
-        level = _headline_level(outline, box) if marks & _HEADLINE else 0
+        level = headline_level(outline, box) if marks & _HEADLINE else 0
         if level == 1 and first:
             first = False
         elif level:
@@ -180,13 +181,6 @@ def _append_text(lines: list[str], text: str, *, same_row: bool) -> None:
         lines[-1] += f"\t{text}"
     else:
         lines.append(text)
-
-
-def _headline_level(outline: Outline, box: int) -> int:
-    boxes = outline.boxes
-    while box > 0 and boxes.tag[box] not in LEVELS:
-        box = boxes.up[box]
-    return LEVELS.get(boxes.tag[box], 0)
 
 
 @dataclass(frozen=True, slots=True)
