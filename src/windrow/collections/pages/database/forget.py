@@ -87,10 +87,7 @@ def forget(connection: sqlite3.Connection, *, urls: Iterable[str] = (), origins:
     updated.
     """
     execute = connection.execute
-    ids = [
-        row[0] for row in execute(f"{_BY_URL} UNION {_BY_ORIGIN}", (json.dumps(list(urls)), json.dumps(list(origins))))
-    ]
-    url_ids = (json.dumps(ids),)
+    url_ids = _find_ids(connection, urls, origins)
     for table in ("removed", "linked", "unused_pile", "word", "wording"):
         execute(f"DROP TABLE IF EXISTS temp.{table}")
     execute(f"{_GENERATIONS} WHERE url_id {_AMONG}", url_ids)
@@ -115,6 +112,12 @@ def forget(connection: sqlite3.Connection, *, urls: Iterable[str] = (), origins:
     execute(_UNUSED_URLS + "".join(unless for table, unless in beside.items() if table in known))
     execute(_EMPTY_ORIGINS)
     return count
+
+
+def _find_ids(connection: sqlite3.Connection, urls: Iterable[str], origins: Iterable[str]) -> tuple[str]:
+    """Return the ids of addresses, and of all addresses of origins, as the one parameter of a query."""
+    named = (json.dumps(list(urls)), json.dumps(list(origins)))
+    return (json.dumps([row[0] for row in connection.execute(f"{_BY_URL} UNION {_BY_ORIGIN}", named)]),)
 
 
 def _remove_observations(connection: sqlite3.Connection, url_ids: tuple[str], *, wordings: bool) -> None:
@@ -146,10 +149,7 @@ def forget_crawls(connection: sqlite3.Connection, *, urls: Iterable[str] = (), o
     The rows of the crawl log stay.
     """
     execute = connection.execute
-    ids = [
-        row[0] for row in execute(f"{_BY_URL} UNION {_BY_ORIGIN}", (json.dumps(list(urls)), json.dumps(list(origins))))
-    ]
-    url_ids = (json.dumps(ids),)
+    url_ids = _find_ids(connection, urls, origins)
     execute(f"DELETE FROM file_text WHERE file_id IN (SELECT file_id FROM file WHERE url_id {_AMONG})", url_ids)
     count = execute(f"DELETE FROM file WHERE url_id {_AMONG}", url_ids).rowcount
     execute(f"DELETE FROM redirect WHERE url_id {_AMONG}", url_ids)
