@@ -20,7 +20,6 @@ from windrow.collections.pages.database.entries import (
     LoggedFile,
     LoggedRedirect,
     LoggedRequest,
-    MimeEntry,
 )
 from windrow.collections.pages.redirect import read_redirect
 from windrow.digest import number
@@ -221,8 +220,7 @@ def _file(attempt: Attempt, modified: int | None) -> LoggedFile | None:
     kept = attempt.kept
     if kept is None or attempt.status is None or not 200 <= attempt.status < 300:
         return None
-    kind = mime(kept.mime)
-    return LoggedFile(kept.size, MimeEntry(*kind) if kind else None, modified)
+    return LoggedFile(kept.size, mime(kept.mime), modified)
 
 
 def _redirect(attempt: Attempt, modified: int | None) -> LoggedRedirect | None:

@@ -22,7 +22,6 @@ from windrow.collections.pages.database.entries import (
     TextSummary,
     hash_of_links,
 )
-from windrow.collections.pages.database.entries import MimeEntry as Type
 from windrow.collections.pages.reading import PageDocument, read
 from windrow.collections.pages.redirect import REDIRECTS, canonical, find_link_targets, read_redirect, resolve_refresh
 from windrow.collections.pages.scope import Scope, scope
@@ -132,7 +131,7 @@ def _summarise_page(page: PageDocument, task: Task, size: int) -> TextSummary:
     links = _replace_surrogates(tuple(tuple(link) for link in page.links[:MAX_LINKS]))
     summary = TextSummary(
         b"", links=links, linked=hash_of_links((link[0], link[10] or "") for link in links), size=size,
-        mime=_make_mime_entry(kind),
+        mime=kind,
         canonical=canonical(url, canonicals + find_link_targets(fields.get("link", ""), "canonical")),
         move=_find_refresh(page, url, fields.get("refresh", "")),
     )  # fmt: skip
@@ -187,11 +186,7 @@ def find_answer_time(fields: Mapping[str, str], visited: datetime | None) -> dat
 
 
 def _summarise_file(kind: Mime | None, size: int | None, mark: str, reason: Reason) -> TextSummary:
-    return TextSummary(crawl_log.identify_file(kind, size, mark), reason.value, size=size, mime=_make_mime_entry(kind))
-
-
-def _make_mime_entry(kind: Mime | None) -> Type | None:
-    return Type(*kind) if kind else None
+    return TextSummary(crawl_log.identify_file(kind, size, mark), reason.value, size=size, mime=kind)
 
 
 def _replace_surrogates(value: Any) -> Any:

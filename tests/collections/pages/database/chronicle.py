@@ -7,9 +7,9 @@ from collections.abc import Iterable, Sequence
 from hashlib import blake2b
 from typing import Any, NamedTuple
 
+from windrow.collections.pages.code import Mime
 from windrow.collections.pages.database.entries import (
     CrawlEntry,
-    MimeEntry,
     RedirectEntry,
     Sight,
     SummaryEntry,
@@ -55,14 +55,12 @@ def summary(event: Event) -> TextSummary:
     """Return the summary of an event; the link depends on its number."""
     event_kind, name, odd = event.kind, title(event), event.number % 2
     if event_kind == "file":
-        return TextSummary(b"f" * 32, "unsupported", size=9, mime=MimeEntry("image", "png"))
+        return TextSummary(b"f" * 32, "unsupported", size=9, mime=Mime("image", "png"))
     if event_kind == "move":
         return TextSummary(b"m" * 32, file=False, move=RedirectEntry("http://a.example/target", "there"))
     links = ((f"http://b.example/{odd}", None, False, True, False, 0b10, False, 0, 2, "a", name),)
     described = (None, odd, "en", name, None, None, odd)
-    return TextSummary(
-        digest(event_kind), "", pile(event_kind), described, links, True, 5 + odd, MimeEntry("text", "html")
-    )
+    return TextSummary(digest(event_kind), "", pile(event_kind), described, links, True, 5 + odd, Mime("text", "html"))
 
 
 def is_content(event: Event) -> bool:

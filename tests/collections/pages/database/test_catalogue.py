@@ -5,10 +5,10 @@ from __future__ import annotations
 import sqlite3
 from contextlib import closing
 
-from windrow.collections.pages.database.entries import MimeEntry
+from windrow.collections.pages.code import Mime
 from windrow.collections.pages.database.writer import Catalogue, statements
 
-HTML = MimeEntry("text", "html")
+HTML = Mime("text", "html")
 UTF8 = HTML._replace(parameters=(("charset", "utf-8"),))
 KINDS = [
     HTML, UTF8, UTF8._replace(parameters=(("charset", "latin-1"),)), UTF8._replace(type="other"),

@@ -14,7 +14,8 @@ import pytest
 
 from windrow.collections.pages.adapter.indexing import index_pages
 from windrow.collections.pages.adapter.search import Search
-from windrow.collections.pages.database.entries import CrawlEntry, MimeEntry, Sight, SummaryEntry, TextSummary
+from windrow.collections.pages.code import Mime
+from windrow.collections.pages.database.entries import CrawlEntry, Sight, SummaryEntry, TextSummary
 from windrow.collections.pages.database.forget import forget
 from windrow.collections.pages.database.store import SummaryStore
 
@@ -36,9 +37,7 @@ def crawl(day: int, text: str, *links: str) -> SummaryEntry:
     described = (None, None, "en", "The title", None, None, -1)
     return SummaryEntry(
         crawl_entry,
-        TextSummary(
-            blake2b(text.encode()).digest(), "", pile, described, page_links, True, 5, MimeEntry("text", "html")
-        ),
+        TextSummary(blake2b(text.encode()).digest(), "", pile, described, page_links, True, 5, Mime("text", "html")),
     )
 
 

@@ -13,7 +13,8 @@ import pytest
 from tests.collections.pages.database.test_near import prose
 from windrow.collections.pages.adapter.indexing import index_pages
 from windrow.collections.pages.adapter.search import Search
-from windrow.collections.pages.database.entries import CrawlEntry, MimeEntry, Sight, SummaryEntry, TextSummary
+from windrow.collections.pages.code import Mime
+from windrow.collections.pages.database.entries import CrawlEntry, Sight, SummaryEntry, TextSummary
 from windrow.collections.pages.database.forget import forget
 from windrow.collections.pages.database.page_versions import _VERSIONS, Versions
 from windrow.collections.pages.database.store import SummaryStore
@@ -36,7 +37,7 @@ def crawl(
     )  # fmt: skip
     described = (None, None, "en", title, None, description, -1)
     return SummaryEntry(
-        crawl_entry, TextSummary(digest, "", pile, described, (), True, 5, MimeEntry("text", "html"), canonical)
+        crawl_entry, TextSummary(digest, "", pile, described, (), True, 5, Mime("text", "html"), canonical)
     )
 
 

@@ -13,7 +13,8 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import NamedTuple
 
-from windrow.collections.pages.database.entries import LoggedCrawl, MimeEntry
+from windrow.collections.pages.code import Mime
+from windrow.collections.pages.database.entries import LoggedCrawl
 from windrow.collections.pages.database.writer import ADDRESS, VISIT, SummaryWriter
 from windrow.stores.sqlite import open_database
 
@@ -62,7 +63,7 @@ class DescribedFile(NamedTuple):
 
     visit: int
     exit_code: int
-    mime: MimeEntry | None
+    mime: Mime | None
     canonical: str
 
 
@@ -92,7 +93,7 @@ def read_described_files(path: Path, after: int, upto: int, limit: int) -> Descr
         }
     files = [
         DescribedFile(
-            visit, code, None if number is None else MimeEntry(kind, subtype, suffix, parameters[number]), url or ""
+            visit, code, None if number is None else Mime(kind, subtype, suffix, parameters[number]), url or ""
         )
         for visit, code, url, number, kind, subtype, suffix in rows
     ]

@@ -12,6 +12,7 @@ from enum import Enum
 from hashlib import blake2b
 from typing import NamedTuple
 
+from windrow.collections.pages.code import Mime
 from windrow.formats.url import apart, normalise
 
 
@@ -238,15 +239,6 @@ class CrawlEntry(NamedTuple):
     payload: str = ""
 
 
-class MimeEntry(NamedTuple):
-    """A media type in the parts of the table `mimetype`, with its parameters."""
-
-    type: str
-    subtype: str
-    suffix: str | None = None
-    parameters: tuple[tuple[str, str], ...] = ()
-
-
 class RedirectEntry(NamedTuple):
     """The target of a redirect: an absolute address without fragment, the fragment, and an `InformationSource`."""
 
@@ -273,7 +265,7 @@ class TextSummary(NamedTuple):
     links: tuple[tuple[str, str | None, bool, bool, bool, int, bool, int | None, int, str, str | None], ...] = ()
     file: bool = True
     size: int | None = None
-    mime: MimeEntry | None = None
+    mime: Mime | None = None
     canonical: str = ""
     move: RedirectEntry | None = None
     headed: bool = False
@@ -321,7 +313,7 @@ class LoggedFile(NamedTuple):
     """A file that came; `size` is in bytes as transferred."""
 
     size: int
-    mime: MimeEntry | None
+    mime: Mime | None
     modified: int | None
 
 

@@ -12,7 +12,8 @@ from typing import Any, cast
 
 import sqlalchemy as sa
 
-from windrow.collections.pages.database.entries import AddressEntry, MimeEntry, TextSummary, origin, split
+from windrow.collections.pages.code import Mime
+from windrow.collections.pages.database.entries import AddressEntry, TextSummary, origin, split
 from windrow.stores.databases import PAGE, guarded, reach
 from windrow.stores.sqlite import close_on_failure
 
@@ -66,7 +67,7 @@ class Catalogue:
         self._connection = connection
         self._urls: dict[str, int] = {}
         self._origins: dict[str, int] = {}
-        self._mimes: dict[MimeEntry, int] = {}
+        self._mimes: dict[Mime, int] = {}
 
     def forget(self) -> None:
         """Forget all ids, because a transaction was rolled back."""
@@ -127,7 +128,7 @@ class Catalogue:
             self._connection.executemany("INSERT INTO origin VALUES (?, ?, ?, ?, ?)", rows)
         return known
 
-    def mime(self, mime: MimeEntry) -> int:
+    def mime(self, mime: Mime) -> int:
         """Return the id of a media type with its parameters."""
         if mime not in self._mimes:
             if len(self._mimes) >= ROOM:
@@ -135,7 +136,7 @@ class Catalogue:
             self._mimes[mime] = self._mime(mime)
         return self._mimes[mime]
 
-    def _mime(self, mime: MimeEntry) -> int:
+    def _mime(self, mime: Mime) -> int:
         parameters = dict(mime.parameters)
         for number in self._find_mimes(mime, parameters):
             sql = "SELECT name, value FROM mime_parameter WHERE mimetype_id = ?"
@@ -147,7 +148,7 @@ class Catalogue:
         self._connection.executemany("INSERT INTO mime_parameter VALUES (?, ?, ?)", rows)
         return number
 
-    def _find_mimes(self, mime: MimeEntry, parameters: Mapping[str, str]) -> Iterator[int]:
+    def _find_mimes(self, mime: Mime, parameters: Mapping[str, str]) -> Iterator[int]:
         """Yield the ids of media types with this name and the rarest of its parameters, or without parameters."""
         values: tuple[str | None, ...] = mime[:3]
         if parameters:
