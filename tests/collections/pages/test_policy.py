@@ -4,7 +4,7 @@ from hypothesis import strategies as st
 
 from tests.cpu import cpu_seconds
 from windrow.collections.pages.code import READ, Mime, may_be_readable, mime
-from windrow.collections.pages.policy import TrapRules, describe_trap, policy
+from windrow.collections.pages.policy import describe_trap, policy
 from windrow.collections.pages.scope import clean_address, scope
 from windrow.errors import ConfigError
 from windrow.formats.robots import parse
@@ -150,11 +150,6 @@ def test_traps(path):
 )
 def test_no_traps(path):
     assert describe_trap(parts(f"https://h{path}"), 2026) == ""
-
-
-def test_a_guard_may_be_moved():
-    assert not describe_trap(parts("https://h/1812/06/"), 2026, TrapRules(first=1600))
-    assert describe_trap(parts("https://h/a/b"), 2026, TrapRules(depth=1)) == "2 segments"
 
 
 def test_an_endless_calendar_ends():

@@ -149,7 +149,7 @@ def _parse_mime(text: str) -> Mime | None:
     return Mime(match[1].lower(), subtype, suffix or None, tuple(parameters.items()))
 
 
-def may_be_readable(path: str, skipped: frozenset[str] = SKIPPED) -> bool:
+def may_be_readable(path: str) -> bool:
     """Tell whether a path may lead to a document that can be read.
 
     >>> [may_be_readable(path) for path in ("/a.JPG", "/a.html", "/v1.2/notes", "/jpg")]
@@ -157,4 +157,4 @@ def may_be_readable(path: str, skipped: frozenset[str] = SKIPPED) -> bool:
     """
     name = path.rpartition("/")[2]
     _, dot, ending = name.rpartition(".")
-    return not dot or ending.lower() not in skipped
+    return not dot or ending.lower() not in SKIPPED

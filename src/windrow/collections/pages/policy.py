@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import NamedTuple
 
 from windrow.collections.pages import scope
-from windrow.collections.pages.code import SKIPPED, may_be_readable
+from windrow.collections.pages.code import may_be_readable
 from windrow.collections.pages.scope import AllowedParameters, Scope, parameter_names, path_pattern, spell_path
 from windrow.fetch.politeness.guard import describe_refusal, host_fits, host_pattern
 from windrow.formats.robots import Pattern, Robots
@@ -30,21 +30,15 @@ _MAX_TEXTS = 10_000  # texts remembered
 _YEARS = range(1500, 3000)  # other numbers of four digits are not years
 
 
-class TrapRules(NamedTuple):
-    """Limits of an address; one that exceeds any of them looks like a trap."""
-
-    depth: int = 16  # segments of a path
-    repeats: int = 3  # occurrences of one segment in a path, or of one parameter in a query
-    segment: int = 255  # characters of a segment
-    parameters: int = 8  # of a query
-    first: int = 1900  # earliest year of a date
-    ahead: int = 1  # years after the present one
+_MOST_SEGMENTS = 16  # of a path
+_MOST_REPEATS = 3  # occurrences of one segment in a path, or of one parameter in a query
+_LONGEST_SEGMENT = 255  # characters
+_MOST_PARAMETERS = 8  # of a query
+_EARLIEST_YEAR = 1900  # of a date
+_YEARS_AHEAD = 1  # of the present one
 
 
-GUARD = TrapRules()
-
-
-def describe_trap(address: Parts, year: int, guard: TrapRules = GUARD) -> str:
+def describe_trap(address: Parts, year: int) -> str:
     """Return why an address looks like a trap, or an empty text. `year` is the present one.
 
     >>> from windrow.formats.url import parts
@@ -55,36 +49,36 @@ def describe_trap(address: Parts, year: int, guard: TrapRules = GUARD) -> str:
     >>> describe_trap(parts("https://example.org/2024/07/a"), 2026)
     ''
     """
-    return _check_path(address.path, guard) or _check_query(address.query, guard) or _check_dates(address, year, guard)
+    return _check_path(address.path) or _check_query(address.query) or _check_dates(address, year)
 
 
-def _check_path(path: str, guard: TrapRules) -> str:
+def _check_path(path: str) -> str:
     segments = [segment for segment in path.split("/") if segment]
-    if len(path) <= guard.segment and len(set(segments)) == len(segments) <= guard.depth:
+    if len(path) <= _LONGEST_SEGMENT and len(set(segments)) == len(segments) <= _MOST_SEGMENTS:
         return ""
-    if len(segments) > guard.depth:
+    if len(segments) > _MOST_SEGMENTS:
         return f"{len(segments)} segments"
-    if len(max(segments, key=len, default="")) > guard.segment:
-        return f"a segment of more than {guard.segment} characters"
-    segment, count = Counter(segments).most_common(1)[0] if len(segments) > guard.repeats else ("", 0)
-    return f"the segment {segment[:40]!r} {count} times" if count > guard.repeats else ""
+    if len(max(segments, key=len, default="")) > _LONGEST_SEGMENT:
+        return f"a segment of more than {_LONGEST_SEGMENT} characters"
+    segment, count = Counter(segments).most_common(1)[0] if len(segments) > _MOST_REPEATS else ("", 0)
+    return f"the segment {segment[:40]!r} {count} times" if count > _MOST_REPEATS else ""
 
 
-def _check_query(query: str | None, guard: TrapRules) -> str:
+def _check_query(query: str | None) -> str:
     if not query:
         return ""
     parameters = parameter_names(query)
-    if len(parameters) > guard.parameters:
+    if len(parameters) > _MOST_PARAMETERS:
         return f"{len(parameters)} parameters"
-    name, count = Counter(parameters).most_common(1)[0] if len(parameters) > guard.repeats else ("", 0)
-    return f"the parameter {name[:40]!r} {count} times" if count > guard.repeats else ""
+    name, count = Counter(parameters).most_common(1)[0] if len(parameters) > _MOST_REPEATS else ("", 0)
+    return f"the parameter {name[:40]!r} {count} times" if count > _MOST_REPEATS else ""
 
 
-def _check_dates(address: Parts, year: int, guard: TrapRules) -> str:
+def _check_dates(address: Parts, year: int) -> str:
     matches = _DATE_IN_PATH.findall(address.path) + (_DATE_IN_QUERY.findall(address.query) if address.query else [])
     for in_path, in_query in matches:
         year_named = int(in_path or in_query)
-        if year_named in _YEARS and not guard.first <= year_named <= year + guard.ahead:
+        if year_named in _YEARS and not _EARLIEST_YEAR <= year_named <= year + _YEARS_AHEAD:
             return f"a date in {year_named}"
     return ""
 
@@ -190,8 +184,6 @@ class Policy:
     scope: Scope
     deny_rules: tuple[DenyRule, ...] = ()
     queries: tuple[AllowedParameters, ...] = ()
-    skipped: frozenset[str] = field(default=SKIPPED, repr=False)
-    guard: TrapRules = GUARD
 
     def judge_without_robots(self, url: str, year: int) -> PolicyVerdict:
         """Judge a normal address by all rules but robots.txt; `year` is the present one.
@@ -213,9 +205,9 @@ class Policy:
             return verdict
         if address.query is not None and (verdict := self._judge_query(address, spell_path(address))).reason:
             return verdict
-        if why := describe_trap(address, year, self.guard):
+        if why := describe_trap(address, year):
             return PolicyVerdict(Reason.TRAP, why)
-        if not may_be_readable(address.path, self.skipped):
+        if not may_be_readable(address.path):
             return PolicyVerdict(Reason.UNSUPPORTED, address.path.rpartition(".")[2][:20])
         return ALLOWED
 
@@ -251,12 +243,10 @@ def policy(
     *,
     do_not_crawl: Iterable[str] = (),
     url_query_parameters: Iterable[str] = (),
-    skipped: frozenset[str] = SKIPPED,
-    guard: TrapRules = GUARD,
 ) -> Policy:
     """Make the policy of a site from its rules as written in TOML; raises ConfigError for a malformed one."""
     denied = tuple(_read_deny_rule(text) for text in do_not_crawl)
-    return Policy(site, denied, tuple(map(scope.read_parameter_rule, url_query_parameters)), skipped, guard)
+    return Policy(site, denied, tuple(map(scope.read_parameter_rule, url_query_parameters)))
 
 
 def _read_deny_rule(text: str) -> DenyRule:

@@ -155,7 +155,7 @@ def sort_ranked(ranked_pages: Iterable[Ranked]) -> list[Ranked]:
 
 
 def fold_duplicates(
-    ranked_pages: Sequence[Ranked], seen: set[tuple[str, int]], representatives: Mapping[int, int] | None = None
+    ranked_pages: Sequence[Ranked], seen: set[tuple[str, int]], representatives: Mapping[int, int]
 ) -> list[Ranked]:
     """Keep the latest version of each URL and the best page of each text; `seen` remembers them between calls.
 
@@ -165,7 +165,6 @@ def fold_duplicates(
     representative is kept if it is found with nearly as many points as the best one, else the first page that is not
     marked as a duplicate.
     """
-    representatives = representatives or {}
     chosen: list[Ranked] = []
     slots: dict[tuple[str, int], int] = {}
     latest: dict[int, Ranked] = {}
