@@ -36,7 +36,6 @@ from windrow.engine.run import Harvest
 from windrow.engine.session import Session, SessionSettings
 from windrow.model import Item, Limits
 from windrow.query.word import counted
-from windrow.stores.databases import connect
 
 PAGES, WARM = 24, 6
 """Pages that are counted, after some others, so that what is loaded or compiled once is not counted."""
@@ -126,19 +125,17 @@ def summarising() -> Figures:
     """Put kept pages into a Summary Database as versions, with their full text."""
     with tempfile.TemporaryDirectory() as name, local_sessions(), statements() as statement_counts:
         root = Path(name)
-        url = f"sqlite:///{root / 'summary.sqlite'}"
+        path = root / "summary.sqlite"
         count = keep(root, pages(4 * PAGES))
         session = Session(SessionSettings(root / "ledger.sqlite", root / "archive", Limits()), "benchmark")
-        store = SummaryStore(url)
+        store = SummaryStore(path)
         before, statements_before = bytes_written(), statement_counts["summary.sqlite"]
         calls = Calls()
         forests()  # read once a process
         with calls:
             phases = frozenset({"summarise"})
             session.harvest(Harvest(COLLECTION, (), version_store=store), fetch=False, phases=phases)
-            engine = connect(url, durable=False)
-            filled = fill(engine, counted, spelling=SPELLING)
-            engine.dispose()
+            filled = fill(path, counted, spelling=SPELLING)
         written, run = bytes_written() - before, statement_counts["summary.sqlite"] - statements_before
         code = session.close()
         session.ledger.close()

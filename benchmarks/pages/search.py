@@ -30,7 +30,6 @@ from windrow.collections.pages.adapter.indexing import SPELLING, index_pages
 from windrow.collections.pages.adapter.search import Search
 from windrow.collections.pages.adapter.search_index import open_index
 from windrow.collections.pages.database.fulltext_table import fill
-from windrow.stores.databases import connect
 
 DOCUMENTS = int(os.environ.get("WINDROW_DOCUMENTS", "100000"))
 ROUNDS = 5
@@ -46,9 +45,8 @@ def known(hosts: int = HOSTS) -> Iterator[Comparison]:
         path, folder = Path(temporary) / "summary.sqlite", Path(temporary) / "index"
         with closing(Filler(path)) as filler:
             filler.add(labelled.pages)
-        engine = connect(f"sqlite:///{path}", durable=False)
-        index_pages(engine, folder)
-        peer, ours = Fts5(path), Search(engine, folder)
+        index_pages(path, folder)
+        peer, ours = Fts5(path), Search(path, folder)
         ranks = {
             "ours": _ranks(labelled.queries, lambda text: [page.url for page in ours(text, now=NOW).results]),
             "either": _ranks(labelled.queries, lambda text: peer.urls(text, either=True)),
@@ -63,7 +61,6 @@ def known(hosts: int = HOSTS) -> Iterator[Comparison]:
                 yield Comparison(work, "MRR@10 x 1000", mean * 1000, words, theirs * 1000, 1.0, note=note)
         ours.close()
         peer.link.close()
-        engine.dispose()
 
 
 def _ranks(queries: tuple[Known, ...], search: Callable[[str], list[str]]) -> dict[str, list[float]]:
@@ -108,12 +105,11 @@ def speed(count: int = DOCUMENTS, rounds: int = ROUNDS) -> Iterator[Comparison]:
         path, folder = Path(temporary) / "summary.sqlite", Path(temporary) / "index"
         with closing(Filler(path)) as filler:
             filler.add(documents(count))
-        engine = connect(f"sqlite:///{path}", durable=False)
-        fill(engine, lambda *_: {}, spelling=SPELLING)  # words are not counted: no search asks for them
+        fill(path, lambda *_: {}, spelling=SPELLING)  # words are not counted: no search asks for them
         started = time.perf_counter()
-        index_pages(engine, folder)
+        index_pages(path, folder)
         built = time.perf_counter() - started
-        peer, ours = Fts5(path), Search(engine, folder)
+        peer, ours = Fts5(path), Search(path, folder)
         sql = "SELECT text_pile_id, title, text FROM full_text_entity_index"
         tantivy = Tantivy(Path(temporary) / "tantivy", peer.link.execute(sql))
         asked = questions()
@@ -133,7 +129,6 @@ def speed(count: int = DOCUMENTS, rounds: int = ROUNDS) -> Iterator[Comparison]:
         yield Comparison("search, index", "MB", size, "Tantivy", tantivy.size() / 1e6, 1.0, "less", note)
         ours.close()
         peer.link.close()
-        engine.dispose()
 
 
 def _times(search: Callable[[Asked], object], asked: list[Asked]) -> list[float]:

@@ -7,9 +7,11 @@ from __future__ import annotations
 
 import json
 import os
+import sqlite3
 import sys
 import time
 from collections.abc import Callable, Iterable
+from contextlib import closing
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import NamedTuple
@@ -26,7 +28,6 @@ from windrow.engine.session import Session, SessionSettings
 from windrow.formats.url import normalise, parts
 from windrow.model import Attempt, FetchJob, FoundUrl, Limits
 from windrow.query.word import counted
-from windrow.stores.databases import connect
 
 HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\n\r\n"
 ASKED = b"GET / HTTP/1.1\r\n\r\n"
@@ -78,20 +79,18 @@ def summarise(root: Path) -> Spent:
     """Make everything findable, and return the CPU seconds that this and the readers took."""
     place = root / "summary.sqlite"
     session = Session(SessionSettings(root / "ledger.sqlite", root / "archive", Limits()), "benchmark")
-    version_store = SummaryStore(f"sqlite:///{place}")
+    version_store = SummaryStore(place)
     index = _Index(place, root / "index")
     derivations = {"index": index.follow}
     session.harvest(Harvest(COLLECTION, (), version_store=version_store, derivations=derivations), fetch=False)
     code = session.close()
     session.ledger.close()
     assert code == 0, code
-    store = SummaryStore(f"sqlite:///{place}")
-    with store.engine.connect() as link:
+    with closing(sqlite3.connect(place)) as link:
         rows = [
-            link.exec_driver_sql(f"SELECT count(*) FROM {table}").scalar_one()
+            link.execute(f"SELECT count(*) FROM {table}").fetchone()[0]
             for table in ("entity_generation", "full_text_entity_index_docsize")
         ]
-    store.close()
     times = os.times()
     return Spent(
         times.user + times.system, index.beside, times.children_user + times.children_system + _living(), *rows
@@ -108,12 +107,10 @@ class _Index:
 
     def follow(self, pulse: Callable[[], bool]) -> str:
         """Fill the full text of the Summary Database, then, where nothing of that is left to do, the index beside."""
-        engine = connect(f"sqlite:///{self._place}", durable=False)
-        fill(engine, counted, pulse, SPELLING)
+        fill(self._place, counted, pulse, SPELLING)
         began = time.process_time()
-        index_pages(engine, self._folder, pulse)
+        index_pages(self._place, self._folder, pulse)
         self.beside = time.process_time() - began
-        engine.dispose()
         return ""
 
 

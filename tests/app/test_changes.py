@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import tempfile
 import xml.etree.ElementTree as ET
+from contextlib import closing
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -20,6 +22,7 @@ from windrow.config import load
 from windrow.demo.partner import drop
 from windrow.errors import UsageError
 from windrow.ledger import Ledger
+from windrow.stores.sqlite import SqliteReader
 
 AT = datetime(2026, 11, 21, 10, tzinfo=UTC)
 CHANGE = SourceChange(
@@ -29,12 +32,12 @@ CHANGE = SourceChange(
 
 def told(events: list[tuple[int, str, int]], **window: Any) -> list[tuple[int, str]]:
     """Return what is told of an address: the time and the kind of each turn."""
-    store = SummaryStore("sqlite://")
-    try:
-        tell(store, [Event(URLS[0], *event) for event in events])
-        return [(turn.at, turn.kind) for line in timelines(store.engine, **window) for turn in turns(line)]
-    finally:
-        store.close()
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "summary.sqlite"
+        with closing(SummaryStore(path)) as store:
+            tell(store, [Event(URLS[0], *event) for event in events])
+        with closing(SqliteReader(path)) as reader:
+            return [(turn.at, turn.kind) for line in timelines(reader, **window) for turn in turns(line)]
 
 
 @pytest.mark.parametrize(

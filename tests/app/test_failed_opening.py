@@ -43,7 +43,7 @@ OPENERS: dict[str, Callable[[Path], object]] = {
     "projection": lambda path: ProjectionTables(f"sqlite:///{path}", BOOKS, "books"),
     "records": RecordStore,
     "rows": RowRegister,
-    "summary": lambda path: SummaryStore(f"sqlite:///{path}"),
+    "summary": SummaryStore,
     "trees": TreeIndex,
     "wide": lambda path: SqliteTable(path, "papers", ()),
 }

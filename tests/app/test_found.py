@@ -18,7 +18,6 @@ from tests.collections.pages.place import Page, fill, schema
 from windrow.collections.pages.adapter.indexing import index_pages
 from windrow.collections.pages.adapter.search import Search
 from windrow.query.word import address_text, pieces, readable
-from windrow.stores.databases import connect
 
 NOW = 1_750_000_000
 LUMP = "abcdef0123456789" * 5  # 80 characters
@@ -303,19 +302,17 @@ def both(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Search, Sea
     """A search of an index that was made at once, and one of an index that grew with pages, some of them changed."""
     folder = tmp_path_factory.mktemp("same")
     path = folder / "summary.sqlite"
-    engine = connect(f"sqlite:///{path}", durable=False)
     with closing(sqlite3.connect(path, isolation_level=None)) as link:
         link.executescript(schema())
         for start in range(0, len(PAGES), 11):
             fill(link, PAGES[start : start + 11])
             link.execute("UPDATE document_description SET title = title || ' as it was' WHERE title IS NOT NULL")
-            index_pages(engine, folder / "grown")
+            index_pages(path, folder / "grown")
             link.execute("UPDATE document_description SET title = replace(title, ' as it was', '')")
-    index_pages(engine, folder / "grown")
-    index_pages(engine, folder / "index")
-    with closing(Search(engine, folder / "index")) as whole, closing(Search(engine, folder / "grown")) as grown:
+    index_pages(path, folder / "grown")
+    index_pages(path, folder / "index")
+    with closing(Search(path, folder / "index")) as whole, closing(Search(path, folder / "grown")) as grown:
         yield whole, grown
-    engine.dispose()
 
 
 def told(search: Search, text: str) -> tuple[set[str], bool, tuple[str, ...]]:

@@ -14,7 +14,6 @@ from windrow.collections.pages.adapter.indexing import index_pages
 from windrow.collections.pages.adapter.search import Search
 from windrow.collections.pages.database.near_duplicates import follow
 from windrow.collections.pages.database.writer import schema as made
-from windrow.stores.databases import connect
 
 NOW = 1_750_000_000
 TEXT = f"All about zebras. {prose(1, 90)}"
@@ -35,11 +34,10 @@ def search(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Search]:
         link.execute("CREATE TABLE windrow_touched (generation_id INTEGER PRIMARY KEY)")
         link.executemany("INSERT INTO windrow_touched VALUES (?)", [(key,) for key in fill(link, PAGES)])
         follow(link)
-    engine = connect(f"sqlite:///{folder / 'summary.sqlite'}", durable=False)
-    index_pages(engine, folder / "index")
-    with closing(Search(engine, folder / "index")) as opened:
+    summary = folder / "summary.sqlite"
+    index_pages(summary, folder / "index")
+    with closing(Search(summary, folder / "index")) as opened:
         yield opened
-    engine.dispose()
 
 
 def told(search: Search, text: str) -> list[tuple[str, int, int, str | None]]:

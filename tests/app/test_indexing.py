@@ -20,7 +20,6 @@ from windrow.collections.pages.adapter.search_index import open_index
 from windrow.collections.pages.database import fulltext_table
 from windrow.collections.pages.database.fulltext_table import recount
 from windrow.query.word import counted
-from windrow.stores.databases import connect
 from windrow.stores.index.manifest import IndexManifest, roll_path
 
 PAGES = [
@@ -39,19 +38,18 @@ def test_changes_are_followed(tmp_path: Path) -> None:
     link = sqlite3.connect(path, isolation_level=None)
     link.executescript(schema())
     fill(link, PAGES)
-    engine = connect(f"sqlite:///{path}", durable=False)
-    assert index_pages(engine, folder)[1:] == (3, 0)
-    assert index_pages(engine, folder)[1:] == (0, 0)
+    assert index_pages(path, folder)[1:] == (3, 0)
+    assert index_pages(path, folder)[1:] == (0, 0)
 
     fill(link, [Page("https://a.example/4", "x", links=(("https://a.example/3", "harbour"),))])
-    assert index_pages(engine, folder)[1:] == (2, 0)  # the new page, and the one it names
+    assert index_pages(path, folder)[1:] == (2, 0)  # the new page, and the one it names
 
     link.execute("UPDATE entity_generation SET last_seen_unix_utc = 9000")
-    assert index_pages(engine, folder)[1:] == (0, 0)
+    assert index_pages(path, folder)[1:] == (0, 0)
     link.execute("UPDATE entity_generation SET confirmed_end_unix_utc = 9000 WHERE entity_generation_id = 4")
-    assert index_pages(engine, folder)[1:] == (2, 0)  # what it called the other page is no longer said
+    assert index_pages(path, folder)[1:] == (2, 0)  # what it called the other page is no longer said
 
-    search = Search(engine, folder)
+    search = Search(path, folder)
     assert urls(search, "harbour") == []
     assert urls(search, '"first page"') == ["https://a.example/1"]
     search.close()
@@ -59,15 +57,14 @@ def test_changes_are_followed(tmp_path: Path) -> None:
     link.execute("DELETE FROM document_description WHERE entity_generation_id = 3")
     link.execute("DELETE FROM file_summary WHERE entity_generation_id = 3")
     link.execute("DELETE FROM entity_generation WHERE entity_generation_id = 3")
-    assert index_pages(engine, folder)[1:] == (0, 1)
+    assert index_pages(path, folder)[1:] == (0, 1)
     with IndexManifest(roll_path(folder)) as roll:
         after = roll.named([1, 2, 3, 4])
     shutil.rmtree(folder)
-    assert index_pages(engine, folder)[1:] == (3, 0)
+    assert index_pages(path, folder)[1:] == (3, 0)
     with IndexManifest(roll_path(folder)) as roll:
         assert roll.named([1, 2, 3, 4]) == after
     link.close()
-    engine.dispose()
 
 
 def test_many_batches_are_as_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -76,19 +73,17 @@ def test_many_batches_are_as_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
         link.executescript(schema())
         fill(link, [Page(f"https://a.example/{number}", f"red word{number}", f"Page {number}") for number in range(23)])
     link.close()
-    engine = connect(f"sqlite:///{path}", durable=False)
-    index_pages(engine, tmp_path / "one")
+    index_pages(path, tmp_path / "one")
     monkeypatch.setattr(search_index, "BATCH", 3)
     monkeypatch.setattr(search_index, "COMMIT", 2)
-    assert index_pages(engine, tmp_path / "many").put == 23
+    assert index_pages(path, tmp_path / "many").put == 23
     answers = []
     for name in ("one", "many"):
-        search = Search(engine, tmp_path / name)
+        search = Search(path, tmp_path / name)
         answers.append({hit.url for hit in search("red", now=1, limit=50).results})
         search.close()
     assert answers[0] == answers[1]
     assert len(answers[0]) == 23
-    engine.dispose()
 
 
 def place(folder: Path, pages: list[Page]) -> Path:
@@ -111,10 +106,8 @@ def test_an_index_of_another_version_or_none_is_made_anew_by_a_search(tmp_path: 
         note = folder / "index.json"
         note.write_text(note.read_text().replace('"version": "', '"version": "older-'))
     assert "older-" in note.read_text()
-    engine = connect(f"sqlite:///{path}", durable=False)
-    assert index_pages(engine, folder).put == 3
+    assert index_pages(path, folder).put == 3
     assert "older-" not in note.read_text()
-    engine.dispose()
 
 
 @pytest.mark.parametrize("what", ["meta.json", "*.term", "*.pos", "other bytes", "entries.sqlite", "no roll"])
@@ -133,19 +126,17 @@ def test_a_torn_index_is_made_anew_by_a_search_and_by_a_run(tmp_path: Path, what
             for file in (folder / "text").glob(what):
                 file.unlink()
 
-    engine = connect(f"sqlite:///{path}", durable=False)
-    index_pages(engine, folder)
+    index_pages(path, folder)
     tear()
     with closing(Search(path, folder)) as search:
         assert urls(search, '"first page"') == ["https://a.example/1"]
         assert len(search("a.example", now=1).results) == 3
     assert list(search_index.behind(path, folder)) == []
     tear()
-    index_pages(engine, folder)
+    index_pages(path, folder)
     with closing(Search(path, folder)) as search:
         assert urls(search, '"first page"') == ["https://a.example/1"]
     assert list(search_index.behind(path, folder)) == []
-    engine.dispose()
 
 
 UNWRITABLE = """
@@ -166,9 +157,7 @@ with closing(Search(Path(sys.argv[1]), Path(sys.argv[2]))) as search:
 @pytest.mark.parametrize("what", ["whole", "gone", "torn"])
 def test_pages_in_a_place_that_cannot_be_written_are_searched(tmp_path: Path, what: str) -> None:
     path, folder = place(tmp_path, PAGES), tmp_path / "index"
-    engine = connect(f"sqlite:///{path}")
-    index_pages(engine, folder)
-    engine.dispose()
+    index_pages(path, folder)
     if what == "gone":
         shutil.rmtree(folder)
     if what == "torn":
@@ -225,13 +214,11 @@ def test_after_a_kill_at_any_batch_the_next_run_mends_it(tmp_path: Path) -> None
     with IndexManifest(roll_path(folder)) as manifest, IndexManifest(roll_path(tmp_path / "other")) as copied:
         assert list(manifest.stamps()) == list(copied.stamps())
         assert len(list(manifest.stamps())) == 20
-    engine = connect(f"sqlite:///{path}", durable=False)
     assert len(open_index(folder)) == 20
-    assert recount(engine, counted) == []
-    search = Search(engine, folder)
+    assert recount(path, counted) == []
+    search = Search(path, folder)
     assert len(search("red", now=1, limit=50).results) == 20
     search.close()
-    engine.dispose()
 
 
 def contents(path: Path) -> list[list[tuple]]:

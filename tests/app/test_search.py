@@ -9,14 +9,12 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
-import sqlalchemy as sa
 from hypothesis import given, settings
 
 from tests.collections.pages.place import Page, fill, schema
 from tests.query.test_parse import TYPED
 from windrow.collections.pages.adapter.indexing import index_pages
 from windrow.collections.pages.adapter.search import Search
-from windrow.stores.databases import connect
 
 NOW = 1_750_000_000
 DAY = 86_400
@@ -55,13 +53,11 @@ class Place:
             link.executescript(schema())
             self.ids = fill(link, PAGES)
         link.close()
-        self.engine: sa.Engine = connect(f"sqlite:///{self.path}", durable=False)
-        self.indexed = index_pages(self.engine, folder / "index")
-        self.search = Search(self.engine, folder / "index")
+        self.indexed = index_pages(self.path, folder / "index")
+        self.search = Search(self.path, folder / "index")
 
     def close(self) -> None:
         self.search.close()
-        self.engine.dispose()
 
 
 @pytest.fixture(scope="module")
@@ -206,11 +202,9 @@ def test_a_feed_and_a_listing_stand_below_the_page_whose_words_they_repeat(tmp_p
         link.executescript(schema())
         fill(link, pages)
     link.close()
-    engine = connect(f"sqlite:///{path}", durable=False)
-    index_pages(engine, tmp_path / "index")
-    with closing(Search(engine, tmp_path / "index")) as search:
+    index_pages(path, tmp_path / "index")
+    with closing(Search(path, tmp_path / "index")) as search:
         for text in ("crossing strait", "ferry crossing winter"):
             results = search(text, now=NOW, explain=True).results
             assert results[0].url == "https://a.example/ferry", (text, results)
             assert {"listing"} <= {part.name for part in results[-1].details.parts}
-    engine.dispose()

@@ -25,7 +25,6 @@ from windrow.collections.pages.adapter.indexing import index_pages
 from windrow.collections.pages.adapter.search import UNKEPT
 from windrow.collections.pages.adapter.search_index import behind
 from windrow.ledger import Ledger
-from windrow.stores.databases import connect
 
 
 @pytest.fixture(scope="module")
@@ -37,9 +36,8 @@ def filled(tmp_path_factory: pytest.TempPathFactory) -> Path:
         link.executescript(schema())
         fill(link, PAGES)
     link.close()
-    engine = connect(f"sqlite:///{root / 'summary.sqlite'}", durable=False)
-    index_pages(engine, root / "index")
-    engine.dispose()
+    summary = root / "summary.sqlite"
+    index_pages(summary, root / "index")
     return root
 
 
@@ -130,9 +128,8 @@ def test_a_terminal_is_safe_from_what_pages_say(tmp_path: Path, windrow, monkeyp
         link.executescript(schema())
         fill(link, [page])
     link.close()
-    engine = connect(f"sqlite:///{tmp_path / 'summary.sqlite'}", durable=False)
-    index_pages(engine, tmp_path / "index")
-    engine.dispose()
+    summary = tmp_path / "summary.sqlite"
+    index_pages(summary, tmp_path / "index")
     monkeypatch.chdir(tmp_path)
     out = windrow("search", "herring").out
     assert "herring" in out
@@ -201,18 +198,16 @@ def test_a_workspace_that_cannot_be_written_is_searched(root: Path, windrow, tmp
 def test_check_misses_a_search_index_that_is_gone_or_behind(root: Path, tmp_path: Path) -> None:
     shutil.copytree(root, tmp_path / "copy")
     path, folder = tmp_path / "copy" / "summary.sqlite", tmp_path / "copy" / "index"
-    engine = connect(f"sqlite:///{path}", durable=False)
     assert list(behind(path, folder)) == []
     with closing(sqlite3.connect(path)) as link, link:
         fill(link, [PAGES[1].__class__("https://late.example/", "late", "Late")])
     link.close()
     lines = "; ".join(behind(path, folder))
     assert "1 pages are not in it as they are" in lines
-    index_pages(engine, folder)
+    index_pages(path, folder)
     assert list(behind(path, folder)) == []
     shutil.rmtree(folder)
     assert len(list(behind(path, folder))) == 1
-    engine.dispose()
 
 
 def test_a_search_asks_only_collections_that_have_sources(root: Path, tmp_path: Path, windrow, monkeypatch) -> None:

@@ -23,7 +23,7 @@ def gather(root: Path, origin: str, folder: str, *, fetch: bool = True, limits: 
     options = {"seed": f"{origin}{folder}index.html", "below": f"{folder}*"}
     source = Source("site", "pages", site, options=options)
     session = Session(SessionSettings(root / "ledger.sqlite", root / "archive", limits or Limits()), "test")
-    version_store = SummaryStore(f"sqlite:///{root / 'summary.sqlite'}")
+    version_store = SummaryStore(root / "summary.sqlite")
     try:
         session.harvest(Harvest(PAGES, (source,), version_store=version_store), fetch=fetch)
         return session.close()

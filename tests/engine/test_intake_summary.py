@@ -7,6 +7,7 @@ import sqlite3
 import subprocess
 import sys
 import time
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -19,7 +20,7 @@ from windrow.collections.pages.database.store import SummaryStore
 from windrow.engine.run import Harvest, WarcFile
 from windrow.engine.session import Session, SessionSettings
 from windrow.model import Limits
-from windrow.stores.databases import connect
+from windrow.stores.sqlite import SqliteReader
 
 HERE = Path(__file__).parents[2]
 GENERATION = """
@@ -52,7 +53,7 @@ OWN = {"text_pile_id", "entity_generation_id", "link_summary_id", "link_to_url"}
 def digest_in(root, *paths):
     """Take files in and summarise them."""
     session = Session(SessionSettings(root / "ledger.sqlite", root / "archive", Limits(), workers=1), "test")
-    version_store = SummaryStore(f"sqlite:///{root / 'summary.sqlite'}")
+    version_store = SummaryStore(root / "summary.sqlite")
     warc_files = tuple(WarcFile(path, path.name, "them") for path in paths)
     try:
         session.harvest(Harvest(PAGES, (), version_store=version_store, warc_files=warc_files), fetch=False)
@@ -129,9 +130,8 @@ def test_versions_of_one_second_end_with_the_one_that_is_there(tmp_path):
         root.mkdir()
         for one in order:  # a run for each
             assert digest_in(root, one) == 0
-        engine = connect(f"sqlite:///{root / 'summary.sqlite'}")
-        found = Versions(engine).of("http://a.example/")
-        engine.dispose()
+        with closing(SqliteReader(root / "summary.sqlite")) as reader:
+            found = Versions(reader).of("http://a.example/")
         assert [one.end is None for one in found] == [False, True]
 
 

@@ -68,7 +68,7 @@ def copied(visited, root):
 
 def said(root):
     assert summarise(root) == 0
-    store = SummaryStore(f"sqlite:///{root / 'summary.sqlite'}")
+    store = SummaryStore(root / "summary.sqlite")
     try:
         kept = {name: found for name, found in rows(store).items() if name not in TIMED}
         return tables(store), kept

@@ -92,7 +92,7 @@ def summarise(
     """Summarise what is on record, and return the exit code."""
     session = Session(SessionSettings(root / "ledger.sqlite", root / "archive", limits or Limits()), "test")
     try:
-        version_store = store(f"sqlite:///{root / 'summary.sqlite'}")
+        version_store = store(root / "summary.sqlite")
         session.harvest(Harvest(made, (), version_store=version_store), fetch=False)
         return session.close()
     finally:

@@ -8,14 +8,12 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
-import sqlalchemy as sa
 
 from tests.collections.pages.place import Page, fill, schema
 from windrow.collections.pages.database import fulltext_table
 from windrow.collections.pages.database.fulltext_table import FillCounts, Spelling
 from windrow.errors import StoreError
 from windrow.query.word import LONGEST, counted, readable
-from windrow.stores.databases import connect
 
 PAGES = [
     Page("https://a.example/1", "red red Green", "First", secondary="menu red"),
@@ -30,10 +28,10 @@ class Place:
     """A database beside a plain connection to it."""
 
     def __init__(self, folder: Path) -> None:
-        self.link = sqlite3.connect(folder / "summary.sqlite", isolation_level=None)
+        self.path = folder / "summary.sqlite"
+        self.link = sqlite3.connect(self.path, isolation_level=None)
         self.link.executescript(schema())
         self.add(PAGES)
-        self.engine: sa.Engine = connect(f"sqlite:///{folder / 'summary.sqlite'}", durable=False)
 
     def add(self, pages: list[Page]) -> None:
         fill(self.link, pages)
@@ -51,11 +49,10 @@ def place(tmp_path: Path) -> Iterator[Place]:
     made = Place(tmp_path)
     yield made
     made.link.close()
-    made.engine.dispose()
 
 
 def test_rows_and_words(place: Place) -> None:
-    assert fulltext_table.fill(place.engine, counted) == FillCounts(3, 0, 0)
+    assert fulltext_table.fill(place.path, counted) == FillCounts(3, 0, 0)
     rows = place.ask('SELECT rowid, text_pile_id, "any", title, description, text FROM full_text_entity_index')
     assert rows == [
         (1, 1, "any", "First", None, "red red Green"),
@@ -66,7 +63,7 @@ def test_rows_and_words(place: Place) -> None:
         "SELECT token_text, text_pile_id, occurances FROM token_statistics JOIN token USING (token_id) ORDER BY 2, 1"
     )
     assert place.ask(words) == [("green", 1, 1), ("menu", 1, 1), ("red", 1, 3), ("blue", 2, 1)]
-    assert fulltext_table.recount(place.engine, counted) == []
+    assert fulltext_table.recount(place.path, counted) == []
 
 
 @pytest.mark.parametrize("goes_on", [True, False])
@@ -78,52 +75,52 @@ def test_a_first_fill_ends_with_the_index_by_word(place: Place, goes_on: bool) -
         seen.append(place.ask(indexes))
         return goes_on
 
-    fulltext_table.fill(place.engine, counted, pulse)
+    fulltext_table.fill(place.path, counted, pulse)
     assert seen[0] == []
     assert place.ask(indexes) == [("windrow_token_statistics_by_token",)]
 
 
 def test_doing_it_again_changes_nothing(place: Place) -> None:
-    fulltext_table.fill(place.engine, counted)
+    fulltext_table.fill(place.path, counted)
     before = place.all()
-    assert fulltext_table.fill(place.engine, counted) == FillCounts(0, 0, 0)
+    assert fulltext_table.fill(place.path, counted) == FillCounts(0, 0, 0)
     assert place.all() == before
 
 
 def test_in_steps_is_as_at_once(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(fulltext_table, "BATCH", 1)
     monkeypatch.setattr(fulltext_table, "REMEMBERED", 1)
-    fulltext_table.fill(place.engine, counted)
+    fulltext_table.fill(place.path, counted)
     more = [Page(f"https://c.example/{number}", f"red blue word{number}", f"Page {number}") for number in range(5)]
     place.add(more)
-    assert fulltext_table.fill(place.engine, counted) == FillCounts(5, 0, 0)
+    assert fulltext_table.fill(place.path, counted) == FillCounts(5, 0, 0)
     steps = place.all()
-    fulltext_table.fill(place.engine, counted, spelling=Spelling(str, "2"))  # another version: all is filled anew
+    fulltext_table.fill(place.path, counted, spelling=Spelling(str, "2"))  # another version: all is filled anew
     once = place.all()
     assert once[0] == steps[0]
     assert {row[1:] for row in once[1]} == {row[1:] for row in steps[1]}
-    assert fulltext_table.recount(place.engine, counted) == []
+    assert fulltext_table.recount(place.path, counted) == []
 
 
 def test_a_new_title_is_taken_over(place: Place) -> None:
-    fulltext_table.fill(place.engine, counted)
+    fulltext_table.fill(place.path, counted)
     place.ask("UPDATE document_description SET title = 'Changed' WHERE title = 'First'")
-    assert fulltext_table.recount(place.engine, counted) == ["text pile 1 has another title"]
-    assert fulltext_table.fill(place.engine, counted) == FillCounts(0, 1, 0)
+    assert fulltext_table.recount(place.path, counted) == ["text pile 1 has another title"]
+    assert fulltext_table.fill(place.path, counted) == FillCounts(0, 1, 0)
     assert place.ask("SELECT rowid FROM full_text_entity_index WHERE full_text_entity_index MATCH 'title:changed'") == [
         (1,)
     ]
-    assert fulltext_table.recount(place.engine, counted) == []
+    assert fulltext_table.recount(place.path, counted) == []
 
 
 def test_what_is_gone_goes(place: Place) -> None:
-    fulltext_table.fill(place.engine, counted)
+    fulltext_table.fill(place.path, counted)
     place.ask("DELETE FROM entity_generation WHERE text_pile_id = 1")
     place.ask("DELETE FROM text_pile WHERE text_pile_id = 1")
-    assert fulltext_table.recount(place.engine, counted) == ["text pile 1 is indexed but used by no page"]
-    assert fulltext_table.fill(place.engine, counted) == FillCounts(0, 0, 1)
+    assert fulltext_table.recount(place.path, counted) == ["text pile 1 is indexed but used by no page"]
+    assert fulltext_table.fill(place.path, counted) == FillCounts(0, 0, 1)
     assert place.ask("SELECT * FROM token_statistics WHERE text_pile_id = 1") == []
-    assert fulltext_table.recount(place.engine, counted) == []
+    assert fulltext_table.recount(place.path, counted) == []
 
 
 def test_a_stop_between_two_batches_is_made_good(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -137,23 +134,22 @@ def test_a_stop_between_two_batches_is_made_good(place: Place, monkeypatch: pyte
         return counted(*texts)
 
     with pytest.raises(KeyboardInterrupt):
-        fulltext_table.fill(place.engine, stops)
+        fulltext_table.fill(place.path, stops)
     assert place.ask("SELECT rowid FROM full_text_entity_index") == [(1,)]
-    assert fulltext_table.fill(place.engine, counted) == FillCounts(2, 0, 0)
-    assert fulltext_table.recount(place.engine, counted) == []
+    assert fulltext_table.fill(place.path, counted) == FillCounts(2, 0, 0)
+    assert fulltext_table.recount(place.path, counted) == []
 
 
 def test_wrong_counts_are_told(place: Place) -> None:
-    fulltext_table.fill(place.engine, counted)
+    fulltext_table.fill(place.path, counted)
     place.ask("UPDATE token_statistics SET occurances = 9 WHERE text_pile_id = 2")
-    assert fulltext_table.recount(place.engine, counted) == ["text pile 2 has other words than token_statistics tells"]
+    assert fulltext_table.recount(place.path, counted) == ["text pile 2 has other words than token_statistics tells"]
 
 
 def test_a_database_without_the_tables_is_our_error(tmp_path: Path) -> None:
-    engine = connect(f"sqlite:///{tmp_path / 'empty.sqlite'}")
+    summary = tmp_path / "empty.sqlite"
     with pytest.raises(StoreError):
-        fulltext_table.fill(engine, counted)
-    engine.dispose()
+        fulltext_table.fill(summary, counted)
 
 
 def test_words_that_an_index_cuts_or_writes_otherwise_are_counted_alike_in_both(tmp_path: Path) -> None:
@@ -163,8 +159,6 @@ def test_words_that_an_index_cuts_or_writes_otherwise_are_counted_alike_in_both(
         link.executescript(schema())
         fill(link, [Page(f"https://a.example/{at}", f"tea {text} tea", "T") for at, text in enumerate(odd)])
     link.close()
-    engine = connect(f"sqlite:///{path}", durable=False)
     spelling = Spelling(readable, "1")
-    fulltext_table.fill(engine, counted, spelling=spelling)
-    assert fulltext_table.recount(engine, counted, spelling) == []
-    engine.dispose()
+    fulltext_table.fill(path, counted, spelling=spelling)
+    assert fulltext_table.recount(path, counted, spelling) == []

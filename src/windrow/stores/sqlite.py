@@ -51,16 +51,18 @@ def close_on_failure(close: Callable[[], object]) -> Iterator[None]:
         raise
 
 
-def open_database(path: Path, *, read_only: bool = False) -> sqlite3.Connection:
+def open_database(path: Path, *, read_only: bool = False, page: int = 4096) -> sqlite3.Connection:
     """Open a file in autocommit mode, with a log beside it whose every transaction survives a loss of power.
 
-    It is made where it is not there. One that is `read_only` is left as it is, and must be there.
+    It is made where it is not there, with pages of `page` bytes. One that is `read_only` is left as it is, and must be
+    there.
     """
     if read_only:
         return open_to_read(path, "mode=ro")
     path.parent.mkdir(parents=True, exist_ok=True)
     connection = sqlite3.connect(path, isolation_level=None, timeout=30)
     with close_on_failure(connection.close):
+        connection.execute(f"PRAGMA page_size = {page}")
         connection.execute("PRAGMA journal_mode = WAL").fetchall()
         connection.execute("PRAGMA synchronous = FULL")
     return connection

@@ -95,8 +95,7 @@ def pay(store: SummaryStore, events: Iterable[Event]) -> None:
 
 
 def ask(store: SummaryStore, sql: str) -> list[tuple[Any, ...]]:
-    with store.engine.connect() as link:
-        return [tuple(row) for row in link.exec_driver_sql(sql)]
+    return store._connection.execute(sql).fetchall()
 
 
 _GENERATIONS = """

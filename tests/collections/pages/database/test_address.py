@@ -1,5 +1,7 @@
 """Addresses of every scheme in the columns of the base schema."""
 
+from pathlib import Path
+
 import pytest
 
 from tests.collections.pages.database.chronicle import ask
@@ -42,7 +44,7 @@ def test_split(url, parts, path, query, text):
 
 
 def test_no_credentials_are_kept():
-    store = SummaryStore("sqlite://")
+    store = SummaryStore(Path(":memory:"))
     links = tuple(
         (url, None, False, False, False, 0, False, 0, 2, "a", "x")
         for url in ("https://me:secret@a.example/x", "sftp://me:secret@b.example/", "ftp://:secret@c.example:2121/d?e")

@@ -53,7 +53,7 @@ LINKED = {0: {"one"}, 1: {"one", "two"}, 2: set(), 3: {"three"}, 4: {"four"}, 5:
 
 
 def write_crawls(folder: Path, crawls: Sequence[SummaryEntry], size: int) -> SummaryStore:
-    store = SummaryStore(f"sqlite:///{folder}/summary.sqlite")
+    store = SummaryStore(folder / "summary.sqlite")
     for start in range(0, len(crawls), size):
         batch = [
             entry if not store.same(entry.crawl.url, entry.crawl.payload) else entry._replace(summary=None)
@@ -69,7 +69,7 @@ def write_crawls(folder: Path, crawls: Sequence[SummaryEntry], size: int) -> Sum
 def linked(store: SummaryStore, folder: Path, query: str) -> dict[int, set[str]]:
     """Return of each day which links the page is found by."""
     links_by_page: dict[int, set[str]] = {}
-    with closing(Search(store.engine, folder)) as search:
+    with closing(Search(store.path, folder)) as search:
         for day, to in itertools.product(LINKED, ("one", "two", "three", "four")):
             date = datetime.fromtimestamp(NOW + day * DAY, UTC).date()
             results = search(f"{query.format(to=to)} as-of:{date}", now=NOW + 9 * DAY).results
@@ -87,18 +87,18 @@ def test_links_to_as_of_a_day_asks_for_the_links_of_then(tmp_path: Path, order: 
     store.finish(NOW)
     assert linked(store, tmp_path / "index", "links-to:{to}.example") == LINKED
     if size == len(order):
-        index_pages(store.engine, tmp_path / "index")
+        index_pages(store.path, tmp_path / "index")
         assert linked(store, tmp_path / "index", "links-to:{to}.example") == LINKED
     assert linked(store, tmp_path / "index", 'link-text:"to {to}"') == LINKED
-    with closing(Search(store.engine, tmp_path / "index")) as search:
+    with closing(Search(store.path, tmp_path / "index")) as search:
         assert len(search("links-to:one.example", now=NOW + 9 * DAY).results) == 1
         assert search("links-to:two.example", now=NOW + 9 * DAY).results == ()
         spans = [NOW, NOW + DAY, NOW + 2 * DAY, NOW + 4 * DAY]
         dates = [f"{datetime.fromtimestamp(span, UTC):%Y-%m-%d}" for span in spans]
         pages = [bool(search(f"links-to:two.example seen:{date}", now=NOW + 9 * DAY).results) for date in dates]
         assert pages == [True, True, True, False], "the version of these days had it, the other text had not"
-    with store.engine.connect() as link:
-        rows = {row[:2] for row in link.exec_driver_sql(ROWS)}
+    with closing(sqlite3.connect(store.path)) as link:
+        rows = {row[:2] for row in link.execute(ROWS)}
     assert rows == {("https://one.example/", "to one.example"), ("https://two.example/", "to two.example")}
     store.close()
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -105,7 +106,7 @@ UNIQUE = {
 
 @pytest.fixture
 def link() -> Iterator[sqlite3.Connection]:
-    store = SummaryStore("sqlite://")
+    store = SummaryStore(Path(":memory:"))
     yield store._connection
     store.close()
 
@@ -176,9 +177,9 @@ def test_its_versions_are_told(link):
 
 
 def test_a_database_that_is_there_is_taken_up(tmp_path):
-    url = f"sqlite:///{tmp_path}/summary.sqlite"
-    SummaryStore(url).close()
-    store = SummaryStore(url)
+    path = tmp_path / "summary.sqlite"
+    SummaryStore(path).close()
+    store = SummaryStore(path)
     assert store.checkpoint() == 0
     store.close()
 
@@ -186,7 +187,7 @@ def test_a_database_that_is_there_is_taken_up(tmp_path):
 def test_what_is_no_database_is_refused(tmp_path):
     (tmp_path / "summary.sqlite").write_bytes(b"no database at all, but quite a text of more than a page" * 100)
     with pytest.raises(StoreError):
-        SummaryStore(f"sqlite:///{tmp_path}/summary.sqlite")
+        SummaryStore(tmp_path / "summary.sqlite")
 
 
 def test_the_texts_that_have_a_word_are_found_without_reading_all(link: sqlite3.Connection) -> None:

@@ -16,13 +16,14 @@ from windrow.collections.pages.database.sound import faults
 from windrow.collections.pages.database.store import SummaryStore
 from windrow.collections.pages.reading import Pile
 from windrow.query.word import counted
+from windrow.stores.sqlite import SqliteReader
 
 URLS = [f"https://{name}.example/" for name in "abc"]
 
 
 @pytest.fixture
 def store(tmp_path: Path) -> Iterator[SummaryStore]:
-    summary_store = SummaryStore(f"sqlite:///{tmp_path}/summary.sqlite")
+    summary_store = SummaryStore(tmp_path / "summary.sqlite")
     summary_store.settle([crawl(NOW + n, "T", url=url, text=f"{prose(1, 90)} {n}") for n, url in enumerate(URLS)], 3)
     summary_store.finish(NOW)
     yield summary_store
@@ -30,18 +31,20 @@ def store(tmp_path: Path) -> Iterator[SummaryStore]:
 
 
 def find_faults(store: SummaryStore) -> list[str]:
-    return list(faults(store.engine, lambda fields: Pile(*fields).digest()))
+    with closing(SqliteReader(store.path)) as reader:
+        return list(faults(reader, lambda fields: Pile(*fields).digest()))
 
 
 def spoil(store: SummaryStore, sql: str) -> None:
-    with store.engine.begin() as link:
-        link.exec_driver_sql(sql)
+    with closing(sqlite3.connect(store.path)) as link, link:
+        link.execute("PRAGMA foreign_keys = ON")
+        link.execute(sql)
 
 
 def test_nothing_is_found_where_all_agrees(store: SummaryStore) -> None:
-    with store.engine.connect() as link:
-        assert link.exec_driver_sql("SELECT count(*) FROM windrow_near_duplicate").scalar() == 2
-        assert link.exec_driver_sql("SELECT count(*) FROM windrow_representative").scalar() == 3
+    with closing(sqlite3.connect(store.path)) as link:
+        assert link.execute("SELECT count(*) FROM windrow_near_duplicate").fetchone() == (2,)
+        assert link.execute("SELECT count(*) FROM windrow_representative").fetchone() == (3,)
     assert find_faults(store) == []
 
 
@@ -77,14 +80,14 @@ def test_what_a_stopped_run_left_is_no_fault(store: SummaryStore) -> None:
     ],
 )
 def test_a_table_that_was_emptied_is_found(store: SummaryStore, sql: str, fault: str) -> None:
-    with closing(sqlite3.connect(str(store.engine.url.database))) as link, link:  # which looks no references up
+    with closing(sqlite3.connect(store.path)) as link, link:  # which looks no references up
         link.execute(sql)
     assert f"{', '.join(URLS)} {fault}" in find_faults(store)
 
 
 def test_words_whose_tokens_were_deleted_are_told_as_other_words(store: SummaryStore) -> None:
-    fill(store.engine, counted)
-    assert recount(store.engine, counted) == []
-    with closing(sqlite3.connect(str(store.engine.url.database))) as link, link:
+    fill(store.path, counted)
+    assert recount(store.path, counted) == []
+    with closing(sqlite3.connect(store.path)) as link, link:
         link.execute("DELETE FROM token WHERE token_id = 1")
-    assert any("other words" in line for line in recount(store.engine, counted))
+    assert any("other words" in line for line in recount(store.path, counted))

@@ -39,7 +39,7 @@ EVENTS = st.lists(st.tuples(st.sampled_from(URLS), st.integers(0, 9), WHAT), max
 
 @contextmanager
 def opened() -> Iterator[SummaryStore]:
-    store = SummaryStore("sqlite://")
+    store = SummaryStore(Path(":memory:"))
     try:
         yield store
     finally:
@@ -204,12 +204,12 @@ def test_a_page_that_says_after_a_redirect_that_it_did_not_change_is_told_as_bef
 
 @pytest.mark.parametrize("layout", ["3", "5", None])
 def test_tables_of_another_layout_are_refused_and_left_alone(tmp_path: Path, layout: str | None) -> None:
-    url = f"sqlite:///{tmp_path / 'summary.sqlite'}"
-    SummaryStore(url).close()
+    path = tmp_path / "summary.sqlite"
+    SummaryStore(path).close()
     with closing(sqlite3.connect(tmp_path / "summary.sqlite")) as link, link:
         link.execute("UPDATE unobtanium_database_info SET value = ? WHERE key = ?", (layout or "", SCHEMA_KEY))
         if layout is None:
             link.execute("DELETE FROM unobtanium_database_info WHERE key = ?", (SCHEMA_KEY,))
     with pytest.raises(StoreError, match="was made by another version of windrow") as refused:
-        SummaryStore(url)
+        SummaryStore(path)
     assert "windrow run --from summarise" in (refused.value.hint or "")

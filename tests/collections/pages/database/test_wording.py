@@ -18,7 +18,7 @@ from windrow.collections.pages.database.entries import CrawlEntry, Sight, Summar
 from windrow.collections.pages.database.forget import forget
 from windrow.collections.pages.database.page_versions import _VERSIONS, Versions
 from windrow.collections.pages.database.store import SummaryStore
-from windrow.stores.databases import reach
+from windrow.stores.sqlite import SqliteReader
 
 NOW = 1_750_000_000
 DAY = 86_400
@@ -42,7 +42,7 @@ def crawl(
 
 
 def open_store(folder: Path) -> SummaryStore:
-    return SummaryStore(f"sqlite:///{folder}/summary.sqlite")
+    return SummaryStore(folder / "summary.sqlite")
 
 
 def ask(folder: Path, sql: str) -> list[tuple[object, ...]]:
@@ -84,8 +84,8 @@ def test_a_search_shows_titles_as_they_were(tmp_path: Path) -> None:
     store = open_store(tmp_path)
     store.settle([*CRAWLS, crawl(NOW + 5 * DAY, "Other text", text="The harbour is closed.")], 9)
     store.finish(NOW)
-    index_pages(store.engine, tmp_path / "index")
-    with closing(Search(store.engine, tmp_path / "index")) as search:
+    index_pages(store.path, tmp_path / "index")
+    with closing(Search(store.path, tmp_path / "index")) as search:
 
         def title(text: str) -> str:
             return "".join(piece for piece, _ in search(text, now=NOW + 9 * DAY).results[0].title)
@@ -103,10 +103,10 @@ def test_as_of_matches_the_title_language_and_date_of_then(tmp_path: Path) -> No
     store = open_store(tmp_path)
     store.settle(CRAWLS, 9)
     store.finish(NOW)
-    index_pages(store.engine, tmp_path / "index")
+    index_pages(store.path, tmp_path / "index")
     begin = NOW - NOW % DAY
     wordings = {}
-    with closing(Search(store.engine, tmp_path / "index")) as search:
+    with closing(Search(store.path, tmp_path / "index")) as search:
         for day in (0, 2, 3, 4):
             date = datetime.fromtimestamp(begin + day * DAY, UTC).date()
             for word in ("first", "second", "last"):
@@ -123,9 +123,9 @@ def test_is_duplicate_in_the_past_asks_who_was_one_then(tmp_path: Path) -> None:
     store.finish(NOW)  # URL is a copy of OTHER, which comes first
     store.settle([crawl(NOW + 2 * DAY, "A", url=OTHER, text="Something else.")], 3)
     store.finish(NOW + 2 * DAY)  # and is one no more
-    index_pages(store.engine, tmp_path / "index")
+    index_pages(store.path, tmp_path / "index")
     begin = NOW - NOW % DAY
-    with closing(Search(store.engine, tmp_path / "index")) as search:
+    with closing(Search(store.path, tmp_path / "index")) as search:
 
         def urls(query: str) -> list[str]:
             return [page.url for page in search(query, now=NOW + 9 * DAY).results]
@@ -147,9 +147,9 @@ def test_as_of_after_an_absence_is_uncertain_and_within_a_gap_finds_nothing(tmp_
     entries = [crawl(NOW + day * DAY, "Page") for day in (0, 2, 8)] + [absence(*entry) for entry in days.items()]
     store.settle(entries, 9)
     store.finish(NOW)
-    index_pages(store.engine, tmp_path / "index")
+    index_pages(store.path, tmp_path / "index")
     begin = NOW - NOW % DAY
-    with closing(Search(store.engine, tmp_path / "index")) as search:
+    with closing(Search(store.path, tmp_path / "index")) as search:
 
         def sure(day: int) -> list[str]:
             date = datetime.fromtimestamp(begin + day * DAY, UTC).date()
@@ -189,10 +189,9 @@ def test_the_wordings_of_an_address_are_found_without_those_of_others(tmp_path: 
     store = open_store(tmp_path)
     store.settle([crawl(NOW, "One"), crawl(NOW + DAY, "Two"), crawl(NOW, "Three", url=OTHER)], 1)
     store.close()
-    engine = reach(f"sqlite:///{tmp_path}/summary.sqlite")
-    assert [timeline.title for timeline in Versions(engine).of(URL)] == ["One", "Two"]
-    assert Versions(engine).of("https://a.example/none") == []
-    engine.dispose()
+    with closing(SqliteReader(tmp_path / "summary.sqlite")) as reader:
+        assert [timeline.title for timeline in Versions(reader).of(URL)] == ["One", "Two"]
+        assert Versions(reader).of("https://a.example/none") == []
     with closing(sqlite3.connect(tmp_path / "summary.sqlite")) as link:
         plan = link.execute(f"EXPLAIN QUERY PLAN {_VERSIONS.format(versions='windrow_version')}", (1,)).fetchall()
     assert not [row[3] for row in plan if row[3].startswith("SCAN") and row[3] not in {"SCAN g", "SCAN s"}]

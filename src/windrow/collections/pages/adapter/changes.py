@@ -9,8 +9,6 @@ from itertools import pairwise
 from typing import NamedTuple
 from uuid import UUID
 
-import sqlalchemy as sa
-
 from windrow.adapters.adapter import CHANGED, GONE, NEW, Comparison, SourceChange, Window
 from windrow.collections.pages.adapter.lookup import summaries, summary_if_there, when
 from windrow.collections.pages.code import ExitCode
@@ -33,6 +31,7 @@ from windrow.formats.url import parts
 from windrow.ledger import Ledger
 from windrow.query.tree import span
 from windrow.reasons import Reason
+from windrow.stores.sqlite import SqliteReader
 
 _COMPARED = 100
 """Most versions, counted from the latest, that are compared with the one before."""
@@ -80,10 +79,10 @@ class Others(NamedTuple):
 def editions(workspace: Workspace, url: str) -> tuple[list[Edition], Others]:
     """Return the versions of an address, and the pages with the same text as the latest one."""
     others = Others()
-    with summary_if_there(workspace) as engine:
-        if engine is None:
+    with summary_if_there(workspace) as summary:
+        if summary is None:
             return [], others
-        reader = Versions(engine)
+        reader = Versions(summary)
         versions = reader.of(url)
         latest = versions[-1] if versions else None
         if latest is not None and latest.pile is not None and latest.end is None:
@@ -156,12 +155,12 @@ class VersionChange(NamedTuple):
 def changes(workspace: Workspace, ledger: Ledger, window: Window) -> Iterator[SourceChange]:
     """Yield the pages that came, changed in text or description, or went, in no order."""
     sources = {host.origin: host.source for host in ledger.addresses.hosts(COLLECTION)}
-    with summary_if_there(workspace) as engine:
-        if engine is None:
+    with summary_if_there(workspace) as summary:
+        if summary is None:
             return
-        reader = Versions(engine)
+        reader = Versions(summary)
         since = int(window.since.timestamp()) if window.since else None if window.facts else 0
-        for line in timelines(engine, since=since, sessions=window.facts or NONE):
+        for line in timelines(summary, since=since, sessions=window.facts or NONE):
             for turn in turns(line):
                 shown = turn.after or turn.before
                 assert shown is not None
@@ -208,23 +207,23 @@ def _said(reader: Versions, turn: VersionChange) -> str:
 def outcomes(workspace: Workspace, ledger: Ledger, facts: tuple[int, int], counted: Counter[str]) -> Counter[str]:
     """Count the outcomes of the visits between two facts; a file that was read counts as ingested."""
     unread, ingested = (code.name.lower() for code in (ExitCode.FILE_OF_UNKNOWN_TYPE, ExitCode.FILE_INGESTED))
-    with summary_if_there(workspace) as engine:
-        if not counted[unread] or engine is None or not _is_read(engine, ledger, facts):
+    with summary_if_there(workspace) as summary:
+        if not counted[unread] or summary is None or not _is_read(summary, ledger, facts):
             return counted
-        read = max(0, counted[unread] - count_ended_visits(engine, facts, ExitCode.FILE_OF_UNKNOWN_TYPE))
+        read = max(0, counted[unread] - count_ended_visits(summary, facts, ExitCode.FILE_OF_UNKNOWN_TYPE))
     counts = counted.copy()
     counts.update({unread: -read, ingested: read})
     return +counts
 
 
-def _is_read(engine: sa.Engine, ledger: Ledger, facts: tuple[int, int]) -> bool:
-    return reached(engine) >= min(facts[1], ledger.attempts.last_visit())
+def _is_read(summary: SqliteReader, ledger: Ledger, facts: tuple[int, int]) -> bool:
+    return reached(summary) >= min(facts[1], ledger.attempts.last_visit())
 
 
 def content(workspace: Workspace, ledger: Ledger, facts: tuple[int, int]) -> Mapping[str, Counter[str]]:
     """Count the pages of each source that came, changed or went, as sessions between two facts wrote it."""
-    with summary_if_there(workspace) as engine:
-        return {} if engine is None else _count(ledger, timelines(engine, sessions=facts))
+    with summary_if_there(workspace) as summary:
+        return {} if summary is None else _count(ledger, timelines(summary, sessions=facts))
 
 
 def content_of_visits(
@@ -234,10 +233,10 @@ def content_of_visits(
 
     None where not all that was asked for in that time has been read yet.
     """
-    with summary_if_there(workspace) as engine:
-        if engine is None or not _is_read(engine, ledger, facts):
+    with summary_if_there(workspace) as summary:
+        if summary is None or not _is_read(summary, ledger, facts):
             return None
-        return _count(ledger, timelines(engine, visits=facts))
+        return _count(ledger, timelines(summary, visits=facts))
 
 
 def _count(ledger: Ledger, lines: Iterable[Timeline]) -> Mapping[str, Counter[str]]:
@@ -265,8 +264,8 @@ def compare(workspace: Workspace, what: str, since: str = "", until: str = "", *
     url = address(what)
     if not url:
         raise UsageError(f"{what!r} is no address of the web", hint="windrow diff https://...")
-    with summaries(workspace) as engine:
-        reader = Versions(engine)
+    with summaries(workspace) as summary:
+        reader = Versions(summary)
         versions = reader.of(url)
         if not versions:
             raise WindrowError(f"no version of {url} is known", hint=f"windrow why {url}", reason=Reason.NOT_FOUND)
@@ -282,9 +281,9 @@ def compare(workspace: Workspace, what: str, since: str = "", until: str = "", *
             State() if new_gone else contents(reader, new),
             context=context,
         )
-    summary = _summary(old, old_gone, new, new_gone, changed)
+    told = _summary(old, old_gone, new, new_gone, changed)
     return Comparison(
-        url, *_named(old), *_named(new), summary, changed.changes, changed.added, changed.removed,
+        url, *_named(old), *_named(new), told, changed.changes, changed.added, changed.removed,
         changed.elsewhere, changed.lines, old_gone, new_gone,
     )  # fmt: skip
 

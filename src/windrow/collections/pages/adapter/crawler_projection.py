@@ -51,7 +51,7 @@ class CrawlerProjection:
         With the folder of the archive, the source texts of files that come from now on are kept too; from the Summary
         Database come the parameters of media types, and which address a file names as its original.
         """
-        self.store = CrawlerStore(f"sqlite:///{path}")
+        self.store = CrawlerStore(path)
         self._user_agent = user_agent
         self._archive = archive
         self._summary = summary
@@ -147,7 +147,7 @@ def check_crawler(path: Path, ledger: Ledger) -> Iterator[Fault]:
         if visited and not ledger.sessions.running():
             yield Fault("crawler database", f"there is no {path}", "windrow run")
         return
-    with closing(CrawlerStore(f"sqlite:///{path}")) as store:
+    with closing(CrawlerStore(path)) as store:
         there, upto, known = store.counts(), store.checkpoint(), store.checkpoint(ADDRESS)
     visits = ledger.attempts.count_upto(COLLECTION, upto)
     if there["crawl_log"] != visits:

@@ -44,7 +44,7 @@ def harvest(workspace: Workspace) -> Harvest:
         section.crawler, agent, archive=workspace.archive.folder if section.file_text else None, summary=section.summary
     )
     with close_on_failure(books.close):
-        store = SummaryStore(f"sqlite:///{section.summary}")
+        store = SummaryStore(section.summary)
     return Harvest(
         COLLECTION,
         sources,

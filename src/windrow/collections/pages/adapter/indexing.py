@@ -7,14 +7,11 @@ from contextlib import closing
 from pathlib import Path
 from typing import NamedTuple
 
-import sqlalchemy as sa
-
 from windrow.collections.pages.adapter.search_index import update_index
 from windrow.collections.pages.database.fulltext_table import FillCounts, Pulse, Spelling, fill, go_on
 from windrow.collections.pages.database.search_view import SummaryReader
 from windrow.collections.pages.search.ask import VERSION
 from windrow.query.word import counted, readable
-from windrow.stores.databases import connect, file_of
 
 SPELLING = Spelling(readable, VERSION)
 """How texts are written into the full-text table."""
@@ -28,17 +25,17 @@ class Indexed(NamedTuple):
     removed: int
 
 
-def index_pages(engine: sa.Engine, folder: Path, pulse: Pulse = go_on) -> Indexed:
+def index_pages(summary: Path, folder: Path, pulse: Pulse = go_on) -> Indexed:
     """Update full text and index from a Summary Database; a repeated call changes nothing.
 
     `folder` may be removed at any time, and is made anew; one that holds something else is refused. `pulse` is called
     between batches, and ends the work where it says False; the next call goes on there, as it does after a crash.
     """
-    filled = fill(engine, counted, pulse, SPELLING)
+    filled = fill(summary, counted, pulse, SPELLING)
     if not pulse():
         return Indexed(filled, 0, 0)
-    with closing(SummaryReader(file_of(engine))) as summary:
-        return Indexed(filled, *update_index(summary, folder, pulse))
+    with closing(SummaryReader(summary)) as reader:
+        return Indexed(filled, *update_index(reader, folder, pulse))
 
 
 def follower(place: Path, folder: Path) -> Callable[[Pulse], str]:
@@ -47,11 +44,7 @@ def follower(place: Path, folder: Path) -> Callable[[Pulse], str]:
     def follow(pulse: Pulse) -> str:
         if not place.is_file():
             return ""
-        engine = connect(f"sqlite:///{place}", durable=False)
-        try:
-            done = index_pages(engine, folder, pulse)
-        finally:
-            engine.dispose()
+        done = index_pages(place, folder, pulse)
         texts = done.filled
         message = f"texts: {texts.added} added, {texts.changed} changed, {texts.removed} removed"
         return f"{message}; pages: {done.put} put into the index, {done.removed} removed"

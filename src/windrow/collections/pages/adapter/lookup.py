@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import AbstractContextManager, closing, nullcontext
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from windrow.collections.pages.settings import Pages
 from windrow.config import Workspace
 from windrow.errors import WindrowError
 from windrow.reasons import Reason
 from windrow.stores.sqlite import SqliteReader
-
-if TYPE_CHECKING:
-    import sqlalchemy as sa
 
 _THERE = "SELECT count(*) FROM sqlite_master WHERE name IN ('entity_generation', 'full_text_entity_index')"
 
@@ -41,29 +36,15 @@ def summary_file(workspace: Workspace) -> Path:
     return path
 
 
-@contextmanager
-def summary_if_there(workspace: Workspace) -> Iterator[sa.Engine | None]:
+def summary_if_there(workspace: Workspace) -> AbstractContextManager[SqliteReader | None]:
     """Open the Summary Database; None if it does not exist or is empty."""
-    from windrow.stores.databases import connect  # noqa: PLC0415 a search does without
-
     path = _file(workspace)
-    if path is None:
-        yield None
-        return
-    engine = connect(f"sqlite:///{path}")
-    try:
-        yield engine
-    finally:
-        engine.dispose()
+    return nullcontext() if path is None else closing(SqliteReader(path))
 
 
-@contextmanager
-def summaries(workspace: Workspace) -> Iterator[sa.Engine]:
+def summaries(workspace: Workspace) -> closing[SqliteReader]:
     """Open the Summary Database; if there is none yet, a WindrowError names the command that makes it."""
-    summary_file(workspace)
-    with summary_if_there(workspace) as engine:
-        assert engine is not None
-        yield engine
+    return closing(SqliteReader(summary_file(workspace)))
 
 
 def when(seconds: int | None) -> datetime | None:

@@ -8,7 +8,7 @@ from contextlib import closing
 from datetime import UTC, datetime
 from pathlib import Path
 from threading import Lock
-from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+from typing import NamedTuple, TypeAlias
 from uuid import UUID
 
 from windrow.adapters.adapter import SearchAnswer, SearchResult, SnippetMark, snippet_marks
@@ -40,9 +40,6 @@ from windrow.query.tree import Filter, filters, wanted
 from windrow.query.word import pieces, says, words
 from windrow.stores.index.manifest import IndexManifest, roll_path
 from windrow.stores.sqlite import close_on_failure
-
-if TYPE_CHECKING:
-    import sqlalchemy as sa
 
 BLOCK = 40
 """Candidates that are ranked together. Each page of results is cut from the same blocks, so pages never overlap."""
@@ -94,13 +91,9 @@ class PageHit(NamedTuple):
 class Search:
     """Searches one Summary Database; may be kept open for many queries."""
 
-    def __init__(self, place: Path | sa.Engine, folder: Path) -> None:
-        """Open the index in `folder`; where there is none that this version can ask, it is made first.
-
-        `place` is the database's file, or an engine that has it open.
-        """
-        file = place if isinstance(place, Path) else Path(place.url.database or "")
-        self._summary = SummaryReader(file, {"windrow_says": says})
+    def __init__(self, summary: Path, folder: Path) -> None:
+        """Open the index in `folder`; where there is none that this version can ask, it is made first."""
+        self._summary = SummaryReader(summary, {"windrow_says": says})
         self._folder = folder
         self._mending = Lock()
         with close_on_failure(self._summary.close):

@@ -279,8 +279,8 @@ def _site(
         _origin(workspace, ledger, sources.get(host.source), host) for host in hosts if host.collection == "pages"
     )
     origins = [host.origin for host in origins_known]
-    with summary_if_there(workspace) as engine:
-        versions = Versions(engine).count(origins) if engine is not None else OriginCounts(0, 0, 0, 0)
+    with summary_if_there(workspace) as summary:
+        versions = Versions(summary).count(origins) if summary is not None else OriginCounts(0, 0, 0, 0)
     return SiteState(*named, origins_known, versions)
 
 

@@ -34,7 +34,6 @@ from windrow.digest import number
 from windrow.engine.check import Fault
 from windrow.engine.progress import Progress
 from windrow.engine.replay import SCRATCH, settle_unread
-from windrow.engine.run import released
 from windrow.engine.session import Session, SessionSettings
 from windrow.engine.takedown import TakedownTarget, kept_by_reader
 from windrow.errors import StoreError
@@ -42,10 +41,9 @@ from windrow.formats.text import json_text, plain
 from windrow.ledger import Ledger
 from windrow.query.word import counted
 from windrow.reasons import Reason
-from windrow.stores.databases import connect
 from windrow.stores.index.folder import refuse_strange
 from windrow.stores.index.folder import remove as remove_index
-from windrow.stores.sqlite import remove_scratch
+from windrow.stores.sqlite import SqliteReader, remove_scratch
 
 KIND = "pages"
 
@@ -92,7 +90,7 @@ def clean_stores(workspace: Workspace, pulse: Callable[[], None]) -> tuple[str, 
     remove_scratch(workspace.root / REPLAY, SCRATCH)
     remove_scratch(replay_folder(place), [place.name])
     if place.is_file():
-        with closing(SummaryStore(f"sqlite:///{place}")) as store:
+        with closing(SummaryStore(place)) as store:
             store.finish(int(now().timestamp()))
         with _opened(place) as link:
             while link is not None and follow(link):
@@ -146,14 +144,13 @@ def replay(workspace: Workspace, setup: SessionSettings, progress: Progress) -> 
         if rebuilt.books:
             rebuilt.books.close()
         session.harvest(replace(rebuilt, books=None, reread=True), phases=frozenset({"summarise"}), fetch=False)
-        with closing(SummaryStore(f"sqlite:///{new}")) as after:
+        with closing(SummaryStore(new)) as after:
             after.adopt_sessions(old)
         if not session.stops:
             phase = rebuilt.collection.phase("summarise")
             known = {one.number for one in session.ledger.unread.visits("pages", phase)}
-            engine = connect(f"sqlite:///{old}")
-            with released(engine.dispose):
-                settled_upto = reached(engine)
+            with closing(SqliteReader(old)) as before:
+                settled_upto = reached(before)
             lost = [visit for visit in rebuilt.unread if visit <= settled_upto and visit not in known]
             settle_unread(session.ledger, rebuilt.collection, rebuilt.unread, lost, old)
 
@@ -171,14 +168,14 @@ INDEX = "windrow run pages --from index"
 def check(workspace: Workspace, ledger: Ledger) -> Iterator[Fault]:
     """Check the Summary Database, count its words again, and compare the crawler database with the ledger."""
     section = workspace.section(Pages)
-    with summary_if_there(workspace) as engine:
-        if engine is not None:
-            told_of, last = reached(engine), ledger.attempts.last_visit()
+    with summary_if_there(workspace) as reader:
+        if reader is not None:
+            told_of, last = reached(reader), ledger.attempts.last_visit()
             if told_of > last:
                 yield Fault(section.summary.name, f"tells of visit {told_of}; the ledger ends with visit {last}", AGAIN)
-            for fault in faults(engine, _digest):
+            for fault in faults(reader, _digest):
                 yield Fault(section.summary.name, fault, AGAIN)
-            for line in _few(recount(engine, counted, SPELLING)):
+            for line in _few(recount(section.summary, counted, SPELLING)):
                 yield Fault(section.summary.name, line, INDEX)
             for line in behind(section.summary, section.index):
                 yield Fault(str(section.index), line, INDEX)
@@ -207,16 +204,16 @@ TIMES = ("first_seen", "last_seen", "ended", "created", "updated")
 def summary(workspace: Workspace, form: str, out: TextIO) -> int:
     """Write the present Summary Database as one SQLite file; return its size in bytes."""
     del form
-    with summaries(workspace) as engine:
-        return copy(engine, out.buffer)
+    with summaries(workspace) as reader:
+        return copy(reader, out.buffer)
 
 
 def pages(workspace: Workspace, form: str, out: TextIO) -> int:
     """Write a line of JSON for every version of every page, with times in ISO 8601; return the number of lines."""
     del form
     count = 0
-    with summaries(workspace) as engine:
-        for generation in generations(engine):
+    with summaries(workspace) as reader:
+        for generation in generations(reader):
             record = generation._asdict() | {name: when(getattr(generation, name)) for name in TIMES}
             out.write(json_text(plain(record)) + "\n")
             count += 1

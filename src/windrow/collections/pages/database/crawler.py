@@ -103,8 +103,8 @@ def read_described_files(path: Path, after: int, upto: int, limit: int) -> Descr
 class CrawlerStore(SummaryWriter):
     """One crawler database in an SQLite file, written by one process at a time."""
 
-    def __init__(self, url: str) -> None:
-        super().__init__(url, ("base", "crawler"))
+    def __init__(self, path: Path) -> None:
+        super().__init__(path, ("base", "crawler"), ("foreign_keys = ON",))
 
     def log(self, crawls: Sequence[LoggedCrawl], user_agent: str, texts: Iterable[tuple[int, str]] = ()) -> None:
         """Write crawls, each once and in the ledger's order, and the checkpoint; `texts` are those of files by id."""

@@ -9,32 +9,29 @@ interrupted run continues, and a repeated run changes nothing.
 from __future__ import annotations
 
 import json
+import sqlite3
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, nullcontext
+from contextlib import closing, contextmanager, nullcontext
 from itertools import groupby
 from operator import itemgetter
-from typing import TYPE_CHECKING, NamedTuple, cast
-
-import sqlalchemy as sa
+from pathlib import Path
+from typing import NamedTuple
 
 from windrow.collections.pages.database.writer import statements
-from windrow.stores.databases import guarded
-
-if TYPE_CHECKING:
-    import sqlite3
+from windrow.stores.sqlite import open_database, store_errors, transaction
 
 _CREATE = "CREATE TABLE IF NOT EXISTS windrow_text_version (name TEXT PRIMARY KEY, version TEXT NOT NULL)"
 _VERSION = "SELECT version FROM windrow_text_version WHERE name = ?"
 _NOTE = "INSERT OR REPLACE INTO windrow_text_version VALUES (?, ?)"
 
 
-def renewed(connection: sa.Connection, name: str, version: str) -> bool:
+def renewed(connection: sqlite3.Connection, name: str, version: str) -> bool:
     """Tell whether the table `name` has another version, and set it to this one."""
-    connection.exec_driver_sql(_CREATE)
-    same = connection.exec_driver_sql(_VERSION, (name,)).scalar() == version
+    connection.execute(_CREATE)
+    same = connection.execute(_VERSION, (name,)).fetchone() == (version,)
     if not same:
-        connection.exec_driver_sql(_NOTE, (name, version))
+        connection.execute(_NOTE, (name, version))
     return not same
 
 
@@ -126,54 +123,53 @@ def go_on() -> bool:
     return True
 
 
-def fill(engine: sa.Engine, count: Count, pulse: Pulse = go_on, spelling: Spelling = AS_IT_IS) -> FillCounts:
-    """Update the three tables. `count` counts the words of a pile's main and other text.
+def fill(summary: Path, count: Count, pulse: Pulse = go_on, spelling: Spelling = AS_IT_IS) -> FillCounts:
+    """Update the three tables of a file. `count` counts the words of a pile's main and other text.
 
     `pulse` is called before each batch; False stops the work. Raises StoreError; committed batches stay, and the next
     call continues after them.
     """
-    with guarded(engine), engine.connect() as connection, _without_foreign_keys(connection):
+    with _opened(summary) as connection:
         _register_spelling(connection, spelling)
-        with connection.begin():
+        with transaction(connection):
             if spelling.version and renewed(connection, "full_text_entity_index", spelling.version):
                 _empty(connection)
             _describe(connection)
             gone, changed, missing = (_ids(connection, sql) for sql in (_GONE, _CHANGED, _MISSING))
-        with connection.begin():
+        with transaction(connection):
             tokens = _Tokens(count, connection)
             if outdated := [(pile,) for pile in (*gone, *changed)]:
-                connection.exec_driver_sql("DELETE FROM full_text_entity_index WHERE rowid = ?", outdated)
+                connection.executemany("DELETE FROM full_text_entity_index WHERE rowid = ?", outdated)
             for pile in gone:
-                connection.exec_driver_sql("DELETE FROM token_statistics WHERE text_pile_id = ?", (pile,))
+                connection.execute("DELETE FROM token_statistics WHERE text_pile_id = ?", (pile,))
             for pile in changed:
-                connection.exec_driver_sql(_ADD, (pile, pile))
+                connection.execute(_ADD, (pile, pile))
         added = 0
         with _without_token_index(connection) if tokens.is_first_fill and missing else nullcontext():
             while added < len(missing) and pulse():
                 batch = missing[added : added + BATCH]
-                with connection.begin():
-                    connection.exec_driver_sql(_ADD, (batch[0], batch[-1]))
+                with transaction(connection):
+                    connection.execute(_ADD, (batch[0], batch[-1]))
                     tokens.add(connection, batch)
                 added += len(batch)
     return FillCounts(added, len(changed), len(gone))
 
 
-def _empty(connection: sa.Connection) -> None:
+def _empty(connection: sqlite3.Connection) -> None:
     for table in ("full_text_entity_index", "token_statistics", "token"):
-        connection.exec_driver_sql(f"DELETE FROM {table}")
+        connection.execute(f"DELETE FROM {table}")
 
 
-def _register_spelling(connection: sa.Connection, spelling: Spelling) -> None:
-    raw_connection = connection.connection.dbapi_connection
-    cast("sqlite3.Connection", raw_connection).create_function(
+def _register_spelling(connection: sqlite3.Connection, spelling: Spelling) -> None:
+    connection.create_function(
         "windrow_readable", 1, lambda text: None if text is None else spelling.write(text), deterministic=True
     )
 
 
-def recount(engine: sa.Engine, count: Count, spelling: Spelling = AS_IT_IS) -> list[str]:
+def recount(summary: Path, count: Count, spelling: Spelling = AS_IT_IS) -> list[str]:
     """Count all words again and describe each difference in a line; an empty list means that there is none."""
     faults: list[str] = []
-    with guarded(engine), engine.connect() as connection, connection.begin():
+    with _opened(summary) as connection, transaction(connection):
         _register_spelling(connection, spelling)
         _describe(connection)
         checks = (
@@ -187,14 +183,14 @@ def recount(engine: sa.Engine, count: Count, spelling: Spelling = AS_IT_IS) -> l
     return faults
 
 
-def _miscounted(connection: sa.Connection, count: Count, spelling: Spelling) -> Iterator[str]:
+def _miscounted(connection: sqlite3.Connection, count: Count, spelling: Spelling) -> Iterator[str]:
     """Compare the words of every pile with token_statistics; both are read in the order of piles.
 
     Words are counted in the texts of the index, so stored words are spelt as in the index before the comparison.
     """
-    stated = groupby(connection.exec_driver_sql(_STATISTICS), key=itemgetter(0))
+    stated = groupby(connection.execute(_STATISTICS), key=itemgetter(0))
     head = next(stated, None)
-    for pile, text, secondary in connection.exec_driver_sql(_INDEXED):
+    for pile, text, secondary in connection.execute(_INDEXED):
         while head is not None and head[0] < pile:
             yield f"text pile {head[0]} has counted words but is not indexed"
             head = next(stated, None)
@@ -215,68 +211,63 @@ def _miscounted(connection: sa.Connection, count: Count, spelling: Spelling) -> 
 
 
 @contextmanager
-def _without_foreign_keys(connection: sa.Connection) -> Iterator[None]:
-    """Switch off foreign key checks during the block: the ids were just read, and checking each row is slow.
+def _opened(path: Path) -> Iterator[sqlite3.Connection]:
+    """Open a file without foreign key checks: the ids were just read, and checking each row is slow.
 
-    Temporary tables go to a file meanwhile, because they grow with the database.
+    Temporary tables go to a file, because they grow with the database.
     """
-    raw_connection = connection.connection.dbapi_connection
-    assert raw_connection is not None
-    for pragma in ("foreign_keys = OFF", "temp_store = FILE"):
-        raw_connection.cursor().execute(f"PRAGMA {pragma}")
-    try:
-        yield
-    finally:
-        for pragma in ("foreign_keys = ON", "temp_store = MEMORY"):
-            raw_connection.cursor().execute(f"PRAGMA {pragma}")
+    with store_errors(path), closing(open_database(path)) as connection:
+        for pragma in ("synchronous = NORMAL", "cache_size = -16384", "temp_store = FILE"):
+            connection.execute(f"PRAGMA {pragma}")
+        yield connection
 
 
 @contextmanager
-def _without_token_index(connection: sa.Connection) -> Iterator[None]:
+def _without_token_index(connection: sqlite3.Connection) -> Iterator[None]:
     """Drop the index of `token_statistics` by word during the block: building it at the end by one sort is faster.
 
     If the process is killed meanwhile, the next writer that opens the database creates the index.
     """
-    with connection.begin():
-        connection.exec_driver_sql(f"DROP INDEX IF EXISTS {_INDEX_BY_WORD}")
+    with transaction(connection):
+        connection.execute(f"DROP INDEX IF EXISTS {_INDEX_BY_WORD}")
     try:
         yield
     finally:
-        with connection.begin():
-            connection.exec_driver_sql(next(sql for sql in statements("beside") if _INDEX_BY_WORD in sql))
+        with transaction(connection):
+            connection.execute(next(sql for sql in statements("beside") if _INDEX_BY_WORD in sql))
 
 
-def _describe(connection: sa.Connection) -> None:
+def _describe(connection: sqlite3.Connection) -> None:
     """Create the temporary table `described`: which generation describes each pile."""
-    connection.exec_driver_sql("DROP TABLE IF EXISTS temp.described")
-    connection.exec_driver_sql(_DESCRIBED)
-    connection.exec_driver_sql("CREATE UNIQUE INDEX temp.described_pile ON described (pile)")
+    connection.execute("DROP TABLE IF EXISTS temp.described")
+    connection.execute(_DESCRIBED)
+    connection.execute("CREATE UNIQUE INDEX temp.described_pile ON described (pile)")
 
 
-def _ids(connection: sa.Connection, sql: str) -> list[int]:
-    return [int(row[0]) for row in connection.exec_driver_sql(sql)]
+def _ids(connection: sqlite3.Connection, sql: str) -> list[int]:
+    return [int(row[0]) for row in connection.execute(sql)]
 
 
-def _insert(connection: sa.Connection, numbers: list[int]) -> None:
+def _insert(connection: sqlite3.Connection, numbers: list[int]) -> None:
     """Write counts, many rows in one statement: that takes half the time of one statement for each row."""
     step = 3 * ROWS
     for start in range(0, len(numbers), step):
         bound = tuple(numbers[start : start + step])
         rows = ", ".join(["(?, ?, ?)"] * (len(bound) // 3))
-        connection.exec_driver_sql(f"INSERT INTO token_statistics VALUES {rows}", bound)
+        connection.execute(f"INSERT INTO token_statistics VALUES {rows}", bound)
 
 
 class _Tokens:
     """Writes words and their counts, and remembers the ids of words."""
 
-    def __init__(self, count: Count, connection: sa.Connection) -> None:
+    def __init__(self, count: Count, connection: sqlite3.Connection) -> None:
         self._count, self._ids = count, dict[str, int]()
-        self.is_first_fill = connection.exec_driver_sql("SELECT 1 FROM token LIMIT 1").first() is None
+        self.is_first_fill = connection.execute("SELECT 1 FROM token LIMIT 1").fetchone() is None
         self._is_complete = self.is_first_fill  # whether all are remembered
 
-    def add(self, connection: sa.Connection, piles: list[int]) -> None:
+    def add(self, connection: sqlite3.Connection, piles: list[int]) -> None:
         for start in range(0, len(piles), COUNTED):
-            texts = connection.exec_driver_sql(_TEXTS, (str(piles[start : start + COUNTED]),))
+            texts = connection.execute(_TEXTS, (str(piles[start : start + COUNTED]),))
             counts = [(pile, self._count(text, secondary)) for pile, text, secondary in texts]
             if len(self._ids) > REMEMBERED:
                 self._ids.clear()
@@ -288,14 +279,14 @@ class _Tokens:
                     numbers += (token, pile, number)
             _insert(connection, numbers)
 
-    def _name(self, connection: sa.Connection, unknown: list[str]) -> None:
+    def _name(self, connection: sqlite3.Connection, unknown: list[str]) -> None:
         """Find the ids of words, and insert new words."""
         if unknown and not self._is_complete:
-            known = connection.exec_driver_sql(_KNOWN_WORDS, (json.dumps(unknown),))
+            known = connection.execute(_KNOWN_WORDS, (json.dumps(unknown),))
             self._ids.update((word, number) for word, number in known)
             unknown = [word for word in unknown if word not in self._ids]
         if unknown:
-            last = connection.exec_driver_sql("SELECT coalesce(max(token_id), 0) FROM token").scalar_one()
+            last = connection.execute("SELECT coalesce(max(token_id), 0) FROM token").fetchone()[0]
             rows = list(enumerate(unknown, last + 1))
-            connection.exec_driver_sql("INSERT INTO token (token_id, token_text) VALUES (?, ?)", rows)
+            connection.executemany("INSERT INTO token (token_id, token_text) VALUES (?, ?)", rows)
             self._ids.update((word, number) for number, word in rows)

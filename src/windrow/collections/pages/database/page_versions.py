@@ -8,11 +8,9 @@ from itertools import groupby, islice
 from operator import attrgetter, itemgetter
 from typing import Any, NamedTuple
 
-import sqlalchemy as sa
-
 from windrow.collections.pages.database.search_view import BESIDE, LATEST, ORIGINAL, PAST, versions
-from windrow.stores.databases import READS, guarded
 from windrow.stores.settled import VISITS
+from windrow.stores.sqlite import SqliteReader
 
 
 class PageVersion(NamedTuple):
@@ -136,15 +134,15 @@ class OriginCounts(NamedTuple):
 class Versions:
     """A reader of the versions in one Summary Database."""
 
-    def __init__(self, engine: sa.Engine) -> None:
-        self._engine = engine
+    def __init__(self, reader: SqliteReader) -> None:
+        self._reader = reader
 
     def of(self, url: str) -> list[PageVersion]:
         """Return the versions of a normal address, oldest first; empty if the address is unknown."""
-        with guarded(self._engine), self._engine.connect().execution_options(**READS) as connection, connection.begin():
+        with self._reader.reading() as connection:
             # The id is looked up first: with a join SQLite would compute the versions of all addresses.
-            number = connection.exec_driver_sql(_URL, (url,)).scalar()
-            rows = connection.exec_driver_sql(_VERSIONS.format(versions=versions(connection)), (number,)).fetchall()
+            number = connection.execute(_URL, (url,)).fetchone()
+            rows = connection.execute(_VERSIONS.format(versions=versions(connection)), number or (None,)).fetchall()
         return [PageVersion._make((*row[:-1], bool(row[-1]))) for row in rows]
 
     def texts(self, piles: list[int]) -> dict[int, tuple[str, str]]:
@@ -171,8 +169,8 @@ class Versions:
         return OriginCounts(*self._rows(_OF_ORIGIN, (json.dumps(origins),))[0])
 
     def _rows(self, sql: str, parameters: tuple[object, ...]) -> list[tuple[Any, ...]]:
-        with guarded(self._engine), self._engine.connect().execution_options(**READS) as connection, connection.begin():
-            return [tuple(row) for row in connection.exec_driver_sql(sql, parameters)]
+        with self._reader.reading() as connection:
+            return connection.execute(sql, parameters).fetchall()
 
 
 _CHUNK = 200
@@ -205,30 +203,26 @@ class Timeline(NamedTuple):
 
 
 def timelines(
-    engine: sa.Engine, *, since: int | None = None, visits: tuple[int, int] = NONE, sessions: tuple[int, int] = NONE
+    reader: SqliteReader, *, since: int | None = None, visits: tuple[int, int] = NONE, sessions: tuple[int, int] = NONE
 ) -> Iterator[Timeline]:
     """Yield the addresses visited since a time (UNIX seconds), or by a visit in the range of numbers `visits`.
 
     Visits written by a session in the range `sessions` count too. A database of another tool yields nothing.
     """
-    with (
-        guarded(engine),
-        engine.connect().execution_options(**READS, stream_results=True) as connection,
-        connection.begin(),
-    ):
-        if not connection.exec_driver_sql(_SETTLED).scalar():
+    with reader.reading() as connection:
+        if not connection.execute(_SETTLED).fetchone()[0]:
             return
-        written = connection.exec_driver_sql(VISITS, sessions).one()
+        written = connection.execute(VISITS, sessions).fetchone()
         parameters = (*visits, *written, *(() if since is None else (since,)))
         where = "o.visit BETWEEN ? AND ? OR o.visit BETWEEN ? AND ?" + ("" if since is None else " OR o.at >= ?")
-        groups = groupby(connection.exec_driver_sql(_SEEN.format(where=where), parameters), itemgetter(0))
+        groups = groupby(connection.execute(_SEEN.format(where=where), parameters), itemgetter(0))
         visited = ((number, [(row[1], row[2]) for row in rows]) for number, rows in groups)
         while chunk := dict(islice(visited, _CHUNK)):
             url_ids = (json.dumps(list(chunk)),)
             rows = [
                 row
                 for relation in (PAST, LATEST)
-                for row in connection.exec_driver_sql(LIGHT.format(versions=relation), url_ids)
+                for row in connection.execute(LIGHT.format(versions=relation), url_ids)
             ]
             versions: dict[int, list[PageVersion]] = {}
             for row in rows:
@@ -238,8 +232,8 @@ def timelines(
                 yield Timeline(seen[0][0], ordered, {at for _, at in seen})
 
 
-def count_ended_visits(engine: sa.Engine, visits: tuple[int, int], code: int) -> int:
+def count_ended_visits(reader: SqliteReader, visits: tuple[int, int], code: int) -> int:
     """Count the visits in a range of numbers that ended with an exit code."""
-    with guarded(engine), engine.connect().execution_options(**READS) as connection:
+    with reader.reading() as connection:
         sql = "SELECT count(*) FROM windrow_observation WHERE visit BETWEEN ? AND ? AND exit_code = ?"
-        return int(connection.exec_driver_sql(sql, (*visits, code)).scalar() or 0)
+        return int(connection.execute(sql, (*visits, code)).fetchone()[0])

@@ -1,7 +1,4 @@
-"""The queries of a search on the Summary Database: versions of pages, their texts, links to them.
-
-A search imports them without SQLAlchemy.
-"""
+"""The queries of a search on the Summary Database: versions of pages, their texts, links to them."""
 
 from __future__ import annotations
 
@@ -10,12 +7,9 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from windrow.stores.sqlite import SqliteReader
-
-if TYPE_CHECKING:
-    import sqlalchemy as sa
 
 ORIGINAL = """
 (SELECT ou.str_url FROM duplicate_summary x
@@ -63,9 +57,9 @@ JOIN windrow_wording w ON w.said = p.said)
 _PAST = "SELECT count(*) FROM sqlite_master WHERE name = 'windrow_past'"
 
 
-def versions(connection: sa.Connection) -> str:
+def versions(connection: sqlite3.Connection) -> str:
     """Return the relation to select versions from: a database of another tool has no past versions."""
-    return "windrow_version" if connection.exec_driver_sql(_PAST).scalar() else PLAIN
+    return "windrow_version" if connection.execute(_PAST).fetchone()[0] else PLAIN
 
 
 class IndexedGeneration(NamedTuple):

@@ -8,14 +8,11 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 from pathlib import Path
 from shutil import copyfileobj
-from typing import BinaryIO, NamedTuple, cast
-
-import sqlalchemy as sa
+from typing import BinaryIO, NamedTuple
 
 from windrow.collections.pages.database.entries import hash_of_links
 from windrow.collections.pages.database.search_view import BESIDE, ORIGINAL, versions
-from windrow.stores.databases import READS, guarded
-from windrow.stores.sqlite import store_error
+from windrow.stores.sqlite import SqliteReader, store_error
 
 Digest = Callable[[Sequence[str]], bytes]
 """The digest of a text pile's six fields."""
@@ -100,38 +97,33 @@ _PILES = (
 )
 
 
-def reached(engine: sa.Engine) -> int:
+def reached(reader: SqliteReader) -> int:
     """Return the ledger's number of the last visit in a Summary Database; 0 if it has none."""
     sql = "SELECT value FROM unobtanium_database_info WHERE key = 'windrow.visit'"
-    with guarded(engine), engine.connect().execution_options(**READS) as connection:
-        return int(connection.exec_driver_sql(sql).scalar() or 0)
+    with reader.reading() as connection:
+        row = connection.execute(sql).fetchone()
+        return int(row[0]) if row else 0
 
 
-def faults(engine: sa.Engine, digest: Digest) -> Iterator[str]:
+def faults(reader: SqliteReader, digest: Digest) -> Iterator[str]:
     """Yield a line for each inconsistency, with some addresses; reads every text once. Raises StoreError."""
-    with (
-        guarded(engine),
-        engine.connect().execution_options(**READS, stream_results=True) as connection,
-        connection.begin(),
-    ):
-        check = connection.exec_driver_sql("PRAGMA quick_check(1)").scalar()
+    with reader.reading() as connection:
+        check = connection.execute("PRAGMA quick_check(1)").fetchone()[0]
         if check != "ok":
             yield f"the file is damaged: {check}"
             return
-        for table, _, parent, _ in connection.exec_driver_sql("PRAGMA foreign_key_check").fetchmany(_FEW):
+        for table, _, parent, _ in connection.execute("PRAGMA foreign_key_check").fetchmany(_FEW):
             yield f"a row of {table} refers to a row of {parent} that is not there"
-        tables = {row[0] for row in connection.exec_driver_sql("SELECT name FROM sqlite_master WHERE type = 'table'")}
+        tables = {row[0] for row in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
         rules = dict(_RULES)
         for table, rules_of_table in _OWN_TABLE_RULES.items():
             rules |= rules_of_table if table in tables else {}
         for fault, sql in rules.items():
-            addresses = [
-                str(row[0]) for row in connection.exec_driver_sql(f"SELECT DISTINCT * FROM ({sql}) LIMIT {_FEW + 1}")
-            ]
+            addresses = [str(row[0]) for row in connection.execute(f"SELECT DISTINCT * FROM ({sql}) LIMIT {_FEW + 1}")]
             if addresses:
                 more = " and others" if len(addresses) > _FEW else ""
                 yield f"{', '.join(addresses[:_FEW])}{more} {fault}"
-        for pile, name, *fields in connection.exec_driver_sql(_PILES):
+        for pile, name, *fields in connection.execute(_PILES):
             if digest(fields) != name:
                 yield f"text pile {pile} does not match its digest"
 
@@ -184,26 +176,22 @@ class GenerationRow(NamedTuple):
     secondary_text: str | None
 
 
-def generations(engine: sa.Engine) -> Iterator[GenerationRow]:
+def generations(reader: SqliteReader) -> Iterator[GenerationRow]:
     """Yield every version in the order of generations, within one read transaction."""
-    with (
-        guarded(engine),
-        engine.connect().execution_options(**READS, stream_results=True) as connection,
-        connection.begin(),
-    ):
-        for row in connection.exec_driver_sql(_VERSIONS.format(versions=versions(connection))):
+    with reader.reading() as connection:
+        for row in connection.execute(_VERSIONS.format(versions=versions(connection))):
             yield GenerationRow(*row)
 
 
-def copy(engine: sa.Engine, out: BinaryIO) -> int:
+def copy(reader: SqliteReader, out: BinaryIO) -> int:
     """Write a consistent copy of the database to `out`, even while others write; return its size in bytes.
 
     The copy is made in the folder for temporary files first, which must have room for it.
     """
     with tempfile.TemporaryDirectory(prefix="windrow-export-") as folder:
         path = Path(folder) / "summary.sqlite"
-        with guarded(engine), closing(engine.raw_connection()) as connection, closing(sqlite3.connect(path)) as target:
-            cast(sqlite3.Connection, connection.driver_connection).backup(target, pages=-1)
+        with reader.reading() as connection, closing(sqlite3.connect(path)) as target:
+            connection.backup(target, pages=-1)
             target.execute("PRAGMA journal_mode = DELETE").close()
         with path.open("rb") as file:
             copyfileobj(file, out, BLOCK)

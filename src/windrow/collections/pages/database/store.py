@@ -34,8 +34,8 @@ PILES_PER_TRANSACTION = 500
 _PAGE = 16384
 """Bytes of an SQLite page: most texts then fit into one or two pages instead of a long chain."""
 
-_PRAGMAS = ("cache_size = -65536", "wal_autocheckpoint = 4096", "foreign_keys = OFF")
-"""A cache for the upper levels of large indexes and fewer WAL checkpoints; the writer itself keeps references valid."""
+_PRAGMAS = ("cache_size = -65536", "wal_autocheckpoint = 4096")
+"""A cache for the upper levels of large indexes, and fewer WAL checkpoints."""
 
 _SAME = """
 SELECT 1 FROM windrow_observation WHERE url_id = (SELECT url_id FROM url WHERE str_url = ?) AND payload = ?
@@ -56,8 +56,8 @@ _ADDRESSES = "SELECT url_id FROM entity_generation WHERE entity_generation_id IN
 class SummaryStore(SummaryWriter):
     """One Summary Database in an SQLite file, written by one process at a time."""
 
-    def __init__(self, url: str) -> None:
-        super().__init__(url, ("base", "summary"), _PRAGMAS, page=_PAGE)
+    def __init__(self, path: Path) -> None:
+        super().__init__(path, ("base", "summary"), _PRAGMAS, page=_PAGE)
         self._readings = ReadingWriter(self._connection, self._catalogue)
         with close_on_failure(self.close), self._writing():
             self._make_own_tables()
@@ -69,7 +69,7 @@ class SummaryStore(SummaryWriter):
             (SCHEMA_VERSION,)
         ]:
             raise StoreError(
-                f"{self.engine.url.database} was made by another version of windrow",
+                f"{self.path} was made by another version of windrow",
                 hint="move it away, then rebuild it from the archive: windrow run --from summarise",
             )
         for statement in statements("beside", "near", "representative", "wording"):

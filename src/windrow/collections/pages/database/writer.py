@@ -8,14 +8,13 @@ import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from importlib.resources import files
-from typing import Any, cast
-
-import sqlalchemy as sa
+from pathlib import Path
+from typing import Any
 
 from windrow.collections.pages.code import Mime
 from windrow.collections.pages.database.entries import AddressEntry, TextSummary, origin, split
-from windrow.stores.databases import PAGE, guarded, reach
-from windrow.stores.sqlite import close_on_failure
+from windrow.errors import StoreError
+from windrow.stores.sqlite import SqliteStore, close_on_failure, open_database, store_errors, transaction
 
 
 def schema(*names: str) -> str:
@@ -192,20 +191,20 @@ _INFO = "INSERT INTO unobtanium_database_info VALUES (?, ?) ON CONFLICT (key) DO
 _HAS_INFO = "SELECT 1 FROM sqlite_master WHERE name = 'unobtanium_database_info'"
 
 
-class SummaryWriter:
+class SummaryWriter(SqliteStore):
     """A database in an SQLite file, written by one process at a time."""
 
-    def __init__(self, url: str, schemas: Sequence[str], pragmas: Sequence[str] = (), *, page: int = PAGE) -> None:
-        """Open the database at `url` (`sqlite:///FILE`), and create the tables of `schemas` if it has none.
+    def __init__(self, path: Path, schemas: Sequence[str], pragmas: Sequence[str] = (), *, page: int = 4096) -> None:
+        """Open the database in a file, and create the tables of `schemas` if it has none.
 
-        `page` is the page size in bytes of a new file.
+        `page` is the page size in bytes of a new file. A loss of power may cost the last seconds, which are projected
+        again: so SQLite need not wait for the disk at every batch.
         """
-        self.engine: sa.Engine = reach(url, page=page)
-        with guarded(self.engine):
-            self._pooled = self.engine.raw_connection()
-        with close_on_failure(self.close), guarded(self.engine):
-            self._connection = cast(sqlite3.Connection, self._pooled.driver_connection)
-            for pragma in pragmas:
+        self.path = path
+        with self._guarded():
+            self._connection = open_database(path, page=page)
+        with close_on_failure(self.close), self._guarded():
+            for pragma in ("synchronous = NORMAL", "cache_size = -16384", "temp_store = MEMORY", *pragmas):
                 self._connection.execute(f"PRAGMA {pragma}").close()
             self._catalogue = Catalogue(self._connection)
             with self._writing():
@@ -213,6 +212,14 @@ class SummaryWriter:
                     self._create_tables(schemas)
                 for statement in statements("kind"):
                     self._connection.execute(statement)
+
+    @contextmanager
+    def _guarded(self) -> Iterator[None]:
+        try:
+            with store_errors(self.path):
+                yield
+        except OverflowError as error:
+            raise StoreError(f"{self.path}: {error}") from error
 
     def _create_tables(self, schemas: Sequence[str]) -> None:
         for statement in statements(*schemas):
@@ -224,15 +231,12 @@ class SummaryWriter:
     @contextmanager
     def _writing(self) -> Iterator[None]:
         """Run the block in one transaction; it is rolled back on any exception."""
-        with guarded(self.engine):
-            self._connection.execute("BEGIN IMMEDIATE")
-            try:
+        try:
+            with self._guarded(), transaction(self._connection):
                 yield
-                self._connection.execute("COMMIT")
-            except BaseException:
-                self._catalogue.forget()
-                self._connection.rollback()
-                raise
+        except BaseException:
+            self._catalogue.forget()
+            raise
 
     def checkpoint(self, key: str = VISIT) -> int:
         """Return the last visit of the ledger (with `ADDRESS`, the last address) in the tables; 0 if there is none."""
@@ -244,10 +248,5 @@ class SummaryWriter:
         self._connection.execute(_INFO, (key, str(number)))
 
     def _query(self, sql: str, *parameters: Any) -> list[tuple[Any, ...]]:
-        with guarded(self.engine):
+        with self._guarded():
             return self._connection.execute(sql, parameters).fetchall()
-
-    def close(self) -> None:
-        """Close the connection."""
-        self._pooled.close()
-        self.engine.dispose()
