@@ -28,7 +28,7 @@ PAGES = """name = "flow"
 operator = "example"
 contact = "https://example.org/our-crawler"
 delay = "10 ms"
-private = ["127.0.0.1"]
+private_hosts = ["127.0.0.1"]
 
 [source.site]
 collection = "pages"

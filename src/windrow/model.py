@@ -96,11 +96,11 @@ class Site:
     base: str = "/"
     timeout: float = 60.0  # for one reply, and for the next bytes
     listing_timeout: float = 300.0  # for one whole listing
-    least_rate: int = 1000  # bytes a second that transfers bring, over `timeout` seconds; 0: any
+    min_rate: int = 1000  # bytes a second that transfers bring, over `timeout` seconds; 0: any
     proxy: str = ""
     ca_bundle: str = ""
     passive: bool = True
-    family: str = "any"  # any | ipv4 | ipv6
+    address_family: str = "any"  # any | ipv4 | ipv6
     host_keys: tuple[str, ...] = ()
     manifest: str = ""
     agent: str = "windrow"
@@ -457,16 +457,16 @@ class DiffLine(NamedTuple):
 class Limits:
     """What one transfer and one document may take. Sizes in bytes, times in seconds."""
 
-    transfer: int = 64 * 2**30
+    transfer_size: int = 64 * 2**30
     members: int = 10_000
-    member: int = 2 * 2**30
-    total: int = 8 * 2**30
+    member_size: int = 2 * 2**30
+    total_size: int = 8 * 2**30
     ratio: int = 200
     elements: int = 5_000_000
-    seconds: float = 120.0  # of CPU time: a machine that is busy or pauses changes nothing
+    cpu_time: float = 120.0  # of CPU time: a machine that is busy or pauses changes nothing
     memory: int = 2 * 2**30
-    spare: int = 256 * 2**20  # room that must stay free on the disk
-    answer: float = 120.0  # seconds for the whole answer to one question of a crawl
+    free_space: int = 256 * 2**20  # room that must stay free on the disk
+    answer_time: float = 120.0  # seconds for the whole answer to one question of a crawl
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,7 +26,7 @@ name = "both"
 [pages]
 operator = "tester"
 contact = "https://example.org/bot"
-private = ["127.0.0.1"]
+private_hosts = ["127.0.0.1"]
 delay = "1 ms"
 [run]
 notify = ["tee", "-a", "told.jsonl"]

@@ -208,10 +208,10 @@ def test_sizes_and_checksums_must_be_as_announced(folder):
 
 def test_limits_of_size_and_disk_are_kept(folder):
     with pytest.raises(TerminalFailure) as caught:
-        put(keeper(folder, transfer=1000), LARGE_ZIP)
+        put(keeper(folder, transfer_size=1000), LARGE_ZIP)
     assert caught.value.reason is Reason.TOO_LARGE
     with pytest.raises(DiskFull, match="must stay free"):
-        put(keeper(folder, spare=1 << 60), XML)
+        put(keeper(folder, free_space=1 << 60), XML)
 
 
 def test_an_answer_304_as_version_0_1_0_kept_it_is_read(folder):

@@ -107,7 +107,7 @@ def test_a_revisit_says_that_it_is_one(file):
         (0, "A" * 32, Limits(), Reason.DIGEST_MISMATCH),
         (3, "", Limits(), Reason.CORRUPT),
         (10**9, "", Limits(), Reason.TRUNCATED),
-        (0, "", Limits(transfer=1_000), Reason.TOO_LARGE),
+        (0, "", Limits(transfer_size=1_000), Reason.TOO_LARGE),
         (0, "crc32:1", Limits(), Reason.UNSUPPORTED),
     ],
 )

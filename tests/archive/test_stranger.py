@@ -115,7 +115,7 @@ def test_bombs_are_not_inflated(tmp_path):
 
 
 def test_a_payload_above_the_limit_is_passed_over(write):
-    records = read(write([page("http://a.example/", bytes(9_000)), RECORDS[1]]), limits=Limits(transfer=5_000))
+    records = read(write([page("http://a.example/", bytes(9_000)), RECORDS[1]]), limits=Limits(transfer_size=5_000))
     assert [(record_.reason, record_.size) for record_ in records] == [(Reason.TOO_LARGE, 0), (None, 0)]
     assert records[0].head
 
@@ -139,10 +139,10 @@ def test_damage_never_stops_the_reading(tmp_path_factory, data):
 
 def test_a_file_is_taken_in_once(write, tmp_path):
     path, archive = write(RECORDS), tmp_path / "archive"
-    taken = take(archive, path, Limits(spare=0))
+    taken = take(archive, path, Limits(free_space=0))
     assert (archive / taken.warc).read_bytes() == path.read_bytes()
     assert taken.warc == f"foreign/{taken.digest[7:]}.warc{'.gz' if path.suffix == '.gz' else ''}"
-    assert take(archive, write(RECORDS, "other"), Limits(spare=0)) == taken
+    assert take(archive, write(RECORDS, "other"), Limits(free_space=0)) == taken
     for ending in ("", ".warc.gz", ".warc.gz.plain"):
         (archive / f"foreign/.{'0' * 32}{ending}").write_bytes(b"x")
     sweep(archive)
@@ -206,8 +206,8 @@ def zstd(content, words=b""):
 def test_arc_old_warc_one_gzip_stream_and_zstandard_are_read(tmp_path, made):
     path, archive = tmp_path / "x.bin", tmp_path / "archive"
     path.write_bytes(made())
-    taken = take(archive, path, Limits(spare=0))
-    assert take(archive, path, Limits(spare=0)).warc == taken.warc
+    taken = take(archive, path, Limits(free_space=0))
+    assert take(archive, path, Limits(free_space=0)).warc == taken.warc
     assert len(list((archive / "foreign").iterdir())) == 1
     kept = archive / taken.warc
     records = read(kept)
@@ -224,7 +224,7 @@ def test_arc_old_warc_one_gzip_stream_and_zstandard_are_read(tmp_path, made):
 def test_an_arc_file_written_anew_is_what_warcio_reads_in_the_original(tmp_path, made):
     path, archive = tmp_path / "x.bin", tmp_path / "archive"
     path.write_bytes(made())
-    kept = archive / take(archive, path, Limits(spare=0)).warc
+    kept = archive / take(archive, path, Limits(free_space=0)).warc
 
     def told(file):
         with file.open("rb") as opened:
@@ -240,7 +240,7 @@ def test_an_arc_file_written_anew_is_what_warcio_reads_in_the_original(tmp_path,
 def test_one_gzip_stream_written_anew_is_what_fastwarc_reads_in_the_original(tmp_path):
     path, archive = tmp_path / "x.warc.gz", tmp_path / "archive"
     path.write_bytes(gzip.compress(b"".join(RECORDS)))
-    kept = archive / take(archive, path, Limits(spare=0)).warc
+    kept = archive / take(archive, path, Limits(free_space=0)).warc
 
     def told(file):
         with file.open("rb") as opened:
@@ -254,7 +254,7 @@ def test_one_gzip_stream_written_anew_is_what_fastwarc_reads_in_the_original(tmp
 def test_one_gzip_stream_that_is_cut_gives_what_is_whole_and_says_so(tmp_path):
     path, archive = tmp_path / "x.warc.gz", tmp_path / "archive"
     path.write_bytes(gzip.compress(b"".join(RECORDS))[:-2_000])
-    taken = take(archive, path, Limits(spare=0))
+    taken = take(archive, path, Limits(free_space=0))
     assert "ends within its gzip stream" in taken.trouble
     records = read(archive / taken.warc)
     assert [record_.reason for record_ in records][-1] is not None
@@ -267,7 +267,7 @@ def test_a_bomb_is_not_unpacked(tmp_path):
     path, archive = tmp_path / "x.warc.gz", tmp_path / "archive"
     path.write_bytes(gzip.compress(b"".join([*RECORDS, page("http://a.example/", bytes(300 << 20))])))
     with pytest.raises(ArchiveError, match="inflates beyond"):
-        take(archive, path, Limits(spare=0))
+        take(archive, path, Limits(free_space=0))
     assert list((archive / "foreign").iterdir()) == []
 
 

@@ -18,7 +18,9 @@ from windrow_quotes.collection import ADAPTER, COLLECTION
 
 __all__ = ["ADAPTER", "COLLECTION", "again", "configured", "harvest_pages", "opened", "run", "run_pages", "run_quotes"]
 
-CRAWLED = '[pages]\noperator = "tester"\ncontact = "https://example.org/bot"\nprivate = ["127.0.0.1"]\ndelay = "1 ms"\n'
+CRAWLED = (
+    '[pages]\noperator = "tester"\ncontact = "https://example.org/bot"\nprivate_hosts = ["127.0.0.1"]\ndelay = "1 ms"\n'
+)
 
 
 def configured(root: Path, site: Any, *, pages: str = "article", origin: str = "pages", **more: Any) -> Workspace:

@@ -32,7 +32,7 @@ def line(offset: int, length: int | None, warc: str = NAME) -> CdxLine:
 
 def fetched(tmp_path: Path, lines: list[CdxLine], *at: str, largest: int = 10**6, **options) -> list[bytes | Reason]:
     """Return the bytes of each record, or why there are none."""
-    options = {"warc_private": True, **options, "warc_at": at}
+    options = {"warc_allow_private": True, **options, "warc_urls": at}
     source = Source("library", "any", Site("", agent="windrow"), options=options)
     with RemoteRecords(inputs(source).remote, tmp_path) as records:
         found = records.fetch(lines, largest, lambda: None)
@@ -114,7 +114,7 @@ def test_a_secret_is_read_from_its_place_and_sent_over_https_only(drop, tmp_path
 
 def test_private_addresses_are_refused_unless_the_source_allows_them(drop, tmp_path):
     at = f"http://127.0.0.1:{drop.plain.port}/drop/"
-    assert fetched(tmp_path, ASKED[:1], at, warc_private=False) == [Reason.PRIVATE_ADDRESS]
+    assert fetched(tmp_path, ASKED[:1], at, warc_allow_private=False) == [Reason.PRIVATE_ADDRESS]
 
 
 def test_the_second_folder_is_asked_for_what_the_first_does_not_have(drop, tmp_path):
@@ -220,10 +220,10 @@ def test_what_waits_for_servers_is_ended_when_the_run_is_to_stop(tmp_path):
     def tick():
         raise Stop
 
-    source = Source("library", "any", Site(""), options={"warc_private": True, "warc_at": ["PLACE"]})
+    source = Source("library", "any", Site(""), options={"warc_allow_private": True, "warc_urls": ["PLACE"]})
     began = time.monotonic()
     with served(silent, ("127.0.0.1",)) as port:
-        source.options["warc_at"] = [f"http://127.0.0.1:{port}/"]
+        source.options["warc_urls"] = [f"http://127.0.0.1:{port}/"]
         with RemoteRecords(inputs(source).remote, tmp_path) as records, pytest.raises(Stop):
             records.fetch(ASKED[:3], 10**6, tick)
     assert time.monotonic() - began < PATIENCE
@@ -236,7 +236,7 @@ def test_what_a_killed_run_left_is_removed_by_the_next(tmp_path):
 
 
 def test_a_bucket_lies_in_the_region_that_its_source_names_unless_a_store_is_named():
-    options = {"warc_at": ["s3://papers/crawls"], "s3_region": "eu-west-3"}
+    options = {"warc_urls": ["s3://papers/crawls"], "s3_region": "eu-west-3"}
     (amazon,) = inputs(Source("library", "any", Site(""), options=options)).remote
     assert (amazon.site.host, amazon.site.base, amazon.region) == (
         "s3.eu-west-3.amazonaws.com", "/papers/crawls/", "eu-west-3",

@@ -26,7 +26,7 @@ from windrow.cli import main
 from windrow.demo.partner import drop
 
 AGENT = "tester-crawler (for https://example.org/bot)"
-OPERATOR = '[pages]\noperator = "tester"\ncontact = "https://example.org/bot"\nprivate = ["127.0.0.1"]\n'
+OPERATOR = '[pages]\noperator = "tester"\ncontact = "https://example.org/bot"\nprivate_hosts = ["127.0.0.1"]\n'
 
 
 class Said(NamedTuple):

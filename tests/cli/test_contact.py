@@ -23,8 +23,8 @@ def test_a_collection_that_asks_by_requests_refuses_to_ask_others_without_a_cont
     monkeypatch.chdir(tmp_path)
     path, away = tmp_path / "windrow.toml", SOURCE.format(url="https://council.example.org/a.ics")
     for head, code in (
-        ("", 4), ('agent = "somebody"', 4), ('contact = "us"', 4), ('contact = "us@example.org"', 0),
-        ('agent = "some/1 (+https://a.example.org/about)"', 0),
+        ("", 4), ('user_agent = "somebody"', 4), ('contact = "us"', 4), ('contact = "us@example.org"', 0),
+        ('user_agent = "some/1 (+https://a.example.org/about)"', 0),
     ):  # fmt: skip
         path.write_text(f"{head}\n{away}")
         output = windrow("run", "council", "--dry-run")
@@ -94,7 +94,7 @@ def test_try_asks_no_other_machine_without_a_contact_as_a_run_does(tmp_path, mon
 
 def test_files_of_another_machine_are_not_fetched_without_a_contact(tmp_path, monkeypatch, windrow) -> None:
     monkeypatch.chdir(tmp_path)
-    source = '[source.library]\ncollection = "papers"\ncdx = ["a.cdx"]\nwarc_at = ["https://crawls.example.org/"]\n'
+    source = '[source.library]\ncollection = "papers"\ncdx = ["a.cdx"]\nwarc_urls = ["https://crawls.example.org/"]\n'
     (tmp_path / "a.cdx").write_text("")
     for head, code in (("", 4), ('contact = "us@example.org"', 0)):
         (tmp_path / "windrow.toml").write_text(f"{head}\n{source}")

@@ -29,7 +29,7 @@ def crawled(tmp_path_factory: pytest.TempPathFactory, village) -> tuple[Path, st
     prepare(root)
     towns = "".join(f'[source.town{n}]\ncollection = "pages"\nurl = "{village.origin(n)}/"\n' for n in range(2))
     (root / "windrow.toml").write_text(
-        '[pages]\noperator = "tester"\ncontact = "https://example.org/bot"\nprivate = ["127.0.0.1"]\ndelay = "1 ms"\n'
+        '[pages]\noperator = "tester"\ncontact = "https://example.org/bot"\nprivate_hosts = ["127.0.0.1"]\ndelay = "1 ms"\n'
         + towns
     )
     between = ""

@@ -40,7 +40,7 @@ def crawled_twice(tmp_path_factory: pytest.TempPathFactory, village) -> Path:
     root = tmp_path_factory.mktemp("forget") / "workspace"
     prepare(root)
     (root / "windrow.toml").write_text(
-        '[pages]\noperator = "tester"\ncontact = "https://example.org/bot"\nprivate = ["127.0.0.1"]\ndelay = "1 ms"\n'
+        '[pages]\noperator = "tester"\ncontact = "https://example.org/bot"\nprivate_hosts = ["127.0.0.1"]\ndelay = "1 ms"\n'
         f'[source.town]\ncollection = "pages"\nurl = "{village.origin(0)}/"\n'
     )
     for turn in ("first", "second"):

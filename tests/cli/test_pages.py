@@ -176,7 +176,7 @@ def test_crawling_alone_leaves_reading_for_later(root, small, windrow) -> None:
 @pytest.mark.parametrize("dry", [False, True])
 def test_nothing_is_asked_without_an_operator_who_can_be_reached(root, small, windrow, lines, words, dry) -> None:
     text = (root / "windrow.toml").read_text()
-    (root / "windrow.toml").write_text(text.replace(OPERATOR, f'[pages]\nprivate = ["127.0.0.1"]\n{lines}\n'))
+    (root / "windrow.toml").write_text(text.replace(OPERATOR, f'[pages]\nprivate_hosts = ["127.0.0.1"]\n{lines}\n'))
     mark = small.mark()
     output = windrow("run", *(["--dry-run"] if dry else []))
     assert output.code == 4
@@ -189,7 +189,7 @@ def test_nothing_is_asked_without_an_operator_who_can_be_reached(root, small, wi
 
 def test_a_private_address_is_not_talked_to_unless_it_is_named(root, small, windrow) -> None:
     text = (root / "windrow.toml").read_text()
-    (root / "windrow.toml").write_text(text.replace('private = ["127.0.0.1"]\n', ""))
+    (root / "windrow.toml").write_text(text.replace('private_hosts = ["127.0.0.1"]\n', ""))
     mark = small.mark()
     output = windrow("run", "pages")
     assert small.asked(mark) == []
@@ -247,11 +247,11 @@ def test_try_reads_one_page_and_writes_nothing(root, small, windrow) -> None:
 
 def test_try_refuses_a_private_number_that_a_run_refuses(root, small, windrow, monkeypatch, tmp_path) -> None:
     text, address = (root / "windrow.toml").read_text(), f"{small.origin(0)}/b.html"
-    unnamed = text.replace('private = ["127.0.0.1"]\n', "")
+    unnamed = text.replace('private_hosts = ["127.0.0.1"]\n', "")
     (root / "windrow.toml").write_text(unnamed)
     mark = small.mark()
     output = windrow("try", address, "--as", "pages")
-    assert (output.code, 'private = ["127.0.0.1"]' in output.err) == (1, True)
+    assert (output.code, 'private_hosts = ["127.0.0.1"]' in output.err) == (1, True)
     output = windrow("try", address.replace("127.0.0.1", "0x7f.1"), "--as", "pages")
     assert (output.code, Reason.PRIVATE_ADDRESS.meaning in output.err) == (1, True)
     monkeypatch.chdir(tmp_path)  # without a workspace nothing is allowed
@@ -259,7 +259,9 @@ def test_try_refuses_a_private_number_that_a_run_refuses(root, small, windrow, m
     assert (output.code, Reason.PRIVATE_ADDRESS.meaning in output.err) == (1, True)
     assert small.asked(mark) == []
     monkeypatch.chdir(root)  # a source's own line holds for its hosts, as in a run
-    (root / "windrow.toml").write_text(unnamed.replace("[source.one]\n", '[source.one]\nprivate = ["127.0.0.1"]\n'))
+    (root / "windrow.toml").write_text(
+        unnamed.replace("[source.one]\n", '[source.one]\nprivate_hosts = ["127.0.0.1"]\n')
+    )
     assert windrow("try", address, "--as", "pages").code == 0
 
 

@@ -42,7 +42,7 @@ def past(tmp_path_factory: pytest.TempPathFactory, village) -> tuple[Path, list[
     root = tmp_path_factory.mktemp("past")
     prepare(root)
     (root / "windrow.toml").write_text(
-        '[pages]\noperator = "tester"\ncontact = "https://example.org/bot"\nprivate = ["127.0.0.1"]\ndelay = "1 ms"\n'
+        '[pages]\noperator = "tester"\ncontact = "https://example.org/bot"\nprivate_hosts = ["127.0.0.1"]\ndelay = "1 ms"\n'
         f'do_not_crawl = ["/private/"]\n[source.town]\ncollection = "pages"\nurl = "{village.origin(0)}/"\n'
     )
     moments = []

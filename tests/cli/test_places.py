@@ -79,7 +79,7 @@ def test_no_two_places_of_all_collections_may_be_one_file_or_folder_or_lie_in_ea
         place.name for place in known.values()
         if place.written or (isinstance(place.default, str) and place.default.endswith((".db", ".sqlite")))
     ]  # fmt: skip
-    assert {"events.documents", "news.raw", "papers.table", "papers.catalogue_index"} <= {*places}
+    assert {"events.documents", "news.raw_folder", "papers.table", "papers.catalogue_index"} <= {*places}
     for place, second_place in combinations(places, 2):
         for first, second in (("same", "same"), ("same", "same/deep"), ("same/deep", "same"), ("same", "same-wal")):
             tables: dict[str, list[str]] = {}

@@ -26,7 +26,7 @@ def slow(workspace, partner):
         name, content = drop("H", "2026-01-15", number)
         put(partner, f"add/{name}", content)
     source = workspace / "sources" / "harwell.toml"
-    source.write_text(source.read_text() + "pace = 1\nconnections = 1\n")
+    source.write_text(source.read_text() + "delay = 1\nconnections = 1\n")
     return workspace
 
 
@@ -70,14 +70,14 @@ def test_the_first_interrupt_finishes_what_is_in_hand(slow, windrow, start: Star
     done = facts(slow, "SELECT count(*) FROM attempt WHERE end_seq > 0")[0][0]
     assert 0 < done < 43
     source = slow / "sources" / "harwell.toml"
-    source.write_text(source.read_text().replace("pace = 1", "pace = 0"))
+    source.write_text(source.read_text().replace("delay = 1", "delay = 0"))
     assert windrow("run").code == 0
     assert facts(slow, "SELECT count(*) FROM attempt WHERE end_seq > 0") == [(43,)]
 
 
 def test_the_second_interrupt_stops_at_once(slow, windrow, start: Start) -> None:
     source = slow / "sources" / "harwell.toml"
-    source.write_text(source.read_text().replace("pace = 1", "pace = 2"))
+    source.write_text(source.read_text().replace("delay = 1", "delay = 2"))
     run = start("run", cwd=slow)
     until_it_fetches(slow)
     os.kill(run.pid, signal.SIGINT)
@@ -89,7 +89,7 @@ def test_the_second_interrupt_stops_at_once(slow, windrow, start: Start) -> None
     assert "Traceback" not in err
     assert time.monotonic() - began < 40  # what is left takes 80
     assert facts(slow, "SELECT outcome FROM session_end") == [(130,)]
-    source.write_text(source.read_text().replace("pace = 2", "pace = 0"))
+    source.write_text(source.read_text().replace("delay = 2", "delay = 0"))
     assert windrow("run").code == 0
     assert facts(slow, "SELECT count(*) FROM item i JOIN pending_step p ON p.item = i.seq WHERE i.kind = 'xml'") == [
         (0,)
@@ -119,7 +119,7 @@ def test_a_killed_run_is_gone_on_with(slow, windrow, start: Start) -> None:
     run.communicate(timeout=PATIENCE)
     assert "was cut short" in windrow("status").err or "running now" in windrow("status").err
     source = slow / "sources" / "harwell.toml"
-    source.write_text(source.read_text().replace("pace = 1", "pace = 0"))
+    source.write_text(source.read_text().replace("delay = 1", "delay = 0"))
     assert windrow("run").code == 0
     assert facts(slow, "SELECT count(*) FROM attempt WHERE end_seq > 0 AND reason IS NULL") == [(43,)]
 

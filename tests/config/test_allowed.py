@@ -18,7 +18,7 @@ from windrow.model import NOTHING, Allowed, Site, Source
 from windrow.reasons import Reason
 
 ALL = Allowed(everything=True)
-HEAD = 'contact = "a@b.example"\n[pages]\nprivate = ["10.0.0.0/8"]\n[events]\nbranches = ["Other"]\n'
+HEAD = 'contact = "a@b.example"\n[pages]\nprivate_hosts = ["10.0.0.0/8"]\n[events]\nbranches = ["Other"]\n'
 
 
 def allowed(tmp_path: Path, kind: str, lines: str) -> Allowed:
@@ -32,12 +32,16 @@ def allowed(tmp_path: Path, kind: str, lines: str) -> Allowed:
     ("kind", "lines", "expected"),
     [
         ("pages", 'url = "http://10.0.0.5/"', read_allowed(["10.0.0.0/8"])),
-        ("pages", 'url = "http://a.example/"\nprivate = ["[::1]"]', read_allowed(["10.0.0.0/8", "::1"])),
+        ("pages", 'url = "http://a.example/"\nprivate_hosts = ["[::1]"]', read_allowed(["10.0.0.0/8", "::1"])),
         ("drops", 'url = "ftp://10.0.0.5/"', ALL),
-        ("drops", 'url = "ftp://10.0.0.5/"\nprivate = false', NOTHING),
+        ("drops", 'url = "ftp://10.0.0.5/"\nallow_private = false', NOTHING),
         ("news", 'url = "https://a.example/"', NOTHING),
         ("news", 'url = "http://10.0.0.5/"', read_allowed(["10.0.0.5"])),
-        ("news", 'url = "http://localhost/"\nprivate = [".lan.example"]', read_allowed([".lan.example", "localhost"])),
+        (
+            "news",
+            'url = "http://localhost/"\nprivate_hosts = [".lan.example"]',
+            read_allowed([".lan.example", "localhost"]),
+        ),
         ("papers", 'warc = ["a.warc"]', NOTHING),
     ],
 )
@@ -46,13 +50,13 @@ def test_what_a_source_allows(tmp_path: Path, kind: str, lines: str, expected: A
 
 
 def test_a_line_that_cannot_be_read_is_told_with_its_place(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match=r"windrow\.toml: source\.a\.private: '10\.0\.0\.0/99' is neither"):
-        allowed(tmp_path, "news", 'url = "https://a.example/"\nprivate = ["10.0.0.0/99"]')
+    with pytest.raises(ConfigError, match=r"windrow\.toml: source\.a\.private_hosts: '10\.0\.0\.0/99' is neither"):
+        allowed(tmp_path, "news", 'url = "https://a.example/"\nprivate_hosts = ["10.0.0.0/99"]')
 
 
 @pytest.mark.parametrize(("private", "expected"), [(True, ALL), (False, NOTHING), (None, NOTHING)])
 def test_warc_files_elsewhere_may_be_private_where_the_source_says_so(private: bool | None, expected: Allowed) -> None:
-    options = {"warc_at": ("https://a.example/", "s3://bucket/x"), "warc_private": private}
+    options = {"warc_urls": ("https://a.example/", "s3://bucket/x"), "warc_allow_private": private}
     remote = inputs(Source("a", "papers", Site(""), options=options)).remote
     assert [folder.site.allowed for folder in remote] == [expected] * 2
 

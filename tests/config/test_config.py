@@ -115,7 +115,7 @@ KNOWN_NAMES = {
     "entity": ('"Senate"', "Senate"),
     "timezone": ('"America/New_York"', "America/New_York"),
     "from": ('["pages", "drops"]', "pages,drops"),
-    "warc_at": ('["https://a.example/warcs/", "s3://b/c/"]', "https://a.example/warcs/,s3://b/c/"),
+    "warc_urls": ('["https://a.example/warcs/", "s3://b/c/"]', "https://a.example/warcs/,s3://b/c/"),
 }
 """Values of settings whose words are checked against what is known."""
 
@@ -171,8 +171,8 @@ def test_attempts_of_a_source(root: Path) -> None:
 def test_a_source(root: Path) -> None:
     source(
         root,
-        'url = "sftp://me@drop.example.org:2222/out/"\ncentre = "H"\nsecret = "file:s/pw"\nkey = "env:KEY"\n'
-        f'pace = "1 s"\nconnections = 3\nhost_keys = ["ssh-ed25519 {"A" * 40}"]\nca_bundle = "there.txt"\n',
+        'url = "sftp://me@drop.example.org:2222/out/"\ncentre = "H"\nsecret = "file:s/pw"\nssh_key = "env:KEY"\n'
+        f'delay = "1 s"\nconnections = 3\nhost_keys = ["ssh-ed25519 {"A" * 40}"]\nca_bundle = "there.txt"\n',
     )
     workspace = load(root, {})
     harwell = workspace.source("H-main")
@@ -212,8 +212,8 @@ def test_states_and_inactive_centres(root: Path) -> None:
         ("[drops]\nattempts = '3'", ["drops.attempts", "a whole number from 1 to 20"]),
         ("[drops]\nattempts = true", ["drops.attempts", "a whole number from 1 to 20"]),
         ("[drops]\nattempts = 0", ["drops.attempts", "a whole number from 1 to 20"]),
-        ("[limits]\nmember = '64 XB'", ["limits.member", "64 MB"]),
-        ("[limits]\nseconds = nan", ["limits.seconds", "duration"]),
+        ("[limits]\nmember_size = '64 XB'", ["limits.member_size", "64 MB"]),
+        ("[limits]\ncpu_time = nan", ["limits.cpu_time", "duration"]),
         ("name = 3", ["name", "wanted text"]),
         ("drops = 3", ["drops: wanted a table [drops]"]),
         ("[dorps]\nlisters = 3", ["dorps is not a setting", "did you mean drops?"]),
@@ -270,7 +270,7 @@ def test_a_source_of_a_collection_that_is_not_there_says_so_and_the_others_stand
         '[source.a]\nurl = "sftp://me:1#Hunter2@h/"\ncollection = "drops"',
         '[source.a]\nurl = "sftp://[Hunter2/"\ncollection = "drops"',
         '[source.a]\nurl = "sftp://me@h/"\ncollection = "drops"\nsecret = "Hunter2"',
-        '[source.a]\nurl = "sftp://me@h/"\ncollection = "drops"\nkey = "Hunter2"',
+        '[source.a]\nurl = "sftp://me@h/"\ncollection = "drops"\nssh_key = "Hunter2"',
         '[source.a]\nurl = "sftp://me@h/"\ncollection = "drops"\nproxy = "http://me:Hunter2@p"',
         '[source.a]\nurl = "sftp://me@h/"\ncollection = "drops"\npassword = "Hunter2"',
         '[drops]\ntracker = "mysql://me:Hunter2@h/d"',
@@ -318,7 +318,7 @@ def test_databases(root: Path) -> None:
 
 def test_a_run_closes_warc_files_at_the_size_that_is_configured(root: Path) -> None:
     with (root / "windrow.toml").open("a") as file:
-        file.write('\n[archive]\nfolder = "kept"\nrotation = "2 KiB"\n')
+        file.write('\n[archive]\nfolder = "kept"\nrollover_size = "2 KiB"\n')
     setup = Windrow(root).setup
     assert (setup.archive, setup.rotate) == (root / "kept", 2048)
 

@@ -37,10 +37,10 @@ def test_url_and_seeds_are_seeds_each_once(root: Path) -> None:
 
 
 def test_what_is_in_force_for_a_site(root: Path) -> None:
-    text = '[pages]\ndelay = "2 s"\nrecrawl_interval = "2 weeks"\ndo_not_crawl = ["/tag/"]\nprivate = ["127.0.0.1"]\n'
+    text = '[pages]\ndelay = "2 s"\nrecrawl_interval = "2 weeks"\ndo_not_crawl = ["/tag/"]\nprivate_hosts = ["127.0.0.1"]\n'
     (site,) = told(root, text).sources
     assert (site.options["delay"], site.options["recrawl_interval"]) == (2, 2 * WEEK)
-    own = 'url = "https://example.org/"\ndelay = 0\nrecrawl_interval = "1 week"\ndo_not_crawl = ["/x/"]\nprivate = []'
+    own = 'url = "https://example.org/"\ndelay = 0\nrecrawl_interval = "1 week"\ndo_not_crawl = ["/x/"]\nprivate_hosts = []'
     (site,) = told(root, text, own).sources
     assert (site.options["delay"], site.options["recrawl_interval"]) == (0, WEEK)
     assert site.options["do_not_crawl"] == ("/tag/", "/x/")
@@ -66,7 +66,11 @@ def test_the_contact_of_the_workspace_is_that_of_the_crawl(root: Path) -> None:
         ("", 'url = "https://example.org/"\npaths = ["/blog/"]', ["source.blog", "matches none of the paths"]),
         ("", 'url = "https://example.org/"\ndelay = "soon"', ["source.blog.delay", "a duration"]),
         ("", 'url = "https://example.org/"\nurl_query_parameters = ["/x"]', ["url_query_parameters", "is not a rule"]),
-        ("", 'url = "https://example.org/"\nprivate = ["10.0.0.0/99"]', ["source.blog.private", "nor a host"]),
+        (
+            "",
+            'url = "https://example.org/"\nprivate_hosts = ["10.0.0.0/99"]',
+            ["source.blog.private_hosts", "nor a host"],
+        ),
         ("", 'url = "https://example.org/"\ncentre = "H"', ["source.blog.centre", "drops", "pages"]),
         ("", 'url = "https://example.org/"\nseed = "x"', ["source.blog.seed", "did you mean source.blog.seeds?"]),
         ("[pages]\nuser_agents = 1", 'url = "https://example.org/"', ["did you mean pages.user_agent?"]),

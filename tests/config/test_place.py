@@ -29,13 +29,13 @@ PATHS = [
     *("sources", "sources/x", "sources/../sources", "windrow.toml", "windrow.toml/x", "host_keys.toml", ".replay"),
     *(".replay/x", ".summary.sqlite.replay", ".summary.sqlite.replay/index"),
 ]
-NAMES = ["pages.index", "archive.folder", "ledger.path", "pages.summary", "drops.store"]
+NAMES = ["pages.index", "archive.folder", "ledger.path", "pages.summary_database", "drops.store"]
 
 
 @pytest.mark.parametrize(
     ("name", "path"),
     # another name of the database has another folder beside it
-    [(name, path) for name in NAMES for path in PATHS if (name, path[:8]) != ("pages.summary", ".summary")],
+    [(name, path) for name in NAMES for path in PATHS if (name, path[:8]) != ("pages.summary_database", ".summary")],
 )
 def test_no_place_is_the_workspace_or_what_windrow_keeps_there(root: Path, name: str, path: str) -> None:
     section, _, word = name.partition(".")
@@ -54,9 +54,9 @@ def test_no_place_is_the_workspace_or_what_windrow_keeps_there(root: Path, name:
         ('[archive]\nfolder = "a/b"\n[pages]\nindex = "a/b/../b/c"', "archive.folder: .* holds pages.index"),
         ('[pages]\nindex = "ledger.sqlite"', "is the same as"),
         ('[pages]\nindex = "ledger.sqlite/x"', "ledger.path"),
-        ('[pages]\nsummary = "archive/summary.sqlite"', "pages.summary: .* lies in archive.folder"),
-        ('[pages]\nsummary = "crawler.sqlite"', "is the same as"),
-        ('[pages]\nsummary = "drops.sqlite"', "is the same as"),
+        ('[pages]\nsummary_database = "archive/summary.sqlite"', "pages.summary_database: .* lies in archive.folder"),
+        ('[pages]\nsummary_database = "crawler.sqlite"', "is the same as"),
+        ('[pages]\nsummary_database = "drops.sqlite"', "is the same as"),
         ('[drops]\nstore = "tracker.sqlite"', "is the same as"),
         ('[drops]\nstore = "sqlite:///{root}/ledger.sqlite"', "is the same as"),
         ('[drops]\nstore = "sqlite:///{root}/ledger.sqlite?timeout=5"', "is the same as"),
@@ -90,7 +90,7 @@ def test_two_names_of_one_file_overlap(root: Path) -> None:
     (root / "ledger.sqlite").write_bytes(b"")
     os.link(root / "ledger.sqlite", root / "other.sqlite")
     with pytest.raises(ConfigError, match="is the same as"):
-        loaded(root, '[pages]\nsummary = "other.sqlite"')
+        loaded(root, '[pages]\nsummary_database = "other.sqlite"')
 
 
 def test_a_place_of_the_environment_is_refused_with_its_variable(root: Path) -> None:
@@ -103,8 +103,8 @@ def test_places_that_lie_apart_are_accepted(root: Path) -> None:
     server = "postgresql+psycopg://u@h/d"
     loaded(
         root,
-        f'[archive]\nfolder = "{root.parent}/archive"\n[pages]\nindex = "archive.index"\nsummary = "data/summary.sqlite"\n'
-        f'crawler = "data/crawler.sqlite"\n[drops]\ntracker = "{server}"\nstore = "{server}"\n'
+        f'[archive]\nfolder = "{root.parent}/archive"\n[pages]\nindex = "archive.index"\nsummary_database = "data/summary.sqlite"\n'
+        f'crawler_database = "data/crawler.sqlite"\n[drops]\ntracker = "{server}"\nstore = "{server}"\n'
         '[source.h]\ncollection = "drops"\nurl = "file:partner"\n',
     )
 

@@ -20,7 +20,7 @@ from windrow.model import Limits, Site, Source
 
 ROAM = Collection(name="roam", phases=("get",), discovery=CRAWL, steps=())
 AGENT = "sites-crawler (for https://example.org/)"
-LIMITS = Limits(transfer=16 << 20, member=64 << 20, answer=60.0)
+LIMITS = Limits(transfer_size=16 << 20, member_size=64 << 20, answer_time=60.0)
 
 
 def source(seeds: Iterable[str], timeout: float = 60.0, **options: Any) -> Source:

@@ -206,7 +206,7 @@ def test_a_revisit_of_an_empty_body_needs_no_original(tmp_path):
 
 def test_our_own_archive_comes_in_with_its_revisits_and_answers_304(tmp_path):
     own, there = tmp_path / "own", tmp_path / "there"
-    keeper = ArchiveWriter(own, "windrow-000001-1", Limits(spare=0), 1 << 30, "test")
+    keeper = ArchiveWriter(own, "windrow-000001-1", Limits(free_space=0), 1 << 30, "test")
     head = b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\n\r\n"
     at, last = datetime(2026, 1, 1, tzinfo=UTC), KnownCapture()
     for unchanged in (False, False, True):

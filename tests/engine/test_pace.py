@@ -29,7 +29,7 @@ def test_a_host_is_asked_no_sooner_than_its_strictest_source_says(nginx, tmp_pat
     made = Place(tmp_path / "w")
     for name, centre, pace in (("one", "H", PACE), ("two", "J", 0)):
         url = f"http://127.0.0.1:{nginx.plain.port}/drop/paced/{name}/"
-        made.source(name, url, centre, connections=4, pace=f"{pace} s")
+        made.source(name, url, centre, connections=4, delay=f"{pace} s")
     before = len(nginx.log.read_text().splitlines())
     made.run()
     lines = [line.split() for line in nginx.log.read_text().splitlines()[before:]]

@@ -70,7 +70,7 @@ def test_results_come_in_order(read):
 )
 def test_a_hanging_document_is_stopped_and_the_others_are_read(read, word, said):
     words = ["a", word, "b", "c", word, "d", "e"]
-    results = read(words, seconds=0.5)
+    results = read(words, cpu_time=0.5)
     assert [name for name, _ in results] == words
     for name, reading in results:
         assert reading.reason == (Reason.TIME_LIMIT if name == word else None)
@@ -81,7 +81,7 @@ STOPPED = """
 import sys
 from pathlib import Path
 from tests.engine.test_pool import kept, pooled
-for _, reading in pooled(Path(sys.argv[1]), ["spin for a second"] * 4, batch=1, seconds=2):
+for _, reading in pooled(Path(sys.argv[1]), ["spin for a second"] * 4, batch=1, cpu_time=2):
     print(reading.reason, reading.count, flush=True)
 """
 
@@ -134,7 +134,7 @@ def test_a_reader_that_ends_before_its_first_document_is_no_documents_fault(tmp_
 
 def test_while_a_document_takes_its_time_the_lease_can_be_renewed(read):
     beats = []
-    read(["spin"], pulse=lambda: beats.append(monotonic()), seconds=3.5)
+    read(["spin"], pulse=lambda: beats.append(monotonic()), cpu_time=3.5)
     assert beats[-1] - beats[0] > 2
     assert max(later - earlier for earlier, later in pairwise(beats)) < 2
 
@@ -187,7 +187,7 @@ def test_a_pool_whose_results_are_not_all_taken_refuses_another_run(tmp_path):
 
 def test_the_time_that_a_worker_was_idle_is_no_documents(tmp_path):
     jobs = kept(tmp_path, ["a", "b"])
-    pool = Pool(WorkerConfig(TOY, tmp_path, Limits(seconds=0.5), {}), size=1)
+    pool = Pool(WorkerConfig(TOY, tmp_path, Limits(cpu_time=0.5), {}), size=1)
     assert pool.run_alone(jobs[0]).result.reason is None
     (worker,) = pool._workers.values()
     worker.watch(0.5)
@@ -218,14 +218,14 @@ def test_a_steps_own_fault_is_a_finding(read):
 
 def test_a_step_that_was_stopped_is_taken_again_and_told_why(read):
     words = ["a", "sleep unless stopped", "b", "die unless stopped", "eat unless stopped", "fail unless stopped", "c"]
-    results = read(words, retakes=1, seconds=0.3, memory=256 << 20)
+    results = read(words, retakes=1, cpu_time=0.3, memory=256 << 20)
     assert [word for word, _ in results] == words
     told = {word.split()[0]: reading.findings[0].message for word, reading in results if reading.findings}
     assert told == {"sleep": "time_limit", "die": "worker_died", "eat": "memory_limit", "fail": "step_failed"}
 
 
 def test_a_step_that_is_stopped_each_time_has_its_first_end_as_its_reason(read):
-    results = read(["a", "sleep, then die", "b", "die", "sleep"], retakes=2, seconds=0.2)
+    results = read(["a", "sleep, then die", "b", "die", "sleep"], retakes=2, cpu_time=0.2)
     found = [reading.reason for _, reading in results]
     assert found == [None, Reason.TIME_LIMIT, None, Reason.WORKER_DIED, Reason.TIME_LIMIT]
 

@@ -25,7 +25,7 @@ def test_an_answer_or_a_file_of_a_private_number_needs_the_line_that_allows_it(t
     with listening(greet) as port:
         url = f"http://{host}:{port}/a"
         for allowed in (read_allowed([]), read_allowed(["10.0.0.0/8"]), read_allowed(["127.0.0.1"])):
-            site = Site("http", host.strip("[]"), port, timeout=60.0, family="any", allowed=allowed)
+            site = Site("http", host.strip("[]"), port, timeout=60.0, address_family="any", allowed=allowed)
             tries = (
                 lambda site=site: sample_answer(tmp_path / "answer", Source("s", "any", site), url, Limits()),
                 lambda site=site: sample(tmp_path / "file", site, url, url, Limits()),

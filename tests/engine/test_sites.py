@@ -19,7 +19,7 @@ def crawled(sites, tmp_path_factory):
     root = tmp_path_factory.mktemp("crawl")
     before = len(sites.lines())
     sites.odd.asked.clear()
-    limits = replace(LIMITS, answer=5.0)  # some servers are silent, or trickle
+    limits = replace(LIMITS, answer_time=5.0)  # some servers are silent, or trickle
     assert roam(root, source(sites.seeds, timeout=3.0), limits=limits) == 3, (
         "hosts that do not let themselves be asked fail their source"
     )

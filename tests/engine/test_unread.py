@@ -26,7 +26,7 @@ from windrow.ledger import Ledger
 from windrow.model import Limits
 from windrow.reasons import Reason
 
-LIMITS = Limits(seconds=1.5)
+LIMITS = Limits(cpu_time=1.5)
 
 
 def steady(version: str = "1") -> Collection:

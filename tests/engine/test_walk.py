@@ -242,7 +242,7 @@ def test_a_server_that_falls_silent_is_told_from_one_that_is_slow(tmp_path):
     silent, slow = asyncio.run(go())
     assert (silent.reason, slow.reason) == (Reason.TIMEOUT, Reason.INTERRUPTED)
     assert silent.message.endswith("nothing came for 1 seconds")
-    assert 1.0 <= silent.seconds < LIMITS.answer
+    assert 1.0 <= silent.seconds < LIMITS.answer_time
     assert slow.seconds >= 2.0
 
 
@@ -260,7 +260,7 @@ def test_a_page_that_its_reader_fails_at_is_one_page(tmp_path):
 
 
 def test_a_full_disk_says_nothing_of_an_address(tmp_path):
-    events, _ = walk(tmp_path, {}, ("/a", "/b"), limits=replace(LIMITS, spare=1 << 60))
+    events, _ = walk(tmp_path, {}, ("/a", "/b"), limits=replace(LIMITS, free_space=1 << 60))
     assert ended(events) == (Reason.DISK_FULL, 2)
     assert pages(events) == 0
 

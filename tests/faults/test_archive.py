@@ -14,7 +14,7 @@ from windrow.ledger import Ledger
 
 XML = f"H.{DAY}.1.specimen.impc.xml"
 GOOD = specimens("H", 1, 3)
-LIMITS = "[limits]\nmembers = 20\nmember = 300000\ntotal = 500000\nratio = 100\n"
+LIMITS = "[limits]\nmembers = 20\nmember_size = 300000\ntotal_size = 500000\nratio = 100\n"
 
 
 def stored(members):

@@ -99,7 +99,7 @@ def test_a_zip_over_which_workers_die_again_and_again(place):
 
 
 def test_a_zip_that_hangs(place):
-    made = place(f"[limits]\nseconds = 1.5\n{HANGING}")
+    made = place(f"[limits]\ncpu_time = 1.5\n{HANGING}")
     good = made.healthy()
     key = put(made.folder("own"), f"H.{DAY}.7.impc.zip", HANGED)
     began = time.monotonic()

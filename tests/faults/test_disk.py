@@ -80,7 +80,7 @@ def disk(request, tmp_path):
 
 
 def test_a_disk_that_fills_up(disk, tmp_path):
-    made = Place(disk.folder / "w", f"[limits]\nspare = {3 * MB}\n")
+    made = Place(disk.folder / "w", f"[limits]\nfree_space = {3 * MB}\n")
     good = made.healthy()
     partner = made.folder("own", place=tmp_path / "own")
     keys = [put(partner, f"H.{DAY}.{number}.impc.zip", large(number, number // 2 * MB)) for number in (3, 4, 8, 9)]
@@ -104,7 +104,7 @@ def test_a_disk_that_fills_up(disk, tmp_path):
 
 def test_a_disk_without_the_room_that_must_stay_free(place, tmp_path):
     room = os.statvfs(tmp_path)
-    made = place(f"[limits]\nspare = {room.f_bavail * room.f_frsize * 2}\n")
+    made = place(f"[limits]\nfree_space = {room.f_bavail * room.f_frsize * 2}\n")
     good = made.healthy()
     assert made.run().code == 3
     assert made.item(good) == ("download", "failed", "disk_full")
@@ -120,7 +120,7 @@ def test_no_room_for_the_books(disk, tmp_path, most):
     """Where ledger, tracker or store cannot grow, the run ends and says so; the next one goes on."""
     if isinstance(disk, Bounded):
         disk.most = most or MB // 2
-    made = Place(disk.folder / "w", "[limits]\nspare = 0\n")
+    made = Place(disk.folder / "w", "[limits]\nfree_space = 0\n")
     folder = made.folder("own", place=tmp_path / "own")
     keys = [put(folder, *drop("H", DAY, number, 6)) for number in range(10, 16)]
     if isinstance(disk, Mounted):

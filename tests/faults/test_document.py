@@ -90,7 +90,7 @@ def test_ten_million_elements_are_refused_in_little_time_and_memory(place):
     good = made.healthy()
     many = HEAD + b"<centreSpecimenSet>" + b"<a/>" * 10_000_000 + b"</centreSpecimenSet>"
     key = put(made.folder("bad"), f"H.{DAY}.1.impc.zip", pack({name(1): many}))
-    made.configure("[limits]\nratio = 2000\nseconds = 20\n")  # of CPU time; a reading may take 120
+    made.configure("[limits]\nratio = 2000\ncpu_time = 20\n")  # of CPU time; a reading may take 120
     assert made.run().code == 0
     assert made.item(f"{key}/{name(1)}") == ("xsd", "failed", "too_many_elements")
     assert made.xml_log(name(1))[0][0] == "TooManyElements"

@@ -93,7 +93,7 @@ def test_a_long_pause_that_a_listed_source_asked_for_is_on_the_ledger_and_holds_
 
 
 def test_a_pause_asked_of_one_collection_holds_for_a_listed_source_of_the_same_origin_and_the_other_way(place):
-    made, partner = place('[pages]\noperator = "tester"\nprivate = ["127.0.0.1"]\n'), Partner()
+    made, partner = place('[pages]\noperator = "tester"\nprivate_hosts = ["127.0.0.1"]\n'), Partner()
     with serving(partner) as origin:
         made.source("own", f"{origin}/", timeout=60)
         (made.root / "sources" / "site.toml").write_text(f'collection = "pages"\nurl = "{origin}/"\n')

@@ -51,7 +51,7 @@ def test_a_zip_that_failed_in_five_sessions_rests_which_status_and_why_tell_and_
 
 
 def test_what_a_later_session_does_not_try_again_by_itself_says_so(place):
-    made = place(settings="[limits]\ntransfer = 1000\n")
+    made = place(settings="[limits]\ntransfer_size = 1000\n")
     put(made.folder("own"), NAME, CONTENT)
     assert made.run().code == 3
     assert made.item(KEY) == ("download", "failed", "too_large")

@@ -139,7 +139,7 @@ def test_a_transfer_that_drips_is_ended_and_goes_on_where_it_broke_off_in_the_ne
     made = place()
     good = made.healthy()
     with rogue(files={key: content}, rate=200_000) as server:
-        made.source("slow", server.url(), secret="env:HOME", timeout=3, least_rate=10**6, attempts=1, connections=1)
+        made.source("slow", server.url(), secret="env:HOME", timeout=3, min_rate=10**6, attempts=1, connections=1)
         assert made.run().code == 3
         assert made.item(key) == ("download", "failed", "timeout")
         assert "less than 1e+06 bytes a second" in made.fetches(key)[0][3]
@@ -152,7 +152,7 @@ def test_a_transfer_that_drips_is_ended_and_goes_on_where_it_broke_off_in_the_ne
 
 @pytest.mark.parametrize("scheme", ["ftp", "sftp"])
 def test_the_barrier_of_listings_leaves_a_slow_source_behind_and_says_so(place, scheme):
-    made = place(settings="[drops]\nlist_within = 8\n")
+    made = place(settings="[drops]\nlisting_deadline = 8\n")
     good = made.healthy()
     with listening(silence) as port:
         made.source("slow", f"{scheme}://127.0.0.1:{port}/", timeout=8 + 2 * PATIENCE)
@@ -162,7 +162,7 @@ def test_the_barrier_of_listings_leaves_a_slow_source_behind_and_says_so(place, 
     failed, reason, comment = made.tasks("slow")[0]
     assert (failed, reason) == (1, "timeout")
     assert "left behind" in comment
-    assert "drops.list_within" in comment
+    assert "drops.listing_deadline" in comment
     assert made.tracked("SELECT status FROM session_task WHERE comment LIKE 'slow:%'") == [(1,)]
     made.whole(good)
 
@@ -170,10 +170,10 @@ def test_the_barrier_of_listings_leaves_a_slow_source_behind_and_says_so(place, 
 def test_the_barrier_of_transfers_leaves_a_slow_source_behind_and_the_next_run_goes_on(place):
     name, content = large()
     key = f"add/{name}"
-    made = place(settings="[drops]\nfetch_within = 8\n")
+    made = place(settings="[drops]\ndownload_deadline = 8\n")
     good = made.healthy()
     with rogue(files={key: content}, rate=100_000) as server:
-        made.source("slow", server.url(), secret="env:HOME", timeout=20, least_rate=0, connections=1)
+        made.source("slow", server.url(), secret="env:HOME", timeout=20, min_rate=0, connections=1)
         assert made.run().code == 3
         failed, reason, comment = made.tasks("slow")[-1]
         assert (failed, reason) == (1, "timeout")

@@ -81,7 +81,7 @@ def test_private_numbers_are_not_dialled(scheme: str, numbers: list[str], monkey
     with resolving(monkeypatch, numbers) as (port, connected):
         there = Site(scheme, "a.example", port, timeout=1.0)
         failure = fails(lambda: got(there, "x"), TerminalFailure, Reason.PRIVATE_ADDRESS)
-        assert 'private = ["a.example"]' in str(failure)
+        assert 'private_hosts = ["a.example"]' in str(failure)
         there = replace(there, host="127.0.0.1")
         fails(lambda: got(there, "x"), TerminalFailure, Reason.PRIVATE_ADDRESS)
         assert connected == []
@@ -231,5 +231,5 @@ def test_connection_comes_back_after_a_break(name: str, request: pytest.FixtureR
 def test_listing_over_ipv6_and_by_name(pyftpd_six: Served) -> None:
     assert "small.zip" in entries(pyftpd_six.site, "add")
     assert got(pyftpd_six.site, "add/small.zip").content == SMALL
-    none = replace(pyftpd_six.site, family="ipv4")
+    none = replace(pyftpd_six.site, address_family="ipv4")
     fails(lambda: entries(none, "add"), TransientFailure, Reason.DNS_FAILED, Reason.CONNECT_FAILED)

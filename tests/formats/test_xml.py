@@ -123,7 +123,7 @@ def test_not_well_formed_with_its_place(content, place):
 
 
 def test_size_depth_and_single_texts():
-    assert refusal(b"<a>12345</a>", Limits(member=8)).reason is Reason.TOO_LARGE
+    assert refusal(b"<a>12345</a>", Limits(member_size=8)).reason is Reason.TOO_LARGE
     assert refusal(b"<a>" * 5000 + b"</a>" * 5000).reason is Reason.TOO_LARGE
     assert refusal(b"<a>" + b"x" * 11_000_000 + b"</a>").reason is Reason.TOO_LARGE
 

@@ -186,8 +186,8 @@ def test_a_member_that_is_not_there():
 def test_limits():
     content = packed(("a", CONTENT), ("b", CONTENT))
     assert refused(content, Limits(members=1)) is Reason.TOO_MANY_MEMBERS
-    assert refused(content, Limits(total=len(CONTENT))) is Reason.BOMB_TOTAL
-    assert judged(content, Limits(member=len(CONTENT) - 1))[0] == ("a", Reason.TOO_LARGE)
+    assert refused(content, Limits(total_size=len(CONTENT))) is Reason.BOMB_TOTAL
+    assert judged(content, Limits(member_size=len(CONTENT) - 1))[0] == ("a", Reason.TOO_LARGE)
     assert judged(packed(("a", bytes(10**6))))[0] == ("a", Reason.BOMB_RATIO)
     assert judged(packed(("a", bytes(10**6))), Limits(ratio=2000))[0] == ("a", None)
 
@@ -283,7 +283,7 @@ SEEDS = [
 def survives(content):
     """Everything that can be asked of an archive answers, or refuses with a reason."""
     view = io.BytesIO(content)
-    limits = Limits(member=10**6, total=10**7, members=100)
+    limits = Limits(member_size=10**6, total_size=10**7, members=100)
     try:
         members = archive.members(view, limits)
     except StepError as error:
@@ -292,7 +292,7 @@ def survives(content):
     for member in members:
         try:
             size = sum(map(len, archive.blocks(view, member)))
-            assert size == member.size <= limits.member
+            assert size == member.size <= limits.member_size
             assert archive.open_member(view, member.name, limits).read(10) is not None
         except StepError as error:
             assert error.reason is not Reason.STEP_FAILED

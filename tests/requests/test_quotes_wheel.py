@@ -29,7 +29,7 @@ def configure(windrow, site):
         'collection = "quotes"\nfrom = ["pages:web"]\npages = "article"\n'
     )
     told = (windrow.root / "windrow.toml").read_text()
-    crawled = '[pages]\noperator = "tester"\ncontact = "https://example.org/bot"\nprivate = ["127.0.0.1"]\n'
+    crawled = '[pages]\noperator = "tester"\ncontact = "https://example.org/bot"\nprivate_hosts = ["127.0.0.1"]\n'
     (windrow.root / "windrow.toml").write_text(
         told.replace("[pages]\n", crawled, 1) if "\n[pages]\n" in told else f"{told}\n{crawled}"
     )

@@ -156,9 +156,9 @@ def test_a_packed_answer_is_read_without_memory_for_all_that_it_might_be():
             return super().read(size)
 
     packed = gzip.compress(b"tea" * 99)
-    made = body_of(Asked(packed), {"content-encoding": "gzip"}, Limits(member=1 << 40))
+    made = body_of(Asked(packed), {"content-encoding": "gzip"}, Limits(member_size=1 << 40))
     assert made.read() == b"tea" * 99
     assert max(Asked.sizes) <= len(packed)
     with pytest.raises(StepError) as refused:
-        body_of(Asked(packed), {"content-encoding": "gzip"}, Limits(member=len(packed) - 1))
+        body_of(Asked(packed), {"content-encoding": "gzip"}, Limits(member_size=len(packed) - 1))
     assert refused.value.reason is Reason.TOO_LARGE

@@ -52,7 +52,7 @@ def refuse_without_contact(workspace: Workspace | None, host: str) -> None:
     from windrow.fetch.politeness.guard import loopback  # noqa: PLC0415 loaded when used
     from windrow.fetch.politeness.user_agent import names_contact  # noqa: PLC0415 loaded when used
 
-    if loopback(host) or (workspace is not None and names_contact(workspace.agent)):
+    if loopback(host) or (workspace is not None and names_contact(workspace.user_agent)):
         return
     first_step = "" if workspace else "windrow init, then: "
     path = workspace.root / "windrow.toml" if workspace else "windrow.toml"

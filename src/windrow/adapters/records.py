@@ -164,7 +164,7 @@ class RecordAdapter:
         first = normalise(address).url
         if not first:
             raise UsageError(f"{address[:200]!r} is not an address of the web", hint="windrow try --help")
-        limits = replace(workspace.limits if workspace else Limits(), transfer=1 << 28)
+        limits = replace(workspace.limits if workspace else Limits(), transfer_size=1 << 28)
 
         def access(hop: str) -> Source:
             refuse_without_contact(workspace, parts(hop).host)
@@ -433,7 +433,7 @@ class RecordAdapter:
         return {name: str(value) for name, value in self._options(workspace).items()}
 
     def _services(self, workspace: Workspace) -> tuple[Source, ...]:
-        return service_sources(self._collection, self._values(workspace), workspace.root, workspace.agent)
+        return service_sources(self._collection, self._values(workspace), workspace.root, workspace.user_agent)
 
     def _unasked(self, workspace: Workspace) -> Callable[[Sequence[str]], Mapping[str, Reason]] | None:
         """Return what says for which records, by their keys, no service is to be asked, and why."""
@@ -447,7 +447,7 @@ class RecordAdapter:
         mine = [source for source in sources if origin in allowed_origins(self._collection, source)]
         if mine:  # of several at one origin the one whose address is nearest to this
             return max(mine, key=lambda one: len(one.site.base) if url.startswith(one.site.address("")) else 0)
-        where, agent = parts(url), workspace.agent if workspace else "windrow"
+        where, agent = parts(url), workspace.user_agent if workspace else "windrow"
         allowed = read_allowed((), parts(named).host)
         site = Site(where.scheme, where.host.strip("[]"), where.port, agent=agent, allowed=allowed)
         return Source("try", self._collection.name, site)

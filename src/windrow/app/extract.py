@@ -49,7 +49,7 @@ def _extract_address(workspace: Workspace | None, address: str) -> Extract:
     if not url:
         raise UsageError(f"{address[:200]!r} is not an address of the web", hint="windrow extract --help")
     access = partial(_access, workspace)
-    answer = sample_address(access, url, replace(Limits(), transfer=LARGEST))
+    answer = sample_address(access, url, replace(Limits(), transfer_size=LARGEST))
     body = plain(answer.body, answer.fields, most=LARGEST, ratio=Limits().ratio)
     return extract(body, url=answer.url, content_type=answer.fields.get("content-type", ""))
 
@@ -67,5 +67,5 @@ def _access(workspace: Workspace | None, url: str) -> Source:
     site = next(
         (site for site in sites if (site.scheme, site.host, site.port) == (where.scheme, host, where.port)), None
     )
-    agent = workspace.agent if workspace else "windrow"
+    agent = workspace.user_agent if workspace else "windrow"
     return Source("try", "", replace(site or Site(where.scheme), host=host, port=where.port, base="/", agent=agent))

@@ -152,10 +152,10 @@ class Windrow:
             self.config.ledger,
             self.config.archive.folder,
             self.config.limits,
-            self.config.archive.rotation,
+            self.config.archive.rollover_size,
             run.fetchers or min(cores, 4),
             run.readers or cores,
-            self.config.agent,
+            self.config.user_agent,
         )
 
     def ledger(self) -> Ledger:

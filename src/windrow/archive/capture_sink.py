@@ -83,17 +83,17 @@ class ArchiveWriter:
         return self.folder / f"{self._large}{name}.warc"
 
     def need_room(self, size: int) -> None:
-        """Raise `DiskFull` unless `size` bytes and `limits.spare` fit on the disk."""
+        """Raise `DiskFull` unless `size` bytes and `limits.free_space` fit on the disk."""
         self._sure -= size
         if self._sure >= 0 and time.monotonic() - self._looked < 1.0:
             return
         disk = os.statvfs(self.folder)
         free = disk.f_bavail * disk.f_frsize
-        self._sure, self._looked = (free - size - self.limits.spare) // 16, time.monotonic()
-        if free < size + self.limits.spare:
+        self._sure, self._looked = (free - size - self.limits.free_space) // 16, time.monotonic()
+        if free < size + self.limits.free_space:
             raise DiskFull(
-                f"{free} bytes are free on the disk, {size} are needed and {self.limits.spare} must stay free",
-                hint="make room or lower limits.spare, then: windrow run",
+                f"{free} bytes are free on the disk, {size} are needed and {self.limits.free_space} must stay free",
+                hint="make room or lower limits.free_space, then: windrow run",
             )
 
     def append(self, record: bytes, before: bytes, *, plain: bool) -> ArchivePlace:
@@ -235,9 +235,9 @@ class CaptureSink:
         return self._memory_bytes
 
     def _refuse_above(self, size: int) -> None:
-        if size > self._archive.limits.transfer:
+        if size > self._archive.limits.transfer_size:
             self.drop()
-            limit = self._archive.limits.transfer
+            limit = self._archive.limits.transfer_size
             raise TerminalFailure(f"{self._address} has more than {limit} bytes", Reason.TOO_LARGE)
 
     def _spill(self) -> None:

@@ -212,8 +212,8 @@ def _unzstd(file: BinaryIO) -> Iterator[bytes]:
 
 def _need_room(folder: Path, size: int, limits: Limits) -> None:
     disk = os.statvfs(folder)
-    if disk.f_bavail * disk.f_frsize < size + limits.spare:
-        raise DiskFull(f"{limits.spare} bytes must stay free on the disk of {folder}")
+    if disk.f_bavail * disk.f_frsize < size + limits.free_space:
+        raise DiskFull(f"{limits.free_space} bytes must stay free on the disk of {folder}")
 
 
 FOREIGN = "foreign"
@@ -244,7 +244,7 @@ def take(archive: Path, path: Path, limits: Limits) -> ImportedFile:
         folder.mkdir(parents=True, exist_ok=True)
     temporary = folder / f".{uuid.uuid4().hex}"
     try:
-        _link_or_copy(path, temporary, limits.spare)
+        _link_or_copy(path, temporary, limits.free_space)
         taken = _describe(temporary)
         if form.arc or form.must_repack:
             return _import_repacked(archive, temporary, taken, form, limits)

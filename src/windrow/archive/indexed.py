@@ -127,7 +127,7 @@ def _compare(record: WarcRecord, payload: BinaryIO, wanted: str, limits: Limits)
     if "chunked" in coding.lower():  # some crawlers digest the content of the chunks
         payload.seek(0)
         try:
-            body = plain(payload.read(), {"transfer-encoding": coding}, most=limits.member, ratio=limits.ratio)
+            body = plain(payload.read(), {"transfer-encoding": coding}, most=limits.member_size, ratio=limits.ratio)
         except StepError:
             body = b""
         if _digest(algorithm, body) == wanted:

@@ -205,8 +205,8 @@ def vet(path: Path) -> WarcForm:
 def met(path: Path, start: int, limits: Limits, *algorithms: str) -> Iterator[WarcRecord]:
     """Yield the records of a file from offset `start`, which must be 0 or a record's `next`.
 
-    A payload above `limits.transfer` bytes is skipped. A record's `digests` has those by `algorithms`. ArchiveError
-    if the file is not a WARC file or cannot be read.
+    A payload above `limits.transfer_size` bytes is skipped. A record's `digests` has those by `algorithms`.
+    ArchiveError if the file is not a WARC file or cannot be read.
     """
     try:
         with path.open("rb", buffering=0) as raw:
@@ -325,13 +325,13 @@ def _record(source: _Plain | _Gzip, at: int, limits: Limits, form: _Form, payloa
         head = body.head(_HEAD - header.length)
     take, algorithms = payload_sink
     hasher = Hasher(*algorithms)
-    large = body.left > limits.transfer
+    large = body.left > limits.transfer_size
     for piece in body.pieces():
         if not large:
             hasher.update(piece)
             take(piece)
     after = source.end(body.rest)
-    reason, message = (Reason.TOO_LARGE, f"more than {limits.transfer} bytes") if large else (None, "")
+    reason, message = (Reason.TOO_LARGE, f"more than {limits.transfer_size} bytes") if large else (None, "")
     size = 0 if large else hasher.size
     others = {name: hasher.hex(name) for name in algorithms}
     return WarcRecord(

@@ -103,9 +103,9 @@ def build(
 
 
 def _allowed(source: Source, file: str) -> Allowed:
-    """Return the addresses outside the public ranges that a source may reach: `private`, and its own host's."""
+    """Return the addresses outside the public ranges that a source may reach: `private_hosts`, and its own host's."""
     try:
-        return read_allowed(source.options.get("private", ()), source.site.host)
+        return read_allowed(source.options.get("private_hosts", ()), source.site.host)
     except ConfigError as error:
         raise ConfigError(f"{file}: source.{source.name}.{error}", hint=f"edit {file}") from None
 
@@ -191,7 +191,7 @@ def load(
         for name, collection in usable.items()
         if (section := collection.configuration.section)
     }
-    agent = values["agent"].value or _agent(values["contact"].value)
+    agent = values["user_agent"].value or _agent(values["contact"].value)
     keys = read_host_keys(files.keys)
     built = []
     for table in tables:
@@ -209,7 +209,7 @@ def load(
         root=root,
         name=values["name"].value or root.name,
         contact=values["contact"].value,
-        agent=agent,
+        user_agent=agent,
         ledger=values["ledger.path"].value,
         archive=filled(Archive, values, "archive"),
         limits=filled(Limits, values, "limits"),

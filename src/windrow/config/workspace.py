@@ -21,10 +21,10 @@ from windrow.stores.index.folder import index_folder
 
 @dataclass(frozen=True, slots=True)
 class Archive:
-    """Where captures are kept; a WARC file is closed at `rotation` bytes."""
+    """Where captures are kept; a WARC file is closed at `rollover_size` bytes."""
 
     folder: Path
-    rotation: int
+    rollover_size: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +44,7 @@ class Workspace:
     root: Path
     name: str
     contact: str
-    agent: str
+    user_agent: str
     ledger: Path
     archive: Archive
     limits: Limits

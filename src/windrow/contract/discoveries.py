@@ -215,7 +215,7 @@ def inputs(source: Source) -> Inputs:
     Raises ConfigError for an address that is not a folder's.
     """
     kept, cdx, warc = (tuple(source.options.get(name, ())) for name in ("from", "cdx", "warc"))
-    return Inputs(kept, cdx, warc, tuple(_remote(source, address) for address in source.options.get("warc_at", ())))
+    return Inputs(kept, cdx, warc, tuple(_remote(source, address) for address in source.options.get("warc_urls", ())))
 
 
 def _remote(source: Source, address: str) -> RemoteFolder:
@@ -240,8 +240,8 @@ def _remote(source: Source, address: str) -> RemoteFolder:
     site = Site(
         url.scheme, url.hostname, port, base=f"{base.rstrip('/')}/", timeout=float(options.get("timeout") or 60.0),
         proxy=str(options.get("proxy") or ""), ca_bundle=str(options.get("ca_bundle") or ""),
-        family=str(options.get("family") or "any"), agent=source.site.agent,
-        allowed=Allowed(everything=bool(options.get("warc_private"))),
+        address_family=str(options.get("address_family") or "any"), agent=source.site.agent,
+        allowed=Allowed(everything=bool(options.get("warc_allow_private"))),
     )  # fmt: skip
     return RemoteFolder(site, secret, region)
 

@@ -25,14 +25,14 @@ contact = "operator@example.org"
 [pages]
 operator = "demo"
 delay = "20 ms"
-private = ["127.0.0.1"]  # the demo's sites are on this machine
+private_hosts = ["127.0.0.1"]  # the demo's sites are on this machine
 
 [events]
 branches = ["Town"]
 entities = ["Harbour Council"]
 
 [news]
-update = true  # an article that is corrected is written anew, with its revisions
+rewrite_changed = true  # an article that is corrected is written anew, with its revisions
 
 [papers]
 catalogue = ["library/catalogue"]

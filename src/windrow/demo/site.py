@@ -176,7 +176,7 @@ _SITES = {HARBOUR: _harbour, MUSEUM: _museum, SHOP: _shop, CLOSED: _closed}
 GAZETTE, COUNCIL = "gazette", "council"
 
 TOML = {
-    GAZETTE: 'collection = "news"\nurl = "{origin}/"\nkind = "feed"\naddresses = ["/feed.xml"]\n',
+    GAZETTE: 'collection = "news"\nurl = "{origin}/"\nkind = "feed"\nseeds = ["/feed.xml"]\n',
     COUNCIL: (
         'collection = "events"\nurl = "{origin}/calendar.ics"\nreader = "icalendar"\nevery = "1 s"\n'
         'branch = "Town"\nentity = "Harbour Council"\ntimezone = "Europe/London"\n'

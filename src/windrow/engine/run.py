@@ -174,8 +174,8 @@ class Harvest:
     listers: int = 4
     downloaders: int = 4
     attempts: int = 3
-    list_within: float = 0.0  # seconds for all listings together, 0 for no bound; then slow ones are left behind
-    fetch_within: float = 0.0  # and for all transfers
+    listing_deadline: float = 0.0  # seconds for all listings together, 0 for no bound; then slow ones are left behind
+    download_deadline: float = 0.0  # and for all transfers
     limits: Limits | None = None  # where they are not those of the workspace
     reread: bool = False  # what is kept is read anew: when addresses are due, and what is unread, stays as it is
     unread: dict[int, Reason] = field(default_factory=dict)  # the visits that were then not read, and why

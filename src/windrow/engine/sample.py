@@ -53,7 +53,7 @@ def sample_answer(folder: Path, source: Source, url: str, limits: Limits) -> tup
 
     async def go(archive: ArchiveWriter) -> CrawlResult:
         secrets = partial(secrets_of, source, origin)
-        archiver = ArchivingClient(archive, 0, {1: limits.transfer}, lambda _: nullcontext(), secrets=secrets)
+        archiver = ArchivingClient(archive, 0, {1: limits.transfer_size}, lambda _: nullcontext(), secrets=secrets)
         async with HttpClient(site) as client:
             return await archiver.fetch(client, FetchJob(1, url, kind=1))
 

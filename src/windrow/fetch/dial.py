@@ -27,7 +27,7 @@ def dial(site: Site, port: int) -> socket.socket:
     """Connect to the site, trying each of its addresses in turn, each for `site.timeout` seconds."""
     last: OSError = OSError("the name has no address")
     try:
-        resolved = socket.getaddrinfo(site.host, site.port or port, FAMILY[site.family], socket.SOCK_STREAM)
+        resolved = socket.getaddrinfo(site.host, site.port or port, FAMILY[site.address_family], socket.SOCK_STREAM)
     except (OSError, UnicodeError) as error:
         raise network(error, at(site), open_line=False) from error
     for family, kind, protocol, _, address in allowed_addresses(site, resolved):

@@ -241,7 +241,7 @@ async def connect_web(site: Site) -> HttpConnection:
         if site.proxy:
             connection = await _connect_through_proxy(site, port, tls)
         else:
-            addresses = allowed_addresses(site, await _resolve(site.host, port, site.family))
+            addresses = allowed_addresses(site, await _resolve(site.host, port, site.address_family))
             connection = await _connect_any(addresses, site.timeout, tls, site.host)
     except (*Foreign, UnicodeError) as error:
         raise network(error, at(site), open_line=False) from error
@@ -253,7 +253,7 @@ async def connect_web(site: Site) -> HttpConnection:
 async def _connect_through_proxy(site: Site, port: int, tls: ssl.SSLContext | None) -> HttpConnection:
     refuse_behind_proxy(site)
     proxy = HttpProxy.of(site)
-    addresses = await _resolve(proxy.host, proxy.port, site.family)
+    addresses = await _resolve(proxy.host, proxy.port, site.address_family)
     proxy_tls = context(site) if proxy.encrypted else None
     connection = await _connect_any(addresses, site.timeout, proxy_tls, proxy.host)
     if tls:

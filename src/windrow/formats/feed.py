@@ -22,7 +22,7 @@ ENTRIES = 5_000
 """The most entries that are read; the rest is ignored."""
 
 _CAP = 16 * 1024 * 1024  # bytes: feeds are read as a whole
-_LIMITS = Limits(member=_CAP, elements=500_000)
+_LIMITS = Limits(member_size=_CAP, elements=500_000)
 _LANGUAGE = "{http://www.w3.org/XML/1998/namespace}lang"
 _TAG = re.compile(r"</?[a-zA-Z][^<>]*>")
 _XHTML = "{http://www.w3.org/1999/xhtml}"

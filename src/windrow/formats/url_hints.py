@@ -133,7 +133,7 @@ _GZIP = b"\x1f\x8b"
 _BROKEN = cast("type[Exception]", isal_zlib.error)
 _MEMBERS = 1_000  # of a gzip file
 _SPACE = b" \t\r\n"
-_LIMITS = Limits(member=CAP, elements=1_000_000)
+_LIMITS = Limits(member_size=CAP, elements=1_000_000)
 _KINDS = {
     "urlset": (HintKind.SITEMAP, "url", sitemap_entry),
     "sitemapindex": (HintKind.INDEX, "sitemap", sitemap_entry),

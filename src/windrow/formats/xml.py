@@ -81,8 +81,8 @@ def admit(content: bytes, limits: Limits) -> XmlText:
     >>> admit(b"<?xml version='1.0'?><!-- set --><p:set xmlns:p='urn:x'/>", Limits()).root
     'set'
     """
-    if len(content) > limits.member:
-        raise StepError(f"{len(content)} bytes, at most {limits.member} allowed", Reason.TOO_LARGE)
+    if len(content) > limits.member_size:
+        raise StepError(f"{len(content)} bytes, at most {limits.member_size} allowed", Reason.TOO_LARGE)
     text = _utf8(content)
     prolog = PROLOG.match(text)
     start = prolog.end() if prolog else 0

@@ -283,7 +283,7 @@ def members(view: BinaryIO, limits: Limits) -> list[ZipMember]:
     """Return the entries of an archive in its directory's order.
 
     The whole archive is refused (`StepError`) if it is not a zip, is truncated, is split, has
-    too many entries, announces more than `limits.total` bytes, or has entries that overlap or
+    too many entries, announces more than `limits.total_size` bytes, or has entries that overlap or
     differ from their own headers, as zip bombs do. Other faults are the `reason` of a single entry.
 
     >>> import io, zipfile
@@ -293,8 +293,8 @@ def members(view: BinaryIO, limits: Limits) -> list[ZipMember]:
     [('a.xml', 4, None)]
     """
     records, end = read(view, limits)
-    if sum(record.size for record in records) > limits.total:
-        raise StepError(f"the members are larger than {limits.total} bytes together", Reason.BOMB_TOTAL)
+    if sum(record.size for record in records) > limits.total_size:
+        raise StepError(f"the members are larger than {limits.total_size} bytes together", Reason.BOMB_TOTAL)
     starts = [_start(view, record) for record in records]
     _refuse_overlaps(records, starts, end)
     seen: set[str] = set()
@@ -384,7 +384,7 @@ def _fault(record: DirectoryRecord, limits: Limits) -> Reason | None:
         (record.flags & 0x2041 or record.method == 99, Reason.ENCRYPTED),
         (record.method not in (STORED, DEFLATED) or record.flags & 0x20, Reason.UNSUPPORTED),
         (ARCHIVE.search(record.name), Reason.NESTED_ARCHIVE),
-        (record.size > limits.member, Reason.TOO_LARGE),
+        (record.size > limits.member_size, Reason.TOO_LARGE),
         (record.size > record.packed * limits.ratio, Reason.BOMB_RATIO),
     )
     return next((reason for is_fault, reason in faults if is_fault), None)

@@ -89,7 +89,7 @@ def source_at_url(table: SourceTable, values: Mapping[str, Value], context: Surr
     bundle = values["ca_bundle"].value
     site = Site(
         **address._asdict(),
-        **{name: values[name].value for name in ("timeout", "proxy", "family")},
+        **{name: values[name].value for name in ("timeout", "proxy", "address_family")},
         ca_bundle=str(bundle) if bundle else "",
         agent=context.agent,
     )
@@ -105,7 +105,7 @@ def source_at_url(table: SourceTable, values: Mapping[str, Value], context: Surr
 SECRET_SETTINGS = ("secret", "secret_header", "secret_query", "secret_prefix")
 """The settings of a source or service that put a secret into its requests."""
 
-_CAPTURES = ("from", "cdx", "warc", "warc_at")
+_CAPTURES = ("from", "cdx", "warc", "warc_urls")
 """The settings that name captures to read."""
 
 _TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")

@@ -83,20 +83,25 @@ _LIMITS = Limits()
 WORKSPACE = (
     Setting("name", TEXT, "", "what this workspace is called; empty: its folder's name"),
     Setting("contact", TEXT, "", "e-mail or page of the operator; it is sent to servers and shown on pages"),
-    Setting("agent", TEXT, "", "how windrow names itself to web servers; empty: windrow, version, contact"),
+    Setting("user_agent", TEXT, "", "how windrow names itself to web servers; empty: windrow, version, contact"),
     Setting("ledger.path", PATH, "ledger.sqlite", "the file of the ledger", written=True),
     Setting("archive.folder", PATH, "archive", "where the captures are kept, as WARC files", written=True),
-    Setting("archive.rotation", SIZE, "1 GiB", "a WARC file that has grown to this size is closed"),
-    Setting("limits.transfer", SIZE, _LIMITS.transfer, "most bytes of one transfer"),
+    Setting("archive.rollover_size", SIZE, "1 GiB", "a WARC file that has grown to this size is closed"),
+    Setting("limits.transfer_size", SIZE, _LIMITS.transfer_size, "most bytes of one transfer"),
     Setting("limits.members", count(1, 10**7), _LIMITS.members, "most members of one archive"),
-    Setting("limits.member", SIZE, _LIMITS.member, "most bytes of one member, inflated"),
-    Setting("limits.total", SIZE, _LIMITS.total, "most bytes of all members of an archive, inflated"),
+    Setting("limits.member_size", SIZE, _LIMITS.member_size, "most bytes of one member, inflated"),
+    Setting("limits.total_size", SIZE, _LIMITS.total_size, "most bytes of all members of an archive, inflated"),
     Setting("limits.ratio", count(1, 10**5), _LIMITS.ratio, "most bytes that one compressed byte may inflate to"),
     Setting("limits.elements", count(1, 10**10), _LIMITS.elements, "most elements of one document"),
-    Setting("limits.seconds", DURATION, _LIMITS.seconds, "CPU time to read one document"),
+    Setting("limits.cpu_time", DURATION, _LIMITS.cpu_time, "CPU time to read one document"),
     Setting("limits.memory", SIZE, _LIMITS.memory, "most memory to read one document"),
-    Setting("limits.spare", SIZE, _LIMITS.spare, "room that must stay free on the disk"),
-    Setting("limits.answer", DURATION, _LIMITS.answer, "longest time for the whole answer to one request of a crawl"),
+    Setting("limits.free_space", SIZE, _LIMITS.free_space, "room that must stay free on the disk"),
+    Setting(
+        "limits.answer_time",
+        DURATION,
+        _LIMITS.answer_time,
+        "longest time for the whole answer to one request of a crawl",
+    ),
     Setting("run.fetchers", count(0, 64), 0, "processes that fetch; 0: as many as suit the machine"),
     Setting("run.readers", count(0, 256), 0, "processes that read documents; 0: as many as suit the machine"),
     Setting("run.every", DURATION, 0, "run again after this time; 0: run once", "--every"),
@@ -113,7 +118,9 @@ SOURCE = (
     Setting("timeout", DURATION, _SITE.timeout, "longest silence of the server"),
     Setting("proxy", OPEN, _SITE.proxy, "HTTP proxy to reach it through"),
     Setting("ca_bundle", OPTIONAL, _SITE.ca_bundle, "certificates to trust instead of the system's"),
-    Setting("family", choice("any", "ipv4", "ipv6"), _SITE.family, "which addresses of the host to use"),
+    Setting(
+        "address_family", choice("any", "ipv4", "ipv6"), _SITE.address_family, "which addresses of the host to use"
+    ),
 )
 """The settings of every source."""
 
@@ -121,7 +128,9 @@ SOURCE = (
 ASKED = (
     Setting("delay", DURATION, 1.0, "shortest pause between two requests, if its robots.txt sets none"),
     Setting("max_requests_per_run", count(0, 10**9), 100_000, "most requests to it in one run; 0: all that are due"),
-    Setting("private", TEXTS, [], "hosts and networks that may be private, beside the one that `url` itself names"),
+    Setting(
+        "private_hosts", TEXTS, [], "hosts and networks that may be private, beside the one that `url` itself names"
+    ),
     Setting("secret", SECRET, "", "place of a secret to send with each request: env:NAME or file:PATH"),
     Setting("secret_header", TEXT, "", "header that carries it, such as X-Api-Key"),
     Setting("secret_query", TEXT, "", "or parameter of the address that carries it, such as api_key"),
@@ -137,12 +146,15 @@ CAPTURED = (
         "warc", PATHS, [], "WARC files, or folders of them: those that `cdx` names, or files to be read completely"
     ),
     Setting(
-        "warc_at", TEXTS, [], "other places of the files that `cdx` names: https://HOST/PATH/ or s3://BUCKET/PREFIX/"
+        "warc_urls", TEXTS, [], "other places of the files that `cdx` names: https://HOST/PATH/ or s3://BUCKET/PREFIX/"
     ),
     Setting(
-        "warc_secret", SECRET, "", "place of the secret for `warc_at`: KEY:SECRET for s3, else the header Authorization"
+        "warc_secret",
+        SECRET,
+        "",
+        "place of the secret for `warc_urls`: KEY:SECRET for s3, else the header Authorization",
     ),
-    Setting("warc_private", SWITCH, False, "whether `warc_at` may be in a private network"),
+    Setting("warc_allow_private", SWITCH, False, "whether `warc_urls` may be in a private network"),
     Setting("s3_endpoint", TEXT, "", "the store of s3:// addresses, such as https://HOST; none: Amazon's"),
     Setting("s3_region", TEXT, "us-east-1", "its region"),
 )

@@ -145,8 +145,8 @@ def test_one_bad_checksum_anywhere_fails_the_zip():
 def test_limits_of_the_workspace():
     content = packed((EXPERIMENTS, b"1" * 50), (SPECIMENS, b"2" * 50))
     assert read(content, Limits(members=1)).reason is Reason.TOO_MANY_MEMBERS
-    assert read(content, Limits(member=49)).reason is Reason.TOO_LARGE
-    assert read(content, Limits(total=99)).reason is Reason.BOMB_TOTAL
+    assert read(content, Limits(member_size=49)).reason is Reason.TOO_LARGE
+    assert read(content, Limits(total_size=99)).reason is Reason.BOMB_TOTAL
 
 
 def test_many_notes_are_counted():
@@ -221,6 +221,6 @@ def test_hostile_documents(schemas):
     bomb = b"<!DOCTYPE a [<!ENTITY b 'bb'><!ENTITY c '&b;&b;'>]>" + EMPTY.encode()
     assert checked(bomb, schemas).reason is Reason.DTD_FORBIDDEN
     assert checked(EMPTY.encode().replace(b"'P'", b"'\xff'"), schemas).reason is Reason.WRONG_ENCODING
-    assert checked(EMPTY.encode(), schemas, limits=Limits(member=9)).reason is Reason.TOO_LARGE
+    assert checked(EMPTY.encode(), schemas, limits=Limits(member_size=9)).reason is Reason.TOO_LARGE
     assert checked(EMPTY.encode(), schemas, limits=Limits(elements=1)).reason is Reason.TOO_MANY_ELEMENTS
     assert checked(EMPTY.encode(), schemas, "nonsense.xml").reason is Reason.BAD_NAME

@@ -12,7 +12,7 @@ from windrow.collections.events.exports import _start_and_end
 from windrow.engine.progress import Progress
 from windrow.ledger import Ledger
 
-ROWS = {"reader": "json", "items": "rows", "fields": {"title": "t", "start": "s", "id": "i"}, "next": "next"}
+ROWS = {"reader": "json", "items": "rows", "fields": {"title": "t", "start": "s", "id": "i"}, "next_page": "next"}
 DAY = ":20990115T150000Z"
 
 

@@ -339,7 +339,7 @@ def test_times_that_name_no_zone_are_in_that_of_the_source_unless_it_says_utc(tm
     text = '[{"t": "Board", "s": "2026-09-15 10:00"}, {"t": "Staff", "s": "2026-09-15T10:00:00-05:00"}]'
     for naive, hour in (("", "14"), ("UTC", "10")):
         workspace = configured(
-            tmp_path, "https://a.example/a", reader="json", fields={"title": "t", "start": "s"}, naive=naive
+            tmp_path, "https://a.example/a", reader="json", fields={"title": "t", "start": "s"}, naive_timezone=naive
         )
         found, unread = read(text, by=workspace.source("council").options[PARSER])
         assert [one.value["datetime"] for one in found] == [f"2026-09-15T{hour}:00:00Z", "2026-09-15T15:00:00Z"]
@@ -401,7 +401,9 @@ def test_the_samples_of_json_are_read_without_loss(shared):
     water = (folder / "local_events/cook_water.json").read_text()
     fields = {"id": "iCalendar.url", "title": "Name.label|Name", "start": "{Meeting Date} {Meeting Time}",
               "location": "Meeting Location"}  # fmt: skip
-    read_events, unread = read(water, "json", zone="America/Chicago", formats=("%m/%d/%Y %I:%M %p",), fields=fields)
+    read_events, unread = read(
+        water, "json", zone="America/Chicago", time_formats=("%m/%d/%Y %I:%M %p",), fields=fields
+    )
     assert len(read_events) == water.count('"Meeting Date"')
     assert unread == []
 

@@ -13,7 +13,7 @@ def test_replay_keeps_the_events_and_logs_of_a_source_that_is_configured_no_more
         site.put(
             "/a.json", '[{"i": 1, "t": "A", "s": "02.01.2099"}, {"i": 2, "t": "B", "s": "soon"}]', "application/json"
         )
-        rules = {"reader": "json", "fields": fields, "formats": ["%d.%m.%Y"], "version": "2.5", "missing_after": 1}
+        rules = {"reader": "json", "fields": fields, "time_formats": ["%d.%m.%Y"], "version": "2.5", "missing_after": 1}
         workspace = configured(tmp_path, f"{site.url}/a.json", name="board", every="1s", **rules)
         run(workspace)
         site.put("/a.json", "[]", "application/json")
@@ -41,7 +41,7 @@ def test_replay_keeps_the_events_and_logs_of_a_source_that_is_configured_no_more
 
 def test_a_parser_that_is_on_the_ledger_comes_back_as_it_was_and_is_not_written_again(tmp_path):
     more = 'branches = ["City"]\nentities = ["City Council"]'
-    rules = {"branch": "City", "entity": "City Council", "reader": "json", "formats": ["%d.%m.%Y"]}
+    rules = {"branch": "City", "entity": "City Council", "reader": "json", "time_formats": ["%d.%m.%Y"]}
     workspace = configured(tmp_path, "http://a.example/a.json", more, **rules)
     ledger = Ledger(workspace.ledger)
     sources = workspace.of("events")

@@ -186,7 +186,7 @@ def test_a_run_over_several_pages_leaves_one_log_with_all_that_they_brought(tmp_
         listing_page |= {} if last else {"next": f"{site.url}/{number + 1}.json"}
         site.put(f"/{number}.json", json.dumps(listing_page), "application/json")
 
-    rules = {"reader": "json", "items": "rows", "fields": {"title": "t", "start": "s"}, "next": "next"}
+    rules = {"reader": "json", "items": "rows", "fields": {"title": "t", "start": "s"}, "next_page": "next"}
     page(1, "AB")
     page(2, ["C", ""])
     page(3, "D", last=True)
@@ -400,7 +400,7 @@ def test_events_are_read_from_the_pages_that_another_collection_of_the_workspace
     site.put("/", f"{page}<a href=/other>more</a>", "text/html")
     site.put("/other", "<title>Other</title><p>Nothing here.</p>", "text/html")
     (tmp_path / "windrow.toml").write_text(
-        'contact = "https://a.example/"\n[pages]\noperator = "test"\ndelay = "10 ms"\nprivate = ["127.0.0.1"]\n'
+        'contact = "https://a.example/"\n[pages]\noperator = "test"\ndelay = "10 ms"\nprivate_hosts = ["127.0.0.1"]\n'
         f'[source.site]\ncollection = "pages"\nseeds = ["{site.url}/"]\n'
         '[source.concerts]\ncollection = "events"\nfrom = ["pages:site"]\nreader = "schema.org"\nbranch = "Other"\n'
         'entity = "Senate"\ntimezone = "America/New_York"\n'

@@ -30,7 +30,7 @@ ROW = {
     "lastupdated": {"iso8601": "x"}, "preview": {"url": "p"}, "resource_url": "r",
 }  # fmt: skip
 API = "https://a.example/wp-json/wp/v2/posts?"
-OPTIONS = {"zone": "", "since": "", "until": "", "overlap": 172_800.0, "every": 0, "gone_every": 0.0}
+OPTIONS = {"timezone": "", "since": "", "until": "", "overlap": 172_800.0, "every": 0, "full_listing_every": 0.0}
 SOURCE = SimpleNamespace(options=OPTIONS, site=SimpleNamespace(address=lambda path: f"https://a.example/{path}"))
 NOW = datetime(2025, 11, 20, tzinfo=UTC)
 

@@ -104,9 +104,7 @@ def test_pages_that_are_no_article_or_lie_about_their_date_have_a_reason_each_an
         "</channel>", "<item><link>https://../../etc/passwd</link></item></channel>"
     )
     press.put("/rss.xml", listed, "application/rss+xml")
-    workspace = configured(
-        tmp_path, {"g": {"url": press.url, "kind": "feed", "addresses": ["rss.xml"]}}, transfer=300_000
-    )
+    workspace = configured(tmp_path, {"g": {"url": press.url, "kind": "feed", "seeds": ["rss.xml"]}}, transfer=300_000)
     run(workspace)
     (summary,) = summaries(tmp_path)
     reasons = {}

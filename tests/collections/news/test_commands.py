@@ -14,7 +14,9 @@ from tests.collections.news.workspace import articles, summaries
 from windrow.cli import main
 from windrow.collections.news import standard
 
-PAGES = '[pages]\noperator = "tester"\ncontact = "https://example.org/bot"\nprivate = ["127.0.0.1"]\ndelay = "1 ms"\n'
+PAGES = (
+    '[pages]\noperator = "tester"\ncontact = "https://example.org/bot"\nprivate_hosts = ["127.0.0.1"]\ndelay = "1 ms"\n'
+)
 
 
 @pytest.fixture
@@ -85,7 +87,7 @@ def test_a_site_that_pages_crawls_gives_its_news_without_being_asked_again(tmp_p
 def test_a_site_that_is_crawled_and_asked_has_one_file_for_each_article(tmp_path, town, windrow, monkeypatch, first):
     origin = town.origin(0)
     blog = {"collection": "pages", "url": f"{origin}/"}
-    gazette = {"url": f"{origin}/", "kind": "feed", "addresses": ["rss.xml"], "from": ["pages:blog"]}
+    gazette = {"url": f"{origin}/", "kind": "feed", "seeds": ["rss.xml"], "from": ["pages:blog"]}
     configured(tmp_path, monkeypatch, blog=blog, gazette=gazette)
     for names in ([first], []) if first != "both" else ([],):
         assert windrow("run", *names)[0] == 0
@@ -102,8 +104,8 @@ def test_a_site_that_is_crawled_and_asked_has_one_file_for_each_article(tmp_path
 
 @pytest.mark.parametrize("kind", ["front", "feed", "sitemap", "section"])
 def test_a_static_site_of_nginx_gives_its_articles_whatever_names_them(tmp_path, town, windrow, monkeypatch, kind):
-    sources = {"front": {}, "feed": {"kind": "feed", "addresses": ["rss.xml"]},
-            "sitemap": {"kind": "feed", "addresses": ["sitemap.xml"]}, "section": {"kind": "page"}}[kind]  # fmt: skip
+    sources = {"front": {}, "feed": {"kind": "feed", "seeds": ["rss.xml"]},
+            "sitemap": {"kind": "feed", "seeds": ["sitemap.xml"]}, "section": {"kind": "page"}}[kind]  # fmt: skip
     configured(tmp_path, monkeypatch, gazette={"url": f"{town.origin(0)}/"} | sources)
     assert windrow("run", "news")[0] == 0
     assert titles(tmp_path) == THREE
@@ -158,7 +160,7 @@ def hits(windrow, words):
 def test_forgetting_an_article_leaves_nothing_of_it_and_it_does_not_come_back(tmp_path, town, windrow, monkeypatch):
     secret = paper.article(town.origin(0), 2, text=f"<p>It is about {SECRET}.</p>{paper.PROSE}")
     town.put(0, "news/the-quay-story-2.html", secret)
-    feed = {"url": f"{town.origin(0)}/", "kind": "feed", "addresses": ["rss.xml"]}
+    feed = {"url": f"{town.origin(0)}/", "kind": "feed", "seeds": ["rss.xml"]}
     configured(tmp_path, monkeypatch, gazette=feed)
     assert windrow("run")[0] == 0
     assert len(hits(windrow, SECRET)) == 1
@@ -202,7 +204,7 @@ def test_forgetting_one_article_of_a_list_keeps_the_others_and_its_site_goes_on(
         press.put(path, json.dumps({"total": len(rows), "rows": rows}), "application/json")
 
     publish(1, 2, 3)
-    configured(tmp_path, monkeypatch, gazette={"url": press.url, "kind": kind, "gone_every": "0s"})
+    configured(tmp_path, monkeypatch, gazette={"url": press.url, "kind": kind, "full_listing_every": "0s"})
     assert windrow("run")[0] == 0
     url = press.posts[2]["link"]
     assert url in articles(tmp_path)

@@ -90,7 +90,9 @@ def trees(root):
 def test_the_trees_are_the_same_whichever_file_was_touched_last_when_writing_them_was_killed(tmp_path):
     press = Press(posts=4)
     try:
-        workspace = configured(tmp_path / "run", {"press": {"url": press.url, "kind": "wordpress"}}, "update = true")
+        workspace = configured(
+            tmp_path / "run", {"press": {"url": press.url, "kind": "wordpress"}}, "rewrite_changed = true"
+        )
         harvest_only(workspace)
         now = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(time.time() + 2))
         press.edit(2, now, content={"rendered": "<p>Corrected.</p>"})
@@ -167,7 +169,7 @@ def test_forgetting_an_article_of_a_list_that_is_killed_anywhere_is_finished_and
     try:
         text = f"<p>It is about {SECRET}.</p>"
         press.post(3, content={"rendered": text, "protected": False})
-        sources = {"press": {"url": press.url, "kind": "wordpress", "gone_every": "0s"}}
+        sources = {"press": {"url": press.url, "kind": "wordpress", "full_listing_every": "0s"}}
         run(configured(tmp_path / "base", sources))
         url, others = press.posts[3]["link"], {press.posts[number]["link"] for number in (1, 2)}
         assert articles(tmp_path / "base").keys() == {url, *others}

@@ -29,7 +29,7 @@ def test_a_wordpress_without_a_theme_has_no_pages_and_is_not_run(tmp_path):
 
 def test_posts_of_a_real_wordpress_are_found_or_told_as_gone_whatever_is_done_to_them_between_runs(tmp_path, wordpress):
     call = wordpress.call
-    workspace = configured(tmp_path, {"wp": {"url": wordpress.url, "gone_every": "0s"}}, "update = true")
+    workspace = configured(tmp_path, {"wp": {"url": wordpress.url, "full_listing_every": 0}}, "rewrite_changed = true")
     run(workspace)
     first = articles(tmp_path)
     assert len(first) == 30
@@ -91,7 +91,7 @@ def test_posts_of_a_real_wordpress_are_found_or_told_as_gone_whatever_is_done_to
 
 def test_the_feed_and_the_pages_of_a_real_wordpress_give_the_same_articles_as_its_interface(tmp_path, wordpress):
     run(configured(tmp_path / "api", {"wp": {"url": wordpress.url}}))
-    run(configured(tmp_path / "feed", {"wp": {"url": wordpress.url, "kind": "feed", "addresses": ["feed/"]}}))
+    run(configured(tmp_path / "feed", {"wp": {"url": wordpress.url, "kind": "feed", "seeds": ["feed/"]}}))
     by_api, by_feed = articles(tmp_path / "api"), articles(tmp_path / "feed")
     assert len(by_feed) == 10  # a feed has only the newest
     assert by_feed.keys() < by_api.keys()

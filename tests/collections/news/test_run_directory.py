@@ -58,7 +58,7 @@ def test_articles_that_a_run_did_not_read_are_written_by_the_next_one(tmp_path, 
 
 def test_an_edited_article_stays_as_it_is_where_an_earlier_answer_is_read_late(tmp_path, press, monkeypatch):
     sites = {"press": {"url": press.url, "kind": "wordpress", "overlap": "0s"}}
-    workspace = configured(tmp_path, sites, "update = true")
+    workspace = configured(tmp_path, sites, "rewrite_changed = true")
     with unread(monkeypatch):
         run(workspace)
     press.edit(2, "2099-01-01T00:00:00", title={"rendered": "Edited"})

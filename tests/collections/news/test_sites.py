@@ -195,7 +195,7 @@ def test_one_article_that_is_named_in_several_spellings_has_one_file(tmp_path, p
     page(press, 1)
     rss(press, (1,))
     press.put("/two.xml", press.pages["/rss.xml"][2].replace(b"?utm_source=rss", b""), "application/rss+xml")
-    run(configured(tmp_path, {"g": {"url": press.url, "kind": "feed", "addresses": ["/rss.xml", "two.xml"]}}))
+    run(configured(tmp_path, {"g": {"url": press.url, "kind": "feed", "seeds": ["/rss.xml", "two.xml"]}}))
     assert len(articles(tmp_path)) == 1
     statistics = summaries(tmp_path)[0]["statistics"]
     assert (statistics["articles_new"], statistics["articles_skipped"]) == (1, 1)
@@ -301,7 +301,7 @@ def test_all_spellings_of_one_address_have_one_file_named_by_the_first_and_other
     links = "".join(f"<item><link>{first}{mark}</link></item>" for mark in ["", *again])
     links += "".join(f"<item><link>{press.url}/news/the-quay-story-{n}.html</link></item>" for n in (2, 3, 4))
     press.put("/rss.xml", f"<rss version='2.0'><channel><title>G</title>{links}</channel></rss>", "application/rss+xml")
-    run(configured(tmp_path, {"g": {"url": press.url, "kind": "feed", "addresses": ["rss.xml"]}}))
+    run(configured(tmp_path, {"g": {"url": press.url, "kind": "feed", "seeds": ["rss.xml"]}}))
     written = articles(tmp_path)
     assert len(written) == 3, list(written)
     assert sum("story-1" in url or "story-2" in url for url in written) == 1
@@ -324,7 +324,7 @@ def test_a_feed_in_json_and_one_in_atom_give_the_same_articles_as_one_in_rss(tmp
               "application/atom+xml")  # fmt: skip
     for name in ("feed.json", "atom.xml"):
         root = tmp_path / name
-        run(configured(root, {"g": {"url": press.url, "kind": "feed", "addresses": [name]}}))
+        run(configured(root, {"g": {"url": press.url, "kind": "feed", "seeds": [name]}}))
         assert sorted(articles(root)) == sorted(urls), name
 
 

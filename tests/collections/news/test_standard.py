@@ -96,7 +96,7 @@ def test_dates_that_lie_are_told_and_never_guessed():
 
 
 def test_with_updates_a_changed_article_keeps_its_file_and_first_seen_and_tells_its_revisions(tmp_path, press):
-    workspace = wordpress(tmp_path, press, "update = true")
+    workspace = wordpress(tmp_path, press, "rewrite_changed = true")
     run(workspace)
     url = f"{press.url}/2025/11/story-2/"
     first = articles(tmp_path)[url]
@@ -122,7 +122,7 @@ def test_with_updates_a_changed_article_keeps_its_file_and_first_seen_and_tells_
 
 
 def test_a_post_that_moved_keeps_the_file_of_its_first_address(tmp_path, press):
-    workspace = wordpress(tmp_path, press, "update = true")
+    workspace = wordpress(tmp_path, press, "rewrite_changed = true")
     run(workspace)
     now = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime())
     press.edit(2, now, link=f"{press.url}/2025/11/another-name/")
@@ -282,9 +282,9 @@ def test_with_updates_an_article_is_changed_by_its_own_site_and_by_no_other_that
         stranger = {"stranger": {"url": second_press.url, "kind": "wordpress"}}
         tell(press, "What the paper wrote.", "2025-11-01T10:00:00")
         tell(second_press, "What another site makes of it.", "2025-11-01T10:00:00")
-        run(configured(tmp_path, owner if first == "its own site" else stranger, "update = true"))
+        run(configured(tmp_path, owner if first == "its own site" else stranger, "rewrite_changed = true"))
         pass_time(1.1)
-        workspace = configured(tmp_path, owner | stranger, "update = true")
+        workspace = configured(tmp_path, owner | stranger, "rewrite_changed = true")
         run(workspace)
         assert article() == "What the paper wrote."
         pass_time(1.1)

@@ -184,7 +184,7 @@ def test_a_tree_of_another_tool_is_kept_and_counted_as_skipped(tmp_path, press):
 
 
 def test_posts_that_were_trashed_or_made_private_are_told_as_gone_and_keep_their_files(tmp_path, press):
-    workspace = wordpress(tmp_path, press, gone_every="0s")
+    workspace = wordpress(tmp_path, press, full_listing_every="0s")
     run(workspace)
     first = articles(tmp_path)
     press.posts.pop(23)
@@ -206,7 +206,7 @@ def test_posts_that_were_trashed_or_made_private_are_told_as_gone_and_keep_their
 
 
 def test_a_post_that_every_window_missed_is_found_by_its_number(tmp_path, press):
-    workspace = wordpress(tmp_path, press, gone_every="0s")
+    workspace = wordpress(tmp_path, press, full_listing_every="0s")
     press.posts[12]["status"] = "draft"
     run(workspace)
     assert len(articles(tmp_path)) == 22

@@ -61,7 +61,7 @@ URL = "https://example.org/a"
 
 
 def weekly(every: float | None = WEEK) -> Source:
-    none = ("hosts", "paths", "sitemaps", "feeds", "do_not_crawl", "url_query_parameters", "private")
+    none = ("hosts", "paths", "sitemaps", "feeds", "do_not_crawl", "url_query_parameters", "private_hosts")
     options = dict.fromkeys(none, ()) | {"seeds": ("https://example.org/",), "delay": 1.0, "every": every}
     options |= {"recrawl_interval": START, "read_sitemaps": True, "read_feeds": True}
     return Source("blog", "pages", Site("https", "example.org", None, agent="tester"), options=options)

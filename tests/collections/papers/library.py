@@ -141,7 +141,7 @@ class Library:
 
     def workspace(self) -> Workspace:
         (self.root / "windrow.toml").write_text(
-            f'[limits]\nseconds = "{self.seconds} s"\n[papers]\ngrobid_pause = "50 ms"\n{self.section}\n[source.shelf]\ncollection = "papers"\n{self.source}\n'
+            f'[limits]\ncpu_time = "{self.seconds} s"\n[papers]\ngrobid_pause = "50 ms"\n{self.section}\n[source.shelf]\ncollection = "papers"\n{self.source}\n'
         )
         return load(self.root, environ={}, collections={"papers": COLLECTION})
 

@@ -51,7 +51,7 @@ class Shop:
         shelf.put("http://example.org/new.pdf", NEW)
         shelf.index(root / "one.cdx")
         (root / "catalogue.json").write_text(json.dumps(MATCHED) + "\n")
-        self.base = f'table = "{table}"\ntable_env = "t{os.getpid()}"\nkey = "raw"\n'
+        self.base = f'table = "{table}"\ntable_env = "t{os.getpid()}"\ntable_key_form = "raw"\n'
         self.library = Library(root, self.base, f'cdx = ["{root}/one.cdx"]\nwarc = ["{root}/warcs"]\n')
         where = ADAPTER._places(self.library.workspace())
         self.place = where.table, where.name, FAMILIES
@@ -208,7 +208,7 @@ def test_of_a_row_of_others_only_the_cells_that_were_written_from_here_are_remov
     row = shop.row()
     assert not any(name.startswith("grobid0:") for name in row)
     assert {name: row[name] for name in theirs} == theirs
-    shop.library.source += 'types = ["text/html"]\n'  # it is not a paper any more, but was not taken down
+    shop.library.source += 'media_types = ["text/html"]\n'  # it is not a paper any more, but was not taken down
     shop.configure('tei_json = "later"')  # all rows are made anew
     shop.replay()
     assert shop.rows() == {base64.b32decode(sha1(OLD)): theirs}

@@ -45,7 +45,7 @@ def outcomes(lines: list[bytes], **options) -> Counter[str]:
 def test_the_sample_of_20_lines_has_7_papers_and_a_reason_for_each_other(shared):
     lines = (shared / "data" / "papers" / "cdx" / "example.cdx").read_bytes().splitlines()
     assert outcomes(lines) == {"wanted": 7, "media type": 13}
-    assert outcomes(lines, types=["text/html"]) == {"wanted": 1, "media type": 13, "status": 6}
+    assert outcomes(lines, media_types=["text/html"]) == {"wanted": 1, "media type": 13, "status": 6}
 
 
 @pytest.mark.parametrize(
@@ -88,7 +88,7 @@ def test_dates_of_12_digits_which_the_original_misread_are_faults():
 def test_patterns_find_the_lines_that_the_originals_were_made_for(shared, name, file):
     """The originals' samples say in comments which of their lines are to be found."""
     lines = (shared / "data" / "papers" / "cdx" / f"{file}.cdx").read_bytes().splitlines()
-    skips = outcomes(lines, patterns=[name], types=["application/pdf"])
+    skips = outcomes(lines, patterns=[name], media_types=["application/pdf"])
     assert skips["wanted"] > 0
     assert not PATTERNS[name]("com,example)/shop/page.pdf")
 

@@ -317,7 +317,9 @@ def test_rows_of_others_keep_where_their_file_was_first(tmp_path, hbase_gateway)
     for number, table in enumerate((f"{tmp_path}/rows.db", hbase_gateway)):
         root = tmp_path / str(number)
         first = tmp_path / "0" if number else None
-        workspace = library(root, f'table = "{table}"\ntable_env = "t{os.getpid()}"\nkey = "raw"', like=first)
+        workspace = library(
+            root, f'table = "{table}"\ntable_env = "t{os.getpid()}"\ntable_key_form = "raw"', like=first
+        )
         where = ADAPTER._places(workspace.workspace())
         rows = open_table(where.table, where.name, FAMILIES)
         rows.put([Put(base64.b32decode(sha1(OTHER)), seen)])
@@ -374,7 +376,7 @@ class PaperSite(Site):
 def test_pdfs_that_pages_crawled_are_papers_without_a_further_request(tmp_path):
     site = PaperSite({"/": page("home", "/a.pdf")})
     (tmp_path / "windrow.toml").write_text(
-        '[pages]\noperator = "tester"\ncontact = "https://example.org/bot"\nprivate = ["127.0.0.1"]\ndelay = "1 ms"\n'
+        '[pages]\noperator = "tester"\ncontact = "https://example.org/bot"\nprivate_hosts = ["127.0.0.1"]\ndelay = "1 ms"\n'
         f'[source.web]\ncollection = "pages"\nurl = "{site.url}"\n[source.shelf]\ncollection = "papers"\nfrom = ["pages"]\n'
     )
     workspace = load(tmp_path, environ={}, collections={"pages": PAGES, "papers": COLLECTION})

@@ -47,7 +47,7 @@ def test_fulltext_of_other_kinds_has_a_row_and_is_declined_by_the_extractor(tmp_
     for kind, content in kinds.items():
         shelf.put(f"http://example.org/{kind}", content, mime=kind)
     shelf.index(tmp_path / "one.cdx")
-    workspace = library(tmp_path, "", f"types = {json.dumps([*kinds])}")
+    workspace = library(tmp_path, "", f"media_types = {json.dumps([*kinds])}")
     workspace.run()
     rows = {key: decode_row(cells) for key, cells in workspace.rows().items()}
     assert {key: row["file:mime"] for key, row in rows.items()} == {

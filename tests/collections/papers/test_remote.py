@@ -50,7 +50,7 @@ def test_papers_are_fetched_from_a_web_server_and_asked_for_again_when_it_is_bac
     workspace.index(tmp_path / "one.cdx")
     path = away / "far.warc.gz"
     at = f"http://127.0.0.1:{nginx.plain.port}/drop/far-away/"
-    source = f'cdx = ["one.cdx"]\nwarc_at = ["{at}"]\nwarc_private = true\n'
+    source = f'cdx = ["one.cdx"]\nwarc_urls = ["{at}"]\nwarc_allow_private = true\n'
     library = Library(tmp_path, "", source)
     path.rename(path.with_name("away"))
     library.run()
@@ -70,8 +70,8 @@ def test_papers_are_fetched_from_an_s3_store(tmp_path, s3, monkeypatch):
     workspace.index(tmp_path / "one.cdx")
     (s3.folder / "library").chmod(0o700)
     monkeypatch.setenv("S3_KEY", KEY)
-    library = Library(tmp_path, "", 'cdx = ["one.cdx"]\nwarc_at = ["s3://library/crawls"]\nwarc_secret = "env:S3_KEY"\n'
-                      f'warc_private = true\ns3_endpoint = "{s3.endpoint}"\n')  # fmt: skip
+    library = Library(tmp_path, "", 'cdx = ["one.cdx"]\nwarc_urls = ["s3://library/crawls"]\nwarc_secret = "env:S3_KEY"\n'
+                      f'warc_allow_private = true\ns3_endpoint = "{s3.endpoint}"\n')  # fmt: skip
     library.run()
     check(library, workspace.lines)
     assert KEY.partition(":")[2].encode() not in b"".join(
@@ -85,7 +85,7 @@ def test_papers_of_an_index_with_9_fields_which_says_no_length_are_fetched_to_th
     lines = [" ".join((fields := line.split())[:7] + fields[9:]) for line in workspace.lines]
     (tmp_path / "nine.cdx").write_text("\n".join([" CDX N b a m s k r V g", *lines]) + "\n")
     at = f"http://127.0.0.1:{nginx.plain.port}/drop/nine/"
-    library = Library(tmp_path, "", f'cdx = ["nine.cdx"]\nwarc_at = ["{at}"]\nwarc_private = true\n')
+    library = Library(tmp_path, "", f'cdx = ["nine.cdx"]\nwarc_urls = ["{at}"]\nwarc_allow_private = true\n')
     library.run()
     assert len(library.rows()) == 4, "all but the one whose line lies about its digest"
     row = decode_row(library.rows()[f"sha1:{sha1(GOOD)}"])

@@ -109,7 +109,7 @@ def test_what_is_no_number():
 
 def test_the_message_has_the_line_of_each_kind_of_source():
     message = describe_refusal("wiki.example", Reason.PRIVATE_ADDRESS)
-    for line in ('private = ["wiki.example"]', "private = true", "warc_private = true"):
+    for line in ('private_hosts = ["wiki.example"]', "allow_private = true", "warc_allow_private = true"):
         assert line in message
     assert describe_refusal("h", Reason.BAD_ADDRESS) == Reason.BAD_ADDRESS.meaning
 

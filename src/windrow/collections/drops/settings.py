@@ -53,8 +53,8 @@ class Drops:
     listers: int
     downloaders: int
     attempts: int
-    list_within: float  # seconds; 0: however long it takes
-    fetch_within: float
+    listing_deadline: float  # seconds; 0: however long it takes
+    download_deadline: float
     zip_name: str
     xml_name: str
     schemas: Mapping[str, Path]  # specimen, experiment
@@ -74,10 +74,10 @@ SETTINGS = (
     Setting("drops.listers", count(1, 64), 10, "sources that are listed at one time", "--listers"),
     Setting("drops.downloaders", count(1, 64), 4, "transfers at one time", "--downloaders"),
     Setting(
-        "drops.list_within", DURATION, "15 min", "time for all listings; slower sources are left behind; 0: no end"
+        "drops.listing_deadline", DURATION, "15 min", "time for all listings; slower sources are left behind; 0: no end"
     ),
     Setting(
-        "drops.fetch_within",
+        "drops.download_deadline",
         DURATION,
         "6 h",
         "time for all transfers; what is under way then goes on in the next run; 0: no end",
@@ -107,16 +107,16 @@ _KNOWN = Source("", "", _SITE)
 SOURCE = (
     Setting("centre", TEXT, "", "short name of the centre that runs it", "--centre"),
     Setting("secret", SECRET, "", "where its password is: env:NAME or file:PATH", "--secret"),
-    Setting("key", SECRET, "", "where its private SSH key is: file:PATH or env:NAME", "--key"),
+    Setting("ssh_key", SECRET, "", "where its private SSH key is: file:PATH or env:NAME", "--ssh-key"),
     Setting("connections", count(1, 64), _KNOWN.connections, "connections at one time"),
     Setting("attempts", count(0, 20), 0, "attempts at one transfer; 0: as drops.attempts says"),
-    Setting("pace", DURATION, _KNOWN.pace, "least time between two requests to its host, whatever leads there"),
+    Setting("delay", DURATION, _KNOWN.pace, "least time between two requests to its host, whatever leads there"),
     Setting("listing_timeout", DURATION, _SITE.listing_timeout, "longest time for the whole listing of a folder"),
-    Setting("least_rate", SIZE, _SITE.least_rate, "bytes a second that its transfers must bring; 0: any"),
+    Setting("min_rate", SIZE, _SITE.min_rate, "bytes a second that its transfers must bring; 0: any"),
     Setting("passive", SWITCH, _SITE.passive, "FTP: we open the data connection"),
     Setting("host_keys", TEXTS, [], "SFTP: pinned host keys, beside those that were trusted"),
     Setting("manifest", TEXT, _SITE.manifest, "HTTPS: path of a list of names, in place of an index page"),
-    Setting("private", SWITCH, ALLOWED.everything, "it may live at an address of a private network"),
+    Setting("allow_private", SWITCH, ALLOWED.everything, "it may live at an address of a private network"),
 )
 
 CENTRE = (
@@ -129,15 +129,17 @@ CENTRE = (
     Setting("is_active", SWITCH, True, "its sources are asked"),
 )
 
-_ON_SITE = ("secret", "key", "passive", "manifest", "listing_timeout", "least_rate")
+_ON_SITE = ("secret", "passive", "manifest", "listing_timeout", "min_rate")
 
 
 def source(table: SourceTable, values: Mapping[str, Value], around: Surroundings) -> Source:
     """Build a source from its declaration: a site and a folder there."""
     base = source_at_url(table, values, around)
     keys = dict.fromkeys((*values["host_keys"].value, *around.keys.get(table.name, ())))
-    site = replace(base.site, **{name: values[name].value for name in _ON_SITE}, host_keys=tuple(keys))
-    site = replace(site, allowed=Allowed(everything=values["private"].value))
+    site = replace(
+        base.site, **{name: values[name].value for name in _ON_SITE}, key=values["ssh_key"].value, host_keys=tuple(keys)
+    )
+    site = replace(site, allowed=Allowed(everything=values["allow_private"].value))
     configured = around.values["drops.attempts"]
     attempts = values["attempts"].value
     if not attempts or configured.origin.startswith("flag"):
@@ -150,7 +152,7 @@ def source(table: SourceTable, values: Mapping[str, Value], around: Surroundings
         active=base.active and values["centre"].value.lower() not in closed,
         connections=values["connections"].value,
         attempts=attempts,
-        pace=values["pace"].value,
+        pace=values["delay"].value,
         options={"state": values["state"].value},
     )
 

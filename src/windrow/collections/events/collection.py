@@ -96,19 +96,19 @@ SOURCE = (
         "where id, title, start, end, description, url, status, location (branch, entity) are",
     ),
     Setting("extra", TABLE, {}, "further keys of an event, and where they are in it"),
-    Setting("formats", TEXTS, [], "how times are written, in the patterns of strptime, first to last"),
-    Setting("naive", choice("", "UTC"), "", "the zone of times that name none, where that is not `timezone`"),
+    Setting("time_formats", TEXTS, [], "how times are written, in the patterns of strptime, first to last"),
+    Setting("naive_timezone", choice("", "UTC"), "", "the zone of times that name none, where that is not `timezone`"),
     Setting("statuses", TABLE, {}, "what the source's words for the state of an event mean"),
-    Setting("next", TEXT, "", "where the address of the next page is"),
+    Setting("next_page", TEXT, "", "where the address of the next page is"),
     Setting("root", TEXT, "", "root element, key or selector that a right answer has; others are error pages"),
     Setting("placeholders", TEXTS, [], "titles of what says only that there is nothing"),
-    Setting("markup", TEXTS, [], "fields that are HTML: title, description"),
+    Setting("html_fields", TEXTS, [], "fields that are HTML: title, description"),
     Setting("details", TEXT, "", "LIST:URL:CHANGED, where a list only names documents of their own for its events"),
     Setting("versions", TABLES, [], "dated versions: what is read by other words from a day on"),
     Setting("complete", choice("auto", "yes", "no"), "auto", "whether a document has all events that are to come"),
     Setting("missing_after", count(1, 1000), 3, "good runs without a future event until it is marked as missing"),
-    Setting("past", DURATION, 30 * 86400.0, "how far back repeated events are told one by one"),
-    Setting("ahead", DURATION, 180 * 86400.0, "and how far ahead"),
+    Setting("recurrence_past", DURATION, 30 * 86400.0, "how far back each occurrence of a recurring event is kept"),
+    Setting("recurrence_ahead", DURATION, 180 * 86400.0, "and how far ahead"),
 )
 """Settings of a source of events, beside those of all sources."""
 
@@ -213,7 +213,11 @@ def _build_parser(
         complete=complete,
         branches=branches,
         entities=entities,
-        **{name: configured[name] for name in ("every", "missing_after", "past", "ahead") if name in configured},
+        **{
+            name: configured[name]
+            for name in ("every", "missing_after", "recurrence_past", "recurrence_ahead")
+            if name in configured
+        },
     )
 
 

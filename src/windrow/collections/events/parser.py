@@ -43,11 +43,12 @@ class ParserRules:
 
     `items` selects the events in a document, and `fields` the values in an event (id, title, start, end, description,
     url, status, location, branch, entity); `extra` selects further keys. Their syntax depends on the `reader`.
-    `formats` are strptime patterns of times. `naive` is "UTC" where times without a zone are in UTC, and empty where
-    they are in the source's zone. `statuses` maps the source's words to ours. `next` selects the next page. `root` is
-    what the document must have; one without it is an error page. `placeholders` are titles of entries which say that
-    there are no events, `markup` the fields that are HTML. `details` is `LIST:URL:CHANGED` where events have documents
-    of their own: the path of their list, and in an entry those of the address and of what differs when it changed.
+    `time_formats` are strptime patterns of times. `naive_timezone` is "UTC" where times without a zone are in UTC, and
+    empty where they are in the source's zone. `statuses` maps the source's words to ours. `next_page` selects the next
+    page. `root` is what the document must have; one without it is an error page. `placeholders` are titles of entries
+    which say that there are no events, `html_fields` the fields that are HTML. `details` is `LIST:URL:CHANGED` where
+    events have documents of their own: the path of their list, and in an entry those of the address and of what differs
+    when it changed.
     """
 
     version: str = "1"
@@ -56,13 +57,13 @@ class ParserRules:
     items: str = ""
     fields: Mapping[str, str] = field(default_factory=dict)
     extra: Mapping[str, str] = field(default_factory=dict)
-    formats: tuple[str, ...] = ()
-    naive: str = ""
+    time_formats: tuple[str, ...] = ()
+    naive_timezone: str = ""
     statuses: Mapping[str, str] = field(default_factory=dict)
-    next: str = ""
+    next_page: str = ""
     root: str = ""
     placeholders: tuple[str, ...] = ()
-    markup: tuple[str, ...] = ()
+    html_fields: tuple[str, ...] = ()
     details: str = ""
 
 
@@ -71,8 +72,8 @@ class EventParser:
     """A parser of one source of events.
 
     `complete` says that a document lists all future events, so that one which is no longer in it is missing. `url` is
-    the address of a built-in parser. `past` and `ahead` are the seconds before and after a visit within which a
-    recurring event is expanded. `branches` and `entities` are the names that an event may have.
+    the address of a built-in parser. `recurrence_past` and `recurrence_ahead` are the seconds before and after a visit
+    within which a recurring event is expanded. `branches` and `entities` are the names that an event may have.
     """
 
     name: str
@@ -84,8 +85,8 @@ class EventParser:
     complete: bool = True
     every: float = 6 * 3600.0
     missing_after: int = 3
-    past: float = 30 * 86400.0
-    ahead: float = 180 * 86400.0
+    recurrence_past: float = 30 * 86400.0
+    recurrence_ahead: float = 180 * 86400.0
     branches: tuple[str, ...] = BRANCHES
     entities: tuple[str, ...] = ENTITIES
 

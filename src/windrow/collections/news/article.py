@@ -171,7 +171,7 @@ def read_page(task: Task, kind: str, feed_entry: Mapping[str, str]) -> Observati
         return Skip(Reason.NOINDEX, url)
     options = task.source.options if task.source else {}
     try:
-        page = read_article(body, task.fields.get("content-type", ""), url, options.get("drop", ()))
+        page = read_article(body, task.fields.get("content-type", ""), url, options.get("exclude_selectors", ()))
     except StepError as error:
         return Skip(error.reason or Reason.STEP_FAILED, url, str(error))
     if not (feed_entry or page.published or _ARTICLE.search(body[:_HEAD_BYTES])):
@@ -196,7 +196,7 @@ def read_page(task: Task, kind: str, feed_entry: Mapping[str, str]) -> Observati
         canonical=canonical if canonical and _is_own(canonical, url) else "",
         modified=page.modified,
     )  # fmt: skip
-    return article_observation(article, str(options.get("zone", "")), task.visited)
+    return article_observation(article, str(options.get("timezone", "")), task.visited)
 
 
 def _is_own(canonical: str, url: str) -> bool:

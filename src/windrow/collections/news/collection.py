@@ -50,14 +50,17 @@ SOURCE = (
     Setting("every", DURATION, 0, "how often it is asked for what is new at most; 0: in each run"),
     Setting("overlap", DURATION, "48h", "how far behind the last run windows of time reach back"),
     Setting(
-        "gone_every", DURATION, "1d", "how often a WordPress is asked for the numbers of all posts; 0: in each run"
+        "full_listing_every",
+        DURATION,
+        "1d",
+        "how often a WordPress is asked for the numbers of all posts; 0: in each run",
     ),
     Setting("since", DAY, "", "the first day of articles that are wanted; empty: as far back as the site goes"),
     Setting("until", DAY, "", "the last day of articles that are wanted; then nothing newer is asked for"),
-    Setting("zone", ZONE, "", "the time zone of dates that name none"),
-    Setting("addresses", TEXTS, [], "feeds, sitemaps or section pages to ask, relative to `url`; none: `url` itself"),
+    Setting("timezone", ZONE, "", "the time zone of dates that name none"),
+    Setting("seeds", TEXTS, [], "feeds, sitemaps or section pages to ask, relative to `url`; none: `url` itself"),
     Setting("origins", TEXTS, [], "other origins of the site at which articles lie, such as https://news.example.org"),
-    Setting("drop", TEXTS, [], "CSS selectors of what is none of the article on pages of this site"),
+    Setting("exclude_selectors", TEXTS, [], "CSS selectors of what is none of the article on pages of this site"),
 )
 
 
@@ -75,9 +78,15 @@ def build(table: SourceTable, values: Mapping[str, Value], around: Surroundings)
 CONFIGURATION = Configuration(
     settings=(
         store_of("news"),
-        Setting("news.tree", PATH, "normalized_news", "where a file is written for each article", written=True),
-        Setting("news.raw", PATH, "raw_news_data", "where each run's raw replies and summaries are", written=True),
-        Setting("news.update", SWITCH, default=False, help="write articles that changed anew, with their revisions"),
+        Setting(
+            "news.article_folder", PATH, "normalized_news", "where a file is written for each article", written=True
+        ),
+        Setting(
+            "news.raw_folder", PATH, "raw_news_data", "where each run's raw replies and summaries are", written=True
+        ),
+        Setting(
+            "news.rewrite_changed", SWITCH, default=False, help="write articles that changed anew, with their revisions"
+        ),
     ),
     source=SOURCE,
     build=build,

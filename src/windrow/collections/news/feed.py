@@ -118,7 +118,7 @@ _NOT_ARTICLE = re.compile(r"(?i)/(?:tags?|category|categories|authors?|topic|sea
 
 def begin(kind: str, source: Source, learned: Mapping[str, Any]) -> tuple[Request, ...]:
     """Request each document that lists articles."""
-    addresses = tuple(source.options["addresses"]) or tuple(learned.get("addresses", ()))
+    addresses = tuple(source.options["seeds"]) or tuple(learned.get("addresses", ()))
     if not addresses:
         addresses = ("feed/",) if learned.get("closed") else ("",)
     home = source.site.address("").rstrip("/")

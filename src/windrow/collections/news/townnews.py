@@ -77,7 +77,7 @@ def read(task: Task) -> Iterator[Observation | Skip]:
     """Yield an article for each row, and a skip for each that is not an article."""
     content = parse_reply(200, task.fields, task.view.read())
     rows = content.get("rows") if isinstance(content, dict) else None
-    zone = task.source.options["zone"] if task.source else ""
+    zone = task.source.options["timezone"] if task.source else ""
     base = task.request.url if task.request else ""
     seen: set[str] = set()
     for row in rows if isinstance(rows, list) else ():

@@ -224,7 +224,7 @@ def read(task: Task) -> Iterator[Observation | Skip]:
     if not isinstance(posts, list) or request is None or request.name == wordpress_gone.NUMBERS:
         return
     seen: set[str] = set()
-    zone = task.source.options["zone"] if task.source else ""
+    zone = task.source.options["timezone"] if task.source else ""
     for post in posts:
         if not isinstance(post, dict):
             yield Skip(Reason.NOT_VALID, "", "a post is not a JSON object")
@@ -283,7 +283,7 @@ def _rendered(post: Mapping[str, Any], name: str, part: str = "rendered") -> Any
 
 
 def _date(post: Mapping[str, Any], name: str, zone: str) -> str:
-    """Return a post's date in UTC; the local one if the date in UTC is missing or, with a `zone`, equals it."""
+    """Return a post's date in UTC; the local one if the date in UTC is missing or, with a `timezone`, equals it."""
     local, gmt = post.get(name), post.get(f"{name}_gmt")
     local = local if isinstance(local, str) else ""
     if not isinstance(gmt, str) or not gmt or gmt.startswith("0000"):

@@ -46,7 +46,7 @@ def post_name(url: str, number: Any) -> str:
 def begin(source: Source, api: str) -> Request:
     """Request the first page of numbers, each time it is due."""
     since = f"&after={source.options['since']}T00:00:00" if source.options["since"] else ""
-    every = max(1, int(source.options["gone_every"]))
+    every = max(1, int(source.options["full_listing_every"]))
     return _numbers_request(f"{api}{'&' if '?' in api else '?'}_fields=id{since}", 1, 0, every=every)
 
 

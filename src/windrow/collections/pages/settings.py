@@ -30,9 +30,9 @@ class Pages:
     operator: str
     contact: str
     user_agent: str
-    private: tuple[str, ...]
-    summary: Path
-    crawler: Path
+    private_hosts: tuple[str, ...]
+    summary_database: Path
+    crawler_database: Path
     file_text: bool
     index: Path
     limits: Limits
@@ -87,7 +87,7 @@ DENIED = _list_kind("paths and hosts", lambda text: policy(scope(["http://a.exam
 QUERIES = _list_kind("rules for query parameters", read_parameter_rule)
 PRIVATE = _list_kind("hosts and networks", lambda text: read_allowed([text]))
 
-LIMITS = Limits(transfer=16 * 2**20, member=64 * 2**20, total=256 * 2**20, seconds=30.0)
+LIMITS = Limits(transfer_size=16 * 2**20, member_size=64 * 2**20, total_size=256 * 2**20, cpu_time=30.0)
 """The limits of one page, unless the workspace sets others."""
 
 SETTINGS = (
@@ -108,20 +108,24 @@ SETTINGS = (
     ),
     Setting("pages.do_not_crawl", DENIED, [], "paths, or hosts and paths, that are not requested on any site"),
     Setting("pages.url_query_parameters", QUERIES, [], "query parameters allowed in addresses of all sites"),
-    Setting("pages.private", PRIVATE, [], "private hosts and networks that may be requested; all others are refused"),
+    Setting(
+        "pages.private_hosts", PRIVATE, [], "private hosts and networks that may be requested; all others are refused"
+    ),
     Setting("pages.sitemaps", SWITCH, True, "read the sitemaps that robots.txt names"),
     Setting("pages.feeds", SWITCH, True, "read the feeds that pages name"),
-    Setting("pages.summary", PATH, "summary.sqlite", "the Summary Database", written=True),
-    Setting("pages.crawler", PATH, "crawler.sqlite", "the crawler database: log of all requests", written=True),
+    Setting("pages.summary_database", PATH, "summary.sqlite", "the Summary Database", written=True),
+    Setting(
+        "pages.crawler_database", PATH, "crawler.sqlite", "the crawler database: log of all requests", written=True
+    ),
     Setting(
         "pages.file_text", SWITCH, False, "copy the source text of pages into the crawler database; the archive has it"
     ),
     Setting("pages.index", PATH, "index", "the folder of the search index", written=True),
-    Setting("pages.limits.transfer", SIZE, LIMITS.transfer, "most bytes of one answer, as transferred"),
-    Setting("pages.limits.member", SIZE, LIMITS.member, "most bytes of one answer, decompressed"),
+    Setting("pages.limits.transfer_size", SIZE, LIMITS.transfer_size, "most bytes of one answer, as transferred"),
+    Setting("pages.limits.member_size", SIZE, LIMITS.member_size, "most bytes of one answer, decompressed"),
     Setting("pages.limits.ratio", count(1, 10**5), LIMITS.ratio, "most bytes per compressed byte"),
-    Setting("pages.limits.answer", DURATION, LIMITS.answer, "longest time for one whole answer"),
-    Setting("pages.limits.seconds", DURATION, LIMITS.seconds, "CPU time to read one page"),
+    Setting("pages.limits.answer_time", DURATION, LIMITS.answer_time, "longest time for one whole answer"),
+    Setting("pages.limits.cpu_time", DURATION, LIMITS.cpu_time, "CPU time to read one page"),
     Setting("pages.limits.memory", SIZE, LIMITS.memory, "most memory to read one page"),
 )
 
@@ -138,13 +142,13 @@ SOURCE = (
     Setting("every", MAYBE, "", "fixed time between two visits of a page (7d); empty: adapted to its changes"),
     Setting("max_commands_per_run", count(0, 10**9), 0, "most of its pages in one run; 0: as in [pages]"),
     Setting("assets", SWITCH, False, "also keep the images, styles, scripts and fonts of its pages, from any host"),
-    Setting("private", PRIVATE, [], "in addition to pages.private"),
+    Setting("private_hosts", PRIVATE, [], "in addition to pages.private_hosts"),
 )
 
 _MERGED = ("do_not_crawl", "url_query_parameters")
 _COPIED = ("seeds", "hosts", "paths", "sitemaps", "feeds")
 _LIMIT_PREFIX = "pages.limits."
-_SITE_OPTIONS = ("timeout", "proxy", "family")
+_SITE_OPTIONS = ("timeout", "proxy", "address_family")
 
 
 def build_source(table: SourceTable, values: Mapping[str, Value], surroundings: Surroundings) -> Source:
@@ -179,7 +183,7 @@ def build_source(table: SourceTable, values: Mapping[str, Value], surroundings: 
         **{name: values[name].value for name in _SITE_OPTIONS},
         ca_bundle=str(bundle) if bundle else "",
         agent=surroundings.agent,
-        allowed=read_allowed(dict.fromkeys((*default("private"), *values["private"].value))),
+        allowed=read_allowed(dict.fromkeys((*default("private_hosts"), *values["private_hosts"].value))),
     )
     active = values["state"].value == "available"
     max_pages = values["max_commands_per_run"].value or default("max_commands_per_run")
@@ -213,7 +217,7 @@ def build_pages(section: Given) -> Pages:
     configured_limits = {
         name.rpartition(".")[2]: limit.value for name, limit in values.items() if name.startswith(_LIMIT_PREFIX)
     }
-    limits = replace(LIMITS, spare=values["limits.spare"].value, **configured_limits)
+    limits = replace(LIMITS, free_space=values["limits.free_space"].value, **configured_limits)
     contact = values["pages.contact"].value or values["contact"].value
     return filled(Pages, values, "pages", contact=contact, limits=limits)
 

@@ -250,7 +250,7 @@ def extract(task: Task) -> Results:
     If the step was killed once on a paper, it is run without the PDF library; if it was killed twice, also without
     parsing the TEI.
     """
-    meta = file_meta(task.view, task.limits.member)
+    meta = file_meta(task.view, task.limits.member_size)
     key = f"sha1:{base32_of(meta['sha1'])}"
     if (HTML if meta["mime"] == _XHTML else meta["mime"]) not in _types(task):
         return [Skip(Reason.NOT_WANTED, key, f"the bytes are {meta['mime']}, whatever the index says")]

@@ -138,8 +138,8 @@ def select(source: Source, options: Mapping[str, Any]) -> Callable[[CdxLine], Sk
 
 def wanted_types(settings: Mapping[str, Any]) -> frozenset[str]:
     """Return the media types that a source's settings select."""
-    types = frozenset(settings.get("types") or (PDF, POSTSCRIPT, JATS))
-    return types | {UNKNOWN} if settings.get("octets") else types
+    types = frozenset(settings.get("media_types") or (PDF, POSTSCRIPT, JATS))
+    return types | {UNKNOWN} if settings.get("octet_stream") else types
 
 
 def _pattern(name: str) -> Callable[[str], bool]:

@@ -320,7 +320,7 @@ class ForeignCapturing:
         failed: dict[_Wanted, Any] = {}
         if self._remote is None or not wanted:
             return failed
-        largest = self._run.limits.transfer
+        largest = self._run.limits.transfer_size
         outcomes = self._remote.fetch([record.line for record in wanted], largest, self._run.tick)
         for record, outcome in zip(wanted, outcomes, strict=True):
             if isinstance(outcome, Path):

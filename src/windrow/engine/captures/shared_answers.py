@@ -88,7 +88,7 @@ def alike(borrower: Source, lender: Source) -> bool:
     def way(source: Source) -> tuple[object, ...]:
         site = source.site
         secrets = (site.username, site.secret, site.key, source.credentials)
-        return (any(secrets), site.proxy, site.ca_bundle, site.family)
+        return (any(secrets), site.proxy, site.ca_bundle, site.address_family)
 
     mine, others = borrower.site.allowed, lender.site.allowed
     within = mine.everything or (

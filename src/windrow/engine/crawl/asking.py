@@ -143,8 +143,8 @@ class ArchivingClient:
         known = self._bounds_by_kind.get(kind)
         if known is None:
             part = kind == self._rules
-            most = RULES if part else self._large.get(kind, limits.transfer)
-            known = self._bounds_by_kind[kind] = ReplyLimits(most, limits.answer, part=part)
+            most = RULES if part else self._large.get(kind, limits.transfer_size)
+            known = self._bounds_by_kind[kind] = ReplyLimits(most, limits.answer_time, part=part)
         return known
 
     async def fetch(self, client: HttpClient, job: FetchJob) -> CrawlResult:
@@ -179,7 +179,7 @@ class ArchivingClient:
                     again = open_response(self._archive.folder, kept.place)
                     again.view.close()
                     fields = {**fields, **again.fields} if again.status == NOT_MODIFIED else dict(again.fields)
-                body = plain(raw, _codings(fields), most=max(most, limits.member), ratio=limits.ratio)
+                body = plain(raw, _codings(fields), most=max(most, limits.member_size), ratio=limits.ratio)
         except (ArchiveError, StepError, MemoryError):
             return None
         status = attempt.status
@@ -224,7 +224,7 @@ class ArchivingClient:
                 if codings := _codings(fields):
                     limits = self._archive.limits
                     with self.reading(job.target):
-                        body = plain(body, codings, most=max(bounds.most, limits.member), ratio=limits.ratio)
+                        body = plain(body, codings, most=max(bounds.most, limits.member_size), ratio=limits.ratio)
             except StepError as error:
                 body, reason, message = b"", error.reason, str(error)
             except MemoryError:
@@ -255,7 +255,7 @@ class ArchivingClient:
         limits = self._archive.limits
         try:
             raw = sink.content(bounds.most)
-            return self._secrets.repeated(plain(raw, _codings(fields), most=limits.member, ratio=limits.ratio))
+            return self._secrets.repeated(plain(raw, _codings(fields), most=limits.member_size, ratio=limits.ratio))
         except (StepError, MemoryError):
             return True
 

@@ -73,7 +73,7 @@ class Fetching:
         run, queue = self._run, self._queue
         queue.fill()
         run.progress.begin("fetching", None)
-        within = run.harvest.fetch_within or math.inf
+        within = run.harvest.download_deadline or math.inf
         end = time.monotonic() + within
         while not queue.empty:
             if time.monotonic() > end:
@@ -143,7 +143,7 @@ class Fetching:
                 if not left:
                     continue
                 message = f"left behind with {left} transfers after {within:g} seconds "
-                message += f"({self._run.collection.name}.fetch_within)"
+                message += f"({self._run.collection.name}.download_deadline)"
                 why = BatchBroken(Reason.TIMEOUT, message, "", retry=True, wait=None)
                 for wanted in mine:
                     if wanted.fetch:

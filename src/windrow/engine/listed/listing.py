@@ -71,7 +71,7 @@ class _Listings:
 def list_all(run: HarvestRun) -> set[str]:
     """List every active source; return those that failed. Nothing is fetched before this ends.
 
-    It ends after `Harvest.list_within`: a source that is still being listed then is left behind, and the
+    It ends after `Harvest.listing_deadline`: a source that is still being listed then is left behind, and the
     others are fetched from.
     """
     phase = run.collection.phase(run.collection.listing.list_phase)
@@ -80,7 +80,7 @@ def list_all(run: HarvestRun) -> set[str]:
     run.progress.begin("listing", len(waiting))
     going: dict[int, _Listed] = {}
     slow = paces(run.harvest.sources)
-    within = run.harvest.list_within or math.inf
+    within = run.harvest.listing_deadline or math.inf
     end = time.monotonic() + within
     while waiting or going:
         now = time.monotonic()
@@ -118,10 +118,10 @@ def _left_alone(run: HarvestRun, listed: _Listed, seconds: float) -> None:
 
 
 def _leave(run: HarvestRun, late: list[_Listed], within: float) -> None:
-    """Record that the listings of these sources failed: they took longer than `list_within`."""
+    """Record that the listings of these sources failed: they took longer than `listing_deadline`."""
     for listed in late:
         message = f"{listed.source.name}: left behind: its listing had not ended after {within:g} seconds"
-        message += f" ({run.collection.name}.list_within)"
+        message += f" ({run.collection.name}.listing_deadline)"
         run.close_task(listed.task, message, Reason.TIMEOUT, failed=True)
         run.progress.step(1, 1)
 

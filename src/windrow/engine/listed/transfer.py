@@ -238,7 +238,7 @@ class _Rate:
     def __init__(self, site: Site) -> None:
         self._where = site.address()
         self.window = max(1.0, site.timeout)
-        self._least = site.least_rate * self.window
+        self._least = site.min_rate * self.window
         self.received = 0
         self.slow = False
 
@@ -249,7 +249,7 @@ class _Rate:
             message = (
                 f"{self._where}: less than {self._least / self.window:g} bytes a second in {self.window:g} seconds"
             )
-            raise TransientFailure(message, Reason.TIMEOUT, hint="least_rate of the source says how slow it may be")
+            raise TransientFailure(message, Reason.TIMEOUT, hint="min_rate of the source says how slow it may be")
 
 
 def _teller(job: FetchJob, started: datetime, report: Report, rate: _Rate) -> Callable[[int], None]:

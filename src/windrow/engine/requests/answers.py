@@ -81,12 +81,12 @@ def body_of(view: BinaryIO, fields: Mapping[str, str], limits: Limits) -> Binary
     # Only foreign files have chunked bodies: here chunks, and their header field, are removed before storing.
     codings = {name: fields[name] for name in ("content-encoding", "transfer-encoding") if name in fields}
     # The size is checked first: reading with the limit would allocate memory for all of it.
-    if view.seek(0, io.SEEK_END) > limits.member:
-        raise StepError(f"more than {limits.member} bytes", Reason.TOO_LARGE)
+    if view.seek(0, io.SEEK_END) > limits.member_size:
+        raise StepError(f"more than {limits.member_size} bytes", Reason.TOO_LARGE)
     view.seek(0)
     if not codings:
         return view
-    return cast(BinaryIO, io.BytesIO(plain(view.read(), codings, most=limits.member, ratio=limits.ratio)))
+    return cast(BinaryIO, io.BytesIO(plain(view.read(), codings, most=limits.member_size, ratio=limits.ratio)))
 
 
 def context_text(request: Request, hops: int = 0) -> str:

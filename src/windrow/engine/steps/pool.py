@@ -246,14 +246,14 @@ class Pool:
     def _collect(self, waiting: deque[_Batch]) -> Iterator[_Batch]:
         """Yield batches that are complete; the others go back to the front of `waiting`."""
         for reader in self._workers.values():
-            reader.watch(self._config.limits.seconds)
+            reader.watch(self._config.limits.cpu_time)
         for pipe in wait(list(self._workers), 1.0):
             reader = self._workers[pipe]  # type: ignore[index]
             try:
                 batches = [reader.receive()]
             except (EOFError, OSError):
                 del self._workers[reader.pipe]
-                batches = reader.bury(self._config.limits.seconds)
+                batches = reader.bury(self._config.limits.cpu_time)
             for batch in reversed(batches):
                 if len(batch.done) == len(batch.jobs):
                     yield batch

@@ -243,7 +243,7 @@ def main(pipe: Pipe, config: WorkerConfig, at: Any) -> None:
         outbox = Outbox(config)
         for job in jobs:
             began = time.monotonic()
-            signal.setitimer(signal.ITIMER_PROF, config.limits.seconds)
+            signal.setitimer(signal.ITIMER_PROF, config.limits.cpu_time)
             at.value += 1  # after the time of the one before can no more run out
             outbox.add(runner.run(job), began)
         signal.setitimer(signal.ITIMER_PROF, 0)

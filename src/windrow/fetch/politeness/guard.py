@@ -93,7 +93,7 @@ def loopback(host: str) -> bool:
 
 
 def read_allowed(written: Iterable[str], own_host: str = "") -> Allowed:
-    """Read the list `private`: networks (`10.1.0.0/16`, `127.0.0.1`, `fd00::/8`) and hosts (`.intranet.example`).
+    """Read the list `private_hosts`: networks (`10.1.0.0/16`, `127.0.0.1`, `fd00::/8`) and hosts (`.intranet.example`).
 
     A source's `own_host` is allowed too where it is a number or this machine: who names it knows where it leads.
 
@@ -106,8 +106,8 @@ def read_allowed(written: Iterable[str], own_host: str = "") -> Allowed:
             networks.append(ipaddress.ip_network(text.strip("[]")))
         except ValueError:
             if text == "*" or "/" in text or text.rpartition(".")[2].isdecimal():
-                raise ConfigError(f"private: {text[:200]!r} is neither a network nor a host") from None
-            hosts.append(host_pattern(text, "private"))
+                raise ConfigError(f"private_hosts: {text[:200]!r} is neither a network nor a host") from None
+            hosts.append(host_pattern(text, "private_hosts"))
     if own_host == "localhost":
         hosts.append(own_host)
     elif number := _number_of(_normal(own_host)):
@@ -119,11 +119,12 @@ def describe_refusal(host: str, reason: Reason) -> str:
     """Say why a host is not talked to and, where a person may allow it, the line that does.
 
     >>> describe_refusal("[fd00::1]", Reason.PRIVATE_ADDRESS).partition("; ")[2].partition(" (")[0]
-    'if it may be asked, the line of its source: private = ["fd00::1"]'
+    'if it may be asked, the line of its source: private_hosts = ["fd00::1"]'
     """
     if reason is not Reason.PRIVATE_ADDRESS:
         return reason.meaning
-    line = f'private = ["{host.strip("[]")}"] (listed files: private = true; warc_at: warc_private = true)'
+    line = f'private_hosts = ["{host.strip("[]")}"]'
+    line += " (listed files: allow_private = true; warc_urls: warc_allow_private = true)"
     return f"{reason.meaning}; if it may be asked, the line of its source: {line}"
 
 

@@ -194,8 +194,8 @@ def harvest(workspace: Workspace) -> Harvest:
         listers=drops.listers,
         downloaders=drops.downloaders,
         attempts=drops.attempts,
-        list_within=drops.list_within,
-        fetch_within=drops.fetch_within,
+        listing_deadline=drops.listing_deadline,
+        download_deadline=drops.download_deadline,
     )
 
 

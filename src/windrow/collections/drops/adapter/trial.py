@@ -60,7 +60,9 @@ def prepare_trial(workspace: Workspace | None, address: str) -> TrialSetup:
             COLLECTION, {kind: schema(kind, path) for kind, path in SHIPPED.items()}, step_options, Limits(), tables
         )
     files = resources(workspace)
-    return TrialSetup(COLLECTION, files, step_options, workspace.limits, tables, workspace.sources, workspace.agent)
+    return TrialSetup(
+        COLLECTION, files, step_options, workspace.limits, tables, workspace.sources, workspace.user_agent
+    )
 
 
 def try_address(workspace: Workspace | None, address: str) -> Iterator[TrialPart]:

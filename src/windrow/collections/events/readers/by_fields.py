@@ -116,9 +116,9 @@ def event_of(
     extra = {name: _extra_value(path, lookup, lookup_json) for name, path in document.rules.extra.items()}
     extra = {name: content for name, content in extra.items() if content != ""}
     description = field("description")
-    if "title" in document.rules.markup:
+    if "title" in document.rules.html_fields:
         title = remove_markup(title)
-    if description and "description" in document.rules.markup:
+    if description and "description" in document.rules.html_fields:
         description = remove_markup(description)
     if start.note:
         extra["time_note"] = start.note
@@ -162,7 +162,7 @@ def _extra_value(expression: str, lookup: PathLookup, lookup_json: JsonLookup | 
 
 def time_of(document: SourceDocument, text: str) -> EventTime | None:
     """Parse a time as the rules of a document say; None if it is empty or cannot be parsed."""
-    return read_time(text, document.zone, document.rules.formats, document.rules.naive) if text else None
+    return read_time(text, document.zone, document.rules.time_formats, document.rules.naive_timezone) if text else None
 
 
 def status_of(document: SourceDocument, word: str) -> str:
@@ -276,8 +276,12 @@ def json_to_text(content: Any) -> str | None:
 
 
 def next_page(document: SourceDocument) -> str:
-    """Return the address of the next page at the path `next`; empty on the last page."""
-    return (json_to_text(at_path(parse_json(document), document.rules.next)) or "") if document.rules.next else ""
+    """Return the address of the next page at the path `next_page`; empty on the last page."""
+    return (
+        (json_to_text(at_path(parse_json(document), document.rules.next_page)) or "")
+        if document.rules.next_page
+        else ""
+    )
 
 
 def detail_requests(document: SourceDocument) -> tuple[Request, ...]:

@@ -28,7 +28,7 @@ from windrow.reasons import Reason
 MAX_EVENTS = 10_000
 """Events of one document that are read."""
 
-_LIMITS = Limits(member=64 << 20, elements=2_000_000)
+_LIMITS = Limits(member_size=64 << 20, elements=2_000_000)
 _DOCTYPE = re.compile(rb"<!DOCTYPE\s+[\w:.-]+(?:\s+(?:PUBLIC|SYSTEM)(?:\s+(?:\"[^\"<>]*\"|'[^'<>]*'))*)?\s*>")
 _STEP = re.compile(r"(^|/)(?=[A-Za-z_])")
 
@@ -107,8 +107,8 @@ def read_html(document: SourceDocument) -> Iterator[RawEvent | SkippedPart]:
 
 
 def next_html_page(document: SourceDocument) -> str:
-    """Return the address of the link that `next` selects; empty if there is none."""
-    link = _select_first(html_tree(document).root, document.rules.next) if document.rules.next else None
+    """Return the address of the link that `next_page` selects; empty if there is none."""
+    link = _select_first(html_tree(document).root, document.rules.next_page) if document.rules.next_page else None
     return (link.attributes.get("href") or "") if link is not None else ""
 
 
@@ -162,7 +162,7 @@ def _cell_text(row: LexborNode, name: str, columns: dict[int, list[str]]) -> str
     return clean(" ".join(cells[headings.index(wanted)].text(separator=" ").split()))
 
 
-_FEED_LIMITS = Limits(member=64 << 20, elements=1_000_000)
+_FEED_LIMITS = Limits(member_size=64 << 20, elements=1_000_000)
 _FIELDS = {
     "id": "guid|id", "title": "title", "start": "pubDate|date|published|issued|updated|modified",
     "description": "description|summary|encoded|content", "url": "link|guid",

@@ -163,8 +163,8 @@ def _repetitions_in_window(
     repetitions, lengths = _all_repetitions(event, zone)
     # An EXDATE with a day alone, although the event has times, is meant to exclude all that starts on that day.
     excluded_days = {day for day in _dates_of(event, "EXDATE") if not isinstance(day, datetime | tuple)}
-    begin = document.visited.replace(tzinfo=None) - timedelta(seconds=document.parser.past)
-    end = document.visited.replace(tzinfo=None) + timedelta(seconds=document.parser.ahead)
+    begin = document.visited.replace(tzinfo=None) - timedelta(seconds=document.parser.recurrence_past)
+    end = document.visited.replace(tzinfo=None) + timedelta(seconds=document.parser.recurrence_ahead)
     for number, at in enumerate(islice(repetitions, MAX_EVENTS * 10 + 1)):
         if at > end:
             return

@@ -164,15 +164,17 @@ class NewsAdapter(RecordAdapter):
     def _folders(self, workspace: Workspace) -> NewsFolders:
         values = self._values(workspace)
         return NewsFolders(
-            Path(values["news.tree"]), Path(values["news.raw"]), workspace.archive.folder, _limits(workspace),
-            update=bool(values["news.update"]),
+            Path(values["news.article_folder"]), Path(values["news.raw_folder"]), workspace.archive.folder,
+            _limits(workspace), update=bool(values["news.rewrite_changed"]),
         )  # fmt: skip
 
 
 def _limits(workspace: Workspace) -> Limits:
     """Return the limits of the workspace, lowered to the size that is parsed in memory."""
     limits = workspace.limits
-    return replace(limits, transfer=min(limits.transfer, MAX_BYTES), member=min(limits.member, MAX_BYTES))
+    return replace(
+        limits, transfer_size=min(limits.transfer_size, MAX_BYTES), member_size=min(limits.member_size, MAX_BYTES)
+    )
 
 
 def _remove_articles(path: Path, urls: set[str]) -> None:

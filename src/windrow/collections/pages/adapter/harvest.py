@@ -41,17 +41,20 @@ def harvest(workspace: Workspace) -> Harvest:
     section = workspace.section(Pages)
     refuse_strange(section.index)
     books = CrawlerProjection(
-        section.crawler, agent, archive=workspace.archive.folder if section.file_text else None, summary=section.summary
+        section.crawler_database,
+        agent,
+        archive=workspace.archive.folder if section.file_text else None,
+        summary=section.summary_database,
     )
     with close_on_failure(books.close):
-        store = SummaryStore(section.summary)
+        store = SummaryStore(section.summary_database)
     return Harvest(
         COLLECTION,
         sources,
         options={"agent": agent},
         books=books,
         version_store=store,
-        derivations={"index": follower(section.summary, section.index)},
+        derivations={"index": follower(section.summary_database, section.index)},
         limits=section.limits,
     )
 
@@ -200,6 +203,6 @@ def _content(workspace: Workspace, place: ArchivePlace) -> bytes:
         with kept.view as view:
             codings = {name: kept.fields[name] for name in ("content-encoding",) if name in kept.fields}
             limits = workspace.section(Pages).limits
-            return plain(view.read(2 * CAP), codings, most=limits.member, ratio=limits.ratio)
+            return plain(view.read(2 * CAP), codings, most=limits.member_size, ratio=limits.ratio)
     except WindrowError:
         return b""

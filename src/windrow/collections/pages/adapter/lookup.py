@@ -17,7 +17,7 @@ _THERE = "SELECT count(*) FROM sqlite_master WHERE name IN ('entity_generation',
 
 def _file(workspace: Workspace) -> Path | None:
     """Return the file of the Summary Database; None if it does not exist or is empty."""
-    path = workspace.section(Pages).summary
+    path = workspace.section(Pages).summary_database
     if not path.is_file():
         return None
     with closing(SqliteReader(path)) as reader, reader.reading() as link:
@@ -29,7 +29,7 @@ def summary_file(workspace: Workspace) -> Path:
     path = _file(workspace)
     if path is None:
         raise WindrowError(
-            f"there are no pages to look into yet: {workspace.section(Pages).summary} is not there, or empty",
+            f"there are no pages to look into yet: {workspace.section(Pages).summary_database} is not there, or empty",
             hint="windrow run pages",
             reason=Reason.NOT_FOUND,
         )

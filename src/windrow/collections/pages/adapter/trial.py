@@ -55,7 +55,7 @@ def try_address(workspace: Workspace | None, address: str) -> Iterator[TrialPart
     yield FetchedBytes(answer.address, answer.url, len(answer.raw), digest(answer.raw), round(answer.seconds, 3))
     if answer.redirected:
         yield DocumentFinding(answer.address, PHASE, Level.NOTE, "Redirected", f"to {answer.url}")
-    body = plain(answer.raw, answer.fields, most=limits.member, ratio=limits.ratio)
+    body = plain(answer.raw, answer.fields, most=limits.member_size, ratio=limits.ratio)
     page = read(body, answer.url, answer.fields)
     records = list(_records(answer.url, page))
     for directive in sorted(page.robots):
@@ -78,9 +78,9 @@ def _file(address: str, limits: Limits) -> _Bytes:
     if not path.is_file():
         raise UsageError(f"there is no file {path}; an address begins with http:// or https://")
     with path.open("rb") as file:
-        raw = file.read(limits.transfer + 1)
-    if len(raw) > limits.transfer:
-        raise UsageError(f"{path} is larger than pages.limits.transfer, {limits.transfer:,} bytes")
+        raw = file.read(limits.transfer_size + 1)
+    if len(raw) > limits.transfer_size:
+        raise UsageError(f"{path} is larger than pages.limits.transfer_size, {limits.transfer_size:,} bytes")
     return _Bytes(str(path), normalise(path.name, HERE).url or HERE, raw, {}, 0.0)
 
 
@@ -92,7 +92,7 @@ def _fetched(workspace: Workspace | None, address: str, limits: Limits) -> _Byte
 
     def access(hop: str) -> Source:
         agent = _agent(workspace, parts(hop).host)
-        return Source("try", "pages", replace(_site_at(workspace, hop), agent=agent, timeout=limits.seconds))
+        return Source("try", "pages", replace(_site_at(workspace, hop), agent=agent, timeout=limits.cpu_time))
 
     answer = sample_address(access, url, limits)
     return _Bytes(url, answer.url, answer.body, answer.fields, answer.seconds, redirected=answer.url != url)
@@ -102,7 +102,7 @@ def _site_at(workspace: Workspace | None, url: str) -> Site:
     """Return where an address lies, as a run talks to it: as the source says that has its host, or else as [pages]."""
     where = parts(url)
     sources = workspace.of("pages") if workspace else ()
-    private = workspace.section(Pages).private if workspace else ()
+    private = workspace.section(Pages).private_hosts if workspace else ()
     site = next((source.site for source in sources if site_of(source).scope.owns(where)), None)
     site = site or Site(where.scheme, allowed=read_allowed(private))
     return replace(site, scheme=where.scheme, host=where.host.strip("[]"), port=where.port, base="/")
@@ -113,7 +113,7 @@ def _agent(workspace: Workspace | None, host: str) -> str:
     if workspace is None:
         refuse_without_contact(None, host)
         return "windrow"
-    return agent_known(workspace) or workspace.agent if loopback(host) else agent_of(workspace)
+    return agent_known(workspace) or workspace.user_agent if loopback(host) else agent_of(workspace)
 
 
 def _records(url: str, page: Page) -> Iterator[RecordPreview]:

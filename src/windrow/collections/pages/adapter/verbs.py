@@ -70,10 +70,10 @@ def remove_taken_down(workspace: Workspace, target: TakedownTarget, visits: Sequ
         return 0
     which = {"origins": [target.name]} if target.host else {"urls": [target.name]}
     count = 0
-    with _opened(workspace.section(Pages).summary) as link:
+    with _opened(workspace.section(Pages).summary_database) as link:
         if link is not None:
             count = remove(link, **which)
-    with _opened(workspace.section(Pages).crawler) as link:
+    with _opened(workspace.section(Pages).crawler_database) as link:
         if link is not None:
             forget_crawls(link, **which)
     return count
@@ -86,7 +86,7 @@ def clean_stores(workspace: Workspace, pulse: Callable[[], None]) -> tuple[str, 
     killed replay left unfinished goes.
     """
     refuse_strange(workspace.section(Pages).index)
-    place = workspace.section(Pages).summary
+    place = workspace.section(Pages).summary_database
     remove_scratch(workspace.root / REPLAY, SCRATCH)
     remove_scratch(replay_folder(place), [place.name])
     if place.is_file():
@@ -103,7 +103,7 @@ def clean_stores(workspace: Workspace, pulse: Callable[[], None]) -> tuple[str, 
 
         follower(place, workspace.section(Pages).index)(goes_on)
     left: tuple[str, ...] = ()
-    for path in (place, workspace.section(Pages).crawler):
+    for path in (place, workspace.section(Pages).crawler_database):
         with _opened(path, writing=False) as link:
             if link is not None and not vacuum(link, pulse):
                 left += (kept_by_reader(path),)
@@ -135,12 +135,12 @@ def _opened(path: Path, *, writing: bool = True) -> Iterator[sqlite3.Connection 
 
 def replay(workspace: Workspace, setup: SessionSettings, progress: Progress) -> ReplayResult | None:
     """Rebuild the Summary Database from the captures, and the index from that; None where there is none yet."""
-    old, index = workspace.section(Pages).summary, workspace.section(Pages).index
+    old, index = workspace.section(Pages).summary_database, workspace.section(Pages).index
     if old.is_file():
         refuse_strange(index)
 
     def build(session: Session, new: Path) -> None:
-        rebuilt = harvest(workspace.with_section("pages", replace(workspace.section(Pages), summary=new)))
+        rebuilt = harvest(workspace.with_section("pages", replace(workspace.section(Pages), summary_database=new)))
         if rebuilt.books:
             rebuilt.books.close()
         session.harvest(replace(rebuilt, books=None, reread=True), phases=frozenset({"summarise"}), fetch=False)
@@ -172,14 +172,16 @@ def check(workspace: Workspace, ledger: Ledger) -> Iterator[Fault]:
         if reader is not None:
             told_of, last = reached(reader), ledger.attempts.last_visit()
             if told_of > last:
-                yield Fault(section.summary.name, f"tells of visit {told_of}; the ledger ends with visit {last}", AGAIN)
+                yield Fault(
+                    section.summary_database.name, f"tells of visit {told_of}; the ledger ends with visit {last}", AGAIN
+                )
             for fault in faults(reader, _digest):
-                yield Fault(section.summary.name, fault, AGAIN)
-            for line in _few(recount(section.summary, counted, SPELLING)):
-                yield Fault(section.summary.name, line, INDEX)
-            for line in behind(section.summary, section.index):
+                yield Fault(section.summary_database.name, fault, AGAIN)
+            for line in _few(recount(section.summary_database, counted, SPELLING)):
+                yield Fault(section.summary_database.name, line, INDEX)
+            for line in behind(section.summary_database, section.index):
                 yield Fault(str(section.index), line, INDEX)
-    yield from check_crawler(section.crawler, ledger)
+    yield from check_crawler(section.crawler_database, ledger)
 
 
 def _digest(fields: Sequence[str]) -> bytes:

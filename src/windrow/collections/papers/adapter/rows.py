@@ -67,7 +67,7 @@ def places(workspace: Workspace, store: Path, options: Mapping[str, Any], roots:
         store,
         table if table.startswith("hbase:") else str(root / table),
         f"wbgrp-journal-extract-{options['table_version']}-{options['table_env']}",
-        KeyForm(options["key"]), str(options["tei_json"]),
+        KeyForm(options["table_key_form"]), str(options["tei_json"]),
         tuple(root / path for path in options["catalogue"]),
         root / str(options["catalogue_index"]),
         store.with_suffix(".rows.db"),
