@@ -37,7 +37,7 @@ from windrow.collections.pages.adapter.story import OutcomeTally, PageState, Sit
 from windrow.collections.pages.adapter.story import PageVisit as PageAsked
 from windrow.collections.pages.database.page_versions import NearDuplicate, OriginCounts
 from windrow.collections.pages.search.rank import ScorePart
-from windrow.collections.papers.adapter import FailedCapture
+from windrow.collections.papers.adapter.papers import FailedCapture
 from windrow.collections.papers.columns import BYTES, ENCODINGS, INT64, JSON, TEXT
 from windrow.engine.check import Fault
 from windrow.engine.frontier import PlannedSource, Reads, Waiting

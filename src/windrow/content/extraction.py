@@ -1,0 +1,162 @@
+"""The main content of HTML by one call: as text and Markdown, with metadata, and why each block was chosen."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple
+
+from windrow.content.article import examine
+from windrow.content.outline import Outline
+from windrow.content.page import BlockFate, Choice
+from windrow.content.tree import parse
+from windrow.formats.moment import written
+from windrow.formats.url import normalise
+
+
+class ContentLink(NamedTuple):
+    """A link of the main content: its absolute address and its text."""
+
+    url: str
+    text: str
+
+
+class ContentImage(NamedTuple):
+    """A picture of the main content: its absolute address and its alternative text."""
+
+    url: str
+    text: str
+
+
+class JudgedBlock(NamedTuple):
+    """A block of a page: its text, its position, and what became of it.
+
+    `path` has the tags of the boxes around it, from the body down; `likelihood` is the second forest's probability
+    that it is main content, from 0 to 1, None if it was not judged.
+    """
+
+    text: str
+    path: str
+    fate: BlockFate
+    likelihood: float | None
+
+
+@dataclass(frozen=True)
+class Extract:
+    """The content and metadata of a page; missing fields are empty. Addresses are absolute unless noted."""
+
+    url: str
+    title: str
+    """The headline, without the site's name."""
+    authors: tuple[str, ...]
+    site: str
+    published: str
+    """A day, or a time with its zone if the page gives one, in ISO 8601; so is `modified`."""
+    modified: str
+    description: str
+    keywords: tuple[str, ...]
+    language: str
+    """The tag (BCP 47), as written."""
+    image: str
+    canonical: str
+    encoding: str
+    markup: str
+    """The main content as HTML, with the captions of its pictures; addresses in it are as written."""
+    blocks: tuple[JudgedBlock, ...]
+    """All blocks of the page in order, also those left out, with the reason."""
+    base: str
+    """The base of the relative addresses in `markup`."""
+
+    @cached_property
+    def text(self) -> str:
+        """The main content as plain text: a paragraph for each block, without captions."""
+        return "\n\n".join(block.text for block in self.blocks if block.fate.taken)
+
+    @cached_property
+    def markdown(self) -> str:
+        """The main content as Markdown: CommonMark, with the tables and the strike-through of GitHub."""
+        from windrow.content.markdown import markdown  # noqa: PLC0415 a tenth of this package's import time, and seldom used
+
+        return markdown(self.markup, self.base)
+
+    @cached_property
+    def links(self) -> tuple[ContentLink, ...]:
+        """The web links of the main content in order, each address once."""
+        return tuple(ContentLink(url, text) for url, text in self._addresses("a[href]", "href"))
+
+    @cached_property
+    def images(self) -> tuple[ContentImage, ...]:
+        """The pictures of the main content in order, each address once."""
+        return tuple(ContentImage(url, text) for url, text in self._addresses("img[src]", "src"))
+
+    def _addresses(self, selector: str, attribute: str) -> Iterator[tuple[str, str]]:
+        known = set()
+        for node in parse(self.markup).css(selector):
+            url = normalise(node.attributes.get(attribute) or "", self.base).url
+            if url and url not in known:
+                known.add(url)
+                shown = node.attributes.get("alt") if attribute == "src" else node.text()
+                yield url, " ".join((shown or "").split())
+
+
+def extract(html: bytes | str, *, url: str = "", content_type: str = "") -> Extract:
+    r"""Extract the content and metadata of a page, in time linear in its size.
+
+    `html` is the body of a response, or text; `url` is the page's own address, against which relative ones are
+    resolved; `content_type` is the value of that header, which may give the encoding of bytes. StepError with
+    TOO_MANY_ELEMENTS or MEMORY_LIMIT for a page too large to parse.
+
+    >>> page = extract("<title>Tea | Site</title><main><h1>Tea</h1><p>Pour <b>hot</b> <a href=/water>water</a>.</main>",
+    ...     url="https://tea.example/")
+    >>> page.title, page.markdown
+    ('Tea', '# Tea\n\nPour **hot** [water](https://tea.example/water).')
+    >>> page.links
+    (ContentLink(url='https://tea.example/water', text='water'),)
+    """
+    if isinstance(html, str):
+        html, content_type = html.encode("utf-8", "replace"), "text/html; charset=utf-8"
+    own_url = normalise(url).url or ""
+    article, outline, choice = examine(html, content_type, own_url)
+    base = normalise(article.base, own_url).url or own_url
+
+    def resolve(address: str) -> str:
+        return normalise(address, base).url or "" if address else ""
+
+    return Extract(
+        own_url,
+        article.title,
+        article.authors,
+        article.site,
+        _iso(article.published),
+        _iso(article.modified),
+        article.description,
+        article.keywords,
+        article.language,
+        resolve(article.image),
+        resolve(article.canonical),
+        article.encoding,
+        article.markup,
+        tuple(_blocks(outline, choice)),
+        base,
+    )
+
+
+def _iso(date: str) -> str:
+    """Return a page's date in ISO 8601, a day alone if it has no time; empty if it is not a date."""
+    moment = written(date)
+    if moment is None:
+        return ""
+    day = moment.tzinfo is None and (moment.hour, moment.minute, moment.second) == (0, 0, 0)
+    return moment.date().isoformat() if day else moment.isoformat()
+
+
+def _blocks(outline: Outline, choice: Choice) -> Iterator[JudgedBlock]:
+    boxes, blocks = outline.boxes, outline.blocks
+    paths: list[str] = []
+    known: dict[str, str] = {}  # share equal paths: a page may have a hundred thousand boxes
+    for tag, up in zip(boxes.tag, boxes.up, strict=True):
+        path = f"{paths[up]} > {tag}" if up >= 0 else tag
+        paths.append(known.setdefault(path, path))
+    for at, (text, box) in enumerate(zip(blocks.text, blocks.box, strict=True)):
+        yield JudgedBlock(text, paths[box], choice.fates[at], choice.likely.get(at))
