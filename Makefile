@@ -79,6 +79,7 @@ spelling: $(VENV)/dev.stamp  ## codespell
 docs: $(VENV)/dev.stamp  ## write the generated parts of the manual anew, then check all pages
 	$(BIN)/cog -r -I tools $(PAGES)
 	$(BIN)/python tools/man_page.py man/windrow.1
+	$(BIN)/python tools/promised.py docs/reference/promised.txt
 	$(BIN)/pytest -q tests/house/test_docs.py tests/house/test_snippets.py
 
 queries: $(VENV)/dev.stamp  ## write the ledger's typed rows and methods anew from its .sql files

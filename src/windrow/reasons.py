@@ -7,6 +7,8 @@ these words. The meaning beside each word is what `windrow why` prints and what 
 from enum import StrEnum
 from typing import Self
 
+from windrow.renamed import REASONS
+
 
 class Reason(StrEnum):
     """Why something did not go on.
@@ -23,6 +25,11 @@ class Reason(StrEnum):
         member._value_ = word
         member.meaning = meaning
         return member
+
+    @classmethod
+    def _missing_(cls, value: object) -> Self | None:
+        """Return the reason that had this word in an older ledger."""
+        return cls(REASONS[value]) if isinstance(value, str) and value in REASONS else None
 
     # names and listings
     BAD_NAME = "bad_name", "the name does not follow the convention of its collection"

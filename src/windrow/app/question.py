@@ -12,12 +12,13 @@ from windrow.app.item_states import states
 from windrow.config import Workspace
 from windrow.contract import registry
 from windrow.contract.registry import capable, installed
-from windrow.engine.frontier import CANCEL, Chosen, frontier_of, write_decision
+from windrow.engine.frontier import CANCEL, Chosen, Frontier, frontier_of, write_decision
 from windrow.errors import UsageError
 from windrow.ledger import Ledger
 from windrow.ledger.rows import ItemKey
 from windrow.model import Status
 from windrow.reasons import Reason
+from windrow.renamed import REASONS, current, spellings
 
 MOST = 50
 """The most items listed if a name may mean several."""
@@ -136,11 +137,12 @@ def decide(
     """
     if not names and not reason and not source:
         raise UsageError("nothing is named", hint=f"windrow {act} NAME, or --source NAME, or --reason WORD")
+    reason = current(REASONS, reason)
     if reason and reason not in set(Reason):
         raise UsageError(f"there is no reason {reason!r}", hint="see docs/reference/reasons.md")
     frontiers = {kind: frontier_of(ledger, collection) for kind, collection in installed().items()}
     chosen = {
-        kind: frontier.named(names) if names else frontier.narrowed(act, source, reason)
+        kind: frontier.named(names) if names else _narrowed(frontier, act, source, reason)
         for kind, frontier in frontiers.items()
     }
     keys = {choice.key for choices in chosen.values() for choice in choices}
@@ -160,6 +162,11 @@ def decide(
                 write_decision(ledger, registry.collection(kind), act, choices)
                 registry.adapter(kind).update_projection(workspace, ledger)
     return projected
+
+
+def _narrowed(frontier: Frontier, act: str, source: str, reason: str) -> list[Chosen]:
+    """Find the items with a reason, which may be on the ledger under an old name of it."""
+    return [choice for name in spellings(REASONS, reason) for choice in frontier.narrowed(act, source, name)]
 
 
 def _as_projected(ledger: Ledger, kind: str, chosen: Sequence[Chosen]) -> list[Chosen]:

@@ -14,6 +14,7 @@ import click
 
 from windrow.errors import WindrowError
 from windrow.formats.text import Table, escape, escape_json
+from windrow.renamed import COMMANDS, OPTIONS, current
 
 if TYPE_CHECKING:
     from windrow.app import Windrow
@@ -149,6 +150,14 @@ class _HelpLayout(click.Command):
     with_declared_examples = False
     """Whether the help shows the examples that installed collections declare for it."""
 
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Put the new name in place of each old one of an option, then parse."""
+        end = args.index("--") if "--" in args else len(args)
+        path = f"{ctx.command_path} "
+        words = [word.partition("=") for word in args[:end]]
+        renamed = [current(OPTIONS, path + name).removeprefix(path) + equals + value for name, equals, value in words]
+        return super().parse_args(ctx, renamed + args[end:])
+
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the options by section, those of every command last."""
         sections: dict[str, list[tuple[str, str]]] = {}
@@ -210,14 +219,14 @@ class CommandGroup(_HelpLayout, click.Group):
         """Find a subcommand; raise a usage error that suggests the nearest name if there is no such command."""
         from difflib import get_close_matches  # noqa: PLC0415 only a typo needs it
 
-        name = args[0]
+        name = current(COMMANDS, f"{ctx.command_path} {args[0]}").removeprefix(f"{ctx.command_path} ")
         if self.get_command(ctx, name) is None and not name.startswith("-"):
             near = get_close_matches(name, self.list_commands(ctx), 1, 0.5)
             suggestion = f"; did you mean {near[0]}?" if near else ""
             error = click.UsageError(f"there is no command {name!r}{suggestion}", ctx)
             error.hint = f"{ctx.command_path} {near[0] if near else '--help'}"  # type: ignore[attr-defined]
             raise error
-        return super().resolve_command(ctx, args)
+        return super().resolve_command(ctx, [name, *args[1:]])
 
 
 def _store(name: str) -> Callable[[click.Context, click.Parameter, Any], Any]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+import warnings
 from collections.abc import Sequence
 from importlib import import_module
 from typing import NoReturn
@@ -97,6 +98,7 @@ def main(args: Sequence[str] | None = None) -> NoReturn:
     for stream in (sys.stdout, sys.stderr):
         escape_unencodable(stream)
     console = Console()
+    warnings.showwarning = lambda message, *_: console.inform(f"warning: {message}")
     arguments = sys.argv[1:] if args is None else args
     try:
         code = root.main(args, "windrow", standalone_mode=False, obj=console)

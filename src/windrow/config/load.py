@@ -35,6 +35,7 @@ from windrow.settings.configuration import (
     flatten,
     refuse_mistyped_variables,
     resolve_values,
+    with_new_names,
 )
 from windrow.settings.setting import SOURCE, WORKSPACE, Setting, Value, is_name, variable
 
@@ -171,10 +172,11 @@ def load(
     """
     root = root.resolve()
     usable = registry.installed() if collections is None else dict(collections)
-    environment = os.environ if environ is None else environ
+    environment: Mapping[str, str] = os.environ if environ is None else environ
     given_flags = {name: value for name, value in (flags or {}).items() if value is not None}
     files = read(root)
     tables, source_settings = read_source_tables(files), settings_of(usable)
+    environment = with_new_names(environment, ["", *(f"source.{table.name}." for table in tables)])
     workspace_settings = settings(usable)
     source_variables = (name for table in tables for name in variables(table, source_settings))
     refuse_mistyped_variables(environment, [*map(variable, workspace_settings), *source_variables])

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 from windrow.errors import ConfigError
 from windrow.model import Credential, Secret, Site, Source
 from windrow.reasons import Reason
+from windrow.renamed import SETTINGS, current
 from windrow.settings.kinds import place
 from windrow.settings.setting import PREFIX, Setting, Value, variable
 
@@ -246,13 +247,17 @@ def flatten(tree: Mapping[str, Any], names: Iterable[str], file: str, at: str = 
     `at` is the dotted path of `tree` itself, for the message.
     """
     known = set(names)
-    tables = {name[:end] for name in known for end, mark in enumerate(name) if mark == "."}
+    renamed = {old: new for old, new in SETTINGS.items() if new in known}
+    tables = {name[:end] for name in (*known, *renamed) for end, mark in enumerate(name) if mark == "."}
     values_by_name: dict[str, RawValue] = {}
-    for name, value in _walk(tree, tables):
-        if name in tables:
-            raise ConfigError(f"{file}: {at}{name}: wanted a table [{at}{name}]", hint=f"edit {file}")
+    for written, value in _walk(tree, tables):
+        if written in tables:
+            raise ConfigError(f"{file}: {at}{written}: wanted a table [{at}{written}]", hint=f"edit {file}")
+        name = current(renamed, written, f"{file}: {at}")
         if name not in known:
             raise _unknown_setting(f"{at}{name}", (f"{at}{each}" for each in known | tables), file)
+        if name in values_by_name:
+            raise ConfigError(f"{file}: {at}{name} is there under its old name too", hint=f"edit {file}")
         values_by_name[name] = (value, file)
     return values_by_name
 
@@ -273,6 +278,14 @@ def _unknown_setting(name: str, known: Iterable[str], file: str) -> ConfigError:
     guess = guess or [by_last_part[part] for part in get_close_matches(name.rpartition(".")[2], by_last_part, 1, 0.6)]
     meant = f"; did you mean {guess[0]}?" if guess else ""
     return ConfigError(f"{file}: {name} is not a setting{meant}", hint=f"edit {file}")
+
+
+def with_new_names(environ: Mapping[str, str], prefixes: Iterable[str]) -> dict[str, str]:
+    """Return the environment with each variable of an old name under the new one; `prefixes` are those of settings."""
+    pairs = {variable(at + old): variable(at + new) for at in prefixes for old, new in SETTINGS.items()}
+    return {
+        current(pairs, name, "env "): value for name, value in environ.items() if pairs.get(name, "") not in environ
+    }
 
 
 def refuse_mistyped_variables(environ: Mapping[str, str], known: Iterable[str]) -> None:
