@@ -109,6 +109,7 @@ SOURCE = (
     Setting("missing_after", count(1, 1000), 3, "good runs without a future event until it is marked as missing"),
     Setting("recurrence_past", DURATION, 30 * 86400.0, "how far back each occurrence of a recurring event is kept"),
     Setting("recurrence_ahead", DURATION, 180 * 86400.0, "and how far ahead"),
+    Setting("most_events", count(1, 10_000_000), 100_000, "events of one document that are read, those to come first"),
 )
 """Settings of a source of events, beside those of all sources."""
 
@@ -215,7 +216,7 @@ def _build_parser(
         entities=entities,
         **{
             name: configured[name]
-            for name in ("every", "missing_after", "recurrence_past", "recurrence_ahead")
+            for name in ("every", "missing_after", "recurrence_past", "recurrence_ahead", "most_events")
             if name in configured
         },
     )

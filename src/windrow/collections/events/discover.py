@@ -74,8 +74,6 @@ _IN_PART = "listed in part"
 """Key of what is learned: whether the current listing has a part whose event is not known."""
 
 _MAX_URL = 512
-MAX_OFFERINGS = 10_000
-"""Events and details of one response that are offered."""
 
 
 def begin(source: Source, learned: Mapping[str, Any]) -> tuple[Request, ...]:
@@ -123,16 +121,16 @@ def follow(source: Source, learned: Mapping[str, Any], answer: Answer) -> Follow
         remembered[name] = verdict.known
         findings = [*(Finding(DRIFT, drift, Level.WARN) for drift in verdict.drifts), *findings]
     if not parser.complete or document.rules.details or answer.request.name not in _LISTS:
-        offered = tuple(offers.values())[:MAX_OFFERINGS]
+        offered = tuple(offers.values())
         return FollowResult(asked, offered, remembered, end=end, findings=tuple(findings[:100]))
     # A part that cannot be read is listed, too. If its event is not known, no event is known to be missing.
     offers |= {key: Offering(key) for key in skipped_keys if key}
     begins = answer.request.name == _LISTS[0]
-    in_part = "" in skipped_keys or len(offers) > MAX_OFFERINGS or (not begins and bool(learned.get(_IN_PART)))
+    in_part = "" in skipped_keys or (not begins and bool(learned.get(_IN_PART)))
     if in_part != bool(learned.get(_IN_PART)):
         remembered[_IN_PART] = in_part
     return FollowResult(
-        asked, tuple(offers.values())[:MAX_OFFERINGS], remembered, end=end, findings=tuple(findings[:100]),
+        asked, tuple(offers.values()), remembered, end=end, findings=tuple(findings[:100]),
         begins_listing=begins, ends_listing=not url and not in_part,
     )  # fmt: skip
 

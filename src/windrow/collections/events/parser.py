@@ -73,7 +73,8 @@ class EventParser:
 
     `complete` says that a document lists all future events, so that one which is no longer in it is missing. `url` is
     the address of a built-in parser. `recurrence_past` and `recurrence_ahead` are the seconds before and after a visit
-    within which a recurring event is expanded. `branches` and `entities` are the names that an event may have.
+    within which a recurring event is expanded. `most_events` are read of a document, those to come first. `branches`
+    and `entities` are the names that an event may have.
     """
 
     name: str
@@ -87,6 +88,7 @@ class EventParser:
     missing_after: int = 3
     recurrence_past: float = 30 * 86400.0
     recurrence_ahead: float = 180 * 86400.0
+    most_events: int = 100_000
     branches: tuple[str, ...] = BRANCHES
     entities: tuple[str, ...] = ENTITIES
 
@@ -106,7 +108,13 @@ class SourceDocument(NamedTuple):
     media: str  # the Content-Type header
     parser: EventParser
     rules: ParserRules
-    zone: ZoneInfo
+    zone: ZoneInfo  # the source's
+    calendar_zone: ZoneInfo | None = None  # that of times which name none, where the document gives another one
+
+
+def left_out(listed: int, read: int, limit: str) -> str:
+    """Say that events of a document were left out."""
+    return f"listed {listed} events, read {read}, those to come first: {limit}"
 
 
 class RawEvent(NamedTuple):

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
+from datetime import datetime, timedelta
 from typing import Any, NamedTuple
 
 from windrow.collections.events.collection import PARSER
 from windrow.collections.events.documents import MISSING, WITHDRAWN, end_of_event
-from windrow.collections.events.parser import EventParser, RawEvent, SkippedPart, SourceDocument
+from windrow.collections.events.parser import EventParser, RawEvent, SkippedPart, SourceDocument, left_out
 from windrow.collections.events.readers.registry import READERS
 from windrow.collections.events.times import EventTime, format_utc, zone_of
 from windrow.contract import Observation, Skip, Task, WholeListing
@@ -61,7 +62,7 @@ class WithdrawnEvent(NamedTuple):
 
 def read_document(parser: EventParser, document: SourceDocument) -> Iterator[ReadEvent | WithdrawnEvent | SkippedPart]:
     """Yield the events of a document, each once, and the parts that could not be read, with the reason."""
-    parts = list(_limit_texts(READERS[document.rules.reader].read(document)))
+    parts = _limit(document, READERS[document.rules.reader].read(document))
     events = [part for part in parts if isinstance(part, RawEvent)]
     skipped = [part for part in parts if isinstance(part, SkippedPart)]
     ids = _usable_ids([*(event.id for event in events), *(part.key for part in skipped)])
@@ -98,15 +99,38 @@ def read_document(parser: EventParser, document: SourceDocument) -> Iterator[Rea
         yield read_event
 
 
-def _limit_texts(parts: Iterable[RawEvent | SkippedPart]) -> Iterator[RawEvent | SkippedPart]:
-    """Yield parts until their texts exceed MAX_TEXT: nested elements of a page multiply the text."""
-    size = 0
+def _limit(document: SourceDocument, parts: Iterable[RawEvent | SkippedPart]) -> list[RawEvent | SkippedPart]:
+    """Return parts without the events beyond `most_events` and MAX_TEXT: those to come first, then the latest."""
+    parts = list(_up_to(4 * MAX_TEXT, parts))
+    events = [(number, part) for number, part in enumerate(parts) if isinstance(part, RawEvent)]
+    most = document.parser.most_events
+    if len(events) <= most and sum(len(event.text) for _, event in events) <= MAX_TEXT:
+        return parts
+    size, kept = 0, set[int]()
+    for number, event in sorted(events, key=lambda numbered: _distance(numbered[1].start, document.visited)):
+        size += len(event.text)
+        if len(kept) == most or (kept and size > MAX_TEXT):
+            break
+        kept.add(number)
+    limit = f"most_events is {most}" if len(kept) == most else f"their texts have {MAX_TEXT} characters"
+    limited = [part for number, part in enumerate(parts) if isinstance(part, SkippedPart) or number in kept]
+    return [*limited, SkippedPart(Reason.TOO_LARGE, left_out(len(events), len(kept), limit))]
+
+
+def _up_to(size: int, parts: Iterable[RawEvent | SkippedPart]) -> Iterator[RawEvent | SkippedPart]:
+    """Yield parts until the texts of events have this many characters: elements within others multiply the text."""
     for part in parts:
         yield part
-        size += len(part.text) if isinstance(part, RawEvent) else 0
-        if size > MAX_TEXT:
-            yield SkippedPart(Reason.TOO_LARGE, f"the texts of its events have more than {MAX_TEXT} characters")
+        size -= len(part.text) if isinstance(part, RawEvent) else 0
+        if size < 0:
             return
+
+
+def _distance(start: EventTime | None, now: datetime) -> tuple[bool, timedelta]:
+    """Return a key that sorts what is to come first, the nearest first; then what is past, the latest first."""
+    if start is None:
+        return False, timedelta(0)
+    return start.utc < now - timedelta(days=1), abs(start.utc - now)
 
 
 def _usable_ids(ids: list[str]) -> set[str]:
@@ -132,7 +156,7 @@ def _build_event(document: SourceDocument, raw: RawEvent, start: EventTime, sour
         "entity": raw.entity if raw.entity in parser.entities else parser.entity,
         "parser_name": parser.name,
         "event_url": raw.url,
-        "source_timezone": parser.zone,
+        "source_timezone": start.zone or parser.zone,
         "unique_key": _one_line(source_id) or title,
         "all_day": start.all_day,
         "local_datetime": start.local,

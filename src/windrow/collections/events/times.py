@@ -12,38 +12,36 @@ from functools import lru_cache
 from typing import NamedTuple
 from zoneinfo import ZoneInfo
 
+from windrow.collections.events.clock import split
 from windrow.formats.moment import written
 
-_TIME_OF_DAY = re.compile(r"\d:\d\d|\dT\d\d|\d\s*[ap]\.?m\b", re.IGNORECASE)
-_TWELVE_HOURS = re.compile(
-    r"(?<![\d/.-])(?:(?P<from>\d{1,2})(?:[:.](?P<from_minute>\d\d))?\s*(?:-|\u2013|\u2014|to)\s*)?"
-    r"(?P<hour>\d{1,2})(?:[:.](?P<minute>\d\d)(?::(?P<second>\d\d))?)?\s*(?P<meridiem>noon|[ap]\.?\s?m)\b\.?"
-    r"(?:\s*\(?(?P<zone>[ecmp][sd]?t|utc|gmt)\b\)?)?",
-    re.IGNORECASE | re.ASCII,
-)
-"""A time on the twelve-hour clock, or the start of a range (`2:00 - 3:30 p.m.`), and the zone after it."""
-
-_ZONES_BY_LETTER = {
-    "e": "America/New_York", "c": "America/Chicago", "m": "America/Denver", "p": "America/Los_Angeles",
-    "u": "UTC", "g": "UTC",
-}  # fmt: skip
-_NOON = re.compile(r"(?<!12 )(?<!12)\bnoon\b", re.IGNORECASE)
+_NO_PLACE = frozenset({"UTC", "Etc/UTC", "GMT", "Etc/GMT", "Zulu", "Etc/Zulu", "Universal", "UCT"})
 _NUMBER = re.compile(r"\d{9,13}")
 _MAX_SECONDS = 100_000_000_000  # a number above it is in milliseconds
 _SPACES = re.compile(r"\s+")
+_MAIL = re.compile(r"(?:[a-z]{3}, )?\d{1,2} [a-z]{3} \d{4} \d\d:\d\d:\d\d [ecmp][sd]t", re.ASCII | re.IGNORECASE)
+"""A date of mail and feeds whose zone is a name: by RFC 5322 it is an offset, also out of season."""
+
+_DAY = re.compile(r"\d{4}-?(?:\d\d-?\d\d|W\d\d-?\d|\d{3})", re.ASCII)
+
+
+UNKNOWN_ZONE = "unknown_zone"
 
 
 class EventTime(NamedTuple):
     """A time in UTC, or a day (`all_day`).
 
-    `note` is "ambiguous" or "nonexistent" where the local time occurs twice or not at all because the clocks change.
-    `local` is the local time in ISO 8601, without its zone.
+    `note` is "ambiguous" or "nonexistent" where the local time occurs twice or not at all because the clocks change,
+    and UNKNOWN_ZONE where the source names a zone that is not known, and another one was taken.
+    `local` is the local time in ISO 8601, without its zone: in `zone`, an IANA name, where the text names one of its
+    own, else in that of the source.
     """
 
     utc: datetime
     all_day: bool = False
     note: str = ""
     local: str = ""
+    zone: str = ""
 
 
 def format_utc(at: datetime) -> str:
@@ -109,9 +107,11 @@ def from_zoned(at: datetime, zone: ZoneInfo) -> EventTime | None:
     >>> from_zoned(datetime(2027, 3, 28, 2, 30, tzinfo=ZoneInfo("Europe/Berlin")), ZoneInfo("America/New_York")).note
     'nonexistent'
     """
-    event_time = from_aware(at, zone)
+    own = at.tzinfo if isinstance(at.tzinfo, ZoneInfo) and at.tzinfo.key not in _NO_PLACE else zone
+    event_time = from_aware(at, own)
     if event_time is None or at.tzinfo is None:
         return event_time
+    event_time = event_time._replace(zone=own.key if own.key != zone.key else "")
     try:
         second = at.replace(fold=1 - at.fold).astimezone(UTC).replace(microsecond=0)
         back = event_time.utc.astimezone(at.tzinfo).replace(tzinfo=None)
@@ -157,48 +157,32 @@ def read_time(text: str, zone: ZoneInfo, formats: Sequence[str] = (), assumed: s
     if _NUMBER.fullmatch(plain):
         seconds = int(plain)
         return from_aware(_EPOCH + timedelta(seconds=seconds / (1000 if seconds > _MAX_SECONDS else 1)), zone)
-    if at := _read_twelve_hour(plain, zone, assumed):
-        return at
     try:
-        moment: datetime | None = datetime.fromisoformat(plain)
+        moment = written(plain) if _MAIL.fullmatch(plain) else None
+        moment = moment or datetime.fromisoformat(plain)
     except ValueError:
-        moment = written(plain)
-    if moment is None:
-        return None
-    return _event_time(moment, zone, assumed, clock=_TIME_OF_DAY.search(plain) is not None)
+        return _read_written(plain, zone, assumed)
+    return _event_time(moment, zone, assumed, clock=_DAY.fullmatch(plain) is None)
 
 
-def _read_twelve_hour(plain: str, zone: ZoneInfo, assumed: str) -> EventTime | None:
-    """Parse a day with a time on the twelve-hour clock, which `written` does not know; None where there is none.
+def _read_written(plain: str, zone: ZoneInfo, assumed: str) -> EventTime | None:
+    """Parse a date as people write it, with or without a time of day; None if a part of it is not understood.
 
-    >>> clocks, ny = ("2 p.m.", "11 - 1:30 PM", "noon", "9am PT"), ZoneInfo("America/New_York")
-    >>> [format_utc(_read_twelve_hour(f"Oct 5, 2026 {clock}", ny, "").utc)[11:16] for clock in clocks]
-    ['18:00', '15:00', '16:00', '16:00']
+    >>> clocks, ny = ("2 p.m.", "11 - 1:30 PM", "noon", "9am PT", "18.00 Uhr"), ZoneInfo("America/New_York")
+    >>> [format_utc(_read_written(f"Oct 5, 2026 {clock}", ny, "").utc)[11:16] for clock in clocks]
+    ['18:00', '15:00', '16:00', '16:00', '22:00']
     """
-    text = _NOON.sub("12 noon", plain)
-    clock = _TWELVE_HOURS.search(text)
-    day = written(_TWELVE_HOURS.sub(" ", text).strip(" ,-\u2013\u2014@")) if clock else None
-    if clock is None or day is None:
+    dated = split(plain)
+    day = written(dated.day) if dated else None
+    if dated is None or day is None:
         return None
-    afternoon = clock["meridiem"][0].lower() != "a"
-    hour, minute = _hour_of_day(clock["hour"], afternoon=afternoon), int(clock["minute"] or 0)
-    if clock["from"]:
-        first = _hour_of_day(clock["from"], afternoon=afternoon)
-        hour = first if first <= hour else _hour_of_day(clock["from"], afternoon=not afternoon)
-        minute = int(clock["from_minute"] or 0)
+    if dated.clock is None:
+        return from_day(day.date())
     try:
-        at = day.replace(hour=hour, minute=minute, second=int((not clock["from"] and clock["second"]) or 0))
-        zone_name = (clock["zone"] or "").lower()
-        if zone_name and at.tzinfo is None and (at.replace(tzinfo=zone).tzname() or "")[:1].lower() != zone_name[0]:
-            at = at.replace(tzinfo=ZoneInfo(_ZONES_BY_LETTER[zone_name[0]]))
-    except (ValueError, OverflowError):
+        at = dated.clock.on(day, zone)
+    except OverflowError:
         return None
-    return _event_time(at, zone, assumed, clock=True)
-
-
-def _hour_of_day(hour: str, *, afternoon: bool) -> int:
-    """Convert an hour to the 24-hour clock; one above 12 is already on it."""
-    return int(hour) if int(hour) > 12 else int(hour) % 12 + 12 * afternoon
+    return _event_time(at, zone, assumed, clock=True) if at else None
 
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -208,5 +192,5 @@ def _event_time(at: datetime, zone: ZoneInfo, assumed: str, *, clock: bool) -> E
     if not clock:
         return from_day(at.date())
     if at.tzinfo is not None:
-        return from_aware(at, zone)
+        return from_zoned(at, zone)
     return from_aware(at.replace(tzinfo=UTC), zone) if assumed == "UTC" else from_local(at, zone)

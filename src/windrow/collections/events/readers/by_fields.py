@@ -204,10 +204,6 @@ def decode_text(content: bytes, media: str = "") -> str:
     return content.decode("cp1252", "replace")
 
 
-MAX_EVENTS = 10_000
-"""Events of one document that are read."""
-
-
 def read_json(document: SourceDocument) -> Iterator[RawEvent | SkippedPart]:
     """Yield the events of a JSON document; StepError if there is no list at `items`."""
     tree = parse_json(document)
@@ -221,9 +217,6 @@ def read_json(document: SourceDocument) -> Iterator[RawEvent | SkippedPart]:
     if not isinstance(listed, list):
         raise StepError(f"there is no list at {document.rules.items!r}", Reason.WRONG_ROOT)
     for number, event in enumerate(listed):
-        if number >= MAX_EVENTS:
-            yield SkippedPart(Reason.TOO_LARGE, f"more than {MAX_EVENTS} events")
-            return
         if not isinstance(event, dict):
             yield SkippedPart(Reason.INCOMPLETE_RECORD, f"number {number + 1} of the list is not an object")
             continue
@@ -290,7 +283,7 @@ def detail_requests(document: SourceDocument) -> tuple[Request, ...]:
     url, _, changed = rest.partition(":")
     listed = at_path(parse_json(document), path) if path else None
     requests = []
-    for entry in listed[:MAX_EVENTS] if isinstance(listed, list) else ():
+    for entry in listed if isinstance(listed, list) else ():
         address = json_to_text(at_path(entry, url)) or ""
         if address.startswith(("http://", "https://")):
             version = quote(json_to_text(at_path(entry, changed)) or "", safe="") if changed else ""

@@ -20,13 +20,9 @@ from windrow.collections.events.parser import RawEvent, SkippedPart, SourceDocum
 from windrow.collections.events.readers.by_fields import decode_text, event_of, read_json
 from windrow.errors import StepError
 from windrow.formats import xml
-from windrow.formats.feed import ENTRIES
 from windrow.formats.text import clean
 from windrow.model import Limits
 from windrow.reasons import Reason
-
-MAX_EVENTS = 10_000
-"""Events of one document that are read."""
 
 _LIMITS = Limits(member_size=64 << 20, elements=2_000_000)
 _DOCTYPE = re.compile(rb"<!DOCTYPE\s+[\w:.-]+(?:\s+(?:PUBLIC|SYSTEM)(?:\s+(?:\"[^\"<>]*\"|'[^'<>]*'))*)?\s*>")
@@ -36,17 +32,14 @@ _STEP = re.compile(r"(^|/)(?=[A-Za-z_])")
 def read_xml(document: SourceDocument) -> Iterator[RawEvent | SkippedPart]:
     """Yield the events of an XML document; StepError if there are none at `items` and no `root` is set."""
     root = xml_tree(document)
-    count, rules = 0, document.rules
+    has_events, rules = False, document.rules
     paths = rules.items.split("|") if rules.items else []
     elements = chain.from_iterable(root.iterfind(any_namespace(path)) for path in paths) if paths else iter([root])
     for element in elements:
-        if count >= MAX_EVENTS:
-            yield SkippedPart(Reason.TOO_LARGE, f"more than {MAX_EVENTS} events")
-            return
-        count += 1
+        has_events = True
         text = etree.tostring(element, encoding="unicode", with_tail=False)
         yield event_of(document, lambda path, element=element: element_text(element, path), text)  # type: ignore[misc]
-    if not count and not rules.root:
+    if not has_events and not rules.root:
         raise StepError(f"there is nothing at {rules.items!r}; set `root` if there may be no events", Reason.WRONG_ROOT)
 
 
@@ -95,15 +88,13 @@ def read_html(document: SourceDocument) -> Iterator[RawEvent | SkippedPart]:
         raise StepError(f"there is nothing at {rules.items!r}; set `root` if there may be no events", Reason.WRONG_ROOT)
     columns: dict[int, list[str]] = {}
     size = 0
-    for node in nodes[:MAX_EVENTS]:
+    for node in nodes:
         text = node.html or ""
         size += len(text)
         if size > _MAX_BYTES:
             yield SkippedPart(Reason.TOO_LARGE, f"the HTML of its events together has more than {_MAX_BYTES} bytes")
             return
         yield event_of(document, lambda path, node=node: _node_text(node, path, columns), text)  # type: ignore[misc]
-    if len(nodes) > MAX_EVENTS:
-        yield SkippedPart(Reason.TOO_LARGE, f"more than {MAX_EVENTS} events")
 
 
 def next_html_page(document: SourceDocument) -> str:
@@ -185,10 +176,7 @@ def read_feed(document: SourceDocument) -> Iterator[RawEvent | SkippedPart]:
         raise StepError(f"this is not a feed: its root is {admitted.root[:40]!r}", Reason.WRONG_ROOT)
     tree = xml.tree(admitted.content, recover=True)
     document = document._replace(rules=replace(document.rules, fields={**_FIELDS, **document.rules.fields}))
-    for number, entry in enumerate(tree.iterdescendants("{*}item", "{*}entry")):
-        if number >= ENTRIES:
-            yield SkippedPart(Reason.TOO_LARGE, f"more than {ENTRIES} entries")
-            return
+    for entry in tree.iterdescendants("{*}item", "{*}entry"):
         text = etree.tostring(entry, encoding="unicode", with_tail=False)
         yield event_of(document, lambda path, entry=entry: _entry_text(entry, path), text)  # type: ignore[misc]
 

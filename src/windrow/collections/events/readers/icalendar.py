@@ -4,20 +4,31 @@ from __future__ import annotations
 
 import re
 import warnings
-from collections.abc import Iterable, Iterator
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from datetime import UTC, date, datetime, timedelta
 from itertools import islice
-from typing import Any
+from operator import itemgetter
+from typing import Any, NamedTuple
+from zoneinfo import ZoneInfo
 
-from windrow.collections.events.parser import RawEvent, SkippedPart, SourceDocument
+from windrow.collections.events.parser import RawEvent, SkippedPart, SourceDocument, left_out
 from windrow.collections.events.readers.by_fields import decode_text
-from windrow.collections.events.times import EventTime, format_utc, from_day, from_local, from_zoned
+from windrow.collections.events.times import (
+    UNKNOWN_ZONE,
+    EventTime,
+    format_utc,
+    from_day,
+    from_local,
+    from_zoned,
+    zone_of,
+)
 from windrow.errors import MissingExtra, StepError
 from windrow.reasons import Reason
 
-MAX_EVENTS = 10_000
-"""VEVENTs of one calendar, and repetitions of one event, that are read."""
+MAX_REPETITIONS = 10_000
+"""Repetitions of one event within the window around a visit; ten times as many are counted before the window."""
 
 
 def _component(name: str) -> re.Pattern[str]:
@@ -35,6 +46,14 @@ _STATUSES = {"TENTATIVE": "tentative", "CONFIRMED": "confirmed", "CANCELLED": "c
 _FOLDED = re.compile(r"\r?\n[ \t]")
 _UID = re.compile(r"^UID(?:;[^:\n]*)?:([^\r\n]+)", re.MULTILINE | re.IGNORECASE)
 _REPEATED = re.compile(r"^(?:RRULE|RDATE|RECURRENCE-ID)[;:]", re.MULTILINE | re.IGNORECASE)
+_DATES = re.compile(r"^(?:EXDATE|RDATE)[;:][^\n]*\n(?:[ \t][^\n]*\n)*", re.MULTILINE | re.IGNORECASE)
+_LONG = 10_000
+"""Characters of an event above which the text of its repetitions lacks its lists of dates: each repeats all of them."""
+
+_START = re.compile(r"^DTSTART(?:;[^:\n]*)?:[ \t]*(\d{8})", re.MULTILINE | re.IGNORECASE | re.ASCII)
+_CANCEL = re.compile(r"^METHOD:[ \t]*CANCEL[ \t]*\r?$", re.MULTILINE | re.IGNORECASE)
+_FILTERS = frozenset({"BYMONTH", "BYMONTHDAY", "BYYEARDAY", "BYWEEKNO", "BYSETPOS", "BYEASTER"})
+_CALENDAR_ZONE = re.compile(r"^X-WR-TIMEZONE(?:;[^:\n]*)?:([^\r\n]+)", re.MULTILINE | re.IGNORECASE)
 _ADDRESS = re.compile(r"https?://\S+")
 _EXCEPTIONS = (ValueError, TypeError, KeyError, AttributeError, IndexError, OverflowError, ArithmeticError)
 """What the library raises for an invalid property; the event is skipped."""
@@ -46,8 +65,14 @@ def read(document: SourceDocument) -> Iterator[RawEvent | SkippedPart]:
     if not re.search(r"^BEGIN:(VCALENDAR|VEVENT)[ \t]*\r?$", text, re.MULTILINE | re.IGNORECASE):
         raise StepError("this is not an iCalendar", Reason.WRONG_ROOT)
     _define_zones(text)
+    document = document._replace(calendar_zone=_calendar_zone(text))
     event_type = _library().Event
-    blocks = [match[0].rstrip("\r") for match in islice(_BLOCK.finditer(text), MAX_EVENTS)]
+    blocks = [match[0].rstrip("\r") for match in _BLOCK.finditer(text)]
+    whole, most = len(blocks), document.parser.most_events
+    if whole > most:
+        blocks = sorted(blocks, key=lambda block: _distance(block, document.visited))[:most]
+        yield SkippedPart(Reason.TOO_LARGE, left_out(whole, most, f"most_events is {most}"))
+    cancelled = _CANCEL.search(text) is not None
     events: list[tuple[str, Any]] = []
     for number, block in enumerate(blocks, 1):
         try:
@@ -55,20 +80,15 @@ def read(document: SourceDocument) -> Iterator[RawEvent | SkippedPart]:
         except _EXCEPTIONS as error:
             yield SkippedPart(Reason.NOT_WELL_FORMED, f"event {number}: {error}"[:500], _uid_of_single(block))
     upper = text.upper()
-    if (begins := upper.count("BEGIN:VEVENT")) > len(blocks):
-        yield SkippedPart(Reason.TRUNCATED, f"events without an end: {begins - len(blocks)}")
+    if (begins := upper.count("BEGIN:VEVENT")) > whole:
+        yield SkippedPart(Reason.TRUNCATED, f"events without an end: {begins - whole}")
     elif upper.count("BEGIN:VCALENDAR") > upper.count("END:VCALENDAR"):
         yield SkippedPart(Reason.TRUNCATED, "the calendar has no end: there may be more events")
-    moved = _overridden(document, (event for _, event in events))
-    count = 0
+    overrides = _overrides(document, events)
     for number, (block, event) in enumerate(events, 1):
         try:
-            for part in islice(_expand(document, block, event, moved), MAX_EVENTS):
-                yield part
-                count += 1
-                if count >= MAX_EVENTS * 2:
-                    yield SkippedPart(Reason.TOO_LARGE, f"more than {MAX_EVENTS * 2} events and repetitions")
-                    return
+            for part in _expand(document, block, event, overrides):
+                yield part._replace(status="cancelled") if cancelled and isinstance(part, RawEvent) else part
         except _EXCEPTIONS as error:
             yield SkippedPart(Reason.NOT_WELL_FORMED, f"event {number}: {error}"[:500], _uid_of_single(block))
 
@@ -107,34 +127,72 @@ def _define_zones(text: str) -> None:
             library.Calendar.from_ical(f"BEGIN:VCALENDAR\r\n{zones}\r\nEND:VCALENDAR\r\n")
 
 
-def _overridden(document: SourceDocument, events: Iterable[Any]) -> set[tuple[str, str]]:
-    """Return the repetitions that have a VEVENT of their own, by UID and original start (RECURRENCE-ID)."""
-    overrides = set()
-    for event in events:
-        try:
+def _calendar_zone(text: str) -> ZoneInfo | None:
+    r"""Return the zone of times that name none, which Google, Apple and others give in X-WR-TIMEZONE.
+
+    >>> _calendar_zone("BEGIN:VCALENDAR\r\nX-WR-TIMEZONE:America/Chicago\r\n")
+    zoneinfo.ZoneInfo(key='America/Chicago')
+    """
+    name = _CALENDAR_ZONE.search(text)
+    return zone_of(name[1].strip()) if name else None
+
+
+def _distance(block: str, visited: datetime) -> tuple[bool, int]:
+    """Return a key that sorts events to come first, the nearest first; then past ones, the latest first.
+
+    An event that is repeated may come again.
+    """
+    start = _START.search(block)
+    day = int(start[1]) if start else 0
+    today = int(f"{visited - timedelta(days=1):%Y%m%d}")
+    return day < today and not _REPEATED.search(block), abs(day - today)
+
+
+class _Overrides(NamedTuple):
+    """Repetitions that have a VEVENT of their own, by UID and original start (RECURRENCE-ID).
+
+    `onward` has, by UID and in order of time, those which also change what follows them (RANGE=THISANDFUTURE).
+    """
+
+    moved: set[tuple[str, str]]
+    onward: dict[str, list[tuple[datetime, RawEvent]]]
+
+
+def _overrides(document: SourceDocument, events: Iterable[tuple[str, Any]]) -> _Overrides:
+    moved = set[tuple[str, str]]()
+    onward = defaultdict[str, list[tuple[datetime, RawEvent]]](list)
+    for block, event in events:
+        with suppress(*_EXCEPTIONS):
             original = _event_time(document, event.get("RECURRENCE-ID"))
-        except _EXCEPTIONS:
-            original = None
-        if original:
-            overrides.add((_text(event, "UID"), format_utc(original.utc)))
-    return overrides
+            if original is None:
+                continue
+            uid = _text(event, "UID")
+            moved.add((uid, format_utc(original.utc)))
+            changed = _raw_event(document, block, event)
+            if event.get("RECURRENCE-ID").params.get("RANGE", "").upper() == "THISANDFUTURE" and changed:
+                onward[uid].append((original.utc, changed))
+    return _Overrides(moved, {uid: sorted(changes, key=itemgetter(0)) for uid, changes in onward.items()})
+
+
+def _raw_event(document: SourceDocument, block: str, event: Any) -> RawEvent | None:
+    start = _event_time(document, event.get("DTSTART"))
+    return None if start is None else RawEvent(
+        _text(event, "UID"), _text(event, "SUMMARY"), start, block, _end(start, _length(document, event, start)),
+        _text(event, "DESCRIPTION"), _url(event), _STATUSES.get(_text(event, "STATUS").strip().upper(), ""),
+        _text(event, "LOCATION"), _extra(event),
+    )  # fmt: skip
 
 
 def _expand(
-    document: SourceDocument, block: str, event: Any, moved: set[tuple[str, str]]
+    document: SourceDocument, block: str, event: Any, overrides: _Overrides
 ) -> Iterator[RawEvent | SkippedPart]:
-    """Yield an event, or its repetitions within the window around the visit, except those in `moved`."""
-    uid = _text(event, "UID")
-    start = _event_time(document, event.get("DTSTART"))
-    if start is None:
+    """Yield an event, or its repetitions in the window around the visit, except those with a VEVENT of their own."""
+    raw_event = _raw_event(document, block, event)
+    if raw_event is None or raw_event.start is None:
         message = f"{_text(event, 'SUMMARY')[:80]!r} has no start that can be read"
         yield SkippedPart(Reason.INCOMPLETE_RECORD, message, _uid_of_single(block))
         return
-    length = _length(document, event, start)
-    raw_event = RawEvent(
-        uid, _text(event, "SUMMARY"), start, block, _end(start, length), _text(event, "DESCRIPTION"), _url(event),
-        _STATUSES.get(_text(event, "STATUS").strip().upper(), ""), _text(event, "LOCATION"), _extra(event),
-    )  # fmt: skip
+    uid, start = raw_event.id, raw_event.start
     original = _event_time(document, event.get("RECURRENCE-ID"))
     if original:
         yield raw_event._replace(id=f"{uid} {format_utc(original.utc)}" if uid else "")
@@ -142,13 +200,34 @@ def _expand(
     if event.get("RRULE") is None and event.get("RDATE") is None:
         yield raw_event
         return
+    if len(block) > _LONG:
+        raw_event = raw_event._replace(text=_DATES.sub("", block))
+    length = _length(document, event, start)
     for at, own_length in _repetitions_in_window(document, event, start):
         if at is None:
-            message = f"{raw_event.title[:80]!r} has more than {MAX_EVENTS * 10} repetitions before the window ends"
+            message = f"{raw_event.title[:80]!r} has too many repetitions: more than {MAX_REPETITIONS}"
             yield SkippedPart(Reason.TOO_LARGE, message, _uid_of_single(block))
-        elif (uid, format_utc(at.utc)) not in moved:
+        elif (uid, format_utc(at.utc)) not in overrides.moved:
             end = _end(at, length if own_length is None else own_length)
-            yield raw_event._replace(id=f"{uid} {format_utc(at.utc)}" if uid else "", start=at, end=end)
+            repetition = raw_event._replace(id=f"{uid} {format_utc(at.utc)}" if uid else "", start=at, end=end)
+            yield _changed_onward(repetition, at, overrides.onward.get(uid, ()))
+
+
+def _changed_onward(repetition: RawEvent, at: EventTime, changes: Sequence[tuple[datetime, RawEvent]]) -> RawEvent:
+    """Return a repetition as the latest override before it that is for this and future ones says (RFC 5545, 3.2.13)."""
+    for original, changed in reversed(changes):
+        if original <= at.utc and changed.start:
+            start = _moved(at, changed.start.utc - original)._replace(all_day=changed.start.all_day)
+            lasts = changed.end.utc - changed.start.utc if isinstance(changed.end, EventTime) else None
+            repetition = changed._replace(id=repetition.id, start=start, end=_end(start, lasts))
+            break
+    return repetition
+
+
+def _moved(at: EventTime, by: timedelta) -> EventTime:
+    """Move a time and its local time."""
+    local = (datetime.fromisoformat(at.local) + by).isoformat() if at.local else ""
+    return at._replace(utc=at.utc + by, local=local[:10] if at.all_day else local)
 
 
 def _repetitions_in_window(
@@ -157,21 +236,25 @@ def _repetitions_in_window(
     """Yield the starts of a repeated event within the window around the visit, in its own zone.
 
     Beside a start is the duration of that repetition, if an RDATE gives one. A start of None means that there are too
-    many repetitions before the window ends.
+    many repetitions.
     """
-    zone = getattr(event.get("DTSTART").dt, "tzinfo", None)
+    prop = event.get("DTSTART")
+    zone = getattr(prop.dt, "tzinfo", None)
     repetitions, lengths = _all_repetitions(event, zone)
     # An EXDATE with a day alone, although the event has times, is meant to exclude all that starts on that day.
     excluded_days = {day for day in _dates_of(event, "EXDATE") if not isinstance(day, datetime | tuple)}
     begin = document.visited.replace(tzinfo=None) - timedelta(seconds=document.parser.recurrence_past)
     end = document.visited.replace(tzinfo=None) + timedelta(seconds=document.parser.recurrence_ahead)
-    for number, at in enumerate(islice(repetitions, MAX_EVENTS * 10 + 1)):
+    count = 0
+    for number, at in enumerate(islice(repetitions, MAX_REPETITIONS * 10 + 1)):
         if at > end:
             return
-        if number >= MAX_EVENTS * 10:
+        if number >= MAX_REPETITIONS * 10 or count >= MAX_REPETITIONS:
             yield None, None
-        elif at >= begin and at.date() not in excluded_days:
-            start_time = from_day(at.date()) if start.all_day else _local(document, at, zone)
+            return
+        if at >= begin and at.date() not in excluded_days:
+            count += 1
+            start_time = from_day(at.date()) if start.all_day else _local(document, prop, at, zone)
             if start_time:
                 yield start_time, lengths.get(at)
 
@@ -182,10 +265,10 @@ def _all_repetitions(event: Any, zone: Any) -> tuple[Iterable[datetime], dict[da
 
     rules, base = rruleset(), _naive(event.get("DTSTART").dt, None)
     for rule in _as_list(event.get("RRULE")):
+        _refuse_endless(rule)
         rule_text = re.sub(r"UNTIL=(\d{8})(T\d{6})?Z?", lambda until: _until(until, zone), rule.to_ical().decode())
         rules.rrule(rrulestr(rule_text, dtstart=base, ignoretz=True))
-    if event.get("RRULE") is None:
-        rules.rdate(base)
+    rules.rdate(base)  # the first repetition, also where the rule does not fit it (RFC 5545, section 3.8.5.3)
     lengths: dict[datetime, timedelta] = {}
     for period in _dates_of(event, "RDATE"):
         begin, end = period if isinstance(period, tuple) else (period, None)
@@ -195,6 +278,19 @@ def _all_repetitions(event: Any, zone: Any) -> tuple[Iterable[datetime], dict[da
     for period in _dates_of(event, "EXDATE"):
         rules.exdate(_naive(period[0] if isinstance(period, tuple) else period, zone))
     return rules, lengths
+
+
+def _refuse_endless(rule: Any) -> None:
+    """Raise ValueError for a rule with which the library searches without end, or for as long as all other events.
+
+    By hours, minutes or seconds, the library looks at each of them until it finds one in the right month, if any.
+    """
+    frequency = str((rule.get("FREQ") or [""])[0]).upper()
+    if 0 in rule.get("INTERVAL", ()):
+        raise ValueError("RRULE with INTERVAL=0")
+    filters = _FILTERS & {name.upper() for name in rule}
+    if frequency in {"SECONDLY", "MINUTELY", "HOURLY"} and filters:
+        raise ValueError(f"RRULE with FREQ={frequency} and {', '.join(sorted(filters))}")
 
 
 def _dates_of(event: Any, name: str) -> list[Any]:
@@ -215,8 +311,13 @@ def _naive(at: date | datetime, zone: Any) -> datetime:
     return (at.astimezone(zone) if at.tzinfo and zone else at).replace(tzinfo=None)
 
 
-def _local(document: SourceDocument, at: datetime, zone: Any) -> EventTime | None:
-    return from_local(at, document.zone) if zone is None else from_zoned(at.replace(tzinfo=zone), document.zone)
+def _local(document: SourceDocument, prop: Any, at: datetime, zone: Any) -> EventTime | None:
+    """Return a local time in its zone, that of the calendar or that of the source; noted if it names an unknown one."""
+    zone = zone or document.calendar_zone
+    event_time = from_local(at, document.zone) if zone is None else from_zoned(at.replace(tzinfo=zone), document.zone)
+    if event_time and at.tzinfo is None and prop.dt.tzinfo is None and prop.params.get("TZID"):
+        return event_time._replace(note=UNKNOWN_ZONE)
+    return event_time
 
 
 def _as_list(entries: Any) -> list[Any]:
@@ -224,10 +325,10 @@ def _as_list(entries: Any) -> list[Any]:
 
 
 def _event_time(document: SourceDocument, prop: Any) -> EventTime | None:
-    """Return a property as a time, in the zone of the source if it names none; None if it is not a time."""
+    """Return a property as a time, in the zone of the calendar or source if it names none; None if it is not a time."""
     at = _date_or_duration(prop)
     if isinstance(at, datetime):
-        return from_zoned(at, document.zone) if at.tzinfo else from_local(at, document.zone)
+        return from_zoned(at, document.zone) if at.tzinfo else _local(document, prop, at, None)
     return from_day(at) if isinstance(at, date) else None
 
 

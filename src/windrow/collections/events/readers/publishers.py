@@ -25,6 +25,7 @@ from windrow.collections.events.readers.by_fields import (
     at_path,
     decode_text,
     event_of,
+    join_url,
     json_to_text,
     parse_json,
     remove_day,
@@ -199,9 +200,6 @@ def is_absent(document: SourceDocument) -> bool:
     return len(document.content) < 1000 and _NO_SUCH_VOTE in decode_text(document.content, document.media)
 
 
-MAX_EVENTS = 2_000
-"""Events of one page that are read."""
-
 _MAX_DEPTH = 40
 _EVENT_TYPES = frozenset({"Festival", "Hackathon", "CourseInstance", "EventSeries", "ExhibitionEvent"})
 _STATUSES = {
@@ -212,7 +210,6 @@ _STATUSES = {
 
 def read_schema_org(document: SourceDocument) -> Iterator[RawEvent | SkippedPart]:
     """Yield the events in the JSON-LD of a page (https://schema.org/Event)."""
-    count = 0
     for script in html_tree(document).css('script[type="application/ld+json"]'):
         text = script.text(strip=True).removeprefix("<!--").removesuffix("-->")
         try:
@@ -222,10 +219,6 @@ def read_schema_org(document: SourceDocument) -> Iterator[RawEvent | SkippedPart
                 yield SkippedPart(Reason.NOT_WELL_FORMED, "a block of JSON-LD with a startDate is not valid JSON")
             continue
         for event in _find_events(tree, 0):
-            count += 1
-            if count > MAX_EVENTS:
-                yield SkippedPart(Reason.TOO_LARGE, f"more than {MAX_EVENTS} events")
-                return
             yield _read_event(document, event)
 
 
@@ -264,7 +257,7 @@ def _read_event(document: SourceDocument, event: dict[str, Any]) -> RawEvent | S
     if start is None:
         message = f"{title[:80]!r} has no start that can be read: {field('startDate')[:60]!r}"
         return SkippedPart(Reason.INCOMPLETE_RECORD, message, field("@id") or field("identifier"))
-    url = field("url")
+    url = join_url(document.url, field("url")) if field("url") else ""
     extra: dict[str, Any] = {}
     for name, key in (("organizer", "organizer"), ("previousStartDate", "previous_start"), ("doorTime", "doors")):
         if field_text := field(name):

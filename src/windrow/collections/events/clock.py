@@ -1,0 +1,190 @@
+"""Find the time of day and its zone in a text that also has a date.
+
+What looks like a time of day or like a zone and is not understood makes a text unreadable: an event is never moved to
+midnight, or into the zone of its source, because its clock was overlooked.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from datetime import datetime, timedelta, timezone, tzinfo
+from typing import NamedTuple
+from zoneinfo import ZoneInfo
+
+_PLACES = {
+    "ET": "America/New_York", "CT": "America/Chicago", "MT": "America/Denver", "PT": "America/Los_Angeles",
+    "AKT": "America/Anchorage", "HT": "Pacific/Honolulu", "AT": "America/Halifax", "NT": "America/St_Johns",
+    "UTC": "UTC", "GMT": "UTC", "Z": "UTC", "BST": "Europe/London", "WET": "Europe/Lisbon", "CET": "Europe/Berlin",
+    "EET": "Europe/Athens", "MSK": "Europe/Moscow", "SAST": "Africa/Johannesburg", "JST": "Asia/Tokyo",
+    "KST": "Asia/Seoul", "HKT": "Asia/Hong_Kong", "AET": "Australia/Sydney", "AWT": "Australia/Perth",
+    "NZT": "Pacific/Auckland", "EASTERN": "America/New_York", "CENTRAL": "America/Chicago",
+    "MOUNTAIN": "America/Denver", "PACIFIC": "America/Los_Angeles", "ALASKA": "America/Anchorage",
+    "HAWAII": "Pacific/Honolulu",
+}  # fmt: skip
+"""Zones by their names, without the letter of winter or summer: sources write EST all the year."""
+
+_SEASON = re.compile(r"(E|C|M|P|AK|H|A|N|AE|AW|NZ)[SD]T|(CE|EE|WE)ST")
+_GERMAN = {"MEZ": "CET", "MESZ": "CET"}
+_FULL_NAMES = r"(?:eastern|central|mountain|pacific|alaska|hawaii)(?: (?:standard|daylight))?(?: time)?"
+_NAMES = (
+    r"(?:[cmp][sd]t|edt|est(?=\W*$)|[ahn][sd]t|(?:ak|ae|aw|nz)[sd]?t|utc|gmt|bst|mes?z|msk|sast|jst|kst|hkt|z"
+    r"|(?-i:EST|[ECMP]T|[CEW]ES?T|(?!(?:SAT|OCT|SEPT|AT)\b)[A-Z]{2,3}T|WIB|WITA))"
+)
+"""Names of zones; in small letters where they are no other word. What looks like one is taken for one, known or not."""
+_IANA = (
+    r"(?-i:(?:Africa|America|Antarctica|Arctic|Asia|Atlantic|Australia|Brazil|Canada|Chile|Etc|Europe|Indian|Mexico|Pacific"
+    r"|US)(?:/[A-Z][A-Za-z_+-]+){1,2}\d*)"
+)
+_ZONE = (
+    r"\s*[(\[]?(?P<zone>(?:(?:utc|gmt)\s?[+\u2212-]|\+)\d{1,2}(?::?[0-5]\d)?(?![\d:.])|[\u2212-]\d{4}(?![\d:.])"
+    rf"|(?:{_FULL_NAMES}|{_NAMES})\b(?![-/.]\w)|{_IANA})?[)\]]?"
+)
+_UNIT = r"(?:\s?(?:uhr|uur|hrs?\b|hours\b|h\b))?"
+_TIME = re.compile(
+    r"(?<![\d/.:])(?<!\d\s[:.])(?:"
+    # on the twelve-hour clock, or from an hour of it
+    r"(?:(?P<from>\d{1,2})(?:[:.](?P<from_minute>[0-5]\d))?\s*(?:-|\u2013|\u2014|to)\s*)?"
+    r"(?P<hour>\d{1,2})(?:[:.](?P<minute>[0-5]\d)(?::(?P<second>[0-5]\d))?)?\s*(?P<meridiem>noon|[ap]\.?\s?m)\b\.?"
+    # 18:00, 18:00:30.5, 18h00, 18 h, 18.00 Uhr, 18 Uhr, 1800 hrs
+    r"|(?:(?<=\d)t)?(?P<hour_24>\d{1,2})(?:"
+    rf":(?P<minute_24>[0-5]\d)(?::(?P<second_24>[0-5]\d)(?:[.,]\d{{1,9}})?)?{_UNIT}"
+    r"|\s?h\s?(?P<minute_h>[0-5]\d)?(?:\s?min)?\b"
+    r"|(?:\.(?P<minute_dot>[0-5]\d))?\s?(?:uhr|uur)\b"
+    r"|[:.]?(?P<minute_hrs>[0-5]\d)\s?(?:hrs?|hours)\b)"
+    rf"){_ZONE}",
+    re.IGNORECASE | re.ASCII,
+)
+_BARE = re.compile(
+    r"(?:(?<=^)|(?<=[,\d]\s)|(?<=\bum\s)|(?<=\bat\s)|(?<=\bkl\.\s)|(?<=@\s))"
+    r"(?P<hour_24>[01]\d|2[0-4])\.?(?P<minute_24>[0-5]\d)(?![\d.:/-])"
+    rf"(?=\s*$|,|\s*[(\[]?(?:{_NAMES})\b){_ZONE}",
+    re.IGNORECASE | re.ASCII,
+)
+"""A time of four digits, also with a dot: only where nothing else of them can be meant."""
+
+_BETWEEN = re.compile(r"\s*(?:-|\u2013|\u2014|to|bis|until|till|und|and|&)?\s*", re.IGNORECASE)
+_OVERLOOKED = re.compile(
+    r"\d\s*:\s*\d\d|\d\s*[ap]\.?\s?m\b|\d\s?h\s?\d\d|\d\s*(?:uhr|uur|o.?clock|hrs)\b|\bmidnight\b|\bnoon\b|\bmitternacht\b",
+    re.IGNORECASE | re.ASCII,
+)
+_YEAR = re.compile(r"\d{4}", re.ASCII)
+_NOON = re.compile(r"(?<!12 )(?<!12)\bnoon\b", re.IGNORECASE)
+_OFFSET = re.compile(r"(?:UTC|GMT)?\s?([+-])(\d{1,2}):?(\d\d)?", re.ASCII)
+
+
+class Clock(NamedTuple):
+    """A time of day; `zone` as it is written, empty without one. Hour 24 is the end of the day."""
+
+    hour: int
+    minute: int = 0
+    second: int = 0
+    zone: str = ""
+
+    def on(self, day: datetime, zone: ZoneInfo) -> datetime | None:
+        """Return this time on a day, with a time zone where one is named that is not `zone`; None if there is none."""
+        if self.hour > 24 or (self.hour == 24 and self.minute + self.second):
+            return None
+        at = day.replace(hour=0, minute=0, second=0, microsecond=0, tzinfo=None) + timedelta(
+            hours=self.hour, minutes=self.minute, seconds=self.second
+        )
+        if not self.zone:
+            return at
+        own = _without_season((at.replace(tzinfo=zone).tzname() or "").upper())
+        if _without_season(self.zone.upper()) == own:
+            return at
+        named = _zone(self.zone)
+        return at.replace(tzinfo=named) if named else None
+
+
+class Dated(NamedTuple):
+    """What a text says: its date, still as text, and its time of day, None where it has none."""
+
+    day: str
+    clock: Clock | None
+
+
+def split(text: str) -> Dated | None:
+    """Part the date of a text from its time of day, the first one of a range; None if one is not understood.
+
+    >>> split("18:00 - 20:00 Uhr CET, 24.11.2026")
+    Dated(day='24.11.2026', clock=Clock(hour=18, minute=0, second=0, zone='CET'))
+    >>> split("Nov 24, 2026"), split("Nov 24, 2026 at 6 o'clock")
+    (Dated(day='Nov 24, 2026', clock=None), None)
+    """
+    text = _NOON.sub("12 noon", text)
+    times = list(_TIME.finditer(text))
+    if not times:
+        times = [time for time in _BARE.finditer(text) if _YEAR.search(_without(text, [time]))]
+    if len(times) > 2:
+        return None
+    day = _without(text, times)
+    if _OVERLOOKED.search(day):
+        return None
+    clock = _clock_of(times[0]) if times else None
+    if len(times) == 2 and clock:
+        clock = _start_of_range(clock, times[0], _clock_of(times[1]), text[times[0].end() : times[1].start()])
+        if clock is None:
+            return None
+    return Dated(day.strip(" ,;|@-\u2013\u2014"), clock)
+
+
+def _without(text: str, times: Sequence[re.Match[str]]) -> str:
+    for time in reversed(times):
+        text = f"{text[: time.start()]} {text[time.end() :]}"
+    return text
+
+
+def _start_of_range(first: Clock, written: re.Match[str], second: Clock, between: str) -> Clock | None:
+    """Return the first of two times, in the zone behind the second; None if that may as well be an offset."""
+    if second.zone and first.zone and second.zone.upper() != first.zone.upper():
+        return None
+    if between == "-" and second.hour < 13:
+        if written.groupdict().get("second_24"):  # 18:00:00-05:00
+            return first._replace(zone=f"-{second.hour:02}{second.minute:02}")
+        if (second.hour, second.minute) < (first.hour, first.minute):
+            return None
+    return first if not _BETWEEN.fullmatch(between) else first._replace(zone=first.zone or second.zone)
+
+
+def _clock_of(time: re.Match[str]) -> Clock:
+    fields = time.groupdict()
+    zone = (fields["zone"] or "").strip()
+    if not fields.get("meridiem"):
+        minute = next((fields[name] for name in fields if name.startswith("minute_") and fields[name]), "0")
+        return Clock(int(fields["hour_24"]), int(minute), int(fields.get("second_24") or 0), zone)
+    afternoon = fields["meridiem"][0].lower() != "a"
+    hour = _hour_of_day(fields["hour"], afternoon=afternoon)
+    if not fields["from"]:
+        return Clock(hour, int(fields["minute"] or 0), int(fields["second"] or 0), zone)
+    first = _hour_of_day(fields["from"], afternoon=afternoon)
+    start = first if first <= hour else _hour_of_day(fields["from"], afternoon=not afternoon)
+    return Clock(start, int(fields["from_minute"] or 0), 0, zone)
+
+
+def _hour_of_day(hour: str, *, afternoon: bool) -> int:
+    """Convert an hour to the 24-hour clock; one above 12 is already on it."""
+    return int(hour) if int(hour) > 12 else int(hour) % 12 + 12 * afternoon
+
+
+def _without_season(name: str) -> str:
+    """Return the name of a zone as it is all the year.
+
+    >>> [_without_season(name) for name in ("EST", "CEST", "AKDT", "MEZ", "JST")]
+    ['ET', 'CET', 'AKT', 'CET', 'JST']
+    """
+    season = _SEASON.fullmatch(name)
+    return _GERMAN.get(name, name) if season is None else f"{season[1]}T" if season[1] else f"{season[2]}T"
+
+
+def _zone(name: str) -> tzinfo | None:
+    """Return the zone of a name or offset; None if it is not known."""
+    upper = name.upper().replace("\u2212", "-")
+    if offset := _OFFSET.fullmatch(upper):
+        minutes = int(offset[2]) * 60 + int(offset[3] or 0)
+        return timezone(timedelta(minutes=minutes if offset[1] == "+" else -minutes)) if minutes <= 14 * 60 else None
+    place = _PLACES.get(_without_season(upper)) or _PLACES.get(upper.split()[0])
+    try:
+        return ZoneInfo(place or name)
+    except (ValueError, OSError, KeyError):
+        return None

@@ -1,0 +1,142 @@
+"""Calendars whose zones, repetitions and numbers of events a reader must not take for less than they are."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import timedelta
+
+import pytest
+
+from tests.collections.events.place import calendar, event
+from tests.collections.events.reader import VISITED, parser, read
+from windrow.reasons import Reason
+
+
+def starts(read_events, *names):
+    return [tuple(read_event.value[name] for name in ("datetime", *names)) for read_event in read_events]
+
+
+def reasons(unread):
+    return [part.reason for part in unread]
+
+
+def test_a_zone_that_nobody_knows_is_noted_and_that_of_the_calendar_is_taken():
+    events = [
+        event("a", ";TZID=Mars/Olympus:20260915T090000"),
+        event("b", ":20260915T090000"),
+        event("c", ';TZID="(UTC-06:00) Central Time":20260915T090000', rrule="FREQ=DAILY;COUNT=2"),
+        event("d", ";TZID=Eastern Standard Time:20260915T090000"),
+    ]  # fmt: skip
+    text = calendar(*events).replace("BEGIN:VCALENDAR\r\n", "BEGIN:VCALENDAR\r\nX-WR-TIMEZONE:America/Chicago\r\n", 1)
+    read_events, unread = read(text, "icalendar")
+    assert unread == []
+    assert [(read_event.value["datetime"], read_event.value.get("time_note")) for read_event in read_events] == [
+        ("2026-09-15T14:00:00Z", "unknown_zone"), ("2026-09-15T14:00:00Z", None),
+        ("2026-09-15T14:00:00Z", "unknown_zone"), ("2026-09-16T14:00:00Z", "unknown_zone"),
+        ("2026-09-15T13:00:00Z", None),
+    ]  # fmt: skip
+    assert [read_event.value["source_timezone"] for read_event in read_events[1:2]] == ["America/Chicago"]
+    read_events, _ = read(calendar(events[0]), "icalendar")
+    assert read_events[0].value["datetime"] == "2026-09-15T13:00:00Z"
+    assert read_events[0].value["source_timezone"] == "America/New_York"
+
+
+def test_the_zone_of_an_event_is_its_own_where_it_names_one():
+    read_events, _ = read(calendar(event("a", ";TZID=America/Los_Angeles:20260915T090000")), "icalendar")
+    assert starts(read_events, "local_datetime", "source_timezone") == [
+        ("2026-09-15T16:00:00Z", "2026-09-15T09:00:00", "America/Los_Angeles")
+    ]
+
+
+def test_a_change_of_this_and_all_future_repetitions_changes_those_that_follow():
+    new_york = ";TZID=America/New_York"
+    read_events, unread = read(calendar(
+        event("w", f"{new_york}:20261018T100000", "Weekly", rrule="FREQ=WEEKLY;COUNT=6",
+              dtend=f"{new_york}:20261018T110000"),
+        event("w", f"{new_york}:20261025T130000", "Weekly, after lunch", dtend=f"{new_york}:20261025T133000",
+              recurrence_id=f"{new_york};RANGE=THISANDFUTURE:20261025T100000"),
+        event("w", f"{new_york}:20261108T080000", "Early for once", recurrence_id=f"{new_york}:20261108T100000"),
+    ), "icalendar")  # fmt: skip
+    assert unread == []
+    assert sorted(starts(read_events, "end_datetime", "title", "local_datetime")) == [
+        ("2026-10-18T14:00:00Z", "2026-10-18T15:00:00Z", "Weekly", "2026-10-18T10:00:00"),
+        ("2026-10-25T17:00:00Z", "2026-10-25T17:30:00Z", "Weekly, after lunch", "2026-10-25T13:00:00"),
+        ("2026-11-01T18:00:00Z", "2026-11-01T18:30:00Z", "Weekly, after lunch", "2026-11-01T13:00:00"),
+        ("2026-11-08T13:00:00Z", "", "Early for once", "2026-11-08T08:00:00"),
+        ("2026-11-15T18:00:00Z", "2026-11-15T18:30:00Z", "Weekly, after lunch", "2026-11-15T13:00:00"),
+        ("2026-11-22T18:00:00Z", "2026-11-22T18:30:00Z", "Weekly, after lunch", "2026-11-22T13:00:00"),
+    ]
+    assert len({read_event.uid for read_event in read_events}) == 6
+
+
+def test_a_calendar_that_cancels_says_so_of_each_event():
+    text = calendar(event("a", ":20260915T090000Z"), event("b", ":20260916T090000Z"))
+    text = text.replace("BEGIN:VCALENDAR\r\n", "BEGIN:VCALENDAR\r\nMETHOD:CANCEL\r\n", 1)
+    assert [read_event.value["status"] for read_event in read(text, "icalendar")[0]] == ["cancelled"] * 2
+
+
+def test_the_first_start_is_an_event_also_where_the_rule_does_not_fit_it():
+    text = calendar(event("a", ":20260916T090000Z", rrule="FREQ=WEEKLY;BYDAY=MO;UNTIL=20260929T000000Z"))
+    assert starts(read(text, "icalendar")[0]) == [
+        ("2026-09-16T09:00:00Z",), ("2026-09-21T09:00:00Z",), ("2026-09-28T09:00:00Z",)
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "rule",
+    [
+        "FREQ=DAILY;INTERVAL=0",
+        "FREQ=SECONDLY;INTERVAL=0",
+        "FREQ=SECONDLY;BYMONTH=2;BYMONTHDAY=30",
+        "FREQ=MINUTELY;BYMONTH=2;BYMONTHDAY=30",
+        "FREQ=HOURLY;BYMONTHDAY=31;BYMONTH=2",
+    ],
+)
+def test_a_rule_that_is_searched_without_end_costs_its_event_alone(rule):
+    text = calendar(event("a", ":20260902T090000Z", rrule=rule), event("b", ":20260915T090000Z"))
+    read_events, unread = read(text, "icalendar")
+    assert starts(read_events) == [("2026-09-15T09:00:00Z",)]
+    assert reasons(unread) == [Reason.NOT_WELL_FORMED]
+
+
+def test_an_event_with_very_many_exceptions_costs_no_other():
+    dates = ",".join(f"2026{1 + day % 12:02}{1 + day % 28:02}T{day % 24:02}0000Z" for day in range(20_000))
+    text = calendar(
+        event("a", ":20260902T000000Z", rrule="FREQ=HOURLY;COUNT=30000", exdate=f":{dates}"),
+        event("b", ":20260915T090000Z"),
+    )
+    read_events, unread = read(text, "icalendar")
+    assert read_events[-1].value["datetime"] == "2026-09-15T09:00:00Z"
+    assert unread == []
+
+
+@pytest.mark.parametrize("reader", ["icalendar", "json", "xml", "html", "schema.org", "feed"])
+def test_of_a_document_with_too_many_events_those_to_come_are_read_first_and_it_is_told(reader):
+    days = [VISITED + timedelta(days=number) for number in (-300, -200, -100, 50, -50, 10)]
+    documents = {
+        "icalendar": calendar(*(event(f"{day:%j}", f":{day:%Y%m%d}T090000Z") for day in days)),
+        "json": "[" + ",".join(f'{{"n": "{day:%j}", "t": "A", "s": "{day:%Y-%m-%d}T09:00Z"}}' for day in days) + "]",
+        "xml": "<e>" + "".join(f'<v n="{day:%j}" s="{day:%Y-%m-%d}T09:00Z"><t>A</t></v>' for day in days) + "</e>",
+        "html": "".join(f'<p id="{day:%j}"><b>A</b><i>{day:%Y-%m-%d}T09:00Z</i></p>' for day in days),
+        "schema.org": "".join(
+            f'<script type="application/ld+json">{{"@type": "Event", "@id": "{day:%j}", "name": "A",'
+            f' "startDate": "{day:%Y-%m-%d}T09:00Z"}}</script>' for day in days
+        ),
+        "feed": '<rss version="2.0"><channel>' + "".join(
+            f"<item><guid>{day:%j}</guid><title>A</title><pubDate>{day:%a, %d %b %Y} 09:00:00 GMT</pubDate></item>" for day in days
+        ) + "</channel></rss>",
+    }  # fmt: skip
+    rules = {
+        "json": {"fields": {"id": "n", "title": "t", "start": "s"}},
+        "xml": {"items": "v", "fields": {"id": "@n", "title": "t", "start": "@s"}},
+        "html": {"items": "p", "fields": {"id": "@id", "title": "b", "start": "i"}},
+    }
+    by = replace(parser(reader, **rules.get(reader, {})), most_events=3)
+    read_events, unread = read(documents[reader], by=by)
+    assert sorted(day for (day,) in starts(read_events)) == [
+        f"{day:%Y-%m-%d}T09:00:00Z" for day in sorted(days)[-3:]
+    ]  # fmt: skip
+    assert [(part.reason, part.message) for part in unread] == [
+        (Reason.TOO_LARGE, "listed 6 events, read 3, those to come first: most_events is 3")
+    ]
+    assert read(documents[reader], by=replace(by, most_events=6))[1] == []

@@ -1,0 +1,110 @@
+"""Times as sources write them: each is read right, or not at all."""
+
+from __future__ import annotations
+
+from zoneinfo import ZoneInfo
+
+import pytest
+
+from windrow.collections.events.times import format_utc, read_time
+
+NEW_YORK = ZoneInfo("America/New_York")
+DAY = "2026-11-24"
+
+AT_SIX = """
+2026-11-24T18:00|2026-11-24T18:00:00|2026-11-24 18:00|2026-11-24 18:00:00.123|2026-11-24T18:00:00.1234567
+2026-11-24T18:00-05:00|2026-11-24T18:00:00-05:00|2026-11-24T18:00:00-0500|2026-11-24T23:00Z|2026-11-24T23:00:00+00:00
+2026-11-24T18:00:00-05:00[America/New_York]|2026-11-24 18:00 -05:00|2026-11-24 18:00:00 -0500|2026-11-24 23:00 UTC
+2026/11/24 18:00|2026/11/24 18:00:00-05:00|2026.11.24 18:00|20261124 1800|20261124T1800|20261124T180000|20261124T230000Z
+2026-11-24 6:00 PM|2026-11-24 6pm|2026-11-24, 6 p.m.|18:00 2026-11-24|6 PM, 2026-11-24|2026-W48-2T18:00
+24.11.2026 18:00|24.11.2026 18:00:00|24.11.2026, 18:00 Uhr|24.11.2026 18 Uhr|24.11.2026 18.00 Uhr|24.11.2026 18.00
+24.11.2026 um 18.00|24.11.2026 um 18 Uhr|Dienstag, 24.11.2026, 18:00 - 20:00 Uhr|18.00, 24.11.2026|24.11.2026 18:00 \u2013 20:00
+24.11.2026 18h00|24.11.2026 18h|24.11.2026 18 h|24.11.2026 18:00h|mardi 24/11/2026 \u00e0 18h00|24/11/2026 18h00 - 20h00
+11/24/2026 18:00|11/24/2026 6:00 PM|11/24/2026 6:00:00 PM|11/24/2026 06:00 pm|11/24/2026 1800|24/11/2026 18:00
+November 24, 2026 18:00|November 24, 2026 6 PM|November 24, 2026, 6:00 p.m.|November 24, 2026 at 6 p.m.|Nov. 24, 2026 6pm
+Nov 24 2026 6:00PM|Nov 24, 2026 6.00 pm|Nov 24, 2026 6 P. M.|Nov 24th, 2026 @ 6pm|Tuesday, November 24, 2026 - 6:00pm
+Tuesday, November 24th, 2026 at 18:00|24 November 2026 18:00|24 Nov 2026 6 pm|24-Nov-2026 18:00|the 24th of November 2026, 6pm
+18:00, Tuesday, November 24, 2026|6 PM on November 24, 2026|6:00 p.m. - 8:00 p.m., November 24, 2026
+November 24, 2026 6-8 pm|November 24, 2026 6 - 8 p.m.|November 24, 2026 6:00-8:30 PM|November 24, 2026, 6 pm to 8 pm
+November 24, 2026, 6 pm until 8 pm|November 24, 2026 18:00-20:00|November 24, 2026 18:00 to 20:00|Nov 24, 2026 6 PM \u2014 8 PM
+Doors 6 pm, show 7 pm, Nov 24, 2026|Nov 24, 2026 1800|Nov 24, 2026 1800 hrs|Nov 24, 2026 18:00 hrs|Nov 24, 2026 18.00 hrs
+Nov 24, 2026 6 PM ET|Nov 24, 2026 6 PM EST|Nov 24, 2026 6 PM EDT|Nov 24, 2026 6 PM (ET)|Nov 24, 2026 6 PM Eastern
+Nov 24, 2026 6 PM Eastern Time|Nov 24, 2026 6 PM Eastern Standard Time|Nov 24, 2026 18:00 ET|Nov 24, 2026 18:00 EST
+Nov 24, 2026 1800 EST|Nov 24, 2026 15:00 PST|Nov 24, 2026 15:00 PT|Nov 24, 2026 3 PM Pacific|Nov 24, 2026 3 p.m. (PST)
+Nov 24, 2026 17:00 CST|Nov 24, 2026 17:00 CT|Nov 24, 2026 5 PM Central Time|Nov 24, 2026 16:00 MST|Nov 24, 2026 4 PM MT
+Nov 24, 2026 14:00 AKST|Nov 24, 2026 1 PM HST|Nov 24, 2026 23:00 UTC|Nov 24, 2026 23:00 GMT|Nov 24, 2026 23:00Z
+Nov 24, 2026 23:00 UTC+0|Nov 25, 2026 0:00 CET|Nov 25, 2026 00:00 MEZ|Nov 25, 2026 1:00 EET|Nov 25, 2026 8 am JST
+Nov 24, 2026 18:00 GMT-5|Nov 24, 2026 18:00 UTC-05:00|Nov 24, 2026 18:00 -0500|Nov 25, 2026 04:30 +0530
+Nov 24, 2026 17:00 America/Chicago|Nov 24, 2026 6 pm - 8 pm ET|Nov 24, 2026, 3 pm - 5 pm PT|Nov 24, 2026 18:00 (local time)
+Tue, 24 Nov 2026 18:00:00 -0500|Tue, 24 Nov 2026 18:00:00 EST|Tue, 24 Nov 2026 23:00:00 GMT|24 Nov 2026 23:00:00 +0000
+Tue Nov 24 2026 18:00:00 GMT-0500|24 novembre 2026 18h00|Nov 24, 2026 6 pm at City Hall|Nov 24, 2026 6 PM Zoom/Teams|18h00 et 20h00, 24/11/2026|Nov 24, 2026 3 pm pst|1795561200|1795561200000|2026-11-24 18:00 Uhr
+""".strip().replace("\n", "|").split("|")  # fmt: skip
+
+DAYS = """
+2026-11-24|20261124|2026/11/24|2026-W48-2|24.11.2026|11/24/2026|24/11/2026|November 24, 2026|Nov. 24, 2026|Nov 24 2026
+24 November 2026|24-Nov-2026|Tuesday, November 24, 2026|Tue 24 Nov 2026|November 24th, 2026|the 24th of November 2026
+November 24, 2026, Room 2.10|November 24, 2026, for 2 hours|November 24, 2026 (all day)|November 24, 2026, time to be announced
+""".strip().replace("\n", "|").split("|")  # fmt: skip
+
+REFUSED = """
+November 24, 2026 6 o'clock|November 24, 2026 midnight|November 24, 2026 25:00|November 24, 2026 18:75|Nov 24, 2026 18:00 XYT
+Nov 24, 2026 18:00 IST|Nov 24, 2026 18:00 Europe/Olympus|Nov 24, 2026 22:00-02:00|Nov 24, 2026 6 pm, 7 pm, 8 pm
+Nov 24, 2026 5 pm ET, 2 pm PT|Nov 24, 2026 18:00 +2500|3/4/2026 18:00|18:00|24.11. 18:00|November 24 18:00|soon
+Nov 24, 2026 18 : 00|November 31, 2026 18:00|24. November 2026 18:00 Uhr|24-Nov-26 18:00|Nov 24, 2026 24:30
+""".strip().replace("\n", "|").split("|")  # fmt: skip
+
+
+@pytest.mark.parametrize("text", AT_SIX)
+def test_a_time_is_read(text):
+    at = read_time(text, NEW_YORK)
+    assert at is not None
+    assert (format_utc(at.utc), at.all_day, at.note) == (f"{DAY}T23:00:00Z", False, "")
+
+
+@pytest.mark.parametrize("text", DAYS)
+def test_a_day_without_a_clock_is_a_day(text):
+    at = read_time(text, NEW_YORK)
+    assert at is not None
+    assert (format_utc(at.utc), at.all_day) == (f"{DAY}T00:00:00Z", True)
+
+
+@pytest.mark.parametrize("text", REFUSED)
+def test_a_text_whose_clock_or_zone_is_not_understood_is_not_read(text):
+    assert read_time(text, NEW_YORK) is None
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("Nov 24, 2026 24:00", "2026-11-25T05:00:00Z"),
+        ("Nov 24, 2026 12:00 am", "2026-11-24T05:00:00Z"),
+        ("Nov 24, 2026 noon", "2026-11-24T17:00:00Z"),
+        ("Nov 24, 2026 12 noon ET", "2026-11-24T17:00:00Z"),
+        ("Nov 24, 2026 10 a.m. to noon", "2026-11-24T15:00:00Z"),
+        ("Nov 24, 2026 11 - 1:30 pm", "2026-11-24T16:00:00Z"),
+        ("July 24, 2026 6 PM EST", "2026-07-24T22:00:00Z"),  # people write EST all the year
+        ("Fri, 24 Jul 2026 18:00:00 EST", "2026-07-24T23:00:00Z"),  # by RFC 5322 it is -0500
+        ("November 24, 2026 09:00-10:00", "2026-11-24T14:00:00Z"),
+        ("November 24, 2026 09:00:00-10:00", "2026-11-24T19:00:00Z"),
+    ],
+)
+def test_what_else_a_clock_may_say(text, expected):
+    assert format_utc(read_time(text, NEW_YORK).utc) == expected
+
+
+def test_a_name_that_the_zone_of_the_source_has_too_is_that_of_the_source():
+    at = [
+        format_utc(read_time(f"July 24, 2026 18:00 {name}", ZoneInfo(zone)).utc)[11:16]
+        for zone, name in (
+            ("Asia/Shanghai", "CST"), ("Asia/Kolkata", "IST"), ("America/Phoenix", "MT"), ("Europe/Athens", "EET"),
+            ("Europe/Athens", "ET"), ("Europe/London", "BST"),
+        )
+    ]  # fmt: skip
+    assert at == ["10:00", "12:30", "01:00", "15:00", "22:00", "17:00"]
+
+
+def test_a_time_in_a_zone_of_its_own_says_its_local_time_there():
+    at = read_time("Nov 24, 2026 15:00 PST", NEW_YORK)
+    assert (at.local, at.zone) == ("2026-11-24T15:00:00", "America/Los_Angeles")
+    assert read_time("Nov 24, 2026 15:00 EST", NEW_YORK).zone == ""
+    assert read_time("Nov 1, 2026 1:30 CT", NEW_YORK).note == "ambiguous"
