@@ -223,5 +223,5 @@ def test_words_are_completed(workspace, tmp_path) -> None:
     ]
     assert completed("windrow run --from x", workspace) == ["xml_name", "xsd"]
     assert completed("windrow config trust h", workspace) == ["harwell"]
-    assert completed("windrow try x --as d", workspace) == ["drops"]
+    assert completed("windrow try x --collection d", workspace) == ["drops"]
     assert completed("windrow run har", tmp_path) == []

@@ -72,7 +72,7 @@ def test_a_calendar_is_begun_by_one_command_that_has_all_that_its_source_must_sa
 def test_try_asks_no_other_machine_without_a_contact_as_a_run_does(tmp_path, monkeypatch, windrow) -> None:
     monkeypatch.chdir(tmp_path)
     for kind in ("pages", "news", "events", "papers"):
-        output = windrow("try", "https://council.example.org/a", "--as", kind)
+        output = windrow("try", "https://council.example.org/a", "--collection", kind)
         assert (kind, output.code) == (kind, 4)
         assert "council.example.org is to be told who asks" in output.err
         assert (
@@ -81,13 +81,13 @@ def test_try_asks_no_other_machine_without_a_contact_as_a_run_does(tmp_path, mon
     path = tmp_path / "windrow.toml"
     path.write_text("")
     for kind in ("pages", "news", "events", "papers"):
-        output = windrow("try", "https://council.example.org/a", "--as", kind)
+        output = windrow("try", "https://council.example.org/a", "--collection", kind)
         assert (kind, output.code) == (kind, 4)
         missing = "operator" if kind == "pages" else "contact"
         assert f"{missing} is missing" in output.err.replace("pages.", "")
         assert f'{missing} = "' in output.err
         assert str(path) in output.err
-        output = windrow("try", "http://127.0.0.1:1/a", "--as", kind)
+        output = windrow("try", "http://127.0.0.1:1/a", "--collection", kind)
         assert (kind, output.code) == (kind, 1)  # nobody listens there, and nobody need be told
         assert "contact" not in output.err
 

@@ -105,7 +105,7 @@ def test_a_redirect_is_followed(root, small, windrow) -> None:
     (page,) = windrow("extract", f"{small.origin(0)}/old.html", "--json").messages
     assert (page["title"], page["url"]) == ("new", f"{small.origin(0)}/new.html")
     assert [request.path for request in small.asked(mark)] == ["/old.html", "/new.html"]
-    said = windrow("try", f"{small.origin(0)}/old.html", "--as", "pages", "--json")
+    said = windrow("try", f"{small.origin(0)}/old.html", "--collection", "pages", "--json")
     assert said.of("got")[0]["key"] == f"{small.origin(0)}/new.html"
     assert [note["message"] for note in said.of("note") if note["kind"] == "Redirected"] == [
         f"to {small.origin(0)}/new.html"

@@ -56,7 +56,7 @@ def summary(root, sql):
 
 
 def test_a_folder_is_taken_in_and_found(root, held, windrow):
-    output = windrow("run", held, "--as", "elsewhere")
+    output = windrow("run", held, "--source", "elsewhere")
     assert output.code == 0, output.err
     assert "BadDate" in output.err
     urls = [row[0] for row in summary(root, "SELECT str_url FROM entity_generation JOIN url USING (url_id) ORDER BY 1")]
@@ -113,8 +113,8 @@ def test_a_list_and_names(root, held, windrow):
         (["nothing.warc.gz"], "there is no file"),
         (["wrong.txt"], "neither a WARC file nor a list"),
         (["held", "--again"], "--again"),
-        (["held", "--as", "a b"], "--as"),
-        (["--as", "name"], "no file is named"),
+        (["held", "--source", "a b"], "--source"),
+        (["--source", "name"], "no file is named"),
         (["empty"], "is a folder and no source"),
     ],
 )

@@ -120,11 +120,11 @@ def test_the_help_lists_the_kinds_of_collections(windrow) -> None:
 
 
 def test_a_shell_completes_sources_and_reasons(workspace, windrow) -> None:
-    assert "harwell" in completed("run", "--as", "")
+    assert "harwell" in completed("run", "--source", "")
     assert completed("retry", "--source", "har") == completed("cancel", "--source", "h") == {"harwell"}
     assert completed("changes", "--source", "") == {"harwell"}
     assert completed("retry", "--reason", "not_well") == {Reason.NOT_WELL_FORMED}
-    assert completed("try", "--as", "") == set(names())
+    assert completed("try", "--collection", "") == set(names())
 
 
 def test_a_seed_that_leads_to_another_host_is_told_with_the_line_that_mends_it(root, small, windrow) -> None:

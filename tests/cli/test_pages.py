@@ -231,7 +231,7 @@ def test_a_stopped_crawl_goes_on_where_it_was(root, small, windrow, start, stop)
 
 def test_try_reads_one_page_and_writes_nothing(root, small, windrow) -> None:
     before = sorted(root.rglob("*"))
-    output = windrow("try", f"{small.origin(0)}/b.html", "--as", "pages", "--json")
+    output = windrow("try", f"{small.origin(0)}/b.html", "--collection", "pages", "--json")
     assert output.code == 0
     (fetched,) = output.of("got")
     assert fetched["address"] == f"{small.origin(0)}/b.html"
@@ -239,9 +239,9 @@ def test_try_reads_one_page_and_writes_nothing(root, small, windrow) -> None:
     assert kinds == ["text_pile", "document_description", "link_summary"]
     assert output.of("record")[2]["identifier"] == f"{small.origin(0)}/missing.html"
     assert sorted(root.rglob("*")) == before
-    assert windrow("try", f"{small.origin(0)}/missing.html", "--as", "pages").code == 1
-    assert windrow("try", "ftp://a.example/x", "--as", "pages").code == 2
-    hidden = windrow("try", f"{small.origin(0)}/hidden.html", "--as", "pages")
+    assert windrow("try", f"{small.origin(0)}/missing.html", "--collection", "pages").code == 1
+    assert windrow("try", "ftp://a.example/x", "--collection", "pages").code == 2
+    hidden = windrow("try", f"{small.origin(0)}/hidden.html", "--collection", "pages")
     assert (hidden.code, "asks not to be indexed" in hidden.out) == (1, True)
 
 
@@ -250,25 +250,25 @@ def test_try_refuses_a_private_number_that_a_run_refuses(root, small, windrow, m
     unnamed = text.replace('private_hosts = ["127.0.0.1"]\n', "")
     (root / "windrow.toml").write_text(unnamed)
     mark = small.mark()
-    output = windrow("try", address, "--as", "pages")
+    output = windrow("try", address, "--collection", "pages")
     assert (output.code, 'private_hosts = ["127.0.0.1"]' in output.err) == (1, True)
-    output = windrow("try", address.replace("127.0.0.1", "0x7f.1"), "--as", "pages")
+    output = windrow("try", address.replace("127.0.0.1", "0x7f.1"), "--collection", "pages")
     assert (output.code, Reason.PRIVATE_ADDRESS.meaning in output.err) == (1, True)
     monkeypatch.chdir(tmp_path)  # without a workspace nothing is allowed
-    output = windrow("try", address, "--as", "pages")
+    output = windrow("try", address, "--collection", "pages")
     assert (output.code, Reason.PRIVATE_ADDRESS.meaning in output.err) == (1, True)
     assert small.asked(mark) == []
     monkeypatch.chdir(root)  # a source's own line holds for its hosts, as in a run
     (root / "windrow.toml").write_text(
         unnamed.replace("[source.one]\n", '[source.one]\nprivate_hosts = ["127.0.0.1"]\n')
     )
-    assert windrow("try", address, "--as", "pages").code == 0
+    assert windrow("try", address, "--collection", "pages").code == 0
 
 
 def test_try_reads_a_file(tmp_path, windrow, monkeypatch) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "page.html").write_text(page("kept", "b.html", head='<meta name="robots" content="noindex">'))
-    output = windrow("try", "page.html", "--as", "pages")
+    output = windrow("try", "page.html", "--collection", "pages")
     assert output.code == 1
     assert "title=kept" in output.out
     assert "asks not to be indexed" in output.out

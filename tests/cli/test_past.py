@@ -83,7 +83,7 @@ def test_an_edited_page_has_two_versions_and_the_difference(why, windrow, villag
     assert all(version["indexed"] and version["words"] == 6 for version in versions)
     output = windrow("diff", f"{village.origin(0)}/mayor.html").out.splitlines()
     assert output[2:5] == [" Mayor", "-The mayor is Smith.", "+The mayor is Jones."]
-    same = windrow("diff", f"{village.origin(0)}/mayor.html", "--from", here[1], "--to", here[2], "--json").of("diff")
+    same = windrow("diff", f"{village.origin(0)}/mayor.html", "--old", here[1], "--new", here[2], "--json").of("diff")
     assert (same[0]["summary"], same[0]["lines"]) == ("no difference", [])
 
 
@@ -167,11 +167,11 @@ def test_the_difference_of_a_page_that_went_says_since_when_it_is_gone(here, win
     assert "+++" in latest.out
     assert "gone since 20" in latest.out
     assert "-Here is lost.html with its own words." in latest.out
-    within = windrow("diff", url, "--from", here[0], "--to", here[2], "--json").of("diff")[0]
+    within = windrow("diff", url, "--old", here[0], "--new", here[2], "--json").of("diff")[0]
     assert (within["old"], within["old_gone"]) == (within["new"], None)
     assert within["new_gone"]
     assert within["summary"].startswith("gone since 20")
-    assert windrow("diff", url, "--from", here[0], "--to", here[0]).err.strip() == "no difference"
+    assert windrow("diff", url, "--old", here[0], "--new", here[0]).err.strip() == "no difference"
 
 
 def test_a_site_is_told_by_its_name_and_its_host(here, windrow, village) -> None:
@@ -190,9 +190,9 @@ def test_a_site_is_told_by_its_name_and_its_host(here, windrow, village) -> None
 
 def test_dates_and_addresses_that_make_no_sense_are_told(here, windrow, village) -> None:
     url = f"{village.origin(0)}/mayor.html"
-    assert windrow("diff", url, "--from", "yesterday").code == 2
+    assert windrow("diff", url, "--old", "yesterday").code == 2
     assert windrow("diff", "mayor").code == 2
-    assert windrow("diff", url, "--from", "1999").code == 1
+    assert windrow("diff", url, "--old", "1999").code == 1
     assert windrow("diff", f"{village.origin(0)}/never").code == 1
     assert "one version only" in windrow("diff", f"{village.origin(0)}/new.html").err
     assert windrow("check").code == 0

@@ -80,7 +80,7 @@ def test_dates_are_dates_and_codes_words_wherever_people_or_programs_read_them(w
         url = f"{server.origin(GOOD)}/"
         workspace(url)
         assert windrow("run").code == 0
-        tried = [windrow("try", url, "--as", "pages", *form) for form in ((), ("--json",))]
+        tried = [windrow("try", url, "--collection", "pages", *form) for form in ((), ("--json",))]
     exported = windrow("export", "pages", "--as", "jsonl")
     others = [
         windrow(*words, *form)

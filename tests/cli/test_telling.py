@@ -27,7 +27,7 @@ def test_a_sitemap_is_no_failure(root, small, windrow) -> None:
 
 
 def test_try_undoes_what_a_body_is_packed_in(root, small, windrow) -> None:
-    output = windrow("try", f"{small.origin(0)}/packed.html", "--as", "pages", "--json")
+    output = windrow("try", f"{small.origin(0)}/packed.html", "--collection", "pages", "--json")
     assert output.code == 0, output.err
     assert "All about packed" in output.of("record")[0]["fields"]["text"]
 

@@ -16,7 +16,7 @@ ZIP = "H.2026-01-12.1.impc.zip"
 
 def test_a_zip_shows_members_findings_and_records(workspace, partner, windrow) -> None:
     before = tree(workspace)
-    output = windrow("try", partner / "add" / ZIP, "--as", "drops")
+    output = windrow("try", partner / "add" / ZIP, "--collection", "drops")
     assert output.code == 0
     assert "H.2026-01-12.1.specimen.impc.xml: 6,322 bytes, 20 records, good up to data" in output.out
     assert re.search(r"specimen H_M0101-000 +specimen_id=M0101-000", output.out)
@@ -25,7 +25,7 @@ def test_a_zip_shows_members_findings_and_records(workspace, partner, windrow) -
 
 
 def test_json_is_as_documented(workspace, partner, windrow) -> None:
-    output = windrow("try", partner / "add" / ZIP, "--as", "drops", "--json")
+    output = windrow("try", partner / "add" / ZIP, "--collection", "drops", "--json")
     assert {message["type"] for message in output.messages} == {"got", "note", "record", "document"}
     for message in output.messages:
         assert set(message) - {"type"} <= set(shape(MESSAGES[message["type"]].shape))
@@ -34,7 +34,7 @@ def test_json_is_as_documented(workspace, partner, windrow) -> None:
 
 
 def test_a_source_of_the_workspace_lends_its_access(workspace, partner, windrow) -> None:
-    output = windrow("try", f"file://{partner}/add/{ZIP}", "--as", "drops", "--json")
+    output = windrow("try", f"file://{partner}/add/{ZIP}", "--collection", "drops", "--json")
     assert output.code == 0
     assert output.of("got")[0]["key"] == f"add/{ZIP}"
 
@@ -42,7 +42,7 @@ def test_a_source_of_the_workspace_lends_its_access(workspace, partner, windrow)
 def test_a_document_by_itself(tmp_path, monkeypatch, windrow) -> None:
     monkeypatch.chdir(tmp_path)
     path = put(tmp_path, "Abc.2026-01-12.1.experiment.impc.xml", experiments("H", 1))
-    output = windrow("try", path.name, "--as", "drops", "--json")
+    output = windrow("try", path.name, "--collection", "drops", "--json")
     assert output.code == 0
     assert output.of("document")[0]["records"] == 8
 
@@ -66,7 +66,7 @@ def test_what_is_refused_gives_1(name, content, message, tmp_path, monkeypatch, 
     monkeypatch.chdir(tmp_path)
     put(tmp_path, name, content)
     before = tree(tmp_path)
-    output = windrow("try", name, "--as", "drops")
+    output = windrow("try", name, "--collection", "drops")
     assert output.code == 1
     assert message in output.out
     assert tree(tmp_path) == before
@@ -76,25 +76,25 @@ def test_findings_have_their_place(tmp_path, monkeypatch, windrow) -> None:
     monkeypatch.chdir(tmp_path)
     broken = specimens("H", 1).replace(b'gender="male"', b'gender="?"')
     put(tmp_path, "H.2026-01-12.1.impc.zip", pack({"H.2026-01-12.1.specimen.impc.xml": broken}))
-    notes = windrow("try", "H.2026-01-12.1.impc.zip", "--as", "drops", "--json").of("note")
+    notes = windrow("try", "H.2026-01-12.1.impc.zip", "--collection", "drops", "--json").of("note")
     errors = [note for note in notes if note["level"] == "error"]
     assert errors
     for error in errors:
         assert b'gender="?"' in broken.splitlines()[error["line"] - 1]
-    output = windrow("try", "H.2026-01-12.1.impc.zip", "--as", "drops", "--limit", "1")
+    output = windrow("try", "H.2026-01-12.1.impc.zip", "--collection", "drops", "--limit", "1")
     assert f"... {len(notes) - 1} more findings" in output.out
 
 
 @pytest.mark.parametrize(
     ("words", "code", "message"),
     [
-        (["nofile", "--as", "drops"], 2, "there is no file"),
-        (["nofile"], 2, "missing option '--as'"),
-        (["x", "--as", "nosuch"], 2, "there is no collection 'nosuch'; there is: drops"),
-        (["ftp://u:hunter2@h/x.zip", "--as", "drops"], 2, "may not hold a password"),
-        (["gopher://h/x.zip", "--as", "drops"], 2, "wanted an address that begins with"),
-        (["file:///nowhere/x.zip", "--as", "drops"], 1, "/nowhere"),
-        (["http://127.0.0.1:1/x.zip", "--as", "drops"], 1, "127.0.0.1"),
+        (["nofile", "--collection", "drops"], 2, "there is no file"),
+        (["nofile"], 2, "missing option '--collection'"),
+        (["x", "--collection", "nosuch"], 2, "there is no collection 'nosuch'; there is: drops"),
+        (["ftp://u:hunter2@h/x.zip", "--collection", "drops"], 2, "may not hold a password"),
+        (["gopher://h/x.zip", "--collection", "drops"], 2, "wanted an address that begins with"),
+        (["file:///nowhere/x.zip", "--collection", "drops"], 1, "/nowhere"),
+        (["http://127.0.0.1:1/x.zip", "--collection", "drops"], 1, "127.0.0.1"),
     ],
 )
 def test_wrong_wishes(words, code, message, tmp_path, monkeypatch, windrow) -> None:

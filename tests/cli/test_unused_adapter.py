@@ -52,7 +52,7 @@ def broken(monkeypatch):
 VERBS = (
     "status", "why harwell", "changes", "check", "replay", "search mouse", "config", "export captures --as cdxj",
     "export tracker --as sqlite", "retry --source harwell --dry-run", "cancel --source harwell --dry-run",
-    "forget harwell --dry-run", "diff harwell", "run --dry-run", "try windrow.toml --as drops", "run",
+    "forget harwell --dry-run", "diff harwell", "run --dry-run", "try windrow.toml --collection drops", "run",
 )  # fmt: skip
 WELL = ("status", "why", "changes", "check", "config", "export", "replay")
 
@@ -79,7 +79,7 @@ def test_every_verb_about_pages_does_without_an_adapter_that_is_not_used(crawled
 
 
 def test_a_verb_that_needs_a_broken_adapter_names_it(workspace, windrow, broken):
-    output = windrow("try", "https://example.org/", "--as", broken)
+    output = windrow("try", "https://example.org/", "--collection", broken)
     assert output.code == 4
     assert "'licensed'" in output.err
     assert "the licence has run out" in output.err

@@ -32,7 +32,7 @@ def test_a_new_collection_is_run_searched_and_replayed_by_the_commands_that_it_n
         with server_type() as server:
             windrow("new", "source", "mine", server.url, "--collection", "court_cases")
             windrow("run", "mine")
-            assert "Green tea" in windrow("try", f"{server.url}items?page=1", "--as", "court_cases")
+            assert "Green tea" in windrow("try", f"{server.url}items?page=1", "--collection", "court_cases")
         assert "Black tea" in windrow("search", "wilted")
         before = windrow("export", "court_cases", "--as", "jsonl")
         assert [json.loads(line)["key"] for line in before.splitlines()] == ["black", "green"]

@@ -58,7 +58,7 @@ def test_a_collection_of_captures_in_a_wheel_of_its_own_works_with_every_command
     windrow("replay")
     assert windrow("export", "quotes", "--as", "jsonl") == before
     assert len(site.asked) == asked  # nobody was asked for any of this
-    assert "not to be" in windrow("try", article, "--as", "quotes")
+    assert "not to be" in windrow("try", article, "--collection", "quotes")
     site.pages["/article1.html"] = page("one", body="<p><q>to be</q></p>")
     windrow("retry", article)
     windrow("run")

@@ -42,7 +42,7 @@ def test_a_collection_in_a_wheel_of_its_own_works_with_every_command(environment
     assert "a record of glossary" in story
     assert ".warc" in story
     assert "the last page" in windrow("why", f"{server.url}terms?page=4")
-    assert "word10" not in windrow("try", f"{server.url}terms?page=2", "--as", "glossary")
+    assert "word10" not in windrow("try", f"{server.url}terms?page=2", "--collection", "glossary")
     windrow("check")
     assert "t7" in windrow("search", "word7")
     before = windrow("export", "glossary", "--as", "jsonl")

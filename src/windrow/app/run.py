@@ -190,7 +190,7 @@ def named_warc_files(workspace: Workspace, names: Sequence[str], source: str = "
     if not paths or not any(_is_input(path) for path in paths):
         if source:
             fault = f"{paths[0]} is not there" if paths else "no file is named"
-            raise UsageError(f"--as names the source of WARC files: {fault}", hint="windrow run --help")
+            raise UsageError(f"--source names the source of WARC files: {fault}", hint="windrow run --help")
         return ()
     collection = importer()
     beside = [name for name in names if name in known and name != collection]
@@ -198,7 +198,7 @@ def named_warc_files(workspace: Workspace, names: Sequence[str], source: str = "
         raise UsageError(f"{beside[0]} is harvested, and files are taken in: one at a time", hint="windrow run --help")
     others = {configured.name for configured in workspace.sources if configured.collection != collection}
     if source and (not _NAME.fullmatch(source) or source in others):
-        raise UsageError(f"--as {source[:100]}: not a name, or one of a source of another collection")
+        raise UsageError(f"--source {source[:100]}: not a name, or one of a source of another collection")
     files = {path.resolve(): path for each in paths for path in _files(each)}
     return tuple(WarcFile(path, _spelled(name), source or _source_name(path, others)) for name, path in files.items())
 

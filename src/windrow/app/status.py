@@ -123,7 +123,7 @@ def holder(ledger: Ledger) -> str:
     return lease.holder if lease and lease.expires > now() and not is_dead(lease.holder) else ""
 
 
-def cut_off(ledger: Ledger) -> int:
+def killed_session(ledger: Ledger) -> int:
     """Return the number of the last session if it was killed, that is, neither ended nor running; else 0."""
     last = ledger.sessions.latest()
     row = ledger.sessions.get(last) if last and not holder(ledger) else None

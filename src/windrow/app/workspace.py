@@ -243,25 +243,25 @@ class Windrow:
         """
         from windrow.adapters.adapter import CHANGED, GONE, NEW, Window
         from windrow.app.changes import changes, since_window
-        from windrow.app.status import cut_off
+        from windrow.app.status import killed_session
 
         if kind not in {"", NEW, CHANGED, GONE}:
             raise UsageError(f"there is no kind {kind!r} of changes; there are {NEW}, {CHANGED} and {GONE}")
         since = _moment(since)
         with closing(self.ledger()) as ledger:
             last = ledger.sessions.latest()
-            if last is None or (since is None and cut_off(ledger)):
+            if last is None or (since is None and killed_session(ledger)):
                 return []
             window = since_window(ledger, since) if since else Window(facts=ledger.sessions.telling(last))
             found_changes = changes(self.config, ledger, window, source=source, kind=kind)
             return sorted(found_changes, key=lambda change: (change.at, change.source, change.key))
 
-    def cut_off(self) -> int:
+    def killed_session(self) -> int:
         """Return the number of the last session if it was killed, else 0; the next session reports what it saw."""
-        from windrow.app.status import cut_off
+        from windrow.app.status import killed_session
 
         with closing(self.ledger()) as ledger:
-            return cut_off(ledger)
+            return killed_session(ledger)
 
     def search(
         self, text: str, *, collection: Names = (), offset: int = 0, limit: int = 10, explain: bool = False
@@ -276,15 +276,15 @@ class Windrow:
         among = _listed(collection)
         return search(self.config, text, offset=offset, limit=limit, explain=explain, among=among)
 
-    def diff(self, name: str, since: Day | str = "", until: Day | str = "", *, context: int = 2) -> Comparison:
-        """Compare two versions of a page: as it was at the end of `since`, and at the end of `until`.
+    def diff(self, name: str, old: Day | str = "", new: Day | str = "", *, context: int = 2) -> Comparison:
+        """Compare two versions of a page: as it was at the end of `old`, and at the end of `new`.
 
-        Without `until` the latest version is taken, without `since` the one before the other. `context` is the number
+        Without `new` the latest version is taken, without `old` the one before the other. `context` is the number
         of unchanged lines around changed ones.
         """
         from windrow.app.changes import compare
 
-        return compare(self.config, name, _spelled(since), _spelled(until), context=context)
+        return compare(self.config, name, _spelled(old), _spelled(new), context=context)
 
     def try_(self, address: str, collection: str) -> Iterator[TrialPart]:
         """Read one file or address as a collection does, and yield its parts; nothing is kept."""
@@ -342,7 +342,7 @@ class Windrow:
     def export(self, name: str, form: str, to: Path | str | TextIO) -> int:
         """Write what the workspace holds to a file or stream (UTF-8, with a `buffer`); return the number of rows.
 
-        `what` and `form` are those of `windrow export`, such as `pages` as `jsonl`.
+        `name` and `form` are those of `windrow export`, such as `pages` as `jsonl`.
         """
         from windrow.app.export import export
 

@@ -39,7 +39,7 @@ def changes_command(console: Console, since: datetime | None, source: str, kind:
             console.message("source_change", change)
     elif form == "text":
         console.print(change_lines(changes) or ["nothing changed"])
-        if since is None and (session := workspace.cut_off()):
+        if since is None and (session := workspace.killed_session()):
             console.inform(f"session {session} was killed before its end: the next run lists its changes")
     else:
         from windrow.app.changes import atom, html  # noqa: PLC0415 `--help` needs no feeds
@@ -66,21 +66,21 @@ _COLOURS = {"+": "\x1b[32m", "-": "\x1b[31m", "@": "\x1b[2m"}
     "diff",
     examples=[
         "windrow diff https://example.org/a/page",
-        "windrow diff https://example.org/a/page --from 2026-01 --to 2026-06-15",
+        "windrow diff https://example.org/a/page --old 2026-01 --new 2026-06-15",
     ],
 )
 @click.argument("url", metavar="URL")
-@option("--from", "since", default="", metavar="DATE", help="The old version (the one before the new).")
-@option("--to", "until", default="", metavar="DATE", help="The new version (the latest).")
+@option("--old", default="", metavar="DATE", help="The old version (the one before the new).")
+@option("--new", default="", metavar="DATE", help="The new version (the latest).")
 @option("--context", type=click.IntRange(0, 1000), default=2, metavar="N", help="Lines shown around changes (2).")
-def diff_command(console: Console, url: str, since: str, until: str, context: int) -> None:
+def diff_command(console: Console, url: str, old: str, new: str, context: int) -> None:
     """Show what changed in a page: its title and other metadata, then the lines of its text.
 
     DATE is a day, a month, a year or a time (2026-11-21, 2026-11, 2026, 2026-11-21T10:00); the version
     that was current at its end is compared, which may be that the page was gone. Changes in menus, footers and
     the like are only counted.
     """
-    comparison = console.open().diff(url, since, until, context=context)
+    comparison = console.open().diff(url, old, new, context=context)
     if console.json:
         console.message("diff", comparison)
     else:

@@ -68,7 +68,7 @@ class RunCommand(DeclaredOptions):
     declared=True,
 )
 @click.argument("names", metavar="[NAME]...", nargs=-1, shell_complete=names)
-@option("--as", "source", metavar="NAME", default="", shell_complete=sources, section=SELECTION,
+@option("--source", metavar="NAME", default="", shell_complete=sources, section=SELECTION,
         help="The source that WARC files are recorded under.")  # fmt: skip
 @option("--limit", type=click.IntRange(1), metavar="N", section=SELECTION, help="Fetch at most N items.")
 @option(
@@ -91,7 +91,7 @@ def run_command(console: Console, *, dry_run: bool, quiet: bool, every: str | No
     """Harvest all sources, or the named collections and sources.
 
     NAME may also be WARC files of other programs, folders of them, or lists with one file on each line. They
-    are taken into the archive and summarised like what was crawled here, and nothing is fetched; --as names
+    are taken into the archive and summarised like what was crawled here, and nothing is fetched; --source names
     their source, which is otherwise named after the file.
 
     Running again resumes: what is done is not done again. The first Ctrl-C finishes the items in progress,
@@ -119,7 +119,7 @@ def _run_session(console: Console, flags: Mapping[str, Any], arguments: Mapping[
     progress = ProgressLines(console.message) if console.json else Progress(quiet=console.quiet)
     workspace = console.open(flags)
     if not workspace.config.sources and all(name in names() for name in arguments["names"]):
-        console.inform("nothing to fetch: there are no sources; try: windrow new source NAME URL --collection KIND")
+        console.inform("nothing to fetch: there are no sources; try: windrow new source NAME URL --collection NAME")
     summary = workspace.run(progress=progress, command=_command_line(arguments), **arguments)
     print_summary(console, summary)
     return summary.exit_code or 0

@@ -149,7 +149,7 @@ def _status_lines(state: WorkspaceState) -> list[str]:
         )
         for source in state.sources
     ]
-    parts: list[str] = [table(head, rows) if rows else "no sources; try: windrow new source NAME URL --collection KIND"]
+    parts: list[str] = [table(head, rows) if rows else "no sources; try: windrow new source NAME URL --collection NAME"]
     if troubles := [of(source.source, source.trouble) for source in state.sources if source.trouble]:
         parts += ["", *troubles]
     if state.waits:

@@ -23,17 +23,17 @@ if TYPE_CHECKING:
 @command(
     "try",
     examples=[
-        "windrow try https://example.org/a/page --as KIND",
-        "windrow try ./a/file --as KIND --json",
+        "windrow try https://example.org/a/page --collection NAME",
+        "windrow try ./a/file --collection NAME --json",
     ],
     declared=True,
 )
 @click.argument("address", metavar="ADDRESS")
-@option("--as", "kind", metavar="KIND", required=True, shell_complete=kinds, choices=kind_names,
+@option("--collection", metavar="NAME", required=True, shell_complete=kinds, choices=kind_names,
         help="Read it as this collection does.")  # fmt: skip
 @option("--limit", type=click.IntRange(0), metavar="N", default=20, show_default=True,
         help="Print at most N records and N findings of a document; --json prints all.")  # fmt: skip
-def try_command(console: Console, address: str, kind: str, limit: int) -> int:
+def try_command(console: Console, address: str, collection: str, limit: int) -> int:
     """Read one file or address, and print what is in it.
 
     ADDRESS is the path of a file, an archive, a page or a document, or an address on a server; an address below a
@@ -46,7 +46,7 @@ def try_command(console: Console, address: str, kind: str, limit: int) -> int:
 
     refused = False
     printer = _Printer(console, limit)
-    for part in adapter(kind).try_address(_workspace(console), address):
+    for part in adapter(collection).try_address(_workspace(console), address):
         refused |= isinstance(part, DocumentReport | FetchedBytes) and part.reason is not None
         if console.json:
             console.message(TRIAL_TYPES[type(part)], part, omit_empty=True)

@@ -272,7 +272,7 @@ def test_trying_a_page_ends_well_where_it_is_an_article_also_one_without_links(t
         "no article": "<title>Hours</title><p>Open from nine to five.",
     }[kind]  # fmt: skip
     press.put("/x.html", body, "image/png" if kind == "picture" else "text/html")
-    ended, output = windrow("try", f"{press.url}/x.html", "--as", "news")
+    ended, output = windrow("try", f"{press.url}/x.html", "--collection", "news")
     assert ended == code, output
     assert ("The quay 1" in output) == (code == 0)
 

@@ -225,8 +225,8 @@ def build_pages(section: Given) -> Pages:
 CONFIGURATION = Configuration(
     examples=(
         "windrow new source blog https://blog.example.org/ --collection pages",
-        "windrow run ./crawl-00001.warc.gz ./more --as elsewhere",
-        "windrow try https://example.org/ --as pages",
+        "windrow run ./crawl-00001.warc.gz ./more --source elsewhere",
+        "windrow try https://example.org/ --collection pages",
         "windrow export summary --as sqlite > summary.sqlite",
         "windrow export pages --as jsonl > pages.jsonl",
     ),

@@ -118,6 +118,8 @@ def adopt(workspace: Workspace, folder: Path) -> Source:
         if isinstance(parsed, ZipName):
             makers[parsed.centre] += 1
     if not makers:
-        raise UsageError(f"{folder} has no zip whose name follows the convention", hint="windrow try ZIP --as drops")
+        raise UsageError(
+            f"{folder} has no zip whose name follows the convention", hint="windrow try ZIP --collection drops"
+        )
     owner = makers.most_common(1)[0][0]
     return Source(NAME, "drops", Site("file", base=str(base)), owner=owner, connections=4)

@@ -269,9 +269,9 @@ def compare(workspace: Workspace, what: str, since: str = "", until: str = "", *
         versions = reader.of(url)
         if not versions:
             raise WindrowError(f"no version of {url} is known", hint=f"windrow why {url}", reason=Reason.NOT_FOUND)
-        new, new_gone = _at(versions, until, "--to")
+        new, new_gone = _at(versions, until, "--new")
         if since:
-            old, old_gone = _at(versions, since, "--from")
+            old, old_gone = _at(versions, since, "--old")
         else:
             old, old_gone = (new if new_gone else versions[max(0, versions.index(new) - 1)]), None
         if (old, old_gone) == (new, new_gone) and not (since and until):
