@@ -139,17 +139,17 @@ def main() -> int:
     into, cores, most = Path(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3])
     step = next(number for number, step_ in enumerate(COLLECTION.steps) if step_.phase == "xsd")
     sheets = {name: schema(name, path) for name, path in SHIPPED.items()}
-    text = "SELECT i.item_key, e.digest, e.warc, e.place_offset, e.place_length FROM attempt e"
+    text = "SELECT f.file_key, e.digest, e.warc, e.place_offset, e.place_length FROM attempt e"
     with closing(sqlite3.connect(into / "ledger.sqlite")) as ledger, ledger:
         rows = ledger.execute(
-            f"{text} JOIN item i ON i.seq = e.item WHERE e.reason IS NULL"
+            f"{text} JOIN listed_file f ON f.seq = e.listed_file WHERE e.reason IS NULL"
         ).fetchall()  # all of them, however few are validated: that is not what is measured
     # Documents of the same bytes are one capture: each is read from there as often as it was offered.
     where = {digest: ArchivePlace(*place) for _, digest, *place in rows if place[0]}
 
     def jobs() -> Iterator[Job]:
         for number, (key, digest, *_) in enumerate(rows[:most]):
-            item = Item(number, "drops", "xml", key, None, "", 1, digest, "")
+            item = Item(number, "drops", "xml", key, attempt=1, digest=digest)
             yield Job(step, item, where[digest], {})
 
     pool = Pool(WorkerConfig(COLLECTION, into / "archive", Limits(), sheets), cores)

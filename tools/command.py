@@ -135,8 +135,8 @@ MESSAGES = {
         "why", "an address or its whole origin was taken down; empty fields are left out", TombstoneRow
     ),
     "candidate": Message("why", "one of several items that may be meant", Meaning),
-    "retry": Message("retry", "an item that was put back", _DECIDED),
-    "cancel": Message("cancel", "an item that was cancelled", _DECIDED),
+    "retry": Message("retry", "a file or an address that was put back", _DECIDED),
+    "cancel": Message("cancel", "a file or an address that was cancelled", _DECIDED),
     "diff": Message("diff", "two versions of a page and what changed between them", Comparison),
     "source_change": Message("changes", "a document that is new, changed or gone at a source", SourceChange),
     "would_forget": Message("forget", "the size of what would be taken down", TakedownEstimate),

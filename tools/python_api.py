@@ -24,7 +24,7 @@ from windrow.settings.setting import Value
 RESULTS: tuple[type, ...] = (
     summary.SessionSummary, summary.SourceCount, summary.PhaseCount, summary.ReasonCount, summary.FindingCount,
     source_counts.OutcomeCount, adapter.SourceChange, status.WorkspaceState, status.SourceState, item_states.StateCount,
-    rest.RestingItem,
+    rest.RestingFile,
     story.StoryAnswer, story.Story, story.Event, question.Meaning, adapter.Explanation, adapter.Message,
     frontier.Preview, frontier.PlannedSource, frontier.Waiting, frontier.Reads,
     adapter.SearchAnswer, adapter.SearchResult, PageHit, RecordHit, adapter.SnippetMark,

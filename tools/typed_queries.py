@@ -284,7 +284,7 @@ class ModuleWriter:
 
     def write(self, stem: str) -> str:
         """Return the module's text."""
-        head = f"class Typed{stem.title()}(LedgerQueries):"
+        head = f"class Typed{stem.title().replace('_', '')}(LedgerQueries):"
         doc = f'    """The queries of {stem}.sql."""'
         code = "\n".join([*self._classes, *self._functions, "", head, doc, *self._methods, ""])
         opening = f'"""Written by `make queries` from {stem}.sql: change that, and run it again."""'

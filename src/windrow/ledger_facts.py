@@ -14,15 +14,15 @@ from windrow.reasons import Reason
 
 
 class Subject(NamedTuple):
-    """The item that a fact is about, as it stood before the fact.
+    """The listed file or member that a fact is about, as it stood before the fact; empty for what is neither.
 
-    `fetch` is the attempt that brought it, or for what is fetched itself, its latest attempt.
+    `attempt` is the one that brought a member, or the latest one to get the file.
     """
 
     collection: str = ""
     kind: str = ""
     key: str = ""
-    fetch: int | None = None
+    attempt: int | None = None
 
 
 NOBODY = Subject()
@@ -69,12 +69,8 @@ class TaskClosed(NamedTuple):
     comment: str
 
 
-class ItemMade(NamedTuple):
-    """A thing was seen for the first time: a listed file, or a document within a capture.
-
-    `fetch` is the seq of the `FetchBegun` that brought it, None for what was only listed.
-    `parent` is the seq of the item it lies in, and `reason` says why its name was refused.
-    """
+class FileFound(NamedTuple):
+    """A source listed a file that none had listed before; `reason` says why its name was refused."""
 
     seq: int
     at: datetime
@@ -82,24 +78,36 @@ class ItemMade(NamedTuple):
     collection: str
     kind: str
     key: str
-    parent: int | None
     owner: str
-    fetch: int | None
-    digest: str
-    member: str
     size: int | None
+    reason: Reason | None
+
+
+class MemberFound(NamedTuple):
+    """A member of a file was found in what an attempt brought; `reason` says why its name was refused."""
+
+    seq: int
+    at: datetime
+    session: int
+    collection: str
+    kind: str
+    key: str
+    attempt: int
+    name: str
+    size: int | None
+    digest: str
     md5: str
     reason: Reason | None
 
 
 class Listed(NamedTuple):
-    """A source began to offer an item, changed what it says of it, was compared with another one, or stopped."""
+    """A source began to list a file, changed what it says of it, was compared with another one, or stopped."""
 
     seq: int
     at: datetime
     session: int
     source: str
-    item: int
+    file: int
     path: str
     event: str  # listed | refused | changed | compared | gone
     size: int | None
@@ -107,27 +115,27 @@ class Listed(NamedTuple):
     subject: Subject = NOBODY
 
 
-class FetchBegun(NamedTuple):
-    """An attempt to get an item from a source; a cut attempt goes on in a later session."""
+class AttemptOpened(NamedTuple):
+    """An attempt to get a listed file from a source; a cut attempt goes on in a later session."""
 
     seq: int
     at: datetime
     session: int
-    item: int
+    file: int
     source: str
     path: str
     subject: Subject = NOBODY
-    cut: int | None = None  # the item's latest attempt that never ended
-    errors: int = 0  # attempts on this item at this source that failed before
+    cut: int | None = None  # the file's latest attempt that never ended
+    errors: int = 0  # attempts on this file at this source that failed before
 
 
-class FetchEnded(NamedTuple):
+class AttemptClosed(NamedTuple):
     """The attempt's end; with a reason it failed. `received` are bytes over the line."""
 
     seq: int
     at: datetime
-    fetch: int
-    item: int
+    attempt: int
+    file: int
     source: str
     received: int
     size: int | None
@@ -196,10 +204,11 @@ Fact = (
     | SessionClosed
     | TaskOpened
     | TaskClosed
-    | ItemMade
+    | FileFound
+    | MemberFound
     | Listed
-    | FetchBegun
-    | FetchEnded
+    | AttemptOpened
+    | AttemptClosed
     | StepStarted
     | Decided
     | DocumentRead

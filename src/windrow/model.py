@@ -181,7 +181,7 @@ class Offer(NamedTuple):
 
 
 class OfferingHost(NamedTuple):
-    """A source that offers an item, and how it did so far; `speed` in bytes a second, None unknown."""
+    """A source that lists a file, and how it did so far; `speed` in bytes a second, None unknown."""
 
     source: str
     owner: str = ""
@@ -374,23 +374,21 @@ class RecordedAttempt(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """A thing that moves through the phases of its collection, as the ledger knows it."""
+    """What a step takes: a listed file, a member of one, or an answer that was visited."""
 
     id: int
     collection: str
     kind: str
     key: str
-    parent: int | None = None
     rank: str = ""
-    fetch: int | None = None  # the fetch that brought it
+    attempt: int | None = None  # the one that brought it
     digest: str = ""
     member: str = ""  # its name within the capture, empty for the whole
 
     def __reduce__(self) -> tuple[type[Item], tuple[object, ...]]:
         """Pickle in a quarter of the time that a dataclass of slots takes: one travels with every document."""
         return Item, (
-            self.id, self.collection, self.kind, self.key, self.parent, self.rank, self.fetch,
-            self.digest, self.member,
+            self.id, self.collection, self.kind, self.key, self.rank, self.attempt, self.digest, self.member,
         )  # fmt: skip
 
 

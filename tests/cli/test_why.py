@@ -199,7 +199,7 @@ def test_a_name_in_a_listing_line_that_could_not_be_read_finds_that_line(harvest
     name = "H.2026-01-24.1.impc.zip"
     line = f"add/-rw-r--r-- 1 u g -5 Nov 21 10:00 {name}"
     with closing(Ledger(harvested / "ledger.sqlite")) as ledger, ledger.writing() as writer:
-        writer.listings.refuse(1, "partner", line, "", Reason.PROTOCOL_ERROR)
+        writer.mirrors.refuse(1, "partner", line, "", Reason.PROTOCOL_ERROR)
     output = windrow("why", name)
     assert output.code == 0
     assert output.out.startswith(f"{name} (refused, number ")

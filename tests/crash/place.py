@@ -123,20 +123,20 @@ LISTING = "SELECT (SELECT count(*) FROM task) > (SELECT count(*) FROM task_end)"
 """Whether a run has sources in hand that it has not listed yet."""
 
 
-_NAMED = "SELECT 1 FROM item WHERE (fetch = 0) = {} AND reason IS {} NULL"
-_ATTEMPT = "SELECT 1 FROM attempt WHERE item IS NOT NULL AND {}"
+_NAMED = "SELECT 1 FROM {} WHERE reason IS {} NULL"
+_ATTEMPT = "SELECT 1 FROM attempt WHERE listed_file IS NOT NULL AND {}"
 _ARRIVED = _ATTEMPT.format("end_seq > 0 AND reason IS NULL")
 _REACHED = {
-    ("download", Status.PENDING): _NAMED.format(1, ""),
+    ("download", Status.PENDING): _NAMED.format("listed_file", ""),
     ("download", Status.RUNNING): _ATTEMPT.format("end_seq IS NULL"),
     ("download", Status.FAILED): _ATTEMPT.format("reason <> 'digest_mismatch'"),
     ("download", Status.DONE): _ARRIVED,
-    ("zip_name", Status.FAILED): _NAMED.format(1, "NOT"),
+    ("zip_name", Status.FAILED): _NAMED.format("listed_file", "NOT"),
     ("zip_name", Status.DONE): _ARRIVED,
     ("zip_md5", Status.FAILED): _ATTEMPT.format("reason = 'digest_mismatch'"),
     ("zip_md5", Status.DONE): _ATTEMPT.format("reason IS NULL AND checksum <> ''"),
-    ("xml_name", Status.FAILED): _NAMED.format(0, "NOT"),
-    ("xml_name", Status.DONE): _NAMED.format(0, ""),
+    ("xml_name", Status.FAILED): _NAMED.format("member", "NOT"),
+    ("xml_name", Status.DONE): _NAMED.format("member", ""),
 }
 
 
@@ -161,7 +161,7 @@ STEPPED = "(SELECT count(*) FROM step_start) + (SELECT count(*) FROM reading)"
 def misplaced(root: Path) -> list[tuple[int, object, object]]:
     """Return XML files, with where they stand by the step that they wait for, and where by all that is on record."""
     with closing(Ledger(root / "ledger.sqlite")) as ledger:
-        seen = ledger.items.seen(ledger.items.numbers("drops", "xml"))
+        seen = [item for item in ledger.items.seen(ledger.items.numbers("drops")) if item.kind == "xml"]
         stand = xml_states(ledger, seen)
         events = {item.item: [StateEvent(*row[1:]) for row in ledger.items.events([item.item])] for item in seen}
     derived = {item.item: xml_state(item.reason, events[item.item]) for item in seen}
@@ -185,8 +185,10 @@ def tables(root: Path) -> dict[str, list[tuple[object, ...]]]:
         states = all_states(ledger)
     with closing(sqlite3.connect(root / "ledger.sqlite")) as connection, connection:
         rows = connection.execute(
-            "SELECT i.kind, i.item_key, p.reason, i.seq FROM item i LEFT JOIN pending_step p ON p.item = i.seq"
-            " WHERE i.fetch = 0 OR i.fetch = (SELECT max(v.seq) FROM attempt v WHERE v.item = i.parent) ORDER BY 1, 2"
+            "SELECT i.kind, i.key, p.reason, i.seq FROM (SELECT kind, file_key AS key, seq FROM listed_file UNION ALL"
+            " SELECT m.kind, m.member_key, m.seq FROM member m JOIN attempt a ON a.seq = m.attempt"
+            " WHERE m.attempt = (SELECT max(v.seq) FROM attempt v WHERE v.listed_file = a.listed_file)"
+            ") i LEFT JOIN pending_step p ON p.item = i.seq ORDER BY 1, 2"
         )
         found["standing"] = [(kind, key, *states[item], reason) for kind, key, reason, item in rows]
     with closing(sqlite3.connect(root / "tracker.sqlite")) as tracker, tracker:

@@ -11,7 +11,7 @@ from windrow.errors import LedgerError, Locked
 from windrow.ledger import Lease, Ledger, database
 from windrow.ledger.database import migrations, queries
 from windrow.ledger.facts import batches, facts
-from windrow.ledger_facts import FetchBegun, FetchEnded, ItemMade, SessionOpened
+from windrow.ledger_facts import AttemptClosed, AttemptOpened, FileFound, SessionOpened
 from windrow.model import ArchivePlace, Attempt, FoundUrl, KeptResponse, Reading, Status
 from windrow.reasons import Reason
 
@@ -26,7 +26,9 @@ def write_some(ledger, number=3):
     with ledger.writing() as writer:
         session = writer.sessions.open("me", "run")
         for index in range(number):
-            item = writer.items.add(session, "drops", "zip", f"add/{index}.zip", step="download", rank=str(index))
+            item = writer.listed_files.add(
+                session, "drops", "zip", f"add/{index}.zip", step="download", rank=str(index)
+            )
             host = writer.addresses.host_of(session, "drops", "h", "ftp://h")
             fetch = writer.attempts.begin(session, host, item, f"ftp://h/{index}.zip", writer.at)
             kept = KeptResponse(f"sha256:{index:064}", 10, ArchivePlace("w.warc", index * 10, 10))
@@ -41,8 +43,8 @@ def test_facts_come_back_in_one_order(ledger):
     told = list(facts(ledger))
     assert [one.seq for one in told] == sorted({one.seq for one in told})
     assert isinstance(told[0], SessionOpened)
-    assert [one.key for one in told if isinstance(one, ItemMade)] == ["add/0.zip", "add/1.zip", "add/2.zip"]
-    ended = [one for one in told if isinstance(one, FetchEnded)]
+    assert [one.key for one in told if isinstance(one, FileFound)] == ["add/0.zip", "add/1.zip", "add/2.zip"]
+    ended = [one for one in told if isinstance(one, AttemptClosed)]
     assert [one.subject.key for one in ended] == ["add/0.zip", "add/1.zip", "add/2.zip"]
     pieces = [fact for part in batches(ledger, 0, size=4) for fact in part]
     assert pieces == told
@@ -59,7 +61,7 @@ def test_a_transaction_that_fails_leaves_nothing(ledger):
 
 def test_the_step_that_an_item_waits_for_follows_from_its_facts(ledger):
     write_some(ledger)
-    items = [fact.seq for fact in facts(ledger) if isinstance(fact, ItemMade)]
+    items = [fact.seq for fact in facts(ledger) if isinstance(fact, FileFound)]
     assert ledger.items.by_step() == [("drops", "zip", "unzip", Status.PENDING, 3)]
     assert [one.item for one in ledger.items.due("drops", "unzip", Status.PENDING, ("", 0), 9)] == items
     with ledger.writing() as writer:
@@ -164,7 +166,7 @@ def attempt_both(ledger):
     found = FoundUrl(7, "http://h", "http://h/page")
     with ledger.writing() as writer:
         session = writer.sessions.open("me", "run")
-        item = writer.items.add(session, "drops", "zip", "add/a.zip")
+        item = writer.listed_files.add(session, "drops", "zip", "add/a.zip")
         listed = writer.addresses.host_of(session, "drops", "centre", "http://h")
         attempt = writer.attempts.begin(session, listed, item, "http://h/a.zip", AT)
         crawled = writer.addresses.host_of(session, "pages", "site", "http://h")
@@ -179,7 +181,7 @@ def test_attempts_at_listed_items_and_at_addresses_are_rows_of_one_kind(ledger):
     kept = KeptResponse("sha256:bb", 12, ArchivePlace("w.warc", 10, 12), at=AT, mime="application/zip")
     with ledger.writing() as writer:
         end = writer.attempts.record_attempt(1, host, transferred(kept, 9, checksum="md5:00"), begun=attempt)
-    (fetched,), (visited,) = ledger.attempts.of_item(item), ledger.attempts.of_address(host, 7)
+    (fetched,), (visited,) = ledger.attempts.of_file(item), ledger.attempts.of_address(host, 7)
     assert fetched == ledger.attempts.get(attempt)
     assert (fetched.source, fetched.url, fetched.end, fetched.received) == ("centre", "http://h/a.zip", end, 9)
     assert (visited.source, visited.url, visited.end, visited.received) == ("site", "http://h/page", visited.seq, 10)
@@ -199,7 +201,7 @@ def test_attempts_at_listed_items_and_at_addresses_are_rows_of_one_kind(ledger):
 def test_an_attempt_that_was_cut_is_seen_until_it_ends_in_a_later_session(ledger):
     item, attempt, host = attempt_both(ledger)
     assert ledger.attempts.open() == [(attempt, item, "centre")]
-    (row,) = ledger.attempts.of_item(item)
+    (row,) = ledger.attempts.of_file(item)
     assert (row.end, row.ended, row.reason, row.warc, row.digest) == (None, None, None, "", "")
     assert ledger.attempts.latest_captures([item]) == {}
     assert ledger.attempts.by_source() == {}
@@ -209,7 +211,7 @@ def test_an_attempt_that_was_cut_is_seen_until_it_ends_in_a_later_session(ledger
         end = writer.attempts.record_attempt(later, host, transferred(kept, 12), begun=attempt)
     assert ledger.attempts.open() == []
     assert [one.warc for one in ledger.captures.of_session(later)] == ["v.warc"], "its session made the record"
-    told = [fact for fact in facts(ledger) if isinstance(fact, FetchBegun | FetchEnded)]
+    told = [fact for fact in facts(ledger) if isinstance(fact, AttemptOpened | AttemptClosed)]
     assert [(one.seq, one.source) for one in told] == [(attempt, "centre"), (end, "centre")]
     assert [*facts(ledger, end - 1)] == told[1:]
 

@@ -25,6 +25,7 @@ from windrow.ledger import Ledger
 from windrow.model import Site, Status
 
 DAY = "2026-01-12"
+ITEMS = "(SELECT seq, file_key AS key FROM listed_file UNION ALL SELECT seq, member_key FROM member)"
 RUN = """
 import sys
 from windrow.app.workspace import Windrow
@@ -181,7 +182,7 @@ class Place(Ground):
     def item(self, key: str) -> Item:
         """Return where an item stands: a zip by `add/NAME`, a document by `add/NAME/MEMBER`."""
         rows = self.ask(
-            "SELECT i.seq, p.reason FROM item i LEFT JOIN pending_step p ON p.item = i.seq WHERE i.item_key = ?"
+            f"SELECT i.seq, p.reason FROM {ITEMS} i LEFT JOIN pending_step p ON p.item = i.seq WHERE i.key = ?"
             " ORDER BY i.seq DESC",
             key,
         )
@@ -194,7 +195,7 @@ class Place(Ground):
     def findings(self, key: str) -> list[tuple[str, str]]:
         """Return the findings of an item: kind and message."""
         return self.ask(
-            "SELECT f.kind, f.message FROM finding f JOIN item i ON i.seq = f.item WHERE i.item_key = ? ORDER BY f.seq",
+            f"SELECT f.kind, f.message FROM finding f JOIN {ITEMS} i ON i.seq = f.item WHERE i.key = ? ORDER BY f.seq",
             key,
         )
 
@@ -207,11 +208,11 @@ class Place(Ground):
         )
 
     def fetches(self, key: str) -> list[tuple[str, str | None, int, str]]:
-        """Return the ended attempts at an item: source, reason, bytes received, message."""
+        """Return the ended attempts at a file: source, reason, bytes received, message."""
         return self.ask(
-            "SELECT h.source, e.reason, e.received, e.message FROM attempt e JOIN item i ON i.seq = e.item"
+            "SELECT h.source, e.reason, e.received, e.message FROM attempt e JOIN listed_file f ON f.seq = e.listed_file"
             " JOIN host h ON h.seq = e.host"
-            " WHERE i.item_key = ? ORDER BY e.seq",
+            " WHERE f.file_key = ? ORDER BY e.seq",
             key,
         )
 

@@ -23,8 +23,8 @@ SECRET = {"secret": "env:HOME", "timeout": 60}
 
 def digests(made, key=KEY):
     return made.ask(
-        "SELECT h.source, e.size FROM attempt e JOIN item i ON i.seq = e.item JOIN host h ON h.seq = e.host"
-        " WHERE i.item_key = ? AND e.reason IS NULL"
+        "SELECT h.source, e.size FROM attempt e JOIN listed_file f ON f.seq = e.listed_file JOIN host h ON h.seq = e.host"
+        " WHERE f.file_key = ? AND e.reason IS NULL"
         " ORDER BY e.seq",
         key,
     )
@@ -184,7 +184,9 @@ def test_a_source_that_lists_a_zip_no_more(place):
         assert not [word for word in own.asked if word.startswith("RETR")]
     made.whole(good, KEY)
     events = made.ask(
-        "SELECT l.source, l.event FROM listing l JOIN item i ON i.seq = l.item WHERE i.item_key = ? ORDER BY l.seq", KEY
+        "SELECT l.source, l.event FROM listing l JOIN listed_file f ON f.seq = l.listed_file WHERE f.file_key = ?"
+        " ORDER BY l.seq",
+        KEY,
     )
     assert sorted(events) == [("copy", "listed"), ("own", "gone"), ("own", "listed")]
     hosts = made.tracked(

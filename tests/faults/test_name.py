@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.faults.place import DAY, put
+from tests.faults.place import DAY, ITEMS, put
 from tests.faults.server import rogue
 from windrow.demo.partner import drop, pack, specimens
 
@@ -28,8 +28,8 @@ LISTED = {
 }
 # What no table can hold is on the ledger alone; the others are items, and in the tracker.
 REFUSED = (
-    "SELECT path, reason FROM refusal UNION ALL SELECT i.item_key, p.reason FROM pending_step p"
-    " JOIN item i ON i.seq = p.item WHERE p.reason IS NOT NULL"
+    "SELECT path, reason FROM refusal UNION ALL SELECT i.key, p.reason FROM pending_step p"
+    f" JOIN {ITEMS} i ON i.seq = p.item WHERE p.reason IS NOT NULL"
 )
 
 

@@ -42,7 +42,7 @@ def test_names_that_differ_in_case_are_one_zip_known_by_the_centres_own_spelling
     put(made.folder("two", "J"), NAME, CONTENT)
     assert made.run().code == 0
     made.whole(KEY)
-    assert made.ask("SELECT item_key FROM item WHERE kind = 'zip'") == [(KEY,)]
+    assert made.ask("SELECT file_key FROM listed_file") == [(KEY,)]
     assert made.tracked("SELECT file_name FROM zip_file") == [(NAME,)]
     window = Windrow(made.root)
     assert window.why(other).story.key == KEY

@@ -35,7 +35,7 @@ def test_a_zip_that_failed_in_five_sessions_rests_which_status_and_why_tell_and_
         assert timedelta(hours=5) < one.until - now() < timedelta(hours=6)
         told = [event.told for event in window.why(NAME).story.events]
         assert any("failed in 5 sessions" in line and f"windrow retry {KEY}" in line for line in told)
-        assert made.zip_log(NAME)[-1][0] == "RestingItem"
+        assert made.zip_log(NAME)[-1][0] == "RestingFile"
 
         ledger = Ledger(made.root / "ledger.sqlite")
         assert resting(ledger, COLLECTION, now())[0].until == one.until

@@ -8,7 +8,7 @@ from tests.crash.place import finish, make
 from windrow.collections.drops.phase import phase
 from windrow.ledger import Ledger
 from windrow.ledger.facts import facts
-from windrow.ledger_facts import DocumentRead, FetchBegun, FetchEnded, Listed, StepStarted, TaskClosed, TaskOpened
+from windrow.ledger_facts import AttemptClosed, AttemptOpened, DocumentRead, Listed, StepStarted, TaskClosed, TaskOpened
 
 
 @pytest.fixture(scope="module")
@@ -27,15 +27,15 @@ def test_every_source_is_listed_before_anything_is_fetched(told):
     listings = {one.seq for one in told if isinstance(one, TaskOpened) and one.phase == phase("zip_name")}
     assert len(listings) == 2
     ends = seqs(told, TaskClosed, lambda one: one.task in listings)
-    first = min(seqs(told, FetchBegun))
+    first = min(seqs(told, AttemptOpened))
     assert max(ends) < first
-    # What a later comparison with another host found is told of an item that was fetched.
-    assert max(seqs(told, Listed, lambda one: one.subject.fetch is None)) < first
+    # What a later comparison with another host found is told of a file that was fetched.
+    assert max(seqs(told, Listed, lambda one: one.subject.attempt is None)) < first
 
 
 def test_every_download_is_processed_before_anything_is_loaded(told):
     first = min(seqs(told, StepStarted, lambda one: one.step == "upload"))
-    assert max(seqs(told, (FetchBegun, FetchEnded))) < first
+    assert max(seqs(told, (AttemptOpened, AttemptClosed))) < first
     assert max(seqs(told, (StepStarted, DocumentRead), lambda one: one.step in {"unzip", "xsd"})) < first
 
 

@@ -60,7 +60,7 @@ def test_the_standards_samples_with_wrong_contents(made, sample):
     # They all tell of one experiment, so that the later ones take the place of the first.
     assert set(told(made, names["_wrong_parameterID"])) == always | parameter | {"AlreadyKnown"}
     assert set(told(made, names["_wrong_procedure"])) == always | {"ProcedureNotInPipeline", "AlreadyKnown"}
-    levels = dict(made.ask("SELECT f.kind, f.level FROM finding f JOIN item i ON i.seq = f.item WHERE i.kind = 'xml'"))
+    levels = dict(made.ask("SELECT f.kind, f.level FROM finding f JOIN member m ON m.seq = f.item"))
     assert levels["UnknownProject"] == "warn"
     assert levels["ProcedureNotInPipeline"] == "error"
 

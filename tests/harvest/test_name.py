@@ -49,7 +49,7 @@ def test_an_inactive_centre_is_not_asked_but_its_files_elsewhere_are_good(place)
     shown = put(made.folder("own", "H"), *drop("Ics", DAY, 2))
     assert made.run().code == 0
     made.whole(good, shown)
-    assert made.ask("SELECT count(*) FROM item WHERE item_key = ?", hidden) == [(0,)]
+    assert made.ask("SELECT count(*) FROM listed_file WHERE file_key = ?", hidden) == [(0,)]
     assert made.tasks("ics") == []
     assert made.tracked(
         "SELECT c.is_active, r.short_name FROM file_source s JOIN centre c ON c.id = s.centre_id"
@@ -131,7 +131,7 @@ def test_side_cars(place):
     assert made.action(keys[1]) == ("zip_md5", "failed")
     assert made.downloads(keys[1]) == [("zip_md5", "failed", (folder / keys[1]).stat().st_size)]
     assert [kind for kind, _ in made.zip_log(keys[1])] == ["DigestMismatch", "GivenUp"]
-    passed = "SELECT count(*) FROM attempt v JOIN item i ON i.seq = v.item WHERE i.item_key = ? AND v.checksum <> ''"
+    passed = "SELECT count(*) FROM attempt v JOIN listed_file f ON f.seq = v.listed_file WHERE f.file_key = ? AND v.checksum <> ''"
     assert made.ask(passed, keys[0]) == [(1,)]
     assert made.ask(passed, keys[2]) == [(0,)]
 

@@ -89,29 +89,30 @@ def types(query: str) -> dict[str, str]:
 
 
 def test_a_column_has_the_type_that_the_schema_declares() -> None:
-    columns = "i.seq, i.item_key AS key, i.at, i.size, s.status, s.reason, o.present"
-    assert types(f"SELECT {columns} FROM item i JOIN pending_step s ON s.item = i.seq JOIN offering o ON o.item = i.seq") == {
+    columns = "f.seq, f.file_key AS key, f.at, f.size, s.status, s.reason, o.present"
+    tables = "listed_file f JOIN pending_step s ON s.item = f.seq JOIN mirror o ON o.listed_file = f.seq"
+    assert types(f"SELECT {columns} FROM {tables}") == {
         "seq": "int", "key": "str", "at": "datetime", "size": "int | None", "status": "Status", "reason": "Reason | None",
         "present": "bool",
     }  # fmt: skip
 
 
 def test_what_is_joined_from_the_left_or_selected_alone_may_be_none() -> None:
-    query = "SELECT s.item, e.at, (SELECT i.item_key FROM item i WHERE i.seq = ?1) AS key FROM pending_step s"
+    query = "SELECT s.item, e.at, (SELECT f.file_key FROM listed_file f WHERE f.seq = ?1) AS key FROM pending_step s"
     assert types(f"{query} LEFT JOIN session_end e ON e.seq = s.item") == {
         "item": "int", "at": "datetime | None", "key": "str | None",
     }  # fmt: skip
 
 
 def test_an_expression_says_its_own_type() -> None:
-    assert types('SELECT count(*) AS "number: int" FROM item') == {"number": "int"}
+    assert types('SELECT count(*) AS "number: int" FROM listed_file') == {"number": "int"}
     with pytest.raises(SystemExit, match=r"items\.tried: say name and type of the column number"):
-        types("SELECT count(*) AS number FROM item")
+        types("SELECT count(*) AS number FROM listed_file")
 
 
 def test_a_row_has_the_same_fields_in_each_of_its_queries() -> None:
     tool = runpy.run_path(str(TOOL))
-    queries = {"first": "SELECT seq, owner FROM item", "last": "SELECT seq, size FROM item"}
+    queries = {"first": "SELECT seq, owner FROM listed_file", "last": "SELECT seq, size FROM listed_file"}
     blocks = [
         SqlBlock("items", "def", f"items.{name}", f"def {name}() -> list[Tried]", ["Return it."], text, [])
         for name, text in queries.items()

@@ -95,7 +95,7 @@ def since_window(ledger: Ledger, since: datetime) -> Window:
 def of_listings(ledger: Ledger, collection: str, window: Window) -> Iterator[SourceChange]:
     """Yield the changes in the listings of a collection's sources."""
     facts = window.facts if window.facts and window.since is None else (0, 2**62)
-    for change in ledger.listings.changes(collection, facts):
+    for change in ledger.mirrors.changes(collection, facts):
         if window.since is not None and change.at < window.since:
             continue
         kind = NEW if change.event in {"listed", "refused"} else change.event

@@ -70,8 +70,8 @@ class Question:
     def _by_number(self, name: str) -> list[ItemKey]:
         if not is_number(name):
             return []
-        numbers = [int(name)] if self._ledger.items.get(int(name)) else self._ledger.items.of_attempt(int(name))
-        return [ItemKey(number, row.key) for number in numbers if (row := self._ledger.items.get(number))]
+        row = self._ledger.items.get(int(name))
+        return [ItemKey(row.seq, row.key)] if row else self._ledger.listed_files.of_attempt(int(name))
 
     def _by_key(self, name: str) -> list[ItemKey]:
         spellings = (frontier_of(self._ledger, collection).spellings(name) for collection in installed().values())
@@ -82,11 +82,11 @@ class Question:
         if "://" not in address and not address.startswith("/"):
             return []
         wanted = f"file://{address}" if address.startswith("/") else address
-        keys = {*self._ledger.items.by_address(wanted)}
+        keys = {*self._ledger.listed_files.by_address(wanted)}
         for source in self._workspace.sources:
             base = source.site.address().rstrip("/") + "/"
             if wanted.startswith(base):
-                keys |= {*self._ledger.items.by_path(source.name, wanted.removeprefix(base))}
+                keys |= {*self._ledger.listed_files.by_path(source.name, wanted.removeprefix(base))}
         return sorted(keys)
 
     def _by_warc(self, name: str) -> list[ItemKey]:

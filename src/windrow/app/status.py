@@ -16,7 +16,7 @@ from windrow.clock import now
 from windrow.config import Workspace
 from windrow.contract.registry import capable, installed
 from windrow.engine.frontier import Frontier, frontier_of
-from windrow.engine.listed.rest import RestingItem
+from windrow.engine.listed.rest import RestingFile
 from windrow.engine.requests.waiting import ServiceWait
 from windrow.engine.source_counts import FrontierCount, count_frontiers, count_session
 from windrow.engine.steps.unread import UnreadCount, count_unread
@@ -62,7 +62,7 @@ class WorkspaceState:
     sources: tuple[SourceState, ...]
     states: tuple[StateCount, ...]
     reasons: tuple[ReasonCount, ...]
-    resting: tuple[RestingItem, ...] = ()  # failed in session after session; requested again later
+    resting: tuple[RestingFile, ...] = ()  # failed in session after session; requested again later
     unread: tuple[UnreadCount, ...] = ()  # documents not read because of a fault of ours
     waits: tuple[ServiceWait, ...] = ()  # documents that wait for answers of services
     left_out: tuple[RuleCount, ...] = ()  # left out by rules, in the last session that met such links
@@ -99,10 +99,10 @@ def _left_out(workspace: Workspace, frontiers: Mapping[str, Frontier]) -> tuple[
     return tuple(rule for source in known for rule in frontiers[source.collection].left_out(source.name))
 
 
-def _resting(workspace: Workspace, frontiers: Mapping[str, Frontier]) -> tuple[RestingItem, ...]:
+def _resting(workspace: Workspace, frontiers: Mapping[str, Frontier]) -> tuple[RestingFile, ...]:
     names = {source.collection for source in workspace.sources}
     used = [frontier for name, frontier in frontiers.items() if name in names]
-    return tuple(item for frontier in used for item in frontier.resting(now()))
+    return tuple(file for frontier in used for file in frontier.resting(now()))
 
 
 def _waits(workspace: Workspace, ledger: Ledger) -> tuple[ServiceWait, ...]:
@@ -138,7 +138,7 @@ def _sources(
     phases: Phases,
 ) -> tuple[SourceState, ...]:
     frontiers = count_frontiers(ledger)
-    failing, missed = ledger.listings.count_failing(), ledger.captures.failed_by_source()
+    failing, missed = ledger.mirrors.count_failing(), ledger.captures.failed_by_source()
     holding = capable(CountsRecords, {source.collection for source in workspace.sources})
     held = {name: adapter.holdings(workspace) for name, adapter in holding.items()}
     summaries: dict[int, SessionSummary] = {}
@@ -163,7 +163,7 @@ def _sources(
 def _held(workspace: Workspace, ledger: Ledger) -> list[Source]:
     """Return the sources of imported WARC files and adopted zips that are not declared."""
     declared = {source.name for source in workspace.sources}
-    offered = {name: ledger.sessions.collection_of(name) for name in sorted(ledger.listings.count())}
+    offered = {name: ledger.sessions.collection_of(name) for name in sorted(ledger.mirrors.count())}
     return [
         Source(name, collection, Site("warc"), active=False, options={"state": HELD})
         for name, collection in {**offered, **dict(ledger.imports.sources())}.items()

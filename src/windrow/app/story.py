@@ -18,7 +18,7 @@ from windrow.engine.frontier import frontier_of
 from windrow.errors import UsageError, WindrowError
 from windrow.ledger import Ledger
 from windrow.ledger.typed.attempts import AttemptRow
-from windrow.ledger.typed.listings import RefusalRow
+from windrow.ledger.typed.mirrors import RefusalRow
 
 __all__ = ["Event", "Meaning", "Story", "StoryAnswer", "tell"]
 
@@ -127,7 +127,7 @@ def _answer_other(workspace: Workspace, ledger: Ledger, question: Question, name
     if explained:
         story = _source_story(ledger, source.name, source.collection, source.owner) if source else None
         return StoryAnswer(name, story=story, explained=explained)
-    if refused := ledger.listings.refused(name):
+    if refused := ledger.mirrors.refused(name):
         return StoryAnswer(name, _refusal_story(name, refused))
     if source:
         return StoryAnswer(name, _source_story(ledger, source.name, source.collection, source.owner))
@@ -146,23 +146,24 @@ def _answer_other(workspace: Workspace, ledger: Ledger, question: Question, name
 def _story(ledger: Ledger, numbers: list[int]) -> Story:
     """Return the story of an item; of several with one key, that of the latest fetch."""
     rows = [row for number in numbers if (row := ledger.items.get(number))]
-    item = max(rows, key=lambda row: (row.fetch, row.seq))
+    item = max(rows, key=lambda row: (row.attempt, row.seq))
     number, kind = item.seq, item.collection
     seen = f"seen for the first time, as {item.key}"
     events = [Event(item.at, number, item.session, "seen", seen, digest=item.digest, size=item.size)]
     within = ""
     collection = installed().get(kind)
     fetched_at = frontier_of(ledger, collection).fetched_at if collection else ""
-    if item.parent and (parent := ledger.items.get(item.parent)):
-        within = parent.key
-        events += _listings(ledger, item.parent)
-        events += _attempts(filter(None, [ledger.attempts.get(item.fetch)]), fetched_at)
-    events += _listings(ledger, number) + _attempts(ledger.attempts.of_item(number), fetched_at)
+    if item.file and (file := ledger.items.get(item.file)):
+        within = file.key
+        attempts = [*filter(None, [ledger.attempts.get(item.attempt)])]
+    else:
+        attempts = ledger.attempts.of_file(number)
+    events += _listings(ledger, item.file or number) + _attempts(attempts, fetched_at)
     events += _readings(ledger, number) + _findings(ledger, kind, number) + _decisions(ledger, number)
-    members = _members(ledger, number, item.latest)
+    members = () if within else _members(ledger, item.latest)
     phase, status = states(ledger, [number])[number]
     events += _member_findings(ledger, kind, members)
-    offered = [offerer.source for offerer in ledger.listings.offerers(item.parent or number) if offerer.present]
+    offered = [mirror.source for mirror in ledger.mirrors.of_files([item.file or number])]
     return Story(
         number,
         kind,
@@ -180,11 +181,11 @@ def _story(ledger: Ledger, numbers: list[int]) -> Story:
     )
 
 
-def _listings(ledger: Ledger, item: int) -> list[Event]:
+def _listings(ledger: Ledger, file: int) -> list[Event]:
     words = {"changed": "offers it changed", "gone": "does not offer it any more"}
     words |= {"listed": "offers it", "refused": "offers it", "compared": "was compared with what is held"}
     events = []
-    for listing in ledger.listings.of_item(item):
+    for listing in ledger.mirrors.listings(file):
         text = f"{listing.source} {words.get(listing.event, listing.event)}"
         if listing.event != "gone":
             text += f" at {listing.path}" + (f", {listing.size:,} bytes" if listing.size is not None else "")
@@ -297,11 +298,11 @@ def _decisions(ledger: Ledger, item: int) -> list[Event]:
     return events
 
 
-def _members(ledger: Ledger, item: int, attempt: int) -> tuple[Meaning, ...]:
-    members = ledger.items.children(item, attempt) if attempt else []
-    stand = states(ledger, [member.item for member in members])
+def _members(ledger: Ledger, attempt: int) -> tuple[Meaning, ...]:
+    members = ledger.members.brought(attempt)
+    stand = states(ledger, [member.member for member in members])
     return tuple(
-        Meaning(member.item, member.kind, member.key, member.owner, *stand[member.item], member.reason or "")
+        Meaning(member.member, member.kind, member.key, "", *stand[member.member], member.reason or "")
         for member in members
     )
 

@@ -13,7 +13,7 @@ from windrow.app.item_states import count_rests
 from windrow.engine.source_counts import FrontierCount, OutcomeCount, SessionCounts, count_frontiers, count_session
 from windrow.ledger import Ledger
 from windrow.ledger.sessions import RuleCount
-from windrow.ledger.typed.listings import RefusalCount
+from windrow.ledger.typed.mirrors import RefusalCount
 from windrow.ledger.typed.sessions import TaskRow
 from windrow.reasons import Reason
 
@@ -108,7 +108,7 @@ class SessionSummary:
     reasons: tuple[ReasonCount, ...] = ()
     findings: tuple[FindingCount, ...] = ()
     troubles: tuple[str, ...] = ()  # why tasks failed
-    notes: tuple[str, ...] = ()  # such as on resting items and the clock
+    notes: tuple[str, ...] = ()  # such as on resting files and the clock
     mended: tuple[str, ...] = ()  # what an earlier crash left, and how it was repaired
     left_out: tuple[RuleCount, ...] = ()  # addresses that rules of its crawls left out
     outcomes: tuple[OutcomeCount, ...] = ()  # how the requests of its crawls ended
@@ -138,7 +138,7 @@ def summarise(
     telling = (telling[0], 2**62) if until_now else telling
     tasks = ledger.sessions.tasks(span)
     rests = count_rests(ledger, span, {task.collection for task in tasks})
-    refusals = ledger.listings.refused_between(span)
+    refusals = ledger.mirrors.refused_between(span)
     counts = count_session(ledger, span)
     read = replace(counts, sources=_read(counts, was_read.visited(span), was_read.written(telling)))
     reasons: list[tuple[str, int]] = [(rest.reason, rest.number) for rest in rests if rest.reason]
@@ -201,7 +201,7 @@ def _sources(
 ) -> tuple[SourceCount, ...]:
     """Count by source what the session did, and the changes it reports, which lie between two facts (`telling`)."""
     counts: dict[str, Counter[str]] = {task.source: Counter() for task in tasks if task.source}
-    for listed in ledger.listings.listed_between(telling):
+    for listed in ledger.mirrors.listed_between(telling):
         counts.setdefault(listed.source, Counter())[{"listed": "new"}.get(listed.event, listed.event)] += listed.number
     for refused in refusals:
         counts.setdefault(refused.source, Counter())["refused"] += refused.number

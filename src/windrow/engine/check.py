@@ -131,10 +131,10 @@ def _same(path: Path, lines: Iterable[str]) -> bool:
 
 
 def check_standing(ledger: Ledger) -> Iterator[Fault]:
-    """Compare offers with the last listing, and addresses with their visits."""
-    for offer in ledger.listings.wrong():
-        message = f"present is {offer.present}, the last listing said {offer.event}"
-        yield Fault(f"{offer.source}, item {offer.item}", message)
+    """Compare mirrors with the last listing, and addresses with their visits."""
+    for mirror in ledger.mirrors.wrong():
+        message = f"present is {mirror.present}, the last listing said {mirror.event}"
+        yield Fault(f"{mirror.source}, file {mirror.file}", message)
     for address in ledger.addresses.wrong():
         known = f"due at {address.due}, with capture {address.capture}"
         yield Fault(address.url, f"is {known}; it has {address.visits} visits, the last capture is {address.last}")
@@ -149,11 +149,10 @@ Waits = tuple[str, Status] | None
 
 def check_steps(ledger: Ledger) -> Iterator[Fault]:
     """Compare the steps that items wait for with the facts that they follow from."""
-    kinds = {(row.collection, row.kind) for row in ledger.items.by_step() if row.collection in installed()}
-    for name, kind in sorted(kinds):
-        numbers = ledger.items.numbers(name, kind)
+    for name, collection in sorted(installed().items()):
+        numbers = ledger.items.numbers(name)
         for first in range(0, len(numbers), TOGETHER):
-            yield from _wrong_steps(ledger, installed()[name], numbers[first : first + TOGETHER])
+            yield from _wrong_steps(ledger, collection, numbers[first : first + TOGETHER])
 
 
 def _wrong_steps(ledger: Ledger, collection: Collection, items: Sequence[int]) -> Iterator[Fault]:

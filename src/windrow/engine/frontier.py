@@ -19,12 +19,13 @@ from windrow.contract import Collection, Crawl, ItemStep
 from windrow.digest import number
 from windrow.engine.listed import rest
 from windrow.engine.requests.origin_rules import walked
+from windrow.engine.steps.due import due
 from windrow.ledger import Lease, Ledger, LedgerWriter
 from windrow.ledger.rows import SourceRecord
 from windrow.ledger.sessions import RuleCount, holder
 from windrow.ledger.typed.addresses import ChosenAddress
-from windrow.ledger.typed.items import ListedItem
-from windrow.ledger.typed.listings import WaitingOffer
+from windrow.ledger.typed.listed_files import KnownFile
+from windrow.ledger.typed.mirrors import Mirror
 from windrow.ledger.typed.unread import UnreadAddress
 from windrow.model import Finding, FoundUrl, Level, OfferingHost, Source, State, Status
 from windrow.reasons import Reason
@@ -135,14 +136,13 @@ class FileFrontier:
     def named(self, names: Iterable[str]) -> list[Chosen]:
         """Find the files that are named; those that are not known are left out."""
         keys = sorted({key for name in names for key in self.spellings(name)})
-        rows = self._ledger.items.listed(self._collection.name, self._listing.kind, keys) if keys else ()
-        return [self._chosen(row) for row in rows]
+        files = self._ledger.listed_files.known(self._collection.name, keys)
+        return [self._chosen(file) for file in files.values()]
 
     def narrowed(self, act: str, source: str, reason: str) -> list[Chosen]:
         """Find what failed (for `retry`) or waits (for `cancel`), of a source and for a reason; empty means any."""
         statuses = (Status.FAILED, Status.CANCELLED) if act == RETRY else (Status.PENDING, Status.PENDING)
-        kind = self._listing.kind
-        return self.named(self._ledger.items.keys_by_status(self._collection.name, kind, statuses, source, reason))
+        return self.named(self._ledger.listed_files.keys_by_status(self._collection.name, statuses, source, reason))
 
     def decide(self, writer: LedgerWriter, session: int, act: str, chosen: Sequence[Chosen]) -> None:
         """Have files fetched again, or end them where they stand, with those documents of each that are not through."""
@@ -160,15 +160,12 @@ class FileFrontier:
                 writer.items.end(session, file.item, reason, message)
 
     def put_back(self, session: int, sources: Iterable[Source]) -> int:
-        """Have all that these sources offer, done or failed, fetched once more; return how many files that are."""
-        offers = chain.from_iterable(self._ledger.listings.of_source(source.name) for source in sources)
-        count = 0
+        """Have all that these sources list, done or failed, fetched once more; return how many files that are."""
+        files = sorted({mirror.file for mirror in self._done(source.name for source in sources)})
         with self._ledger.writing() as writer:
-            for item in sorted({offer.item for offer in offers if offer.present}):
-                if not self._is_untouched(item):
-                    writer.items.retry(session, item, self._listing.fetch_phase)
-                    count += 1
-        return count
+            for file in files:
+                writer.items.retry(session, file, self._listing.fetch_phase)
+        return len(files)
 
     def preview(self, sources: Sequence[Source], bounds: FetchBounds, phases: AbstractSet[str] | None) -> Preview:
         """Return what a run would ask of these sources, and the documents that are due for phases (None: for all)."""
@@ -187,7 +184,7 @@ class FileFrontier:
             )  # fmt: skip
         return Preview(tuple(planned), waiting, self._documents(phases))
 
-    def resting(self, at: datetime) -> list[rest.RestingItem]:
+    def resting(self, at: datetime) -> list[rest.RestingFile]:
         """Return the files that failed in session after session, and are left alone at a moment."""
         return rest.resting(self._ledger, self._collection, at)
 
@@ -202,61 +199,56 @@ class FileFrontier:
             return ""
         return "fetching" if phase == self._collection.fetch_phase else "listing"
 
-    def _is_untouched(self, item: int) -> bool:
+    def _is_untouched(self, file: int) -> bool:
         """Tell whether a file is refused, or waits for its transfer anyhow."""
-        step = self._ledger.items.pending(item)
+        step = self._ledger.items.pending(file)
         if step is None:
             return False
         waits = step.step == self._listing.fetch_phase and step.status is Status.PENDING
         return waits or (not step.step and step.status is Status.FAILED)
 
-    def _chosen(self, row: ListedItem) -> Chosen:
+    def _chosen(self, row: KnownFile) -> Chosen:
         """Return a file with those of its documents that wait for a step."""
-        members = self._ledger.items.pending_of(row.item, row.attempt) if row.attempt else []
+        members = self._ledger.members.brought(row.attempt)
         phase = self._collection.phase
-        waiting = [member for member in members if member.status is Status.PENDING]
-        children = tuple((member.item, (phase(member.step), member.status)) for member in waiting)
-        if step := self._ledger.items.pending(row.item):
+        children = tuple(
+            (member.member, (phase(member.step), member.status))
+            for member in members
+            if member.step and member.status is Status.PENDING
+        )
+        if step := self._ledger.items.pending(row.file):
             state = phase(step.step or self._listing.list_phase), step.status
-            return Chosen(row.item, row.key, state, children)
+            return Chosen(row.file, row.key, state, children)
         steps = self._collection.steps
         last = phase(steps[-1].phase if steps else self._listing.fetch_phase), Status.DONE
-        return Chosen(row.item, row.key, last, children, through=not members)
+        through = all(member.status is None for member in members)
+        return Chosen(row.file, row.key, last, children, through)
 
     def _waiting(self, active: Mapping[str, Source], bounds: FetchBounds) -> tuple[Waiting, ...]:
         """Return what is new, cut or failed for a passing reason, from its best host."""
         if not active:
             return ()
-        offers: dict[int, dict[str, WaitingOffer]] = {}
-        for offer in chain(self._due(), self._done(active) if bounds.again else ()):
-            if offer.source in active and not bounds.leaves_out(offer.modified):
-                offers.setdefault(offer.item, {}).setdefault(offer.source, offer)
+        step = self._listing.fetch_phase
+        failed = due(self._ledger, self._collection, step, Status.FAILED)
+        wanted = [*due(self._ledger, self._collection, step), *rest.divide(self._ledger, failed, now())[0]]
+        mirrors: dict[int, dict[str, Mirror]] = {file.item.id: {} for file in wanted}
+        for mirror in chain(self._ledger.mirrors.of_files([*mirrors]), self._done(active) if bounds.again else ()):
+            if mirror.source in active and not bounds.leaves_out(mirror.modified):
+                mirrors.setdefault(mirror.file, {}).setdefault(mirror.source, mirror)
         pace = self._ledger.attempts.by_source()
         waiting = []
-        for by_source in list(offers.values())[: bounds.limit]:
-            hosts = [_host(active[source], pace.get(source)) for source in by_source]
+        for by_source in [*filter(None, mirrors.values())][: bounds.limit]:
+            hosts = [offering_host(active[source], pace.get(source)) for source in by_source]
             owner = next(iter(by_source.values())).owner
             best = self._listing.prefer(owner, hosts)[0].source
-            offer = by_source[best]
-            waiting.append(Waiting(offer.key, best, active[best].site.address(offer.path), offer.size))
+            mirror = by_source[best]
+            waiting.append(Waiting(mirror.key, best, active[best].site.address(mirror.path), mirror.size))
         return tuple(waiting)
 
-    def _due(self) -> Iterator[WaitingOffer]:
-        """Yield who offers what is new, cut, or failed for a passing reason and does not rest."""
-        step = self._listing.fetch_phase
-        yield from self._ledger.listings.waiting(self._collection.name, step, Status.PENDING)
-        resting = {item.item for item in self.resting(now())}
-        for offer in self._ledger.listings.waiting(self._collection.name, step, Status.FAILED):
-            if offer.reason in rest.AGAIN and offer.item not in resting:
-                yield offer
-
-    def _done(self, sources: Iterable[str]) -> Iterator[WaitingOffer]:
-        """Yield what `put_back` would: all that these sources offer and that is done or failed."""
-        for source in sources:
-            for row in self._ledger.listings.of_source(source):
-                item = self._ledger.items.get(row.item) if row.present else None
-                if item and not self._is_untouched(row.item):
-                    yield WaitingOffer(row.item, row.key, item.owner, source, row.path, row.size, row.modified, None)
+    def _done(self, sources: Iterable[str]) -> Iterator[Mirror]:
+        """Yield what `put_back` would: all that these sources list and that is done or failed."""
+        mirrors = chain.from_iterable(map(self._ledger.mirrors.of_source, sources))
+        return (mirror for mirror in mirrors if mirror.present and not self._is_untouched(mirror.file))
 
     def _documents(self, phases: AbstractSet[str] | None) -> tuple[Reads, ...]:
         """Count the documents that are due for steps."""
@@ -347,7 +339,7 @@ class AddressFrontier:
                 waiting += [Waiting(url, source.name, url, None) for url in urls[:room]]
         return Preview(tuple(planned), tuple(waiting[:room]), ())
 
-    def resting(self, at: datetime) -> list[rest.RestingItem]:
+    def resting(self, at: datetime) -> list[rest.RestingFile]:
         """Return nothing: an address that fails is due again at its own time."""
         del at
         return []
@@ -419,10 +411,11 @@ def _states(unread: Iterable[UnreadAddress]) -> tuple[tuple[int, State], ...]:
     return tuple((visit.visit, (visit.phase, Status.FAILED)) for visit in unread)
 
 
-def _host(source: Source, pace: SourceRecord | None) -> OfferingHost:
-    if pace is None:
+def offering_host(source: Source, record: SourceRecord | None) -> OfferingHost:
+    """Return a source as one of those that list a file, with how it did so far."""
+    if record is None:
         return OfferingHost(source.name, source.owner)
-    return OfferingHost(source.name, source.owner, pace.attempts, pace.failures, pace.received / (pace.seconds or 1))
+    return OfferingHost(source.name, source.owner, record.attempts, record.failures, record.speed)
 
 
 def _seconds(source: Source, pace: SourceRecord | None, count: int, size: int) -> float | None:

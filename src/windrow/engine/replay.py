@@ -69,15 +69,14 @@ class Renamed:
         """Return a document's number on the real ledger, where it is put on record if it is new there."""
         row = self._scratch.items.get(item)
         assert row is not None
-        known = self._real.items.of_fetch(row.collection, row.key, row.fetch)
+        known = self._real.items.number(row.collection, row.key, row.attempt)
         if known is not None:
             return known
-        member = Member(row.member, row.size, row.digest, row.md5)
+        member = Member(row.name, row.size, row.digest, row.md5, rank=row.rank)
         with self._real.writing() as writer:
-            return writer.items.add(
-                self._session, row.collection, row.kind, row.key, step=self._step, rank=row.rank, owner=row.owner,
-                parent=row.parent, fetch=row.fetch, member=member,
-            )  # fmt: skip
+            return writer.listed_files.add_member(
+                self._session, row.collection, row.kind, row.key, attempt=row.attempt, member=member, step=self._step
+            )
 
     def stage(self, documents: Sequence[tuple[Item, Rows]], at: datetime) -> None:
         """Write documents' rows, not current yet."""
@@ -109,7 +108,7 @@ def replay(run: HarvestRun, real: Ledger, states: Callable[[Ledger], Mapping[int
         run.clock = lambda at=at: at  # type: ignore[misc]
         with run.ledger.writing() as writer:
             for capture in captures:
-                writer.items.arrive(capture.item, first, capture.fetch, capture.fetch)
+                writer.items.arrive(capture.file, first, capture.attempt, capture.attempt)
         for step in run.collection.steps:
             if isinstance(step, Read):
                 take_step(run, step)
@@ -134,7 +133,7 @@ def _differences(
     """Put on the real ledger what a document's new reading says, where it differs from the old."""
     before, after = states(real), states(run.ledger)
     for row in run.ledger.items.read_items(run.collection.name):
-        known = real.items.of_fetch(run.collection.name, row.key, row.fetch)
+        known = real.items.number(run.collection.name, row.key, row.attempt)
         if known is None or before[known] == after[row.item] or _waits_for_transfer(run, real, known):
             continue
         _put(run, real, known, row.item)

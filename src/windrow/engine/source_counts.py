@@ -133,7 +133,7 @@ def count_frontiers(ledger: Ledger, among: AbstractSet[str] | None = None) -> di
 
     `among` are names of collections, None means any: to count the addresses of a large crawl takes seconds.
     """
-    counts = {source: FrontierCount(files, files) for source, files in ledger.listings.count().items()}
+    counts = {source: FrontierCount(files, files) for source, files in ledger.mirrors.count().items()}
     crawls = {name: walked(collection) for name, collection in installed().items()}
     if among is not None and all(name in crawls and crawls[name] is None for name in among):
         return counts

@@ -1,4 +1,4 @@
-"""Attempts to get something: an address that was found, or an item that a source lists."""
+"""Attempts to get something: an address that was found, or a file that a source lists."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ class AttemptWriter:
     def __init__(self, batch: LedgerBatch) -> None:
         self._batch = batch
 
-    def begin(self, session: int, host: int, item: int, url: str, at: datetime) -> int:
-        """Begin an attempt to get an item; its children are from now on those of this attempt."""
-        return self._batch.fact("attempt_begun", session, host, item, url, spell(at), at=at)
+    def begin(self, session: int, host: int, file: int, url: str, at: datetime) -> int:
+        """Begin an attempt to get a listed file; its members are from now on those of this attempt."""
+        return self._batch.fact("attempt_begun", session, host, file, url, spell(at), at=at)
 
     def record_attempt(
         self, session: int, host: int, attempt: Attempt, *, begun: int = 0,

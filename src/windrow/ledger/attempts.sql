@@ -1,4 +1,4 @@
--- Queries on attempts to get something: an address that was found, or an item that a source lists. A visit is an
+-- Queries on attempts to get something: an address that was found, or a file that a source lists. A visit is an
 -- attempt at an address.
 
 -- part: attempt
@@ -34,9 +34,9 @@ INSERT INTO attempt (seq, at, session, host, address, url, kind, allowed, starte
 VALUES (?1,?2,?3,?4,?5,?6,?7,?8,?9,?1,?10,?11,?12,?13,?14,?15,?16,?17,?18,?19,?20,?21,?22,?23,?24,?25);
 
 -- name: attempt_begun
--- An attempt to get a listed item, which goes on.
-INSERT INTO attempt (seq, at, session, host, item, url, started, kind, allowed, seconds, message, digest, warc, revisit,
-    etag, modified, location, checksum, mime) VALUES (?,?,?,?,?,?,?,0,1,0,'','','',0,'','','','','');
+-- An attempt to get a listed file, which goes on.
+INSERT INTO attempt (seq, at, session, host, listed_file, url, started, kind, allowed, seconds, message, digest, warc,
+    revisit, etag, modified, location, checksum, mime) VALUES (?,?,?,?,?,?,?,0,1,0,'','','',0,'','','','','');
 
 -- name: attempt_ended
 UPDATE attempt SET end_seq = ?, ended = ?, started = coalesce(?, started), seconds = ?, status = ?, received = ?,
@@ -44,13 +44,13 @@ UPDATE attempt SET end_seq = ?, ended = ?, started = coalesce(?, started), secon
     modified = ?, location = ?, mime = ?, checksum = ? WHERE seq = ?;
 
 -- row: AttemptRow
--- An attempt to get an address, or an item that a source lists.
+-- An attempt to get an address, or a file that a source lists.
 -- `at` is when its begin was put on record, `started` the date of the record in the archive. `end` and `ended` are
 -- None for one that was cut or is under way; `warc` is empty where nothing was kept. `received` are bytes.
 
--- def of_item(item: int) -> list[AttemptRow]
--- Return the attempts to get an item, in order.
-{attempt} WHERE v.item = :item ORDER BY v.seq;
+-- def of_file(file: int) -> list[AttemptRow]
+-- Return the attempts to get a listed file, in order.
+{attempt} WHERE v.listed_file = :file ORDER BY v.seq;
 
 -- def of_address(host: int, address: int) -> list[AttemptRow]
 -- Return the attempts to get an address of a host, in order.
@@ -62,18 +62,18 @@ UPDATE attempt SET end_seq = ?, ended = ?, started = coalesce(?, started), secon
 
 -- def open() -> list[OpenAttempt]
 -- Return attempts that were cut before their end, and after which none was made.
-SELECT v.seq, v.item AS "item: int", h.source FROM attempt v JOIN host h ON h.seq = v.host
+SELECT v.seq, v.listed_file AS "file: int", h.source FROM attempt v JOIN host h ON h.seq = v.host
 WHERE v.end_seq IS NOT v.seq AND v.end_seq IS NULL
-AND NOT EXISTS (SELECT 1 FROM attempt k WHERE k.item = v.item AND k.seq > v.seq) ORDER BY v.seq;
+AND NOT EXISTS (SELECT 1 FROM attempt k WHERE k.listed_file = v.listed_file AND k.seq > v.seq) ORDER BY v.seq;
 
 -- row: AttemptCount
 -- How many attempts at a source ended in one way, and the bytes that came.
--- `listed` for items that the source lists, else they were addresses: `kind` is their collection's own word,
+-- `listed` for files that the source lists, else they were addresses: `kind` is their collection's own word,
 -- `earlier` where the address had a body before, `taken` where nobody was asked, since the capture was there.
 
 -- def ended_between(span: tuple[int, int]) -> list[AttemptCount]
 -- Count what came of the attempts that ended between two facts, without questions for the rules of hosts.
-SELECT h.collection, h.source, v.item IS NOT NULL AS "listed: bool", v.kind, v.status, v.reason, v.mime, v.revisit,
+SELECT h.collection, h.source, v.listed_file IS NOT NULL AS "listed: bool", v.kind, v.status, v.reason, v.mime, v.revisit,
        EXISTS (SELECT 1 FROM attempt p WHERE p.address = v.address AND p.host = v.host AND p.seq < v.seq
            AND p.status = 200 AND p.digest <> '') AS "earlier: bool",
        EXISTS (SELECT 1 FROM captured c WHERE c.visit = v.seq) AS "taken: bool", count(*) AS "number: int",
@@ -84,14 +84,15 @@ CROSS JOIN attempt v ON v.seq = k.seq CROSS JOIN host h ON h.seq = v.host
 GROUP BY 1, 2, 3, 4, 5, 6, 7, 8, 9, 10;
 
 -- row: LatestCapture
--- An item's latest good capture: its digest, and date and address of the record that holds the bytes.
+-- A file's latest good capture: its digest, and date and address of the record that holds the bytes.
 
--- def latest_captures(items: Sequence[int]) -> dict[int, LatestCapture]
--- Return the latest good capture of each item that has one, to compare a new one with.
-SELECT v.item AS "item: int", v.digest, k.started AS at, k.url AS address FROM attempt v
+-- def latest_captures(files: Sequence[int]) -> dict[int, LatestCapture]
+-- Return the latest good capture of each file that has one, to compare a new one with.
+SELECT v.listed_file AS "file: int", v.digest, k.started AS at, k.url AS address FROM attempt v
 JOIN attempt k ON k.seq = (SELECT o.seq FROM attempt o
-    WHERE o.digest = v.digest AND o.item = v.item AND o.revisit = 0 AND o.reason IS NULL ORDER BY o.end_seq LIMIT 1)
-WHERE v.item IN (SELECT value FROM json_each(:items)) AND v.digest <> '' AND v.reason IS NULL ORDER BY v.end_seq;
+    WHERE o.digest = v.digest AND o.listed_file = v.listed_file AND o.revisit = 0 AND o.reason IS NULL
+    ORDER BY o.end_seq LIMIT 1)
+WHERE v.listed_file IN (SELECT value FROM json_each(:files)) AND v.digest <> '' AND v.reason IS NULL ORDER BY v.end_seq;
 
 -- def by_source() -> dict[str, SourceRecord]
 -- Return how each source did so far that lists files.
@@ -100,29 +101,30 @@ SELECT h.source, sum(v.number) AS "attempts: int", sum(v.failures) AS "failures:
     SELECT host, count(*) AS number, sum(reason IS NOT NULL) AS failures,
            sum(CASE WHEN reason IS NULL THEN received ELSE 0 END) AS received,
            sum(CASE WHEN reason IS NULL THEN seconds ELSE 0 END) AS seconds
-    FROM attempt WHERE end_seq > 0 AND item IS NOT NULL GROUP BY host
+    FROM attempt WHERE end_seq > 0 AND listed_file IS NOT NULL GROUP BY host
 ) v JOIN host h ON h.seq = v.host GROUP BY h.source;
 
 -- row: FailedSessions
--- How many sessions in a row tried an item without success, and when the last attempt ended.
+-- How many sessions in a row tried a file without success, and when the last attempt ended.
 
--- def failed_sessions(items: Sequence[int]) -> dict[int, FailedSessions]
--- Return how many sessions in a row tried each item without success, and when the last one did.
+-- def failed_sessions(files: Sequence[int]) -> dict[int, FailedSessions]
+-- Return how many sessions in a row tried each file without success, and when the last one did.
 -- An operator who asks for another attempt begins the count anew.
-SELECT v.item AS "item: int", count(DISTINCT v.session) AS "number: int", max(v.ended) AS "last: datetime"
+SELECT v.listed_file AS "file: int", count(DISTINCT v.session) AS "number: int", max(v.ended) AS "last: datetime"
 FROM attempt v
-WHERE v.item IN (SELECT value FROM json_each(:items)) AND v.reason IS NOT NULL
-AND v.seq > coalesce((SELECT max(d.seq) FROM decision d WHERE d.item = v.item AND d.act = 'retried'), 0)
-GROUP BY v.item;
+WHERE v.listed_file IN (SELECT value FROM json_each(:files)) AND v.reason IS NOT NULL
+AND v.seq > coalesce((SELECT max(d.seq) FROM decision d WHERE d.item = v.listed_file AND d.act = 'retried'), 0)
+GROUP BY v.listed_file;
 
 -- row: SessionCapture
--- A good capture of an item, and the session that made it.
+-- A good capture of a file, and the session that made it.
 
 -- def captures_by_session(collection: str) -> list[SessionCapture]
--- Return every good capture of a collection, session by session; not of items that an operator ended.
-SELECT v.session, s.at AS opened, v.item AS "item: int", v.seq AS fetch, v.checksum FROM attempt v
-JOIN session s ON s.seq = v.session JOIN item i ON i.seq = v.item LEFT JOIN pending_step p ON p.item = v.item
-WHERE i.collection = :collection AND coalesce(p.status, 0) <> 4 AND v.end_seq > 0 AND v.reason IS NULL
+-- Return every good capture of a collection, session by session; not of files that an operator ended.
+SELECT v.session, s.at AS opened, v.listed_file AS "file: int", v.seq AS attempt, v.checksum FROM attempt v
+JOIN session s ON s.seq = v.session JOIN listed_file f ON f.seq = v.listed_file
+LEFT JOIN pending_step p ON p.item = f.seq
+WHERE f.collection = :collection AND coalesce(p.status, 0) <> 4 AND v.end_seq > 0 AND v.reason IS NULL
 ORDER BY v.session, v.seq;
 
 -- def visits_after(collection: str, after: int, limit: int) -> list[RecordedAttempt]
@@ -132,7 +134,7 @@ ORDER BY v.seq LIMIT :limit;
 
 -- def visits_logged(collection: str, after: int, limit: int) -> list[LoggedAttempt]
 -- Return the visits of a collection after a given one, those to the rules of hosts too.
-SELECT {recorded} {visits} WHERE h.collection = :collection AND v.seq > :after AND v.item IS NULL
+SELECT {recorded} {visits} WHERE h.collection = :collection AND v.seq > :after AND v.listed_file IS NULL
 ORDER BY v.seq LIMIT :limit;
 
 -- def visits_named(visits: Sequence[int]) -> list[RecordedAttempt]
@@ -145,12 +147,12 @@ SELECT count(*) FROM attempt WHERE seq > :visit AND address <> 0;
 
 -- def last_visit() -> int
 -- Return the number of the last visit, 0 before the first.
-SELECT coalesce((SELECT seq FROM attempt WHERE item IS NULL ORDER BY seq DESC LIMIT 1), 0);
+SELECT coalesce((SELECT seq FROM attempt WHERE listed_file IS NULL ORDER BY seq DESC LIMIT 1), 0);
 
 -- def count_upto(collection: str, visit: int) -> int
 -- Count a collection's visits up to a given one.
 SELECT count(*) FROM attempt v CROSS JOIN host h ON h.seq = v.host AND h.collection = :collection
-WHERE v.seq <= :visit AND v.item IS NULL;
+WHERE v.seq <= :visit AND v.listed_file IS NULL;
 
 -- def rules_failed_between(span: tuple[int, int], collection: str, kind: int) -> list[RulesFailure]
 -- Return hosts whose rules could not be had; `kind` is the collection's word for a question for rules.
@@ -159,7 +161,7 @@ SELECT source, origin, status, reason, message FROM (
     SELECT h.source, h.origin, v.status, v.reason, v.message, max(v.seq) AS last FROM attempt v
     JOIN host h ON h.seq = v.host
     WHERE v.seq BETWEEN :span[0] AND :span[1] AND h.collection = :collection AND v.kind = :kind
-    AND v.item IS NULL GROUP BY h.origin
+    AND v.listed_file IS NULL GROUP BY h.origin
 ) WHERE (reason IS NOT NULL AND reason <> 'too_large') OR status >= 500 OR status = 429
 ORDER BY last;
 

@@ -10,8 +10,8 @@ from windrow.ledger.database import LedgerDatabase, queries
 from windrow.ledger.typed import WIDTHS
 
 _FACTS = (
-    "session", "session_end", "task", "task_end", "item", "listing", "refusal", "step_start", "reading", "decision",
-    "finding", "host", "tombstone", "tombstone_end",
+    "session", "session_end", "task", "task_end", "listed_file", "member", "intake", "listing", "refusal", "step_start",
+    "reading", "decision", "finding", "host", "tombstone", "tombstone_end",
 )  # fmt: skip
 
 
@@ -31,8 +31,8 @@ _WRITE |= {
     "item_waits": queries()["item_waits"],
     "item_ends": queries()["item_ends"],
     "item_through": queries()["item_through"],
-    "offering": (
-        f"{_insert('offering')} ON CONFLICT (source, item) DO UPDATE SET"
+    "mirror": (
+        f"{_insert('mirror')} ON CONFLICT (source, listed_file) DO UPDATE SET"
         " path = excluded.path, present = excluded.present, size = excluded.size,"
         " modified = excluded.modified, sidecar = excluded.sidecar"
     ),
@@ -48,11 +48,10 @@ _WRITE |= {
         "INSERT INTO address (digest, host, url, via, place, due, pause, capture, failures, kind)"
         " VALUES (?,?,?,0,?,NULL,-1,0,0,?) ON CONFLICT DO NOTHING"
     ),
-    "intake": "INSERT INTO intake VALUES (?,?,?,?,0)",
-    "intake_at": "UPDATE intake SET place_offset = ? WHERE item = ?",
+    "intake_at": "UPDATE intake SET place_offset = ? WHERE seq = ?",
     "intake_named": f"{_insert('intake_name')} ON CONFLICT DO NOTHING",
     "intake_waits": f"{_insert('intake_waiting')} ON CONFLICT DO NOTHING",
-    "intake_waited": "DELETE FROM intake_waiting WHERE item = ? AND place_offset = ?",
+    "intake_waited": "DELETE FROM intake_waiting WHERE intake = ? AND place_offset = ?",
     "payload": f"{_insert('payload')} ON CONFLICT DO NOTHING",
     "host_taken": "UPDATE host SET source = ? WHERE seq = ?",
     # what became a page while it was asked as what is kept beside pages is asked as a page next

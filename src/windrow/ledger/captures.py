@@ -7,7 +7,7 @@ import json
 from windrow.ledger.batch import LedgerBatch
 from windrow.ledger.rows import CapturedRow
 from windrow.ledger.typed.captures import FailedRow, RuleRow, TypedCaptures
-from windrow.model import KeptResponse
+from windrow.model import KeptResponse, Status
 
 
 class CaptureWriter:
@@ -56,26 +56,28 @@ class ImportWriter:
     def __init__(self, batch: LedgerBatch) -> None:
         self._batch = batch
 
-    def add(self, item: int, source: str, warc: str, size: int) -> None:
-        """Put a file on record, none of its records yet."""
-        self._batch.row("intake", item, source, warc, size)
+    def add(self, session: int, collection: str, source: str, warc: str, size: int, step: str) -> int:  # noqa: PLR0917
+        """Put a file on record, none of its records yet: it waits for the step that reads them."""
+        intake = self._batch.fact("intake", session, collection, source, warc, size, 0)
+        self._batch.row("pending_step", intake, collection, step, Status.PENDING, "", 0, None, intake)
+        return intake
 
-    def read_to(self, item: int, offset: int) -> None:
+    def read_to(self, intake: int, offset: int) -> None:
         """Note that all its records before a place are on record."""
-        self._batch.row("intake_at", offset, item)
+        self._batch.row("intake_at", offset, intake)
 
-    def name(self, item: int, name: str) -> None:
+    def name(self, intake: int, name: str) -> None:
         """Add another name of a file, cut to 1,024 characters."""
-        self._batch.row("intake_named", item, name[:1024])
+        self._batch.row("intake_named", intake, name[:1024])
 
     def payload(self, spelled: str, kept: KeptResponse) -> None:
         """Note where bytes lie that revisits may refer to; the first place counts."""
         self._batch.row("payload", spelled, kept.digest, kept.size, *kept.place)
 
-    def wait(self, item: int, offset: int, spelled: str) -> None:
+    def wait(self, intake: int, offset: int, spelled: str) -> None:
         """Record that a revisit waits for its bytes."""
-        self._batch.row("intake_waits", item, offset, spelled)
+        self._batch.row("intake_waits", intake, offset, spelled)
 
-    def resolve(self, item: int, offset: int) -> None:
+    def resolve(self, intake: int, offset: int) -> None:
         """Record that a revisit has its bytes."""
-        self._batch.row("intake_waited", item, offset)
+        self._batch.row("intake_waited", intake, offset)

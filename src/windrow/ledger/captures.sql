@@ -3,7 +3,7 @@
 -- def of_digest(digest: str) -> ArchivePlace | None
 -- Return where the bytes of a fetched file lie.
 SELECT warc, place_offset AS offset, place_length AS length FROM attempt
-WHERE item IS NOT NULL AND digest = :digest AND revisit = 0 AND reason IS NULL ORDER BY end_seq LIMIT 1;
+WHERE listed_file IS NOT NULL AND digest = :digest AND revisit = 0 AND reason IS NULL ORDER BY end_seq LIMIT 1;
 
 -- def original(address: int, digest: str) -> ArchivePlace | None
 -- Return where the bytes lie that a later visit to the same address brought again.
@@ -42,7 +42,7 @@ FROM (SELECT seq FROM attempt WHERE end_seq = seq AND seq > :session
     UNION ALL SELECT seq FROM attempt WHERE end_seq IS NOT seq AND end_seq > :session
         AND end_seq < coalesce((SELECT min(s.seq) FROM session s WHERE s.seq > :session), end_seq + 1)) k
 CROSS JOIN attempt v ON v.seq = k.seq LEFT JOIN address a ON a.digest = v.address AND a.host = v.host
-WHERE v.warc <> '' AND v.warc NOT GLOB 'unarchived-*' AND (v.item IS NOT NULL OR v.status IS NOT 304)
+WHERE v.warc <> '' AND v.warc NOT GLOB 'unarchived-*' AND (v.listed_file IS NOT NULL OR v.status IS NOT 304)
 AND NOT EXISTS (SELECT 1 FROM captured c WHERE c.visit = v.seq AND c.original <> 0);
 
 -- row: HeldCapture
@@ -51,10 +51,10 @@ AND NOT EXISTS (SELECT 1 FROM captured c WHERE c.visit = v.seq AND c.original <>
 -- def held() -> Iterator[HeldCapture]
 -- Yield every record of the archive that holds bytes of its own, file by file.
 SELECT v.warc, v.place_offset AS "offset: int", v.place_length AS "length: int", v.digest, v.size AS "size: int",
-       coalesce(i.item_key, a.url, v.url) AS "key: str"
+       coalesce(f.file_key, a.url, v.url) AS "key: str"
 FROM attempt v
-LEFT JOIN item i ON i.seq = v.item LEFT JOIN address a ON a.digest = v.address AND a.host = v.host
-WHERE v.warc <> '' AND v.revisit = 0 AND (v.item IS NULL OR v.reason IS NULL)
+LEFT JOIN listed_file f ON f.seq = v.listed_file LEFT JOIN address a ON a.digest = v.address AND a.host = v.host
+WHERE v.warc <> '' AND v.revisit = 0 AND (v.listed_file IS NULL OR v.reason IS NULL)
 AND NOT EXISTS (SELECT 1 FROM captured c WHERE c.visit = v.seq AND c.original <> 0) ORDER BY 1, 2;
 
 -- def after(visit: int, limit: int, origins: Sequence[tuple[str, str]], statuses: Iterable[int] = ())

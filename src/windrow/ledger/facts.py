@@ -32,20 +32,20 @@ def _subject(row: Row) -> ledger_facts.Subject:
     return ledger_facts.Subject(*row[-4:])
 
 
-# The last four columns of every fact about an item: its subject.
+# The last four columns of every fact about a listed file or a member: its subject.
 _ABOUT = (
-    ", i.collection, i.kind, i.item_key, coalesce(nullif(i.fetch, 0),"
-    " (SELECT max(f.seq) FROM attempt f WHERE f.item = t.item AND f.seq < {seq}))"
+    ", coalesce(m.collection, f.collection, ''), coalesce(m.kind, f.kind, ''), coalesce(m.member_key, f.file_key, ''),"
+    " coalesce(m.attempt, (SELECT max(v.seq) FROM attempt v WHERE v.listed_file = f.seq AND v.seq < {seq}))"
 )
-_OF_ITEMS = frozenset({"listing", "attempt", "attempt_end", "step_start", "decision", "reading", "finding"})
+_JOINED = " LEFT JOIN listed_file f ON f.seq = {item} LEFT JOIN member m ON m.seq = {item}"
 _FAILED = (
     "(SELECT min(k.seq) FROM task k JOIN task_end e ON e.task = k.seq"
     " WHERE k.session = t.session AND e.failed = 1 AND k.seq < t.seq)"
 )
 _SOURCE = "(SELECT h.source FROM host h WHERE h.seq = t.host)"
-_CUT = "(SELECT max(f.seq) FROM attempt f WHERE f.item = t.item AND f.seq < t.seq AND f.end_seq IS NULL)"
+_CUT = "(SELECT max(f.seq) FROM attempt f WHERE f.listed_file = t.listed_file AND f.seq < t.seq AND f.end_seq IS NULL)"
 _ERRORS = (
-    "(SELECT count(*) FROM attempt f JOIN host g ON g.seq = f.host WHERE f.item = t.item"
+    "(SELECT count(*) FROM attempt f JOIN host g ON g.seq = f.host WHERE f.listed_file = t.listed_file"
     f" AND g.source = {_SOURCE} AND f.seq < t.seq AND f.reason IS NOT NULL)"
 )
 
@@ -65,24 +65,25 @@ _KINDS: dict[str, tuple[str, Callable[[Row], ledger_facts.Fact]]] = {
         "t.task, t.failed, t.reason, t.comment",
         lambda r: ledger_facts.TaskClosed(r[0], parse(r[1]), r[2], bool(r[3]), _reason(r[4]), r[5]),
     ),
-    "item": (
-        (
-            "t.session, t.collection, t.kind, t.item_key, t.parent, t.owner, t.fetch, t.digest, t.member, t.size,"
-            " t.md5, t.reason"
-        ),
-        lambda r: ledger_facts.ItemMade._make((r[0], parse(r[1]), *r[2:8], r[8] or None, *r[9:13], _reason(r[13]))),
+    "listed_file": (
+        "t.session, t.collection, t.kind, t.file_key, t.owner, t.size, t.reason",
+        lambda r: ledger_facts.FileFound._make((r[0], parse(r[1]), *r[2:8], _reason(r[8]))),
+    ),
+    "member": (
+        "t.session, t.collection, t.kind, t.member_key, t.attempt, t.name, t.size, t.digest, t.md5, t.reason",
+        lambda r: ledger_facts.MemberFound._make((r[0], parse(r[1]), *r[2:11], _reason(r[11]))),
     ),
     "listing": (
-        "t.session, t.source, t.item, t.path, t.event, t.size, t.modified",
+        "t.session, t.source, t.listed_file, t.path, t.event, t.size, t.modified",
         lambda r: ledger_facts.Listed._make((r[0], parse(r[1]), *r[2:8], _time(r[8]), _subject(r))),
     ),
     "attempt": (
-        f"t.session, t.item, {_SOURCE}, t.url, {_CUT}, {_ERRORS}",
-        lambda r: ledger_facts.FetchBegun._make((r[0], parse(r[1]), *r[2:6], _subject(r), *r[6:8])),
+        f"t.session, t.listed_file, {_SOURCE}, t.url, {_CUT}, {_ERRORS}",
+        lambda r: ledger_facts.AttemptOpened._make((r[0], parse(r[1]), *r[2:6], _subject(r), *r[6:8])),
     ),
     "attempt_end": (
-        f"t.seq, t.item, {_SOURCE}, t.received, t.size, t.digest, t.reason, t.message",
-        lambda r: ledger_facts.FetchEnded._make((r[0], parse(r[1]), *r[2:8], _reason(r[8]), r[9], _subject(r))),
+        f"t.seq, t.listed_file, {_SOURCE}, t.received, t.size, t.digest, t.reason, t.message",
+        lambda r: ledger_facts.AttemptClosed._make((r[0], parse(r[1]), *r[2:8], _reason(r[8]), r[9], _subject(r))),
     ),
     "step_start": (
         "t.session, t.item, t.step",
@@ -136,7 +137,8 @@ _seq = attrgetter("seq")
 def _of_kind(ledger: Ledger, kind: str, after: int, end: int) -> list[ledger_facts.Fact]:
     columns, make = _KINDS[kind]
     table, seq, at = ("attempt", "t.end_seq", "t.ended") if kind == "attempt_end" else (kind, "t.seq", "t.at")
-    about, join = (_ABOUT, " CROSS JOIN item i ON i.seq = t.item") if kind in _OF_ITEMS else ("", "")
+    item = next((name for name in ("t.item", "t.listed_file") if f" {name}," in columns), "")
+    about, join = (_ABOUT, _JOINED.format(item=item)) if item else ("", "")
     apart = "t.end_seq IS NOT t.seq AND " if table == "attempt" else ""
     chosen = f"{apart}{seq} > ? AND {seq} <= ? ORDER BY {seq}"
     text = f"SELECT {seq}, {at}, {columns}{about.format(seq=seq)} FROM {table} t{join} WHERE {chosen}"

@@ -1,11 +1,11 @@
-"""Items: listed files and the documents in them, what steps made of them, and the step that each waits for."""
+"""Items, whatever they are: what steps made of them, and the step that each waits for."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 
 from windrow.ledger.batch import LedgerBatch
-from windrow.model import Finding, Member, Reading, Status
+from windrow.model import Finding, Reading, Status
 from windrow.reasons import Reason
 
 
@@ -14,22 +14,6 @@ class ItemWriter:
 
     def __init__(self, batch: LedgerBatch) -> None:
         self._batch = batch
-
-    def add(
-        self, session: int, collection: str, kind: str, key: str, *, step: str = "", rank: str = "", owner: str = "",
-        parent: int | None = None, fetch: int = 0, member: Member | None = None, size: int | None = None,
-        reason: Reason | None = None,
-    ) -> int:  # fmt: skip
-        """Add an item: it waits for a step, or its name is refused for a reason; else it is through."""
-        digest, name, md5 = (member.digest, member.name, member.md5) if member else ("", "", "")
-        size = member.size if member else size
-        values = (collection, kind, key, parent, owner, fetch, digest, name, size, md5, rank, reason)
-        item = self._batch.fact("item", session, *values)
-        if reason:
-            self._batch.row("pending_step", item, collection, "", Status.FAILED, rank, fetch, reason, item)
-        elif step:
-            self._batch.row("pending_step", item, collection, step, Status.PENDING, rank, fetch, None, item)
-        return item
 
     def start(self, session: int, item: int, step: str) -> int:
         """Note that a step was begun for an item."""

@@ -13,7 +13,7 @@ from windrow.ledger.batch import LedgerBatch
 from windrow.ledger.captures import CaptureWriter, ImportWriter
 from windrow.ledger.database import LedgerDatabase
 from windrow.ledger.items import ItemWriter
-from windrow.ledger.listings import ListingWriter
+from windrow.ledger.listed_files import ListedFileWriter, MirrorWriter
 from windrow.ledger.requests import RequestQueries, RequestWriter
 from windrow.ledger.sessions import SessionQueries, SessionWriter
 from windrow.ledger.takedowns import TakedownQueries, TakedownWriter
@@ -21,7 +21,9 @@ from windrow.ledger.typed.attempts import TypedAttempts
 from windrow.ledger.typed.captures import TypedCaptures
 from windrow.ledger.typed.imports import TypedImports
 from windrow.ledger.typed.items import TypedItems
-from windrow.ledger.typed.listings import TypedListings
+from windrow.ledger.typed.listed_files import TypedListedFiles
+from windrow.ledger.typed.members import TypedMembers
+from windrow.ledger.typed.mirrors import TypedMirrors
 from windrow.ledger.unread import UnreadQueries, UnreadWriter
 
 
@@ -32,7 +34,8 @@ class LedgerWriter:
         batch = self._batch = LedgerBatch(database)
         self.sessions = SessionWriter(batch)
         self.items = ItemWriter(batch)
-        self.listings = ListingWriter(batch)
+        self.listed_files = ListedFileWriter(batch)
+        self.mirrors = MirrorWriter(batch)
         self.attempts = AttemptWriter(batch)
         self.addresses = AddressWriter(batch)
         self.requests = RequestWriter(batch)
@@ -68,7 +71,9 @@ class Ledger:
         self.database = LedgerDatabase(path)
         self.sessions = SessionQueries(self.database)
         self.items = TypedItems(self.database)
-        self.listings = TypedListings(self.database)
+        self.listed_files = TypedListedFiles(self.database)
+        self.members = TypedMembers(self.database)
+        self.mirrors = TypedMirrors(self.database)
         self.attempts = TypedAttempts(self.database)
         self.addresses = AddressQueries(self.database)
         self.captures = TypedCaptures(self.database)

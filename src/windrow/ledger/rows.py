@@ -126,7 +126,7 @@ def kept_response(row: tuple[Any, ...]) -> KeptResponse:
 
 
 class ItemKey(NamedTuple):
-    """An item's number and key."""
+    """The number of an item and its key: a listed file's, a member's or an imported WARC file's."""
 
     item: int
     key: str

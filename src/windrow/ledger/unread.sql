@@ -12,10 +12,9 @@ ORDER BY visit;
 -- Return the items that failed at a step for one of some reasons, with its last reading of them.
 SELECT p.item AS number, r.version, p.reason AS "reason: Reason", (SELECT count(*) FROM reading k
     WHERE k.item = p.item AND k.step = r.step AND k.version = r.version) AS "times: int", r.at
-FROM pending_step p JOIN item i ON i.seq = p.item
+FROM pending_step p LEFT JOIN member m ON m.seq = p.item
 JOIN reading r ON r.seq = (SELECT max(k.seq) FROM reading k WHERE k.item = p.item AND k.step = p.step)
-WHERE p.collection = :collection AND p.step = :step AND p.status = 5
-AND (i.parent IS NULL OR i.fetch = (SELECT max(v.seq) FROM attempt v WHERE v.item = i.parent))
+WHERE p.collection = :collection AND p.step = :step AND p.status = 5 AND {of_latest}
 AND p.reason IN (SELECT value FROM json_each(:reasons)) ORDER BY p.item;
 
 -- row: UnreadAddress

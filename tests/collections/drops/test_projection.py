@@ -54,11 +54,11 @@ class Story:
         return task
 
     def listed(self, name, *sources, folder="add", reason=None):
-        item = self.writer.items.add(
+        item = self.writer.listed_files.add(
             self.session, "drops", "zip", f"{folder}/{name}", step="download", size=10, owner="H", reason=reason
         )
         for source in sources:
-            self.writer.listings.add(
+            self.writer.mirrors.add(
                 self.session, source, item, Offer(f"{folder}/{name}", f"{folder}/{name}", 10), "listed"
             )
         return item
@@ -89,13 +89,13 @@ class Story:
         self.writer.items.read(self.session, item, ("unzip", "1"), "sha256:00", Reading(md5="0" * 32), then="")
         members = []
         for name in names:
-            member = Member(name, 99, "sha256:11", "f" * 32)
+            reason = Reason.BAD_NAME if name.startswith("no name") else None
+            member = Member(name, 99, "sha256:11", "f" * 32, reason=reason)
             members.append(
-                self.writer.items.add(
-                    self.session, "drops", "xml", f"k/{name}", step="xsd", parent=item, fetch=fetch, member=member,
-                    reason=Reason.BAD_NAME if name.startswith("no name") else None,
+                self.writer.listed_files.add_member(
+                    self.session, "drops", "xml", f"k/{name}", attempt=fetch, member=member, step="xsd"
                 )
-            )  # fmt: skip
+            )
         return members
 
     def close(self, outcome=0):
@@ -267,7 +267,7 @@ def test_projecting_again_gives_the_same(ledger, projection):
 def test_other_collections_and_unknown_sources(ledger, projection):
     with ledger.writing() as writer:
         session = writer.sessions.open("me", "run")
-        page = writer.items.add(session, "pages", "page", "http://x/", step="crawl")
+        page = writer.listed_files.add(session, "pages", "page", "http://x/", step="crawl")
         writer.items.read(session, page, ("crawl", ""), "", Reading(), then="")
         writer.items.find(session, page, 1, [Finding("X", "y")])
         host = writer.addresses.host_of(session, "pages", "web", "http://x")

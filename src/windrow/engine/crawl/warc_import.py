@@ -1,7 +1,7 @@
 """Import WARC files of other tools: their records become attempts, as if this workspace had made the requests.
 
-Each file is an item. Its position is stored in the transaction that stores its records, so that a killed run continues
-there. An address that is known from such a file alone is never due.
+The position in a file is stored in the transaction that stores its records, so that a killed run continues there. An
+address that is known from such a file alone is never due.
 """
 
 from __future__ import annotations
@@ -34,7 +34,6 @@ BATCH = 256
 FINDINGS = 1_000
 """Findings of one file that are stored; the rest are counted."""
 
-KIND = "warc"
 _ORIGINS = 10_000  # hosts remembered
 _NAMED = 8  # kinds of records named in a comment
 
@@ -47,7 +46,7 @@ _NOTES = frozenset({"warcinfo", "metadata", "request", "metadata address", "urn 
 class _File(NamedTuple):
     """A file of the archive, and the source that it was imported for."""
 
-    item: int
+    intake: int
     source: str
     warc: str
 
@@ -141,8 +140,8 @@ class WarcImporter:
 
     def _close_tasks(self) -> None:
         run = self._run
-        for tally, path, item, waited in self._empty:
-            waiting = run.ledger.imports.count_waiting_in(item)
+        for tally, path, intake, waited in self._empty:
+            waiting = run.ledger.imports.count_waiting_in(intake)
             if waiting == waited:
                 why = f": {counted(waiting, 'revisit')} of what is not here ({Reason.NO_ORIGINAL})" if waiting else ""
                 tally.broken.append(f"{path} gave nothing{why}")
@@ -160,7 +159,7 @@ class WarcImporter:
         tally.files += 1
         if taken.trouble:
             tally.broken.append(f"{warc_file.path} {taken.trouble}")
-        item, offset, source = self._item(warc_file, taken)
+        intake, offset, source = self._add_file(warc_file, taken)
         if not taken.size:
             tally.broken.append(f"{warc_file.path} gave nothing: it is empty")
             return
@@ -172,37 +171,34 @@ class WarcImporter:
             last = batch[-1][0].next
             with run.ledger.writing() as writer:
                 wrong = counts.wrong.total()
-                findings = self._write(writer, _File(item, source, taken.warc), batch, counts)
-                writer.items.find(run.session, item, self._phase, findings[: max(0, FINDINGS - wrong)])
-                writer.imports.read_to(item, last)
+                findings = self._write(writer, _File(intake, source, taken.warc), batch, counts)
+                writer.items.find(run.session, intake, self._phase, findings[: max(0, FINDINGS - wrong)])
+                writer.imports.read_to(intake, last)
                 if last >= taken.size:
                     read = Reading(count=counts.visits)
-                    writer.items.read(run.session, item, (run.collection.phases[0], ""), "", read, then="")
+                    writer.items.read(run.session, intake, (run.collection.phases[0], ""), "", read, then="")
             run.progress.step(len(batch), len(findings))
             run.tick()
             if run.stopping():
                 break
         else:
             if offset == 0 and counts.gave_nothing():
-                self._empty.append((tally, warc_file.path, item, counts.waiting))
+                self._empty.append((tally, warc_file.path, intake, counts.waiting))
         tally.add(counts)
 
-    def _item(self, warc_file: WarcFile, taken: ImportedFile) -> tuple[int, int, str]:
-        """Return the item of a file, its position in bytes, and the source that it was imported for."""
+    def _add_file(self, warc_file: WarcFile, taken: ImportedFile) -> tuple[int, int, str]:
+        """Return the number of a file, its position in bytes, and the source that it was imported for."""
         run = self._run
         known = run.ledger.imports.get(taken.warc)
         with run.ledger.writing() as writer:
             if known:
-                item, source, offset = known
+                intake, source, offset = known
             else:
-                item = writer.items.add(
-                    run.session, run.collection.name, KIND, taken.warc, step=run.collection.phases[0],
-                    owner=warc_file.source, size=taken.size,
-                )  # fmt: skip
                 source, offset = warc_file.source, 0
-                writer.imports.add(item, source, taken.warc, taken.size)
-            writer.imports.name(item, warc_file.name)
-        return item, offset, source
+                name, step = run.collection.name, run.collection.phases[0]
+                intake = writer.imports.add(run.session, name, source, taken.warc, taken.size, step)
+            writer.imports.name(intake, warc_file.name)
+        return intake, offset, source
 
     def _write(self, writer: LedgerWriter, file: _File, batch: _Batch, tally: _Tally) -> list[Finding]:
         findings: list[Finding] = []
@@ -239,7 +235,7 @@ class WarcImporter:
         if imported.refers:
             repeated = fresh.get(spelled) or self._payload(spelled)
             if repeated is None:
-                writer.imports.wait(file.item, record.offset, spelled)
+                writer.imports.wait(file.intake, record.offset, spelled)
                 return False
             attempt = attempt._replace(kept=_repeat(repeated, file.warc, record))
         elif attempt.kept and spelled and attempt.kept.size and spelled not in fresh:
@@ -271,21 +267,21 @@ class WarcImporter:
         run, last = self._run, (0, -1)
         while not run.stopping() and (rows := run.ledger.imports.resolved(last, BATCH)):
             with run.ledger.writing() as writer:
-                for item, offset, warc, source in rows:
-                    self._resolve_revisit(writer, item, offset, warc, source)
-            last = (rows[-1].item, rows[-1].offset)
+                for intake, offset, warc, source in rows:
+                    self._resolve_revisit(writer, intake, offset, warc, source)
+            last = (rows[-1].intake, rows[-1].offset)
             run.tick()
 
-    def _resolve_revisit(self, writer: LedgerWriter, item: int, offset: int, warc: str, source: str) -> None:
+    def _resolve_revisit(self, writer: LedgerWriter, intake: int, offset: int, warc: str, source: str) -> None:
         record = _read_record(self._run, warc, offset)
         imported = interpret_record(record, warc, self._page)
         repeated = self._payload(imported.payload)
         if imported.attempt is None or repeated is None:
             gone = Finding("Corrupt", f"at byte {offset}: the record cannot be read any more", Level.WARN)
-            writer.items.find(self._run.session, item, self._phase, [imported.finding or gone])
+            writer.items.find(self._run.session, intake, self._phase, [imported.finding or gone])
         else:
             self._record_attempt(writer, source, imported.attempt._replace(kept=_repeat(repeated, warc, record)))
-        writer.imports.resolve(item, offset)
+        writer.imports.resolve(intake, offset)
 
 
 def _batches(records: Iterable[tuple[WarcRecord, str]]) -> Iterator[_Batch]:

@@ -20,22 +20,22 @@ from windrow.engine.listed.rest import OriginPauses
 from windrow.engine.run import HarvestRun
 from windrow.errors import WindrowError
 from windrow.ledger import LedgerWriter
-from windrow.ledger.typed.listings import UncomparedOffer
+from windrow.ledger.typed.mirrors import UncomparedMirror
 from windrow.model import TAIL, Attempt, FetchJob, Finding, Level, ListedFile, Offer, Source
 
 MOST = 2_000
-"""Offers that one run compares; the next one goes on."""
+"""Mirrors that one run compares; the next one goes on."""
 BATCH = 64
-"""Offers compared over a connection before it is given back."""
+"""Mirrors compared over a connection before it is given back."""
 
 
 @dataclass(slots=True)
 class _Host:
-    """A source while its offers are compared."""
+    """A source while its mirrors are compared."""
 
     source: Source
     task: int
-    waiting: deque[UncomparedOffer] = field(default_factory=deque)
+    waiting: deque[UncomparedMirror] = field(default_factory=deque)
     same: int = 0
     differing: int = 0
     failed: int = 0
@@ -43,38 +43,38 @@ class _Host:
 
     @property
     def told(self) -> str:
-        """The comment for its task: how many offers were the same, differed or failed."""
+        """The comment for its task: how many mirrors were the same, differed or failed."""
         message = f"{self.source.name}: compared with what is held from elsewhere: {self.same} the same"
         message += f", {self.differing} with other bytes, {self.failed} not compared"
         return f"{message}; {self.received:,} bytes fetched for it"
 
 
 def compare_hosts(run: HarvestRun, down: set[str]) -> None:
-    """Compare what other hosts offer in the same size with what is held, where that was not done yet."""
+    """Compare what other hosts mirror in the same size with what is held, where that was not done yet."""
     pauses = OriginPauses(run.ledger)
     up = [source for source in run.harvest.sources if source.active and source.name not in down]
     sources = {source.name: source for source in up if not pauses.left(source.site)}
     hosts: dict[str, _Host] = {}
-    offers = [row for row in run.ledger.listings.uncompared(run.collection.name, MOST) if row.source in sources]
-    for offer in offers:
-        if offer.source not in hosts:
-            task = run.open_task(run.collection.fetch_phase, offer.source)
-            hosts[offer.source] = _Host(sources[offer.source], task)
-        hosts[offer.source].waiting.append(offer)
+    mirrors = [row for row in run.ledger.mirrors.uncompared(run.collection.name, MOST) if row.source in sources]
+    for mirror in mirrors:
+        if mirror.source not in hosts:
+            task = run.open_task(run.collection.fetch_phase, mirror.source)
+            hosts[mirror.source] = _Host(sources[mirror.source], task)
+        hosts[mirror.source].waiting.append(mirror)
     if hosts:
-        run.progress.begin("comparing", len(offers))
+        run.progress.begin("comparing", len(mirrors))
         _Comparing(run).run(list(hosts.values()))
         run.progress.end()
 
 
 class _Comparing:
-    """The jobs that fetchers have in hand, by numbers of their own: one item may be compared with several hosts."""
+    """The jobs that fetchers have in hand, by numbers of their own: one file may be compared with several hosts."""
 
     def __init__(self, run: HarvestRun) -> None:
         self._run = run
         self._pace = paces(run.harvest.sources)
         self._batches: dict[int, _Host] = {}
-        self._offers: dict[int, tuple[_Host, UncomparedOffer]] = {}
+        self._mirrors: dict[int, tuple[_Host, UncomparedMirror]] = {}
         self._number = 0
 
     def run(self, hosts: list[_Host]) -> None:
@@ -92,14 +92,14 @@ class _Comparing:
             run.close_task(compared.task, compared.told)
 
     def _hand(self, compared: _Host) -> None:
-        """Submit the next batch of a source's offers."""
+        """Submit the next batch of a source's mirrors."""
         jobs: list[FetchJob] = []
         while compared.waiting and len(jobs) < BATCH:
-            offer = compared.waiting.popleft()
+            mirror = compared.waiting.popleft()
             self._number += 1
-            self._offers[self._number] = compared, offer
-            file = ListedFile(offer.path, offer.size, offer.modified, compared=True)
-            jobs.append(FetchJob(self._number, compared.source.site.address(offer.path), file=file))
+            self._mirrors[self._number] = compared, mirror
+            file = ListedFile(mirror.path, mirror.size, mirror.modified, compared=True)
+            jobs.append(FetchJob(self._number, compared.source.site.address(mirror.path), file=file))
         if jobs:
             batch = self._run.next_batch()
             self._batches[batch] = compared
@@ -109,20 +109,20 @@ class _Comparing:
     def _note(self, writer: LedgerWriter, event: Event) -> None:
         """Record the outcome of a comparison, or the end of a batch."""
         if isinstance(event, AttemptEnded) and event.batch in self._batches:
-            self._record(writer, *self._offers.pop(event.attempt.target), event.attempt)
+            self._record(writer, *self._mirrors.pop(event.attempt.target), event.attempt)
             self._run.progress.step(1, event.attempt.reason is not None)
         elif isinstance(event, BatchEnded) and event.batch in self._batches:
             compared = self._batches.pop(event.batch)
             for number in event.untouched:
-                self._offers.pop(number, None)
+                self._mirrors.pop(number, None)
                 compared.failed += 1
             if event.broken is None and not self._run.stopping():
                 self._hand(compared)
 
-    def _record(self, writer: LedgerWriter, compared: _Host, offer: UncomparedOffer, attempt: Attempt) -> None:
+    def _record(self, writer: LedgerWriter, compared: _Host, mirror: UncomparedMirror, attempt: Attempt) -> None:
         """Record the outcome once; after a passing failure the next run compares again."""
         compared.received += attempt.received or 0
-        held = self._held(offer) if attempt.reason is None else ""
+        held = self._held(mirror) if attempt.reason is None else ""
         if attempt.retry or (attempt.reason is None and not held):
             compared.failed += 1
             return
@@ -132,23 +132,23 @@ class _Comparing:
             kind, message = "NotCompared", f"{compared.source.name} offers it too; not compared: {attempt.message}"
         elif attempt.checksum != held:
             compared.differing += 1
-            size = "" if offer.size is None else f" in the same size, {offer.size} bytes"
+            size = "" if mirror.size is None else f" in the same size, {mirror.size} bytes"
             kind = "ContentDiffers"
             message = (
-                f"{compared.source.name} offers other bytes under this name{size}, than {offer.held_from}, whose bytes"
-                f" are held; {take_from(offer.key, compared.source.name)}"
+                f"{compared.source.name} offers other bytes under this name{size}, than {mirror.held_from}, whose bytes"
+                f" are held; {take_from(mirror.key, compared.source.name)}"
             )
         else:
             compared.same += 1
         if kind:
             phase = self._run.collection.fetch_phase
-            writer.items.find(self._run.session, offer.item, phase, [Finding(kind, message, Level.WARN)])
-        offered = Offer(offer.key, offer.path, offer.size, offer.modified, sidecar=offer.sidecar)
-        writer.listings.add(self._run.session, compared.source.name, offer.item, offered, "compared")
+            writer.items.find(self._run.session, mirror.file, phase, [Finding(kind, message, Level.WARN)])
+        offer = Offer(mirror.key, mirror.path, mirror.size, mirror.modified, sidecar=mirror.sidecar)
+        writer.mirrors.add(self._run.session, compared.source.name, mirror.file, offer, "compared")
 
-    def _held(self, offer: UncomparedOffer) -> str:
+    def _held(self, mirror: UncomparedMirror) -> str:
         """Return the digest of the last bytes held; empty if the archive does not have them."""
-        place = self._run.ledger.captures.of_digest(offer.digest)
+        place = self._run.ledger.captures.of_digest(mirror.digest)
         try:
             if place is None:
                 return ""

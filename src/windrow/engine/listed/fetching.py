@@ -20,7 +20,7 @@ from windrow.engine.fetchers.message import (
 )
 from windrow.engine.listed.connection_pool import host as site_host
 from windrow.engine.listed.connection_pool import paces
-from windrow.engine.listed.queue import FetchQueue, WantedItem
+from windrow.engine.listed.queue import FetchQueue, WantedFile
 from windrow.engine.listed.rest import OriginPauses, told_left_alone, told_pause, wait_before, worth_waiting
 from windrow.engine.run import HarvestRun
 from windrow.ledger import LedgerWriter
@@ -31,7 +31,7 @@ GATHERED = 0.25
 """Seconds for which events may wait, to be put on record with others in one transaction; the end of a batch may not."""
 
 NAMED = 5
-"""Items that are named where several rest."""
+"""Files that are named where several rest."""
 
 
 @dataclass(slots=True)
@@ -59,11 +59,11 @@ class Fetching:
         self._run = run
         self._queue = FetchQueue(run, down)
         self._hosts: dict[str, _Host] = {}
-        self._in_hand: dict[int, WantedItem] = {}
+        self._in_hand: dict[int, WantedFile] = {}
         self._paces = paces(run.harvest.sources)
         self._pauses = OriginPauses(run.ledger)
         self._halted = False
-        self._ends: dict[int, tuple[str, Reason]] = {}  # items that failed at their last host: key and reason
+        self._ends: dict[int, tuple[str, Reason]] = {}  # files that failed at their last host: key and reason
         self._batches: dict[int, tuple[str, int]] = {}  # source, and its breaks when the batch began
         self._events: list[Event] = []  # what happened and is not on record yet
         self._recorded = 0.0
@@ -116,16 +116,16 @@ class Fetching:
             self._recorded = time.monotonic()
 
     def _tell_pauses(self) -> None:
-        """Record which items rest from now on, and which are not tried again by themselves."""
+        """Record which files rest from now on, and which are not tried again by themselves."""
         run = self._run
         phase = run.collection.fetch_phase
         tried = run.ledger.attempts.failed_sessions(list(self._ends))
         with run.ledger.writing() as writer:
-            for item, (key, reason) in self._ends.items():
-                sessions = tried[item].number if item in tried else 0
+            for file, (key, reason) in self._ends.items():
+                sessions = tried[file].number if file in tried else 0
                 message = told_pause(key, reason, sessions, now())
                 if message:
-                    writer.items.find(run.session, item, phase, [message])
+                    writer.items.find(run.session, file, phase, [message])
             if resting := self._queue.resting:
                 soonest = min(rest.until for rest in resting)
                 names = ", ".join(rest.key for rest in resting[:NAMED]) + (", ..." if len(resting) > NAMED else "")
@@ -146,7 +146,7 @@ class Fetching:
                 message += f"({self._run.collection.name}.download_deadline)"
                 why = BatchBroken(Reason.TIMEOUT, message, "", retry=True, wait=None)
                 for wanted in mine:
-                    if wanted.fetch:
+                    if wanted.attempt:
                         self._cut(writer, wanted, why)
                 self._close(host, why, writer)
 
@@ -218,12 +218,12 @@ class Fetching:
             wanted = self._in_hand[event.target]
             self._begin(writer, wanted, event.at)
         elif isinstance(event, TransferProgress) and event.target in self._in_hand:
-            run.grown[self._in_hand[event.target].fetch] = event.size
+            run.grown[self._in_hand[event.target].attempt] = event.size
 
-    def _begin(self, writer: LedgerWriter, wanted: WantedItem, at: datetime) -> None:
-        if not wanted.fetch:
+    def _begin(self, writer: LedgerWriter, wanted: WantedFile, at: datetime) -> None:
+        if not wanted.attempt:
             source, job = wanted.hosts[0]
-            wanted.fetch = writer.attempts.begin(
+            wanted.attempt = writer.attempts.begin(
                 self._run.session, self._hosts[source.name].number, wanted.due.item.id, job.url, at
             )
             if wanted.conflict:
@@ -231,12 +231,12 @@ class Fetching:
                 writer.items.find(self._run.session, wanted.due.item.id, phase, [wanted.conflict])
                 wanted.conflict = None
 
-    def _record_attempt(self, writer: LedgerWriter, wanted: WantedItem, attempt: Attempt) -> None:
-        """Record an attempt, and decide whether the item is done, tried again or failed."""
-        run, source, item = self._run, wanted.source, wanted.due.item.id
+    def _record_attempt(self, writer: LedgerWriter, wanted: WantedFile, attempt: Attempt) -> None:
+        """Record an attempt, and decide whether the file is done, tried again or failed."""
+        run, source, file = self._run, wanted.source, wanted.due.item.id
         host = self._hosts[source.name]
         self._begin(writer, wanted, attempt.started)
-        begun, wanted.fetch = wanted.fetch, 0
+        begun, wanted.attempt = wanted.attempt, 0
         ended = writer.attempts.record_attempt(run.session, host.number, attempt, begun=begun)
         run.grown.pop(begun, None)
         run.progress.step(1, attempt.reason is not None)
@@ -246,10 +246,10 @@ class Fetching:
             self._queue.held -= 1
             if attempt.message and not attempt.checksum:
                 finding = Finding("NotCompared", attempt.message, Level.WARN)
-                writer.items.find(run.session, item, run.collection.fetch_phase, [finding])
-            writer.items.arrive(item, run.collection.step_after(run.collection.listing.kind), begun, ended)
+                writer.items.find(run.session, file, run.collection.fetch_phase, [finding])
+            writer.items.arrive(file, run.collection.step_after(run.collection.listing.kind), begun, ended)
             return
-        writer.items.fail(item, run.collection.listing.fetch_phase, attempt.reason, ended)
+        writer.items.fail(file, run.collection.listing.fetch_phase, attempt.reason, ended)
         wanted.attempts += 1
         self._rest(writer, host, attempt)
         if attempt.retry and self._more(wanted) and not run.stopping() and source.name not in self._queue.down:
@@ -258,22 +258,22 @@ class Fetching:
         host.failed[attempt.reason] += 1
         self._next_host(wanted)
         if not wanted.hosts:
-            self._ends[item] = (wanted.due.item.key, attempt.reason)
+            self._ends[file] = (wanted.due.item.key, attempt.reason)
 
-    def _cut(self, writer: LedgerWriter, wanted: WantedItem, why: BatchBroken) -> None:
+    def _cut(self, writer: LedgerWriter, wanted: WantedFile, why: BatchBroken) -> None:
         """Record that an attempt under way failed because its batch broke."""
-        run, item = self._run, wanted.due.item.id
+        run, file = self._run, wanted.due.item.id
         job = wanted.hosts[0][1]
-        received = run.grown.pop(wanted.fetch, 0)
+        received = run.grown.pop(wanted.attempt, 0)
         cut = job.attempt(now())._replace(received=received, reason=why.reason, message=why.message)
         host = self._hosts[wanted.source.name].number
-        ended = writer.attempts.record_attempt(run.session, host, cut, begun=wanted.fetch)
-        writer.items.fail(item, run.collection.listing.fetch_phase, why.reason, ended)
-        wanted.fetch = 0
+        ended = writer.attempts.record_attempt(run.session, host, cut, begun=wanted.attempt)
+        writer.items.fail(file, run.collection.listing.fetch_phase, why.reason, ended)
+        wanted.attempt = 0
         wanted.attempts += 1
 
-    def _more(self, wanted: WantedItem) -> bool:
-        """Return whether an item may be tried again on its host."""
+    def _more(self, wanted: WantedFile) -> bool:
+        """Return whether a file may be tried again on its host."""
         return wanted.attempts < min(wanted.source.attempts, self._run.harvest.attempts)
 
     def _rest(self, writer: LedgerWriter, host: _Host, attempt: Attempt) -> None:
@@ -288,15 +288,15 @@ class Fetching:
             self._leave_host(writer, host, why)
 
     def _leave_host(self, writer: LedgerWriter, host: _Host, why: BatchBroken) -> None:
-        """Stop asking a source in this run: its queued items go to their next hosts."""
+        """Stop asking a source in this run: its queued files go to their next hosts."""
         self._close(host, why, writer)
         for queued in self._queue.leave(host.source.name):
-            if queued.fetch:
+            if queued.attempt:
                 self._cut(writer, queued, why)
             self._next_host(queued)
 
-    def _next_host(self, wanted: WantedItem) -> None:
-        """Try the next host that is up, or let the item rest."""
+    def _next_host(self, wanted: WantedFile) -> None:
+        """Try the next host that is up, or let the file rest."""
         wanted.attempts = 0
         wanted.hosts = [host for host in wanted.hosts[1:] if host[0].name not in self._queue.down]
         if wanted.hosts:
@@ -326,8 +326,8 @@ class Fetching:
         gone = host.source.name in self._queue.down
         cut = why or BatchBroken(Reason.INTERRUPTED, "the source is down", "", retry=True, wait=None)
         for wanted in back:
-            # A fetch that a crash left open goes on; one that is open since this session broke just now.
-            if wanted.fetch and (gone or wanted.fetch in self._run.grown):
+            # An attempt that a crash left open goes on; one that is open since this session broke just now.
+            if wanted.attempt and (gone or wanted.attempt in self._run.grown):
                 self._cut(writer, wanted, cut)
             if gone:
                 self._next_host(wanted)

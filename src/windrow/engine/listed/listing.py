@@ -15,7 +15,8 @@ from windrow.engine.listed.rest import OriginPauses, told_left_alone, wait_befor
 from windrow.engine.run import HarvestRun
 from windrow.formats.text import show
 from windrow.ledger import LedgerWriter
-from windrow.ledger.typed.listings import OfferRow
+from windrow.ledger.typed.listed_files import KnownFile
+from windrow.ledger.typed.mirrors import Mirror
 from windrow.model import Finding, Level, ListingEntry, Offer, Source
 from windrow.reasons import Reason
 
@@ -140,33 +141,28 @@ def _again(run: HarvestRun, listed: _Listed, broken: BatchBroken) -> bool:
 def _record(run: HarvestRun, listed: _Listed) -> None:
     """Record what a source offers now and what it no longer offers."""
     offers = run.collection.listing.plan(listed.source, listed.entries, run.harvest.options)
-    known = {row.key: row for row in run.ledger.listings.of_source(listed.source.name)}
+    known = {row.key: row for row in run.ledger.mirrors.of_source(listed.source.name)}
     keyed = {offer.key: offer for offer in offers if not offer.unkeyed}
-    items = run.ledger.items.by_key(run.collection.name, run.collection.listing.kind, sorted(keyed))
-    refused_before = run.ledger.items.refused(list(items.values()))
+    files = run.ledger.listed_files.known(run.collection.name, sorted(keyed))
     fresh = refused = gone = 0
     with run.ledger.writing() as writer:
         for offer in offers:
             if offer.unkeyed:
                 name = digest(offer.path.encode("utf-8", "surrogateescape"))
                 path = offer.path.encode("utf-8", "backslashreplace").decode()
-                writer.listings.refuse(run.session, listed.source.name, path, name, offer.reason or Reason.BAD_NAME)
+                writer.mirrors.refuse(run.session, listed.source.name, path, name, offer.reason or Reason.BAD_NAME)
                 refused += 1
         for key, offer in keyed.items():
             refused += offer.reason is not None
-            if key in items:
-                is_refused = items[key] in refused_before
-                _compare(
-                    run, writer, listed.source.name, items[key], offer, known=known.get(key), is_refused=is_refused
-                )
+            if key in files:
+                _compare(run, writer, listed.source.name, files[key], offer, known.get(key))
             else:
                 # Nothing is known of it that could be compared: of a first listing that is all.
-                items[key] = _make(run, writer, offer)
-                writer.listings.add(run.session, listed.source.name, items[key], offer, _begins(offer))
+                writer.mirrors.add(run.session, listed.source.name, _add(run, writer, offer), offer, _begins(offer))
                 fresh += offer.reason is None
         for key, before in known.items():
             if key not in keyed and before.present:
-                writer.listings.add(run.session, listed.source.name, before.item, Offer(key, before.path), "gone")
+                writer.mirrors.add(run.session, listed.source.name, before.file, Offer(key, before.path), "gone")
                 gone += 1
     comment = f"{listed.source.name}: {len(keyed)} offered, {fresh} new, {refused} refused, {gone} gone"
     run.close_task(listed.task, comment)
@@ -178,35 +174,34 @@ def _begins(offer: Offer) -> str:
     return "refused" if offer.reason else "listed"
 
 
-def _make(run: HarvestRun, writer: LedgerWriter, offer: Offer) -> int:
+def _add(run: HarvestRun, writer: LedgerWriter, offer: Offer) -> int:
     collection = run.collection
-    return writer.items.add(
+    return writer.listed_files.add(
         run.session, collection.name, collection.listing.kind, offer.key,
         step=collection.listing.fetch_phase, rank=offer.rank, owner=offer.owner, size=offer.size, reason=offer.reason,
     )  # fmt: skip
 
 
-def _compare(
-    run: HarvestRun, writer: LedgerWriter, source: str, item: int, offer: Offer, *, known: OfferRow | None,
-    is_refused: bool,
-) -> None:  # fmt: skip
-    """Note what is new or different in what a source says of an item, whose name `is_refused` so far."""
-    collection = run.collection
-    if offer.reason is None and is_refused:
+def _compare(  # noqa: PLR0917
+    run: HarvestRun, writer: LedgerWriter, source: str, known_file: KnownFile, offer: Offer, known: Mirror | None
+) -> None:
+    """Note what is new or different in what a source says of a file."""
+    collection, file = run.collection, known_file.file
+    if offer.reason is None and known_file.is_refused:
         # It is good now: the collection takes more owners.
-        writer.items.retry(run.session, item, collection.listing.fetch_phase)
+        writer.items.retry(run.session, file, collection.listing.fetch_phase)
     if known is None or not known.present:
-        writer.listings.add(run.session, source, item, offer, _begins(offer))
-        _compare_hosts(run, writer, source, item, offer)
+        writer.mirrors.add(run.session, source, file, offer, _begins(offer))
+        _compare_hosts(run, writer, source, file, offer)
         return
-    if known[2:] == (offer.path, True, offer.size, offer.modified, offer.sidecar):
+    if known[4:] == (offer.path, True, offer.size, offer.modified, offer.sidecar):
         return
-    writer.listings.add(run.session, source, item, offer, "changed")
-    if (known.size, known.modified) != (offer.size, offer.modified) and run.ledger.attempts.latest_captures([item]):
+    writer.mirrors.add(run.session, source, file, offer, "changed")
+    if (known.size, known.modified) != (offer.size, offer.modified) and run.ledger.attempts.latest_captures([file]):
         now, before = _size_and_time(offer.size, offer.modified), _size_and_time(known.size, known.modified)
         message = f"{source} now offers {now}, before {before}"
         finding = Finding("ContentChanged", f"{message}; windrow retry {offer.key}", Level.WARN)
-        writer.items.find(run.session, item, collection.fetch_phase, [finding])
+        writer.items.find(run.session, file, collection.fetch_phase, [finding])
 
 
 def _size_and_time(size: int | None, modified: datetime | None) -> str:
@@ -214,18 +209,18 @@ def _size_and_time(size: int | None, modified: datetime | None) -> str:
     return f"{size_text} of {show(modified)}" if modified else size_text
 
 
-def _compare_hosts(run: HarvestRun, writer: LedgerWriter, source: str, item: int, offer: Offer) -> None:
+def _compare_hosts(run: HarvestRun, writer: LedgerWriter, source: str, file: int, offer: Offer) -> None:
     """Tell where a source that comes later offers another size under the name of bytes that are held already.
 
     Where sizes are equal, the ends of the files are compared after the transfers (`comparing`).
     """
-    if offer.size is None or not run.ledger.attempts.latest_captures([item]):
+    if offer.size is None or not run.ledger.attempts.latest_captures([file]):
         return
-    others = [offerer for offerer in run.ledger.listings.offerers(item) if offerer.source != source and offerer.present]
-    differing = [row for row in others if row.size not in {None, offer.size}]
+    others = [mirror for mirror in run.ledger.mirrors.of_files([file]) if mirror.source != source]
+    differing = [mirror for mirror in others if mirror.size not in {None, offer.size}]
     if differing:
-        sizes = ", ".join(f"{row.source} {row.size:,}" for row in differing)
+        sizes = ", ".join(f"{mirror.source} {mirror.size:,}" for mirror in differing)
         message = f"{source} now offers {offer.size:,} bytes under this name, beside {sizes}"
         message = f"{message}; {take_from(offer.key, source)}"
         finding = Finding("ContentDiffers", message, Level.WARN)
-        writer.items.find(run.session, item, run.collection.fetch_phase, [finding])
+        writer.items.find(run.session, file, run.collection.fetch_phase, [finding])

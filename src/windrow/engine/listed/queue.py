@@ -12,35 +12,35 @@ from itertools import islice
 from windrow.archive.capture_sink import SMALL
 from windrow.clock import now, spell
 from windrow.digest import combine, short
-from windrow.engine.listed.rest import AGAIN, RestingItem, divide
+from windrow.engine.frontier import offering_host
+from windrow.engine.listed.rest import AGAIN, RestingFile, divide
 from windrow.engine.run import HarvestRun
 from windrow.engine.steps.due import Due, due
-from windrow.ledger.rows import SourceRecord
 from windrow.ledger.typed.attempts import LatestCapture, OpenAttempt
-from windrow.ledger.typed.listings import ItemOffer
-from windrow.model import FetchJob, Finding, KnownCapture, Level, ListedFile, OfferingHost, Source, Status
+from windrow.ledger.typed.mirrors import Mirror
+from windrow.model import FetchJob, Finding, KnownCapture, Level, ListedFile, Source, Status
 
 WINDOW = 4096
-"""Most items held in memory at a time."""
+"""Most files held in memory at a time."""
 
 PART = 500
-"""Items that are drawn from the ledger at a time."""
+"""Files that are drawn from the ledger at a time."""
 
 BATCH = 256
 FEW = 8
-"""Most and least items of a batch, where there are as many: between two batches a connection stands idle."""
+"""Most and least files of a batch, where there are as many: between two batches a connection stands idle."""
 
 BATCH_BYTES = 64 << 20
 
 
 @dataclass(slots=True)
-class WantedItem:
-    """An item to fetch, and where it can be had: best host first."""
+class WantedFile:
+    """A file to fetch, and where it can be had: best host first."""
 
     due: Due
     hosts: list[tuple[Source, FetchJob]]
     attempts: int = 0  # on the first host
-    fetch: int = 0  # seq of the attempt that is open on the ledger
+    attempt: int = 0  # seq of the attempt that is open on the ledger
     conflict: Finding | None = None  # to be put on record with the next attempt
 
     @property
@@ -51,16 +51,16 @@ class WantedItem:
 
 @dataclass(slots=True)
 class FetchQueue:
-    """Items by source, those that wait for a later try, and the ledger behind."""
+    """Files by source, those that wait for a later try, and the ledger behind."""
 
     run: HarvestRun
     down: set[str]
-    ready: dict[str, deque[WantedItem]] = field(default_factory=dict)
-    later: list[tuple[float, int, WantedItem]] = field(default_factory=list)
-    held: int = 0  # items in memory, in hand or waiting
+    ready: dict[str, deque[WantedFile]] = field(default_factory=dict)
+    later: list[tuple[float, int, WantedFile]] = field(default_factory=list)
+    held: int = 0  # files in memory, in hand or waiting
     drawn: int = 0
-    nowhere: int = 0  # items that no available source offers
-    resting: list[RestingItem] = field(default_factory=list)  # what failed too often to be asked for now
+    nowhere: int = 0  # files that no available source lists
+    resting: list[RestingFile] = field(default_factory=list)  # what failed too often to be asked for now
     _stream: Iterator[Due] | None = None
     _ended: bool = False
     _open: dict[int, OpenAttempt] = field(default_factory=dict)
@@ -70,7 +70,7 @@ class FetchQueue:
         while self.later and self.later[0][0] <= time.monotonic():
             self.put(heapq.heappop(self.later)[2])
         if self._stream is None:
-            self._open = {attempt.item: attempt for attempt in self.run.ledger.attempts.open()}
+            self._open = {attempt.file: attempt for attempt in self.run.ledger.attempts.open()}
             self._stream = _stream(self.run, self.resting)
         while not self._ended and self.held < WINDOW:
             limit = self.run.limit
@@ -84,34 +84,34 @@ class FetchQueue:
                     continue
                 cut = self._open.pop(wanted.due.item.id, None)
                 if cut and any(source.name == cut.source for source, _ in wanted.hosts):
-                    wanted.fetch = cut.seq
+                    wanted.attempt = cut.seq
                     wanted.hosts.sort(key=lambda host: host[0].name != cut.source)
                 self.held += 1
                 self.drawn += 1
                 self.put(wanted)
 
-    def put(self, wanted: WantedItem) -> None:
-        """Queue an item for its first host."""
+    def put(self, wanted: WantedFile) -> None:
+        """Queue a file for its first host."""
         self.ready.setdefault(wanted.source.name, deque()).append(wanted)
 
-    def put_later(self, wanted: WantedItem, seconds: float) -> None:
-        """Queue an item after some seconds."""
+    def put_later(self, wanted: WantedFile, seconds: float) -> None:
+        """Queue a file after some seconds."""
         heapq.heappush(self.later, (time.monotonic() + seconds, wanted.due.item.id, wanted))
 
-    def batch(self, source: str) -> list[WantedItem]:
-        """Take the items of one batch for a source."""
-        row: list[WantedItem] = []
+    def batch(self, source: str) -> list[WantedFile]:
+        """Take the files of one batch for a source."""
+        row: list[WantedFile] = []
         size = 0
         waiting = self.ready.get(source, deque())
-        # The last items are shared out among the connections, so that all end at about one time.
+        # The last files are shared out among the connections, so that all end at about one time.
         most = max(FEW, min(BATCH, len(waiting) // 4 + 1))
         while waiting and len(row) < most and size < BATCH_BYTES:
             row.append(waiting.popleft())
             size += row[-1].hosts[0][1].file.size or 0
         return row
 
-    def leave(self, source: str) -> list[WantedItem]:
-        """Remove and return all items queued for a source that is down."""
+    def leave(self, source: str) -> list[WantedFile]:
+        """Remove and return all files queued for a source that is down."""
         self.down.add(source)
         waiting = list(self.ready.pop(source, ()))
         late = [entry for entry in self.later if entry[2].source.name == source]
@@ -121,11 +121,11 @@ class FetchQueue:
 
     @property
     def empty(self) -> bool:
-        """Whether no item is left, here or on the ledger."""
+        """Whether no file is left, here or on the ledger."""
         return self._ended and not self.held
 
 
-def _stream(run: HarvestRun, resting: list[RestingItem]) -> Iterator[Due]:
+def _stream(run: HarvestRun, resting: list[RestingFile]) -> Iterator[Due]:
     """Yield what should be fetched: new, cut, and failed in earlier sessions for a passing reason."""
     collection = run.collection
     step = collection.listing.fetch_phase
@@ -142,56 +142,50 @@ def _earlier(run: HarvestRun, failed: Due) -> bool:
     return failed.reason in AGAIN and failed.since < run.session
 
 
-def _hosted(run: HarvestRun, part: list[Due]) -> list[WantedItem]:
-    """Find who offers these items, best first."""
+def _hosted(run: HarvestRun, part: list[Due]) -> list[WantedFile]:
+    """Find who lists these files, best first."""
     sources = {source.name: source for source in run.harvest.sources if source.active}
     record = run.ledger.attempts.by_source() if part else {}
     last = run.ledger.attempts.latest_captures([due_item.item.id for due_item in part])
-    offers: dict[int, dict[str, ItemOffer]] = {}
-    for offer in run.ledger.listings.of_items([due_item.item.id for due_item in part]):
-        if offer.source in sources:
-            offers.setdefault(offer.item, {})[offer.source] = offer
+    mirrors: dict[int, dict[str, Mirror]] = {}
+    for mirror in run.ledger.mirrors.of_files([due_item.item.id for due_item in part]):
+        if mirror.source in sources:
+            mirrors.setdefault(mirror.file, {})[mirror.source] = mirror
     wanted = []
     for due_item in part:
-        offered = offers.get(due_item.item.id, {})
-        hosts = [_host(sources[name], record.get(name)) for name in offered]
+        by_source = mirrors.get(due_item.item.id, {})
+        hosts = [offering_host(sources[name], record.get(name)) for name in by_source]
         best = run.collection.listing.prefer(due_item.owner, hosts)
         before = last.get(due_item.item.id)
         pairs = [
             (
                 sources[host.source],
-                _job(due_item, sources[host.source], offered[host.source], before),
+                _job(due_item, sources[host.source], by_source[host.source], before),
             )
             for host in best
-            if not _older(run, offered[host.source])
+            if not _older(run, by_source[host.source])
         ]
-        wanted.append(WantedItem(due_item, pairs, conflict=_conflict(due_item.item.key, pairs)))
+        wanted.append(WantedFile(due_item, pairs, conflict=_conflict(due_item.item.key, pairs)))
     return wanted
 
 
-def _host(source: Source, record: SourceRecord | None) -> OfferingHost:
-    if record is None:
-        return OfferingHost(source.name, source.owner)
-    return OfferingHost(source.name, source.owner, record.attempts, record.failures, record.speed)
-
-
-def _job(due_item: Due, source: Source, offer: ItemOffer, last: LatestCapture | None) -> FetchJob:
+def _job(due_item: Due, source: Source, mirror: Mirror, last: LatestCapture | None) -> FetchJob:
     # A part belongs to one version of one file at one source: another size or time is another part, and so
     # is another attempt at what was kept before. Where nothing tells versions apart, none is gone on with.
     before = KnownCapture(last.digest, spell(last.at), last.address) if last else KnownCapture()
     # HTTP tells versions apart by itself, the others by the time of the file. What is small has no part.
     part = ""
-    large = offer.size is None or offer.size > SMALL
-    if large and (offer.modified is not None or source.site.scheme in {"http", "https"}):
-        dated = spell(offer.modified) if offer.modified else None
-        part = short(combine([source.name, offer.path, str(offer.size), str(dated), before.digest]))
-    file = ListedFile(offer.path, offer.size, offer.modified, offer.sidecar, part)
-    return FetchJob(due_item.item.id, source.site.address(offer.path), last=before, file=file)
+    large = mirror.size is None or mirror.size > SMALL
+    if large and (mirror.modified is not None or source.site.scheme in {"http", "https"}):
+        dated = spell(mirror.modified) if mirror.modified else None
+        part = short(combine([source.name, mirror.path, str(mirror.size), str(dated), before.digest]))
+    file = ListedFile(mirror.path, mirror.size, mirror.modified, mirror.sidecar, part)
+    return FetchJob(due_item.item.id, source.site.address(mirror.path), last=before, file=file)
 
 
-def _older(run: HarvestRun, offer: ItemOffer) -> bool:
-    """Return whether an item is older than asked for; one without a date is not."""
-    return run.since is not None and offer.modified is not None and offer.modified < run.since
+def _older(run: HarvestRun, mirror: Mirror) -> bool:
+    """Return whether a file is older than asked for; one without a date is not."""
+    return run.since is not None and mirror.modified is not None and mirror.modified < run.since
 
 
 def _conflict(key: str, hosts: list[tuple[Source, FetchJob]]) -> Finding | None:

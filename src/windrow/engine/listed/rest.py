@@ -32,10 +32,10 @@ FIRST = timedelta(hours=6)
 LONGEST = timedelta(days=30)
 
 
-class RestingItem(NamedTuple):
-    """An item whose transfer failed in so many sessions, and until when it is left alone."""
+class RestingFile(NamedTuple):
+    """A file whose transfer failed in so many sessions, and until when it is left alone."""
 
-    item: int
+    file: int
     key: str
     sessions: int
     until: datetime
@@ -43,7 +43,7 @@ class RestingItem(NamedTuple):
 
 
 def pause(sessions: int) -> timedelta:
-    """Return how long an item rests after its last attempt, when so many sessions in a row have failed.
+    """Return how long a file rests after its last attempt, when so many sessions in a row have failed.
 
     >>> pause(4), pause(5), pause(7), pause(99)
     (datetime.timedelta(0), datetime.timedelta(seconds=21600), datetime.timedelta(days=1), datetime.timedelta(days=30))
@@ -54,33 +54,33 @@ def pause(sessions: int) -> timedelta:
 
 
 def told_pause(key: str, reason: Reason, sessions: int, at: datetime) -> Finding | None:
-    """Return the finding for an item that failed at every host: it rests, or waits for a person."""
+    """Return the finding for a file that failed at every host: it rests, or waits for a person."""
     if reason not in AGAIN:
         return Finding("GivenUp", f"not asked for again by itself after this; windrow retry {key}", Level.WARN)
     if not (wait := pause(sessions)):
         return None
     message = f"failed in {sessions} sessions; a run after {at + wait:%Y-%m-%d %H:%M} UTC asks again"
-    return Finding("RestingItem", f"{message}, at once: windrow retry {key}", Level.WARN)
+    return Finding("RestingFile", f"{message}, at once: windrow retry {key}", Level.WARN)
 
 
-def divide(ledger: Ledger, failed: Iterable[Due], at: datetime) -> tuple[list[Due], list[RestingItem]]:
-    """Split failed items into those to be tried at a time, and those that rest."""
+def divide(ledger: Ledger, failed: Iterable[Due], at: datetime) -> tuple[list[Due], list[RestingFile]]:
+    """Split failed files into those to be tried at a time, and those that rest."""
     known = {due_item.item.id: due_item for due_item in failed if due_item.reason in AGAIN}
     tried = ledger.attempts.failed_sessions(list(known))
     wanted, resting = [], []
-    for item, due_item in known.items():
-        history = tried.get(item)
+    for file, due_item in known.items():
+        history = tried.get(file)
         until = history.last + pause(history.number) if history else at
         if history is None or until <= at:
             wanted.append(due_item)
         else:
             assert due_item.reason is not None
-            resting.append(RestingItem(item, due_item.item.key, history.number, until, due_item.reason))
+            resting.append(RestingFile(file, due_item.item.key, history.number, until, due_item.reason))
     return wanted, resting
 
 
-def resting(ledger: Ledger, collection: Collection, at: datetime) -> list[RestingItem]:
-    """Return all items of a collection that rest at a time."""
+def resting(ledger: Ledger, collection: Collection, at: datetime) -> list[RestingFile]:
+    """Return all files of a collection that rest at a time."""
     failed = due(ledger, collection, collection.listing.fetch_phase, Status.FAILED)
     return divide(ledger, failed, at)[1]
 

@@ -40,7 +40,7 @@ def due(ledger: Ledger, collection: Collection, step: str, status: Status = Stat
 
 def _due(collection: str, row: DueRow) -> Due:
     digest = row.digest or row.capture
-    item = Item(row.item, collection, row.kind, row.key, row.parent, row.rank, row.attempt, digest, row.member)
+    item = Item(row.item, collection, row.kind, row.key, row.rank, row.attempt, digest, row.member)
     return Due(item, row.owner, row.reason, row.since, row.capture, row.size, row.source)
 
 

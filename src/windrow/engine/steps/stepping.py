@@ -237,10 +237,9 @@ def _record(run: HarvestRun, writer: LedgerWriter, step: Read, outcome: StepOutc
     writer.items.read(run.session, item.id, (step.phase, version), item.digest, reading, then)
     run.record_findings(writer, item.id, collection.phase(step.phase), reading)
     for member in reading.members:
-        writer.items.add(
+        writer.listed_files.add_member(
             run.session, collection.name, collection.members.kind, f"{item.key}/{member.name}"[:512],
-            step=collection.step_after(collection.members.kind), rank=member.rank, parent=item.id,
-            fetch=item.fetch or 0, member=member, reason=member.reason,
+            attempt=item.attempt or 0, member=member, step=collection.step_after(collection.members.kind),
         )  # fmt: skip
 
 

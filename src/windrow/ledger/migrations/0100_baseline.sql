@@ -33,27 +33,34 @@ CREATE TABLE task_end (
     reason REASON_TEXT, comment TEXT NOT NULL
 );
 
--- Listed files and what is in them.
+-- Listed files and what is in them. An item is what steps take: a listed file, a member of one, or an imported WARC file
+-- (`intake`). Their numbers are of one sequence, like those of all facts.
 
--- A thing that moves through the phases of its collection. `reason` says why its name was refused.
-CREATE TABLE item (
-    seq BIGINT PRIMARY KEY, at TIME_TEXT NOT NULL, session BIGINT NOT NULL,
-    collection VARCHAR(32) NOT NULL, kind VARCHAR(32) NOT NULL, item_key VARCHAR(512) NOT NULL,
-    parent BIGINT, owner VARCHAR(128) NOT NULL, fetch BIGINT NOT NULL, digest VARCHAR(96) NOT NULL,
-    member VARCHAR(512) NOT NULL, size BIGINT, md5 VARCHAR(32) NOT NULL, place VARCHAR(256) NOT NULL,
-    reason REASON_TEXT
+-- A file that sources list, wherever it lies. `reason` says why its name was refused.
+CREATE TABLE listed_file (
+    seq BIGINT PRIMARY KEY, at TIME_TEXT NOT NULL, session BIGINT NOT NULL, collection VARCHAR(32) NOT NULL,
+    kind VARCHAR(32) NOT NULL, file_key VARCHAR(512) NOT NULL, owner VARCHAR(128) NOT NULL, size BIGINT,
+    place VARCHAR(256) NOT NULL, reason REASON_TEXT
 );
-CREATE UNIQUE INDEX item_by_key ON item (item_key, collection, fetch, seq);
-CREATE INDEX item_by_parent ON item (parent);
+CREATE UNIQUE INDEX listed_file_by_key ON listed_file (file_key, collection);
 
--- A source began to offer an item, changed what it says of it, or stopped: listed, changed, gone; refused where it began
--- to, and the item's name is no good.
+-- A document in a listed file, as an attempt brought it. `reason` says why its name was refused.
+CREATE TABLE member (
+    seq BIGINT PRIMARY KEY, at TIME_TEXT NOT NULL, session BIGINT NOT NULL, collection VARCHAR(32) NOT NULL,
+    kind VARCHAR(32) NOT NULL, member_key VARCHAR(512) NOT NULL, attempt BIGINT NOT NULL, name VARCHAR(512) NOT NULL,
+    size BIGINT, digest VARCHAR(96) NOT NULL, md5 VARCHAR(32) NOT NULL, place VARCHAR(256) NOT NULL, reason REASON_TEXT
+);
+CREATE INDEX member_by_key ON member (member_key);
+CREATE INDEX member_by_attempt ON member (attempt);
+
+-- A source began to list a file, changed what it says of it, or stopped: listed, changed, gone; refused where it began
+-- to, and the file's name is no good.
 CREATE TABLE listing (
     seq BIGINT PRIMARY KEY, at TIME_TEXT NOT NULL, session BIGINT NOT NULL,
-    source VARCHAR(128) NOT NULL, item BIGINT NOT NULL, path VARCHAR(1024) NOT NULL,
+    source VARCHAR(128) NOT NULL, listed_file BIGINT NOT NULL, path VARCHAR(1024) NOT NULL,
     event VARCHAR(16) NOT NULL, size BIGINT, modified TIME_TEXT, sidecar VARCHAR(1024) NOT NULL
 );
-CREATE INDEX listing_by_item ON listing (item);
+CREATE INDEX listing_by_file ON listing (listed_file);
 
 -- An entry refused whose name fits no table of its standard: it is on record here only.
 CREATE TABLE refusal (
@@ -106,12 +113,13 @@ CREATE TABLE pending_step (
 );
 CREATE INDEX pending_step_due ON pending_step (collection, step, status, place, item);
 
-CREATE TABLE offering (
-    source VARCHAR(128) NOT NULL, item BIGINT NOT NULL, path VARCHAR(1024) NOT NULL,
+-- A place of a listed file: what a source said of it when it was last listed, and whether it still lists it.
+CREATE TABLE mirror (
+    source VARCHAR(128) NOT NULL, listed_file BIGINT NOT NULL, path VARCHAR(1024) NOT NULL,
     present FLAG_INT NOT NULL, size BIGINT, modified TIME_TEXT, sidecar VARCHAR(1024) NOT NULL,
-    PRIMARY KEY (source, item)
+    PRIMARY KEY (source, listed_file)
 );
-CREATE INDEX offering_by_item ON offering (item);
+CREATE INDEX mirror_by_file ON mirror (listed_file);
 
 -- What is asked of hosts, and what came.
 
@@ -148,16 +156,16 @@ CREATE TABLE request (
 ) WITHOUT ROWID;
 
 -- One table of attempts, for all discoveries: what was asked, of which host, and what came of it.
--- What is asked is an address of the host (0 for its robots.txt), or an item that its source lists; `url` is spelled out
+-- What is asked is an address of the host (0 for its robots.txt), or a file that its source lists; `url` is spelled out
 -- where no address of ours has it. `kind` is the collection's own word for it. `started` is the date of the record in the
 -- archive, where there is one.
 -- The end of an attempt is a fact too. That of an address is put on record with its begin: `end_seq` is `seq`, the
--- moment is `at`. That of an item is put on record on its own, since a file may take hours: `end_seq` and `ended` are
+-- moment is `at`. That of a listed file is put on record on its own, since it may take hours: `end_seq` and `ended` are
 -- written then, once, with all that follows; an attempt without them is under way, or was cut.
 -- `received` are bytes over the line, where that is not `size`; `checksum` what a file beside it said of its bytes.
 CREATE TABLE attempt (
     seq INTEGER PRIMARY KEY, at TIME_TEXT NOT NULL, session BIGINT NOT NULL, host BIGINT NOT NULL, address BIGINT,
-    item BIGINT, url VARCHAR(2048) NOT NULL, kind INTEGER NOT NULL, allowed FLAG_INT NOT NULL,
+    listed_file BIGINT, url VARCHAR(2048) NOT NULL, kind INTEGER NOT NULL, allowed FLAG_INT NOT NULL,
     started TIME_TEXT NOT NULL, end_seq BIGINT, ended TIME_TEXT, seconds DOUBLE PRECISION NOT NULL, status INTEGER,
     received BIGINT, reason REASON_TEXT, message TEXT NOT NULL, digest VARCHAR(96) NOT NULL, size BIGINT,
     warc VARCHAR(256) NOT NULL, place_offset BIGINT, place_length BIGINT, revisit FLAG_INT NOT NULL,
@@ -167,9 +175,9 @@ CREATE TABLE attempt (
 CREATE INDEX attempt_by_address ON attempt (address);
 CREATE INDEX attempt_by_warc ON attempt (warc, place_offset);
 CREATE INDEX attempt_rules ON attempt (host, seq) WHERE address = 0;  -- found without a look at the host's pages
-CREATE INDEX attempt_by_item ON attempt (item) WHERE item IS NOT NULL;
+CREATE INDEX attempt_by_file ON attempt (listed_file) WHERE listed_file IS NOT NULL;
 CREATE INDEX attempt_by_end ON attempt (end_seq) WHERE end_seq IS NOT seq;  -- those whose end is a fact of its own
-CREATE INDEX attempt_by_digest ON attempt (digest) WHERE item IS NOT NULL;
+CREATE INDEX attempt_by_digest ON attempt (digest) WHERE listed_file IS NOT NULL;
 
 -- Visits whose answer a step did not read, and not by the answer's fault: a later run reads it again. The reason, how
 -- often in a row this version of the step failed so, and when last; the version is empty where an operator asked for
@@ -221,17 +229,16 @@ CREATE TABLE asked (
 ) WITHOUT ROWID;
 CREATE INDEX asked_by_request ON asked (digest, host);
 
--- WARC files of other makers, each an item of kind `warc` too; `place_offset` is how far its records are on record: the
--- next one begins there.
+-- WARC files of other makers; `place_offset` is how far its records are on record: the next one begins there.
 CREATE TABLE intake (
-    item BIGINT PRIMARY KEY, source VARCHAR(128) NOT NULL, warc VARCHAR(256) NOT NULL, size BIGINT NOT NULL,
-    place_offset BIGINT NOT NULL
+    seq BIGINT PRIMARY KEY, at TIME_TEXT NOT NULL, session BIGINT NOT NULL, collection VARCHAR(32) NOT NULL,
+    source VARCHAR(128) NOT NULL, warc VARCHAR(256) NOT NULL, size BIGINT NOT NULL, place_offset BIGINT NOT NULL
 );
 CREATE UNIQUE INDEX intake_by_warc ON intake (warc);
 CREATE INDEX intake_by_source ON intake (source);
 
 -- What people call them.
-CREATE TABLE intake_name (item BIGINT NOT NULL, name VARCHAR(1024) NOT NULL, PRIMARY KEY (item, name));
+CREATE TABLE intake_name (intake BIGINT NOT NULL, name VARCHAR(1024) NOT NULL, PRIMARY KEY (intake, name));
 
 -- Where bytes lie, by the digest that their own file gives them: what revisits refer to.
 CREATE TABLE payload (
@@ -242,7 +249,8 @@ CREATE INDEX payload_by_digest ON payload (digest);
 
 -- Revisits whose bytes no file has brought yet.
 CREATE TABLE intake_waiting (
-    item BIGINT NOT NULL, place_offset BIGINT NOT NULL, spelled VARCHAR(160) NOT NULL, PRIMARY KEY (item, place_offset)
+    intake BIGINT NOT NULL, place_offset BIGINT NOT NULL, spelled VARCHAR(160) NOT NULL,
+    PRIMARY KEY (intake, place_offset)
 );
 CREATE INDEX intake_waiting_by_payload ON intake_waiting (spelled);
 

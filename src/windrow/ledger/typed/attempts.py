@@ -15,7 +15,7 @@ from windrow.reasons import Reason
 
 
 class AttemptRow(NamedTuple):
-    """An attempt to get an address, or an item that a source lists.
+    """An attempt to get an address, or a file that a source lists.
 
     `at` is when its begin was put on record, `started` the date of the record in the archive. `end` and `ended` are
     None for one that was cut or is under way; `warc` is empty where nothing was kept. `received` are bytes.
@@ -52,14 +52,14 @@ class OpenAttempt(NamedTuple):
     """A row of `open`."""
 
     seq: int
-    item: int
+    file: int
     source: str
 
 
 class AttemptCount(NamedTuple):
     """How many attempts at a source ended in one way, and the bytes that came.
 
-    `listed` for items that the source lists, else they were addresses: `kind` is their collection's own word, `earlier`
+    `listed` for files that the source lists, else they were addresses: `kind` is their collection's own word, `earlier`
     where the address had a body before, `taken` where nobody was asked, since the capture was there.
     """
 
@@ -78,29 +78,29 @@ class AttemptCount(NamedTuple):
 
 
 class LatestCapture(NamedTuple):
-    """An item's latest good capture: its digest, and date and address of the record that holds the bytes."""
+    """A file's latest good capture: its digest, and date and address of the record that holds the bytes."""
 
-    item: int
+    file: int
     digest: str
     at: datetime
     address: str
 
 
 class FailedSessions(NamedTuple):
-    """How many sessions in a row tried an item without success, and when the last attempt ended."""
+    """How many sessions in a row tried a file without success, and when the last attempt ended."""
 
-    item: int
+    file: int
     number: int
     last: datetime
 
 
 class SessionCapture(NamedTuple):
-    """A good capture of an item, and the session that made it."""
+    """A good capture of a file, and the session that made it."""
 
     session: int
     opened: datetime
-    item: int
-    fetch: int
+    file: int
+    attempt: int
     checksum: str
 
 
@@ -199,18 +199,18 @@ def _make_attempt_count(row: tuple[Any, ...]) -> AttemptCount:
 
 
 def _make_latest_capture(row: tuple[Any, ...]) -> LatestCapture:
-    item, digest, at, address = row
-    return LatestCapture(item, digest, parse(at), address)
+    file, digest, at, address = row
+    return LatestCapture(file, digest, parse(at), address)
 
 
 def _make_failed_sessions(row: tuple[Any, ...]) -> FailedSessions:
-    item, number, last = row
-    return FailedSessions(item, number, parse(last))
+    file, number, last = row
+    return FailedSessions(file, number, parse(last))
 
 
 def _make_session_capture(row: tuple[Any, ...]) -> SessionCapture:
-    session, opened, item, fetch, checksum = row
-    return SessionCapture(session, parse(opened), item, fetch, checksum)
+    session, opened, file, attempt, checksum = row
+    return SessionCapture(session, parse(opened), file, attempt, checksum)
 
 
 def _make_rules_failure(row: tuple[Any, ...]) -> RulesFailure:
@@ -231,9 +231,9 @@ def _make_attempt_outcome(row: tuple[Any, ...]) -> AttemptOutcome:
 class TypedAttempts(LedgerQueries):
     """The queries of attempts.sql."""
 
-    def of_item(self, item: int) -> list[AttemptRow]:
-        """Return the attempts to get an item, in order."""
-        return self._database.rows(_make_attempt_row, "attempts.of_item", item)
+    def of_file(self, file: int) -> list[AttemptRow]:
+        """Return the attempts to get a listed file, in order."""
+        return self._database.rows(_make_attempt_row, "attempts.of_file", file)
 
     def of_address(self, host: int, address: int) -> list[AttemptRow]:
         """Return the attempts to get an address of a host, in order."""
@@ -251,9 +251,9 @@ class TypedAttempts(LedgerQueries):
         """Count what came of the attempts that ended between two facts, without questions for the rules of hosts."""
         return self._database.rows(_make_attempt_count, "attempts.ended_between", span[0], span[1])
 
-    def latest_captures(self, items: Sequence[int]) -> dict[int, LatestCapture]:
-        """Return the latest good capture of each item that has one, to compare a new one with."""
-        rows = self._database.rows(_make_latest_capture, "attempts.latest_captures", json.dumps([*items]))
+    def latest_captures(self, files: Sequence[int]) -> dict[int, LatestCapture]:
+        """Return the latest good capture of each file that has one, to compare a new one with."""
+        rows = self._database.rows(_make_latest_capture, "attempts.latest_captures", json.dumps([*files]))
         return {row[0]: row for row in rows}
 
     def by_source(self) -> dict[str, SourceRecord]:
@@ -261,16 +261,16 @@ class TypedAttempts(LedgerQueries):
         rows = self._database.rows(SourceRecord._make, "attempts.by_source")
         return {row[0]: row for row in rows}
 
-    def failed_sessions(self, items: Sequence[int]) -> dict[int, FailedSessions]:
-        """Return how many sessions in a row tried each item without success, and when the last one did.
+    def failed_sessions(self, files: Sequence[int]) -> dict[int, FailedSessions]:
+        """Return how many sessions in a row tried each file without success, and when the last one did.
 
         An operator who asks for another attempt begins the count anew.
         """
-        rows = self._database.rows(_make_failed_sessions, "attempts.failed_sessions", json.dumps([*items]))
+        rows = self._database.rows(_make_failed_sessions, "attempts.failed_sessions", json.dumps([*files]))
         return {row[0]: row for row in rows}
 
     def captures_by_session(self, collection: str) -> list[SessionCapture]:
-        """Return every good capture of a collection, session by session; not of items that an operator ended."""
+        """Return every good capture of a collection, session by session; not of files that an operator ended."""
         return self._database.rows(_make_session_capture, "attempts.captures_by_session", collection)
 
     def visits_after(self, collection: str, after: int, limit: int) -> list[RecordedAttempt]:

@@ -12,7 +12,7 @@ from windrow.model import KeptResponse
 class ImportRow(NamedTuple):
     """A WARC file of another maker: all its records before `offset` are on record."""
 
-    item: int
+    seq: int
     source: str
     offset: int
 
@@ -20,7 +20,7 @@ class ImportRow(NamedTuple):
 class ResolvedRevisit(NamedTuple):
     """A revisit whose bytes have come since it was read."""
 
-    item: int
+    intake: int
     offset: int
     warc: str
     source: str
@@ -45,7 +45,7 @@ class TypedImports(LedgerQueries):
         return self._database.first(kept_response, "imports.payload", spelled)
 
     def resolved(self, after: tuple[int, int], limit: int) -> list[ResolvedRevisit]:
-        """Return revisits, after a given item and offset, whose bytes have come since."""
+        """Return revisits, after a given file and offset, whose bytes have come since."""
         return self._database.rows(ResolvedRevisit._make, "imports.resolved", after[0], after[1], limit)
 
     def count_waiting(self, source: str) -> int:
@@ -57,14 +57,14 @@ class TypedImports(LedgerQueries):
         """Return the sources that files came in by."""
         return self._database.rows(ImportSource._make, "imports.sources")
 
-    def count_waiting_in(self, item: int) -> int:
+    def count_waiting_in(self, intake: int) -> int:
         """Count the revisits of one file that wait for their bytes."""
-        value: int = self._database.value("imports.count_waiting_in", item)
+        value: int = self._database.value("imports.count_waiting_in", intake)
         return value
 
-    def names(self, item: int) -> list[str]:
+    def names(self, intake: int) -> list[str]:
         """Return what people call a file."""
-        return self._database.column("imports.names", item)
+        return self._database.column("imports.names", intake)
 
     def named(self, name: str) -> list[ItemKey]:
         """Return files that are called so."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from datetime import datetime
 from typing import Any, NamedTuple
 
@@ -15,7 +15,7 @@ from windrow.reasons import Reason
 
 
 class DueRow(NamedTuple):
-    """An item that waits for a step or failed at it.
+    """A listed file or a member that waits for a step or failed at it.
 
     With the capture it lies in: its digest, size and source, empty for none.
     """
@@ -23,7 +23,6 @@ class DueRow(NamedTuple):
     item: int
     kind: str
     key: str
-    parent: int | None
     rank: str
     attempt: int
     digest: str
@@ -56,28 +55,12 @@ class KnownReading(NamedTuple):
     md5: str
 
 
-class ListedItem(NamedTuple):
-    """A listed item, and the latest attempt to get it, 0 for none."""
-
-    item: int
-    key: str
-    attempt: int
-
-
-class BroughtItem(NamedTuple):
+class ReadItem(NamedTuple):
     """A row of `read_items`."""
 
     item: int
     key: str
-    fetch: int
-
-
-class LoadedRow(NamedTuple):
-    """A row of `loaded`."""
-
-    item: int
-    key: str
-    number: int
+    attempt: int
 
 
 class StepCount(NamedTuple):
@@ -90,31 +73,11 @@ class StepCount(NamedTuple):
     number: int
 
 
-class ArrivalCount(NamedTuple):
-    """How many files were fetched, or not for a reason; `compared` with a checksum that lies beside them."""
-
-    reason: Reason | None
-    compared: bool
-    number: int
-
-
 class NamedCount(NamedTuple):
     """How many items of a kind have a good name, or one that was refused for a reason."""
 
     kind: str
     reason: Reason | None
-    number: int
-
-
-class PassedCount(NamedTuple):
-    """How many files have documents that all `passed` a step, or of which one failed.
-
-    It `failed` there where none did before. The step is empty for their names.
-    """
-
-    step: str
-    passed: bool
-    failed: bool
     number: int
 
 
@@ -136,7 +99,8 @@ class ReasonCountRow(NamedTuple):
 class ItemRow(NamedTuple):
     """An item, with the step that it waits for, failed at or was ended before; None where it is through.
 
-    `fetch` is the attempt that brought it, 0 for what was listed, and `latest` that of what it stands for now.
+    `file` is that which a member lies in, None for others. `attempt` is the one that brought it, 0 for others, and
+    `latest` that of what it stands for now.
     """
 
     seq: int
@@ -145,12 +109,12 @@ class ItemRow(NamedTuple):
     collection: str
     kind: str
     key: str
-    parent: int | None
+    file: int | None
     owner: str
-    fetch: int
-    digest: str
-    member: str
+    attempt: int
+    name: str
     size: int | None
+    digest: str
     md5: str
     rank: str
     step: str | None
@@ -205,16 +169,6 @@ class StartRow(NamedTuple):
     step: str
 
 
-class ChildRow(NamedTuple):
-    """A document that an item holds, and why it does not go on."""
-
-    item: int
-    key: str
-    kind: str
-    owner: str
-    reason: Reason | None
-
-
 class ItemEvent(NamedTuple):
     """Something that changed where an item stands.
 
@@ -233,7 +187,7 @@ class ItemEvent(NamedTuple):
 class SeenItem(NamedTuple):
     """An item, and why its name was refused.
 
-    `file` is that which it lies in, None for a listed file, and `attempt` the one that brought it; `step` and `status`
+    `file` is that which a member lies in, None for others, and `attempt` the one that brought it; `step` and `status`
     are of the step that it waits for, failed at or was ended before, None for what is through.
     """
 
@@ -245,21 +199,6 @@ class SeenItem(NamedTuple):
     step: str | None
     status: Status | None
     started: bool
-
-
-class MemberCount(NamedTuple):
-    """How many documents that an attempt brought stand alike.
-
-    `step` is what they wait for, failed at or were ended before, None for those that are through; `started` where it
-    was begun for them meanwhile.
-    """
-
-    file: int
-    attempt: int
-    step: str | None
-    status: Status | None
-    started: bool
-    number: int
 
 
 class KindCount(NamedTuple):
@@ -276,12 +215,11 @@ class KindCount(NamedTuple):
 
 
 def _make_due_row(row: tuple[Any, ...]) -> DueRow:
-    item, kind, key, parent, rank, attempt, digest, member, owner, reason, since, capture, size, source = row
+    item, kind, key, rank, attempt, digest, member, owner, reason, since, capture, size, source = row
     return DueRow(
         item,
         kind,
         key,
-        parent,
         rank,
         attempt,
         digest,
@@ -310,19 +248,9 @@ def _make_step_count(row: tuple[Any, ...]) -> StepCount:
     return StepCount(collection, kind, step, None if reason is None else Reason(reason), number)
 
 
-def _make_arrival_count(row: tuple[Any, ...]) -> ArrivalCount:
-    reason, compared, number = row
-    return ArrivalCount(None if reason is None else Reason(reason), bool(compared), number)
-
-
 def _make_named_count(row: tuple[Any, ...]) -> NamedCount:
     kind, reason, number = row
     return NamedCount(kind, None if reason is None else Reason(reason), number)
-
-
-def _make_passed_count(row: tuple[Any, ...]) -> PassedCount:
-    step, passed, failed, number = row
-    return PassedCount(step, bool(passed), bool(failed), number)
 
 
 def _make_finding_count_row(row: tuple[Any, ...]) -> FindingCountRow:
@@ -343,12 +271,12 @@ def _make_item_row(row: tuple[Any, ...]) -> ItemRow:
         collection,
         kind,
         key,
-        parent,
+        file,
         owner,
-        fetch,
-        digest,
-        member,
+        attempt,
+        name,
         size,
+        digest,
         md5,
         rank,
         step,
@@ -363,12 +291,12 @@ def _make_item_row(row: tuple[Any, ...]) -> ItemRow:
         collection,
         kind,
         key,
-        parent,
+        file,
         owner,
-        fetch,
-        digest,
-        member,
+        attempt,
+        name,
         size,
+        digest,
         md5,
         rank,
         step,
@@ -400,11 +328,6 @@ def _make_start_row(row: tuple[Any, ...]) -> StartRow:
     return StartRow(seq, parse(at), session, step)
 
 
-def _make_child_row(row: tuple[Any, ...]) -> ChildRow:
-    item, key, kind, owner, reason = row
-    return ChildRow(item, key, kind, owner, None if reason is None else Reason(reason))
-
-
 def _make_item_event(row: tuple[Any, ...]) -> ItemEvent:
     item, seq, event, step, reason, checksum = row
     return ItemEvent(item, seq, event, step, None if reason is None else Reason(reason), checksum)
@@ -424,11 +347,6 @@ def _make_seen_item(row: tuple[Any, ...]) -> SeenItem:
     )
 
 
-def _make_member_count(row: tuple[Any, ...]) -> MemberCount:
-    file, attempt, step, status, started, number = row
-    return MemberCount(file, attempt, step, None if status is None else Status(status), bool(started), number)
-
-
 def _make_kind_count(row: tuple[Any, ...]) -> KindCount:
     collection, kind, step, status, number = row
     return KindCount(collection, kind, step, None if status is None else Status(status), number)
@@ -436,10 +354,6 @@ def _make_kind_count(row: tuple[Any, ...]) -> KindCount:
 
 class TypedItems(LedgerQueries):
     """The queries of items.sql."""
-
-    def by_key(self, collection: str, kind: str, keys: Sequence[str]) -> dict[str, int]:
-        """Return the numbers of listed items, by their keys."""
-        return dict(self._database.rows(tuple, "items.by_key", collection, kind, json.dumps([*keys])))
 
     def due(self, collection: str, step: str, status: Status, after: tuple[str, int], limit: int) -> list[DueRow]:
         """Return items that wait for a step, or failed at it, in the order of work, after a given rank and number."""
@@ -453,10 +367,6 @@ class TypedItems(LedgerQueries):
         """Return the step that an item waits for, failed at or was ended before; None where it is through."""
         return self._database.first(_make_pending_step, "items.pending", item)
 
-    def refused(self, items: Sequence[int]) -> set[int]:
-        """Return those of some items whose names are refused."""
-        return {*self._database.column("items.refused", json.dumps([*items]))}
-
     def reading(self, digest: str, step: str, version: str) -> KnownReading | None:
         """Return what a step of a version made of these bytes before."""
         return self._database.first(_make_known_reading, "items.reading", digest, step, version)
@@ -465,34 +375,18 @@ class TypedItems(LedgerQueries):
         """Return what was found in an item in one phase, in order."""
         return self._database.rows(finding, "items.findings_in_phase", item, phase)
 
-    def listed(self, collection: str, kind: str, keys: Sequence[str]) -> list[ListedItem]:
-        """Return listed items of these keys."""
-        return self._database.rows(ListedItem._make, "items.listed", collection, kind, json.dumps([*keys]))
-
-    def pending_of(self, item: int, attempt: int) -> list[PendingStep]:
-        """Return the steps that the documents which an attempt brought wait for, failed at, or were ended before."""
-        return self._database.rows(_make_pending_step, "items.pending_of", item, attempt)
-
-    def of_fetch(self, collection: str, key: str, fetch: int) -> int | None:
-        """Return the number of a document by its key and the fetch that brought it."""
-        value: int | None = self._database.value("items.of_fetch", collection, key, fetch)
+    def number(self, collection: str, key: str, attempt: int) -> int | None:
+        """Return the number of an item by its key and the attempt that brought it, 0 for a file."""
+        value: int | None = self._database.value("items.number", collection, key, attempt)
         return value
 
-    def read_items(self, collection: str) -> list[BroughtItem]:
-        """Return the documents that attempts brought, and the files of which steps made something."""
-        return self._database.rows(BroughtItem._make, "items.read_items", collection)
-
-    def loaded(self, step: str, collection: str) -> list[LoadedRow]:
-        """Return how many rows a step made of each document since the store was last made anew."""
-        return self._database.rows(LoadedRow._make, "items.loaded", step, collection)
+    def read_items(self, collection: str) -> list[ReadItem]:
+        """Return the members that attempts brought, and the files of which steps made something."""
+        return self._database.rows(ReadItem._make, "items.read_items", collection)
 
     def read_between(self, span: tuple[int, int]) -> list[StepCount]:
         """Count what steps made of items between two facts, each once for each step and reason."""
         return self._database.rows(_make_step_count, "items.read_between", span[0], span[1])
-
-    def fetched_between(self, collection: str, span: tuple[int, int]) -> list[ArrivalCount]:
-        """Count what came of attempts to get files between two facts, each file once for each reason."""
-        return self._database.rows(_make_arrival_count, "items.fetched_between", span[0], span[1], collection)
 
     def named_between(self, collection: str, span: tuple[int, int]) -> list[NamedCount]:
         """Count the items that were seen first between two facts."""
@@ -502,16 +396,12 @@ class TypedItems(LedgerQueries):
         """Return the items of which something was decided between two facts, and what."""
         return dict(self._database.rows(tuple, "items.ended_between", span[0], span[1], collection))
 
-    def passed_between(self, collection: str, span: tuple[int, int]) -> list[PassedCount]:
-        """Count the files of whose documents a step took some between two facts."""
-        return self._database.rows(_make_passed_count, "items.passed_between", span[1], span[0], collection)
-
     def found_between(self, span: tuple[int, int]) -> list[FindingCountRow]:
         """Count what was found between two facts, the most frequent first."""
         return self._database.rows(_make_finding_count_row, "items.found_between", span[0], span[1])
 
     def by_reason(self) -> list[ReasonCountRow]:
-        """Count why items do not go on; of documents those of the latest attempt. A reason may occur twice."""
+        """Count why items do not go on; of members those of the latest attempt. A reason may occur twice."""
         return self._database.rows(_make_reason_count_row, "items.by_reason")
 
     def get(self, item: int) -> ItemRow | None:
@@ -535,20 +425,8 @@ class TypedItems(LedgerQueries):
         value: int = self._database.value("items.count_by_owner", owner)
         return value
 
-    def by_address(self, address: str) -> list[ItemKey]:
-        """Return items that were fetched from an address."""
-        return self._database.rows(ItemKey._make, "items.by_address", address)
-
-    def by_path(self, source: str, path: str) -> list[ItemKey]:
-        """Return items that a source offers or offered at a path."""
-        return self._database.rows(ItemKey._make, "items.by_path", source, path)
-
-    def of_attempt(self, attempt: int) -> list[int]:
-        """Return the numbers of items by the number of an attempt to get them, or of its end."""
-        return self._database.column("items.of_attempt", attempt)
-
     def leaving_out(self, name: str, limit: int) -> list[ItemKey]:
-        """Return items in which a member was left out by rule; `name` is how the finding's message begins."""
+        """Return files in which a member was left out by rule; `name` is how the finding's message begins."""
         return self._database.rows(ItemKey._make, "items.leaving_out", name, limit)
 
     def readings(self, item: int) -> list[ReadingRow]:
@@ -567,19 +445,6 @@ class TypedItems(LedgerQueries):
         """Return the step that was begun for an item and has not ended."""
         return self._database.first(_make_start_row, "items.unended", item)
 
-    def children(self, item: int, attempt: int) -> list[ChildRow]:
-        """Return the documents that an attempt to get an item brought, in the order of work."""
-        return self._database.rows(_make_child_row, "items.children", item, attempt)
-
-    def keys_by_status(
-        self, collection: str, kind: str, statuses: tuple[Status, Status], source: str, reason: str
-    ) -> list[str]:
-        """Return the keys of files in either status, of a source and with a reason; empty means any.
-
-        A file that waits for nothing is what one of its latest documents is.
-        """
-        return self._database.column("items.keys_by_status", collection, kind, source, statuses[0], statuses[1], reason)
-
     def events(self, items: Sequence[int]) -> list[ItemEvent]:
         """Return what changed where items stand, for each in order."""
         return self._database.rows(_make_item_event, "items.events", json.dumps([*items]))
@@ -588,26 +453,9 @@ class TypedItems(LedgerQueries):
         """Return items with the steps that they wait for."""
         return self._database.rows(_make_seen_item, "items.seen", json.dumps([*items]))
 
-    def numbers(self, collection: str, kind: str) -> list[int]:
-        """Return the numbers of the items of a kind."""
-        return self._database.column("items.numbers", collection, kind)
-
-    def count_named(self, collection: str, reasons: Iterable[str]) -> int:
-        """Count the documents whose names were refused for one of some reasons."""
-        value: int = self._database.value("items.count_named", collection, json.dumps([*reasons]))
-        return value
-
-    def count_members(self, files: Sequence[int]) -> list[MemberCount]:
-        """Count the documents of each attempt to get files by the step that they wait for."""
-        return self._database.rows(_make_member_count, "items.count_members", json.dumps([*files]))
-
-    def members(self, file: int) -> list[int]:
-        """Return the documents that attempts to get a file brought."""
-        return self._database.column("items.members", file)
-
-    def ended_members(self, files: Sequence[int]) -> list[int]:
-        """Return the documents of files that were ended by an operator."""
-        return self._database.column("items.ended_members", json.dumps([*files]))
+    def numbers(self, collection: str) -> list[int]:
+        """Return the numbers of all items of a collection."""
+        return self._database.column("items.numbers", collection)
 
     def by_step(self) -> list[KindCount]:
         """Count the items of all collections by the step that they wait for."""

@@ -33,7 +33,7 @@ Count = tuple[str, int, int]
 def check_store(workspace: Workspace, ledger: Ledger) -> Iterator[Fault]:
     """Compare the rows of every loaded document with how many the ledger says were loaded."""
     loads = [step.phase for step in COLLECTION.steps if isinstance(step, Load)]
-    loaded = [row for phase in loads for row in ledger.items.loaded(phase, COLLECTION.name)]
+    loaded = [row for phase in loads for row in ledger.members.loaded(phase, COLLECTION.name)]
     if not loaded:
         return
     store = TableStore(

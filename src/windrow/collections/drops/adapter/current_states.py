@@ -60,7 +60,7 @@ def find_shown(ledger: Ledger, items: Iterable[int]) -> tuple[dict[int, ZipState
 def all_states(ledger: Ledger) -> dict[int, State]:
     """Return the state of every zip and XML file."""
     places: dict[int, State] = {}
-    for page in _pages([*ledger.items.numbers(COLLECTION.name, ZIP), *ledger.items.numbers(COLLECTION.name, XML)]):
+    for page in _pages(ledger.items.numbers(COLLECTION.name)):
         places |= states(ledger, page)
     return places
 
@@ -86,10 +86,10 @@ def _zip(ledger: Ledger, item: SeenItem, events: Sequence[StateEvent], members: 
     return zip_states(item.reason, events, members.get(item.item, {}), partial(_members_before, ledger, item.item))
 
 
-def _members_before(ledger: Ledger, item: int, seq: int) -> dict[int, Counter[State]]:
+def _members_before(ledger: Ledger, zip_: int, seq: int) -> dict[int, Counter[State]]:
     """Count the states of a zip's XML files before an event, by attempt."""
     counts: dict[int, Counter[State]] = {}
-    for xml, events in _events(ledger, ledger.items.seen(ledger.items.members(item))):
+    for xml, events in _events(ledger, ledger.items.seen(ledger.members.of_file(zip_))):
         earlier = [event for event in events if event.seq < seq]
         counts.setdefault(xml.attempt, Counter())[xml_state(xml.reason, earlier)] += 1
     return counts
@@ -97,11 +97,11 @@ def _members_before(ledger: Ledger, item: int, seq: int) -> dict[int, Counter[St
 
 def _members(ledger: Ledger, zips: Sequence[int]) -> Members:
     counts: dict[int, dict[int, Counter[State]]] = {}
-    for row in ledger.items.count_members(zips):
+    for row in ledger.members.count(zips):
         if row.status is not Status.CANCELLED:
             state = waiting_xml(row.step, row.status, started=row.started)
             counts.setdefault(row.file, {}).setdefault(row.attempt, Counter())[state] += row.number
-    for page in _pages(ledger.items.ended_members(zips)):
+    for page in _pages(ledger.members.ended(zips)):
         ended = ledger.items.seen(page)
         stand = xml_states(ledger, ended)
         for item in ended:
@@ -127,7 +127,7 @@ def _pages(items: Sequence[T]) -> Iterator[Sequence[T]]:
 def count_states(ledger: Ledger) -> Counter[tuple[str, State]]:
     """Count zips, and the XML files of the latest attempt at each, by state."""
     counts: Counter[tuple[str, State]] = Counter()
-    for page in _pages(ledger.items.numbers(COLLECTION.name, ZIP)):
+    for page in _pages(ledger.listed_files.numbers(COLLECTION.name)):
         members = _members(ledger, page)
         waiting = [item.item for item in ledger.items.seen(page) if item.step is not None]
         known = {
@@ -149,12 +149,12 @@ def count_states(ledger: Ledger) -> Counter[tuple[str, State]]:
 def count_shown(ledger: Ledger) -> Counter[tuple[str, State]]:
     """Count zips and XML files by their state in the tracker, without those whose names it cannot hold."""
     counts: Counter[tuple[str, State]] = Counter()
-    for page in _pages(ledger.items.numbers(COLLECTION.name, ZIP)):
+    for page in _pages(ledger.listed_files.numbers(COLLECTION.name)):
         counts.update((ZIP, zip_.shown) for zip_ in zips_of(ledger, page).values())
         for attempts in _members(ledger, page).values():
             for members in attempts.values():
                 counts.update({(XML, state): number for state, number in members.items()})
-    counts[XML, (XML_NAME, Status.FAILED)] -= ledger.items.count_named(
+    counts[XML, (XML_NAME, Status.FAILED)] -= ledger.members.count_named(
         COLLECTION.name, (Reason.NAME_TOO_LONG, Reason.UNSAFE_NAME)
     )
     return +counts
@@ -177,7 +177,7 @@ def count_rests(ledger: Ledger, span: tuple[int, int]) -> list[RestCount]:
 
 def _arrivals(ledger: Ledger, span: tuple[int, int]) -> Iterator[tuple[RestKey, int]]:
     """Yield what was fetched, whose names were refused, and the XML files that were found."""
-    for arrival in ledger.items.fetched_between(COLLECTION.name, span):
+    for arrival in ledger.listed_files.fetched_between(COLLECTION.name, span):
         if arrival.reason is None:
             for phase in (DOWNLOAD, ZIP_NAME, *([ZIP_MD5] if arrival.compared else [])):
                 yield (ZIP, phase, Status.DONE, None), arrival.number
@@ -196,7 +196,7 @@ def _read(ledger: Ledger, span: tuple[int, int]) -> Iterator[tuple[RestKey, int]
     for read in ledger.items.read_between(span):
         if read.collection == COLLECTION.name:
             yield (read.kind, _phase(read.step), _outcome(read.reason), read.reason), read.number
-    for passed in ledger.items.passed_between(COLLECTION.name, span):
+    for passed in ledger.members.passed_between(COLLECTION.name, span):
         if passed.passed or passed.failed:
             status = Status.DONE if passed.passed else Status.FAILED
             yield (ZIP, _phase(passed.step), status, None), passed.number

@@ -107,7 +107,7 @@ class Tracker:
         """Bring seeds, centres and sources up to date, once per run."""
         self.books.seed(seeds(self._declared.at))
         at = self.books.checkpoint()
-        known = ledger.listings.sources()
+        known = ledger.mirrors.sources()
         gone = tuple(sorted(known - {source.name for source in self._declared.sources}))
         closed = tuple(sorted(set(self.books.keys("centre")) - {name.lower() for name in self._declared.names}))
         self.books.apply(declare(replace(self._declared, gone=gone, closed=closed)), at)
@@ -124,7 +124,7 @@ class Tracker:
             self._at = facts[-1].seq
 
     def grow(self, sizes: Mapping[int, int]) -> None:
-        """Write the bytes received so far by each fetch under way."""
+        """Write the bytes received so far by each attempt under way."""
         self.books.note(project_progress(sizes))
 
     def close(self) -> None:

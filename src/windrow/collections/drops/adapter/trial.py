@@ -144,7 +144,7 @@ class _Reader:
                         key, plan.listing.kind, self._kept.size, self._kept.digest, step.phase, reading.reason
                     )
         for number, member in enumerate(sorted(members, key=lambda entry: entry.rank), 2):
-            document = Item(number, plan.name, plan.members.kind, f"{key}/{member.name}", 1, digest=member.digest)
+            document = Item(number, plan.name, plan.members.kind, f"{key}/{member.name}", digest=member.digest)
             yield from self._document(member, replace(document, member=member.name))
 
     def _document(self, member: Member, item: Item) -> Iterator[TrialPart]:

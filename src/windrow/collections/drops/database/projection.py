@@ -1,7 +1,7 @@
 """The tracker's rows as a projection of the ledger: a pure function from facts to puts.
 
-The keys of rows are the ledger's own numbers: an action's is its item, a download's its fetch, an XML
-file's its item, a log line's its finding. So the same facts always give the same rows, and facts
+The keys of rows are the ledger's own numbers: an action's is its listed file, a download's its attempt, an
+XML file's its member, a log line's its finding. So the same facts always give the same rows, and facts
 of other collections have none (specification, section "Settled").
 """
 
@@ -21,7 +21,7 @@ from windrow.reasons import Reason
 
 COLLECTION = "drops"
 ZIP, XML = "zip", "xml"
-"""The kinds of items: a zip with what is to be done with it, and an XML file of one download."""
+"""A listed file, which is a zip with what is to be done with it, and its members, the XML files of one download."""
 
 _QC = ("phase_id", phase("qc"))
 """Rows that quality control has taken over are not changed."""
@@ -33,11 +33,8 @@ _LONGEST = 16_000  # characters of a message: 64 kB in the worst of encodings
 _MOST_TASK = 2**15 - 1
 _MOST_RETRIES = 2**8 - 1
 
-_CHANGING = (
-    ledger_facts.FetchBegun, ledger_facts.FetchEnded, ledger_facts.StepStarted, ledger_facts.DocumentRead,
-    ledger_facts.Decided,
-)  # fmt: skip
-"""Facts that change the state of their subject."""
+_CHANGING = (ledger_facts.StepStarted, ledger_facts.DocumentRead, ledger_facts.Decided)
+"""Facts beside attempts that change the state of their subject."""
 
 _Write = Callable[[Any, Declared, Callable[[RowPut], None]], None]
 
@@ -58,8 +55,11 @@ def find_touched(facts: Iterable[ledger_facts.Fact]) -> set[int]:
     """Return the zips and XML files in the facts: their states may have changed."""
     items: set[int] = set()
     for fact in facts:
-        if isinstance(fact, ledger_facts.ItemMade) and fact.collection == COLLECTION:
+        if isinstance(fact, ledger_facts.FileFound | ledger_facts.MemberFound) and fact.collection == COLLECTION:
             items.add(fact.seq)
+        elif isinstance(fact, ledger_facts.AttemptOpened | ledger_facts.AttemptClosed):
+            if fact.subject.collection == COLLECTION:
+                items.add(fact.file)
         elif isinstance(fact, _CHANGING) and fact.subject.collection == COLLECTION:
             items.add(fact.item)
     return items
@@ -81,10 +81,10 @@ def project_states(zips: Mapping[int, ZipStates], xmls: Mapping[int, State]) -> 
 
 
 def project_progress(sizes: Mapping[int, int]) -> list[RowPut]:
-    """Return the progress of transfers under way; `sizes` are the bytes received so far by fetch."""
+    """Return the progress of transfers under way; `sizes` are the bytes received so far by attempt."""
     return [
-        RowPut("zip_download", str(fetch), {"downloaded_size_bytes": size}, make=RowMaking.NEVER)
-        for fetch, size in sizes.items()
+        RowPut("zip_download", str(attempt), {"downloaded_size_bytes": size}, make=RowMaking.NEVER)
+        for attempt, size in sizes.items()
     ]
 
 
@@ -116,19 +116,20 @@ def _task_closed(fact: ledger_facts.TaskClosed, _declared: Declared, put: Callab
     put(RowPut("session_task", str(fact.task), values, make=RowMaking.NEVER))
 
 
-def _item_made(fact: ledger_facts.ItemMade, declared: Declared, put: Callable[[RowPut], None]) -> None:
-    if fact.collection != COLLECTION:
-        return
-    if fact.kind == ZIP:
+def _file_found(fact: ledger_facts.FileFound, declared: Declared, put: Callable[[RowPut], None]) -> None:
+    if fact.collection == COLLECTION:
         folder, _, name = fact.key.partition("/")
         put(_zip_file(name, declared, fact.size))
         refs = {"zip_id": ("zip_file", name.lower())}
         put(RowPut("zip_action", str(fact.seq), {"todo_id": action(folder)}, refs, _PENDING, _QC))
-    elif fact.kind == XML and not names.refusal(fact.member):
-        parsed = names.read_xml_name(fact.member, declared.names, declared.xml_name)
+
+
+def _member_found(fact: ledger_facts.MemberFound, declared: Declared, put: Callable[[RowPut], None]) -> None:
+    if fact.collection == COLLECTION and not names.refusal(fact.name):
+        parsed = names.read_xml_name(fact.name, declared.names, declared.xml_name)
         values, refs = _origin(parsed)
-        values |= {"fname": fact.member, "size_bytes": fact.size, "content_md5": fact.md5 or None}
-        refs["zip_id"] = ("zip_download", str(fact.fetch))
+        values |= {"fname": fact.name, "size_bytes": fact.size, "content_md5": fact.md5 or None}
+        refs["zip_id"] = ("zip_download", str(fact.attempt))
         put(RowPut("xml_file", str(fact.seq), values, refs, _NAMED, _QC))
 
 
@@ -150,15 +151,15 @@ def _origin(
 def _listed(fact: ledger_facts.Listed, _declared: Declared, put: Callable[[RowPut], None]) -> None:
     # A host that does not list the zip any more keeps its row: deleting it would delete its downloads.
     if _concerns(fact.subject, ZIP) and fact.event in {"listed", "refused", "changed"}:
-        refs = {"za_id": ("zip_action", str(fact.item)), "file_source_id": ("file_source", fact.source)}
+        refs = {"za_id": ("zip_action", str(fact.file)), "file_source_id": ("file_source", fact.source)}
         put(RowPut("file_source_has_zip", _host_key(fact), {}, refs, {"num_retries": 0}, make=RowMaking.AGAIN))
 
 
-def _host_key(fact: ledger_facts.Listed | ledger_facts.FetchBegun) -> str:
-    return f"{fact.item}@{fact.source}"
+def _host_key(fact: ledger_facts.Listed | ledger_facts.AttemptOpened) -> str:
+    return f"{fact.file}@{fact.source}"
 
 
-def _fetch_begun(fact: ledger_facts.FetchBegun, _declared: Declared, put: Callable[[RowPut], None]) -> None:
+def _attempt_opened(fact: ledger_facts.AttemptOpened, _declared: Declared, put: Callable[[RowPut], None]) -> None:
     if not _concerns(fact.subject, ZIP):
         return
     if fact.cut is not None:
@@ -173,17 +174,21 @@ def _fetch_begun(fact: ledger_facts.FetchBegun, _declared: Declared, put: Callab
     )
 
 
-def _fetch_ended(fact: ledger_facts.FetchEnded, _declared: Declared, put: Callable[[RowPut], None]) -> None:
+def _attempt_closed(fact: ledger_facts.AttemptClosed, _declared: Declared, put: Callable[[RowPut], None]) -> None:
     if not _concerns(fact.subject, ZIP):
         return
     size = fact.size if fact.reason is None and fact.size is not None else fact.received
     values = {"received": moment(fact.at), "downloaded_size_bytes": size}
-    put(RowPut("zip_download", str(fact.fetch), values, make=RowMaking.NEVER))
+    put(RowPut("zip_download", str(fact.attempt), values, make=RowMaking.NEVER))
     if fact.reason is None:
         put(RowPut("zip_file", _zip_key(fact.subject), {"size_bytes": size}, make=RowMaking.NEVER))
     else:
         _log(
-            put, str(fact.seq), ("zip_download", str(fact.fetch)), exception_class(fact.reason), _message(fact.message)
+            put,
+            str(fact.seq),
+            ("zip_download", str(fact.attempt)),
+            exception_class(fact.reason),
+            _message(fact.message),
         )
 
 
@@ -195,16 +200,16 @@ def _document_read(fact: ledger_facts.DocumentRead, _declared: Declared, put: Ca
 def _decided(fact: ledger_facts.Decided, declared: Declared, put: Callable[[RowPut], None]) -> None:
     if not _concerns(fact.subject, ZIP):
         return
-    if fact.act is Reason.RETRIED and fact.subject.fetch is None:
+    if fact.act is Reason.RETRIED and fact.subject.attempt is None:
         put(_zip_file(fact.subject.key.partition("/")[2], declared))  # its centre is known by now
-    if fact.act is Reason.CANCELLED and fact.subject.fetch is not None:
-        download = ("zip_download", str(fact.subject.fetch))
+    if fact.act is Reason.CANCELLED and fact.subject.attempt is not None:
+        download = ("zip_download", str(fact.subject.attempt))
         _log(put, str(fact.seq), download, exception_class(Reason.CANCELLED), _message(fact.message))
 
 
 def _finding_made(fact: ledger_facts.FindingMade, _declared: Declared, put: Callable[[RowPut], None]) -> None:
-    if _concerns(fact.subject, ZIP) and fact.subject.fetch is not None:
-        _log(put, str(fact.seq), ("zip_download", str(fact.subject.fetch)), fact.kind, _message(fact.message))
+    if _concerns(fact.subject, ZIP) and fact.subject.attempt is not None:
+        _log(put, str(fact.seq), ("zip_download", str(fact.subject.attempt)), fact.kind, _message(fact.message))
     elif _concerns(fact.subject, XML):
         values = {**_message(fact.message), "line": fact.line, "col": fact.column}
         _log(put, str(fact.seq), ("xml_file", str(fact.item)), fact.kind, values)
@@ -256,10 +261,11 @@ _WRITE: dict[type, _Write] = {
     ledger_facts.SessionClosed: _session_closed,
     ledger_facts.TaskOpened: _task_opened,
     ledger_facts.TaskClosed: _task_closed,
-    ledger_facts.ItemMade: _item_made,
+    ledger_facts.FileFound: _file_found,
+    ledger_facts.MemberFound: _member_found,
     ledger_facts.Listed: _listed,
-    ledger_facts.FetchBegun: _fetch_begun,
-    ledger_facts.FetchEnded: _fetch_ended,
+    ledger_facts.AttemptOpened: _attempt_opened,
+    ledger_facts.AttemptClosed: _attempt_closed,
     ledger_facts.DocumentRead: _document_read,
     ledger_facts.Decided: _decided,
     ledger_facts.FindingMade: _finding_made,

@@ -1,0 +1,61 @@
+"""Listed files, the members that attempts brought of them, and their mirrors: where sources list them."""
+
+from __future__ import annotations
+
+from windrow.clock import spell
+from windrow.ledger.batch import LedgerBatch
+from windrow.model import Member, Offer, Status
+from windrow.reasons import Reason
+
+
+class ListedFileWriter:
+    """Writes listed files and their members."""
+
+    def __init__(self, batch: LedgerBatch) -> None:
+        self._batch = batch
+
+    def add(
+        self, session: int, collection: str, kind: str, key: str, *, step: str = "", rank: str = "", owner: str = "",
+        size: int | None = None, reason: Reason | None = None,
+    ) -> int:  # fmt: skip
+        """Add a file: it waits for a step, or its name is refused for a reason; else it is through."""
+        file = self._batch.fact("listed_file", session, collection, kind, key, owner, size, rank, reason)
+        self._wait(file, collection, step, rank, 0, reason)
+        return file
+
+    def add_member(
+        self, session: int, collection: str, kind: str, key: str, *, attempt: int, member: Member, step: str = "",
+    ) -> int:  # fmt: skip
+        """Add a member that an attempt brought: it waits for a step, or its name is refused; else it is through."""
+        about = (member.name, member.size, member.digest, member.md5, member.rank, member.reason)
+        number = self._batch.fact("member", session, collection, kind, key, attempt, *about)
+        self._wait(number, collection, step, member.rank, attempt, member.reason)
+        return number
+
+    def _wait(self, item: int, collection: str, step: str, rank: str, attempt: int, reason: Reason | None) -> None:  # noqa: PLR0917
+        """Let a new item wait for a step, or stand as refused."""
+        if reason:
+            self._batch.row("pending_step", item, collection, "", Status.FAILED, rank, attempt, reason, item)
+        elif step:
+            self._batch.row("pending_step", item, collection, step, Status.PENDING, rank, attempt, None, item)
+
+
+class MirrorWriter:
+    """Writes mirrors, and what listings said of them."""
+
+    def __init__(self, batch: LedgerBatch) -> None:
+        self._batch = batch
+
+    def add(self, session: int, source: str, file: int, offer: Offer, event: str) -> int:
+        """Note that a source began to list a file (`listed`, `refused`), `changed` it, or stopped (`gone`).
+
+        `compared`: it was compared with the one held from another source.
+        """
+        modified = spell(offer.modified) if offer.modified else None
+        columns = (offer.size, modified, offer.sidecar)
+        self._batch.row("mirror", source, file, offer.path, int(event != "gone"), *columns)
+        return self._batch.fact("listing", session, source, file, offer.path, event, *columns)
+
+    def refuse(self, session: int, source: str, path: str, digest: str, reason: Reason) -> int:
+        """Record an entry whose name does not fit the tables; once per source, path and reason."""
+        return self._batch.fact("refusal", session, source, path, digest, reason)

@@ -1,0 +1,77 @@
+"""Written by `make queries` from listed_files.sql: change that, and run it again."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from windrow.ledger.database import LedgerQueries
+from windrow.ledger.rows import ItemKey
+from windrow.model import Status
+from windrow.reasons import Reason
+
+
+class KnownFile(NamedTuple):
+    """A listed file: whether its name is refused, and the latest attempt to get it, 0 for none."""
+
+    key: str
+    file: int
+    is_refused: bool
+    attempt: int
+
+
+class ArrivalCount(NamedTuple):
+    """How many files were fetched, or not for a reason; `compared` with a checksum that lies beside them."""
+
+    reason: Reason | None
+    compared: bool
+    number: int
+
+
+def _make_known_file(row: tuple[Any, ...]) -> KnownFile:
+    key, file, is_refused, attempt = row
+    return KnownFile(key, file, bool(is_refused), attempt)
+
+
+def _make_arrival_count(row: tuple[Any, ...]) -> ArrivalCount:
+    reason, compared, number = row
+    return ArrivalCount(None if reason is None else Reason(reason), bool(compared), number)
+
+
+class TypedListedFiles(LedgerQueries):
+    """The queries of listed_files.sql."""
+
+    def known(self, collection: str, keys: Sequence[str]) -> dict[str, KnownFile]:
+        """Return the listed files of these keys, by their keys."""
+        rows = self._database.rows(_make_known_file, "listed_files.known", collection, json.dumps([*keys]))
+        return {row[0]: row for row in rows}
+
+    def numbers(self, collection: str) -> list[int]:
+        """Return the numbers of the listed files of a collection."""
+        return self._database.column("listed_files.numbers", collection)
+
+    def fetched_between(self, collection: str, span: tuple[int, int]) -> list[ArrivalCount]:
+        """Count what came of attempts to get files between two facts, each file once for each reason."""
+        return self._database.rows(_make_arrival_count, "listed_files.fetched_between", span[0], span[1], collection)
+
+    def by_address(self, address: str) -> list[ItemKey]:
+        """Return files that were fetched from an address."""
+        return self._database.rows(ItemKey._make, "listed_files.by_address", address)
+
+    def by_path(self, source: str, path: str) -> list[ItemKey]:
+        """Return files that a source lists or listed at a path."""
+        return self._database.rows(ItemKey._make, "listed_files.by_path", source, path)
+
+    def of_attempt(self, attempt: int) -> list[ItemKey]:
+        """Return the file that an attempt was to get, by the attempt's number or that of its end."""
+        return self._database.rows(ItemKey._make, "listed_files.of_attempt", attempt)
+
+    def keys_by_status(self, collection: str, statuses: tuple[Status, Status], source: str, reason: str) -> list[str]:
+        """Return the keys of files in either status, of a source and with a reason; empty means any.
+
+        A file that waits for nothing is what one of its latest members is.
+        """
+        return self._database.column(
+            "listed_files.keys_by_status", collection, source, statuses[0], statuses[1], reason
+        )
