@@ -31,6 +31,15 @@ class Reason(StrEnum):
         """Return the reason that had this word in an older ledger."""
         return cls(REASONS[value]) if isinstance(value, str) and value in REASONS else None
 
+    @property
+    def class_name(self) -> str:
+        """The word in the style of an exception's class, which is the kind of a finding.
+
+        >>> Reason.WRONG_PASSWORD.class_name
+        'WrongPassword'
+        """
+        return self.value.title().replace("_", "")
+
     # names and listings
     BAD_NAME = "bad_name", "the name does not follow the convention of its collection"
     BAD_DATE = "bad_date", "the date in the name is not a day of the calendar"

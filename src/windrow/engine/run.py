@@ -270,7 +270,7 @@ class HarvestRun:
         """Record a reading's findings; a failure without a finding is given one."""
         findings = reading.findings
         if reading.reason and not any(finding.level is not Level.NOTE for finding in findings):
-            findings = (*findings, Finding(reading.reason.title().replace("_", ""), reading.reason.meaning))
+            findings = (*findings, Finding(reading.reason.class_name, reading.reason.meaning))
         writer.items.find(self.session, item, phase, findings)
 
 

@@ -95,10 +95,10 @@ def follow(source: Source, learned: Mapping[str, Any], answer: Answer) -> Follow
     try:
         read = list(read_document(parser, document))
     except StepError as error:
-        return FollowResult(skip=error.reason, findings=(Finding(_class_name(error.reason), str(error)),))
+        return FollowResult(skip=error.reason, findings=(Finding(error.reason.class_name, str(error)),))
     offers = {part.uid: Offering(part.uid) for part in read if isinstance(part, ReadEvent | WithdrawnEvent)}
     skipped = [part for part in read if isinstance(part, SkippedPart)]
-    findings = [Finding(_class_name(part.reason), part.message, Level.WARN) for part in skipped]
+    findings = [Finding(part.reason.class_name, part.message, Level.WARN) for part in skipped]
     skipped_keys = {part.key for part in skipped if part.reason is not Reason.PLACEHOLDER}
     next_page = READERS[document.rules.reader].next_page(document)
     url = join_url(document.url, next_page) if next_page else ""
@@ -147,10 +147,6 @@ def refuse_capture(media: str, line: CdxLine) -> Skip | None:
     if line.status != 200:
         return _NO_ANSWER
     return None if media in (line.mime or "") else _OTHER_MEDIA
-
-
-def _class_name(reason: Reason) -> str:
-    return str(reason).title().replace("_", "")
 
 
 MOVING = ("{day}", "{hour}")

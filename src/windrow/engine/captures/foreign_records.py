@@ -159,8 +159,8 @@ def _parse_date(written: str) -> datetime | None:
 
 
 def _report_fault(record: WarcRecord, reason: Reason, message: str) -> ImportedRecord:
-    kind = reason.title().replace("_", "")
-    return ImportedRecord(finding=Finding(kind, f"at byte {record.offset}: {message}", Level.WARN), wrong=reason)
+    finding = Finding(reason.class_name, f"at byte {record.offset}: {message}", Level.WARN)
+    return ImportedRecord(finding=finding, wrong=reason)
 
 
 SCAN = 256

@@ -77,7 +77,7 @@ class _Batch:
 
 
 def _failed(reason: Reason, message: str, seconds: float) -> Done:
-    return Done(Reading(reason, (Finding(reason.name.title().replace("_", ""), message),)), seconds)
+    return Done(Reading(reason, (Finding(reason.class_name, message),)), seconds)
 
 
 class _Sent(NamedTuple):

@@ -188,7 +188,7 @@ class _Reader:
 def _notes(name: str, step: Step, reading: Reading) -> Iterator[DocumentFinding]:
     findings: tuple[Finding, ...] = reading.findings
     if reading.reason and not findings:
-        findings = (Finding(reading.reason.title().replace("_", ""), reading.reason.meaning),)
+        findings = (Finding(reading.reason.class_name, reading.reason.meaning),)
     for finding in findings:
         yield DocumentFinding(
             name, step.phase, finding.level, finding.kind, finding.message, finding.line, finding.column

@@ -185,7 +185,7 @@ class RunLogs:
             url = addresses[-1].url if addresses else str(source.options[ADDRESS]) if source else ""
             comment = run.failed.comment or ""
             message = comment.partition("; ")[2] or comment
-            result = _class_name(run.failed.reason)
+            result = run.failed.reason.class_name if run.failed.reason else ""
             addresses.append(AskedAddress(run.failed.began, url, result=result, message=message))
         if not addresses:
             return None
@@ -243,7 +243,7 @@ class RunLogs:
         drifts = tuple(finding.message for finding in followed.told() if finding.kind == DRIFT) if followed else ()
         return AskedAddress(
             attempt.started, url, attempt.seconds + (followed.seconds if followed else 0.0), *count, rejected,
-            _class_name(reason), (message or reason.meaning) if reason else "", drifts, facts,
+            reason.class_name if reason else "", (message or reason.meaning) if reason else "", drifts, facts,
         )  # fmt: skip
 
     def _text(self, address: int, kept: KeptResponse) -> str:
@@ -263,11 +263,6 @@ class RunLogs:
 
 def _time_of(name: str) -> str:
     return name.partition(" - ")[0]
-
-
-def _class_name(reason: Reason | None) -> str:
-    """Return a reason in the style of an exception's class, such as RateLimited; empty for None."""
-    return str(reason).title().replace("_", "") if reason else ""
 
 
 def _is_redirect(attempt: Attempt) -> bool:
