@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
-from html import escape
 from itertools import islice
 from uuid import NAMESPACE_URL, uuid5
 
@@ -26,7 +24,7 @@ from windrow.app.summary import ContentCounts
 from windrow.config import Workspace
 from windrow.contract.registry import capable, installed
 from windrow.errors import UsageError, WindrowError
-from windrow.formats.text import counted
+from windrow.formats.text import counted, xml_text
 from windrow.ledger import Ledger
 
 MOST = 1_000
@@ -127,15 +125,12 @@ def compare(workspace: Workspace, name: str, since: str, until: str, *, context:
     raise last
 
 
-_BARRED = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
-
-
 def atom(changes: Iterable[SourceChange], name: str, at: datetime) -> str:
     """Return an Atom feed (RFC 4287) with an entry for each change; `name` is the workspace's, `at` the present."""
     lines = [
         '<?xml version="1.0" encoding="utf-8"?>',
         '<feed xmlns="http://www.w3.org/2005/Atom">',
-        f"<title>{_text(name)}: what changed</title>",
+        f"<title>{xml_text(name)}: what changed</title>",
         f"<id>{_urn(name)}</id>",
         f"<updated>{_time(at)}</updated>",
         "<author><name>windrow</name></author>",
@@ -143,12 +138,12 @@ def atom(changes: Iterable[SourceChange], name: str, at: datetime) -> str:
     for change in changes:
         lines += [
             "<entry>",
-            f"<title>{_text(f'{change.kind}: {change.title or change.key}')}</title>",
+            f"<title>{xml_text(f'{change.kind}: {change.title or change.key}')}</title>",
             f"<id>{_urn(f'{change.kind} {change.at.isoformat()} {change.source} {change.key}')}</id>",
             f"<updated>{_time(change.at)}</updated>",
-            f'<category term="{_text(change.kind)}"/>',
-            *([f'<link href="{_text(change.key)}"/>'] if _is_address(change.key) else []),
-            f"<summary>{_text(_summary(change))}</summary>",
+            f'<category term="{xml_text(change.kind)}"/>',
+            *([f'<link href="{xml_text(change.key)}"/>'] if _is_address(change.key) else []),
+            f"<summary>{xml_text(_summary(change))}</summary>",
             "</entry>",
         ]
     return "\n".join([*lines, "</feed>", ""])
@@ -156,10 +151,10 @@ def atom(changes: Iterable[SourceChange], name: str, at: datetime) -> str:
 
 def html(changes: Iterable[SourceChange], name: str) -> str:
     """Return a page with a row for each change."""
-    title = f"{_text(name)}: what changed"
+    title = f"{xml_text(name)}: what changed"
     rows = [
-        f"<tr><td>{change.at:%Y-%m-%d %H:%M}</td><td>{_text(change.source)}</td><td>{_text(change.kind)}</td>"
-        f"<td>{_link(change)}</td><td>{_text(change.difference)}</td></tr>"
+        f"<tr><td>{change.at:%Y-%m-%d %H:%M}</td><td>{xml_text(change.source)}</td><td>{xml_text(change.kind)}</td>"
+        f"<td>{_link(change)}</td><td>{xml_text(change.difference)}</td></tr>"
         for change in changes
     ]
     head = "<tr><th>when (UTC)</th><th>source</th><th>kind</th><th>what</th><th>difference</th></tr>"
@@ -169,8 +164,8 @@ def html(changes: Iterable[SourceChange], name: str) -> str:
 
 
 def _link(change: SourceChange) -> str:
-    shown = _text(change.title or change.key)
-    return f'<a href="{_text(change.key)}">{shown}</a>' if _is_address(change.key) else shown
+    shown = xml_text(change.title or change.key)
+    return f'<a href="{xml_text(change.key)}">{shown}</a>' if _is_address(change.key) else shown
 
 
 def _is_address(key: str) -> bool:
@@ -187,7 +182,3 @@ def _urn(text: str) -> str:
 
 def _time(at: datetime) -> str:
     return at.isoformat(timespec="seconds").replace("+00:00", "Z")
-
-
-def _text(text: str) -> str:
-    return escape(_BARRED.sub("\N{REPLACEMENT CHARACTER}", text))

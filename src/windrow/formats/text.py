@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import fields, is_dataclass
 from datetime import date, datetime
 from enum import Enum, IntEnum
+from html import escape as escape_markup
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,8 @@ _UNSAFE = re.compile(
     "\U000e0000-\U000e007f\ud800-\udfff]"  # tags, which are invisible; lone surrogates
 )
 
+_NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+
 
 def escape(text: str) -> str:
     r"""Escape the characters of foreign text that control a terminal, line ends too.
@@ -27,6 +30,15 @@ def escape(text: str) -> str:
     'red \\x1b[31m name\\nof a file\\u200f'
     """
     return _UNSAFE.sub(lambda match: match[0].encode("unicode_escape").decode(), text)
+
+
+def xml_text(text: str) -> str:
+    r"""Return a text as XML and HTML spell it, within quotes too; U+FFFD stands for what XML cannot hold.
+
+    >>> xml_text("a < \"b\" \0")
+    'a &lt; &quot;b&quot; \ufffd'
+    """
+    return escape_markup(_NOT_XML.sub("\N{REPLACEMENT CHARACTER}", text))
 
 
 def escape_json(text: str) -> str:

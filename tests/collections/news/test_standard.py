@@ -249,7 +249,7 @@ def test_exports_take_the_valid_articles_of_a_tree_that_other_tools_wrote_to_and
     folder = tmp_path / "normalized_news" / "example.com"
     folder.mkdir()
     others = [
-        good(publication_timestamp_gmt=999_999_999_999, publication_date=None, word_count=10**30, title="Far \u0000 off"),
+        good(publication_timestamp_gmt=999_999_999_999, publication_date=None, word_count=10**30, title="Far \u0000 off \U0001f680"),
         good(title=None), good(publication_timestamp_gmt="soon"), good(keywords="a"), good(word_count="many"), [], "x",
     ]  # fmt: skip
     for number, foreign in enumerate(others):
@@ -259,6 +259,7 @@ def test_exports_take_the_valid_articles_of_a_tree_that_other_tools_wrote_to_and
     assert written(workspace, "jsonl")[0] == 4
     feed = etree.fromstring(written(workspace, "atom")[1])
     assert feed.find("{*}entry/{*}updated").text == "9999-12-31T23:59:59Z"
+    assert feed.find("{*}entry/{*}title").text == "Far \ufffd off \U0001f680"
     if pytest.importorskip("pyarrow"):
         assert written(workspace, "parquet")[0] == 4
 

@@ -8,17 +8,12 @@ import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import datetime
-from html import escape
 from typing import Any, NamedTuple
 from uuid import NAMESPACE_URL, uuid5
-from xml.sax.saxutils import escape as escape_xml
-from xml.sax.saxutils import quoteattr
 
 from windrow.collections.events.documents import complete_document
 from windrow.collections.events.times import day_after, parse_utc
-from windrow.formats.text import json_text
-
-_NOT_XML = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+from windrow.formats.text import json_text, xml_text
 
 
 def atom(events: Iterable[Mapping[str, Any]]) -> Iterator[str]:
@@ -32,12 +27,12 @@ def atom(events: Iterable[Mapping[str, Any]]) -> Iterator[str]:
     )
     for event in events:
         yield (
-            f"<entry><id>{event_urn(event['uid'])}</id><title>{_xml_text(event['title'])}</title>"
+            f"<entry><id>{event_urn(event['uid'])}</id><title>{xml_text(event['title'])}</title>"
             f"<updated>{event['changed']}</updated><published>{event['first_seen']}</published>"
-            f"<link href={quoteattr(_NOT_XML.sub('', page_of(event)))}/>"
-            f"<category term={quoteattr(event['branch'])}/><category term={quoteattr(event['entity'])}/>"
-            f"<author><name>{_xml_text(event['entity'])}</name></author>"
-            f'<content type="text">{_xml_text(describe_event(event))}</content></entry>\n'
+            f'<link href="{xml_text(page_of(event))}"/>'
+            f'<category term="{xml_text(event["branch"])}"/><category term="{xml_text(event["entity"])}"/>'
+            f"<author><name>{xml_text(event['entity'])}</name></author>"
+            f'<content type="text">{xml_text(describe_event(event))}</content></entry>\n'
         )
     yield "</feed>\n"
 
@@ -87,10 +82,6 @@ def describe_event(event: Mapping[str, Any]) -> str:
     lines += [f"Status: {event['status']}"] if event["status"] != "scheduled" else []
     lines += [str(event["description"])] if event["description"] else []
     return "\n".join(lines)
-
-
-def _xml_text(text: str) -> str:
-    return escape_xml(_NOT_XML.sub("", text))
 
 
 _ICAL_STATUSES = {
@@ -276,10 +267,10 @@ def html(events: Iterable[Mapping[str, Any]]) -> Iterator[str]:
     yield '<!doctype html><meta charset="utf-8"><title>Events</title><table><tr><th>When<th>Entity<th>Event<th>Status'
     for event in events:
         url = page_of(event)
-        title = escape(event["title"])
-        linked = f'<a href="{escape(url)}">{title}</a>' if url.startswith(("http://", "https://")) else title
-        when = escape(describe_event(event).splitlines()[0])
-        cells = (when, escape(event["entity"]), linked, escape(event["status"]))
+        title = xml_text(event["title"])
+        linked = f'<a href="{xml_text(url)}">{title}</a>' if url.startswith(("http://", "https://")) else title
+        when = xml_text(describe_event(event).splitlines()[0])
+        cells = (when, xml_text(event["entity"]), linked, xml_text(event["status"]))
         yield f"<tr><td>{'<td>'.join(cells)}\n"
     yield "</table>\n"
 

@@ -8,14 +8,13 @@ from datetime import UTC, datetime
 from heapq import nlargest
 from pathlib import Path
 from typing import Any, TextIO
-from xml.sax.saxutils import escape, quoteattr
 
 from windrow.collections.news import standard
 from windrow.collections.news.standard import FIELDS
 from windrow.config import Workspace
 from windrow.errors import MissingExtra
 from windrow.formats.markdown import read as render_markdown
-from windrow.formats.text import json_text
+from windrow.formats.text import json_text, xml_text
 
 NEWEST = 200
 """Articles in the Atom feed."""
@@ -50,7 +49,7 @@ def atom(workspace: Workspace, tree: Path, out: TextIO) -> int:
     newest = nlargest(NEWEST, articles(tree), key=_time_of)
     last = _format_time(_time_of(newest[0])) if newest else "1970-01-01T00:00:00Z"
     out.write('<?xml version="1.0" encoding="utf-8"?>\n<feed xmlns="http://www.w3.org/2005/Atom">\n')
-    out.write(f"<title>{_xml_text(workspace.name)}</title><id>urn:windrow:{_xml_text(workspace.name)}</id>"
+    out.write(f"<title>{xml_text(workspace.name)}</title><id>urn:windrow:{xml_text(workspace.name)}</id>"
               f"<updated>{last}</updated><author><name>windrow</name></author>\n")  # fmt: skip
     out.writelines(_entry(article) for article in newest)
     out.write("</feed>\n")
@@ -58,14 +57,14 @@ def atom(workspace: Workspace, tree: Path, out: TextIO) -> int:
 
 
 def _entry(article: dict[str, Any]) -> str:
-    author = f"<author><name>{_xml_text(article['author'])}</name></author>" if article.get("author") else ""
-    terms = "".join(f"<category term={quoteattr(_remove_invalid(word))}/>" for word in article.get("keywords") or ())
+    author = f"<author><name>{xml_text(article['author'])}</name></author>" if article.get("author") else ""
+    terms = "".join(f'<category term="{xml_text(word)}"/>' for word in article.get("keywords") or ())
     text = render_markdown(str(article.get("article_text", ""))[:200_000]).html
-    link = quoteattr(_remove_invalid(article["url"]))
+    url = xml_text(article["url"])
     return (
-        f"<entry><title>{_xml_text(article['title'])}</title><link href={link}/><id>{_xml_text(article['url'])}</id>"
+        f'<entry><title>{xml_text(article["title"])}</title><link href="{url}"/><id>{url}</id>'
         f"<updated>{_format_time(_time_of(article))}</updated>{author}{terms}"
-        f'<content type="html">{_xml_text(text)}</content></entry>\n'
+        f'<content type="html">{xml_text(text)}</content></entry>\n'
     )
 
 
@@ -75,14 +74,6 @@ def _time_of(article: dict[str, Any]) -> int:
 
 def _format_time(seconds: int) -> str:
     return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-
-
-def _remove_invalid(text: str) -> str:
-    return "".join(character for character in str(text) if character in "\t\n\r" or " " <= character < "\ufffe")
-
-
-def _xml_text(text: str) -> str:
-    return escape(_remove_invalid(text))
 
 
 def parquet(tree: Path, out: TextIO) -> int:
