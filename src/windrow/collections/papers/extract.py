@@ -237,7 +237,6 @@ def _refine_type(kind: str, head: bytes) -> str:
     return kind
 
 
-_XHTML = "application/xhtml+xml"
 _MOST_TEXT = 1_000_000  # characters that are indexed for search
 _THUMBNAIL = (180, 300)
 
@@ -252,7 +251,7 @@ def extract(task: Task) -> Results:
     """
     meta = file_meta(task.view, task.limits.member_size)
     key = f"sha1:{base32_of(meta['sha1'])}"
-    if (HTML if meta["mime"] == _XHTML else meta["mime"]) not in _types(task):
+    if (HTML if meta["mime"] == _XHTML_TYPE else meta["mime"]) not in _types(task):
         return [Skip(Reason.NOT_WANTED, key, f"the bytes are {meta['mime']}, whatever the index says")]
     record: dict[str, Any] = {"file": meta}
     aside: dict[str, Any] = {}
