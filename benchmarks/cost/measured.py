@@ -23,7 +23,7 @@ from windrow.collections.drops.adapter.harvest import schema
 from windrow.collections.drops.rows import rows
 from windrow.collections.drops.settings import SHIPPED
 from windrow.collections.drops.steps import check_xsd
-from windrow.collections.pages.adapter.indexing import SPELLING
+from windrow.collections.pages.adapter.search_index import SPELLING
 from windrow.collections.pages.collection import COLLECTION
 from windrow.collections.pages.database.fulltext_table import fill
 from windrow.collections.pages.database.store import SummaryStore

@@ -26,9 +26,8 @@ from benchmarks.pages.filler import Filler
 from benchmarks.pages.labelled import HOSTS, Known, mixed
 from benchmarks.pages.peer import Fts5, Tantivy
 from benchmarks.shared import shared
-from windrow.collections.pages.adapter.indexing import SPELLING, index_pages
 from windrow.collections.pages.adapter.search import Search
-from windrow.collections.pages.adapter.search_index import open_index
+from windrow.collections.pages.adapter.search_index import SPELLING, index_pages, open_index
 from windrow.collections.pages.database.fulltext_table import fill
 
 DOCUMENTS = int(os.environ.get("WINDROW_DOCUMENTS", "100000"))

@@ -18,7 +18,7 @@ from typing import NamedTuple
 
 from benchmarks.pages.sample import Sample
 from windrow.archive import ArchiveWriter, CaptureSink
-from windrow.collections.pages.adapter.indexing import SPELLING, index_pages
+from windrow.collections.pages.adapter.search_index import SPELLING, index_pages
 from windrow.collections.pages.collection import COLLECTION
 from windrow.collections.pages.database.fulltext_table import fill
 from windrow.collections.pages.database.store import SummaryStore

@@ -15,8 +15,8 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from tests.collections.pages.place import Page, fill, schema
-from windrow.collections.pages.adapter.indexing import index_pages
 from windrow.collections.pages.adapter.search import Search
+from windrow.collections.pages.adapter.search_index import index_pages
 from windrow.query.word import address_text, pieces, readable
 
 NOW = 1_750_000_000

@@ -10,8 +10,8 @@ import pytest
 
 from tests.collections.pages.database.test_near import prose
 from tests.collections.pages.place import Page, fill, schema
-from windrow.collections.pages.adapter.indexing import index_pages
 from windrow.collections.pages.adapter.search import Search
+from windrow.collections.pages.adapter.search_index import index_pages
 from windrow.collections.pages.database.near_duplicates import follow
 from windrow.collections.pages.database.writer import schema as made
 

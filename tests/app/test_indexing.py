@@ -13,10 +13,9 @@ import pytest
 from tests import programs
 from tests.collections.pages.place import Page, fill, schema
 from tests.unwritable import unwritable
-from windrow.collections.pages.adapter import indexing, search_index
-from windrow.collections.pages.adapter.indexing import index_pages
+from windrow.collections.pages.adapter import search_index
 from windrow.collections.pages.adapter.search import UNKEPT, Search
-from windrow.collections.pages.adapter.search_index import open_index
+from windrow.collections.pages.adapter.search_index import index_pages, open_index
 from windrow.collections.pages.database import fulltext_table
 from windrow.collections.pages.database.fulltext_table import recount
 from windrow.query.word import counted
@@ -175,7 +174,7 @@ def test_pages_in_a_place_that_cannot_be_written_are_searched(tmp_path: Path, wh
 KILLED = """
 import os, signal, sys
 from pathlib import Path
-from windrow.collections.pages.adapter import indexing, search_index
+from windrow.collections.pages.adapter import search_index
 from windrow.collections.pages.database import fulltext_table
 fulltext_table.BATCH, search_index.BATCH, search_index.COMMIT, left = 4, 3, 2, int(sys.argv[3])
 def pulse():
@@ -184,7 +183,7 @@ def pulse():
     if left < 0:
         os.kill(os.getpid(), signal.SIGKILL)
     return True
-print(indexing.follower(Path(sys.argv[1]), Path(sys.argv[2]))(pulse))
+print(search_index.follower(Path(sys.argv[1]), Path(sys.argv[2]))(pulse))
 """
 
 
@@ -209,7 +208,7 @@ def test_after_a_kill_at_any_batch_the_next_run_mends_it(tmp_path: Path) -> None
         if done.returncode == 0 and "0 added" in done.stdout and " 0 put" in done.stdout:
             break
     assert killed > 3
-    indexing.follower(whole, tmp_path / "other")(lambda: True)
+    search_index.follower(whole, tmp_path / "other")(lambda: True)
     assert contents(path) == contents(whole)
     with IndexManifest(roll_path(folder)) as manifest, IndexManifest(roll_path(tmp_path / "other")) as copied:
         assert list(manifest.stamps()) == list(copied.stamps())
@@ -241,8 +240,8 @@ def test_work_stops_where_the_pulse_says_so(tmp_path: Path, monkeypatch: pytest.
     link.close()
     monkeypatch.setattr(fulltext_table, "BATCH", 1)
     beats = iter([True, False, False])
-    assert indexing.follower(path, folder)(lambda: next(beats)).startswith("texts: 1 added")
-    assert indexing.follower(path, folder)(lambda: True) == (
+    assert search_index.follower(path, folder)(lambda: next(beats)).startswith("texts: 1 added")
+    assert search_index.follower(path, folder)(lambda: True) == (
         "texts: 2 added, 0 changed, 0 removed; pages: 3 put into the index, 0 removed"
     )
-    assert indexing.follower(tmp_path / "none.sqlite", folder)(lambda: True) == ""
+    assert search_index.follower(tmp_path / "none.sqlite", folder)(lambda: True) == ""

@@ -13,8 +13,8 @@ from hypothesis import given, settings
 
 from tests.collections.pages.place import Page, fill, schema
 from tests.query.test_parse import TYPED
-from windrow.collections.pages.adapter.indexing import index_pages
 from windrow.collections.pages.adapter.search import Search
+from windrow.collections.pages.adapter.search_index import index_pages
 
 NOW = 1_750_000_000
 DAY = 86_400

@@ -21,9 +21,8 @@ from windrow.app import Windrow
 from windrow.app.begin import prepare
 from windrow.cli.search import search_command
 from windrow.collections.pages.adapter import search
-from windrow.collections.pages.adapter.indexing import index_pages
 from windrow.collections.pages.adapter.search import UNKEPT
-from windrow.collections.pages.adapter.search_index import behind
+from windrow.collections.pages.adapter.search_index import behind, index_pages
 from windrow.ledger import Ledger
 
 

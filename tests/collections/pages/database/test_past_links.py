@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from windrow.collections.pages.adapter.indexing import index_pages
 from windrow.collections.pages.adapter.search import Search
+from windrow.collections.pages.adapter.search_index import index_pages
 from windrow.collections.pages.code import Mime
 from windrow.collections.pages.database.entries import CrawlEntry, Sight, SummaryEntry, TextSummary
 from windrow.collections.pages.database.forget import forget

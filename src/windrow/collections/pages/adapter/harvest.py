@@ -8,7 +8,7 @@ from typing import NamedTuple
 from windrow.archive import open_response
 from windrow.clock import now
 from windrow.collections.pages.adapter.crawler_projection import CrawlerProjection
-from windrow.collections.pages.adapter.indexing import follower
+from windrow.collections.pages.adapter.search_index import follower
 from windrow.collections.pages.code import CrawlType
 from windrow.collections.pages.collection import COLLECTION
 from windrow.collections.pages.database.store import SummaryStore

@@ -16,9 +16,8 @@ from windrow.adapters.takedown import named_origins
 from windrow.clock import now
 from windrow.collections.pages.adapter.crawler_projection import check_crawler
 from windrow.collections.pages.adapter.harvest import harvest
-from windrow.collections.pages.adapter.indexing import SPELLING, follower
 from windrow.collections.pages.adapter.lookup import summaries, summary_if_there, when
-from windrow.collections.pages.adapter.search_index import behind
+from windrow.collections.pages.adapter.search_index import SPELLING, behind, follower
 from windrow.collections.pages.database.forget import forget as remove
 from windrow.collections.pages.database.forget import forget_crawls, vacuum
 from windrow.collections.pages.database.fulltext_table import go_on, recount
