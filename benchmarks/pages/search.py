@@ -27,8 +27,10 @@ from benchmarks.pages.labelled import HOSTS, Known, mixed
 from benchmarks.pages.peer import Fts5, Tantivy
 from benchmarks.shared import shared
 from windrow.collections.pages.adapter.search import Search
-from windrow.collections.pages.adapter.search_index import SPELLING, index_pages, open_index
+from windrow.collections.pages.adapter.search_index import SPELLING, index_pages
 from windrow.collections.pages.database.fulltext_table import fill
+from windrow.collections.pages.search.ask import FIELDS, VERSION
+from windrow.stores.index.fulltext_index import FullTextIndex
 
 DOCUMENTS = int(os.environ.get("WINDROW_DOCUMENTS", "100000"))
 ROUNDS = 5
@@ -122,7 +124,7 @@ def speed(count: int = DOCUMENTS, rounds: int = ROUNDS) -> Iterator[Comparison]:
             for name, search in searches.items():
                 taken[name].append(_times(search, asked))
         yield from _compared(taken, asked, count)
-        size = open_index(folder).size() / 1e6
+        size = FullTextIndex(folder, FIELDS, VERSION).size() / 1e6
         note = f"built in {built:.0f} s"
         yield Comparison("search, index", "MB", size, "FTS5", peer.size() / 1e6, 2.0, "less", note)
         yield Comparison("search, index", "MB", size, "Tantivy", tantivy.size() / 1e6, 1.0, "less", note)

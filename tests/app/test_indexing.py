@@ -15,10 +15,12 @@ from tests.collections.pages.place import Page, fill, schema
 from tests.unwritable import unwritable
 from windrow.collections.pages.adapter import search_index
 from windrow.collections.pages.adapter.search import UNKEPT, Search
-from windrow.collections.pages.adapter.search_index import index_pages, open_index
+from windrow.collections.pages.adapter.search_index import index_pages
 from windrow.collections.pages.database import fulltext_table
 from windrow.collections.pages.database.fulltext_table import recount
+from windrow.collections.pages.search.ask import FIELDS, VERSION
 from windrow.query.word import counted
+from windrow.stores.index.fulltext_index import FullTextIndex
 from windrow.stores.index.manifest import IndexManifest, roll_path
 
 PAGES = [
@@ -213,7 +215,7 @@ def test_after_a_kill_at_any_batch_the_next_run_mends_it(tmp_path: Path) -> None
     with IndexManifest(roll_path(folder)) as manifest, IndexManifest(roll_path(tmp_path / "other")) as copied:
         assert list(manifest.stamps()) == list(copied.stamps())
         assert len(list(manifest.stamps())) == 20
-    assert len(open_index(folder)) == 20
+    assert len(FullTextIndex(folder, FIELDS, VERSION)) == 20
     assert recount(path, counted) == []
     search = Search(path, folder)
     assert len(search("red", now=1, limit=50).results) == 20

@@ -27,11 +27,6 @@ COMMIT = 20
 """Batches committed together."""
 
 
-def open_index(folder: Path) -> FullTextIndex:
-    """Open the index of pages."""
-    return FullTextIndex(folder, FIELDS, VERSION)
-
-
 def open_to_search(summary: SummaryReader, folder: Path, *, anew: bool = False) -> tuple[FullTextIndex, bool]:
     """Open the index of pages for searches; if there is none of this version, it is made first.
 
