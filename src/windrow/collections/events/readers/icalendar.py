@@ -55,7 +55,7 @@ _CANCEL = re.compile(r"^METHOD:[ \t]*CANCEL[ \t]*\r?$", re.MULTILINE | re.IGNORE
 _FILTERS = frozenset({"BYMONTH", "BYMONTHDAY", "BYYEARDAY", "BYWEEKNO", "BYSETPOS", "BYEASTER"})
 _CALENDAR_ZONE = re.compile(r"^X-WR-TIMEZONE(?:;[^:\n]*)?:([^\r\n]+)", re.MULTILINE | re.IGNORECASE)
 _ADDRESS = re.compile(r"https?://\S+")
-_EXCEPTIONS = (ValueError, TypeError, KeyError, AttributeError, IndexError, OverflowError, ArithmeticError)
+_EXCEPTIONS = (StepError, ValueError, TypeError, KeyError, AttributeError, IndexError, OverflowError, ArithmeticError)
 """What the library raises for an invalid property; the event is skipped."""
 
 
@@ -281,16 +281,17 @@ def _all_repetitions(event: Any, zone: Any) -> tuple[Iterable[datetime], dict[da
 
 
 def _refuse_endless(rule: Any) -> None:
-    """Raise ValueError for a rule with which the library searches without end, or for as long as all other events.
+    """Raise StepError for a rule with which the library searches without end, or for as long as all other events.
 
     By hours, minutes or seconds, the library looks at each of them until it finds one in the right month, if any.
     """
     frequency = str((rule.get("FREQ") or [""])[0]).upper()
     if 0 in rule.get("INTERVAL", ()):
-        raise ValueError("RRULE with INTERVAL=0")
+        raise StepError("RRULE with INTERVAL=0", Reason.NOT_WELL_FORMED)
     filters = _FILTERS & {name.upper() for name in rule}
     if frequency in {"SECONDLY", "MINUTELY", "HOURLY"} and filters:
-        raise ValueError(f"RRULE with FREQ={frequency} and {', '.join(sorted(filters))}")
+        problem = f"RRULE with FREQ={frequency} and {', '.join(sorted(filters))}"
+        raise StepError(problem, Reason.NOT_WELL_FORMED)
 
 
 def _dates_of(event: Any, name: str) -> list[Any]:
