@@ -134,7 +134,7 @@ def _described(name: str, known: Any) -> Iterator[str]:
 def signature(function: Callable[..., Any]) -> str:
     """Write the arguments of a function with their types, and what it returns.
 
-    >>> def pause(seconds: "float", *, why: "str" = "") -> "bool": ...
+    >>> def pause(seconds: float, *, why: str = "") -> bool: ...
     >>> signature(pause)
     "(seconds: float, *, why: str = '') -> bool"
     """
