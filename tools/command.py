@@ -80,8 +80,8 @@ MESSAGES = {
     "would_ask": Message("run --dry-run", "a source that would be asked", PlannedSource),
     "would_fetch": Message("run --dry-run", "an item that waits, and its first source", Waiting),
     "would_read": Message("run --dry-run", "how many items are due for a phase", Reads),
-    "got": Message("try", "the bytes that are read", FetchedBytes),
-    "note": Message("try", "a finding in a document", DocumentFinding),
+    "fetched": Message("try", "the bytes that are read", FetchedBytes),
+    "finding": Message("try", "a finding in a document", DocumentFinding),
     "record": Message("try", "a record as it would be loaded", RecordPreview),
     "document": Message("try", "a document, after its findings and records", DocumentReport),
     "extract": Message("extract", "a page; `links` and `images` have `url` and `text`, `blocks` every block of it", {
@@ -90,9 +90,9 @@ MESSAGES = {
         "canonical": "text", "encoding": "text", "text": "text", "markdown": "text", "links": "list of objects",
         "images": "list of objects", "blocks": "list of objects: `text`, `path`, `fate`, `likelihood` or null",
     }),
-    "result": Message("search", "a page that was found, best first", PageHit),
+    "page_result": Message("search", "a page that was found, best first", PageHit),
     "record_result": Message("search", "a record of any other collection that was found", RecordHit),
-    "answer": Message(
+    "search": Message(
         "search", "how the query was understood, the last line; `relaxed` if no document has all its words", {
         "query": "text", "offset": "number", "results": "number", "further": "yes/no", "relaxed": "yes/no",
         "notes": "list of texts",
@@ -119,7 +119,9 @@ MESSAGES = {
     ),
     "captured": Message("why", "the capture that the preceding visit used instead of a request", CapturedRow),
     "followed": Message("why", "how many requests and offers the preceding visit's answer led to", Followed),
-    "made": Message("why", "a record that was read from the answer to a visit", {"visit": "number", "key": "text"}),
+    "visit_record": Message("why", "a record that was read from the answer to a visit", {
+        "visit": "number", "key": "text",
+    }),
     "skipped": Message("why", "a document, or a part of it, from which no record was read", Skipped),
     "wait": Message("why", "a service whose answer a document waits for; its last attempts follow", {
         "visit": "number", "service": "text", "url": "text", "attempts": "number",
@@ -142,15 +144,15 @@ MESSAGES = {
     "would_forget": Message("forget", "the size of what would be taken down", TakedownEstimate),
     "forgotten": Message("forget", "what was taken down", TakedownResult),
     "lifted": Message("forget --lift", "how many tombstones were lifted", {"tombstones": "number"}),
-    "reread": Message("replay", "how many versions of pages differ from before", VersionCounts),
-    "change": Message("replay", "a document with another phase or status than before", {
+    "replay": Message("replay", "how many versions of pages differ from before", VersionCounts),
+    "replay_change": Message("replay", "a document with another phase or status than before", {
         "key": "text", "before": "text", "after": "text",
     }),
     "fault": Message("check", "a disagreement", Fault),
     "check": Message("check", "what was compared, the last line", {
         "captures": "number", "bytes": "number", "faults": "number",
     }),
-    "tree": Message("check FOLDER", "what was checked, the last line", {
+    "folder_check": Message("check FOLDER", "what was checked, the last line", {
         "files": "number", "bytes": "number", "faults": "number",
     }),
     "topic": Message("help", "a page of the manual", {"name": "text", "title": "text"}),

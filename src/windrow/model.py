@@ -439,7 +439,7 @@ class Reading:
 class TextChange(NamedTuple):
     """A short text that changed; empty if there was or is none."""
 
-    what: str
+    field: str
     before: str
     after: str
 

@@ -19,7 +19,7 @@ class Hit(NamedTuple):
 
 
 def result(title, snippet="", year=2026, url="https://a.example/"):
-    return SearchResult(((title, False),), url, "", ((snippet, False),), (), "result", Hit(url),
+    return SearchResult(((title, False),), url, "", ((snippet, False),), (), "page_result", Hit(url),
                         datetime(year, 1, 1, tzinfo=UTC))  # fmt: skip
 
 
@@ -68,8 +68,8 @@ def test_messages_of_several_collections_count_on_from_page_to_page(ask, monkeyp
     search_command.main(arguments, obj=Console(), standalone_mode=False)
     messages = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
     assert messages == [
-        {"type": "result", "rank": 3, "url": "https://a.example/"},
-        {"type": "answer", "query": "green tea", "offset": 2, "results": 1, "further": False, "relaxed": False,
+        {"type": "page_result", "rank": 3, "url": "https://a.example/"},
+        {"type": "search", "query": "green tea", "offset": 2, "results": 1, "further": False, "relaxed": False,
          "notes": ["of one"]},
     ]  # fmt: skip
 

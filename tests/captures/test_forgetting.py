@@ -76,7 +76,7 @@ def test_forgetting_a_capture_takes_with_it_the_records_that_another_collection_
     assert "quotes.db" in holding(tmp_path)
     name = {"address": f"{site.url}article1.html", "source": "web", "host": site.url.split("/")[2]}[what]
     told = forget(workspace, name)
-    assert [one for one in told if one.trouble or not one.done] == []
+    assert [one for one in told if one.errors or not one.done] == []
     assert quotes(workspace) == (["that is the question"] if what == "address" else [])
     assert holding(tmp_path) == set()
     assert sound(workspace) == []
@@ -100,7 +100,7 @@ def test_forgetting_a_record_takes_with_it_the_page_that_it_was_made_of(tmp_path
     run(workspace)
     (told,) = forget(workspace, f"{site.url}article1.html#1")
     assert told.done
-    assert not told.trouble
+    assert not told.errors
     assert quotes(workspace) == ["that is the question"]
     assert holding(tmp_path) == set()
     assert sound(workspace) == []
@@ -110,7 +110,7 @@ def test_forgetting_a_source_that_took_captures_names_the_source_that_keeps_the_
     workspace = configured(tmp_path, site)
     run(workspace)
     (told,) = forget(workspace, "said")
-    assert told.trouble == (
+    assert told.errors == (
         "2 captures stay, since pages has them for its source web; to take them down there: windrow forget web",
     )
     assert told.done
@@ -118,7 +118,7 @@ def test_forgetting_a_source_that_took_captures_names_the_source_that_keeps_the_
     assert sound(workspace) == []
     assert "quotes.db" not in holding(tmp_path)
     (told,) = forget(workspace, "web")
-    assert told.trouble == ()
+    assert told.errors == ()
     assert holding(tmp_path) == set()
 
 
@@ -127,7 +127,7 @@ def test_forgetting_that_was_cut_short_is_finished_in_all_collections_by_whichev
     run(workspace)
     url = f"{site.url}article1.html"
     told = forget(workspace, url, adapters=["pages"])
-    assert "quotes is not installed" in told[0].trouble[0]
+    assert "quotes is not installed" in told[0].errors[0]
     assert not told[0].done
     assert "quotes.db" in holding(tmp_path)
     assert [one.done for one in forget(workspace)] == [True]

@@ -34,7 +34,7 @@ def test_init_says_what_it_made_and_overwrites_nothing(tmp_path, monkeypatch, wi
     before = tree(tmp_path)
     output = windrow("init", "w", "--json")
     assert output.messages[0]["changed"] is False
-    assert output.messages[0]["did"] == [
+    assert output.messages[0]["actions"] == [
         "kept windrow.toml as it is", "kept sources/ as it is", f"kept ledger.sqlite as it is (schema {migrations()[-1][0]})",
     ]  # fmt: skip
     assert tree(tmp_path) == before
@@ -151,7 +151,7 @@ def test_the_demo_plays_in_a_folder_named_from_here(tmp_path, monkeypatch, windr
     search = windrow(
         "search", "lighthouse OR keepers OR drafts OR calendar", "--limit", 50, "--json", "--workspace", "here/it"
     )
-    titles = [hit["title"] for hit in search.of("result")]
+    titles = [hit["title"] for hit in search.of("page_result")]
     assert {"The lighthouse", "The harbour", "A whale in the bay", "The shop"} <= set(titles)
     assert not {"Drafts", "Keepers", "The manor"} & set(titles)
     assert windrow("demo", "here").code == 2

@@ -53,19 +53,19 @@ def here(crawled, monkeypatch: pytest.MonkeyPatch) -> str:
 
 
 def test_copies_on_two_sites_are_one_result(here, windrow, village) -> None:
-    hits = windrow("search", "lighthouse", "--json").of("result")
+    hits = windrow("search", "lighthouse", "--json").of("page_result")
     assert [(hit["url"], hit["more"], hit["near"]) for hit in hits] == [(f"{village.origin(1)}/copy.html", 1, 1)]
     assert "and 1 more with the same text, nearly" in windrow("search", "lighthouse").out
-    hit = windrow("search", "lighthouse Monday", "--json").of("result")[0]
+    hit = windrow("search", "lighthouse Monday", "--json").of("page_result")[0]
     assert hit["url"].endswith("/story.html")
     assert hit["standing"] == f"{village.origin(1)}/copy.html"
 
 
 def test_a_title_is_told_as_it_was(here, windrow) -> None:
-    then = windrow("search", f"lighthouse Monday as-of:{here}", "--json").of("result")
+    then = windrow("search", f"lighthouse Monday as-of:{here}", "--json").of("page_result")
     assert [hit["title"] for hit in then] == ["Old name"]
-    assert [hit["title"] for hit in windrow("search", "lighthouse Monday", "--json").of("result")] == ["New name"]
-    assert len(windrow("search", '"New name" lighthouse', "--json").of("result")) == 1
+    assert [hit["title"] for hit in windrow("search", "lighthouse Monday", "--json").of("page_result")] == ["New name"]
+    assert len(windrow("search", '"New name" lighthouse', "--json").of("page_result")) == 1
 
 
 def test_the_books_of_the_crawl_are_complete(here, windrow) -> None:

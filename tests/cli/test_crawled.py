@@ -17,7 +17,7 @@ AHEAD = "UPDATE unobtanium_database_info SET value = '999999' WHERE key = 'windr
 
 
 def test_what_was_crawled_is_searched_and_told_of(crawled, small, windrow) -> None:
-    hits = windrow("search", "all about", "--json").of("result")
+    hits = windrow("search", "all about", "--json").of("page_result")
     assert {hit["url"].removeprefix(small.origin(0)) for hit in hits} == {
         "/", "/a.html", "/b.html", "/new.html", "/nofollow.html",
     }  # fmt: skip
@@ -127,10 +127,10 @@ def test_a_site_that_does_not_answer_fails_alone(root, small, windrow) -> None:
     assert output.code == 3
     (summary,) = output.of("summary")
     first, second = summary["sources"]
-    assert (first["new"], first["trouble"]) == (6, "")
-    assert second["trouble"].startswith("http://127.0.0.1:9: its robots.txt could not be had: ")
+    assert (first["new"], first["error"]) == (6, "")
+    assert second["error"].startswith("http://127.0.0.1:9: its robots.txt could not be had: ")
     (standing,) = windrow("status", "--json").messages
-    assert [bool(each["trouble"]) for each in standing["sources"]] == [False, True]
+    assert [bool(each["error"]) for each in standing["sources"]] == [False, True]
 
 
 def test_replay_makes_the_same_summary_again_and_asks_nobody(crawled, small, windrow) -> None:
@@ -138,18 +138,18 @@ def test_replay_makes_the_same_summary_again_and_asks_nobody(crawled, small, win
     before = windrow("export", "pages", "--as", "jsonl").out
     output = windrow("replay", "--json")
     assert output.code == 0, output.err
-    (reread,) = output.of("reread")
+    (reread,) = output.of("replay")
     assert reread["before"] == reread["after"] == len(before.splitlines())
     assert reread["changed"] == 0
     assert sorted(windrow("export", "pages", "--as", "jsonl").out.splitlines()) == sorted(before.splitlines())
     assert small.asked(mark) == []
     assert (windrow("check").code, windrow("check").out) == (0, "")
-    assert len(windrow("search", "all about", "--json").of("result")) == 5
+    assert len(windrow("search", "all about", "--json").of("page_result")) == 5
     database = sqlite3.connect(crawled / "summary.sqlite")
     database.execute("UPDATE document_description SET title = 'somebody changed it' WHERE title = 'a'")
     database.commit()
     database.close()
-    assert windrow("replay", "--json").of("reread")[0]["changed"] == 1
+    assert windrow("replay", "--json").of("replay")[0]["changed"] == 1
     assert windrow("export", "pages", "--as", "jsonl").out.count("somebody changed it") == 0
 
 

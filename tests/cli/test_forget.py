@@ -79,12 +79,12 @@ def test_no_byte_of_a_page_stays(root: Path, village, windrow) -> None:
     output = windrow("forget", url, "--yes", "--reason", "asked by its author", "--json")
     assert output.code == 0, output.err
     (takedown,) = output.of("forgotten")
-    assert (takedown["target"], takedown["captures"], takedown["records"], takedown["trouble"]) == (url, 2, 2, [])
+    assert (takedown["target"], takedown["captures"], takedown["records"], takedown["errors"]) == (url, 2, 2, [])
     assert remains(root, SECRET) == []
     assert {path.name: path.stat().st_size for path in (root / "archive").glob("*.warc*")} == sizes
     assert windrow("check").err.endswith("all agree\n")
     output = windrow("run", "town", "--json")
-    assert output.of("summary")[0]["mended"] == []
+    assert output.of("summary")[0]["repairs"] == []
     assert {name: (root / "archive" / name).stat().st_size for name in sizes} == sizes
     assert windrow("search", SECRET).out == ""
     assert windrow("search", f"{SECRET} seen:2026").out == ""

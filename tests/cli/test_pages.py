@@ -29,7 +29,7 @@ def test_what_is_asked_is_exactly_what_may_be_asked(root, small, windrow) -> Non
     assert {request.agent for request in asked} == {AGENT}
     (summary,) = output.of("summary")
     first, second = summary["sources"]
-    assert (first["source"], first["new"], first["moved"], first["failed"]) == ("one", 6, 1, 2)
+    assert (first["source"], first["new"], first["redirected"], first["failed"]) == ("one", 6, 1, 2)
     assert (second["source"], second["refused"], second["fetched"]) == ("two", 1, 0)
     outcomes = {each["outcome"]: each["visits"] for each in summary["outcomes"]}
     assert outcomes == {
@@ -100,7 +100,7 @@ def test_pages_that_lead_on_come_back_or_let_themselves_be_found_again_are_told_
         configuration = f'{OPERATOR.replace("127.0.0.1", GOOD)}[source.one]\ncollection = "pages"\nurl = "{url}/"\n'
         (tmp_path / "windrow.toml").write_text(configuration)
         (source,) = windrow("run", "one", "--json").of("summary")[0]["sources"]
-        assert (source["new"], source["moved"], source["same_text"], source["failed"]) == (3, 1, 0, 0)
+        assert (source["new"], source["redirected"], source["same_text"], source["failed"]) == (3, 1, 0, 0)
         answers[GOOD, "/hidden.html"] = answer(page("hidden").encode())
         answers[GOOD, "/back.html"] = answer(b"gone", "410 Gone")
         (changed,) = (each for each in windrow("run", "one", "--again", "--json").of("summary")[0]["changes"]
@@ -233,7 +233,7 @@ def test_try_reads_one_page_and_writes_nothing(root, small, windrow) -> None:
     before = sorted(root.rglob("*"))
     output = windrow("try", f"{small.origin(0)}/b.html", "--collection", "pages", "--json")
     assert output.code == 0
-    (fetched,) = output.of("got")
+    (fetched,) = output.of("fetched")
     assert fetched["address"] == f"{small.origin(0)}/b.html"
     kinds = [record["kind"] for record in output.of("record")]
     assert kinds == ["text_pile", "document_description", "link_summary"]

@@ -49,7 +49,7 @@ def past(tmp_path_factory: pytest.TempPathFactory, village) -> tuple[Path, list[
     for turn in range(3):
         lay(village, turn)
         summary = Windrow(root).run(["town"], again=turn > 0)
-        assert (summary.exit_code, summary.troubles) == (0, ())
+        assert (summary.exit_code, summary.errors) == (0, ())
         moments.append(present().strftime("%Y-%m-%dT%H:%M:%S"))
         pass_time(2)  # versions are told apart by seconds
         village.age()
@@ -180,7 +180,7 @@ def test_a_site_is_told_by_its_name_and_its_host(here, windrow, village) -> None
     assert site["seeds"] == [f"{village.origin(0)}/"]
     assert (origin["addresses"], origin["pages"], origin["failing"]) == (9, 8, 1)
     assert origin["robots"] == "1 of 1 rules for * refuse something"
-    assert {row["what"]: row["visits"] for row in origin["came"]} == {"200": 24, "301": 3, "404": 3}
+    assert {row["outcome"]: row["visits"] for row in origin["outcomes"]} == {"200": 24, "301": 3, "404": 3}
     assert by_host.of("origin") == [origin]
     assert by_name.of("story")[0]["kind"] == "source"
     text = windrow("why", "town").out

@@ -141,7 +141,7 @@ def test_a_source_that_cannot_be_listed_gives_3(workspace, partner, windrow) -> 
     assert "lost: " in output.err
     assert "1 of 2 sources failed" in output.err
     rows = {source["source"]: source for source in windrow("status", "--json").messages[0]["sources"]}
-    assert rows["lost"]["trouble"]
+    assert rows["lost"]["error"]
     assert rows["lost"]["last_good"] is None
     assert rows["harwell"]["last_good"]
     assert windrow("run", "harwell").code == 0

@@ -99,7 +99,7 @@ def test_dates_are_dates_and_codes_words_wherever_people_or_programs_read_them(w
     (front,) = [json.loads(line) for line in exported.out.splitlines() if '"Harbour"' in line]
     assert front["updated"] == "2026-01-02T03:04:05Z"
     assert front["first_seen"].startswith("20")
-    (hit,) = windrow("search", "title:harbour", "--json").of("result")
+    (hit,) = windrow("search", "title:harbour", "--json").of("page_result")
     assert hit["updated"] == "2026-01-02T03:04:05Z"
 
 
@@ -178,12 +178,12 @@ def test_what_was_kept_beside_a_page_becomes_a_page_when_one_links_to_it(runs, w
         output = windrow("run")
         assert output.code == 0, output.err
         if runs == 2:
-            assert windrow("search", "tides", "--json").of("result") == []
+            assert windrow("search", "tides", "--json").of("page_result") == []
             answers[GOOD, "/next"] = answer(b"<p>Next.</p><a href=/leaflet>the leaflet</a>")
             assert windrow("run", "--again").code == 0
         assert [path for _, path in server.asked].count("/leaflet") <= runs + 1
     assert ("/leaflet",) in ask(root / "summary.sqlite", "SELECT path FROM entity_generation JOIN url USING (url_id)")
-    assert [hit["title"] for hit in windrow("search", "tides", "--json").of("result")] == ["Leaflet"]
+    assert [hit["title"] for hit in windrow("search", "tides", "--json").of("page_result")] == ["Leaflet"]
     assert "stands open" in windrow("why", f"{server.origin(GOOD)}/leaflet").out
     assert windrow("check").code == 0
 

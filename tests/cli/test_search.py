@@ -70,22 +70,22 @@ def test_pages_follow_each_other(root: Path, windrow) -> None:
     first = windrow("search", "walrus", "--limit", "20")
     assert first.err.endswith("1 to 20, and there is more; next page: --page 2\n")
     second = windrow("search", "walrus", "--limit", "20", "--page", "2", "--json")
-    assert [hit["rank"] for hit in second.of("result")] == list(range(21, 32))
-    assert second.of("answer") == [
-        {"type": "answer", "query": "walrus", "offset": 20, "results": 11, "further": False, "relaxed": False}
+    assert [hit["rank"] for hit in second.of("page_result")] == list(range(21, 32))
+    assert second.of("search") == [
+        {"type": "search", "query": "walrus", "offset": 20, "results": 11, "further": False, "relaxed": False}
         | {"notes": []}
     ]
     assert windrow("search", "walrus", "--page", "9").err.endswith("no more results\n")
 
 
 def test_json_tells_marks_times_and_parts(root: Path, windrow) -> None:
-    (hit,) = windrow("search", "cafe patience", "--json", "--explain").of("result")
+    (hit,) = windrow("search", "cafe patience", "--json", "--explain").of("page_result")
     shown = [hit["snippet"][mark["start"] : mark["end"]] for mark in hit["marks"]]
     assert shown == ["café", "patience"]
     assert hit["published"] == "2024-05-11T15:06:40Z"
     assert hit["end"] is None
     assert {part["name"] for part in hit["parts"]} >= {"text"}
-    assert windrow("search", "cafe", "--json").of("result")[0]["parts"] == []
+    assert windrow("search", "cafe", "--json").of("page_result")[0]["parts"] == []
     assert "score " in windrow("search", "cafe", "--explain").out
 
 
@@ -161,7 +161,7 @@ def test_without_the_index_a_search_makes_it_and_finds_the_same(
     output = windrow("search", "zebras")
     assert "https://copy.example/green" in output.out
     assert output.err.splitlines() == ["1 to 1, and that is all"]
-    assert windrow("search", "zebras", "--json").of("answer")[0]["notes"] == []
+    assert windrow("search", "zebras", "--json").of("search")[0]["notes"] == []
     assert (copy / "index" / "index.json").exists()
 
 
@@ -178,7 +178,7 @@ main()
 @pytest.mark.parametrize("index", ["there", "gone"])
 def test_a_workspace_that_cannot_be_written_is_searched(root: Path, windrow, tmp_path: Path, index: str) -> None:
     """The ledger, the pages and the index are only read, and nothing is left there."""
-    expected = windrow("search", "zebras", "--json").of("result")
+    expected = windrow("search", "zebras", "--json").of("page_result")
     copy = tmp_path / "copy"
     shutil.copytree(root, copy)
     Ledger(copy / "ledger.sqlite").close()

@@ -26,7 +26,7 @@ def test_a_zip_shows_members_findings_and_records(workspace, partner, windrow) -
 
 def test_json_is_as_documented(workspace, partner, windrow) -> None:
     output = windrow("try", partner / "add" / ZIP, "--collection", "drops", "--json")
-    assert {message["type"] for message in output.messages} == {"got", "note", "record", "document"}
+    assert {message["type"] for message in output.messages} == {"fetched", "finding", "record", "document"}
     for message in output.messages:
         assert set(message) - {"type"} <= set(shape(MESSAGES[message["type"]].shape))
     assert len(output.of("record")) == 28
@@ -36,7 +36,7 @@ def test_json_is_as_documented(workspace, partner, windrow) -> None:
 def test_a_source_of_the_workspace_lends_its_access(workspace, partner, windrow) -> None:
     output = windrow("try", f"file://{partner}/add/{ZIP}", "--collection", "drops", "--json")
     assert output.code == 0
-    assert output.of("got")[0]["key"] == f"add/{ZIP}"
+    assert output.of("fetched")[0]["key"] == f"add/{ZIP}"
 
 
 def test_a_document_by_itself(tmp_path, monkeypatch, windrow) -> None:
@@ -76,7 +76,7 @@ def test_findings_have_their_place(tmp_path, monkeypatch, windrow) -> None:
     monkeypatch.chdir(tmp_path)
     broken = specimens("H", 1).replace(b'gender="male"', b'gender="?"')
     put(tmp_path, "H.2026-01-12.1.impc.zip", pack({"H.2026-01-12.1.specimen.impc.xml": broken}))
-    notes = windrow("try", "H.2026-01-12.1.impc.zip", "--collection", "drops", "--json").of("note")
+    notes = windrow("try", "H.2026-01-12.1.impc.zip", "--collection", "drops", "--json").of("finding")
     errors = [note for note in notes if note["level"] == "error"]
     assert errors
     for error in errors:

@@ -34,7 +34,7 @@ def test_a_zip_tells_all_in_order(harvested, windrow) -> None:
 
 
 def test_the_capture_is_where_it_says(harvested, partner, windrow) -> None:
-    (event,) = [message for message in windrow("why", ZIP, "--json").of("event") if message["what"] == "capture"]
+    (event,) = [message for message in windrow("why", ZIP, "--json").of("event") if message["event"] == "capture"]
     place = ArchivePlace(event["warc"], event["offset"], event["length"])
     with open_capture(harvested / "archive", place) as view:
         assert view.read() == (partner / "add" / ZIP).read_bytes()
@@ -83,7 +83,7 @@ def test_a_finding_has_line_and_column(workspace, partner, windrow) -> None:
     line = next(line for line in output.out.splitlines() if "finding" in line)
     assert re.search(r"error, line \d+ column \d+: \w+: ", line)
     (event,) = [message for message in windrow("why", "H.2026-01-20.1.specimen.impc.xml", "--json").of("event")
-                if message["what"] == "finding"]  # fmt: skip
+                if message["event"] == "finding"]  # fmt: skip
     assert b'gender="maleish"' in broken.splitlines()[event["line"] - 1]
 
 

@@ -121,7 +121,7 @@ class Ground(Files):
         except WindrowError as error:
             return Went(error.exit_code, error)
         assert self.wrong() == []
-        return Went(summary.exit_code or 0, None, summary.troubles, summary.notes)
+        return Went(summary.exit_code or 0, None, summary.errors, summary.notes)
 
     def status(self) -> WorkspaceState:
         """Return what `windrow status` tells."""

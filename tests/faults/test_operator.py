@@ -65,9 +65,9 @@ def test_why_of_a_zip_names_line_column_and_rule_of_what_is_wrong_in_its_documen
     member = f"H.{DAY}.1.specimen.impc.xml"
     put(made.folder("own"), NAME, pack({member: specimens("H", 1).replace(b"gender=", b"sex=", 1)}))
     made.run()
-    told = [event for event in Windrow(made.root).why(NAME).story.events if event.what == "finding"]
+    told = [event for event in Windrow(made.root).why(NAME).story.events if event.event == "finding"]
     assert any(
-        event.told.startswith(f"{member}: error, line ") and " column " in event.told and "'sex'" in event.told
+        event.message.startswith(f"{member}: error, line ") and " column " in event.message and "'sex'" in event.message
         for event in told
     )
     assert all(event.line for event in told if event.kind == "SchemaError")

@@ -48,7 +48,7 @@ def test_nothing_of_a_forgotten_document_stays_in_any_file_neither_what_services
     assert set(shop.records()) == {f"a-{MARK}", "b-stays"}
     (done,) = forget(shop, f"{api.url}a")
     assert done.done
-    assert not done.trouble
+    assert not done.errors
     assert MARK.encode() not in everything(tmp_path)
     assert set(shop.records()) == {"b-stays"}
     assert b"heard: stays" in everything(tmp_path)

@@ -135,10 +135,10 @@ TrialPart = FetchedBytes | DocumentReport | RecordPreview | DocumentFinding
 """What `windrow try` yields."""
 
 TRIAL_TYPES: Mapping[type[TrialPart], str] = {
-    FetchedBytes: "got",
+    FetchedBytes: "fetched",
     DocumentReport: "document",
     RecordPreview: "record",
-    DocumentFinding: "note",
+    DocumentFinding: "finding",
 }
 """The `type` of each as a line of JSON."""
 

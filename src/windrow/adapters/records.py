@@ -348,7 +348,7 @@ class RecordAdapter:
                 messages.append(Message("followed", followed))
             made = store.keys_of(visit.seq, _SHOWN + 1) if store is not None else []
             lines += record_story.made_lines(made, _SHOWN)
-            messages += [Message("made", {"visit": visit.seq, "key": key}) for key in made[:_SHOWN]]
+            messages += [Message("visit_record", {"visit": visit.seq, "key": key}) for key in made[:_SHOWN]]
         if store is not None:
             waits = waits_told(ledger, self._collection.name, store.waits_of([one.seq for one in visits]))
             lines += [wait.line for wait in waits]

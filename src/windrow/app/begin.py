@@ -29,7 +29,7 @@ class Prepared(NamedTuple):
     """A prepared workspace: what was done, a line for each step, and whether anything changed."""
 
     folder: Path
-    did: tuple[str, ...]
+    actions: tuple[str, ...]
     changed: bool
 
 

@@ -409,9 +409,9 @@ def _summary(config: Workspace, session: Session, unusable: tuple[str, ...]) -> 
     summary = replace(summary, changes=changes[:MOST], changes_left_out=len(changes) > MOST)
     if unusable:  # the others were harvested
         code = summary.exit_code or ConfigError.exit_code
-        summary = replace(summary, exit_code=code, troubles=(*summary.troubles, *unusable))
+        summary = replace(summary, exit_code=code, errors=(*summary.errors, *unusable))
     if config.run.notify:
         report = message("summary", summary) | {"workspace": config.name, "folder": str(config.root)}
         if wrong := notify(config.run.notify, report, config.root):
-            summary = replace(summary, troubles=(*summary.troubles, wrong))
+            summary = replace(summary, errors=(*summary.errors, wrong))
     return summary

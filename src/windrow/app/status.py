@@ -33,7 +33,7 @@ class SourceState(NamedTuple):
     """The state of a source: what it offers, and how the last session that asked it went.
 
     `items` counts what it offers now: files, or fetched pages. `same` counts those offered before and unchanged since,
-    `failed` those that failed. `state` is what the configuration says; `trouble` why its last session failed.
+    `failed` those that failed. `state` is what the configuration says; `error` why its last session failed.
     """
 
     source: str
@@ -47,7 +47,7 @@ class SourceState(NamedTuple):
     gone: int
     failed: int
     next_due: datetime | None
-    trouble: str
+    error: str
     items: int = 0
 
 
@@ -199,7 +199,7 @@ def _source_state(
     good = next((session.ended for session in reversed(sessions) if not session.failed and session.ended), None)
     return SourceState(
         source.name, source.collection, source.owner, state, good, count.new, count.changed, max(0, same), count.gone,
-        0, due, count.trouble, items,
+        0, due, count.error, items,
     )  # fmt: skip
 
 

@@ -30,15 +30,15 @@ DOCUMENTS, FINDINGS = 50, 20
 class Event(NamedTuple):
     """One event; fields that do not apply are None or empty.
 
-    `number` is the fact's `seq` on the ledger; `what` is seen, listed, changed, gone, refused, fetch,
-    capture, reading, start, finding, decision or task; `told` is a sentence.
+    `number` is the fact's `seq` on the ledger; `event` is seen, listed, changed, gone, refused, fetch,
+    capture, reading, start, finding, decision or task; `message` is a sentence.
     """
 
     at: datetime
     number: int
     session: int
-    what: str
-    told: str
+    event: str
+    message: str
     source: str = ""
     address: str = ""
     phase: str = ""
@@ -282,7 +282,7 @@ def _member_findings(ledger: Ledger, kind: str, members: Iterable[Meaning]) -> l
     """Return the findings in the failed documents of an archive."""
     failed = [member for member in members if member.status == "failed"][:DOCUMENTS]
     return [
-        event._replace(told=f"{member.key.rpartition('/')[2]}: {event.told}")
+        event._replace(message=f"{member.key.rpartition('/')[2]}: {event.message}")
         for member in failed
         for event in _findings(ledger, kind, member.number)[:FINDINGS]
     ]

@@ -40,11 +40,11 @@ _KINDS = (NEW, CHANGED, GONE)
 
 
 class SourceCount(NamedTuple):
-    """Counts of a session at one source; `received` in bytes, `trouble` why it could not be listed.
+    """Counts of a session at one source; `received` in bytes, `error` why it could not be listed.
 
-    For a crawled source, `offered` counts the addresses known now, `moved` those that redirect, and `left` those due
-    now. There content counts: `changed` has another text or description, `same_text` only other bytes, and `gone` is
-    counted once, when it is certain.
+    For a crawled source, `offered` counts the addresses known now, `redirected` those that redirect, and `due` those
+    due now. There content counts: `changed` has another text or description, `same_text` only other bytes, and `gone`
+    is counted once, when it is certain.
     """
 
     source: str
@@ -57,9 +57,9 @@ class SourceCount(NamedTuple):
     same: int = 0
     failed: int = 0
     received: int = 0
-    trouble: str = ""
-    moved: int = 0
-    left: int = 0
+    error: str = ""
+    redirected: int = 0
+    due: int = 0
     same_text: int = 0
 
 
@@ -94,7 +94,7 @@ class ReasonCount(NamedTuple):
 class SessionSummary:
     """One session; `ended` and `exit_code` are None while it runs.
 
-    `archive` is the prefix of the names of the WARC files that it wrote.
+    `warc_prefix` is the prefix of the names of the WARC files that it wrote.
     """
 
     session: int
@@ -107,20 +107,20 @@ class SessionSummary:
     phases: tuple[PhaseCount, ...] = ()
     reasons: tuple[ReasonCount, ...] = ()
     findings: tuple[FindingCount, ...] = ()
-    troubles: tuple[str, ...] = ()  # why tasks failed
+    errors: tuple[str, ...] = ()  # why tasks failed
     notes: tuple[str, ...] = ()  # such as on resting files and the clock
-    mended: tuple[str, ...] = ()  # what an earlier crash left, and how it was repaired
+    repairs: tuple[str, ...] = ()  # what an earlier crash left, and how it was repaired
     left_out: tuple[RuleCount, ...] = ()  # addresses that rules of its crawls left out
     outcomes: tuple[OutcomeCount, ...] = ()  # how the requests of its crawls ended
     changes: tuple[SourceChange, ...] = ()  # the first 1,000
     changes_left_out: bool = False
-    archive: str = ""
+    warc_prefix: str = ""
     warnings: int = 0  # the number of notes that report a fault
 
     @property
     def kept_all(self) -> bool:
         """Whether nothing was refused or failed."""
-        return not self.reasons and not self.troubles
+        return not self.reasons and not self.errors
 
 
 def summarise(
@@ -155,12 +155,12 @@ def summarise(
         phases=_phases(rests, phases),
         reasons=count_reasons(reasons),
         findings=tuple(FindingCount(*finding) for finding in ledger.items.found_between(span)),
-        troubles=tuple(task.comment or task.reason or "" for task in tasks if task.failed),
+        errors=tuple(task.comment or task.reason or "" for task in tasks if task.failed),
         notes=tuple(_note(task) for task in tasks if _is_note(task)),
-        mended=mended,
+        repairs=mended,
         left_out=left_out(tasks),
         outcomes=_outcomes(counts.outcomes, span, was_read),
-        archive=f"windrow-{row.seq:06}",
+        warc_prefix=f"windrow-{row.seq:06}",
         warnings=sum(1 for task in tasks if _is_note(task) and task.reason),
     )
 
@@ -215,8 +215,8 @@ def _sources(
     nothing = FrontierCount()
     return tuple(
         SourceCount(
-            name, frontiers.get(name, nothing).known, left=frontiers.get(name, nothing).due,
-            trouble=trouble.get(name, ""), **mine,
+            name, frontiers.get(name, nothing).known, due=frontiers.get(name, nothing).due,
+            error=trouble.get(name, ""), **mine,
         )
         for name, mine in sorted(counts.items())
     )  # fmt: skip
@@ -233,7 +233,7 @@ def _read(
             bytes_differ = count["new"] + count["changed"]
             count["failed"] += max(0, count["gone"] - read["gone"])
             count.update({"same_text": max(0, bytes_differ - read["new"] - read["changed"] - read["moved"])})
-            count["moved"] += read["moved"]
+            count["redirected"] += read["moved"]
     for source, read in written.items():
         if source in counts or any(read[kind] for kind in _KINDS):
             count = counts.setdefault(source, Counter())

@@ -95,8 +95,8 @@ def _diff_lines(comparison: Comparison, styled: bool) -> list[str]:
         for sign, seen, gone in sides
     ]
     for change in comparison.changes:
-        lines += [_diff_line("-", f"{change.what}: {change.before}", styled)] if change.before else []
-        lines += [_diff_line("+", f"{change.what}: {change.after}", styled)] if change.after else []
+        lines += [_diff_line("-", f"{change.field}: {change.before}", styled)] if change.before else []
+        lines += [_diff_line("+", f"{change.field}: {change.after}", styled)] if change.after else []
     lines += [_diff_line(sign, text, styled) for sign, text in comparison.lines]
     return lines
 

@@ -111,7 +111,7 @@ def init_command(console: Console, folder: Path | None) -> int:
         console.message("init", done)
         return 0
     console.inform(f"workspace {done.folder}")
-    for line in done.did:
+    for line in done.actions:
         console.inform(f"  {line}")
     if done.changed:
         console.inform("try: windrow new source NAME URL --collection NAME (windrow new source --help lists the kinds)")

@@ -114,11 +114,11 @@ def forget_command(console: Console, names: tuple[str, ...], **flags: object) ->
             captures, versions = counted(takedown.captures, "capture"), counted(takedown.records, "version")
             removed = f"{captures} of {size(takedown.bytes)}, {versions}"
             console.print(f"{takedown.target}: {'removed' if takedown.done else 'partly removed'}: {removed}")
-        for trouble in takedown.trouble:
+        for trouble in takedown.errors:
             console.inform(f"{takedown.target}: {trouble}")
     if not takedowns:
         console.inform("there was nothing left to do")
-    return 1 if any(takedown.trouble for takedown in takedowns) else 0
+    return 1 if any(takedown.errors for takedown in takedowns) else 0
 
 
 def _print_estimates(console: Console, estimates: Sequence[TakedownEstimate]) -> None:
@@ -175,7 +175,7 @@ def _check_tree(console: Console, place: tuple[str, ...]) -> int:
         else:
             console.print(f"{fault_or_bytes.where}: {fault_or_bytes.what}")
     if console.json:
-        console.message("tree", {"files": files, "bytes": size, "faults": faults})
+        console.message("folder_check", {"files": files, "bytes": size, "faults": faults})
     verdict = counted(faults, "fault") if faults else "all follow the standard"
     console.inform(f"{counted(files, 'file')} of {size:,} bytes: {verdict}")
     return 1 if faults else 0

@@ -209,7 +209,7 @@ def _print_replayed(console: Console, replayed: ReplayResult, kind: str) -> None
 
     if (versions := replayed.versions) is not None:
         if console.json:
-            console.message("reread", versions)
+            console.message("replay", versions)
         console.inform(
             f"session {replayed.session}: {versions.after:,} versions of {kind}, {versions.before:,} before; "
             f"{versions.changed:,} differ from before"
@@ -220,7 +220,7 @@ def _print_replayed(console: Console, replayed: ReplayResult, kind: str) -> None
         before = f"{names[change.before[0]]} {change.before[1].name.lower()}" if change.before else "not there"
         after = f"{names[change.after[0]]} {change.after[1].name.lower()}"
         if console.json:
-            console.message("change", {"key": change.key, "before": before, "after": after})
+            console.message("replay_change", {"key": change.key, "before": before, "after": after})
         else:
             console.print(f"{change.key}: {before} -> {after}")
     count = counted(len(replayed.changes), "document")

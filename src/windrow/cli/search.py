@@ -62,7 +62,7 @@ def search_command(
     if console.json:
         for rank, result in enumerate(answer.results, start + 1):
             console.message(result.type, {"rank": rank, **plain(result.details)})
-        console.message("answer", {
+        console.message("search", {
             "query": answer.query, "offset": answer.offset, "results": len(answer.results),
             "further": answer.further, "relaxed": answer.relaxed, "notes": answer.notes,
         })  # fmt: skip

@@ -23,15 +23,15 @@ _CHANGES_SHOWN = 20
 
 def summary_lines(summary: SessionSummary) -> list[str]:
     """Return a session's summary as lines and tables."""
-    text = [_summary_head(summary), *(f"mended: {line}" for line in summary.mended)]
+    text = [_summary_head(summary), *(f"mended: {line}" for line in summary.repairs)]
     if summary.sources:
         head = ["source", "offered", "new", "changed", "gone", "refused", "fetched", "same", "failed", "received"]
         of_pages = ["moved", "left", "same text"] if summary.outcomes else []
         rows = [(*source[:9], size(source.received), *source[11:][: len(of_pages)]) for source in summary.sources]
         text.append(table([*head, *of_pages], rows, "  "))
-    text += [f"  {of(source.source, source.trouble)}" for source in summary.sources if source.trouble]
-    source_prefixes = tuple(f"{source.source}: " for source in summary.sources if source.trouble)
-    text += [f"  {line}" for line in summary.troubles if not line.startswith(source_prefixes)]
+    text += [f"  {of(source.source, source.error)}" for source in summary.sources if source.error]
+    source_prefixes = tuple(f"{source.source}: " for source in summary.sources if source.error)
+    text += [f"  {line}" for line in summary.errors if not line.startswith(source_prefixes)]
     text += [f"  {line}" for line in summary.notes]
     if summary.outcomes:
         text.append(table(["answer", "times"], [outcome[1:] for outcome in summary.outcomes], "  "))
@@ -74,7 +74,7 @@ def meaning(summary: SessionSummary) -> str:
     """Say how a session ended: "all well" only if nothing failed or rests; what a rule left out is not a failure."""
     code = summary.exit_code or 0
     if code == SOURCES_FAILED:
-        failed = sum(bool(source.trouble) for source in summary.sources)
+        failed = sum(bool(source.error) for source in summary.sources)
         return f"{failed:,} of {counted(len(summary.sources), 'source')} failed" if failed else EXITS[code]
     if code:
         return EXITS.get(code, "failed")
@@ -85,7 +85,7 @@ def meaning(summary: SessionSummary) -> str:
     counts = [f"{refused:,} refused"] if refused else []
     counts += [f"{failed:,} failed"] if failed else []
     counts += [counted(summary.warnings, "warning")] if summary.warnings else []
-    troubled = sum(bool(source.trouble) for source in summary.sources)
+    troubled = sum(bool(source.error) for source in summary.sources)
     counts += [f"trouble at {counted(troubled, 'source')}"] if troubled else []
     return f"done, {', '.join(counts)}" if counts else EXITS[0]
 
@@ -150,7 +150,7 @@ def _status_lines(state: WorkspaceState) -> list[str]:
         for source in state.sources
     ]
     parts: list[str] = [table(head, rows) if rows else "no sources; try: windrow new source NAME URL --collection NAME"]
-    if troubles := [of(source.source, source.trouble) for source in state.sources if source.trouble]:
+    if troubles := [of(source.source, source.error) for source in state.sources if source.error]:
         parts += ["", *troubles]
     if state.waits:
         parts += ["", *(f"{wait.collection}: {wait.told()}" for wait in state.waits)]

@@ -76,12 +76,12 @@ class _Printer:
         """Print a part; `kind` is its `type` in JSON."""
         getattr(self, f"_{kind}")(part)
 
-    def _got(self, part: Any) -> None:
+    def _fetched(self, part: Any) -> None:
         self._console.inform(f"{part.address}: {part.size:,} bytes, {part.digest}, in {part.seconds:.2f} s")
         if part.reason:
             self._console.print(f"its name would be refused: {part.reason.meaning}")
 
-    def _note(self, part: Any) -> None:
+    def _finding(self, part: Any) -> None:
         place = f"{part.line}" if part.line is not None else ""
         place += f":{part.column}" if place and part.column is not None else ""
         self._print_limited("findings", part.document, f"  {part.level} {place} {part.kind}: {part.message}")

@@ -98,7 +98,7 @@ def _story_lines(story: Story) -> list[str]:
     if story.others:
         lines.append(f"  read before as {', '.join(map(str, story.others))}")
     lines.append("")
-    lines += [f"{show(event.at)}  {event.what:<8} {event.told}" for event in story.events]
+    lines += [f"{show(event.at)}  {event.event:<8} {event.message}" for event in story.events]
     if story.members:
         lines += ["", _candidate_table(story.members)]
     return lines

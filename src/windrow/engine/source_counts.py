@@ -116,7 +116,7 @@ def _troubles(ledger: Ledger, span: tuple[int, int]) -> dict[str, str]:
 
 
 def _became(row: AttemptCount) -> str:
-    """Say what visits mean for their addresses: new, changed, same, gone, moved, refused or failed."""
+    """Say what visits mean for their addresses: new, changed, same, gone, redirected, refused or failed."""
     if row.reason is not None:
         return "refused" if row.reason in UNASKED else "failed"
     if row.revisit or row.status == NOT_MODIFIED:
@@ -124,7 +124,7 @@ def _became(row: AttemptCount) -> str:
     if row.status is not None and row.status < 300:
         return "changed" if row.earlier else "new"
     if row.status is not None and row.status < 400:
-        return "moved"
+        return "redirected"
     return "gone" if row.status in GONE and row.earlier else "failed"
 
 

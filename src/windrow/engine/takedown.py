@@ -46,7 +46,7 @@ class TakedownTarget(NamedTuple):
 
 
 class TakedownResult(NamedTuple):
-    """What was removed: captures and their bytes, and records of the stores; `trouble` where something stayed.
+    """What was removed: captures and their bytes, and records of the stores; `errors` where something stayed.
 
     It is not `done` where another process keeps old bytes in a file; the tombstone is open then.
     """
@@ -55,7 +55,7 @@ class TakedownResult(NamedTuple):
     captures: int
     bytes: int
     records: int
-    trouble: tuple[str, ...] = ()
+    errors: tuple[str, ...] = ()
     done: bool = True
 
 
@@ -115,7 +115,7 @@ def take_down_targets(
     if not ledger.takedowns.empty_log(session.lease.beat):
         left += (kept_by_reader(ledger.path),)
     if left:
-        return [result._replace(trouble=(*result.trouble, *left), done=False) for result in removed.values()]
+        return [result._replace(errors=(*result.errors, *left), done=False) for result in removed.values()]
     with ledger.writing() as writer:
         for seq, result in removed.items():
             writer.takedowns.done(session.number, seq, (result.captures, result.bytes, result.records))

@@ -150,11 +150,11 @@ def _count_hidden(count: int) -> DiffLine:
 
 
 def _describe_change(change: TextChange) -> str:
-    if change.what == REDIRECT and not change.before:
+    if change.field == REDIRECT and not change.before:
         return f"now redirects to {change.after}"
-    if change.what == REDIRECT and not change.after:
+    if change.field == REDIRECT and not change.after:
         return f"no longer redirects to {change.before}"
-    return f"{change.what} {_quote(change.before)} -> {_quote(change.after)}"
+    return f"{change.field} {_quote(change.before)} -> {_quote(change.after)}"
 
 
 def _quote(text: str, most: int = 60) -> str:

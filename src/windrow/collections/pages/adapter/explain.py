@@ -113,7 +113,7 @@ def _page(page: PageState) -> Iterator[str]:
 
 def _events(page: PageState) -> Iterator[tuple[datetime, int, str]]:
     """Yield events with their time; those in one second are ordered by number."""
-    yield from ((event.at, 0, f"{event.what:<8} {event.told}") for event in page.events)
+    yield from ((event.at, 0, f"{event.event:<8} {event.message}") for event in page.events)
     for number, edition in enumerate(page.versions, 1):
         yield edition.first_seen, 1, f"version  {number}: {_edition(edition)}"
         if edition.changed:
@@ -187,7 +187,7 @@ def _origin(one: SiteOrigin) -> Iterator[str]:
     if one.robots:
         delay = f"; it asks for {one.delay:g} s between requests" if one.delay is not None else ""
         yield f"  robots.txt: {one.robots}{delay}"
-    for came in one.came:
-        failed = came.meaning or came.what >= "400"
+    for came in one.outcomes:
+        failed = came.meaning or came.outcome >= "400"
         latest = f"; the latest: {came.latest}" if failed and came.latest else ""
-        yield f"  {came.visits:>8,}  {came.what}" + (f": {came.meaning}" if came.meaning else "") + latest
+        yield f"  {came.visits:>8,}  {came.outcome}" + (f": {came.meaning}" if came.meaning else "") + latest

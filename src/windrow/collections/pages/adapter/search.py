@@ -287,7 +287,7 @@ def _result(shown_page: ShownPage, find: re.Pattern[str] | None, *, explain: boo
     kind, at = next((kind, when(seconds)) for kind, seconds in dates if seconds is not None)
     dated = (f"{kind} {at:%Y-%m-%d}" if at else "") + (f", until {hit.end:%Y-%m-%d}" if hit.end else "")
     about = " ".join(filter(None, [dated, page.language or ""]))
-    return SearchResult(title, page.url, about, snippet, tuple(_remarks(hit, explain=explain)), "result", hit, at)
+    return SearchResult(title, page.url, about, snippet, tuple(_remarks(hit, explain=explain)), "page_result", hit, at)
 
 
 def _remarks(hit: PageHit, *, explain: bool) -> Iterator[str]:

@@ -31,13 +31,13 @@ _CHAIN = 20
 
 
 class PageVisit(NamedTuple):
-    """One question for a page and what came of it; `told` says it in a sentence. Sizes are bytes, times UTC."""
+    """One question for a page and what came of it; `message` says it in a sentence. Sizes are bytes, times UTC."""
 
     at: datetime
     number: int
     session: int
-    what: str
-    told: str
+    event: str
+    message: str
     status: int | None = None
     reason: str = ""
     seconds: float | None = None
@@ -218,7 +218,7 @@ class OutcomeTally(NamedTuple):
     `latest` is the address that it came of last; it is empty where that was a robots.txt.
     """
 
-    what: str
+    outcome: str
     visits: int
     meaning: str
     latest: str
@@ -237,10 +237,10 @@ class SiteOrigin(NamedTuple):
     failing: int
     due: int
     next_due: datetime | None
-    asked: datetime | None
+    last_request: datetime | None
     robots: str
     delay: float | None
-    came: tuple[OutcomeTally, ...]
+    outcomes: tuple[OutcomeTally, ...]
     tombstones: tuple[Tombstone, ...]
 
 
