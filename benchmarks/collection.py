@@ -1,4 +1,4 @@
-"""A collection without steps: what is listed is fetched and kept."""
+"""A collection without steps: listed files are fetched and stored."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from windrow.model import ListingEntry, Offer, OfferingHost, Source
 
 
 def plan(source: Source, entries: Sequence[ListingEntry], options: Mapping[str, Any]) -> list[Offer]:
-    """Offer everything."""
+    """Offer every file."""
     return [
         Offer(f"{source.name}/{entry.name}", entry.name, entry.size, entry.modified, entry.name) for entry in entries
     ]
 
 
 def prefer(owner: str, hosts: Sequence[OfferingHost]) -> list[OfferingHost]:
-    """Take hosts as they come."""
+    """Keep the order of hosts."""
     return list(hosts)
 
 

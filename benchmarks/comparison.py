@@ -13,14 +13,14 @@ from benchmarks.daemon import Missing
 
 
 class Comparison(NamedTuple):
-    """A ratio above 1 is ahead of the peer; `better` says which way figures are better."""
+    """A figure of ours and of a peer; a ratio above 1 is better than the peer; `better` is `more` or `less`."""
 
     work: str
     unit: str
     ours: float
     peer: str
     theirs: float | None  # None: the peer is not on this machine
-    goal: float | None  # None: shown beside it only
+    goal: float | None  # None: only shown beside it
     better: str = "more"  # more | less
     note: str = ""
 

@@ -1,4 +1,4 @@
-"""CPU time of what a block starts: every process of it, however short it lived and whoever waited for it."""
+"""CPU time of all processes that a block starts, also of short-lived ones and those waited for by others."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _PATIENCE = 10.0  # seconds for processes that outlive the block by a little, as
 
 
 class Taken(NamedTuple):
-    """What one run took, in seconds: by the clock, and of the processor by all its processes."""
+    """The seconds of one run: by the clock, and of CPU time of all its processes."""
 
     clock: float
     cpu: float
@@ -29,13 +29,13 @@ class Meter:
     """
 
     def __init__(self) -> None:
-        """Adopt what nobody waits for, from now on."""
+        """Adopt orphaned processes from now on."""
         ctypes.CDLL(None, use_errno=True).prctl(_SUBREAPER, 1, 0, 0, 0)
         self.seconds = 0.0
         self._running: set[int] = set()
 
     def __enter__(self) -> Self:
-        """Begin to count; what runs now is left alone."""
+        """Start counting; processes that already run do not count."""
         self._running = _children()
         self.seconds -= _taken()
         return self
@@ -43,7 +43,7 @@ class Meter:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Wait for the processes that are left over, and count no more."""
+        """Wait for the remaining processes, and stop counting."""
         until = time.monotonic() + _PATIENCE
         while (left := _children() - self._running) and time.monotonic() < until:
             for process in left:

@@ -74,7 +74,7 @@ def mirror(web: Web, into: Path) -> float:
 
 
 def compare(pages: int = PAGES, turns: int = TURNS) -> Iterator[Comparison]:
-    """Run both in turn and compare the medians; `pages` is a multiple of the hosts."""
+    """Run both in turns and compare the medians; `pages` is a multiple of the number of hosts."""
     rates: dict[Callable[[Web, Path], float], list[float]] = {harvest: [], mirror: []}
     with tempfile.TemporaryDirectory(prefix="windrow-bench-") as name:
         folder = Path(name)

@@ -17,13 +17,13 @@ from typing import Any
 
 
 def write(site: object, into: Path) -> list[str]:
-    """Put the order on disk and return the command that carries it out."""
+    """Write the site's description to disk and return the command that harvests it."""
     (into / "site.json").write_text(json.dumps(asdict(site)))  # type: ignore[call-overload]
     return [sys.executable, "-m", "benchmarks.gather", str(into)]
 
 
 def count_captures(into: Path) -> tuple[int, int]:
-    """Return how many captures the ledger has of a finished harvest, and their bytes."""
+    """Return the number and bytes of a finished harvest's captures, by its ledger."""
     with closing(sqlite3.connect(into / "ledger.sqlite")) as ledger, ledger:
         count, size = ledger.execute(
             "SELECT count(*), sum(size) FROM attempt WHERE warc <> '' AND reason IS NULL"
@@ -38,14 +38,14 @@ def read_part_seconds(into: Path) -> dict[str, float]:
 
 
 class PartTimes:
-    """Seconds by the clock in the listing and in the ledger: what a listing writes there counts as the ledger's."""
+    """Seconds by the clock in the listing and in the ledger; a listing's writes count as the ledger's."""
 
     def __init__(self) -> None:
-        """Begin with none."""
+        """Start at zero."""
         self.seconds = {"listing": 0.0, "ledger": 0.0}
 
     def watch(self, database: Any) -> None:
-        """Take the time of a ledger's transactions and of the listing from now on."""
+        """Time a ledger's transactions and the listing from now on."""
         from windrow.engine.listed import listing  # noqa: PLC0415
 
         inner_list, inner_transaction = listing.list_all, database.transaction

@@ -34,7 +34,7 @@ short_name = "{CENTRE}"
 
 
 class Outcome(NamedTuple):
-    """What one run of the pipeline took and made."""
+    """The time, memory and result of one run of the pipeline."""
 
     documents: int
     seconds: float
@@ -42,7 +42,7 @@ class Outcome(NamedTuple):
 
 
 def drop(folder: Path, zips: int, pairs: int = PAIRS) -> None:
-    """Let a centre drop conforming zips, each of `pairs` specimen and experiment documents of about 10 kB."""
+    """Write conforming zips to a folder, each of `pairs` specimen and experiment documents of about 10 kB."""
     for action in ("add", "edit", "delete"):
         (folder / action).mkdir(parents=True)
     for number in range(zips):
@@ -91,7 +91,7 @@ def outcome(folder: Path, zips: int, pairs: int = PAIRS) -> tuple[Outcome, str]:
 
 
 def compare(zips: int = ZIPS, pairs: int = PAIRS) -> Iterator[Comparison]:
-    """Compare the memory of a run with that of a run ten times as long, and tell the longer one's rate."""
+    """Compare the memory of a run with that of a run ten times as long, and yield the longer one's rate."""
     few = max(1, zips // 10)
     with scratch() as folder:
         small, _ = outcome(folder, few, pairs)
@@ -108,7 +108,7 @@ def compare(zips: int = ZIPS, pairs: int = PAIRS) -> Iterator[Comparison]:
 
 
 def main() -> int:
-    """Harvest the workspace named, as a person's script would, and say how it ended."""
+    """Harvest the workspace named, as a person's script would, and print its outcome."""
     import windrow  # noqa: PLC0415
 
     return windrow.open(sys.argv[1]).run().exit_code or 0

@@ -31,7 +31,7 @@ TURNS = 5
 
 
 class Load(NamedTuple):
-    """What is to be fetched: so many files of one size."""
+    """The files to fetch: so many of one size."""
 
     files: int
     size: int
@@ -43,12 +43,12 @@ class Load(NamedTuple):
 
     @property
     def idle(self) -> Load:
-        """The least that the same client can be asked for: no files, or one of eight bytes."""
+        """The smallest load for the same client: no files, or one of eight bytes."""
         return Load(1, 8) if self.is_one else Load(0, self.size)
 
     @property
     def folder(self) -> str:
-        """Where it lies below the server's root."""
+        """The folder below the server's root."""
         return f"load-{self.files}-{self.size}"
 
     def rate(self, seconds: float) -> float:

@@ -41,7 +41,7 @@ ROOM = 240 << 20  # bytes of documents in one run
 
 
 class Batch(NamedTuple):
-    """What is validated: its name, distinct documents, and how often each is there."""
+    """The documents to validate: a name, distinct documents, and the copies of each."""
 
     name: str
     documents: list[bytes]
@@ -63,7 +63,7 @@ def examples() -> tuple[str, list[bytes]]:
 
 
 def concatenate(documents: list[bytes], size: int) -> bytes:
-    """Put the experiments of all documents, again and again, into one document of about `size` bytes."""
+    """Repeat the experiments of all documents in one document of about `size` bytes."""
     roots = [etree.fromstring(document) for document in documents]
     root, copies = roots[0], max(1, size // sum(map(len, documents)))
     (centre,) = root.findall("{*}centre")
@@ -128,7 +128,7 @@ def lay_out(batch: Batch, folder: Path) -> list[Path]:
 
 
 def main() -> int:
-    """Take every capture of a harvest through the step, and say how many there were and how many are not valid."""
+    """Run the step on every capture of a harvest, and print the number of captures and of invalid ones."""
     from windrow.collections.drops.adapter.harvest import schema  # noqa: PLC0415
     from windrow.collections.drops.collection import COLLECTION  # noqa: PLC0415
     from windrow.engine.fetchers.message import Job  # noqa: PLC0415
@@ -143,7 +143,7 @@ def main() -> int:
     with closing(sqlite3.connect(into / "ledger.sqlite")) as ledger, ledger:
         rows = ledger.execute(
             f"{text} JOIN listed_file f ON f.seq = e.listed_file WHERE e.reason IS NULL"
-        ).fetchall()  # all of them, however few are validated: that is not what is measured
+        ).fetchall()  # all of them, even if few are validated: this is not measured
     # Documents of the same bytes are one capture: each is read from there as often as it was offered.
     where = {digest: ArchivePlace(*place) for _, digest, *place in rows if place[0]}
 

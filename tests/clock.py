@@ -17,7 +17,7 @@ _ahead = timedelta()
 
 
 class Clock:
-    """What the engine has in the place of `datetime`: it is wrong by what a function returns, and reads times as ever."""
+    """Replaces the engine's `datetime`: its time is wrong by what a function returns; it still parses times."""
 
     fromisoformat = staticmethod(datetime.fromisoformat)
 
@@ -25,12 +25,12 @@ class Clock:
         self.wrong = wrong
 
     def now(self, zone: tzinfo) -> datetime:
-        """Return the present time, and what it is wrong by."""
+        """Return the present time plus the error."""
         return datetime.now(zone) + self.wrong()
 
 
 def pass_time(seconds: float) -> None:
-    """Move the engine's clock on, in this process and in the fetchers that it starts from now on."""
+    """Advance the engine's clock in this process and in fetchers that it starts from now on."""
     _set(_ahead + timedelta(seconds=seconds))
 
 
@@ -47,13 +47,13 @@ def _set(ahead: timedelta) -> None:
 
 
 def _fetch_ahead(ahead: timedelta, *words: Any) -> None:
-    """Be a fetcher process whose clock is ahead."""
+    """Run a fetcher process whose clock is ahead."""
     _set(ahead)
     _fetch(*words)
 
 
 @pytest.fixture(autouse=True)
 def real_clock() -> Iterator[None]:
-    """Put the clock right again after each test."""
+    """Reset the clock after each test."""
     yield
     _set(timedelta())

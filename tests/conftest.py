@@ -1,4 +1,4 @@
-"""What all tests share: the place of their files, the shared data, the servers, and the rule that CI skips nothing."""
+"""Shared by all tests: the folder of their files, the shared data, the servers, and the rule that CI skips nothing."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if str(HERE.parent) not in sys.path:  # so that `tests.servers` can be imported 
 
 MEMORY = Path("/dev/shm")
 ENOUGH = 4 << 30
-"""Bytes that must be free in memory: three times what all tests of a run need together."""
+"""Bytes that must be free in memory: three times the need of all tests of a run."""
 
 # Thousands of processes are started: the bytecode of what they import is made once, and not in each of them.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
@@ -44,11 +44,11 @@ if "TMPDIR" not in os.environ and is_roomy(MEMORY):
     tempfile.tempdir = os.environ["TMPDIR"] = OWN
     Finalize(None, shutil.rmtree, (OWN, True), exitpriority=-200)  # after multiprocessing removed its own, at -100
 
-# No example is judged by a clock: a busy machine makes any of them slow.
+# Examples have no time limit: a busy machine makes any of them slow.
 settings.register_profile("windrow", settings.default, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("windrow")
 
-pytest.register_assert_rewrite("tests.faults.place")  # its assertions are to tell what they saw
+pytest.register_assert_rewrite("tests.faults.workspace")  # so that its assertions show their values
 
 from tests import distribution  # noqa: E402 `tests` can be imported now
 
@@ -105,7 +105,7 @@ def _preloaded() -> None:
 
 @pytest.fixture
 def closed_at_end() -> Generator[Callable[[Any], Any]]:
-    """Return a function that gives back what it gets, and has it closed when the test ends."""
+    """Return a function that returns its argument, and closes it when the test ends."""
     with ExitStack() as stack:
         yield lambda opened: stack.enter_context(closing(opened))
 

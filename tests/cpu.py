@@ -10,7 +10,7 @@ from collections.abc import Callable
 def cpu_seconds(work: Callable[..., object], *values: object) -> float:
     """Return the seconds of processor time that this thread takes for `work(*values)`, without collecting garbage."""
     is_enabled = gc.isenabled()
-    gc.disable()  # what a whole run of tests has left takes long to be looked through
+    gc.disable()  # collecting the garbage of a whole test run takes long
     try:
         began = time.thread_time()
         work(*values)

@@ -36,7 +36,7 @@ class Process:
     """A started program in a session of its own, with the part of `subprocess.Popen` that the tests need."""
 
     def __init__(self, server: Server, words: list[str], pid: int, out: IO[bytes], err: IO[bytes]) -> None:
-        """Know how to ask for its end."""
+        """Keep the function that asks for its end."""
         self.args, self.pid = words, pid
         self.returncode: int | None = None
         self.output = [b"", b""]
@@ -68,7 +68,7 @@ class Process:
         return out, err
 
     def send_signal(self, number: int) -> None:
-        """Send it a signal, where it still runs."""
+        """Send it a signal if it still runs."""
         if self.poll() is None:
             os.kill(self.pid, number)
 
@@ -145,7 +145,7 @@ def run(
 
 
 def preload_all() -> None:
-    """Have the fork server load, when it starts, what fetchers and readers of any collection need.
+    """Let the fork server load, when it starts, what fetchers and readers of any collection need.
 
     In a program it loads what one harvest needs; a process of the tests makes all kinds of harvests with one server.
     """
@@ -177,7 +177,7 @@ def _execute(words: list[str]) -> None:
 
 
 def _become(question: dict[str, Any]) -> None:
-    """Be the program, in a forked process, and end with its exit code."""
+    """Run the program in this forked process, and exit with its code."""
     code = 1
     try:
         os.setsid()
@@ -221,7 +221,7 @@ def main() -> None:
             if answer is not None and answer < 0:
                 revive()
         elif not (answer := os.fork()):
-            # The server of processes runs for all programs, and is none of this one's.
+            # The fork server serves all programs, and does not belong to this one.
             forkserver.ensure_running = forkserver._forkserver.ensure_running = lambda: None  # type: ignore[method-assign]
             questions.close()
             answers.close()

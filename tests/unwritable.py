@@ -1,4 +1,4 @@
-"""Places that cannot be written, and programs that cannot write there though their user is root."""
+"""Read-only folders, and programs that cannot write there although their user is root."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class _Capabilities(ctypes.Structure):
 
 
 def become_ordinary() -> None:
-    """Give up what root may do beyond other users: this process then writes only where permissions let its user."""
+    """Drop root's capabilities: this process then writes only where file permissions allow it."""
     library = ctypes.CDLL(None, use_errno=True)
     if library.capset(ctypes.byref(_Header(0x20080522, 0)), (_Capabilities * 2)()):
         raise OSError(ctypes.get_errno(), "capset")

@@ -1,1 +1,1 @@
-"""What windrow's work costs, in counts that do not depend on the load of the machine."""
+"""The cost of windrow's work, in counts that do not depend on the load of the machine."""

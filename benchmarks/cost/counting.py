@@ -15,7 +15,7 @@ from typing import Any
 import windrow
 
 Figures = dict[str, float]
-"""What was counted, by its name."""
+"""Counts by name."""
 
 _OURS = str(Path(windrow.__file__).parent)
 
@@ -28,23 +28,23 @@ class Calls:
     """
 
     def __init__(self) -> None:
-        """Begin with none."""
+        """Start at zero."""
         self._profile = cProfile.Profile()
 
     def __enter__(self) -> None:
-        """Begin to count, with garbage collection off: it would call finalizers."""
+        """Start counting, with garbage collection off: it would call finalizers."""
         gc.collect()
         gc.disable()
         self._profile.enable()
 
     def __exit__(self, *_: object) -> None:
-        """Count no more."""
+        """Stop counting."""
         self._profile.disable()
         gc.enable()
 
     @property
     def count(self) -> int:
-        """Return how many there were."""
+        """Return the number of calls."""
         entries: list[Any] = self._profile.getstats()
         ours = [entry for entry in entries if _is_ours(entry.code)]
         others = (call for entry in ours for call in entry.calls or () if not _is_ours(call.code))
@@ -52,15 +52,15 @@ class Calls:
 
 
 def _is_ours(code: types.CodeType | str) -> bool:
-    """Return whether code is windrow's; what is built in has a name alone."""
+    """Return whether code is windrow's; built-in functions have only a name."""
     return isinstance(code, types.CodeType) and code.co_filename.startswith(_OURS)
 
 
 class Statements(Counter[str]):
-    """SQL statements by the name of the SQLite file that they are run on; those that triggers run are not counted."""
+    """Counts SQL statements by SQLite file, without those that triggers run."""
 
     def count(self, name: str, text: str) -> None:
-        """Take note of a statement."""
+        """Count a statement."""
         self[name] += not text.startswith("--")
 
 

@@ -40,7 +40,7 @@ Serve = Callable[[str], bytes]
 
 
 class _LocalTransport(asyncio.Transport):
-    """A line to a server within this process: what is asked is answered at the next turn of the loop."""
+    """A connection to a server in this process: a request is answered in the next turn of the loop."""
 
     def __init__(self, protocol: asyncio.BufferedProtocol, serve: Serve) -> None:
         super().__init__()
@@ -61,7 +61,7 @@ class _LocalTransport(asyncio.Transport):
 
 
 class _Loop(asyncio.SelectorEventLoop):
-    """An event loop whose lines lead to a server within this process, and for which no time passes."""
+    """An event loop whose connections lead to a server in this process, and for which no time passes."""
 
     def __init__(self, serve: Serve) -> None:
         super().__init__()
@@ -74,7 +74,7 @@ class _Loop(asyncio.SelectorEventLoop):
         return [(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP, "", ("127.0.0.1", port))]
 
     async def sock_connect(self, sock: socket.socket, address: Any) -> None:
-        """Connect nothing."""
+        """Do not connect."""
 
     async def create_connection(  # type: ignore[override] # in the one form that is used here
         self, protocol_factory: Any, *_: Any, sock: Any, **__: Any
@@ -86,7 +86,7 @@ class _Loop(asyncio.SelectorEventLoop):
         return line, protocol
 
     def end(self) -> None:
-        """Let what is still under way end."""
+        """Let pending tasks end."""
         for task in asyncio.all_tasks(self):
             task.cancel()
             with suppress(asyncio.CancelledError):
@@ -95,7 +95,7 @@ class _Loop(asyncio.SelectorEventLoop):
 
 
 class _LocalCrew:
-    """Walkers in this process, each asked in turn until it has asked all that it was given."""
+    """Crawlers in this process, run one after the other until each has sent all its requests."""
 
     def __init__(self, serve: Serve, keep: ArchiveSettings, _size: int) -> None:
         self._loop = _Loop(serve)
@@ -140,7 +140,7 @@ class _LocalCrew:
 
 
 class _LocalPool:
-    """Reads in this process."""
+    """A pool that reads in this process."""
 
     def __init__(self, config: WorkerConfig, _size: int) -> None:
         self._runner = JobRunner(config)
@@ -164,7 +164,7 @@ def no_server(path: str) -> bytes:
 
 @contextmanager
 def local_sessions(serve: Serve = no_server) -> Iterator[None]:
-    """Let the sessions of the block do everything in this process."""
+    """Run the block's sessions wholly in this process."""
     with (
         mock.patch.object(session, "FetcherPool", partial(_LocalCrew, serve)),
         mock.patch.object(session, "Pool", _LocalPool),

@@ -1,4 +1,4 @@
-"""The figures of work: a page read, a document checked, an address fetched and kept, a version of a page put on record.
+"""The cost of a page read, a document checked, an address fetched and stored, and a page version recorded.
 
 `python -m benchmarks.cost.measured NAME` prints those of one room as JSON. Each room is measured in a process of its
 own, since the caches that one of them fills would make the next cheaper.
@@ -38,7 +38,7 @@ from windrow.model import Item, Limits
 from windrow.query.word import counted
 
 PAGES, WARM = 24, 6
-"""Pages that are counted, after some others, so that what is loaded or compiled once is not counted."""
+"""Pages that are counted, after some others, so that one-time loading and compiling is not counted."""
 DOCUMENTS = 10
 ATTEMPTS = 200
 
@@ -87,7 +87,7 @@ def checking() -> Figures:
 
 
 def fetching() -> Figures:
-    """Crawl a site of which every address is a page, and keep each of them."""
+    """Crawl and store a site of which every address is a page."""
     bodies = [page.raw for page in pages(PAGES)]
 
     def serve(path: str) -> bytes:
@@ -122,7 +122,7 @@ def fetching() -> Figures:
 
 
 def summarising() -> Figures:
-    """Put kept pages into a Summary Database as versions, with their full text."""
+    """Write captured pages to a Summary Database as versions, with their full text."""
     with tempfile.TemporaryDirectory() as name, local_sessions(), statements() as statement_counts:
         root = Path(name)
         path = root / "summary.sqlite"

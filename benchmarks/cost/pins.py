@@ -1,4 +1,4 @@
-"""The pinned figures of cost: measured anew, compared, and written; and where they hold at all."""
+"""The pinned figures of cost: measured, compared and written, and the environment in which they hold."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from benchmarks.cost.counting import Figures
 from benchmarks.cost.measured import ROOMS
 
 PYTHON = "3.11"
-"""The Python of CI: another one calls other functions."""
+"""The Python of CI; others call other functions."""
 COMMAND = "make cost"
-"""What writes the pins anew."""
+"""The command that writes the pins."""
 LESS = 0.05
 """The share by which a figure may be below its pin; if it is lower, the pin must be lowered."""
 MORE = {"bytes": 0.005}
@@ -84,7 +84,7 @@ def _asked(module: str, *words: str) -> dict[str, float]:
 
 
 def _run(*words: str) -> str:
-    """Run Python without what a person may have set for it or for windrow; what it compiles it keeps to itself."""
+    """Run Python without a person's settings for it or for windrow, and without writing bytecode."""
     theirs = ("PYTHON", "WINDROW", "COV")
     kept = {name: text for name, text in os.environ.items() if name == "PYTHONPATH" or not name.startswith(theirs)}
     kept |= {"PYTHONHASHSEED": "0", "PYTHONDONTWRITEBYTECODE": "1"}
@@ -96,7 +96,7 @@ def _run(*words: str) -> str:
 
 
 def faults(figures: Figures, pins: Figures) -> Iterator[str]:
-    """Say of each figure that is above its pin, or well below it, by how much, and what to do."""
+    """Return a message for each figure that is above its pin or well below it: by how much, and what to do."""
     for name in {**pins, **figures}:
         if name not in figures:
             yield f"{name}: pinned, and not measured any more. Take it out with `{COMMAND}`."
@@ -113,7 +113,7 @@ def faults(figures: Figures, pins: Figures) -> Iterator[str]:
 
 
 def write() -> None:
-    """Measure all rooms and write the pins anew."""
+    """Measure all rooms and write the pins."""
     lines = [_HEAD, "[environment]", f'sqlite = "{sqlite3.sqlite_version}"']
     for room in (*ROOMS, START):
         lines += ["", f"[{room}]", *(f'"{name}" = {figure}' for name, figure in measure(room).items())]

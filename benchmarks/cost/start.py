@@ -27,7 +27,7 @@ def _is_not_of_python(module: object) -> bool:
 
 
 def measure(words: list[str]) -> dict[str, float]:
-    """Run a command, or import the package, in a process that did nothing before."""
+    """Run a command, or import the package, in a fresh process."""
     gc.disable()
     modules, before = set(sys.modules), _made()
     import windrow  # noqa: F401, PLC0415 this is measured

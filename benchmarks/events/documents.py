@@ -30,7 +30,7 @@ COUNT = 100_000
 TURNS, SLICE, BULK = 3, 500, 10_000
 ASKED = 1_000
 LIMIT = 5.0
-"""Milliseconds in which 99 of 100 questions are to be answered."""
+"""Milliseconds within which 99 of 100 queries must be answered."""
 
 _BRANCHES = ("Executive", "Legislative", "Judicial", "Other")
 _ENTITIES = ("White House", "Senate", "House of Representatives", "Supreme Court")

@@ -1,4 +1,4 @@
-"""Constructs of HTML, and what each says: a converter is faithful where its Markdown, rendered, says the same.
+"""Constructs of HTML with their meaning: a converter is faithful if its Markdown, rendered, means the same.
 
 The second of each pair is HTML as a CommonMark renderer with tables and strike-through writes it, with spaces
 collapsed. It is what a reader of the page sees, in no converter's own style: bullets, fences and escapes may be any.

@@ -120,7 +120,7 @@ def _too_long(*_: Any) -> NoReturn:
 
 
 def main() -> None:
-    """Read each page, and tell what it says and how long that took."""
+    """Read each page, and write its article and the CPU seconds."""
     who = sys.argv[1]
     socket.getaddrinfo = socket.create_connection = _no_network
     socket.socket.connect = _no_network  # type: ignore[method-assign]

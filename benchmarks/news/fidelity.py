@@ -43,7 +43,7 @@ CONVERTERS: dict[str, Callable[[str, str], str]] = {
 
 
 def normalise(html: str) -> str:
-    """Return what HTML says in one spelling: tags, addresses and texts, spaces outside of code collapsed."""
+    """Return HTML in one spelling: tags, addresses and texts, with spaces outside of code collapsed."""
     from selectolax.lexbor import LexborHTMLParser  # noqa: PLC0415 the peers' Python need not have it
 
     body = LexborHTMLParser(html).body
@@ -60,7 +60,7 @@ def _collapsed(part: str) -> str:
 
 
 def main() -> None:
-    """Convert what comes on stdin: a JSON list of [HTML, base]; a list of Markdown goes to stdout."""
+    """Convert a JSON list of [HTML, base] on stdin; write a list of Markdown to stdout."""
     convert = CONVERTERS[sys.argv[1]]
     print(json.dumps([convert(html, base) for html, base in json.load(sys.stdin)]))
 

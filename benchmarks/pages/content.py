@@ -18,7 +18,7 @@ from benchmarks.shared import shared
 
 
 def content() -> Iterator[Comparison]:
-    """Compare F1 in hundredths."""
+    """Compare the mean F1, in per cent."""
     pages = list(samples(shared("extraction")))
     records = lines(pages)
     ours = _f1(measure("windrow", pages, records))

@@ -1,4 +1,4 @@
-"""Made-up documents whose words are as unevenly common as those of a language (Zipf)."""
+"""PageRow-up documents whose words are as unevenly common as those of a language (Zipf)."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import itertools
 import random
 from collections.abc import Iterator
 
-from benchmarks.pages.filler import Made
+from benchmarks.pages.filler import PageRow
 
 NOW = 1_760_000_000
 LANGUAGES = ("en", "de", "fr", "es", "pt-BR")
@@ -42,7 +42,7 @@ class Vocabulary:
         return " ".join(" ".join(drawn[start : start + 12]).capitalize() + "." for start in ends)
 
 
-def documents(count: int, *, mean: int = 380, hosts: int = 200, seed: int = 7) -> Iterator[Made]:
+def documents(count: int, *, mean: int = 380, hosts: int = 200, seed: int = 7) -> Iterator[PageRow]:
     """Yield documents of about 2 kB; each hundredth repeats another's text, each twentieth has an ended version."""
     vocabulary = Vocabulary(seed)
     draw, text = vocabulary.random, ""
@@ -57,8 +57,8 @@ def documents(count: int, *, mean: int = 380, hosts: int = 200, seed: int = 7) -
         first = 1_650_000_000 + draw.randint(0, 100) * 86_400
         if number % 20 == 0:
             old = f"{vocabulary.text(40)} {text}"
-            yield Made(
+            yield PageRow(
                 url, old, title, menu, language=language, created=created, first=first - 10**7, end=first
             )  # fmt: skip
         links = ((f"https://{host}/", "Home"),)
-        yield Made(url, text, title, menu, title, vocabulary.text(15), language, created, first, links=links)
+        yield PageRow(url, text, title, menu, title, vocabulary.text(15), language, created, first, links=links)

@@ -36,14 +36,14 @@ CORES = 2
 
 
 class Task(NamedTuple):
-    """What is to be crawled: from these seeds, so many pages, the first ones included."""
+    """A crawl: its seeds, and the number of pages, the seeds included."""
 
     seeds: tuple[str, ...]
     pages: int
 
 
 Client = Callable[[Task, Path], int]
-"""Crawls into a folder and returns how many pages it kept."""
+"""Crawls into a folder and returns the number of pages stored."""
 
 
 def _run(commands: list[list[str]], into: Path, good: frozenset[int] = frozenset({0})) -> None:
@@ -62,12 +62,12 @@ def ours(task: Task, into: Path) -> int:
 
 
 def _here(command: list[str]) -> list[str]:
-    """Let a command find the modules of this folder from any other."""
+    """Return a command that finds the modules of this folder from any other."""
     return [shutil.which("env") or "env", f"PYTHONPATH={Path.cwd()}:{os.environ.get('PYTHONPATH', '')}", *command]
 
 
 def wget(task: Task, into: Path) -> int:
-    """Mirror with wget, a process for each host: it waits for each answer, and two of them leave cores idle."""
+    """Mirror with wget, a process for each host: it waits for each answer, so that two processes leave cores idle."""
     program = find("wget")
     _run([[program, "--mirror", "-q", seed] for seed in task.seeds], into)
     return sum(1 for path in into.rglob("*.html"))
@@ -100,17 +100,17 @@ def _count(path: Path) -> int:
 
 
 class Clock:
-    """The rates of one client, and what it takes to start and end."""
+    """The rates of one client, and the time it takes to start and end."""
 
     def __init__(self, client: Client) -> None:
-        """Begin with none."""
+        """Start without runs."""
         self.client = client
         self.whole: list[tuple[int, float]] = []
         self.bare: list[float] = []
         self.cpu: list[float] = []
 
     def turn(self, task: Task, idle: Task, into: Path) -> None:
-        """Crawl, and crawl next to nothing."""
+        """Time a crawl, and one of hardly any pages."""
         for process in (task, idle):
             into.mkdir()
             began = time.monotonic()
@@ -126,12 +126,12 @@ class Clock:
                 self.bare.append(seconds)
 
     def rates(self) -> list[float]:
-        """Return pages a second of each run, without what the client takes to start and end."""
+        """Return pages a second of each run, without the time to start and end."""
         start = median_of(self.bare)
         return [pages / max(seconds - start, 1e-3) for pages, seconds in self.whole]
 
-    def told(self) -> str:
-        """Say what a whole process comes to, and how much of it is not the work."""
+    def describe(self) -> str:
+        """Describe the rate of whole processes, and the share of starting and ending."""
         rate = median_of([pages / seconds for pages, seconds in self.whole])
         cpu = f"{median_of(self.cpu) * 1e6:.0f} µs of CPU a page"
         return f"{rate:,.0f} and {cpu} with its {median_of(self.bare):.2f} s of start and end"
@@ -148,7 +148,7 @@ def lay_out(folder: Path, pages: int) -> dict[str, Path]:
 
 
 def crawl(pages: int = PAGES, turns: int = TURNS) -> Iterator[Comparison]:
-    """Run all in turn, so that a busy moment meets all, and compare the medians."""
+    """Run all in turns, so that a busy moment affects all, and compare the medians."""
     clocks = {client.__name__: Clock(client) for client in (ours, wget, wget_alone, scrapy)}
     goals = {
         "wget": ("wget --mirror, 8 processes", 1.0),
@@ -170,8 +170,8 @@ def crawl(pages: int = PAGES, turns: int = TURNS) -> Iterator[Comparison]:
         mine = clocks.pop("ours")
         for name, clock in clocks.items():
             rates = mine.rates(), clock.rates()
-            note = f"{turns} runs each, {place(folder)}; {spread(*rates)}; ours {mine.told()}"
-            note += f", theirs {clock.told()}" if clock.whole else ""
+            note = f"{turns} runs each, {place(folder)}; {spread(*rates)}; ours {mine.describe()}"
+            note += f", theirs {clock.describe()}" if clock.whole else ""
             peer, goal = goals[name]
             ahead = median_of(rates[0]), median_of(rates[1]) or None
             description = f"crawl {pages:,} pages of {HOSTS} hosts"

@@ -41,7 +41,7 @@ def _windrow(module: Any) -> Extract:
 
 
 def _reading(module: Any) -> Extract:
-    """Read all that the Summary Database keeps of a page: texts, description, links."""
+    """Read all that the Summary Database stores of a page: texts, description, links."""
 
     def extract(raw: bytes, _text: str, url: str) -> str:
         document = module.document(raw, url)
@@ -85,11 +85,11 @@ MAKERS: dict[str, Callable[[Any], Extract]] = {
 
 
 def main(who: str) -> None:
-    """Extract what comes on stdin."""
+    """Extract the pages on stdin."""
     extract = MAKERS[who](importlib.import_module(MODULES[who]))
     pages = [json.loads(line) for line in sys.stdin]
     for page in pages[:5]:
-        extract(base64.b64decode(page["raw"]), page["text"], page["url"])  # to get warm, as a process that lives long
+        extract(base64.b64decode(page["raw"]), page["text"], page["url"])  # to warm up, as a long-lived process
     gc.collect()
     gc.freeze()
     for page in pages:

@@ -24,13 +24,13 @@ from windrow.content.charset import decode
 
 WHO = tuple(who for who in MODULES if who != "windrow reading")
 PUBLISHED = {"rs-trafilatura": 0.859}
-"""Mean F1 on the whole development set of which `data/extraction` is a half, for who cannot be run."""
+"""Published mean F1 on the development set of which `data/extraction` is a half, for those that cannot run here."""
 
 _SCRIPT = Path(__file__).with_name("extract.py")
 
 
-class Found(NamedTuple):
-    """What an extractor found on a page, and the CPU seconds it took."""
+class Extraction(NamedTuple):
+    """The text that an extractor found on a page, and the CPU seconds it took."""
 
     text: str
     spent: float
@@ -56,14 +56,14 @@ def python(who: str) -> str:
 
 
 def lines(pages: Sequence[Sample]) -> bytes:
-    """Return pages as extractors take them in."""
+    """Return pages as the input lines of extractors."""
     arguments = [
         {"raw": base64.b64encode(page.raw).decode(), "text": decode(page.raw).text, "url": page.url} for page in pages
     ]
     return "\n".join(map(json.dumps, arguments)).encode()
 
 
-def extract(who: str, records: bytes) -> list[Found]:
+def extract(who: str, records: bytes) -> list[Extraction]:
     """Extract all pages in a fresh process."""
     done = subprocess.run(
         [python(who), str(_SCRIPT), who], input=records, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, check=True
@@ -71,4 +71,4 @@ def extract(who: str, records: bytes) -> list[Found]:
     rows = [json.loads(line) for line in done.stdout.splitlines()]
     asked = len(records.splitlines())
     assert len(rows) == asked, (who, len(rows), asked)
-    return [Found(row["found"], row["spent"]) for row in rows]
+    return [Extraction(row["found"], row["spent"]) for row in rows]

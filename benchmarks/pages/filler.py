@@ -14,7 +14,7 @@ from windrow.collections.pages.database.writer import schema
 _FLAGS = ", ".join("0" * 19)
 
 
-class Made(NamedTuple):
+class PageRow(NamedTuple):
     """A page; `links` are (URL, text). Times are UNIX seconds, `end` is None for a page as it is now."""
 
     url: str
@@ -47,7 +47,7 @@ class Filler:
         self._piles: dict[bytes, int] = {}
         self._count = self._links = 0
 
-    def add(self, pages: Iterable[Made]) -> None:
+    def add(self, pages: Iterable[PageRow]) -> None:
         """Add pages and commit."""
         for page in pages:
             self._add(page)
@@ -70,7 +70,7 @@ class Filler:
             self.link.execute("INSERT INTO url VALUES (?, ?, ?, ?, NULL, NULL, ?)", row)
         return self._urls[url]
 
-    def _pile(self, page: Made) -> int:
+    def _pile(self, page: PageRow) -> int:
         digest = blake2b(f"{page.text}\n\n\n{page.secondary}".encode()).digest()
         if digest not in self._piles:
             self._piles[digest] = len(self._piles) + 1
@@ -78,7 +78,7 @@ class Filler:
             self.link.execute("INSERT INTO text_pile VALUES (?, ?, ?, ?, '', '', '', '')", row)
         return self._piles[digest]
 
-    def _add(self, page: Made) -> None:
+    def _add(self, page: PageRow) -> None:
         self._count += 1
         number, run = self._count, self.link.execute
         last = page.first + 86_400 if page.end is None else page.end - 1

@@ -1,4 +1,4 @@
-"""A frontier of ten million addresses: put on the ledger, killed with -9 in the middle, opened again and gone on with.
+"""A frontier of ten million addresses: written to the ledger, killed with -9 in the middle, opened again and continued.
 
     python -m benchmarks.pages frontier [--json]        WINDROW_FRONTIER is how many addresses (10,000,000)
 
@@ -47,7 +47,7 @@ def origin(host: int) -> str:
 
 
 def page(batch: int, at: int) -> tuple[int, list[FoundUrl]]:
-    """Return the host of a batch's page and the addresses that it brings: the same each time."""
+    """Return the host of a batch's page and its addresses: the same each time."""
     dice = random.Random(batch * BATCH + at)
     host = dice.randrange(HOSTS)
     where = origin(host)
@@ -59,14 +59,14 @@ def page(batch: int, at: int) -> tuple[int, list[FoundUrl]]:
 
 
 def attempt(found_url: FoundUrl) -> Attempt:
-    """Say that a page was asked and kept."""
+    """Return the attempt of a page that was fetched and stored."""
     name = f"sha256:{found_url.digest & (1 << 63) - 1:064x}"
     kept = KeptResponse(name, 30_000, ArchivePlace("windrow-000001-1-00001.warc.gz", 1, 9_000))
     return Attempt(found_url.digest, found_url.url, 0, True, AT, 0.01, 200, kept, validators=('"1-2"', ""))
 
 
 def hosts_of(ledger: Ledger, session: int) -> dict[str, int]:
-    """Return the hosts, put on record the first time."""
+    """Return the hosts, recorded at the first call."""
     rows = ledger.addresses.hosts("pages")
     if not rows:
         with ledger.writing() as writer:
@@ -77,7 +77,7 @@ def hosts_of(ledger: Ledger, session: int) -> dict[str, int]:
 
 
 def put(ledger: Ledger, session: int, hosts: dict[str, int], batch: int) -> None:
-    """Put a batch on record: its addresses, and some visits."""
+    """Record a batch: its addresses, and some attempts."""
     with ledger.writing() as writer:
         for at in range(BATCH):
             host, found_urls = page(batch, at)
@@ -114,8 +114,8 @@ def child(folder: Path, count: int, last: int) -> int:
     return 0
 
 
-class Told(NamedTuple):
-    """What a process said before it ended: its last batch, the times of all, and how it began."""
+class ChildReport(NamedTuple):
+    """The output of a process before it ended: its last batch, the times of all, and its start."""
 
     batches: dict[int, float]
     opened: float
@@ -124,8 +124,8 @@ class Told(NamedTuple):
     peak: int
 
 
-def drive(folder: Path, count: int, last: int = 0) -> Told:
-    """Run a process, to the end or until it has told batch `last` and then some more time has passed."""
+def drive(folder: Path, count: int, last: int = 0) -> ChildReport:
+    """Run a process to the end, or until it has reported batch `last` and some more time has passed."""
     command = [sys.executable, "-m", "benchmarks.pages.frontier", str(folder), str(count), str(last)]
     batches: dict[int, float] = {}
     opened, fed, due = 0.0, 0.0, 0
@@ -142,7 +142,7 @@ def drive(folder: Path, count: int, last: int = 0) -> Told:
                 batches[int(rest[0])] = float(rest[1])
         code = process.wait()
     assert code == (-signal.SIGKILL if last else 0), code
-    return Told(batches, opened, fed, due, watch.peak)
+    return ChildReport(batches, opened, fed, due, watch.peak)
 
 
 def rate(batches: dict[int, float], share: float = 0.2) -> float:
@@ -153,7 +153,7 @@ def rate(batches: dict[int, float], share: float = 0.2) -> float:
 
 
 def check(folder: Path, count: int) -> None:
-    """Assert that everything is there, and once."""
+    """Assert that every address is there exactly once."""
     ledger = Ledger(folder / "ledger.sqlite")
     with closing(ledger):
         batches = count // STEP
@@ -174,7 +174,7 @@ def check(folder: Path, count: int) -> None:
 
 
 def frontier(count: int = ADDRESSES) -> Iterator[Comparison]:
-    """Fill a frontier, kill its process, go on, and tell what it took."""
+    """Fill a frontier, kill its process, continue, and report the times."""
     count -= count % STEP
     with tempfile.TemporaryDirectory(prefix="windrow-frontier-") as name:
         folder = Path(name)

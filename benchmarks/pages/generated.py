@@ -1,4 +1,4 @@
-"""Pages as sites of six kinds have them, made by a rule: the same bytes each time, and nobody's work.
+"""Generated pages of six kinds of sites: the same bytes each time, and free of copyright.
 
 Each has what its kind has around its text: menus, teasers, forms, scripts, metadata of several vocabularies.
 """
@@ -22,7 +22,7 @@ _TOPICS = ("Harbour", "Weather", "Market", "People", "Sea", "Trade", "Sport", "L
 
 
 class _Writer:
-    """Writes text by chance, the same for a seed; `headline` and `prose` are what a page of it is about."""
+    """Writes random text, the same for a seed; `headline` and `prose` are a page's main content."""
 
     def __init__(self, seed: int) -> None:
         self.chance = random.Random(seed)

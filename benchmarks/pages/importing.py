@@ -20,7 +20,7 @@ _MODULES = {OURS: "windrow.content", PEER: "trafilatura"}
 
 
 def importing(turns: int = TURNS) -> Iterator[Comparison]:
-    """Compare the CPU time that one import takes."""
+    """Compare the CPU time of one import."""
     times: dict[str, list[float]] = {OURS: [], PEER: []}
     note = ""
     for _ in range(turns):

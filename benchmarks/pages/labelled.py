@@ -1,4 +1,4 @@
-"""Queries of which it is known which page they should bring: from real pages, and from a generated web."""
+"""Queries with the page that they should find: from real pages, and from a generated web."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from urllib.parse import urldefrag, urljoin
 from selectolax.lexbor import LexborHTMLParser
 
 from benchmarks.pages.corpus import Vocabulary
-from benchmarks.pages.filler import Made
+from benchmarks.pages.filler import PageRow
 from windrow.query.word import words
 
 HOSTS = 30
@@ -22,7 +22,7 @@ HOSTS = 30
 
 
 class Known(NamedTuple):
-    """A query and the URL it should bring."""
+    """A query and the URL that it should find."""
 
     kind: str
     query: str
@@ -32,7 +32,7 @@ class Known(NamedTuple):
 class Labelled(NamedTuple):
     """Pages, and queries over them."""
 
-    pages: tuple[Made, ...]
+    pages: tuple[PageRow, ...]
     queries: tuple[Known, ...]
 
 
@@ -42,7 +42,7 @@ def real(folder: Path) -> Labelled:
     The queries are the titles that people noted for the pages (`title`), the three rarest words of each
     (`few words`), and what other pages of the set call a page in a link (`link text`).
     """
-    pages: dict[str, Made] = {}
+    pages: dict[str, PageRow] = {}
     titles: dict[str, str] = {}
     for path in sorted((folder / "ground-truth").glob("*.json")):
         truth = json.loads(path.read_text())
@@ -59,7 +59,7 @@ def real(folder: Path) -> Labelled:
     return Labelled(tuple(among.values()), tuple(queries))
 
 
-def _read(url: str, markup: bytes) -> Made:
+def _read(url: str, markup: bytes) -> PageRow:
     tree = LexborHTMLParser(markup.decode("utf-8", "replace"))
     links = []
     for node in tree.css("a[href]"):
@@ -75,7 +75,7 @@ def _read(url: str, markup: bytes) -> Made:
     text = " ".join(tree.body.text(separator=" ").split()) if tree.body else ""
     called = " ".join(title.text().split()) if title else ""
     description = (described.attributes.get("content") if described else None) or None
-    return Made(
+    return PageRow(
         url,
         text,
         called,
@@ -86,7 +86,7 @@ def _read(url: str, markup: bytes) -> Made:
     )
 
 
-def _rarest(pages: Sequence[Made], queries: Sequence[Known]) -> Iterator[Known]:
+def _rarest(pages: Sequence[PageRow], queries: Sequence[Known]) -> Iterator[Known]:
     among = Counter(word for page in pages for word in set(words(f"{page.title} {page.text}")))
     for known in queries:
         rare = sorted(dict.fromkeys(words(known.query)), key=lambda word: among[word])[:3]
@@ -94,8 +94,8 @@ def _rarest(pages: Sequence[Made], queries: Sequence[Known]) -> Iterator[Known]:
             yield Known("few words", " ".join(word for word in words(known.query) if word in rare), known.url)
 
 
-def _called(pages: Sequence[Made]) -> Iterator[Known]:
-    """Yield what pages of the set call other pages, where all links of one text lead to one page."""
+def _called(pages: Sequence[PageRow]) -> Iterator[Known]:
+    """Yield link texts of the set, with their target, if all links with the text lead to one page."""
     called = defaultdict[str, set[str]](set)
     for page in pages:
         for url, text in page.links:
@@ -113,9 +113,9 @@ def generated(*, hosts: int = HOSTS, each: int = 60, seed: int = 11) -> Labelled
     """
     vocabulary = Vocabulary(seed)
     chance = vocabulary.random
-    pages: list[Made] = []
+    pages: list[PageRow] = []
     queries: list[Known] = []
-    articles: list[Made] = []
+    articles: list[PageRow] = []
     for number in range(hosts):
         host = f"https://{''.join(vocabulary.draw(2))}{number}.example"
         own = [_article(vocabulary, f"{host}/{index}/{'-'.join(vocabulary.draw(2))}") for index in range(each)]
@@ -144,20 +144,20 @@ def generated(*, hosts: int = HOSTS, each: int = 60, seed: int = 11) -> Labelled
     return Labelled(tuple(pages), tuple(queries))
 
 
-def _article(vocabulary: Vocabulary, url: str) -> Made:
+def _article(vocabulary: Vocabulary, url: str) -> PageRow:
     title = " ".join(vocabulary.draw(vocabulary.random.randint(2, 5))).title()
     text = f"{title}. {vocabulary.text(vocabulary.random.randint(100, 500))}"
-    return Made(url, text, f"{title} - {url.split('/')[2]}", "Home Archive", title, indexiness=-20)
+    return PageRow(url, text, f"{title} - {url.split('/')[2]}", "Home Archive", title, indexiness=-20)
 
 
-def _lists(host: str, own: Sequence[Made]) -> Iterator[Made]:
+def _lists(host: str, own: Sequence[PageRow]) -> Iterator[PageRow]:
     for start in range(0, len(own), 20):
         listed = own[start : start + 20]
         text = " ".join(f"{article.headline}. {' '.join(article.text.split()[:12])}" for article in listed)
         links = tuple((article.url, article.headline or "") for article in listed)
-        yield Made(f"{host}/list/{start}", text, f"Archive - {host[8:]}", indexiness=40, links=links)
+        yield PageRow(f"{host}/list/{start}", text, f"Archive - {host[8:]}", indexiness=40, links=links)
     home = " ".join(article.headline or "" for article in own[:10])
-    yield Made(
+    yield PageRow(
         f"{host}/",
         home,
         host[8:],

@@ -30,7 +30,7 @@ def pages(depth: int) -> int:
 
 
 def config(folder: Path, port: int, depths: tuple[int, ...]) -> Path:
-    """Write what makes nginx answer: a tree of each depth below a path of its own."""
+    """Write nginx's configuration: it answers with a tree of each depth below a path of its own."""
     user = "user root;" if os.getuid() == 0 else ""
     locations = ""
     for depth in depths:

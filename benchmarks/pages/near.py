@@ -1,4 +1,4 @@
-"""How well copies are told from other pages: `python -m benchmarks.pages.near FOLDER [--json]`.
+"""How well copies are told apart from other pages: `python -m benchmarks.pages.near FOLDER [--json]`.
 
 FOLDER is laid out as `data/extraction`. Its main texts, whole and cut to 40, 80, 150 and 400 words, are edited as
 copies are: another date, another counter, a paragraph of 5, 10 or 20 % more, 2 % of the words changed. Against them
@@ -89,7 +89,7 @@ def _misspelt(text: list[str], chance: random.Random) -> list[str]:
 
 
 def ours(left: str, right: str) -> bool:
-    """Say whether two texts are found to be copies."""
+    """Return whether two texts are judged copies."""
     a, b = near.sketch(left), near.sketch(right)
     return bool(set(near.bands(a)) & set(near.bands(b))) and near.similarity(a, b) >= near.ALIKE
 
@@ -107,7 +107,7 @@ def simhash(text: str) -> int:
 
 
 def theirs(left: str, right: str) -> bool:
-    """Say the same by SimHash."""
+    """Return the same by SimHash."""
     return (simhash(left) ^ simhash(right)).bit_count() <= BITS
 
 

@@ -1,4 +1,4 @@
-"""The peers of search: FTS5 with the standard's weights, and Tantivy as it comes."""
+"""The peers of search: FTS5 with the standard's weights, and Tantivy with its defaults."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ class Fts5:
 
 
 class Tantivy:
-    """Title and body with their positions, the text kept, as its documentation begins."""
+    """Title and body with their positions and stored text, as in the first example of its documentation."""
 
     def __init__(self, folder: Path, rows: Iterable[tuple[int, str, str]]) -> None:
         """Index the rows: id, title, text."""

@@ -1,4 +1,4 @@
-"""How well main content is told, ours and the peers': `python -m benchmarks.pages.quality FOLDER [--json]`.
+"""How well main content is found, by us and by peers: `python -m benchmarks.pages.quality FOLDER [--json]`.
 
 FOLDER is laid out as `data/extraction`: `html/ID.html.gz` and `ground-truth/ID.json`. The score is that set's own:
 lower-cased words (`\\w+`) as multisets, precision, recall and F1 for each page, then the mean over pages. `--part 0/2`

@@ -1,4 +1,4 @@
-"""A folder of pages with what a person took for their main content, laid out as `data/extraction`."""
+"""A folder of pages with the main content that a person marked, laid out as `data/extraction`."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from windrow.errors import UsageError
 
 
 class Sample(NamedTuple):
-    """One page and its truth."""
+    """A page and its ground truth."""
 
     name: str
     kind: str

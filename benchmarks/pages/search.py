@@ -1,4 +1,4 @@
-"""Search beside plain FTS5 and Tantivy: does the known page come first, and how fast.
+"""Search beside plain FTS5 and Tantivy: the rank of the known page, and the speed.
 
     python -m benchmarks.pages.search [known] [speed] [--json]
 
@@ -37,7 +37,7 @@ ROUNDS = 5
 
 
 def known(hosts: int = HOSTS) -> Iterator[Comparison]:
-    """Mean reciprocal rank at ten of pages that are known to be meant, by kind of query."""
+    """Compare the mean reciprocal rank at ten of known pages, by kind of query."""
     try:
         labelled = mixed(shared("extraction"), hosts)
     except Missing:
@@ -75,24 +75,24 @@ def _ranks(queries: tuple[Known, ...], search: Callable[[str], list[str]]) -> di
     return ranks
 
 
-class Asked(NamedTuple):
-    """A query, and filters that only we are asked to heed."""
+class FilteredQuery(NamedTuple):
+    """A query, and filters that only our search applies."""
 
     kind: str
     text: str
     filters: str = ""
 
 
-def questions(seed: int = 5) -> list[Asked]:
+def questions(seed: int = 5) -> list[FilteredQuery]:
     """Return 300 queries: common and rare words, two and three of them, phrases, beginnings; a third with filters."""
     vocabulary = Vocabulary(1)
     words, chance = vocabulary.words, random.Random(seed)
-    queries = [Asked("common", words[rank]) for rank in range(50)]
-    queries += [Asked("rare", chance.choice(words[5_000:40_000])) for _ in range(50)]
-    queries += [Asked("two", f"{chance.choice(words[:200])} {chance.choice(words[:3_000])}") for _ in range(60)]
-    queries += [Asked("three", " ".join(chance.sample(words[:300], 3))) for _ in range(50)]
-    queries += [Asked("phrase", '"{} {}"'.format(*chance.sample(words[:600], 2))) for _ in range(50)]
-    queries += [Asked("beginning", f"{chance.choice(words[:5_000])[:3]}*") for _ in range(40)]
+    queries = [FilteredQuery("common", words[rank]) for rank in range(50)]
+    queries += [FilteredQuery("rare", chance.choice(words[5_000:40_000])) for _ in range(50)]
+    queries += [FilteredQuery("two", f"{chance.choice(words[:200])} {chance.choice(words[:3_000])}") for _ in range(60)]
+    queries += [FilteredQuery("three", " ".join(chance.sample(words[:300], 3))) for _ in range(50)]
+    queries += [FilteredQuery("phrase", '"{} {}"'.format(*chance.sample(words[:600], 2))) for _ in range(50)]
+    queries += [FilteredQuery("beginning", f"{chance.choice(words[:5_000])[:3]}*") for _ in range(40)]
     filters = ("lang:de", "site:site7.example", "before:2024", "after:2024-06 lang:en", "-lang:fr", "as-of:2022-06-01")
     return [
         page._replace(filters=chance.choice(filters)) if number % 3 == 0 else page
@@ -101,12 +101,12 @@ def questions(seed: int = 5) -> list[Asked]:
 
 
 def speed(count: int = DOCUMENTS, rounds: int = ROUNDS) -> Iterator[Comparison]:
-    """Half and 99 of a hundred queries are answered within so many milliseconds; and the size of the indexes."""
+    """Compare the median and the 99th percentile of milliseconds for a query, and the size of the indexes."""
     with tempfile.TemporaryDirectory() as temporary:
         path, folder = Path(temporary) / "summary.sqlite", Path(temporary) / "index"
         with closing(Filler(path)) as filler:
             filler.add(documents(count))
-        fill(path, lambda *_: {}, spelling=SPELLING)  # words are not counted: no search asks for them
+        fill(path, lambda *_: {}, spelling=SPELLING)  # words are not counted: searches do not need them
         started = time.perf_counter()
         index_pages(path, folder)
         built = time.perf_counter() - started
@@ -114,7 +114,7 @@ def speed(count: int = DOCUMENTS, rounds: int = ROUNDS) -> Iterator[Comparison]:
         sql = "SELECT text_pile_id, title, text FROM full_text_entity_index"
         tantivy = Tantivy(Path(temporary) / "tantivy", peer.link.execute(sql))
         asked = questions()
-        searches: dict[str, Callable[[Asked], object]] = {
+        searches: dict[str, Callable[[FilteredQuery], object]] = {
             "ours": lambda query: ours(f"{query.text} {query.filters}", now=NOW),
             "FTS5 bm25": lambda query: peer.ids(query.text),
             "Tantivy": lambda query: tantivy.ids(query.text),
@@ -132,7 +132,7 @@ def speed(count: int = DOCUMENTS, rounds: int = ROUNDS) -> Iterator[Comparison]:
         peer.link.close()
 
 
-def _times(search: Callable[[Asked], object], asked: list[Asked]) -> list[float]:
+def _times(search: Callable[[FilteredQuery], object], asked: list[FilteredQuery]) -> list[float]:
     """Return the milliseconds of each query."""
     times = []
     for query in asked:
@@ -142,10 +142,10 @@ def _times(search: Callable[[Asked], object], asked: list[Asked]) -> list[float]
     return times
 
 
-def _compared(taken: dict[str, list[list[float]]], asked: list[Asked], count: int) -> Iterator[Comparison]:
-    """Compare each query's median of all rounds, so that what else the machine does weighs on all alike."""
+def _compared(taken: dict[str, list[list[float]]], asked: list[FilteredQuery], count: int) -> Iterator[Comparison]:
+    """Compare each query's median of all rounds, so that other work on the machine affects all alike."""
     usual = {name: [statistics.median(times) for times in zip(*rounds, strict=True)] for name, rounds in taken.items()}
-    for share, goals in ((50, (0.0, 0.0)), (99, (10.0, 0.0))):  # the goal is for p99 beside FTS5; the rest is told
+    for share, goals in ((50, (0.0, 0.0)), (99, (10.0, 0.0))):  # the goal is for p99 beside FTS5; the others are shown
         rounds = [_at(times, share) for times in taken["ours"]]
         note = f"{count:,} documents; ours with filters, folding and snippets; single rounds {min(rounds):.1f} to "
         note += f"{max(rounds):.1f}"

@@ -14,8 +14,8 @@ import scrapy
 from scrapy.linkextractors import LinkExtractor
 
 
-class Kept:
-    """Put each page into a table, some hundred at a time."""
+class StorePages:
+    """Write pages to a table, some hundred at a time."""
 
     def open_spider(self, spider: Any) -> None:
         self.link = sqlite3.connect(spider.into)
@@ -39,7 +39,7 @@ class Kept:
 
 
 class Follow(scrapy.Spider):
-    """Everything that the hosts of the seeds link to."""
+    """Follow all links within the hosts of the seeds."""
 
     name = "follow"
     custom_settings: ClassVar[dict[str, Any]] = {
@@ -54,7 +54,7 @@ class Follow(scrapy.Spider):
         "TELNETCONSOLE_ENABLED": False,
         "LOG_LEVEL": "ERROR",
         "SCHEDULER_PRIORITY_QUEUE": "scrapy.pqueues.DownloaderAwarePriorityQueue",
-        "ITEM_PIPELINES": {Kept: 1},
+        "ITEM_PIPELINES": {StorePages: 1},
     }
 
     def __init__(self, seeds: str, into: str, **words: Any) -> None:

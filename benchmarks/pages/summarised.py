@@ -1,4 +1,4 @@
-"""Kept pages in a workspace, and their summaries: `python -m benchmarks.pages.summarised ROOT` prints the CPU it took.
+"""Captured pages in a workspace, and their summaries: `python -m benchmarks.pages.summarised ROOT` prints CPU seconds.
 
 From WARC to a database that can be searched: read, settled, with duplicates and near-duplicates, full text and index.
 """
@@ -45,7 +45,7 @@ class Spent(NamedTuple):
 
 
 def keep(root: Path, pages: Iterable[Sample]) -> int:
-    """Put pages into an archive and on a ledger, as a crawl does; return how many addresses they have."""
+    """Write pages to an archive and a ledger, as a crawl does; return the number of addresses."""
     session = Session(SessionSettings(root / "ledger.sqlite", root / "archive", Limits()), "benchmark")
     keeper = ArchiveWriter(root / "archive", f"windrow-{session.number:06}-1", Limits(), 1 << 30, "benchmark")
     hosts: dict[str, int] = {}
@@ -76,7 +76,7 @@ def keep(root: Path, pages: Iterable[Sample]) -> int:
 
 
 def summarise(root: Path) -> Spent:
-    """Make everything findable, and return the CPU seconds that this and the readers took."""
+    """Summarise and index everything; return the CPU seconds of this process and of the readers."""
     place = root / "summary.sqlite"
     session = Session(SessionSettings(root / "ledger.sqlite", root / "archive", Limits()), "benchmark")
     version_store = SummaryStore(place)

@@ -23,7 +23,7 @@ OPTIONS = {
 
 
 def source(seed: str) -> Source:
-    """Declare the site that a seed stands for."""
+    """Return the source of a seed's site."""
     where = parts(seed)
     options: Any = OPTIONS | {"seeds": (seed,)}
     return Source(
@@ -35,7 +35,7 @@ def source(seed: str) -> Source:
 
 
 def rules(source: Source, origin: str, options: Mapping[str, Any]) -> SiteRules:
-    """Walk by the collection's own rules, but as fast as answers come."""
+    """Crawl by the collection's own rules, but without delay."""
     declared: Any = source.options
     manner = CrawlOptions(site(source), AGENT, declared["delay"], polite=False)
     return SiteRules(manner, origin, References(AGENT))

@@ -11,13 +11,13 @@ from pathlib import Path
 
 
 def write(seeds: Sequence[str], into: Path) -> list[str]:
-    """Put the order on disk, a site for each seed, and return the command that carries it out."""
+    """Write the seeds to disk, a site for each, and return the command that crawls them."""
     (into / "order.json").write_text(json.dumps({"seeds": list(seeds)}))
     return [sys.executable, "-m", "benchmarks.pages.wander", str(into)]
 
 
 def kept(into: Path) -> tuple[int, int]:
-    """Return how many pages the ledger has as answered and kept, and how many addresses those are."""
+    """Return the number of stored pages on the ledger, and of their addresses."""
     with closing(sqlite3.connect(into / "ledger.sqlite")) as ledger, ledger:
         rows = ledger.execute(
             "SELECT count(*), count(DISTINCT address) FROM attempt WHERE kind = 0 AND status = 200 AND warc <> ''"
@@ -30,7 +30,7 @@ def main() -> int:
     from windrow.engine.runtime import warm_up  # noqa: PLC0415 the other functions are for who starts this
 
     into = Path(sys.argv[1])
-    warm_up(modules=["benchmarks.pages.walked"])  # what the session itself asks for, but sooner
+    warm_up(modules=["benchmarks.pages.walked"])  # as the session itself does, but sooner
 
     from benchmarks.pages.walked import WALKED, source  # noqa: PLC0415
     from windrow.engine.run import Harvest  # noqa: PLC0415

@@ -74,4 +74,4 @@ def _seconds(run: Callable[[], object], rounds: int) -> float:
         began = os.times()
         run()
         best = min(best, sum(os.times()[:4]) - sum(began[:4]))
-    return max(best, 1e-3)  # a clock of ticks sees nothing of what is short
+    return max(best, 1e-3)  # the tick clock is too coarse for short runs

@@ -18,7 +18,7 @@ WORKS, PAPERS, GOAL = 1_000_000, 10_000, 2_000.0
 
 
 def matching(works: int = WORKS, papers: int = PAPERS) -> Iterator[Comparison]:
-    """Take the works in, then match papers, of which half are among them."""
+    """Import the works, then match papers, half of which are among them."""
     chance = random.Random(2)
     words = ["".join(chance.choices("abcdefghijklmnopqrstuvwxyz", k=chance.randrange(3, 11))) for _ in range(20_000)]
 

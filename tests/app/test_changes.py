@@ -1,4 +1,4 @@
-"""What is told as new, changed and gone of a page's versions, and how the list looks as a feed and as a page."""
+"""The changes of a page's versions: new, changed and gone; and their list as a feed and as a page."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from tests.collections.pages.database.chronicle import URLS, Event, tell
-from tests.crash.place import finish, make
+from tests.collections.pages.database.crawl_events import URLS, Event, settle_events
+from tests.crash.workspace import finish_run, make_workspace
 from windrow.adapters.adapter import SourceChange, Window
 from windrow.app.changes import atom, changes, html
 from windrow.collections.pages.adapter.changes import turns
@@ -30,12 +30,12 @@ CHANGE = SourceChange(
 )
 
 
-def told(events: list[tuple[int, str, int]], **window: Any) -> list[tuple[int, str]]:
-    """Return what is told of an address: the time and the kind of each turn."""
+def list_changes(events: list[tuple[int, str, int]], **window: Any) -> list[tuple[int, str]]:
+    """Return the changes of an address: the time and kind of each."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "summary.sqlite"
         with closing(SummaryStore(path)) as store:
-            tell(store, [Event(URLS[0], *event) for event in events])
+            settle_events(store, [Event(URLS[0], *event) for event in events])
         with closing(SqliteReader(path)) as reader:
             return [(turn.at, turn.kind) for line in timelines(reader, **window) for turn in turns(line)]
 
@@ -54,24 +54,24 @@ def told(events: list[tuple[int, str, int]], **window: Any) -> list[tuple[int, s
     ],
 )
 def test_what_is_told_of_a_page_is_new_changed_and_gone_once(events, kinds) -> None:
-    assert told(events, since=0) == kinds
+    assert list_changes(events, since=0) == kinds
 
 
 def test_only_what_the_window_saw_is_told() -> None:
     events = [(1, "A", 1), (2, "missing", 2), (3, "missing", 3), (4, "missing", 4), (5, "B", 5)]
-    assert told(events, visits=(3, 3)) == [(3, "gone")]
-    assert told(events, visits=(4, 4)) == [], "it ended before, and is not gone again"
-    assert told(events, visits=(5, 9)) == [(5, "new")]
-    assert told(events, since=4) == [(5, "new")]
+    assert list_changes(events, visits=(3, 3)) == [(3, "gone")]
+    assert list_changes(events, visits=(4, 4)) == [], "it ended before, and is not gone again"
+    assert list_changes(events, visits=(5, 9)) == [(5, "new")]
+    assert list_changes(events, since=4) == [(5, "new")]
 
 
 def test_two_visits_within_a_second_tell_what_both_saw_once() -> None:
     events = [(1, "A", 1), (1, "same", 2), (3, "gone", 3), (3, "gone", 4)]
-    assert told(events, visits=(1, 1)) == [(1, "new")]
-    assert told(events, visits=(2, 2)) == []
-    assert told(events, visits=(3, 3)) == [(3, "gone")]
-    assert told(events, visits=(4, 4)) == []
-    assert told(events, since=1) == told(events, visits=(1, 4)) == [(1, "new"), (3, "gone")]
+    assert list_changes(events, visits=(1, 1)) == [(1, "new")]
+    assert list_changes(events, visits=(2, 2)) == []
+    assert list_changes(events, visits=(3, 3)) == [(3, "gone")]
+    assert list_changes(events, visits=(4, 4)) == []
+    assert list_changes(events, since=1) == list_changes(events, visits=(1, 4)) == [(1, "new"), (3, "gone")]
 
 
 def test_a_list_of_changes_is_a_feed_that_xml_can_hold() -> None:
@@ -94,8 +94,8 @@ def test_a_page_of_changes_is_escaped() -> None:
 
 
 def test_what_came_changed_and_went_at_a_drop_is_told_by_what_its_listings_say(tmp_path: Path) -> None:
-    root = make(tmp_path, zips=2, documents=1)
-    finish(root)
+    root = make_workspace(tmp_path, zips=2, documents=1)
+    finish_run(root)
     workspace = load(root)
     ledger = Ledger(workspace.ledger)
 
@@ -119,11 +119,11 @@ def test_what_came_changed_and_went_at_a_drop_is_told_by_what_its_listings_say(t
     (folder / name).write_bytes(content)
     name, content = drop("H", "2026-01-14", 5, 1)
     (folder / name).write_bytes(content)
-    finish(root)
+    finish_run(root)
     assert listed() == {("h", "changed", first), ("h", "gone", second), ("h", "new", f"add/{name}")}
     assert listed(kind="gone", source="h") == {("h", "gone", second)}
     assert listed(source="j") == set(), "nothing changed there"
-    finish(root)
+    finish_run(root)
     assert listed() == set(), "and nothing since"
     with pytest.raises(UsageError):
         listed(source="nobody")

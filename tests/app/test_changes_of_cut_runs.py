@@ -1,4 +1,4 @@
-"""What runs that were killed or stopped saw is told once: in the list of changes, in summaries, and to `run.notify`."""
+"""Changes seen by killed or stopped runs are reported once: in the list, in summaries, and to `run.notify`."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def site() -> Iterator[Site]:
 
 
 def write(site: Site, edition: str, names: tuple[str, ...] = NAMES) -> None:
-    """Have the site serve an edition of each page and calendar."""
+    """Let the site serve an edition of each page and calendar."""
     links = "".join(f'<a href="/{name}.html">{name}</a> ' for name in NAMES)
     site.put("/", f"<html><body><p>The front page. {links}</p></body></html>", "text/html")
     for name in NAMES:
@@ -70,28 +70,27 @@ def configure(root: Path, site: Site) -> Path:
     return root
 
 
-class Told:
-    """All that was told of a workspace's sessions, looked at after each of them."""
+class ReportedChanges:
+    """The changes reported of a workspace's sessions, collected after each of them."""
 
     def __init__(self, root: Path) -> None:
         self.root = root
-        self.listed: Counter[tuple[str, str]] = Counter()
-        self.counted: Counter[tuple[str, str]] = Counter()
+        self.changes: Counter[tuple[str, str]] = Counter()
 
-    def look(self) -> None:
-        self.listed.update((change.kind, change.key) for change in Windrow(self.root).changes())
+    def collect(self) -> None:
+        self.changes.update((change.kind, change.key) for change in Windrow(self.root).changes())
 
     def run(self, **arguments: str) -> None:
         Windrow(self.root).run(**arguments)
-        self.look()
+        self.collect()
 
     def cut(self, collection: str, point: str, ended: str) -> None:
-        done = programs.run("-m", "tests.app.cut_run", self.root, collection, point, ended)
-        assert done.returncode == (-9 if ended == "SIGKILL" else 0), done.stderr
-        self.look()
+        process = programs.run("-m", "tests.app.ended_run", self.root, collection, point, ended)
+        assert process.returncode == (-9 if ended == "SIGKILL" else 0), process.stderr
+        self.collect()
 
     def notified(self) -> tuple[Counter[tuple[str, str]], Counter[str]]:
-        """Return the changes that `run.notify` was told, and how many its tables counted."""
+        """Return the changes and the counts of changes that `run.notify` got."""
         changes: Counter[tuple[str, str]] = Counter()
         counts: Counter[str] = Counter()
         for line in (self.root / "told.jsonl").read_text().splitlines():
@@ -111,19 +110,19 @@ def expected(site: Site, kind: str) -> dict[tuple[str, str], int]:
 def test_each_change_is_told_once_however_often_and_wherever_runs_were_cut(
     tmp_path: Path, site: Site, collection: str
 ) -> None:
-    reported = Told(configure(tmp_path, site))
+    reported = ReportedChanges(configure(tmp_path, site))
     write(site, "first")
     for point, ended in CUTS:
         reported.cut(collection, point, ended)
     reported.run()
-    assert reported.listed == expected(site, "new")
+    assert reported.changes == expected(site, "new")
     write(site, "second")
     time.sleep(1.1)  # the addresses are due again
     reported.cut(collection, "before", "SIGINT")
     reported.run(first={"pages": "summarise", "events": "read"}[collection], names=collection)
     reported.run()
     both = expected(site, "new") | expected(site, "changed")
-    assert reported.listed == both
+    assert reported.changes == both
     assert reported.notified() == (both, {"new": 9, "changed": 8})
 
 
@@ -137,9 +136,9 @@ def test_killed_sessions_pass_what_they_wrote_to_the_next_that_works_not_to_a_de
                 writer.sessions.open_task(sessions[-1], "pages", "web", 1)
             if ends:
                 writer.sessions.close(sessions[-1], 0)
-    told = [
+    passed_on = [
         [session for session in sessions if first <= session <= last]
         for first, last in map(ledger.sessions.telling, sessions)
     ]
-    assert told == [sessions[:1], [], [], [], sessions[1:5], sessions[5:]]
+    assert passed_on == [sessions[:1], [], [], [], sessions[1:5], sessions[5:]]
     ledger.close()

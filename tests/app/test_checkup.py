@@ -1,4 +1,4 @@
-"""`windrow check` finds each kind of damage, and what it says to do mends it."""
+"""`windrow check` finds each kind of damage, and the advised command repairs it."""
 
 import sqlite3
 from contextlib import closing
@@ -6,7 +6,7 @@ from contextlib import closing
 import pytest
 
 import windrow
-from tests.crash.place import files_open, finish, make, tables
+from tests.crash.workspace import finish_run, make_workspace, open_files, read_tables
 from windrow.app.check import check
 from windrow.collections.drops.adapter.replay import replay
 from windrow.engine.progress import Progress
@@ -15,8 +15,8 @@ from windrow.errors import StoreError
 
 @pytest.fixture
 def root(tmp_path):
-    harvested = make(tmp_path / "w", zips=2, documents=2)
-    assert finish(harvested) == 0
+    harvested = make_workspace(tmp_path / "w", zips=2, documents=2)
+    assert finish_run(harvested) == 0
     assert faults(harvested) == []
     return harvested
 
@@ -69,25 +69,25 @@ def test_an_index(root, damage):
     assert [fault.where for fault in wrong] == [index.name]
     assert "windrow run makes it anew" in wrong[0].hint
     index.unlink(missing_ok=True)
-    assert finish(root) == 0
+    assert finish_run(root) == 0
     assert index.read_bytes() == whole
     assert faults(root) == []
 
 
 @pytest.mark.parametrize("table", ["mouse", "submission"])
 def test_a_lost_row(root, table):
-    before = tables(root)
+    before = read_tables(root)
     change(root / "drops.sqlite", f"DELETE FROM {table} WHERE id IN (SELECT min(id) FROM {table})")
     wrong = faults(root)
     assert len(wrong) == 1
     assert wrong[0].hint == "windrow replay"
     assert read_again(root).changes == ()
     assert faults(root) == []
-    assert tables(root) == before
+    assert read_tables(root) == before
 
 
 def test_a_changed_row_of_the_tracker(root):
-    before = tables(root)
+    before = read_tables(root)
     change(
         root / "tracker.sqlite",
         "UPDATE zip_action SET status_id = 5 WHERE id IN (SELECT min(id) FROM zip_action WHERE status_id = 3)",
@@ -97,23 +97,23 @@ def test_a_changed_row_of_the_tracker(root):
     assert "windrow run" in wrong[0].hint
     for path in root.glob("tracker.sqlite*"):
         path.unlink()
-    assert finish(root) == 0
+    assert finish_run(root) == 0
     assert faults(root) == []
-    assert tables(root)["zip_action"] == before["zip_action"]
+    assert read_tables(root)["zip_action"] == before["zip_action"]
 
 
 @pytest.mark.parametrize("table", ["session_task", "crawling_session", "file_source_has_zip", "zip_download"])
 def test_a_table_of_the_tracker_that_was_emptied_is_told_and_mended(root, table):
-    before = tables(root)
+    before = read_tables(root)
     change(root / "tracker.sqlite", f"DELETE FROM {table}")
     wrong = faults(root)
     assert [fault.where for fault in wrong] == [f"tracker, {table}"]
     assert "windrow run" in wrong[0].hint
     for path in root.glob("tracker.sqlite*"):
         path.unlink()
-    assert finish(root) == 0
+    assert finish_run(root) == 0
     assert faults(root) == []
-    assert tables(root)["zip_download"] == before["zip_download"]
+    assert read_tables(root)["zip_download"] == before["zip_download"]
 
 
 def test_a_table_of_the_tracker_that_was_dropped_is_told(root):
@@ -121,7 +121,7 @@ def test_a_table_of_the_tracker_that_was_dropped_is_told(root):
         tracker.execute("DROP TABLE xml_log")
     tracker.close()
     assert [(fault.where, fault.what) for fault in faults(root)] == [("tracker, xml_log", "is not there")]
-    assert files_open(root) == []
+    assert open_files(root) == []
 
 
 def test_a_row_that_a_person_deleted_from_a_log_of_the_tracker_is_no_fault(root):
@@ -130,7 +130,7 @@ def test_a_row_that_a_person_deleted_from_a_log_of_the_tracker_is_no_fault(root)
 
 
 def test_a_store_of_another_version_is_told_and_mended(root):
-    before = tables(root)
+    before = read_tables(root)
     change(root / "drops.sqlite", "DELETE FROM context")
     with closing(sqlite3.connect(root / "drops.sqlite")) as store, store:
         for name, text in store.execute("SELECT name, type FROM sqlite_master WHERE type = 'view'").fetchall():
@@ -143,12 +143,12 @@ def test_a_store_of_another_version_is_told_and_mended(root):
         windrow.open(root).run()
     assert "windrow replay" in error.value.hint
     assert read_again(root).changes == ()
-    assert tables(root) == before
-    assert finish(root) == 0
+    assert read_tables(root) == before
+    assert finish_run(root) == 0
 
 
 def test_a_store_that_lost_what_was_staged_says_what_brings_it_back(tmp_path):
-    harvested = make(tmp_path / "w", zips=1, documents=2)
+    harvested = make_workspace(tmp_path / "w", zips=1, documents=2)
     windrow.open(harvested).run(last="upload")
     change(harvested / "drops.sqlite", "DELETE FROM submission WHERE id IN (SELECT min(id) FROM submission)")
     for _ in range(2):
@@ -156,5 +156,5 @@ def test_a_store_that_lost_what_was_staged_says_what_brings_it_back(tmp_path):
             windrow.open(harvested).run()
         assert error.value.hint == "windrow replay"
     read_again(harvested)
-    assert finish(harvested) == 0
+    assert finish_run(harvested) == 0
     assert faults(harvested) == []

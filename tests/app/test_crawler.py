@@ -1,4 +1,4 @@
-"""The crawler database: what the ledger tells, in pieces as at once, after a kill, and of a real crawl."""
+"""The crawler database: projected from the ledger in pieces or at once, after a kill, and from a real crawl."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.app.crawling import Crawl
-from tests.engine import strolling
-from tests.engine.visited import Visits, summarise
+from tests.app.ledger_crawls import InventedCrawl
+from tests.engine import folder_crawl
+from tests.engine.recorded_visits import Visits, summarise
 from windrow.clock import parse
 from windrow.collections.pages.adapter.crawler_projection import CrawlerProjection, check_crawler
 from windrow.collections.pages.crawl_log import crawl_uuid
@@ -33,7 +33,7 @@ from windrow.ledger import Ledger
 from windrow.model import Allowed, Limits, Site, Source
 
 HERE = Path(__file__).parents[2]
-TOLD = {
+QUERIES = {
     "agent": "SELECT agent_id, time_started_unix_utc, time_finished_unix_utc IS NULL, agent_uuid, name,"
     " http_user_agent FROM agent",
     "crawl": "SELECT crawl_log_id, agent_id, str_url, str_origin, crawl_type, crawl_uuid, time_started_unix_utc,"
@@ -49,57 +49,60 @@ TOLD = {
 }
 
 
-def told(path: Path) -> dict[str, list[Any]]:
-    """Return what a crawler database says, by addresses and not by their numbers."""
-    with closing(sqlite3.connect(path)) as link:
-        return {name: sorted(link.execute(sql), key=repr) for name, sql in TOLD.items()}
+def read_database(path: Path) -> dict[str, list[Any]]:
+    """Return the rows of a crawler database, with addresses instead of their numbers."""
+    with closing(sqlite3.connect(path)) as connection:
+        return {name: sorted(connection.execute(sql), key=repr) for name, sql in QUERIES.items()}
 
 
-def at_once(ledger: Ledger, path: Path) -> dict[str, list[Any]]:
-    books = CrawlerProjection(path, "test-crawler", piece=100_000)
-    books.catch_up(ledger)
-    books.close()
-    return told(path)
+def project_at_once(ledger: Ledger, path: Path) -> dict[str, list[Any]]:
+    projection = CrawlerProjection(path, "test-crawler", piece=100_000)
+    projection.catch_up(ledger)
+    projection.close()
+    return read_database(path)
 
 
 @settings(max_examples=25)
 @given(st.integers(0, 1000), st.lists(st.integers(0, 60), min_size=1, max_size=6), st.integers(1, 40), st.randoms())
-def test_in_pieces_is_as_at_once(seed: int, works: list[int], piece: int, chance: random.Random) -> None:
+def test_in_pieces_is_as_at_once(seed: int, works: list[int], piece: int, rng: random.Random) -> None:
     with tempfile.TemporaryDirectory() as folder, ExitStack() as opened:
         pieces = Path(folder) / "pieces.sqlite"
 
-        def open_books() -> CrawlerProjection:
+        def open_projection() -> CrawlerProjection:
             return opened.enter_context(closing(CrawlerProjection(pieces, "test-crawler", piece=piece, turn=0)))
 
-        crawl, books = opened.enter_context(closing(Crawl(Path(folder) / "ledger.sqlite", seed))), open_books()
+        crawl, projection = (
+            opened.enter_context(closing(InventedCrawl(Path(folder) / "ledger.sqlite", seed))),
+            open_projection(),
+        )
         for count in works:
-            crawl.work(count)
-            if chance.random() < 0.5:
-                books.catch_up(crawl.ledger)
-            if chance.random() < 0.3:
-                books.close()
-                books = open_books()
-            if chance.random() < 0.3:
+            crawl.add_attempts(count)
+            if rng.random() < 0.5:
+                projection.catch_up(crawl.ledger)
+            if rng.random() < 0.3:
+                projection.close()
+                projection = open_projection()
+            if rng.random() < 0.3:
                 crawl.end()
-            if chance.random() < 0.5:
+            if rng.random() < 0.5:
                 crawl.begin()
         crawl.end()
-        books.catch_up(crawl.ledger)
-        books.close()
-        assert told(pieces) == at_once(crawl.ledger, Path(folder) / "once.sqlite")
+        projection.catch_up(crawl.ledger)
+        projection.close()
+        assert read_database(pieces) == project_at_once(crawl.ledger, Path(folder) / "once.sqlite")
         assert list(check_crawler(pieces, crawl.ledger)) == []
 
 
 @pytest.fixture
-def crawl(tmp_path: Path) -> Iterator[Crawl]:
-    with closing(Crawl(tmp_path / "ledger.sqlite", 1)) as opened:
-        opened.work(400)
+def crawl(tmp_path: Path) -> Iterator[InventedCrawl]:
+    with closing(InventedCrawl(tmp_path / "ledger.sqlite", 1)) as opened:
+        opened.add_attempts(400)
         opened.end()
         yield opened
 
 
-def test_rows_say_what_the_ledger_says(crawl: Crawl, tmp_path: Path) -> None:
-    rows = at_once(crawl.ledger, tmp_path / "crawler.sqlite")
+def test_rows_say_what_the_ledger_says(crawl: InventedCrawl, tmp_path: Path) -> None:
+    rows = project_at_once(crawl.ledger, tmp_path / "crawler.sqlite")
     visits = crawl.ledger.database.connection.execute(
         "SELECT v.seq, v.session, v.address, v.kind, v.started, v.status, v.reason FROM attempt v"
     ).fetchall()
@@ -131,8 +134,8 @@ def test_rows_say_what_the_ledger_says(crawl: Crawl, tmp_path: Path) -> None:
     assert [row[2:] for row in rows["agent"]] == [(0, rows["agent"][0][3], "machine:17", "test-crawler")]
 
 
-def test_candidates_tell_the_last_crawl_and_the_last_content(crawl: Crawl, tmp_path: Path) -> None:
-    published = at_once(crawl.ledger, tmp_path / "crawler.sqlite")
+def test_candidates_tell_the_last_crawl_and_the_last_content(crawl: InventedCrawl, tmp_path: Path) -> None:
+    published = project_at_once(crawl.ledger, tmp_path / "crawler.sqlite")
     rows = {row[0]: row[1:] for row in published["candidate"]}
     known = {row[0] for row in crawl.ledger.database.connection.execute("SELECT url FROM address")}
     assert set(rows) == known
@@ -144,20 +147,20 @@ def test_candidates_tell_the_last_crawl_and_the_last_content(crawl: Crawl, tmp_p
     for url, url_rows in crawls.items():
         last = max(url_rows)
         assert rows[url][:2] == (last[0], last[2])
-        contents = [one for one in url_rows if one[2] in {20, 31, 32}]
+        contents = [url_row for url_row in url_rows if url_row[2] in {20, 31, 32}]
         assert rows[url][2] == (max(contents)[0] if contents else None)
 
 
 def test_killed_it_goes_on_where_it_was(tmp_path: Path, closed_at_end: Any) -> None:
-    crawl = closed_at_end(Crawl(tmp_path / "ledger.sqlite", 3))
+    crawl = closed_at_end(InventedCrawl(tmp_path / "ledger.sqlite", 3))
     for _ in range(10):
-        crawl.work(400, pages=2_000)
+        crawl.add_attempts(400, pages=2_000)
     crawl.end()
-    expected = at_once(crawl.ledger, tmp_path / "once.sqlite")
+    expected = project_at_once(crawl.ledger, tmp_path / "once.sqlite")
     path = tmp_path / "killed.sqlite"
     chance, kills = random.Random(4), 0
     for _ in range(12):
-        command = [sys.executable, "-m", "tests.app.crawling", str(tmp_path / "ledger.sqlite"), str(path)]
+        command = [sys.executable, "-m", "tests.app.ledger_crawls", str(tmp_path / "ledger.sqlite"), str(path)]
         with subprocess.Popen(command, cwd=HERE, env=os.environ | {"PYTHONPATH": f"{HERE / 'src'}:{HERE}"},
                               stdout=subprocess.PIPE) as started:  # fmt: skip
             assert started.stdout is not None
@@ -166,30 +169,30 @@ def test_killed_it_goes_on_where_it_was(tmp_path: Path, closed_at_end: Any) -> N
             kills += started.poll() is None
             started.send_signal(signal.SIGKILL)
     assert kills > 3
-    assert at_once(crawl.ledger, path) == expected
+    assert project_at_once(crawl.ledger, path) == expected
 
 
 def test_a_turn_is_short_while_a_session_runs(tmp_path: Path, closed_at_end: Any) -> None:
-    crawl = closed_at_end(Crawl(tmp_path / "ledger.sqlite", 5))
-    crawl.work(3_000, pages=3_000)
-    books = CrawlerProjection(tmp_path / "crawler.sqlite", piece=50, turn=0)
-    books.catch_up(crawl.ledger)
-    assert books.store.counts()["crawl_log"] == 50
+    crawl = closed_at_end(InventedCrawl(tmp_path / "ledger.sqlite", 5))
+    crawl.add_attempts(3_000, pages=3_000)
+    projection = CrawlerProjection(tmp_path / "crawler.sqlite", piece=50, turn=0)
+    projection.catch_up(crawl.ledger)
+    assert projection.store.counts()["crawl_log"] == 50
     crawl.end()
-    books.catch_up(crawl.ledger)
-    assert books.store.counts()["crawl_candidate"] > 1_000
-    books.close()
+    projection.catch_up(crawl.ledger)
+    assert projection.store.counts()["crawl_candidate"] > 1_000
+    projection.close()
 
 
 def test_the_end_of_a_session_does_not_wait_for_all_addresses(tmp_path: Path, closed_at_end: Any) -> None:
-    crawl = closed_at_end(Crawl(tmp_path / "ledger.sqlite", 5))
-    crawl.work(2_000, pages=2_000)
+    crawl = closed_at_end(InventedCrawl(tmp_path / "ledger.sqlite", 5))
+    crawl.add_attempts(2_000, pages=2_000)
     crawl.end()
-    books = CrawlerProjection(tmp_path / "crawler.sqlite", piece=100, rest=0)
+    projection = CrawlerProjection(tmp_path / "crawler.sqlite", piece=100, rest=0)
     counts = []
     for _ in range(30):
-        books.catch_up(crawl.ledger)
-        counts.append(books.store.counts())
+        projection.catch_up(crawl.ledger)
+        counts.append(projection.store.counts())
     assert (
         counts[0]["crawl_log"]
         == counts[-1]["crawl_log"]
@@ -200,18 +203,18 @@ def test_the_end_of_a_session_does_not_wait_for_all_addresses(tmp_path: Path, cl
         crawl.ledger.database.connection.execute("SELECT 1 FROM address").fetchall()
     )
     assert list(check_crawler(tmp_path / "crawler.sqlite", crawl.ledger)) == []
-    books.close()
+    projection.close()
 
 
-def test_a_check_finds_lost_rows_and_late_books(crawl: Crawl, tmp_path: Path) -> None:
+def test_a_check_finds_lost_rows_and_late_books(crawl: InventedCrawl, tmp_path: Path) -> None:
     path = tmp_path / "crawler.sqlite"
-    at_once(crawl.ledger, path)
-    with closing(sqlite3.connect(path)) as link, link:
-        link.execute("PRAGMA foreign_keys = OFF")
-        link.execute("DELETE FROM crawl_log WHERE crawl_log_id = (SELECT max(crawl_log_id) FROM crawl_log)")
+    project_at_once(crawl.ledger, path)
+    with closing(sqlite3.connect(path)) as connection, connection:
+        connection.execute("PRAGMA foreign_keys = OFF")
+        connection.execute("DELETE FROM crawl_log WHERE crawl_log_id = (SELECT max(crawl_log_id) FROM crawl_log)")
     assert len(list(check_crawler(path, crawl.ledger))) == 1
     crawl.begin()
-    crawl.work(20)
+    crawl.add_attempts(20)
     crawl.end()
     assert len(list(check_crawler(path, crawl.ledger))) == 2
 
@@ -231,19 +234,19 @@ def test_a_real_crawl_is_in_the_books(nginx: Any, tmp_path: Path, texts: bool) -
     )
     session = Session(SessionSettings(tmp_path / "ledger.sqlite", tmp_path / "archive", Limits()), "test")
     archive = tmp_path / "archive" if texts else None
-    books = CrawlerProjection(tmp_path / "crawler.sqlite", "test-crawler", archive=archive)
-    stroll = replace(strolling.STROLL, name="pages")
-    session.harvest(Harvest(stroll, (source,), options={"delay": 0.0}, books=books))
+    projection = CrawlerProjection(tmp_path / "crawler.sqlite", "test-crawler", archive=archive)
+    crawl_only = replace(folder_crawl.FOLDER_CRAWL, name="pages")
+    session.harvest(Harvest(crawl_only, (source,), options={"delay": 0.0}, books=projection))
     assert session.close() == 0
-    rows = told(tmp_path / "crawler.sqlite")
+    rows = read_database(tmp_path / "crawler.sqlite")
     crawls = {(row[2].removeprefix(origin), row[4], row[8]) for row in rows["crawl"]}
     assert crawls == {
         ("/robots.txt", 1, 44), ("/drop/books/index.html", 0, 20), ("/drop/books/a.html", 0, 20),
         ("/drop/books/missing.html", 0, 44),
     }  # fmt: skip
     assert {row[6:9] for row in rows["file"]} == {("text", "html", None)}
-    with closing(sqlite3.connect(tmp_path / "crawler.sqlite")) as link:
-        kept = {row[0] for row in link.execute("SELECT text FROM file_text")}
+    with closing(sqlite3.connect(tmp_path / "crawler.sqlite")) as connection:
+        kept = {row[0] for row in connection.execute("SELECT text FROM file_text")}
     assert kept == ({"a page", (folder / "index.html").read_text()} if texts else set())
     assert [row[2] for row in rows["agent"]] == [0], "the session ended"
     assert list(check_crawler(tmp_path / "crawler.sqlite", session.ledger)) == []
@@ -274,11 +277,11 @@ def test_the_books_say_the_parameters_of_media_types_and_which_address_a_file_na
         (c, None, "image", "png", None, None),
         (a, b, "text", "html", "charset", "utf-8"),
     ]
-    for piece in (100_000, 1):  # the second time in books made anew
-        books = CrawlerProjection(path, "test-crawler", summary=tmp_path / "summary.sqlite", piece=piece)
-        books.catch_up(ledger)
-        books.close()
-        with closing(sqlite3.connect(path)) as link:
-            assert link.execute(files).fetchall() == expected
+    for piece in (100_000, 1):  # the second time in a rebuilt projection
+        projection = CrawlerProjection(path, "test-crawler", summary=tmp_path / "summary.sqlite", piece=piece)
+        projection.catch_up(ledger)
+        projection.close()
+        with closing(sqlite3.connect(path)) as connection:
+            assert connection.execute(files).fetchall() == expected
         path.unlink()
     ledger.close()

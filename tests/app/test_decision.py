@@ -1,4 +1,4 @@
-"""Retry and cancel go one way, whether a collection lists files or asks for addresses."""
+"""Retry and cancel work alike for collections of listed files and of addresses."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A database that cannot be made ready is not left open."""
+"""A database that cannot be prepared is closed again."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pytest
 import sqlalchemy as sa
 
 import windrow
-from tests.crash.place import files_open, make
+from tests.crash.workspace import make_workspace, open_files
 from windrow.collections.drops.database.projection_tables import ProjectionTables
 from windrow.collections.news.adapter.tree_index import TreeIndex
 from windrow.collections.pages.adapter.crawler_projection import CrawlerProjection
@@ -55,7 +55,7 @@ def test_a_file_that_is_no_database_is_closed_again(tmp_path: Path, name: str) -
     path.write_text("this is no database, but long enough to be taken for one" * 20)
     with pytest.raises((WindrowError, sqlite3.DatabaseError)) as caught:
         OPENERS[name](path)
-    assert files_open(tmp_path) == [], caught.value
+    assert open_files(tmp_path) == [], caught.value
 
 
 @pytest.mark.parametrize(
@@ -75,7 +75,7 @@ LAST_TABLES = {
     "projection": "book",
     "summary": "windrow_near_duplicate",
 }
-"""Of what a store makes last, a table: an index of this name is in its way."""
+"""The last table that each store makes: an index of this name makes it fail."""
 
 
 @pytest.mark.parametrize("name", LAST_TABLES)
@@ -86,15 +86,15 @@ def test_a_store_whose_tables_cannot_be_made_is_closed_again(tmp_path: Path, nam
         link.execute(f"CREATE INDEX {LAST_TABLES[name]} ON other (key)")
     with pytest.raises((WindrowError, sqlite3.DatabaseError)) as caught:
         OPENERS[name](path)
-    assert files_open(tmp_path) == [], caught.value
+    assert open_files(tmp_path) == [], caught.value
 
 
 @pytest.mark.parametrize(
     ("collection", "damaged"), [("drops", "drops"), ("drops", "tracker"), ("pages", "crawler"), ("pages", "summary")]
 )
 def test_a_harvest_that_cannot_be_made_leaves_no_store_open(tmp_path: Path, collection: str, damaged: str) -> None:
-    root = make(tmp_path / "w", zips=1, documents=1)
+    root = make_workspace(tmp_path / "w", zips=1, documents=1)
     (root / f"{damaged}.sqlite").write_text("this is no database, but long enough to be taken for one" * 20)
     with pytest.raises(WindrowError) as caught:
         adapter(collection).harvest(windrow.open(root).config)
-    assert files_open(root) == [], caught.value
+    assert open_files(root) == [], caught.value

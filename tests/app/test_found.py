@@ -1,4 +1,4 @@
-"""What is found for queries of every kind; and whatever is asked, an index that grew finds what one made at once does."""
+"""The pages found for queries of every kind; an index that grew finds the same as one made at once."""
 
 # ruff: noqa: RUF001 letters that look like others are what is tried here
 
@@ -279,9 +279,9 @@ FOUND: dict[str, set[str]] = {
     "quotes": {"hidden.example/x"},
     "code": {"docs.example/queue"},
 }
-"""The addresses of the pages found."""
+"""The addresses of the pages found, by query."""
 RELAXED = {"a name with colons", "some of many"}
-TOLD = {
+NOTES = {
     "a linker's error": "'-lssl' excludes nothing here",
     "a long word": "the first 64 characters",
     "an emoji": "'😀'",
@@ -298,8 +298,8 @@ TOLD = {
 
 
 @pytest.fixture(scope="module")
-def both(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Search, Search]]:
-    """A search of an index that was made at once, and one of an index that grew with pages, some of them changed."""
+def searches(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Search, Search]]:
+    """Yield a search of an index made at once, and one of an index that grew with new and changed pages."""
     folder = tmp_path_factory.mktemp("same")
     path = folder / "summary.sqlite"
     with closing(sqlite3.connect(path, isolation_level=None)) as link:
@@ -315,23 +315,23 @@ def both(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Search, Sea
         yield whole, grown
 
 
-def told(search: Search, text: str) -> tuple[set[str], bool, tuple[str, ...]]:
-    """Return the texts found (which of two pages with one text is shown is a matter of their order), and what is said."""
+def find_texts(search: Search, text: str) -> tuple[set[str], bool, tuple[str, ...]]:
+    """Return the texts found (either of two pages with the same text may be shown), whether relaxed, and the notes."""
     answer = search(text, now=NOW, limit=200)
     texts = {TEXTS[result.url.partition("://")[2]] for result in answer.results}
     return texts, answer.relaxed, answer.notes
 
 
 @pytest.mark.parametrize("name", QUERIES)
-def test_what_is_found(both: tuple[Search, Search], name: str) -> None:
-    whole, grown = (told(search, QUERIES[name]) for search in both)
+def test_what_is_found(searches: tuple[Search, Search], name: str) -> None:
+    whole, grown = (find_texts(search, QUERIES[name]) for search in searches)
     assert whole == grown
     results, relaxed, notes = whole
     assert results == {TEXTS[url] for url in FOUND[name]}
     assert relaxed is (name in RELAXED)
-    assert bool(notes) is (name in TOLD)
-    if name in TOLD:
-        assert TOLD[name] in " ".join(notes)
+    assert bool(notes) is (name in NOTES)
+    if name in NOTES:
+        assert NOTES[name] in " ".join(notes)
 
 
 _WORDS = st.sampled_from(sorted({word for page in PAGES for word in f"{page.text} {page.title}".split()}))
@@ -354,34 +354,34 @@ _TYPED = st.one_of(
 
 @settings(max_examples=150)
 @given(_TYPED)
-def test_any_text_finds_the_same_in_an_index_that_grew(both: tuple[Search, Search], text: str) -> None:
-    whole, grown = (told(search, text) for search in both)
+def test_any_text_finds_the_same_in_an_index_that_grew(searches: tuple[Search, Search], text: str) -> None:
+    whole, grown = (find_texts(search, text) for search in searches)
     assert whole == grown
 
 
-CALLED = {url.partition("://")[2]: text for page in PAGES for url, text in page.links}
+LINK_TEXTS = {url.partition("://")[2]: text for page in PAGES for url, text in page.links}
 
 
-def has(page: Page, sought: list[str]) -> bool:
-    """Say whether words follow each other in one of the texts by which a page is found."""
-    where = page.url.partition("://")[2]
+def has_words(page: Page, sought: list[str]) -> bool:
+    """Return whether the words follow each other in one of the texts by which a page is found."""
+    address = page.url.partition("://")[2]
     texts = (page.text, page.title, page.description, page.headline, page.secondary, page.big, page.small)
-    cut = (pieces(text or "") for text in (*texts, address_text(page.url), CALLED.get(where)))
+    cut = (pieces(text or "") for text in (*texts, address_text(page.url), LINK_TEXTS.get(address)))
     return any(sought == words[at : at + len(sought)] for words in cut for at in range(len(words)))
 
 
 @settings(max_examples=150)
 @given(st.lists(st.one_of(_WORDS, _WORDS.map(lambda word: word.strip(".,;").upper())), min_size=1, max_size=3))
 def test_words_are_found_in_the_pages_that_have_them_all_and_nowhere_else(
-    both: tuple[Search, Search], typed: list[str]
+    searches: tuple[Search, Search], typed: list[str]
 ) -> None:
     assume(all(word[0].isalnum() and word not in {"OR", "AND"} and "." not in word[:-1] for word in typed))
     sought = [words for word in typed if (words := pieces(word))]
     assume(sought)
     assume(not any(":" in word or '"' in word for word in typed))
     now = [page for page in PAGES if page.end is None and not page.duplicate]
-    expected = {page.text or page.url for page in now if all(has(page, words) for words in sought)}
-    results, relaxed, _ = told(both[0], " ".join(typed))
+    expected = {page.text or page.url for page in now if all(has_words(page, words) for words in sought)}
+    results, relaxed, _ = find_texts(searches[0], " ".join(typed))
     assert (results == expected and not relaxed) or (not expected and (relaxed or not results))
 
 
@@ -400,5 +400,5 @@ def test_index_and_full_text_table_make_the_same_words_of_every_letter() -> None
             ranked.setdefault(document, []).append((place, word))
     for document, text in texts.items():
         expected = cutter.analyze(" ".join(pieces(text)))
-        # SQLite knows no small letters of Cherokee, which are folded to its capitals; both are one letter for it
+        # SQLite folds small letters of Cherokee to capitals, since it does not know them; both are the same letter
         assert [word.lower() for _, word in sorted(ranked.get(document, []))] == expected, text

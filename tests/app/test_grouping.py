@@ -1,4 +1,4 @@
-"""Searches fold what says the same, or nearly, and name the page that stands for it."""
+"""Searches fold pages with the same or nearly the same text, and name the page that represents them."""
 
 from __future__ import annotations
 
@@ -40,13 +40,13 @@ def search(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Search]:
         yield opened
 
 
-def told(search: Search, text: str) -> list[tuple[str, int, int, str | None]]:
+def grouped_hits(search: Search, text: str) -> list[tuple[str, int, int, str | None]]:
     hits = [result.details for result in search(text, now=NOW).results]
     return [(hit.url, hit.more, hit.near, hit.standing) for hit in hits]
 
 
 def test_one_result_for_all_that_say_the_same(search: Search) -> None:
-    results = told(search, "zebras")
+    results = grouped_hits(search, "zebras")
     assert sorted(results) == [
         ("https://copy.example/zebras", 2, 1, None),
         ("https://other.example/z", 0, 0, None),
@@ -54,16 +54,16 @@ def test_one_result_for_all_that_say_the_same(search: Search) -> None:
 
 
 def test_what_was_searched_for_is_shown_where_it_stands(search: Search) -> None:
-    assert told(search, "zebras Monday third") == [
+    assert grouped_hits(search, "zebras Monday third") == [
         ("https://dated.example/zebras/monday", 2, 2, "https://copy.example/zebras"),
     ]
 
 
 def test_a_filter_is_kept_to(search: Search) -> None:
-    assert told(search, "zebras inurl:from") == [
+    assert grouped_hits(search, "zebras inurl:from") == [
         ("http://copy.example/zebras?from=1", 2, 1, "https://copy.example/zebras"),
     ]
-    assert told(search, "zebras site:dated.example") == [
+    assert grouped_hits(search, "zebras site:dated.example") == [
         ("https://dated.example/zebras/monday", 2, 2, "https://copy.example/zebras"),
     ]
 

@@ -1,4 +1,4 @@
-"""The index phase: only what changed is written again, and the result is as if it were made at once."""
+"""The index phase: only changed pages are written again, and the result equals an index made at once."""
 
 from __future__ import annotations
 
@@ -43,12 +43,12 @@ def test_changes_are_followed(tmp_path: Path) -> None:
     assert index_pages(path, folder)[1:] == (0, 0)
 
     fill(link, [Page("https://a.example/4", "x", links=(("https://a.example/3", "harbour"),))])
-    assert index_pages(path, folder)[1:] == (2, 0)  # the new page, and the one it names
+    assert index_pages(path, folder)[1:] == (2, 0)  # the new page, and the page that it links to
 
     link.execute("UPDATE entity_generation SET last_seen_unix_utc = 9000")
     assert index_pages(path, folder)[1:] == (0, 0)
     link.execute("UPDATE entity_generation SET confirmed_end_unix_utc = 9000 WHERE entity_generation_id = 4")
-    assert index_pages(path, folder)[1:] == (2, 0)  # what it called the other page is no longer said
+    assert index_pages(path, folder)[1:] == (2, 0)  # its link text no longer counts for the other page
 
     search = Search(path, folder)
     assert urls(search, "harbour") == []
@@ -87,8 +87,8 @@ def test_many_batches_are_as_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     assert len(answers[0]) == 23
 
 
-def place(folder: Path, pages: list[Page]) -> Path:
-    """Make a Summary Database of some pages."""
+def make_database(folder: Path, pages: list[Page]) -> Path:
+    """Make a Summary Database of some pages, and return its path."""
     path = folder / "summary.sqlite"
     with closing(sqlite3.connect(path)) as link, link:
         link.executescript(schema())
@@ -98,7 +98,7 @@ def place(folder: Path, pages: list[Page]) -> Path:
 
 
 def test_an_index_of_another_version_or_none_is_made_anew_by_a_search(tmp_path: Path) -> None:
-    path, folder = place(tmp_path, PAGES), tmp_path / "index"
+    path, folder = make_database(tmp_path, PAGES), tmp_path / "index"
     for _ in range(2):
         with closing(Search(path, folder)) as search:
             assert urls(search, "red") == ["https://a.example/1"]
@@ -111,20 +111,20 @@ def test_an_index_of_another_version_or_none_is_made_anew_by_a_search(tmp_path: 
     assert "older-" not in note.read_text()
 
 
-@pytest.mark.parametrize("what", ["meta.json", "*.term", "*.pos", "other bytes", "entries.sqlite", "no roll"])
-def test_a_torn_index_is_made_anew_by_a_search_and_by_a_run(tmp_path: Path, what: str) -> None:
-    path, folder = place(tmp_path, PAGES), tmp_path / "index"
+@pytest.mark.parametrize("damage", ["meta.json", "*.term", "*.pos", "other bytes", "entries.sqlite", "no roll"])
+def test_a_torn_index_is_made_anew_by_a_search_and_by_a_run(tmp_path: Path, damage: str) -> None:
+    path, folder = make_database(tmp_path, PAGES), tmp_path / "index"
 
     def tear() -> None:
-        if what == "entries.sqlite":
-            (folder / what).write_bytes(b"this is no database, but long enough to be taken for one" * 20)
-        elif what == "no roll":
+        if damage == "entries.sqlite":
+            (folder / damage).write_bytes(b"this is no database, but long enough to be taken for one" * 20)
+        elif damage == "no roll":
             (folder / "entries.sqlite").unlink()
-        elif what == "other bytes":
+        elif damage == "other bytes":
             for file in (folder / "text").glob("*.pos"):
                 file.write_bytes(b"\x55" * 60 + file.read_bytes()[60:])
         else:
-            for file in (folder / "text").glob(what):
+            for file in (folder / "text").glob(damage):
                 file.unlink()
 
     index_pages(path, folder)
@@ -150,26 +150,26 @@ from windrow.collections.pages.adapter.search import Search
 become_ordinary()
 with closing(Search(Path(sys.argv[1]), Path(sys.argv[2]))) as search:
     answer = search(sys.argv[3], now=1)
-    print(*(one.url for one in answer.results))
+    print(*(result.url for result in answer.results))
     print(*answer.notes, sep="\\n")
 """
 
 
-@pytest.mark.parametrize("what", ["whole", "gone", "torn"])
-def test_pages_in_a_place_that_cannot_be_written_are_searched(tmp_path: Path, what: str) -> None:
-    path, folder = place(tmp_path, PAGES), tmp_path / "index"
+@pytest.mark.parametrize("index_state", ["whole", "gone", "torn"])
+def test_pages_in_a_place_that_cannot_be_written_are_searched(tmp_path: Path, index_state: str) -> None:
+    path, folder = make_database(tmp_path, PAGES), tmp_path / "index"
     index_pages(path, folder)
-    if what == "gone":
+    if index_state == "gone":
         shutil.rmtree(folder)
-    if what == "torn":
+    if index_state == "torn":
         next((folder / "text").glob("*.idx")).write_bytes(b"")
     before = {str(file): file.stat() for file in tmp_path.rglob("*")}
     with unwritable(tmp_path):
-        done = programs.run("-c", UNWRITABLE, path, folder, '"first page" links-to:a.example OR red')
-    assert done.returncode == 0, done.stderr
-    lines, *notes = done.stdout.splitlines()
+        process = programs.run("-c", UNWRITABLE, path, folder, '"first page" links-to:a.example OR red')
+    assert process.returncode == 0, process.stderr
+    lines, *notes = process.stdout.splitlines()
     assert lines == "https://a.example/1"
-    assert notes == ([""] if what == "whole" else [UNKEPT])
+    assert notes == ([""] if index_state == "whole" else [UNKEPT])
     assert {str(file) for file in tmp_path.rglob("*")} == set(before)
 
 
@@ -205,9 +205,9 @@ def test_after_a_kill_at_any_batch_the_next_run_mends_it(tmp_path: Path) -> None
     shutil.copyfile(path, whole)
     killed = 0
     for number in range(40):
-        done = programs.run("-c", KILLED, path, folder, number % 6)
-        killed += done.returncode == -signal.SIGKILL
-        if done.returncode == 0 and "0 added" in done.stdout and " 0 put" in done.stdout:
+        process = programs.run("-c", KILLED, path, folder, number % 6)
+        killed += process.returncode == -signal.SIGKILL
+        if process.returncode == 0 and "0 added" in process.stdout and " 0 put" in process.stdout:
             break
     assert killed > 3
     search_index.follower(whole, tmp_path / "other")(lambda: True)

@@ -1,4 +1,4 @@
-"""A package for a new collection: its name, its folder, and what is in it."""
+"""A package for a new collection: its name, its folder and its files."""
 
 import re
 import subprocess
@@ -61,14 +61,18 @@ def test_a_new_collection_keeps_the_rules_of_this_house(name, tmp_path):
     rules = [sys.executable, "-m", "ruff", "--config", str(ROOT / "pyproject.toml")]
     for arguments in (["format", "--check"], ["check", "--ignore", "ARG001,D102,D106,I001,INP001,N802,PT009,PYI034"]):
         command = [*rules[:3], arguments[0], *rules[3:], *arguments[1:], str(package.folder)]
-        done = subprocess.run(command, capture_output=True, text=True, check=False)
-        assert done.returncode == 0, done.stdout
+        process = subprocess.run(command, capture_output=True, text=True, check=False)
+        assert process.returncode == 0, process.stdout
 
 
 def test_the_commands_that_a_new_collection_names_can_be_typed_as_they_stand(tmp_path):
-    made = add_collection("cases", tmp_path)
-    assert [command.split()[1] for command in made.commands if command.startswith("windrow ")] == ["init", "new", "run"]
-    lines = (made.folder / "README.md").read_text().splitlines()
+    package = add_collection("cases", tmp_path)
+    assert [command.split()[1] for command in package.commands if command.startswith("windrow ")] == [
+        "init",
+        "new",
+        "run",
+    ]
+    lines = (package.folder / "README.md").read_text().splitlines()
     typed = [line for line in lines if line.startswith("    windrow ")]
     assert typed
     assert [

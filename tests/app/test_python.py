@@ -1,4 +1,4 @@
-"""The Python API: every verb of the command line is a method, and scripts as people write them work."""
+"""The Python API: every command is a method, and scripts as people write them work."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ NAME = drop("H", "2026-01-12", 1)[0]
 
 @pytest.fixture
 def farm(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> windrow.Windrow:
-    """A workspace with a folder of two zips as its source, opened from somewhere else."""
+    """Return a workspace with a folder of two zips as its source, opened from another folder."""
     for name in [name for name in os.environ if name.startswith("WINDROW_")]:
         monkeypatch.delenv(name)
     opened = windrow.init(tmp_path / "farm")
@@ -89,8 +89,10 @@ def test_every_method_is_in_the_reference() -> None:
 
 def test_all_errors_can_be_caught_by_a_name_of_windrow() -> None:
     tree = [var for var in vars(errors).values() if isinstance(var, type) and issubclass(var, errors.WindrowError)]
-    assert [one.__name__ for one in tree if getattr(windrow, one.__name__, None) is not one] == []
-    assert {one.__name__ for one in tree} <= set(windrow.__all__)
+    assert [
+        error_class.__name__ for error_class in tree if getattr(windrow, error_class.__name__, None) is not error_class
+    ] == []
+    assert {error_class.__name__ for error_class in tree} <= set(windrow.__all__)
 
 
 def test_a_script_without_a_main_guard_runs_once(farm, tmp_path: Path) -> None:
@@ -153,7 +155,7 @@ def test_a_page_is_extracted_from_bytes_and_from_a_file(farm, tmp_path: Path) ->
 def test_the_life_of_a_workspace_in_python(farm, tmp_path: Path) -> None:
     begun = datetime.now(UTC)
     read = list(farm.try_(str(farm.config.root / "partner" / "add" / NAME), "drops"))
-    assert [type(one).__name__ for one in read][-1] == "DocumentReport"
+    assert [type(report).__name__ for report in read][-1] == "DocumentReport"
     summary = farm.run("blog", since=date(2000, 1, 1))
     assert summary.exit_code == 0
     assert summary.began >= begun.replace(microsecond=0)
@@ -177,7 +179,7 @@ def test_the_life_of_a_workspace_in_python(farm, tmp_path: Path) -> None:
 
 
 def test_pages_in_python(farm) -> None:
-    """What needs a crawl says so with an error of windrow, whose hint names the next command."""
+    """Methods that need a crawl raise an error of windrow whose hint names the next command."""
     for ask in (lambda: farm.search("tea"), lambda: farm.diff("https://example.org/", date(2026, 1, 1))):
         with pytest.raises(windrow.WindrowError) as error:
             ask()
@@ -187,7 +189,7 @@ def test_pages_in_python(farm) -> None:
 
 
 def test_times_in_results_are_datetimes() -> None:
-    """No field of a result that is named like a time holds a number."""
+    """A field of a result that is named like a time does not hold a number."""
     named = re.compile(r"^(at|.*_at|began|ended|.*_seen|published|updated|due|.*_due|since|until|last_good)$")
     wrong = []
     for shape in [*(each.shape for each in MESSAGES.values() if isinstance(each.shape, type)), *PARTS, *RESULTS]:

@@ -1,4 +1,4 @@
-"""A replay by the same readers gives the same tables; by other readers, what a first reading by them would."""
+"""A replay with the same readers gives the same tables; with other readers, those of a first run with them."""
 
 import os
 import shutil
@@ -9,7 +9,7 @@ from contextlib import closing
 import pytest
 
 import windrow
-from tests.crash.place import STORE, finish, make, tables
+from tests.crash.workspace import STORE, finish_run, make_workspace, read_tables
 from windrow.collections.drops.adapter.replay import replay
 from windrow.engine.progress import Progress
 from windrow.errors import Stopped
@@ -17,34 +17,34 @@ from windrow.errors import Stopped
 
 @pytest.fixture(scope="module")
 def harvested(tmp_path_factory):
-    root = make(tmp_path_factory.mktemp("replay"), zips=2, documents=2)
-    assert finish(root) == 0
+    root = make_workspace(tmp_path_factory.mktemp("replay"), zips=2, documents=2)
+    assert finish_run(root) == 0
     return root
 
 
-def again(root):
+def run_replay(root):
     workspace = windrow.open(root)
     return replay(workspace.config, workspace.setup, Progress(quiet=True))
 
 
 def test_the_same_readers_give_the_same_tables(harvested):
-    before = tables(harvested)
-    with closing(sqlite3.connect(harvested / "drops.sqlite")) as reader:  # who reads meanwhile keeps what was there
+    before = read_tables(harvested)
+    with closing(sqlite3.connect(harvested / "drops.sqlite")) as reader:  # a reader keeps the old rows meanwhile
         rows = reader.execute("SELECT count(*) FROM submission").fetchone()
-        done = again(harvested)
+        report = run_replay(harvested)
         assert reader.execute("SELECT count(*) FROM submission").fetchone() == rows
-    assert done.changes == ()
-    assert tables(harvested) == before
+    assert report.changes == ()
+    assert read_tables(harvested) == before
     with (
         closing(sqlite3.connect(harvested / "drops.sqlite")) as store,
         closing(sqlite3.connect(harvested / "ledger.sqlite")) as ledger,
     ):
         items = {row[0] for row in ledger.execute("SELECT seq FROM member")}
         assert {row[0] for row in store.execute("SELECT item FROM submission")} <= items
-    with closing(sqlite3.connect(harvested / "tracker.sqlite")) as tracker, tracker:  # its session is closed there, too
+    with closing(sqlite3.connect(harvested / "tracker.sqlite")) as tracker, tracker:  # its session is closed there too
         assert tracker.execute("SELECT count(*) FROM crawling_session WHERE finish_time IS NULL").fetchone() == (0,)
-    finish(harvested)
-    assert tables(harvested) == before
+    finish_run(harvested)
+    assert read_tables(harvested) == before
 
 
 def test_other_readers_give_what_a_first_reading_by_them_would(harvested, tmp_path):
@@ -54,15 +54,15 @@ def test_other_readers_give_what_a_first_reading_by_them_would(harvested, tmp_pa
     strict.write_text(strict.read_text().replace('name="DOB"', 'name="born"'))
     toml = (harvested / "windrow.toml").read_text() + f'[drops.schemas]\nspecimen = "{strict}"\n'
     (harvested / "windrow.toml").write_text(toml)
-    changes = again(harvested).changes
+    changes = run_replay(harvested).changes
     assert any(change.after == (6, 5) for change in changes)
     fresh = tmp_path / "fresh"
     fresh.mkdir()
     (fresh / "windrow.toml").write_text(toml)
     shutil.copytree(harvested / "sources", fresh / "sources")
-    finish(fresh)
-    assert {name: tables(harvested)[name] for name in STORE} == {name: tables(fresh)[name] for name in STORE}
-    assert tables(harvested)["zip_action"] == tables(fresh)["zip_action"]
+    finish_run(fresh)
+    assert {name: read_tables(harvested)[name] for name in STORE} == {name: read_tables(fresh)[name] for name in STORE}
+    assert read_tables(harvested)["zip_action"] == read_tables(fresh)["zip_action"]
 
 
 def test_a_stopped_replay_leaves_store_and_ledger_as_they_were(harvested, monkeypatch):
@@ -71,11 +71,11 @@ def test_a_stopped_replay_leaves_store_and_ledger_as_they_were(harvested, monkey
             os.kill(os.getpid(), signal.SIGINT)
 
     monkeypatch.setattr("windrow.engine.replay.load_step", stop)
-    before = tables(harvested)
+    before = read_tables(harvested)
     with closing(sqlite3.connect(harvested / "ledger.sqlite")) as ledger, ledger:
         read = ledger.execute("SELECT count(*) FROM reading").fetchone()
         with pytest.raises(Stopped, match=r"drops\.sqlite is as it was"):
-            again(harvested)
+            run_replay(harvested)
         assert ledger.execute("SELECT count(*) FROM reading").fetchone() == read
-    assert tables(harvested) == before
+    assert read_tables(harvested) == before
     assert not (harvested / ".replay").exists()

@@ -44,8 +44,8 @@ PAGES = [
 ]
 
 
-class Place:
-    """A filled database, and searches of it."""
+class SearchedDatabase:
+    """A filled Summary Database, and its search."""
 
     def __init__(self, folder: Path) -> None:
         self.path = folder / "summary.sqlite"
@@ -61,15 +61,15 @@ class Place:
 
 
 @pytest.fixture(scope="module")
-def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
-    search_place = Place(tmp_path_factory.mktemp("search"))
-    yield search_place
-    search_place.close()
+def database(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SearchedDatabase]:
+    searched = SearchedDatabase(tmp_path_factory.mktemp("search"))
+    yield searched
+    searched.close()
 
 
 @pytest.fixture
-def search(place: Place) -> Search:
-    return place.search
+def search(database: SearchedDatabase) -> Search:
+    return database.search
 
 
 def urls(search: Search, text: str, **more: int) -> list[str]:
@@ -183,8 +183,8 @@ def test_words_that_no_page_has_together_are_loosened_and_told(search: Search) -
 
 @settings(max_examples=150)
 @given(TYPED)
-def test_every_text_can_be_searched_for(place: Place, text: str) -> None:
-    assert place.search(text, now=NOW).offset == 0
+def test_every_text_can_be_searched_for(database: SearchedDatabase, text: str) -> None:
+    assert database.search(text, now=NOW).offset == 0
 
 
 def test_a_feed_and_a_listing_stand_below_the_page_whose_words_they_repeat(tmp_path: Path) -> None:

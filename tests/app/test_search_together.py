@@ -1,4 +1,4 @@
-"""One search over several collections: one order, the same filters, and where one has all the words, no half hits."""
+"""One search over several collections: one order, the same filters, and no partial hits if there are full ones."""
 
 import json
 from datetime import UTC, datetime
@@ -50,18 +50,18 @@ def titles(answer):
     return ["".join(piece for piece, _ in result.title) for result in answer.results]
 
 
-GREEN, SPOKEN = result("Green tea"), result("Drinks", "there is green and there is also black tea")
+GREEN, NEAR = result("Green tea"), result("Drinks", "there is green and there is also black tea")
 FAR = result("Weather", "green fields, and much later in the same long day somebody drank some tea")
 
 
 def test_results_of_several_collections_are_in_one_order_by_how_the_words_stand(ask):
-    answer = ask({"one": collection(SPOKEN, FAR), "two": collection(GREEN)})
+    answer = ask({"one": collection(NEAR, FAR), "two": collection(GREEN)})
     assert titles(answer) == ["Green tea", "Drinks", "Weather"]
     assert (answer.query, answer.offset, len(answer.results)) == ("green tea", 0, 3)
 
 
 def test_messages_of_several_collections_count_on_from_page_to_page(ask, monkeypatch, capsys):
-    makers = {"one": collection(SPOKEN, FAR, note="of one"), "two": collection(GREEN)}
+    makers = {"one": collection(NEAR, FAR, note="of one"), "two": collection(GREEN)}
     opened = SimpleNamespace(search=lambda text, **more: ask(makers, text, offset=more["offset"], limit=more["limit"]))
     monkeypatch.setattr(Console, "open", lambda _console: opened)
     arguments = ["green", "tea", "--json", "--limit", "2", "--page", "2"]
@@ -75,7 +75,7 @@ def test_messages_of_several_collections_count_on_from_page_to_page(ask, monkeyp
 
 
 def test_each_collection_keeps_its_own_order_among_the_results_of_others(ask):
-    answer = ask({"one": collection(FAR, GREEN), "two": collection(SPOKEN)})
+    answer = ask({"one": collection(FAR, GREEN), "two": collection(NEAR)})
     assert [title for title in titles(answer) if title != "Drinks"] == ["Weather", "Green tea"]
 
 
@@ -84,7 +84,7 @@ def test_pages_of_results_of_several_collections_never_overlap_nor_leave_one_out
     two = [result(f"tea number {number}", "is green") for number in range(5)]
     makers = {"one": collection(*results), "two": collection(*two)}
     whole = titles(ask(makers, limit=12))
-    assert sorted(whole) == sorted("".join(text for text, _ in each.title) for each in (*results, *two))
+    assert sorted(whole) == sorted("".join(text for text, _ in found_result.title) for found_result in (*results, *two))
     cut = [title for start in range(0, 12, 3) for title in titles(ask(makers, offset=start, limit=3))]
     assert cut == whole
     assert ask(makers, offset=9, limit=3).further is False
@@ -92,10 +92,10 @@ def test_pages_of_results_of_several_collections_never_overlap_nor_leave_one_out
 
 
 def test_results_with_some_words_are_left_out_where_another_collection_has_all(ask):
-    makers = {"one": collection(SPOKEN, relaxed=True), "two": collection(FAR)}
+    makers = {"one": collection(NEAR, relaxed=True), "two": collection(FAR)}
     assert titles(ask(makers)) == ["Weather"]
     assert ask(makers).relaxed is False
-    both = ask({"one": collection(SPOKEN, relaxed=True), "two": collection(FAR, relaxed=True)})
+    both = ask({"one": collection(NEAR, relaxed=True), "two": collection(FAR, relaxed=True)})
     assert (titles(both), both.relaxed) == (["Drinks", "Weather"], True)
 
 
@@ -116,13 +116,13 @@ def test_a_rare_word_counts_more_over_all_collections_together(ask):
 
 
 def test_what_the_order_of_several_collections_is_made_of_is_told(ask):
-    answer = ask({"one": collection(GREEN), "two": collection(SPOKEN)}, explain=True)
+    answer = ask({"one": collection(GREEN), "two": collection(NEAR)}, explain=True)
     assert "among collections" in answer.results[0].remarks[-1]
     assert "title 1.00 x 0.7" in answer.results[0].remarks[-1]
 
 
 def test_only_the_collections_named_are_searched_and_an_unknown_one_is_refused(ask):
-    makers = {"one": collection(GREEN, note="of one"), "two": collection(SPOKEN)}
+    makers = {"one": collection(GREEN, note="of one"), "two": collection(NEAR)}
     assert titles(ask(makers, among=["two"])) == ["Drinks"]
     assert ask(makers).notes == ("of one",)
     with pytest.raises(UsageError, match="three"):

@@ -1,4 +1,4 @@
-"""The archive: what is kept can be read by us, by warcio and by FastWARC, and survives being cut."""
+"""The archive: captures can be read by us, by warcio and by FastWARC, also after a write was cut off."""
 
 import gzip
 import os
@@ -52,7 +52,7 @@ def put(keep, body, address="ftp://h/add/x.xml", *, web=False, block=100_000, la
     return deposit.finish()
 
 
-def everything(folder):
+def read_all_records(folder):
     keep = keeper(folder)
     kept = []
     for number, body in enumerate((XML, ZIP, LARGE_XML, LARGE_ZIP)):
@@ -68,7 +68,7 @@ def everything(folder):
 
 
 def test_what_is_kept_is_read_back_and_seekable(folder):
-    for body, kept in everything(folder):
+    for body, kept in read_all_records(folder):
         assert kept.digest == digest(body)
         assert not kept.revisit
         with open_capture(folder, kept.place) as view:
@@ -80,13 +80,13 @@ def test_what_is_kept_is_read_back_and_seekable(folder):
 
 
 def test_compressed_bodies_go_to_plain_files_and_others_to_gzip(folder):
-    for body, kept in everything(folder):
+    for body, kept in read_all_records(folder):
         assert kept.place.warc.endswith(".gz") == (body in {XML, LARGE_XML})
         assert kept.place.warc.startswith("large-") == (body == LARGE_ZIP)
 
 
 def test_fastwarc_reads_every_record_and_every_digest_is_right(folder):
-    everything(folder)
+    read_all_records(folder)
     kinds = []
     for path in sorted(folder.glob("*.warc*")):
         with path.open("rb") as file:
@@ -104,7 +104,7 @@ def test_fastwarc_reads_every_record_and_every_digest_is_right(folder):
 
 
 def test_warcio_reads_and_checks_every_file(folder, capsys):
-    everything(folder)
+    read_all_records(folder)
     for path in sorted(folder.glob("*.warc*")):
         checker = Checker(type("Args", (), {"verbose": True, "inputs": [str(path)]}))
         checker.process_all()
@@ -285,7 +285,7 @@ class TestMend:
         kept = put(keep, ZIP)
         keep.close()
         name = kept.place.warc
-        refuse_other_ledger(folder, "one", {name: 10})  # of a version that did not mark it
+        refuse_other_ledger(folder, "one", {name: 10})  # of a version that did not mark them
         for ledger, promised in (("", {}), ("one", {"other.warc": 10})):
             with pytest.raises(ConfigError, match="nothing in it was touched"):
                 refuse_other_ledger(folder, ledger, promised)

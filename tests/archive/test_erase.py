@@ -1,4 +1,4 @@
-"""Records are erased in their places: the file stays whole, the others stay as they are, and nothing of them is left."""
+"""Records are erased in place: the file stays valid, other records unchanged, and no byte of the erased is left."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ BODIES = [b"one " * 50, b"the secret of two " * 400, bytes(range(256)) * 3_000, 
 
 
 def keep(folder: Path) -> list[ArchivePlace]:
-    """Keep bodies with their requests, as a crawl does; those that do not compress go to a plain file."""
+    """Write bodies with their requests, as a crawl does; incompressible ones go to a plain file."""
     keeper = ArchiveWriter(folder, "windrow-000001-1", Limits(), 1 << 30, "test")
     places = []
     for number, body in enumerate([*BODIES, *(b"PK\x03\x04" + body for body in BODIES)]):
@@ -36,7 +36,7 @@ def keep(folder: Path) -> list[ArchivePlace]:
 
 
 def records(path: Path) -> list[tuple[str, bytes]]:
-    """Read a whole file, record by record, with a reader of its own."""
+    """Yield all records of a file, read by code of the test alone."""
     content = path.read_bytes()
     if path.suffix == ".gz":
         members = b""
@@ -64,7 +64,7 @@ def floor(places: list[ArchivePlace], place: ArchivePlace) -> int:
 
 
 def spans(folder: Path, places: list[ArchivePlace], number: int) -> list[ErasedSpan]:
-    """Return a capture's record and its request."""
+    """Return the spans of a capture's record and of its request."""
     place = places[number]
     bounds = (floor(places, place), place.offset)
     spans_found = list(related(folder / place.warc, bounds, Limits(), f"https://secret.example/{number}".__eq__))
@@ -109,7 +109,7 @@ def test_a_crash_in_the_middle_is_finished_by_erasing_again(tmp_path: Path, numb
     start = floor(places, place)
     end = place.offset + place.length
     at = start + int(cut if cut >= 1 else (end - start) * cut)
-    path.write_bytes(after[:at] + before[at:])  # the disk took only the first bytes
+    path.write_bytes(after[:at] + before[at:])  # the disk stored only the first bytes
     erase(tmp_path, place.warc, spans_found, AT)
     assert f"secret.example/{number}".encode() not in b"".join(record for _, record in records(path))
     assert path.stat().st_size == len(before)

@@ -1,4 +1,4 @@
-"""Captures by their index: lines of files, and the records they point to."""
+"""Captures by their index: CDX lines and the records they point to."""
 
 import base64
 import gzip
@@ -8,7 +8,7 @@ import resource
 
 import pytest
 
-from tests.archive.letter import again, info, packed, page
+from tests.archive.foreign_records import pack_records, response_record, revisit_record, warcinfo_record
 from windrow.archive import read_blocks, verify_record
 from windrow.digest import digest
 from windrow.errors import ArchiveError
@@ -61,7 +61,7 @@ def test_a_line_without_an_end_is_no_danger(tmp_path):
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     rows = read_rows(path)
     assert [getattr(line, "reason", None) for _, line in rows] == [Reason.TOO_LARGE, None]
-    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 400_000  # kB; the file itself was made here
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 400_000  # kB; with the file itself
 
 
 def test_a_gzip_file_that_breaks_off_ends_in_a_fault(tmp_path):
@@ -80,10 +80,14 @@ def sha1(body):
 
 @pytest.fixture(params=["plain", "gzip"])
 def file(request, tmp_path):
-    records = [info(), page("http://a.example/x.pdf", BODY), again("http://a.example/y.pdf", BODY)]
+    records = [
+        warcinfo_record(),
+        response_record("http://a.example/x.pdf", BODY),
+        revisit_record("http://a.example/y.pdf", BODY),
+    ]
     path = tmp_path / "x.warc"
-    path.write_bytes(packed(records) if request.param == "gzip" else b"".join(records))
-    sizes = [len(packed([each])) if request.param == "gzip" else len(each) for each in records]
+    path.write_bytes(pack_records(records) if request.param == "gzip" else b"".join(records))
+    sizes = [len(pack_records([each])) if request.param == "gzip" else len(each) for each in records]
     return path, [0, sizes[0], sizes[0] + sizes[1]]
 
 
@@ -102,7 +106,7 @@ def test_a_revisit_says_that_it_is_one(file):
 
 
 @pytest.mark.parametrize(
-    ("shift", "given", "limits", "reason"),
+    ("shift", "digest", "limits", "reason"),
     [
         (0, "A" * 32, Limits(), Reason.DIGEST_MISMATCH),
         (3, "", Limits(), Reason.CORRUPT),
@@ -111,10 +115,10 @@ def test_a_revisit_says_that_it_is_one(file):
         (0, "crc32:1", Limits(), Reason.UNSUPPORTED),
     ],
 )
-def test_what_cannot_be_opened_has_its_reason(file, shift, given, limits, reason):
+def test_what_cannot_be_opened_has_its_reason(file, shift, digest, limits, reason):
     path, places = file
     with pytest.raises(ArchiveError) as caught:
-        verify_record(path, places[1] + shift, limits, digest=given)
+        verify_record(path, places[1] + shift, limits, digest=digest)
     assert caught.value.reason is reason
 
 
@@ -127,7 +131,9 @@ def test_a_file_that_is_not_there_has_its_reason(tmp_path):
 def test_a_digest_of_what_is_in_the_chunks_is_verified_too(tmp_path):
     chunked = b"5\r\nhello\r\n0\r\n\r\n"
     path = tmp_path / "x.warc"
-    path.write_bytes(page("http://a.example/", chunked, b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"))
+    path.write_bytes(
+        response_record("http://a.example/", chunked, b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n")
+    )
     for body in (chunked, b"hello"):
         assert verify_record(path, 0, Limits(), digest=sha1(body)).digest == digest(chunked)
 

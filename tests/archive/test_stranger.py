@@ -1,4 +1,4 @@
-"""WARC files of other makers: read whole, from the middle, and broken."""
+"""WARC files of other programs: read whole, from the middle, and damaged."""
 
 from __future__ import annotations
 
@@ -11,7 +11,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from warcio.archiveiterator import ArchiveIterator
 
-from tests.archive.letter import HTML, again, info, packed, page, record
+from tests.archive.foreign_records import (
+    HTML,
+    make_record,
+    pack_records,
+    response_record,
+    revisit_record,
+    warcinfo_record,
+)
 from tests.cpu import cpu_seconds
 from windrow.archive import open_capture
 from windrow.archive.import_file import sweep, take
@@ -22,16 +29,16 @@ from windrow.model import ArchivePlace, Limits
 from windrow.reasons import Reason
 
 BODIES = [random.Random(at).randbytes(at * 700) for at in range(8)]
-RECORDS = [info(), *(page(f"http://a.example/{at}", body) for at, body in enumerate(BODIES))]
+RECORDS = [warcinfo_record(), *(response_record(f"http://a.example/{at}", body) for at, body in enumerate(BODIES))]
 
 
 @pytest.fixture(params=["plain", "gzip"])
 def write(request, tmp_path):
-    """Return a way to write records into a file."""
+    """Return a function that writes records into a file."""
 
     def writing(records, name="x"):
         path = tmp_path / f"{name}.warc{'.gz' if request.param == 'gzip' else ''}"
-        path.write_bytes(packed(records) if request.param == "gzip" else b"".join(records))
+        path.write_bytes(pack_records(records) if request.param == "gzip" else b"".join(records))
         return path
 
     return writing
@@ -79,7 +86,7 @@ def test_a_cut_file_gives_what_is_whole(write):
 
 @pytest.mark.parametrize("length", [0, 5, 100_000, "x"])
 def test_a_wrong_length_costs_one_record(write, length):
-    wrong = page("http://a.example/", b"words " * 40)
+    wrong = response_record("http://a.example/", b"words " * 40)
     length_line = b"Content-Length: " + wrong.partition(b"Content-Length: ")[2].partition(b"\r\n")[0]
     wrong = wrong.replace(length_line, f"Content-Length: {length}".encode())
     records = read(write([RECORDS[1], wrong, *RECORDS[2:]]))
@@ -109,13 +116,15 @@ def test_one_gzip_stream_for_all_is_told(tmp_path):
 
 def test_bombs_are_not_inflated(tmp_path):
     path = tmp_path / "x.warc.gz"
-    path.write_bytes(packed([page("http://a.example/", bytes(200 << 20)), RECORDS[1]]))
+    path.write_bytes(pack_records([response_record("http://a.example/", bytes(200 << 20)), RECORDS[1]]))
     records = read(path, limits=Limits(ratio=100))
     assert [record_.reason for record_ in records] == [Reason.BOMB_RATIO, None]
 
 
 def test_a_payload_above_the_limit_is_passed_over(write):
-    records = read(write([page("http://a.example/", bytes(9_000)), RECORDS[1]]), limits=Limits(transfer_size=5_000))
+    records = read(
+        write([response_record("http://a.example/", bytes(9_000)), RECORDS[1]]), limits=Limits(transfer_size=5_000)
+    )
     assert [(record_.reason, record_.size) for record_ in records] == [(Reason.TOO_LARGE, 0), (None, 0)]
     assert records[0].head
 
@@ -124,7 +133,7 @@ def test_a_payload_above_the_limit_is_passed_over(write):
 @given(st.data())
 def test_damage_never_stops_the_reading(tmp_path_factory, data):
     pack = data.draw(st.booleans())
-    raw = bytearray(packed(RECORDS) if pack else b"".join(RECORDS))
+    raw = bytearray(pack_records(RECORDS) if pack else b"".join(RECORDS))
     for at, value in data.draw(st.lists(st.tuples(st.integers(16, len(raw) - 1), st.integers(0, 255)), max_size=8)):
         raw[at] = value
     del raw[data.draw(st.integers(16, len(raw))) :]
@@ -168,7 +177,7 @@ ARC = [
 
 
 def arc_two(record_):
-    """Write a record of ARC as version 2 does, its media type with a parameter."""
+    """Return an ARC record in version 2, its media type with a parameter."""
     line, _, rest = record_.partition(b"\n")
     begun, length = line.rsplit(b" ", 1)
     begun = begun.replace(b"text/html", b"text/html; charset=utf-8")
@@ -185,7 +194,7 @@ def zstd(content, words=b""):
 
 
 @pytest.mark.parametrize(
-    "made",
+    "content",
     [
         lambda: gzip.compress(b"".join(RECORDS)),
         lambda: gzip.compress(RECORDS[0]) + gzip.compress(b"".join(RECORDS[1:])),
@@ -194,18 +203,18 @@ def zstd(content, words=b""):
         lambda: zstd(b"".join(RECORDS), bytes(range(256)) * 4),
         lambda: b"".join(ARC),
         lambda: gzip.compress(b"".join(ARC)),
-        lambda: packed(ARC),
+        lambda: pack_records(ARC),
         lambda: b"".join(RECORDS).replace(b"WARC/1.0", b"WARC/0.18"),
-        lambda: packed([record_.replace(b"WARC/1.0", b"WARC/0.17") for record_ in RECORDS]),
+        lambda: pack_records([record_.replace(b"WARC/1.0", b"WARC/0.17") for record_ in RECORDS]),
         lambda: b"".join(map(arc_two, ARC)),
-        lambda: packed(map(arc_two, ARC)),
+        lambda: pack_records(map(arc_two, ARC)),
     ],
     ids=["one-gzip", "two-gzip", "zstd", "zstd-frames", "zstd-dictionary", "arc", "arc-one-gzip", "arc-gzip",
          "warc-0.18", "warc-0.17-gzip", "arc-2", "arc-2-gzip"],
 )  # fmt: skip
-def test_arc_old_warc_one_gzip_stream_and_zstandard_are_read(tmp_path, made):
+def test_arc_old_warc_one_gzip_stream_and_zstandard_are_read(tmp_path, content):
     path, archive = tmp_path / "x.bin", tmp_path / "archive"
-    path.write_bytes(made())
+    path.write_bytes(content())
     taken = take(archive, path, Limits(free_space=0))
     assert take(archive, path, Limits(free_space=0)).warc == taken.warc
     assert len(list((archive / "foreign").iterdir())) == 1
@@ -220,21 +229,21 @@ def test_arc_old_warc_one_gzip_stream_and_zstandard_are_read(tmp_path, made):
     assert all(record_.head.startswith(b"HTTP/1.") for record_ in pages)
 
 
-@pytest.mark.parametrize("made", [lambda: b"".join(ARC), lambda: packed(ARC)])
-def test_an_arc_file_written_anew_is_what_warcio_reads_in_the_original(tmp_path, made):
+@pytest.mark.parametrize("content", [lambda: b"".join(ARC), lambda: pack_records(ARC)])
+def test_an_arc_file_written_anew_is_what_warcio_reads_in_the_original(tmp_path, content):
     path, archive = tmp_path / "x.bin", tmp_path / "archive"
-    path.write_bytes(made())
+    path.write_bytes(content())
     kept = archive / take(archive, path, Limits(free_space=0)).warc
 
-    def told(file):
+    def fields_and_content(file):
         with file.open("rb") as opened:
             for record_ in ArchiveIterator(opened, arc2warc=True):
                 if record_.rec_type == "response" and record_.http_headers:
                     head = record_.rec_headers
                     yield head["WARC-Target-URI"], head["WARC-Date"], record_.content_stream().read()
 
-    assert list(told(kept)) == list(told(path))
-    assert len(list(told(kept))) == 8
+    assert list(fields_and_content(kept)) == list(fields_and_content(path))
+    assert len(list(fields_and_content(kept))) == 8
 
 
 def test_one_gzip_stream_written_anew_is_what_fastwarc_reads_in_the_original(tmp_path):
@@ -242,13 +251,13 @@ def test_one_gzip_stream_written_anew_is_what_fastwarc_reads_in_the_original(tmp
     path.write_bytes(gzip.compress(b"".join(RECORDS)))
     kept = archive / take(archive, path, Limits(free_space=0)).warc
 
-    def told(file):
+    def fields_and_content(file):
         with file.open("rb") as opened:
             for record_ in FastWarc(opened, parse_http=False):
                 yield dict(record_.headers), record_.reader.read()
 
-    assert list(told(kept)) == list(told(path))
-    assert len(list(told(kept))) == len(RECORDS)
+    assert list(fields_and_content(kept)) == list(fields_and_content(path))
+    assert len(list(fields_and_content(kept))) == len(RECORDS)
 
 
 def test_one_gzip_stream_that_is_cut_gives_what_is_whole_and_says_so(tmp_path):
@@ -265,7 +274,7 @@ def test_one_gzip_stream_that_is_cut_gives_what_is_whole_and_says_so(tmp_path):
 
 def test_a_bomb_is_not_unpacked(tmp_path):
     path, archive = tmp_path / "x.warc.gz", tmp_path / "archive"
-    path.write_bytes(gzip.compress(b"".join([*RECORDS, page("http://a.example/", bytes(300 << 20))])))
+    path.write_bytes(gzip.compress(b"".join([*RECORDS, response_record("http://a.example/", bytes(300 << 20))])))
     with pytest.raises(ArchiveError, match="inflates beyond"):
         take(archive, path, Limits(free_space=0))
     assert list((archive / "foreign").iterdir()) == []
@@ -273,11 +282,11 @@ def test_a_bomb_is_not_unpacked(tmp_path):
 
 def test_folded_lines_and_leading_blank_lines_pass(write):
     odd = (
-        page("http://a.example/", b"body")
+        response_record("http://a.example/", b"body")
         .replace(b"WARC-Date: ", b"WARC-Date:\r\n\t")
         .replace(b"WARC/1.0", b"\r\nWARC/1.0")
     )
-    folded = page("http://a.example/", b"body", b"HTTP/1.1 200 OK\r\nDate: Sat,\r\n 21 Nov 2026\r\n\r\n")
+    folded = response_record("http://a.example/", b"body", b"HTTP/1.1 200 OK\r\nDate: Sat,\r\n 21 Nov 2026\r\n\r\n")
     path = write([odd, odd, b"\r\n" * 400 + folded, RECORDS[1]])
     records = read(path)
     assert [record_.reason for record_ in records] == [None] * 4
@@ -288,7 +297,7 @@ def test_folded_lines_and_leading_blank_lines_pass(write):
 def test_lengths_that_lie_do_not_make_reading_quadratic(write, tmp_path):
     def seconds(count):
         body = b"x" * 400
-        lying = [page("http://a.example/", body, length=(count - at) * 600) for at in range(count)]
+        lying = [response_record("http://a.example/", body, length=(count - at) * 600) for at in range(count)]
         path = write(lying, f"lying-{count}")
         records = []
         spent = cpu_seconds(lambda: records.extend(read(path)))
@@ -301,8 +310,11 @@ def test_lengths_that_lie_do_not_make_reading_quadratic(write, tmp_path):
 
 def test_records_within_records_that_lie_are_given_up(tmp_path):
     inner = b""
-    for _ in range(60):  # each holds all that follow, and ends in a broken checksum
-        inner = gzip.compress(page("http://a.example/", inner + random.Random(1).randbytes(30_000)), 0)[:-8] + b"\0" * 8
+    for _ in range(60):  # each contains all that follow, and ends with a wrong checksum
+        inner = (
+            gzip.compress(response_record("http://a.example/", inner + random.Random(1).randbytes(30_000)), 0)[:-8]
+            + b"\0" * 8
+        )
     path = tmp_path / "x.warc.gz"
     path.write_bytes(inner)
     records = []
@@ -311,7 +323,7 @@ def test_records_within_records_that_lie_are_given_up(tmp_path):
 
 
 def test_a_record_without_a_body(write):
-    records = read(write([again("http://a.example/", b"x"), record("metadata", b"", content_type="x/y")]))
+    records = read(write([revisit_record("http://a.example/", b"x"), make_record("metadata", b"", content_type="x/y")]))
     assert [(record_.kind, record_.size, bool(record_.head)) for record_ in records] == [
         ("revisit", 0, True),
         ("metadata", 0, False),
@@ -339,11 +351,11 @@ def test_an_answer_of_http_is_told_by_how_it_begins_where_its_type_does_not_say_
     headers = {"target_uri": "http://a.example/"} | ({"content_type": content_type} if content_type else {})
     path = write(
         [
-            record("response", HTML + b"body", **headers),
-            record("Response", HTML + b"body", **headers),
-            record("resource", HTML + b"body", **headers),
-            record("response", b"no head", **headers),
-            record("response", **headers),
+            make_record("response", HTML + b"body", **headers),
+            make_record("Response", HTML + b"body", **headers),
+            make_record("resource", HTML + b"body", **headers),
+            make_record("response", b"no head", **headers),
+            make_record("response", **headers),
         ]
     )
     records = read(path)

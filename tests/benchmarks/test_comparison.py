@@ -1,4 +1,4 @@
-"""What a comparison says."""
+"""The text and figures of a comparison."""
 
 import json
 import sys

@@ -1,4 +1,4 @@
-"""What windrow's work costs does not rise without a word: calls, SQL statements, bytes, modules, none of them timed."""
+"""The cost of windrow's work does not rise unnoticed: calls, SQL statements, bytes and modules, without timing."""
 
 from __future__ import annotations
 

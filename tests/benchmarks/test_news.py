@@ -1,4 +1,4 @@
-"""The comparison of readers of articles: each page is read once, without a network, and none for ever."""
+"""The comparison of article readers: each page is read once, without a network, for a limited time."""
 
 import base64
 import gzip

@@ -1,12 +1,13 @@
-"""One source that asks for things itself and takes what another collection kept: both discoveries of one collection."""
+"""A collection with both kinds of discovery: its source sends requests, and takes captures of another collection."""
 
 from contextlib import closing
 from dataclasses import replace
 
 import pytest
 
-from tests.captures.quotes import CRAWLED, PAGES, harvest_pages, setup_of
+from tests.captures.quotes import CRAWLED, PAGES, harvest_pages
 from tests.captures.titles import COLLECTION, LINK
+from tests.sessions import session_settings
 from tests.toy_collection.site import Site, page
 from windrow.adapters.records import RecordAdapter
 from windrow.config import load
@@ -28,8 +29,8 @@ def begin(source, learned):
 
 def follow(source, learned, answer):
     links = LINK.findall(answer.view.read()) if answer.request.name == "home" else ()
-    told = {"asked": [*learned.get("asked", []), answer.request.url.rpartition("/")[2]]}
-    return FollowResult(tuple(Request(link.decode(), "article") for link in links), learned=told)
+    learned_names = {"asked": [*learned.get("asked", []), answer.request.url.rpartition("/")[2]]}
+    return FollowResult(tuple(Request(link.decode(), "article") for link in links), learned=learned_names)
 
 
 def select(source, options):
@@ -37,8 +38,8 @@ def select(source, options):
 
 
 def take(source, learned, answer):
-    told = {"taken": [*learned.get("taken", []), answer.request.url.rpartition("/")[2]]}
-    return FollowResult(offers=(Offering(answer.request.url),), learned=told)
+    learned_names = {"taken": [*learned.get("taken", []), answer.request.url.rpartition("/")[2]]}
+    return FollowResult(offers=(Offering(answer.request.url),), learned=learned_names)
 
 
 BOTH = replace(
@@ -51,7 +52,7 @@ ADAPTER = RecordAdapter(BOTH)
 
 @pytest.fixture
 def site():
-    served = Site(
+    website = Site(
         {
             "/": page("home", "/article1.html", "/article2.html", "/about.html"),
             "/list": page("list", "/article2.html", "/article3.html"),
@@ -59,11 +60,11 @@ def site():
             **{f"/article{number}.html": page(f"title {number}") for number in (1, 2, 3)},
         }
     )
-    yield served
-    served.close()
+    yield website
+    website.close()
 
 
-def configured(root, site, *, url=True, taken=True):
+def configure(root, site, *, url=True, taken=True):
     lines = f'url = "{site.url}"\ndelay = "1ms"\n' if url else ""
     lines += 'from = ["pages:web"]\n' if taken else ""
     (root / "windrow.toml").write_text(
@@ -74,7 +75,7 @@ def configured(root, site, *, url=True, taken=True):
 
 
 def run(workspace):
-    with Session(setup_of(workspace), "run") as session:
+    with Session(session_settings(workspace), "run") as session:
         session.harvest(harvest_pages(workspace))
         session.harvest(ADAPTER.harvest(workspace))
     ledger = Ledger(workspace.ledger)
@@ -83,7 +84,7 @@ def run(workspace):
     learned = ledger.requests.learned("titles", "heads")
     ledger.close()
     assert [fault for fault in faults if isinstance(fault, Fault)] == []
-    return {name: sorted(found) for name, found in learned.items()}
+    return {name: sorted(names) for name, names in learned.items()}
 
 
 def titles(workspace):
@@ -92,7 +93,7 @@ def titles(workspace):
 
 
 def test_a_source_asks_by_requests_and_takes_captures_and_each_answer_is_followed_by_its_own_discovery(tmp_path, site):
-    workspace = configured(tmp_path, site)
+    workspace = configure(tmp_path, site)
     learned = run(workspace)
     assert titles(workspace) == ["list", "title 1", "title 2", "title 3"]
     assert learned["taken"] == ["article1.html", "article2.html"]
@@ -102,7 +103,7 @@ def test_a_source_asks_by_requests_and_takes_captures_and_each_answer_is_followe
     asked = len(site.asked)
     assert run(workspace) == learned
     assert titles(workspace) == ["list", "title 1", "title 2", "title 3"]
-    assert len([one for one in site.asked[asked:] if "article" in one.path]) == 0
+    assert len([asked_page for asked_page in site.asked[asked:] if "article" in asked_page.path]) == 0
 
 
 def test_a_source_of_two_discoveries_may_be_asked_alone_or_take_captures_alone(tmp_path, site):
@@ -111,43 +112,44 @@ def test_a_source_of_two_discoveries_may_be_asked_alone_or_take_captures_alone(t
         ("taken", {"url": False}, ["title 1", "title 2"]),
     ):
         (tmp_path / name).mkdir()
-        workspace = configured(tmp_path / name, site, **more)
+        workspace = configure(tmp_path / name, site, **more)
         assert [*run(workspace)] == [name]
         assert titles(workspace) == expected
 
 
 def test_records_of_a_source_of_two_discoveries_are_the_same_after_replay(tmp_path, site):
-    workspace = configured(tmp_path, site)
+    workspace = configure(tmp_path, site)
     run(workspace)
     with ADAPTER._store(workspace) as store:
         before = [*store.versions()]
     asked = len(site.asked)
-    assert ADAPTER.replay(workspace, setup_of(workspace), Progress(None)).versions.changed == 0
+    assert ADAPTER.replay(workspace, session_settings(workspace), Progress(None)).versions.changed == 0
     with ADAPTER._store(workspace) as store:
         assert [*store.versions()] == before
     assert len(site.asked) == asked
 
 
-def told_gone(recorded, result):
-    visit = recorded.attempt
-    return observed(recorded, Observation(visit.url, None, names=(visit.url,)) if visit.status == 404 else result)
+def observe_gone(recorded, observation):
+    attempt = recorded.attempt
+    gone = Observation(attempt.url, None, names=(attempt.url,))
+    return observed(recorded, gone if attempt.status == 404 else observation)
 
 
 def test_captures_that_say_a_page_is_not_there_any_more_are_taken_where_a_collection_names_their_status(tmp_path, site):
     collection = replace(
         BOTH,
         discovery=Captures(select, "1", statuses=(404,)),
-        steps=(replace(BOTH.steps[0], tell=told_gone),),
+        steps=(replace(BOTH.steps[0], tell=observe_gone),),
     )
-    workspace = configured(tmp_path, site, url=False)
-    for turn in ("first", "second"):
-        if turn == "second":
+    workspace = configure(tmp_path, site, url=False)
+    for session_name in ("first", "second"):
+        if session_name == "second":
             del site.pages["/article1.html"]
-        with Session(setup_of(workspace), "run") as session:
+        with Session(session_settings(workspace), "run") as session:
             session.harvest(harvest_pages(workspace))
             session.harvest(replace(ADAPTER.harvest(workspace), collection=collection))
         with closing(Ledger(workspace.ledger)) as ledger, ledger.writing() as writer:
             writer.addresses.due_again([host_state.seq for host_state in ledger.addresses.host_states("web", "", 0)])
     with ADAPTER._store(workspace) as store:
-        assert [one.change for one in store.history(f"{site.url}article1.html")] == ["new", "gone"]
+        assert [version.change for version in store.history(f"{site.url}article1.html")] == ["new", "gone"]
         assert store.history(f"{site.url}article2.html")[-1].change != "gone"

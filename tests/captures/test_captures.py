@@ -1,15 +1,15 @@
-"""Captures, from end to end in this process: what pages kept is read by the toy, run after run, and nobody is asked."""
+"""Captures from end to end in this process: the toy collection reads pages' captures and sends no requests."""
 
 import pytest
 
-from tests.captures.quotes import ADAPTER, configured, run, run_pages, run_quotes
+from tests.captures.quotes import ADAPTER, configure, run, run_pages, run_quotes
 from tests.toy_collection.site import Site, page
 from windrow.ledger import Ledger
 
 
 @pytest.fixture
 def site():
-    served = Site(
+    website = Site(
         {
             "/": page("home", "/article1.html", "/article2.html", "/about.html", "/data.json"),
             "/article1.html": page("one", body="<p><q>to be</q> and <q>not to be</q></p>"),
@@ -18,24 +18,24 @@ def site():
             "/data.json": '{"a": 1}',
         }
     )
-    served.types["/data.json"] = "application/json"
-    yield served
-    served.close()
+    website.types["/data.json"] = "application/json"
+    yield website
+    website.close()
 
 
 def records(workspace):
-    """Return what the toy's records say now, by key without the origin."""
+    """Return the quotation of each current record, by key without the origin."""
     with ADAPTER._store(workspace) as store:
         assert not list(store.faults())
         return {version.key.split("/", 3)[3]: version.value and version.value["quote"] for version in store.versions()}
 
 
-def looked(workspace):
-    """Return how far the toy looked, and what rules left out."""
+def capture_counts(workspace):
+    """Return how many captures were seen and taken, and how many lines each rule left out."""
     ledger = Ledger(workspace.ledger)
     try:
         (index,) = ledger.captures.indexes("quotes", "said")
-        rules = {(one.reason, one.rule): one.lines for one in ledger.captures.left_out(index.id)}
+        rules = {(row.reason, row.rule): row.lines for row in ledger.captures.left_out(index.id)}
         return index.seen, index.taken, rules
     finally:
         ledger.close()
@@ -49,11 +49,11 @@ EXPECTED = {
 
 
 def test_captures_of_what_pages_kept_become_records_and_nobody_is_asked_again(tmp_path, site):
-    workspace = configured(tmp_path, site)
+    workspace = configure(tmp_path, site)
     run(workspace)
     assert records(workspace) == EXPECTED
     assert sorted(site.paths()) == sorted({*site.pages, "/robots.txt"})
-    seen, taken, rules = looked(workspace)
+    seen, taken, rules = capture_counts(workspace)
     assert (seen, taken) == (5, 2)
     assert rules == {
         ("not_wanted", "it is no HTML"): 1,
@@ -62,10 +62,10 @@ def test_captures_of_what_pages_kept_become_records_and_nobody_is_asked_again(tm
 
 
 def test_captures_are_looked_at_once_run_after_run_and_changes_make_versions(tmp_path, site):
-    workspace = configured(tmp_path, site)
+    workspace = configure(tmp_path, site)
     run(workspace)
     run_quotes(workspace)
-    assert looked(workspace)[0] == 5
+    assert capture_counts(workspace)[0] == 5
     site.pages["/article2.html"] = page("two", body="<p><q>that is the answer</q></p>")
     ledger = Ledger(workspace.ledger)
     with ledger.writing() as writer:
@@ -75,9 +75,9 @@ def test_captures_are_looked_at_once_run_after_run_and_changes_make_versions(tmp
     run_pages(workspace)
     run_quotes(workspace)
     assert records(workspace) == EXPECTED | {"article2.html#1": "that is the answer"}
-    seen, taken, _ = looked(workspace)
+    seen, taken, _ = capture_counts(workspace)
     assert (seen, taken) == (10, 4)  # article1 answered 304, and is still there
     with ADAPTER._store(workspace) as store:
-        told = [one.change for one in store.history(f"{site.url}article1.html#1")]
-        assert told == ["new", "same"]
-        assert [one.change for one in store.history(f"{site.url}article2.html#1")] == ["new", "changed"]
+        changes = [version.change for version in store.history(f"{site.url}article1.html#1")]
+        assert changes == ["new", "same"]
+        assert [version.change for version in store.history(f"{site.url}article2.html#1")] == ["new", "changed"]

@@ -1,13 +1,13 @@
-"""WARC files of other makers, read through Captures: from end to end, or by the CDX lines that point into them."""
+"""WARC files of other programs, read by Captures: from end to end, or by the CDX lines that point into them."""
 
 import gzip as gz
 
 import pytest
 from warcio.archiveiterator import ArchiveIterator
 
-from tests.archive.letter import again, info, packed, sha1
-from tests.archive.letter import page as response
-from tests.captures.quotes import ADAPTER, CRAWLED, opened, run_quotes, setup_of
+from tests.archive.foreign_records import pack_records, response_record, revisit_record, sha1, warcinfo_record
+from tests.captures.quotes import ADAPTER, CRAWLED, load_workspace, run_quotes
+from tests.sessions import session_settings
 from tests.toy_collection.site import page
 from windrow.app.check import take_down
 from windrow.engine.check import Fault, check_archive
@@ -17,25 +17,25 @@ from windrow.reasons import Reason
 ORIGIN = "http://press.example"
 
 
-def quoted(*quotes):
+def quotes_page(*quotes):
     return page("said", body="".join(f"<p><q>{quote}</q></p>" for quote in quotes)).encode()
 
 
-class Made:
-    """A WARC file of another maker, and an index line for each of its responses."""
+class ForeignWarc:
+    """A WARC file of another program, and a CDX line for each of its responses."""
 
     def __init__(self, path, *, gzip=True):
-        self.path, self.lines, self._pack = path, [], packed if gzip else b"".join
-        self._content = self._pack([info()])
+        self.path, self.lines, self._pack = path, [], pack_records if gzip else b"".join
+        self._content = self._pack([warcinfo_record()])
 
     def add(self, path, body, mime="text/html", *, digest="", revisit=False):
         head = f"HTTP/1.1 200 OK\r\nContent-Type: {mime}\r\n\r\n".encode()
         url, offset = f"{ORIGIN}{path}", len(self._content)
-        one = self._pack([(again if revisit else response)(url, body, head)])
-        self._content += one
-        told, digest = "warc/revisit" if revisit else mime, digest or sha1(body).removeprefix("sha1:")
+        record = self._pack([(revisit_record if revisit else response_record)(url, body, head)])
+        self._content += record
+        mime_field, digest = "warc/revisit" if revisit else mime, digest or sha1(body).removeprefix("sha1:")
         self.lines.append(
-            f"example,press){path} 20240301120000 {url} {told} 200 {digest} - - {len(one)} {offset} {self.path.name}"
+            f"example,press){path} 20240301120000 {url} {mime_field} 200 {digest} - - {len(record)} {offset} {self.path.name}"
         )
 
     def close(self):
@@ -43,10 +43,10 @@ class Made:
         return self
 
 
-def configured(root, *, pages="said", **inputs):
+def configure(root, *, pages="said", **inputs):
     lines = "".join(f"{name} = {[str(path) for path in paths]!r}\n" for name, paths in inputs.items())
     (root / "windrow.toml").write_text(f'{CRAWLED}\n[source.press]\ncollection = "quotes"\npages = "{pages}"\n{lines}')
-    return opened(root)
+    return load_workspace(root)
 
 
 def records(workspace):
@@ -56,19 +56,19 @@ def records(workspace):
         )
 
 
-def told(workspace):
-    """Return what was looked at: lines, taken, left out by rule; and why wanted records could not be had."""
+def capture_counts(workspace):
+    """Return the counts of lines seen, taken, and left out by rule, and the reasons why wanted records failed."""
     ledger = Ledger(workspace.ledger)
     try:
-        assert not [one for one in check_archive(ledger, workspace.archive.folder) if isinstance(one, Fault)]
+        assert not [fault for fault in check_archive(ledger, workspace.archive.folder) if isinstance(fault, Fault)]
         indexes = ledger.captures.indexes("quotes", "press")
-        rules = {one.rule: one.lines for index in indexes for one in ledger.captures.left_out(index.id)}
+        rules = {row.rule: row.lines for index in indexes for row in ledger.captures.left_out(index.id)}
         failed = ledger.captures.failed("quotes", "press", ("", -1), [*Reason], 99)
         return (
             sum(index.seen for index in indexes),
             sum(index.taken for index in indexes),
             rules,
-            [one.reason for one in failed],
+            [row.reason for row in failed],
         )
     finally:
         ledger.close()
@@ -76,89 +76,89 @@ def told(workspace):
 
 @pytest.mark.parametrize("gzip", [True, False])
 def test_captures_of_a_warc_file_are_chosen_by_rules_copied_and_read_once(tmp_path, gzip):
-    made = Made(tmp_path / ("press.warc.gz" if gzip else "press.warc"), gzip=gzip)
-    made.add("/said/1.html", quoted("one", "two"))
-    made.add("/other.html", quoted("left out"))
-    made.add("/said/2.json", b"{}", "application/json")
-    made.add("/said/3.html", quoted("three"))
-    made.close()
-    workspace = configured(tmp_path, warc=[made.path])
+    warc = ForeignWarc(tmp_path / ("press.warc.gz" if gzip else "press.warc"), gzip=gzip)
+    warc.add("/said/1.html", quotes_page("one", "two"))
+    warc.add("/other.html", quotes_page("left out"))
+    warc.add("/said/2.json", b"{}", "application/json")
+    warc.add("/said/3.html", quotes_page("three"))
+    warc.close()
+    workspace = configure(tmp_path, warc=[warc.path])
     for _ in range(2):
         run_quotes(workspace)
         assert records(workspace) == {
             "/said/1.html#1": "one", "/said/1.html#2": "two", "/said/3.html#1": "three",
         }  # fmt: skip
-        seen, taken, rules, failed = told(workspace)
+        seen, taken, rules, failed = capture_counts(workspace)
         assert (seen, taken, failed) == (5, 2, [])
         assert rules["it is no HTML"] == rules["it is warcinfo"] == 1
-    made.path.unlink()  # it is not needed any more: what is wanted was copied
-    told(workspace)
+    warc.path.unlink()  # it is no longer needed: the wanted records were copied
+    capture_counts(workspace)
 
 
 def test_captures_by_cdx_are_verified_and_each_line_has_one_outcome(tmp_path):
     (tmp_path / "warcs").mkdir()
-    made = Made(tmp_path / "warcs" / "press.warc.gz")
-    made.add("/said/1.html", quoted("one"))
-    made.add("/said/2.html", quoted("two"), digest=sha1(b"something else").removeprefix("sha1:"))
-    made.add("/said/3.pdf", b"%PDF", "application/pdf")
-    made.add("/said/1.html", quoted("one"), revisit=True)
-    made.close()
-    away = Made(tmp_path / "away.warc.gz")
-    away.add("/said/4.html", quoted("four"))
+    warc = ForeignWarc(tmp_path / "warcs" / "press.warc.gz")
+    warc.add("/said/1.html", quotes_page("one"))
+    warc.add("/said/2.html", quotes_page("two"), digest=sha1(b"something else").removeprefix("sha1:"))
+    warc.add("/said/3.pdf", b"%PDF", "application/pdf")
+    warc.add("/said/1.html", quotes_page("one"), revisit=True)
+    warc.close()
+    away = ForeignWarc(tmp_path / "away.warc.gz")
+    away.add("/said/4.html", quotes_page("four"))
     away.close()
-    lines = [" CDX N b a m s k r M S V g", *made.lines, *away.lines, "junk", "", made.lines[0]]
+    lines = [" CDX N b a m s k r M S V g", *warc.lines, *away.lines, "junk", "", warc.lines[0]]
     (tmp_path / "press.cdx").write_text("\n".join(lines) + "\n")
-    workspace = configured(tmp_path, cdx=[tmp_path / "press.cdx"], warc=[tmp_path / "warcs"])
+    workspace = configure(tmp_path, cdx=[tmp_path / "press.cdx"], warc=[tmp_path / "warcs"])
     away.path.rename(tmp_path / "hidden.gz")
     run_quotes(workspace)
     assert records(workspace) == {"/said/1.html#1": "one"}
-    seen, taken, rules, failed = told(workspace)
+    seen, taken, rules, failed = capture_counts(workspace)
     assert (seen, taken) == (7, 1)
     assert rules == {"it is no HTML": 2, "the line of an index of captures cannot be read": 1}
     assert sorted(failed) == ["digest_mismatch", "not_found"]
     (tmp_path / "hidden.gz").rename(tmp_path / "warcs" / "away.warc.gz")
     run_quotes(workspace)
     assert records(workspace) == {"/said/1.html#1": "one", "/said/4.html#1": "four"}
-    assert told(workspace)[3] == ["digest_mismatch"]
+    assert capture_counts(workspace)[3] == ["digest_mismatch"]
 
 
 def test_captures_of_other_makers_are_limited_and_gone_on_with(tmp_path):
-    made = Made(tmp_path / "press.warc.gz")
+    warc = ForeignWarc(tmp_path / "press.warc.gz")
     for number in range(5):
-        made.add(f"/said/{number}.html", quoted(f"number {number}"))
-    made.close()
-    workspace = configured(tmp_path, warc=[made.path])
+        warc.add(f"/said/{number}.html", quotes_page(f"number {number}"))
+    warc.close()
+    workspace = configure(tmp_path, warc=[warc.path])
     run_quotes(workspace, limit=2)
     assert len(records(workspace)) == 2
     run_quotes(workspace)
     assert len(records(workspace)) == 5
-    assert told(workspace)[:2] == (6, 5)
+    assert capture_counts(workspace)[:2] == (6, 5)
 
 
 @pytest.mark.parametrize("by_cdx", [True, False], ids=["by-cdx", "end-to-end"])
 @pytest.mark.parametrize("gzip", [True, False], ids=["gzip", "plain"])
 def test_records_of_an_arc_file_lie_in_the_archive_as_warc_records_that_others_replay(tmp_path, gzip, by_cdx):
     head = b"HTTP/1.0 200 OK\r\nContent-Type: text/html\r\n\r\n"
-    bodies = {"/said/1.html": quoted("one"), "/said/2.html": quoted("long" * 90_000)}
+    bodies = {"/said/1.html": quotes_page("one"), "/said/2.html": quotes_page("long" * 90_000)}
     note = b"1 0 Someone\nURL IP-address Archive-date Content-type Archive-length\n"
     content, lines = b"", [" CDX N b a m s k r M S V g"]
     for path, block in {"": note, **{path: head + body for path, body in bodies.items()}}.items():
         url, kind = (f"{ORIGIN}{path}", "text/html") if path else ("filedesc://old.arc", "text/plain")
-        one = f"{url} 192.0.2.1 20040131120000 {kind} {len(block)}\n".encode() + block + b"\n"
-        one = gz.compress(one) if gzip else one
+        arc_record = f"{url} 192.0.2.1 20040131120000 {kind} {len(block)}\n".encode() + block + b"\n"
+        arc_record = gz.compress(arc_record) if gzip else arc_record
         if path:
             digest = sha1(bodies[path]).removeprefix("sha1:")
-            place = f"{len(one)} {len(content)} old.arc"
+            place = f"{len(arc_record)} {len(content)} old.arc"
             lines.append(f"example,press){path} 20040131120000 {url} {kind} 200 {digest} - - {place}")
-        content += one
+        content += arc_record
     (tmp_path / "old.arc").write_bytes(content)
     (tmp_path / "old.cdx").write_text("\n".join(lines) + "\n")
-    by = {"cdx": [tmp_path / "old.cdx"]} if by_cdx else {}
-    workspace = configured(tmp_path, warc=[tmp_path / "old.arc"], **by)
+    cdx = {"cdx": [tmp_path / "old.cdx"]} if by_cdx else {}
+    workspace = configure(tmp_path, warc=[tmp_path / "old.arc"], **cdx)
     run_quotes(workspace)
     assert set(records(workspace)) == {"/said/1.html#1", "/said/2.html#1"}
-    assert told(workspace)[1:2] == (2,)
-    found = {}
+    assert capture_counts(workspace)[1:2] == (2,)
+    body_by_path = {}
     for file in workspace.archive.folder.glob("*.warc*"):
         with file.open("rb") as stream:
             for record in ArchiveIterator(stream, arc2warc=False):
@@ -166,30 +166,32 @@ def test_records_of_an_arc_file_lie_in_the_archive_as_warc_records_that_others_r
                 if record.rec_type == "response":
                     url, at = (record.rec_headers[f"WARC-{name}"] for name in ("Target-URI", "Date"))
                     assert at == "2004-01-31T12:00:00Z"
-                    found[url.removeprefix(ORIGIN)] = record.content_stream().read()
-    assert found == bodies
+                    body_by_path[url.removeprefix(ORIGIN)] = record.content_stream().read()
+    assert body_by_path == bodies
 
 
 def taken_lines(workspace):
-    """Return what the index said of each capture that was taken, by the address of the visit."""
+    """Return the CDX line of each capture that was taken, by the attempt's address."""
     ledger = Ledger(workspace.ledger)
     try:
         visits = ledger.attempts.visits_after("quotes", 0, 99)
-        found = {visit.attempt.url.removeprefix(ORIGIN): ledger.captures.captured(visit.seq) for visit in visits}
-        return {url: one and one.line for url, one in found.items()}
+        captured_by_url = {
+            visit.attempt.url.removeprefix(ORIGIN): ledger.captures.captured(visit.seq) for visit in visits
+        }
+        return {url: captured and captured.line for url, captured in captured_by_url.items()}
     finally:
         ledger.close()
 
 
 def test_the_ledger_keeps_the_spelling_of_the_index_line_that_told_of_a_capture(tmp_path):
-    made = Made(tmp_path / "press.warc.gz")
-    made.add("/said/1.html", quoted("one"))
-    made.add("/said/2.html", quoted("two"))
-    made.close()
-    spelled = made.lines[0].replace(f"{ORIGIN}/said/1", "HTTP://Press.Example:80/said/%31").replace(
+    warc = ForeignWarc(tmp_path / "press.warc.gz")
+    warc.add("/said/1.html", quotes_page("one"))
+    warc.add("/said/2.html", quotes_page("two"))
+    warc.close()
+    spelled = warc.lines[0].replace(f"{ORIGIN}/said/1", "HTTP://Press.Example:80/said/%31").replace(
         "example,press)/said/1.html 2024", "example,press)/Said/1.html 2024").replace("press.warc.gz", "item-7/press.warc.gz")  # fmt: skip
-    (tmp_path / "press.cdx").write_text("\n".join([spelled, made.lines[1]]) + "\n")
-    workspace = configured(tmp_path, cdx=[tmp_path / "press.cdx"], warc=[tmp_path])
+    (tmp_path / "press.cdx").write_text("\n".join([spelled, warc.lines[1]]) + "\n")
+    workspace = configure(tmp_path, cdx=[tmp_path / "press.cdx"], warc=[tmp_path])
     run_quotes(workspace)
     first, second = taken_lines(workspace)["/said/1.html"], taken_lines(workspace)["/said/2.html"]
     assert (first.key, first.url) == ("example,press)/Said/1.html", "HTTP://Press.Example:80/said/%31.html")
@@ -198,14 +200,14 @@ def test_the_ledger_keeps_the_spelling_of_the_index_line_that_told_of_a_capture(
 
 
 def test_a_capture_of_another_maker_taken_down_leaves_nothing_of_its_index_line_on_the_ledger(tmp_path):
-    made = Made(tmp_path / "press.warc.gz")
-    made.add("/said/1.html", quoted("one"))
-    made.add("/said/2.html", quoted("two"))
-    made.close()
-    (tmp_path / "press.cdx").write_text("\n".join(made.lines) + "\n")
-    workspace = configured(tmp_path, cdx=[tmp_path / "press.cdx"], warc=[tmp_path])
+    warc = ForeignWarc(tmp_path / "press.warc.gz")
+    warc.add("/said/1.html", quotes_page("one"))
+    warc.add("/said/2.html", quotes_page("two"))
+    warc.close()
+    (tmp_path / "press.cdx").write_text("\n".join(warc.lines) + "\n")
+    workspace = configure(tmp_path, cdx=[tmp_path / "press.cdx"], warc=[tmp_path])
     run_quotes(workspace)
-    take_down(workspace, setup_of(workspace), [f"{ORIGIN}/said/1.html"], "asked", {"quotes": ADAPTER})
-    found = taken_lines(workspace)
-    assert found["/said/1.html"] is None
-    assert found["/said/2.html"].offset == int(made.lines[1].split()[9])
+    take_down(workspace, session_settings(workspace), [f"{ORIGIN}/said/1.html"], "asked", {"quotes": ADAPTER})
+    lines = taken_lines(workspace)
+    assert lines["/said/1.html"] is None
+    assert lines["/said/2.html"].offset == int(warc.lines[1].split()[9])

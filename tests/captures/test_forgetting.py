@@ -1,4 +1,4 @@
-"""Takedowns over collections: what others took of a capture goes with it, and nothing of its bytes stays in a file."""
+"""Takedowns over collections: records that others made of a capture go with it, and no file keeps its bytes."""
 
 import zlib
 from contextlib import closing
@@ -6,7 +6,8 @@ from contextlib import closing
 import pytest
 
 from tests.captures import test_foreign as foreign
-from tests.captures.quotes import ADAPTER, configured, run, run_quotes, setup_of
+from tests.captures.quotes import ADAPTER, configure, run, run_quotes
+from tests.sessions import session_settings
 from tests.toy_collection.site import Site, page
 from windrow.app import check
 from windrow.app.check import take_down
@@ -19,20 +20,22 @@ SECRET = "xylophone"
 
 @pytest.fixture
 def site():
-    served = Site(
+    website = Site(
         {
             "/": page("home", "/article1.html", "/article2.html"),
             "/article1.html": page("one", body=f"<p><q>never say {SECRET}</q></p>"),
             "/article2.html": page("two", body="<p><q>that is the question</q></p>"),
         }
     )
-    yield served
-    served.close()
+    yield website
+    website.close()
 
 
-def forget(workspace, *names, adapters=("pages", "quotes")):
-    made = {"pages": PAGES, "quotes": ADAPTER}
-    return take_down(workspace, setup_of(workspace), names, "asked", {name: made[name] for name in adapters})
+def take_down_by_name(workspace, *names, adapters=("pages", "quotes")):
+    adapter_by_name = {"pages": PAGES, "quotes": ADAPTER}
+    return take_down(
+        workspace, session_settings(workspace), names, "asked", {name: adapter_by_name[name] for name in adapters}
+    )
 
 
 def quotes(workspace):
@@ -41,8 +44,8 @@ def quotes(workspace):
         return sorted(version.value["quote"] for version in store.versions() if version.value)
 
 
-def unpacked(content):
-    """Return the content of a file, and of each member that is packed in it."""
+def unpack_members(content):
+    """Yield the content of a file, and of each gzip member in it."""
     yield content
     while content:
         member = zlib.decompressobj(31)
@@ -53,14 +56,14 @@ def unpacked(content):
         content = member.unused_data
 
 
-def holding(root):
-    """Return the files that hold anything of the secret."""
+def files_with_secret(root):
+    """Return the names of the files that contain the secret."""
     word = SECRET.encode()
     files = [path for path in root.rglob("*") if path.is_file()]
-    return {file.name for file in files if any(word in part for part in unpacked(file.read_bytes()))}
+    return {file.name for file in files if any(word in part for part in unpack_members(file.read_bytes()))}
 
 
-def sound(workspace):
+def find_faults(workspace):
     ledger = Ledger(workspace.ledger)
     faults = [*check_archive(ledger, workspace.archive.folder), *check_index(ledger, workspace.archive.folder)]
     faults += [*check_standing(ledger), *ADAPTER.check(workspace, ledger), *PAGES.check(workspace, ledger)]
@@ -68,25 +71,25 @@ def sound(workspace):
     return [fault for fault in faults if isinstance(fault, Fault)]
 
 
-@pytest.mark.parametrize("what", ["address", "source", "host"])
-def test_forgetting_a_capture_takes_with_it_the_records_that_another_collection_made_of_it(tmp_path, site, what):
-    workspace = configured(tmp_path, site)
+@pytest.mark.parametrize("target", ["address", "source", "host"])
+def test_forgetting_a_capture_takes_with_it_the_records_that_another_collection_made_of_it(tmp_path, site, target):
+    workspace = configure(tmp_path, site)
     run(workspace)
     assert len(quotes(workspace)) == 2
-    assert "quotes.db" in holding(tmp_path)
-    name = {"address": f"{site.url}article1.html", "source": "web", "host": site.url.split("/")[2]}[what]
-    told = forget(workspace, name)
-    assert [one for one in told if one.errors or not one.done] == []
-    assert quotes(workspace) == (["that is the question"] if what == "address" else [])
-    assert holding(tmp_path) == set()
-    assert sound(workspace) == []
-    run(workspace)  # nothing of it is asked, nor taken, again
-    assert quotes(workspace) == (["that is the question"] if what == "address" else [])
-    assert holding(tmp_path) == set()
+    assert "quotes.db" in files_with_secret(tmp_path)
+    name = {"address": f"{site.url}article1.html", "source": "web", "host": site.url.split("/")[2]}[target]
+    takedowns = take_down_by_name(workspace, name)
+    assert [takedown for takedown in takedowns if takedown.errors or not takedown.done] == []
+    assert quotes(workspace) == (["that is the question"] if target == "address" else [])
+    assert files_with_secret(tmp_path) == set()
+    assert find_faults(workspace) == []
+    run(workspace)  # it is neither requested nor taken again
+    assert quotes(workspace) == (["that is the question"] if target == "address" else [])
+    assert files_with_secret(tmp_path) == set()
 
 
 def test_an_address_that_several_collections_know_is_counted_once(tmp_path, site, monkeypatch):
-    workspace = configured(tmp_path, site)
+    workspace = configure(tmp_path, site)
     run(workspace)
     monkeypatch.setattr(check, "capable", lambda _capability, _among: {"pages": PAGES, "quotes": ADAPTER})
     with closing(Ledger(workspace.ledger)) as ledger:
@@ -96,60 +99,60 @@ def test_an_address_that_several_collections_know_is_counted_once(tmp_path, site
 
 
 def test_forgetting_a_record_takes_with_it_the_page_that_it_was_made_of(tmp_path, site):
-    workspace = configured(tmp_path, site)
+    workspace = configure(tmp_path, site)
     run(workspace)
-    (told,) = forget(workspace, f"{site.url}article1.html#1")
-    assert told.done
-    assert not told.errors
+    (takedown,) = take_down_by_name(workspace, f"{site.url}article1.html#1")
+    assert takedown.done
+    assert not takedown.errors
     assert quotes(workspace) == ["that is the question"]
-    assert holding(tmp_path) == set()
-    assert sound(workspace) == []
+    assert files_with_secret(tmp_path) == set()
+    assert find_faults(workspace) == []
 
 
 def test_forgetting_a_source_that_took_captures_names_the_source_that_keeps_the_bytes(tmp_path, site):
-    workspace = configured(tmp_path, site)
+    workspace = configure(tmp_path, site)
     run(workspace)
-    (told,) = forget(workspace, "said")
-    assert told.errors == (
+    (takedown,) = take_down_by_name(workspace, "said")
+    assert takedown.errors == (
         "2 captures stay, since pages has them for its source web; to take them down there: windrow forget web",
     )
-    assert told.done
+    assert takedown.done
     assert quotes(workspace) == []
-    assert sound(workspace) == []
-    assert "quotes.db" not in holding(tmp_path)
-    (told,) = forget(workspace, "web")
-    assert told.errors == ()
-    assert holding(tmp_path) == set()
+    assert find_faults(workspace) == []
+    assert "quotes.db" not in files_with_secret(tmp_path)
+    (takedown,) = take_down_by_name(workspace, "web")
+    assert takedown.errors == ()
+    assert files_with_secret(tmp_path) == set()
 
 
 def test_forgetting_that_was_cut_short_is_finished_in_all_collections_by_whichever_run_comes_next(tmp_path, site):
-    workspace = configured(tmp_path, site)
+    workspace = configure(tmp_path, site)
     run(workspace)
     url = f"{site.url}article1.html"
-    told = forget(workspace, url, adapters=["pages"])
-    assert "quotes is not installed" in told[0].errors[0]
-    assert not told[0].done
-    assert "quotes.db" in holding(tmp_path)
-    assert [one.done for one in forget(workspace)] == [True]
+    takedowns = take_down_by_name(workspace, url, adapters=["pages"])
+    assert "quotes is not installed" in takedowns[0].errors[0]
+    assert not takedowns[0].done
+    assert "quotes.db" in files_with_secret(tmp_path)
+    assert [takedown.done for takedown in take_down_by_name(workspace)] == [True]
     assert quotes(workspace) == ["that is the question"]
-    assert holding(tmp_path) == set()
-    assert sound(workspace) == []
+    assert files_with_secret(tmp_path) == set()
+    assert find_faults(workspace) == []
 
 
 def test_forgetting_an_address_keeps_out_what_files_of_other_makers_have_of_it(tmp_path):
-    made = []
+    paths = []
     for name in ("first", "second"):
-        one = foreign.Made(tmp_path / f"{name}.warc.gz")
-        one.add("/said/1.html", foreign.quoted(f"never say {SECRET}"))
-        one.add(f"/said/{name}.html", foreign.quoted(name))
-        made.append(one.close().path)
+        warc = foreign.ForeignWarc(tmp_path / f"{name}.warc.gz")
+        warc.add("/said/1.html", foreign.quotes_page(f"never say {SECRET}"))
+        warc.add(f"/said/{name}.html", foreign.quotes_page(name))
+        paths.append(warc.close().path)
     root = tmp_path / "workspace"
     root.mkdir()
-    run_quotes(foreign.configured(root, warc=made[:1]))
-    workspace = foreign.configured(root, warc=made)
+    run_quotes(foreign.configure(root, warc=paths[:1]))
+    workspace = foreign.configure(root, warc=paths)
     assert quotes(workspace) == ["first", f"never say {SECRET}"]
-    (told,) = forget(workspace, f"{foreign.ORIGIN}/said/1.html", adapters=["quotes"])
-    assert told.done
+    (takedown,) = take_down_by_name(workspace, f"{foreign.ORIGIN}/said/1.html", adapters=["quotes"])
+    assert takedown.done
     run_quotes(workspace)
     assert quotes(workspace) == ["first", "second"]
-    assert holding(root) == set()
+    assert files_with_secret(root) == set()

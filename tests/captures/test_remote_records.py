@@ -30,15 +30,17 @@ def line(offset: int, length: int | None, warc: str = NAME) -> CdxLine:
     return CdxLine("k", "20200101000000", "http://x/", "application/pdf", 200, "A" * 32, length, offset, warc)
 
 
-def fetched(tmp_path: Path, lines: list[CdxLine], *at: str, largest: int = 10**6, **options) -> list[bytes | Reason]:
-    """Return the bytes of each record, or why there are none."""
+def fetch_records(
+    tmp_path: Path, lines: list[CdxLine], *at: str, largest: int = 10**6, **options
+) -> list[bytes | Reason]:
+    """Return the bytes of each record, or the reason why it was not fetched."""
     options = {"warc_allow_private": True, **options, "warc_urls": at}
     source = Source("library", "any", Site("", agent="windrow"), options=options)
     with RemoteRecords(inputs(source).remote, tmp_path) as records:
-        found = records.fetch(lines, largest, lambda: None)
-        made = [one.reason if isinstance(one, Reading) else one.read_bytes() for one in found]
+        outcomes = records.fetch(lines, largest, lambda: None)
+        contents = [outcome.reason if isinstance(outcome, Reading) else outcome.read_bytes() for outcome in outcomes]
     assert not list(tmp_path.rglob("*")), "nothing is left where records were fetched to"
-    return made
+    return contents
 
 
 @pytest.fixture(scope="module")
@@ -49,46 +51,47 @@ def drop(nginx):
     return nginx
 
 
-ASKED = [line(777, 5000), line(0, 1), line(16_000, 384), line(16_000, 385), line(99_999, 5), line(0, 9, "item-1/none"),
+LINES = [line(777, 5000), line(0, 1), line(16_000, 384), line(16_000, 385), line(99_999, 5), line(0, 9, "item-1/none"),
          line(0, 9, "../item-1/x"), line(0, 9, "item\r\nX: y"), line(0, None), line(0, 2_000_000)]  # fmt: skip
-GOT = [CONTENT[777:5777], CONTENT[:1], CONTENT[16_000:], Reason.TRUNCATED, Reason.TRUNCATED, Reason.NOT_FOUND,
+EXPECTED = [CONTENT[777:5777], CONTENT[:1], CONTENT[16_000:], Reason.TRUNCATED, Reason.TRUNCATED, Reason.NOT_FOUND,
        Reason.UNSAFE_NAME, Reason.UNSAFE_NAME, Reason.BAD_LINE, Reason.TOO_LARGE]  # fmt: skip
 
 
 def test_records_are_fetched_from_nginx_by_ranges_over_http_and_https(drop, tmp_path):
-    assert fetched(tmp_path, ASKED, f"http://127.0.0.1:{drop.plain.port}/drop") == GOT
+    assert fetch_records(tmp_path, LINES, f"http://127.0.0.1:{drop.plain.port}/drop") == EXPECTED
     secure = f"https://127.0.0.1:{drop.open.port}/drop/"
-    assert fetched(tmp_path, ASKED, secure, ca_bundle=drop.open.ca_bundle) == GOT
-    assert fetched(tmp_path, ASKED[:1], secure) == [Reason.TLS_FAILED]
+    assert fetch_records(tmp_path, LINES, secure, ca_bundle=drop.open.ca_bundle) == EXPECTED
+    assert fetch_records(tmp_path, LINES[:1], secure) == [Reason.TLS_FAILED]
 
 
-def plain(body: bytes) -> bytes:
+def warc_record(body: bytes) -> bytes:
     return b"WARC/1.0\r\nWARC-Type: response\r\nContent-Length: %d\r\n\r\n" % len(body) + body + b"\r\n\r\n"
 
 
 def test_records_of_unknown_length_are_fetched_to_their_end_and_no_further(drop, tmp_path):
-    """A CDX with 9 fields says where records begin, and not how long they are."""
+    """A CDX with 9 fields has the offsets of records, but not their lengths."""
     noise = os.urandom(700_000)
-    packed = [gzip.compress(one) for one in (b"small", noise, bytes(3_000_000), b"last")]
+    packed = [gzip.compress(content) for content in (b"small", noise, bytes(3_000_000), b"last")]
     whole = b"".join(packed)
     (drop.root / "item-1" / "nine.warc.gz").write_bytes(whole)
-    (drop.root / "item-1" / "nine.warc").write_bytes(plain(b"one") + plain(noise) + b"WARC/1.0\r\nno end")
+    (drop.root / "item-1" / "nine.warc").write_bytes(warc_record(b"one") + warc_record(noise) + b"WARC/1.0\r\nno end")
     (drop.root / "item-1" / "cut.warc.gz").write_bytes(packed[1][:-9])
     starts = [sum(map(len, packed[:number])) for number in range(len(packed))]
     lines = [line(start, None, "item-1/nine.warc.gz") for start in (*starts, 3, len(whole))]
     lines += [
-        line(start, None, "item-1/nine.warc") for start in (0, len(plain(b"one")), len(plain(b"one") + plain(noise)))
+        line(start, None, "item-1/nine.warc")
+        for start in (0, len(warc_record(b"one")), len(warc_record(b"one") + warc_record(noise)))
     ]
     lines += [line(0, None, "item-1/cut.warc.gz")]
     at = f"http://127.0.0.1:{drop.plain.port}/drop"
-    assert fetched(tmp_path, lines, at) == [
-        *packed, Reason.BAD_LINE, Reason.TRUNCATED, plain(b"one"), plain(noise), Reason.TRUNCATED, Reason.TRUNCATED,
+    assert fetch_records(tmp_path, lines, at) == [
+        *packed, Reason.BAD_LINE, Reason.TRUNCATED, warc_record(b"one"), warc_record(noise), Reason.TRUNCATED, Reason.TRUNCATED,
     ]  # fmt: skip
-    assert fetched(tmp_path, lines[:2], at, largest=600_000) == [packed[0], Reason.TOO_LARGE]
+    assert fetch_records(tmp_path, lines[:2], at, largest=600_000) == [packed[0], Reason.TOO_LARGE]
 
 
 def test_a_record_of_unknown_length_ends_wherever_its_bytes_are_parted():
-    for content in (gzip.compress(b"small"), plain(b"one")):
+    for content in (gzip.compress(b"small"), warc_record(b"one")):
         for size in (1, 2, 3, 7, 1000):
             file = io.BytesIO()
             record = GrowingRecord(file, "x")
@@ -102,25 +105,25 @@ def test_a_record_of_unknown_length_ends_wherever_its_bytes_are_parted():
 def test_a_secret_is_read_from_its_place_and_sent_over_https_only(drop, tmp_path, monkeypatch):
     shut = f"https://127.0.0.1:{drop.shut.port}/shut/"
     monkeypatch.setenv("WARC_SECRET", "Basic d2luZHJvdzpvcGVuIHNlc2FtZQ==")
-    told = {"ca_bundle": drop.open.ca_bundle, "warc_secret": Secret("env:WARC_SECRET")}
-    assert fetched(tmp_path, ASKED[:1], shut, **told) == GOT[:1]
+    options = {"ca_bundle": drop.open.ca_bundle, "warc_secret": Secret("env:WARC_SECRET")}
+    assert fetch_records(tmp_path, LINES[:1], shut, **options) == EXPECTED[:1]
     monkeypatch.setenv("WARC_SECRET", "Basic d3Jvbmc6d3Jvbmc=")
-    assert fetched(tmp_path, ASKED[:1], shut, **told) == [Reason.WRONG_PASSWORD]
+    assert fetch_records(tmp_path, LINES[:1], shut, **options) == [Reason.WRONG_PASSWORD]
     monkeypatch.delenv("WARC_SECRET")
-    assert fetched(tmp_path, ASKED[:1], shut, **told) == [Reason.NO_SECRET]
+    assert fetch_records(tmp_path, LINES[:1], shut, **options) == [Reason.NO_SECRET]
     with pytest.raises(ConfigError, match="over https only"):
-        fetched(tmp_path, ASKED[:1], "http://example.org/", **told)
+        fetch_records(tmp_path, LINES[:1], "http://example.org/", **options)
 
 
 def test_private_addresses_are_refused_unless_the_source_allows_them(drop, tmp_path):
     at = f"http://127.0.0.1:{drop.plain.port}/drop/"
-    assert fetched(tmp_path, ASKED[:1], at, warc_allow_private=False) == [Reason.PRIVATE_ADDRESS]
+    assert fetch_records(tmp_path, LINES[:1], at, warc_allow_private=False) == [Reason.PRIVATE_ADDRESS]
 
 
 def test_the_second_folder_is_asked_for_what_the_first_does_not_have(drop, tmp_path):
     at = f"http://127.0.0.1:{drop.plain.port}"
-    assert fetched(tmp_path, ASKED[:1], f"{at}/nowhere/", f"{at}/drop/") == GOT[:1]
-    assert fetched(tmp_path, ASKED[:1], f"{at}/denied/", f"{at}/drop/") == [Reason.PERMISSION_DENIED]
+    assert fetch_records(tmp_path, LINES[:1], f"{at}/nowhere/", f"{at}/drop/") == EXPECTED[:1]
+    assert fetch_records(tmp_path, LINES[:1], f"{at}/denied/", f"{at}/drop/") == [Reason.PERMISSION_DENIED]
 
 
 def test_records_are_fetched_from_an_s3_store_with_signed_requests(s3, tmp_path, monkeypatch):
@@ -128,14 +131,14 @@ def test_records_are_fetched_from_an_s3_store_with_signed_requests(s3, tmp_path,
     path.parent.mkdir(parents=True)
     path.write_bytes(CONTENT)
     (s3.folder / "papers").chmod(0o700)
-    told = {"s3_endpoint": s3.endpoint, "warc_secret": Secret("env:S3_KEY")}
+    options = {"s3_endpoint": s3.endpoint, "warc_secret": Secret("env:S3_KEY")}
     monkeypatch.setenv("S3_KEY", KEY)
-    assert fetched(tmp_path, ASKED, "s3://papers/crawls/", **told) == GOT
+    assert fetch_records(tmp_path, LINES, "s3://papers/crawls/", **options) == EXPECTED
     monkeypatch.setenv("S3_KEY", "reader:wrong")
-    assert fetched(tmp_path, ASKED[:1], "s3://papers/crawls/", **told) == [Reason.PERMISSION_DENIED]
+    assert fetch_records(tmp_path, LINES[:1], "s3://papers/crawls/", **options) == [Reason.PERMISSION_DENIED]
     monkeypatch.setenv("S3_KEY", "reader")
-    assert fetched(tmp_path, ASKED[:1], "s3://papers/crawls/", **told) == [Reason.NO_SECRET]
-    assert fetched(tmp_path, ASKED[:1], "s3://papers/crawls/", s3_endpoint=s3.endpoint) != GOT[:1]
+    assert fetch_records(tmp_path, LINES[:1], "s3://papers/crawls/", **options) == [Reason.NO_SECRET]
+    assert fetch_records(tmp_path, LINES[:1], "s3://papers/crawls/", s3_endpoint=s3.endpoint) != EXPECTED[:1]
 
 
 @pytest.mark.parametrize(
@@ -143,12 +146,12 @@ def test_records_are_fetched_from_an_s3_store_with_signed_requests(s3, tmp_path,
 )
 def test_what_is_no_address_of_a_folder_is_refused(tmp_path, address):
     with pytest.raises(ConfigError, match=r"no address of a folder|no bucket"):
-        fetched(tmp_path, ASKED[:1], address)
+        fetch_records(tmp_path, LINES[:1], address)
 
 
 HEAD = "HTTP/1.1 {}\r\nContent-Length: {}\r\n{}\r\n"
 PART = "Content-Range: bytes 100-199/16384\r\n"
-ODD = {
+BAD_ANSWERS = {
     "whole": (HEAD.format("200 OK", len(CONTENT), "").encode() + CONTENT, Reason.UNSUPPORTED),
     "other": (HEAD.format("206 P", 100, "Content-Range: bytes 0-99/16384\r\n").encode() + CONTENT[:100], Reason.PROTOCOL_ERROR),
     "unsaid": (HEAD.format("206 P", 100, "").encode() + CONTENT[:100], Reason.PROTOCOL_ERROR),
@@ -166,8 +169,8 @@ ODD = {
 
 
 @pytest.fixture
-def odd(monkeypatch):
-    """Serve odd answers by the file's name; one that ends with a number is good from that try on."""
+def bad_server(monkeypatch):
+    """Serve bad answers by the file's name; a name that ends with a number is answered well from that try on."""
     monkeypatch.setattr(remote_records, "WAIT", 0.01)
     tries = Counter()
 
@@ -180,7 +183,7 @@ def odd(monkeypatch):
             if good and tries[name] >= int(good):
                 writer.write(HEAD.format("206 Partial Content", 100, PART).encode() + CONTENT[100:200])
             else:
-                writer.write(ODD[kind][0])
+                writer.write(BAD_ANSWERS[kind][0])
             await writer.drain()
             if not good or tries[name] < int(good):
                 return
@@ -189,24 +192,24 @@ def odd(monkeypatch):
         yield f"http://127.0.0.1:{port}/", tries
 
 
-def test_each_odd_answer_of_a_server_has_its_reason(odd, tmp_path):
-    at, tries = odd
-    for kind, (_, reason) in ODD.items():
-        assert fetched(tmp_path, [line(100, 100, kind)], at) == [reason], kind
+def test_each_odd_answer_of_a_server_has_its_reason(bad_server, tmp_path):
+    at, tries = bad_server
+    for kind, (_, reason) in BAD_ANSWERS.items():
+        assert fetch_records(tmp_path, [line(100, 100, kind)], at) == [reason], kind
     assert tries["busy"] == remote_records.TRIES
     assert tries["later"] == 1, "a server that wants to be left alone for hours is left to the next run"
     assert tries["whole"] == tries["moved"] == 1
 
 
-def test_a_server_that_is_busy_or_breaks_off_is_asked_again_and_the_whole_part_is_there_then(odd, tmp_path):
+def test_a_server_that_is_busy_or_breaks_off_is_asked_again_and_the_whole_part_is_there_then(bad_server, tmp_path):
     lines = [line(100, 100, name) for name in ("busy-3", "cut-2", "less-2", "closed-2")]
-    assert fetched(tmp_path, lines, odd[0]) == [CONTENT[100:200]] * 4
+    assert fetch_records(tmp_path, lines, bad_server[0]) == [CONTENT[100:200]] * 4
 
 
-def test_a_server_that_only_fails_is_left_alone_after_a_while(odd, tmp_path):
-    at, tries = odd
-    found = fetched(tmp_path, [line(100, 100, f"{number}/whole") for number in range(100)], at)
-    assert found[-1] is Reason.SITE_GIVEN_UP
+def test_a_server_that_only_fails_is_left_alone_after_a_while(bad_server, tmp_path):
+    at, tries = bad_server
+    outcomes = fetch_records(tmp_path, [line(100, 100, f"{number}/whole") for number in range(100)], at)
+    assert outcomes[-1] is Reason.SITE_GIVEN_UP
     assert tries.total() <= FAILURES + remote_records.AT_ONCE
 
 
@@ -225,14 +228,14 @@ def test_what_waits_for_servers_is_ended_when_the_run_is_to_stop(tmp_path):
     with served(silent, ("127.0.0.1",)) as port:
         source.options["warc_urls"] = [f"http://127.0.0.1:{port}/"]
         with RemoteRecords(inputs(source).remote, tmp_path) as records, pytest.raises(Stop):
-            records.fetch(ASKED[:3], 10**6, tick)
+            records.fetch(LINES[:3], 10**6, tick)
     assert time.monotonic() - began < PATIENCE
 
 
 def test_what_a_killed_run_left_is_removed_by_the_next(tmp_path):
     (tmp_path / ".fetched").mkdir()
     (tmp_path / ".fetched" / "7").write_bytes(b"half")
-    assert fetched(tmp_path, [line(0, 0)], "http://127.0.0.1:1/") == [Reason.BAD_LINE]
+    assert fetch_records(tmp_path, [line(0, 0)], "http://127.0.0.1:1/") == [Reason.BAD_LINE]
 
 
 def test_a_bucket_lies_in_the_region_that_its_source_names_unless_a_store_is_named():

@@ -1,4 +1,4 @@
-"""A collection that asks for pages by requests, and for what they link to: it wants the titles of a site's articles."""
+"""A collection of the titles of a site's articles: it requests pages and the articles that they link to."""
 
 from __future__ import annotations
 
@@ -16,7 +16,9 @@ TITLE = re.compile(rb"<title>(.*?)</title>")
 
 
 def begin(source: Source, learned: Mapping[str, str]) -> tuple[Request, ...]:
-    return (Request("/", "home", every=1),)  # due again before a run ends that asked it for another collection
+    return (
+        Request("/", "home", every=1),
+    )  # due again before the run ends, which may have requested it for another collection
 
 
 def follow(source: Source, learned: Mapping[str, str], answer: Answer) -> FollowResult:
@@ -24,17 +26,17 @@ def follow(source: Source, learned: Mapping[str, str], answer: Answer) -> Follow
     return FollowResult(tuple(Request(link.decode(), "article") for link in links))
 
 
-def titled(task: Task) -> list[Observation]:
-    found = TITLE.search(task.view.read())
+def observe_title(task: Task) -> list[Observation]:
+    title = TITLE.search(task.view.read())
     assert task.request is not None
-    return [Observation(task.request.url, {"title": found[1].decode()}, found[1].decode())] if found else []
+    return [Observation(task.request.url, {"title": title[1].decode()}, title[1].decode())] if title else []
 
 
 COLLECTION = Collection(
     name="titles",
     phases=("ask", "title"),
     discovery=Requests(begin, follow),
-    steps=(Settle("title", "1", titled),),
+    steps=(Settle("title", "1", observe_title),),
     adapter="tests.captures.titles:ADAPTER",
     configuration=Configuration(settings=(store_of("titles"),), source=ASKED),
 )

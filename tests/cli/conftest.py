@@ -29,7 +29,7 @@ AGENT = "tester-crawler (for https://example.org/bot)"
 OPERATOR = '[pages]\noperator = "tester"\ncontact = "https://example.org/bot"\nprivate_hosts = ["127.0.0.1"]\n'
 
 
-class Said(NamedTuple):
+class CommandOutput(NamedTuple):
     code: int
     out: str
     err: str
@@ -42,7 +42,7 @@ class Said(NamedTuple):
         return [message for message in self.messages if message["type"] == kind]
 
 
-Windrow = Callable[..., Said]
+Windrow = Callable[..., CommandOutput]
 
 
 @pytest.fixture(autouse=True)
@@ -64,17 +64,17 @@ def open_files() -> set[str]:
 def windrow(capfd: pytest.CaptureFixture[str]) -> Iterator[Windrow]:
     """Run a command in this process, and return its exit code and its output.
 
-    A command closes what it opened: a database that is left to the garbage collector writes into its file whenever
+    A command closes what it opened: a database left to the garbage collector writes into its file whenever
     that comes by. So none runs while commands do.
     """
 
-    def call(*words: object) -> Said:
+    def call(*words: object) -> CommandOutput:
         capfd.readouterr()
         before = open_files()
         with pytest.raises(SystemExit) as ended:
             main([str(word) for word in words])
         assert not open_files() - before, words
-        return Said(int(ended.value.code or 0), *capfd.readouterr())
+        return CommandOutput(int(ended.value.code or 0), *capfd.readouterr())
 
     gc.disable()
     yield call

@@ -105,9 +105,9 @@ def test_a_redirect_is_followed(root, small, windrow) -> None:
     (page,) = windrow("extract", f"{small.origin(0)}/old.html", "--json").messages
     assert (page["title"], page["url"]) == ("new", f"{small.origin(0)}/new.html")
     assert [request.path for request in small.asked(mark)] == ["/old.html", "/new.html"]
-    said = windrow("try", f"{small.origin(0)}/old.html", "--collection", "pages", "--json")
-    assert said.of("fetched")[0]["key"] == f"{small.origin(0)}/new.html"
-    assert [note["message"] for note in said.of("finding") if note["kind"] == "Redirected"] == [
+    output = windrow("try", f"{small.origin(0)}/old.html", "--collection", "pages", "--json")
+    assert output.of("fetched")[0]["key"] == f"{small.origin(0)}/new.html"
+    assert [note["message"] for note in output.of("finding") if note["kind"] == "Redirected"] == [
         f"to {small.origin(0)}/new.html"
     ]
 

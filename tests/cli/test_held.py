@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.archive.letter import again, info, packed, page, record
+from tests.archive.foreign_records import make_record, pack_records, response_record, revisit_record, warcinfo_record
 from windrow.app.begin import prepare
 
 TEA = b"<!doctype html><title>Tea</title><main><h1>Tea</h1><p>Pour hot water over leaves, and wait.</main>"
@@ -37,12 +37,16 @@ def held(tmp_path) -> Path:
     """Write a folder with two files, one below the other."""
     folder = tmp_path / "held"
     (folder / "more").mkdir(parents=True)
-    request = record("request", ASKED, target_uri=URL, content_type="application/http; msgtype=request")
-    (folder / "one.warc.gz").write_bytes(packed([info(), page(URL, TEA), request, page("http://a.example/more", MORE)]))
+    request = make_record("request", ASKED, target_uri=URL, content_type="application/http; msgtype=request")
+    (folder / "one.warc.gz").write_bytes(
+        pack_records(
+            [warcinfo_record(), response_record(URL, TEA), request, response_record("http://a.example/more", MORE)]
+        )
+    )
     (folder / "more/two.warc").write_bytes(
-        page("http://b.example/cup", CUP)
-        + again("http://b.example/tea", TEA, date="2024-04-01T00:00:00Z")
-        + page("http://b.example/broken", b"x", date="never")
+        response_record("http://b.example/cup", CUP)
+        + revisit_record("http://b.example/tea", TEA, date="2024-04-01T00:00:00Z")
+        + response_record("http://b.example/broken", b"x", date="never")
     )
     return folder
 
@@ -147,7 +151,9 @@ def test_what_is_taken_down_is_gone_here_and_untouched_where_it_came_from(root, 
     kept = b"".join(map(_plain, (root / "archive/foreign").iterdir()))
     assert b"porcelain" not in kept
     assert b"More of it" not in kept
-    (held / "three.warc.gz").write_bytes(packed([page("http://a.example/more", MORE), page("http://a.example/x", CUP)]))
+    (held / "three.warc.gz").write_bytes(
+        pack_records([response_record("http://a.example/more", MORE), response_record("http://a.example/x", CUP)])
+    )
     assert windrow("run", held / "three.warc.gz").code == 0
     assert urls_of(root) == {"http://a.example/x"}
     kept = b"".join(map(_plain, (root / "archive/foreign").iterdir()))

@@ -13,7 +13,7 @@ from contextlib import chdir, closing
 import pytest
 
 from tests.cli.conftest import AGENT, OPERATOR, WHOLE, page, paths
-from tests.servers.hostile import GOOD, answer, answering
+from tests.servers.hostile import GOOD, answer, serve_answers
 from tests.waiting import PATIENCE, until
 from windrow.app.begin import prepare
 from windrow.reasons import Reason
@@ -66,7 +66,7 @@ def test_a_page_that_its_server_calls_a_picture_is_ingested_in_the_report_the_st
         (GOOD, "/called.html"): answer(page("called otherwise").encode(), kind="image/png"),
         (GOOD, "/table.json"): answer(b"{}", kind="application/json"),
     }
-    with answering(answers) as server, chdir(tmp_path):
+    with serve_answers(answers) as server, chdir(tmp_path):
         prepare(tmp_path)
         configuration = f'{OPERATOR.replace("127.0.0.1", GOOD)}[source.one]\ncollection = "pages"\n'
         (tmp_path / "windrow.toml").write_text(f'{configuration}url = "{server.origin(GOOD)}/"\n')
@@ -94,7 +94,7 @@ def test_pages_that_lead_on_come_back_or_let_themselves_be_found_again_are_told_
         (GOOD, "/back.html"): answer(page("back").encode()),
         (GOOD, "/hidden.html"): answer(hidden),
     }
-    with answering(answers) as server, chdir(tmp_path):
+    with serve_answers(answers) as server, chdir(tmp_path):
         url = server.origin(GOOD)
         prepare(tmp_path)
         configuration = f'{OPERATOR.replace("127.0.0.1", GOOD)}[source.one]\ncollection = "pages"\nurl = "{url}/"\n'

@@ -15,7 +15,7 @@ from lxml import etree
 from lxml import html as lxml_html
 
 from tests.cli.conftest import OPERATOR
-from tests.servers.hostile import BAD, GOOD, answer, answering
+from tests.servers.hostile import BAD, GOOD, answer, serve_answers
 from windrow.app.begin import prepare
 from windrow.reasons import Reason
 
@@ -50,7 +50,7 @@ def test_a_page_that_is_called_an_image_is_ingested_in_every_book(workspace, win
         (GOOD, "/real.php"): answer(b"\x89PNG\r\n\x1a\n" + bytes(40), kind="image/png"),
         (GOOD, "/further"): answer(b"<p>Further on."),
     }
-    with answering(answers) as server:
+    with serve_answers(answers) as server:
         root = workspace(f"{server.origin(GOOD)}/")
         assert windrow("run").code == 0
     codes = {"/": 20, "/page.php": 20, "/real.php": 29, "/further": 20}
@@ -76,7 +76,7 @@ def test_dates_are_dates_and_codes_words_wherever_people_or_programs_read_them(w
     dated += (
         b"<main><h1>Harbour</h1><p>All about the harbour. <a href=/further>on</a> <a href=mailto:a@b.example>me</a>"
     )
-    with answering({(GOOD, "/"): answer(dated), (GOOD, "/further"): answer(b"<p>Further on.")}) as server:
+    with serve_answers({(GOOD, "/"): answer(dated), (GOOD, "/further"): answer(b"<p>Further on.")}) as server:
         url = f"{server.origin(GOOD)}/"
         workspace(url)
         assert windrow("run").code == 0
@@ -133,7 +133,7 @@ def harbour(cdn: str) -> Answers:
 
 def test_what_a_page_needs_to_be_shown_is_kept_on_request_and_is_no_page(workspace, windrow) -> None:
     answers: Answers = {}
-    with answering(answers) as server:
+    with serve_answers(answers) as server:
         answers |= harbour(server.origin(BAD))
         root = workspace(f"{server.origin(GOOD)}/")
         assert windrow("run").code == 0
@@ -173,7 +173,7 @@ def test_what_was_kept_beside_a_page_becomes_a_page_when_one_links_to_it(runs, w
         (GOOD, "/next"): answer(b"<p>Next.</p>" + (b"<a href=/leaflet>the leaflet</a>" if runs == 1 else b"")),
         (GOOD, "/leaflet"): answer(b"<title>Leaflet</title><p>Ships and tides."),
     }
-    with answering(answers) as server:
+    with serve_answers(answers) as server:
         root = workspace(f"{server.origin(GOOD)}/", "assets = true")
         output = windrow("run")
         assert output.code == 0, output.err
@@ -219,7 +219,7 @@ def test_where_a_redirect_leads_in_raw_utf_8_and_where_a_refresh_header_leads_is
         (GOOD, "/z%C3%BCrich/%E6%9D%B1"): answer(b"<p>All about lakes."),
         (GOOD, "/b%C3%A2le"): answer(b"<p>All about rivers."),
     }
-    with answering(answers) as server:
+    with serve_answers(answers) as server:
         workspace(f"{server.origin(GOOD)}/")
         assert windrow("run").code == 0
         asked = {path for _, path in server.asked} - {"/robots.txt", "/sitemap.xml"}
@@ -271,7 +271,7 @@ SHOWN_RAW = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u061c\u202a-\u2
 def test_a_hundred_hostile_answers_in_a_whole_run_reach_no_terminal_no_page_and_no_other_host(
     workspace, windrow
 ) -> None:
-    with answering(hostile()) as server:
+    with serve_answers(hostile()) as server:
         root = workspace(f"{server.origin(GOOD)}/", "assets = true")
         ran = windrow("run")
         assert ran.code in {0, 3}, ran.err

@@ -1,4 +1,4 @@
-"""What the tests of collections share."""
+"""Fixtures of the tests of collections."""
 
 from tests.clock import real_clock
 

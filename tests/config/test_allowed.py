@@ -1,4 +1,4 @@
-"""What each kind of source allows beside public numbers."""
+"""The addresses that each kind of source allows beside public ones."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ HEAD = 'contact = "a@b.example"\n[pages]\nprivate_hosts = ["10.0.0.0/8"]\n[event
 
 
 def allowed(tmp_path: Path, kind: str, lines: str) -> Allowed:
-    """Return what a source with some lines allows."""
+    """Return the addresses that a source with these lines allows."""
     (tmp_path / "windrow.toml").write_text(f'{HEAD}[source.a]\ncollection = "{kind}"\n{lines}\n')
     (source,) = load(tmp_path, {}).sources
     return source.site.allowed

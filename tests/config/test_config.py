@@ -38,11 +38,11 @@ def source(root: Path, text: str, name: str = "H-main") -> None:
     (root / "sources" / f"{name}.toml").write_text(f'collection = "drops"\n{text}')
 
 
-def other(setting: Setting) -> tuple[str, str]:
-    """Return a value that is not the default, as TOML and as the environment spell it."""
+def another_value(setting: Setting) -> tuple[str, str]:
+    """Return a value that is not the default, as written in TOML and in the environment."""
     noun = setting.kind.noun
     words = [word.strip() for word in noun.replace(" or ", ",").split(",")]
-    if setting.default in words or "empty" in words:  # a choice: any other of its words
+    if setting.default in words or "empty" in words:  # a choice: another of its words
         word = next(word for word in words if word not in {setting.default, "empty"})
         return f'"{word}"', word
     if setting.default is False:
@@ -89,7 +89,7 @@ def toml(name: str, value: str) -> str:
 
 @pytest.mark.parametrize("setting", SETTINGS.values(), ids=SETTINGS)
 def test_every_setting_by_default_file_environment_and_flag(root: Path, setting: Setting) -> None:
-    in_file, in_environment = other(setting)
+    in_file, in_environment = another_value(setting)
     (default,) = (v for v in load(root, {}).values if v.name == setting.name)
     assert default.origin == "default"
     (root / "windrow.toml").write_text(toml(setting.name, in_file))
@@ -108,7 +108,7 @@ def test_every_setting_by_default_file_environment_and_flag(root: Path, setting:
 MUST_SAY = {
     "events": {"reader": '"feed"', "timezone": '"Europe/Berlin"', "branch": '"Other"', "entity": '"White House"'}
 }
-"""What a source of a collection cannot be without, beside its address."""
+"""The settings that a source of each collection needs beside its address."""
 
 KNOWN_NAMES = {
     "branch": ('"Legislative"', "Legislative"),
@@ -117,7 +117,7 @@ KNOWN_NAMES = {
     "from": ('["pages", "drops"]', "pages,drops"),
     "warc_urls": ('["https://a.example/warcs/", "s3://b/c/"]', "https://a.example/warcs/,s3://b/c/"),
 }
-"""Values of settings whose words are checked against what is known."""
+"""Values of settings whose words must be known ones."""
 
 
 @pytest.mark.parametrize(
@@ -126,7 +126,7 @@ KNOWN_NAMES = {
     ids=lambda value: getattr(value, "name", value),
 )
 def test_every_setting_of_a_source(root: Path, kind: str, setting: Setting) -> None:
-    in_file, in_environment = other(setting)
+    in_file, in_environment = another_value(setting)
     scheme = {"drops": "ftp"}.get(kind, "https")
     if setting.name == "url":
         in_file, in_environment = f'"{scheme}://h/"', f"{scheme}://h/"

@@ -1,4 +1,4 @@
-"""The configuration of sites: what is in force for each, and what is refused with its place."""
+"""The configuration of sites: the settings of each, and errors with their place."""
 
 from __future__ import annotations
 
@@ -19,38 +19,40 @@ def root(tmp_path: Path) -> Path:
     return tmp_path.resolve()
 
 
-def told(root: Path, text: str, site: str = 'url = "https://example.org/"') -> object:
+def site_settings(root: Path, text: str, site: str = 'url = "https://example.org/"') -> object:
     (root / "windrow.toml").write_text(f'{text}\n[source.blog]\ncollection = "pages"\n{site}\n')
     return load(root, {})
 
 
 def test_a_url_alone_is_one_seed(root: Path) -> None:
-    (site,) = told(root, "").sources
+    (site,) = site_settings(root, "").sources
     assert site.options["seeds"] == ("https://example.org/",)
     assert (site.site.scheme, site.site.host, site.site.allowed) == ("https", "example.org", NOTHING)
     assert site.connections == 1
 
 
 def test_url_and_seeds_are_seeds_each_once(root: Path) -> None:
-    (site,) = told(root, "", 'url = "https://a.example/"\nseeds = ["https://b.example/", "https://a.example/"]').sources
+    (site,) = site_settings(
+        root, "", 'url = "https://a.example/"\nseeds = ["https://b.example/", "https://a.example/"]'
+    ).sources
     assert site.options["seeds"] == ("https://a.example/", "https://b.example/")
 
 
 def test_what_is_in_force_for_a_site(root: Path) -> None:
     text = '[pages]\ndelay = "2 s"\nrecrawl_interval = "2 weeks"\ndo_not_crawl = ["/tag/"]\nprivate_hosts = ["127.0.0.1"]\n'
-    (site,) = told(root, text).sources
+    (site,) = site_settings(root, text).sources
     assert (site.options["delay"], site.options["recrawl_interval"]) == (2, 2 * WEEK)
     own = 'url = "https://example.org/"\ndelay = 0\nrecrawl_interval = "1 week"\ndo_not_crawl = ["/x/"]\nprivate_hosts = []'
-    (site,) = told(root, text, own).sources
+    (site,) = site_settings(root, text, own).sources
     assert (site.options["delay"], site.options["recrawl_interval"]) == (0, WEEK)
     assert site.options["do_not_crawl"] == ("/tag/", "/x/")
     assert site.site.allowed == read_allowed(["127.0.0.1"])
 
 
 def test_the_contact_of_the_workspace_is_that_of_the_crawl(root: Path) -> None:
-    assert told(root, 'contact = "a@b.example"').sections["pages"].contact == "a@b.example"
+    assert site_settings(root, 'contact = "a@b.example"').sections["pages"].contact == "a@b.example"
     assert (
-        told(root, 'contact = "a@b.example"\n[pages]\ncontact = "c@d.example"').sections["pages"].contact
+        site_settings(root, 'contact = "a@b.example"\n[pages]\ncontact = "c@d.example"').sections["pages"].contact
         == "c@d.example"
     )
 
@@ -81,7 +83,7 @@ def test_the_contact_of_the_workspace_is_that_of_the_crawl(root: Path) -> None:
 )
 def test_what_is_wrong_is_told_with_its_place(root: Path, text: str, site: str, words: list[str]) -> None:
     with pytest.raises(ConfigError) as error:
-        told(root, text, site)
+        site_settings(root, text, site)
     message = str(error.value)
     assert "windrow.toml" in message
     assert [word for word in words if word not in message] == []
@@ -91,7 +93,7 @@ def test_what_is_wrong_is_told_with_its_place(root: Path, text: str, site: str, 
 
 def test_every_is_read_as_a_duration_and_is_none_where_it_is_not_said(root: Path) -> None:
     for line, every in (('every = "7d"', WEEK), ('every = "1 week"', WEEK), ("", None)):
-        (site,) = told(root, "", f'url = "https://example.org/"\n{line}').sources
+        (site,) = site_settings(root, "", f'url = "https://example.org/"\n{line}').sources
         assert site.options["every"] == every
     with pytest.raises(ConfigError, match="every"):
-        told(root, "", 'url = "https://example.org/"\nevery = "now and then"')
+        site_settings(root, "", 'url = "https://example.org/"\nevery = "now and then"')

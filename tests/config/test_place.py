@@ -1,4 +1,4 @@
-"""No two places of a workspace overlap: what windrow writes or removes in one is nothing of another."""
+"""The places of a workspace do not overlap: what windrow writes or removes in one is not part of another."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def root(tmp_path: Path) -> Path:
     return root
 
 
-def loaded(root: Path, text: str) -> None:
+def load_with(root: Path, text: str) -> None:
     (root / "windrow.toml").write_text(text)
     load(root, {})
 
@@ -34,19 +34,19 @@ NAMES = ["pages.index", "archive.folder", "ledger.path", "pages.summary_database
 
 @pytest.mark.parametrize(
     ("name", "path"),
-    # another name of the database has another folder beside it
+    # with another name the database has another folder beside it
     [(name, path) for name in NAMES for path in PATHS if (name, path[:8]) != ("pages.summary_database", ".summary")],
 )
 def test_no_place_is_the_workspace_or_what_windrow_keeps_there(root: Path, name: str, path: str) -> None:
     section, _, word = name.partition(".")
     with pytest.raises(ConfigError, match=f"windrow.toml: {name}: ") as caught:
-        loaded(root, f'[{section}]\n{word} = "{path.replace("{root}", str(root))}"')
+        load_with(root, f'[{section}]\n{word} = "{path.replace("{root}", str(root))}"')
     assert caught.value.exit_code == 4
     assert name in caught.value.hint
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "message"),
     [
         ('[pages]\nindex = "archive"', "is the same as"),
         ('[pages]\nindex = "archive/index"', "holds pages.index|lies in archive"),
@@ -69,28 +69,28 @@ def test_no_place_is_the_workspace_or_what_windrow_keeps_there(root: Path, name:
         ),
     ],
 )
-def test_two_places_of_a_workspace_never_overlap(root: Path, text: str, told: str) -> None:
-    with pytest.raises(ConfigError, match=told):
-        loaded(root, text.replace("{root}", str(root)))
+def test_two_places_of_a_workspace_never_overlap(root: Path, text: str, message: str) -> None:
+    with pytest.raises(ConfigError, match=message):
+        load_with(root, text.replace("{root}", str(root)))
 
 
 def test_two_places_do_not_overlap_through_a_link(root: Path) -> None:
     (root / "archive").mkdir()
     (root / "elsewhere").symlink_to("archive")
     with pytest.raises(ConfigError, match="is the same as"):
-        loaded(root, '[pages]\nindex = "elsewhere"')
+        load_with(root, '[pages]\nindex = "elsewhere"')
     (root / "up").symlink_to("..")
     with pytest.raises(ConfigError, match="holds the whole workspace"):
-        loaded(root, '[pages]\nindex = "up"')
+        load_with(root, '[pages]\nindex = "up"')
     (root / "round").symlink_to("round")
-    loaded(root, '[pages]\nindex = "round/x"')
+    load_with(root, '[pages]\nindex = "round/x"')
 
 
 def test_two_names_of_one_file_overlap(root: Path) -> None:
     (root / "ledger.sqlite").write_bytes(b"")
     os.link(root / "ledger.sqlite", root / "other.sqlite")
     with pytest.raises(ConfigError, match="is the same as"):
-        loaded(root, '[pages]\nsummary_database = "other.sqlite"')
+        load_with(root, '[pages]\nsummary_database = "other.sqlite"')
 
 
 def test_a_place_of_the_environment_is_refused_with_its_variable(root: Path) -> None:
@@ -101,7 +101,7 @@ def test_a_place_of_the_environment_is_refused_with_its_variable(root: Path) -> 
 
 def test_places_that_lie_apart_are_accepted(root: Path) -> None:
     server = "postgresql+psycopg://u@h/d"
-    loaded(
+    load_with(
         root,
         f'[archive]\nfolder = "{root.parent}/archive"\n[pages]\nindex = "archive.index"\nsummary_database = "data/summary.sqlite"\n'
         f'crawler_database = "data/crawler.sqlite"\n[drops]\ntracker = "{server}"\nstore = "{server}"\n'
@@ -111,4 +111,4 @@ def test_places_that_lie_apart_are_accepted(root: Path) -> None:
 
 def test_the_home_of_nobody_is_no_path(root: Path) -> None:
     with pytest.raises(ConfigError, match="the user named after ~ does not exist"):
-        loaded(root, '[pages]\nindex = "~nobody-of-this-name/index"')
+        load_with(root, '[pages]\nindex = "~nobody-of-this-name/index"')

@@ -1,4 +1,4 @@
-"""What a configuration is refused for before anything of it is used: its owner, its passwords, its unreadable parts."""
+"""Configurations that are refused before they are used: for their owner, passwords or unreadable parts."""
 
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ def test_a_file_of_another_owner_is_refused(root: Path, name: str, monkeypatch: 
     load(root, {})
     fstat, real = os.fstat, (root / name).stat()
 
-    def of_another(fd: int) -> os.stat_result:
+    def owned_by_another(fd: int) -> os.stat_result:
         status = fstat(fd)
         owner = 12345 if status.st_ino == real.st_ino else status.st_uid
         return os.stat_result((*status[:4], owner, *status[5:]))
 
-    monkeypatch.setattr(os, "fstat", of_another)
+    monkeypatch.setattr(os, "fstat", owned_by_another)
     with pytest.raises(ConfigError, match=rf"{name} belongs to another user \(number 12345\)") as caught:
         load(root, {})
     assert caught.value.exit_code == 4

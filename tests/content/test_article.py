@@ -1,4 +1,4 @@
-"""An article's page in one value."""
+"""The article on a page: its title, authors, dates and text."""
 
 from __future__ import annotations
 

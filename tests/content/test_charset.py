@@ -1,4 +1,4 @@
-"""Bytes become text as browsers make them, and any bytes do."""
+"""Bytes are decoded as browsers decode them, and any bytes can be."""
 
 from __future__ import annotations
 

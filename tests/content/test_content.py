@@ -1,4 +1,4 @@
-"""Main content is told from what stands around it."""
+"""Main content is separated from what surrounds it."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ ARTICLE = f"""<title>Tea - The Site</title><header><nav><ul><li><a href=/>Home</
 <footer><p>© 2024 The Site. <a href=/p>Privacy</a></footer>"""
 
 FLOOR = 0.87
-"""Of the mean F1 over the pages that the forest was taught with; a fall means that reading has changed."""
+"""The least mean F1 over the pages that the forest was trained with; a fall means that reading has changed."""
 
 
 def text(html: str) -> list[str]:

@@ -8,8 +8,8 @@ from windrow.content import walk as module
 from windrow.content.walk import excerpt, meaning, pieces, walk_pieces
 
 
-def copied(html: str, *wanted: str) -> str:
-    """Return the markup of the blocks that say any of this."""
+def markup_of(html: str, *wanted: str) -> str:
+    """Return the markup of the blocks that have any of these words."""
     split = pieces(f"<body>{html}</body>".encode())
     outline = walk_pieces(split)
     return excerpt(split, outline, [any(part in text for part in wanted) for text in outline.blocks.text])
@@ -33,7 +33,7 @@ def copied(html: str, *wanted: str) -> str:
     ],
 )  # fmt: skip
 def test_blocks_are_copied_with_the_boxes_around_them_and_nothing_else(html: str, expected: str) -> None:
-    assert copied(html, "Tea") == expected
+    assert markup_of(html, "Tea") == expected
 
 
 @pytest.mark.parametrize(
@@ -49,12 +49,12 @@ def test_blocks_are_copied_with_the_boxes_around_them_and_nothing_else(html: str
     ],
 )  # fmt: skip
 def test_pictures_stay_that_stand_by_themselves_between_the_blocks(html: str, expected: str) -> None:
-    assert copied(html, "Tea") == expected
+    assert markup_of(html, "Tea") == expected
 
 
 def test_only_the_tags_around_the_blocks_are_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
     seen: list[bytes] = []
     monkeypatch.setattr(module, "meaning", lambda tag: meaning(seen.append(tag) or tag))
     filler = "<div><p>Home</p></div>" * 500
-    assert copied(f"{filler}<div><p>Tea</p></div>{filler}", "Tea") == "<div><p>Tea</p></div>"
+    assert markup_of(f"{filler}<div><p>Tea</p></div>{filler}", "Tea") == "<div><p>Tea</p></div>"
     assert len(seen) < 10

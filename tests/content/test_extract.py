@@ -1,4 +1,4 @@
-"""One call: what a page holds, what it says of itself, and why it was chosen."""
+"""Extraction in one call: a page's content, its metadata, and why it was chosen."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The forest's arithmetic on large integers is that of trees walked one by one."""
+"""The forest's arithmetic on large integers gives the sums of trees walked one by one."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Rows:
         return {"page": self.page, "box": box, "block": block, "bit": bits >> 2 & 1}[name]
 
 
-def slowly(forest: Forest, rows: Rows, at: int) -> float:
+def score_by_walking(forest: Forest, rows: Rows, at: int) -> float:
     asked = [(name, bound) for name, bounds in zip(forest.features, forest.bounds, strict=True) for bound in bounds]
     total = 0
     for tree, leaves in zip(forest.trees, forest.leaves, strict=True):
@@ -53,13 +53,13 @@ blocks = st.tuples(st.integers(0, 4), st.integers(0, 1), st.integers(0, 2000))
 @given(st.integers(0, 10), st.lists(blocks, max_size=60))
 def test_many_at_once_as_one_by_one(page: int, blocks: list[Block]) -> None:
     rows = Rows(page, blocks)
-    assert judge(SMALL, rows) == [slowly(SMALL, rows, at) for at in range(len(blocks))]
+    assert judge(SMALL, rows) == [score_by_walking(SMALL, rows, at) for at in range(len(blocks))]
 
 
 @pytest.mark.parametrize("apart", [8, 3000])
 def test_more_blocks_than_fit_side_by_side(apart: int) -> None:
     rows = Rows(3, [(n % 5, n % 2, n % apart) for n in range(3000)])
-    assert judge(SMALL, rows) == [slowly(SMALL, rows, at) for at in range(3000)]
+    assert judge(SMALL, rows) == [score_by_walking(SMALL, rows, at) for at in range(3000)]
 
 
 @pytest.mark.parametrize(("forest", "names"), [*zip(forests(), (NAMES, (*NAMES, *LIKELIHOOD_NAMES)), strict=True)])

@@ -1,4 +1,4 @@
-"""What a page says of itself."""
+"""The metadata in a page's head."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Any bytes give a page, in bounded time."""
+"""Any bytes are read as a page, in bounded time."""
 
 from __future__ import annotations
 

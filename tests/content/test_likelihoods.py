@@ -1,4 +1,4 @@
-"""A second judgement knows what the first said of a block's surroundings."""
+"""The second judgement uses the first one's scores of a block's surroundings."""
 
 from __future__ import annotations
 

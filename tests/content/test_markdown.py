@@ -1,4 +1,4 @@
-"""HTML to Markdown: every rule of the news standard, and what goes beyond it, construct by construct."""
+"""HTML to Markdown: every rule of the news standard, and further constructs, one by one."""
 
 import gzip
 import re
@@ -80,7 +80,7 @@ CASES = {
     ),
     "<table><tr><td><h2>A</h2><ul><li>b</ul><td>c</table>": "## A\n\n- b\n\nc",
     "<table><tr><td>a<td><table><tr><td>b<td>c</table></table>": "a\n\n|  |  |\n| --- | --- |\n| b | c |",
-    # what is none of the text
+    # not part of the text
     '<p>a</p><div class="related-posts"><a href=/x>Other</a></div><form><input><button>Go</button></form>': "a",
     '<p>a</p><div class="sharedaddy sd-sharing-enabled">Share</div><figure class="inline-editorial-x">r</figure>': "a",
     '<aside class="tncms-inline-relcontent"><h4>More</h4></aside><p>b</p><nav><a href=/>Home</a></nav>': "b",
@@ -118,7 +118,7 @@ def spaceless(text):
 
 
 def test_the_markdown_of_real_pages_is_read_again_as_the_text_that_they_have(shared):
-    """Nine in ten to the letter; the others have films and buttons, whose labels are no text of the page."""
+    """Nine in ten are equal; the others have films and buttons, whose labels are not text of the page."""
     reader = MarkdownIt("commonmark", {"html": False}).enable(["table", "strikethrough"])
     same = []
     for path in sorted((shared / "data/extraction/html").iterdir())[:60]:

@@ -1,4 +1,4 @@
-"""What stands behind an article's text."""
+"""Blocks behind an article's text."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ TEXT = "".join(f"<p>{number} {PROSE * 3}" for number in range(10))
 ARTICLE = PageHint(kind=2)
 
 
-def left(html: str, hint: PageHint = ARTICLE) -> str:
+def text_left(html: str, hint: PageHint = ARTICLE) -> str:
     outline = read(f"<body><div>{html}</div>".encode()).outline
     kept = without_tail(outline, hint, [True] * len(outline.blocks.text))
     return "\n".join(text for text, keep in zip(outline.blocks.text, kept, strict=True) if keep)
@@ -29,18 +29,18 @@ def left(html: str, hint: PageHint = ARTICLE) -> str:
      "Weitere Artikel", "À lire aussi", "Noticias relacionadas"],
 )  # fmt: skip
 def test_a_section_behind_the_text_goes_that_names_itself_none_of_it(name: str) -> None:
-    kept = left(f"{TEXT}<h3>{name}</h3><p>Ann Lee {PROSE}<h2>And yet</h2><p>The end {PROSE}")
+    kept = text_left(f"{TEXT}<h3>{name}</h3><p>Ann Lee {PROSE}<h2>And yet</h2><p>The end {PROSE}")
     assert name not in kept
     assert "Ann Lee" not in kept
     assert "The end" in kept
 
 
 def test_a_section_of_such_a_name_stays_before_the_middle_of_the_text() -> None:
-    assert "Ann Lee" in left(f"<h3>About the author</h3><p>Ann Lee {PROSE}</p>{TEXT}")
+    assert "Ann Lee" in text_left(f"<h3>About the author</h3><p>Ann Lee {PROSE}</p>{TEXT}")
 
 
 def test_of_a_line_that_names_itself_so_only_the_line_goes() -> None:
-    kept = left(f"{TEXT}<p>Related articles</p><p>The end {PROSE}</p>")
+    kept = text_left(f"{TEXT}<p>Related articles</p><p>The end {PROSE}</p>")
     assert "Related" not in kept
     assert "The end" in kept
 
@@ -49,7 +49,7 @@ TEASER = f"<li class=card><h4><a href=/other>Coffee is cold</a></h4><p>Teaser {P
 
 
 def test_teasers_with_linked_headlines_behind_the_text_go() -> None:
-    assert "Teaser" not in left(f"{TEXT}<ul>{TEASER * 3}</ul>")
+    assert "Teaser" not in text_left(f"{TEXT}<ul>{TEASER * 3}</ul>")
 
 
 @pytest.mark.parametrize(
@@ -62,22 +62,22 @@ def test_teasers_with_linked_headlines_behind_the_text_go() -> None:
     ],
 )
 def test_what_is_like_a_teaser_and_part_of_the_text_stays(html: str) -> None:
-    assert "Teaser" in left(html)
+    assert "Teaser" in text_left(html)
 
 
 def test_what_readers_answer_to_an_article_goes_and_stays_in_a_forum() -> None:
     html = f"{TEXT}<div class=comments><p>Reader {PROSE}</div>"
-    assert "Reader" not in left(html)
-    assert "Reader" in left(html, PageHint(kind=2, types=8))
-    assert "Reader" in left(html, PageHint())
+    assert "Reader" not in text_left(html)
+    assert "Reader" in text_left(html, PageHint(kind=2, types=8))
+    assert "Reader" in text_left(html, PageHint())
 
 
 def test_captions_are_none_of_an_articles_text_and_stay_in_its_markup(monkeypatch: pytest.MonkeyPatch) -> None:
-    def all_of_it(outline: Outline, hint: PageHint, *, captions: bool) -> Choice:
+    def keep_all(outline: Outline, hint: PageHint, *, captions: bool) -> Choice:
         assert captions
         return Choice([BlockFate.KEPT] * len(outline.blocks.text), {})
 
-    monkeypatch.setattr(import_module("windrow.content.article"), "choose", all_of_it)
+    monkeypatch.setattr(import_module("windrow.content.article"), "choose", keep_all)
     figure = (
         "<figure><img src=/q.jpg><figcaption>The old quay, seen from the tower of the church.</figcaption></figure>"
     )

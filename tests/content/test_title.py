@@ -1,4 +1,4 @@
-"""What a page is called."""
+"""The title of a page."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from windrow.content.article import headline, title
 from windrow.content.page import read
 
 
-def called(html: str, *, main: str = "") -> str:
+def title_of(html: str, *, main: str = "") -> str:
     page = read(html.encode())
     return headline(page.outline, [main in text for text in page.outline.blocks.text], page.head)
 
@@ -27,11 +27,11 @@ def called(html: str, *, main: str = "") -> str:
     ],
 )
 def test_the_headline_is_not_the_name_of_the_site(html: str, expected: str) -> None:
-    assert called(html) == expected
+    assert title_of(html) == expected
 
 
 def test_a_headline_in_the_main_content_comes_first() -> None:
-    assert called("<h1>Brand</h1><main><h1>Tea</h1></main>", main="Tea") == "Tea"
+    assert title_of("<h1>Brand</h1><main><h1>Tea</h1></main>", main="Tea") == "Tea"
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""A page is laid flat: boxes, blocks, anchors."""
+"""A page as a flat list: boxes, blocks, anchors."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where these tests keep their files: on a disk, since what a fall leaves there is what they are about."""
+"""These tests keep their files on a disk, not in memory: they check what a crash leaves there."""
 
 from __future__ import annotations
 

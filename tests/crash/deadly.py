@@ -9,7 +9,7 @@ from typing import Any
 
 
 def kill_at(number: int, calls: Iterable[tuple[Any, str]]) -> None:
-    """Have this process killed at a number, counted up before and after each call of functions: owners and names."""
+    """Kill this process at the given count; before and after each call of these functions (owner, name) one is counted."""
     left = number
 
     def count() -> None:
@@ -18,14 +18,14 @@ def kill_at(number: int, calls: Iterable[tuple[Any, str]]) -> None:
         if left == 0:
             os.kill(os.getpid(), signal.SIGKILL)
 
-    def deadly(made: Any) -> Any:
+    def counted(function: Any) -> Any:
         def call(*args: Any, **more: Any) -> Any:
             count()
-            found = made(*args, **more)
+            returned = function(*args, **more)
             count()
-            return found
+            return returned
 
         return call
 
     for owner, name in calls:
-        setattr(owner, name, deadly(getattr(owner, name)))
+        setattr(owner, name, counted(getattr(owner, name)))

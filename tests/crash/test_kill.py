@@ -5,7 +5,16 @@ from contextlib import closing
 
 import pytest
 
-from tests.crash.place import LISTING, STEPPED, finish, kill_when, make, moved_to, tables, wrong
+from tests.crash.workspace import (
+    LISTING,
+    STEPPED,
+    find_faults,
+    finish_run,
+    kill_when,
+    make_workspace,
+    reached_query,
+    read_tables,
+)
 from windrow.archive import open_capture
 from windrow.demo.partner import drop
 from windrow.digest import digest
@@ -23,38 +32,38 @@ QC = 11
 
 @pytest.fixture(scope="module")
 def expected(tmp_path_factory):
-    """What an undisturbed run leaves."""
-    root = make(tmp_path_factory.mktemp("whole"))
-    assert finish(root) == 0
-    found = tables(root)
-    assert len(found["zip_action"]) == 16
-    assert len(found["entity"]) > 500
-    return found
+    """Return the tables after a run that is not killed."""
+    root = make_workspace(tmp_path_factory.mktemp("whole"))
+    assert finish_run(root) == 0
+    rows_by_table = read_tables(root)
+    assert len(rows_by_table["zip_action"]) == 16
+    assert len(rows_by_table["entity"]) > 500
+    return rows_by_table
 
 
 @pytest.mark.parametrize(("phase", "status"), MOMENTS, ids=lambda value: getattr(value, "name", value))
 def test_killed_at_a_phase(tmp_path, expected, phase, status):
-    root = make(tmp_path / "w")
-    kill_when(root, moved_to(phase, status))
-    finish(root)
-    assert tables(root) == expected
-    assert wrong(root) == []
+    root = make_workspace(tmp_path / "w")
+    kill_when(root, reached_query(phase, status))
+    finish_run(root)
+    assert read_tables(root) == expected
+    assert find_faults(root) == []
 
 
 def test_killed_while_listing(tmp_path, expected):
-    root = make(tmp_path / "w")
+    root = make_workspace(tmp_path / "w")
     kill_when(root, LISTING)
     with closing(sqlite3.connect(root / "ledger.sqlite")) as ledger, ledger:
         assert ledger.execute("SELECT count(*) FROM attempt").fetchone() == (0,)
-    finish(root)
-    assert tables(root) == expected
-    assert wrong(root) == []
+    finish_run(root)
+    assert read_tables(root) == expected
+    assert find_faults(root) == []
 
 
 def test_what_others_moved_to_qc_stays_there(tmp_path, expected):
     """Quality control is another program's phase: neither a crash nor the next run takes its rows back."""
-    root = make(tmp_path / "w")
-    finish(root)
+    root = make_workspace(tmp_path / "w")
+    finish_run(root)
     chosen = "id IN (SELECT min(id) FROM xml_file WHERE phase_id = 10 UNION SELECT max(id) FROM xml_file WHERE phase_id = 10)"
     with closing(sqlite3.connect(root / "tracker.sqlite")) as tracker, tracker:
         tracker.execute(f"UPDATE xml_file SET phase_id = {QC}, status_id = 2 WHERE {chosen}")
@@ -65,28 +74,28 @@ def test_what_others_moved_to_qc_stays_there(tmp_path, expected):
     with closing(sqlite3.connect(root / "ledger.sqlite")) as ledger, ledger:
         (before,) = ledger.execute(loads).fetchone()
     kill_when(root, f"SELECT ({loads}) > {before}")
-    finish(root)
+    finish_run(root)
     with closing(sqlite3.connect(root / "tracker.sqlite")) as tracker, tracker:
         rows = tracker.execute("SELECT phase_id, status_id, count(*) FROM xml_file WHERE phase_id >= 10 GROUP BY 1, 2")
         assert rows.fetchall() == [(10, 3, through + 8 - 2), (QC, 2, 2)]
-    assert wrong(root) == []
+    assert find_faults(root) == []
 
 
 @pytest.mark.parametrize("steps", [20, 80, 140, 200, 260])
 def test_killed_again_and_again(tmp_path, expected, steps):
     """A run begins or ends the steps of its zips and documents more than a thousand times."""
-    root = make(tmp_path / "w")
-    for turn in range(1, 4):
-        kill_when(root, f"SELECT {STEPPED} >= {turn * steps}")
-    finish(root)
-    assert tables(root) == expected
+    root = make_workspace(tmp_path / "w")
+    for kill in range(1, 4):
+        kill_when(root, f"SELECT {STEPPED} >= {kill * steps}")
+    finish_run(root)
+    assert read_tables(root) == expected
 
 
 @pytest.mark.parametrize("captures", [1, 8, 15])
 def test_every_capture_the_ledger_promises_is_in_the_archive(tmp_path, captures):
-    root = make(tmp_path / "w")
+    root = make_workspace(tmp_path / "w")
     kill_when(root, f"SELECT count(*) >= {captures} FROM attempt WHERE end_seq > 0")
-    finish(root)
+    finish_run(root)
     with closing(sqlite3.connect(root / "ledger.sqlite")) as ledger, ledger:
         rows = ledger.execute(
             "SELECT warc, place_offset, place_length, digest FROM attempt WHERE end_seq > 0 AND reason IS NULL AND revisit = 0"
@@ -98,7 +107,7 @@ def test_every_capture_the_ledger_promises_is_in_the_archive(tmp_path, captures)
 
 
 def test_a_run_that_is_not_disturbed_changes_nothing_when_repeated(tmp_path, expected):
-    root = make(tmp_path / "w")
-    finish(root)
-    finish(root)
-    assert tables(root) == expected
+    root = make_workspace(tmp_path / "w")
+    finish_run(root)
+    finish_run(root)
+    assert read_tables(root) == expected

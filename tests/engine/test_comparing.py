@@ -1,4 +1,4 @@
-"""Comparing what several hosts offer: of what fetchers report, only its own batches count."""
+"""Comparing the offers of several hosts: only events of its own batches count."""
 
 from datetime import UTC, datetime
 from types import SimpleNamespace
@@ -12,7 +12,7 @@ AT = datetime(2026, 1, 1, tzinfo=UTC)
 
 
 def test_a_transfer_that_was_left_behind_is_not_taken_for_a_comparison() -> None:
-    """A transfer has the number of its item, a comparison one of its own: the two may be the same."""
+    """A transfer has its item's number, a comparison its own: they may be equal."""
     run: Any = SimpleNamespace(harvest=SimpleNamespace(sources=()))
     comparing: Any = _Comparing(run)
     comparing._offers[7] = compared = object()

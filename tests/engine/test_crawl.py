@@ -1,4 +1,4 @@
-"""A crawl: what is linked is asked once, kept, and on the ledger; killed at any moment, the next run goes on."""
+"""A crawl: each linked page is requested once, kept and recorded; after a kill at any moment the next run continues."""
 
 import os
 import signal
@@ -12,10 +12,10 @@ from pathlib import Path
 import pytest
 from warcio import ArchiveIterator
 
-from tests.engine.strolling import stroll
+from tests.engine.folder_crawl import crawl_folder
+from tests.engine.site_crawl import faults
 from windrow.archive import open_capture
 from windrow.digest import digest
-from windrow.engine.check import check_archive, check_index, check_standing
 from windrow.engine.crawl.walk import RecentUrls
 from windrow.ledger import Ledger
 from windrow.model import ArchivePlace
@@ -26,7 +26,7 @@ HERE = Path(__file__).parents[2]
 
 @pytest.fixture(scope="module")
 def site(nginx):
-    """Lay out a chain of pages that link back and forth, and to what must not be asked; return origin and folder."""
+    """Write a chain of pages that link back and forth, and to addresses out of scope; return origin and folder."""
     folder, origin, path = nginx.folder("stroll")
     (folder / "private").mkdir()
     (folder / "private" / "x.html").write_text("not for us")
@@ -46,8 +46,8 @@ def site(nginx):
     return origin, path
 
 
-def asked(root):
-    """Return path, status and reason of every visit to a page."""
+def page_attempts(root):
+    """Return path, status and reason of every attempt at a page."""
     with closing(sqlite3.connect(root / "ledger.sqlite")) as ledger, ledger:
         rows = ledger.execute(
             "SELECT a.url, v.status, v.reason FROM attempt v JOIN address a ON a.digest = v.address WHERE v.kind = 0"
@@ -63,14 +63,14 @@ WHOLE = sorted(
 
 def test_every_page_is_asked_once_and_nothing_else(site, nginx, tmp_path):
     before = len(nginx.log.read_text().splitlines())
-    assert stroll(tmp_path, *site) == 0
-    assert asked(tmp_path) == WHOLE
+    assert crawl_folder(tmp_path, *site) == 0
+    assert page_attempts(tmp_path) == WHOLE
     paths = [line.split()[2] for line in nginx.log.read_text().splitlines()[before:]]
     assert sorted(paths) == sorted(["/robots.txt", *(f"/drop/stroll/{name}" for name, *_ in WHOLE)])
 
 
 def test_every_answer_is_kept_as_it_came(site, nginx, tmp_path):
-    assert stroll(tmp_path, *site) == 0
+    assert crawl_folder(tmp_path, *site) == 0
     ledger = Ledger(tmp_path / "ledger.sqlite")
     rows = ledger.database.connection.execute(
         "SELECT a.url, v.digest, v.warc, v.place_offset, v.place_length FROM attempt v"
@@ -86,34 +86,38 @@ def test_every_answer_is_kept_as_it_came(site, nginx, tmp_path):
 
 
 def test_a_second_run_asks_nothing_that_is_not_due(site, tmp_path):
-    assert stroll(tmp_path, *site) == 0
-    assert stroll(tmp_path, *site) == 0
-    assert asked(tmp_path) == WHOLE
+    assert crawl_folder(tmp_path, *site) == 0
+    assert crawl_folder(tmp_path, *site) == 0
+    assert page_attempts(tmp_path) == WHOLE
 
 
 def test_what_is_due_again_is_asked_with_its_validators(site, nginx, tmp_path):
-    assert stroll(tmp_path, *site) == 0
+    assert crawl_folder(tmp_path, *site) == 0
     with closing(sqlite3.connect(tmp_path / "ledger.sqlite")) as ledger, ledger:
         ledger.execute("UPDATE address SET due = 1 WHERE url LIKE '%/3.html'")
     ledger.close()
-    assert stroll(tmp_path, *site) == 0
-    assert [row[1] for row in asked(tmp_path) if row[0] == "3.html"] == [200, 304]
+    assert crawl_folder(tmp_path, *site) == 0
+    assert [row[1] for row in page_attempts(tmp_path) if row[0] == "3.html"] == [200, 304]
     assert faults(tmp_path) == []
 
 
 def test_an_answer_304_is_kept_as_metadata_and_is_not_in_the_index(site, tmp_path):
-    assert stroll(tmp_path, *site) == 0
+    assert crawl_folder(tmp_path, *site) == 0
     with closing(sqlite3.connect(tmp_path / "ledger.sqlite")) as ledger, ledger:
         ledger.execute("UPDATE address SET due = 1 WHERE url LIKE '%/3.html'")
     ledger.close()
-    assert stroll(tmp_path, *site) == 0
+    assert crawl_folder(tmp_path, *site) == 0
     records = {}
     for path in sorted((tmp_path / "archive").glob("*.warc.gz")):
         with path.open("rb") as file:
             for record in ArchiveIterator(file):
                 if (record.rec_headers["WARC-Target-URI"] or "").endswith("/3.html"):
                     records.setdefault(record.rec_type, []).append((record.rec_headers, record.content_stream().read()))
-    assert {kind: len(some) for kind, some in records.items()} == {"request": 2, "response": 1, "metadata": 1}
+    assert {kind: len(kind_records) for kind, kind_records in records.items()} == {
+        "request": 2,
+        "response": 1,
+        "metadata": 1,
+    }
     about, head = records["metadata"][0]
     assert about["WARC-Target-URI"].startswith(
         "urn:not-modified:http://"
@@ -127,28 +131,19 @@ def test_an_answer_304_is_kept_as_metadata_and_is_not_in_the_index(site, tmp_pat
 
 
 def test_an_index_by_older_rules_is_made_anew_at_the_next_session(site, tmp_path):
-    assert stroll(tmp_path, *site) == 0
+    assert crawl_folder(tmp_path, *site) == 0
     index = next((tmp_path / "archive").glob("*.cdxj"))
     whole = index.read_bytes()
     (tmp_path / "archive" / ".index-rules").unlink()  # as version 0.1.0 left it
     index.write_bytes(b"http://old)/key 20260101000000 {}\n")
     assert faults(tmp_path)
-    assert stroll(tmp_path, *site) == 0
+    assert crawl_folder(tmp_path, *site) == 0
     assert index.read_bytes() == whole
     assert faults(tmp_path) == []
 
 
-def faults(root):
-    """Return what a check of the archive, its index and the ledger finds."""
-    ledger = Ledger(root / "ledger.sqlite")
-    archive = root / "archive"
-    found = [*check_archive(ledger, archive), *check_index(ledger, archive), *check_standing(ledger)]
-    ledger.close()
-    return [one for one in found if not isinstance(one, int)]
-
-
 def test_a_check_finds_what_was_spoilt(site, tmp_path):
-    assert stroll(tmp_path, *site) == 0
+    assert crawl_folder(tmp_path, *site) == 0
     assert faults(tmp_path) == []
     with closing(sqlite3.connect(tmp_path / "ledger.sqlite")) as ledger, ledger:
         ledger.execute("UPDATE address SET capture = 0 WHERE url LIKE '%/3.html'")
@@ -160,7 +155,7 @@ def test_a_check_finds_what_was_spoilt(site, tmp_path):
 
 
 def test_a_run_that_is_killed_is_gone_on_with(site, tmp_path):
-    command = [sys.executable, "-m", "tests.engine.strolling", str(tmp_path), *site, "0.02"]
+    command = [sys.executable, "-m", "tests.engine.folder_crawl", str(tmp_path), *site, "0.02"]
     process = subprocess.Popen(command, cwd=HERE, start_new_session=True)
     done = 0
     while done < PAGES // 3:
@@ -168,7 +163,7 @@ def test_a_run_that_is_killed_is_gone_on_with(site, tmp_path):
         time.sleep(0.02)
         if (tmp_path / "ledger.sqlite").exists():
             try:
-                done = len(asked(tmp_path))
+                done = len(page_attempts(tmp_path))
             except sqlite3.OperationalError:
                 continue
     os.kill(process.pid, signal.SIGKILL)
@@ -177,13 +172,13 @@ def test_a_run_that_is_killed_is_gone_on_with(site, tmp_path):
     with closing(sqlite3.connect(tmp_path / "ledger.sqlite")) as ledger, ledger:
         ledger.execute("UPDATE lease SET expires = '2000-01-01T00:00:00.000000Z'")
     ledger.close()
-    assert stroll(tmp_path, *site) == 0
-    assert asked(tmp_path) == WHOLE
+    assert crawl_folder(tmp_path, *site) == 0
+    assert page_attempts(tmp_path) == WHOLE
 
 
 def test_a_host_that_is_not_there_fails_its_source_only(tmp_path):
-    assert stroll(tmp_path, "http://127.0.0.1:9", "/drop/stroll/") == 3
-    assert asked(tmp_path) == []
+    assert crawl_folder(tmp_path, "http://127.0.0.1:9", "/drop/stroll/") == 3
+    assert page_attempts(tmp_path) == []
     with closing(sqlite3.connect(tmp_path / "ledger.sqlite")) as ledger, ledger:
         assert ledger.execute("SELECT url, due FROM address").fetchall() == [
             ("http://127.0.0.1:9/drop/stroll/index.html", 0)
@@ -197,7 +192,7 @@ def test_a_host_that_is_not_there_fails_its_source_only(tmp_path):
 
 
 def test_sightings_forget_nothing_that_they_were_not_told():
-    met = RecentUrls()
-    assert met.fresh(5)
-    assert not met.fresh(5)
-    assert met.fresh(5 + (1 << 20)), "another address in the same slot is fresh"
+    urls = RecentUrls()
+    assert urls.fresh(5)
+    assert not urls.fresh(5)
+    assert urls.fresh(5 + (1 << 20)), "another address in the same slot is fresh"

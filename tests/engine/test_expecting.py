@@ -1,4 +1,4 @@
-"""While one file is kept, its connection is told of the next: a small one, over a connection without a pace."""
+"""While one file is stored, its connection is told to expect the next, if that is small and there is no pace."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from windrow.fetch.transport import Connection, Sink, TransferEnd
 from windrow.model import FetchJob, Limits, ListedFile, ListingEntry, Site
 
 
-class Told(Connection):
-    """A connection that notes what it is told; it halts its pool after the file of that name."""
+class LoggingConnection(Connection):
+    """A connection that logs its calls; it halts its pool after the file `halt`."""
 
     def __init__(self, pool: ConnectionPool) -> None:
         self.calls: list[str] = []
@@ -42,17 +42,17 @@ class Told(Connection):
         self.calls.append("close")
 
 
-class Toy:
+class OneConnectionTransport:
     """A transport with that one connection."""
 
     schemes: ClassVar[frozenset[str]] = frozenset({"toy"})
     blocking: ClassVar[bool] = False
     parallel: ClassVar[int] = 1
 
-    def __init__(self, connection: Told) -> None:
+    def __init__(self, connection: LoggingConnection) -> None:
         self.connection = connection
 
-    async def connect(self, site: Site) -> Told:
+    async def connect(self, site: Site) -> LoggingConnection:
         del site
         return self.connection
 
@@ -61,37 +61,37 @@ def listed(target: int, path: str, size: int | None, *, compared: bool = False) 
     return FetchJob(target, f"toy://host/{path}", file=ListedFile(path, size, compared=compared))
 
 
-def calls(folder: Path, *jobs: FetchJob, pace: float = 0.0) -> list[str]:
-    """Return what a connection is told in a batch."""
+def calls_of_batch(folder: Path, *jobs: FetchJob, pace: float = 0.0) -> list[str]:
+    """Return the calls of a connection in a batch."""
     pool, events = ConnectionPool(), list[Event]()
-    toy = Toy(Told(pool))
+    transport = OneConnectionTransport(LoggingConnection(pool))
     archive = ArchiveWriter(folder, "toy", Limits(), 1 << 30, "toy")
     batch = TransferBatch(1, Site("toy", "host"), jobs, pace=pace)
-    asyncio.run(run_batch(batch, toy, archive, pool, events.append))
+    asyncio.run(run_batch(batch, transport, archive, pool, events.append))
     archive.close()
     assert not [event for event in events if isinstance(event, AttemptEnded) and event.attempt.reason]
-    return toy.connection.calls
+    return transport.connection.calls
 
 
 def test_the_next_small_file_is_expected_before_the_last_is_kept(tmp_path: Path) -> None:
-    made = [listed(number, f"{number}", size) for number, size in enumerate((5, SMALL, 0))]
-    assert calls(tmp_path, *made) == ["get 0", "expect 1", "get 1", "expect 2", "get 2"]
+    jobs = [listed(number, f"{number}", size) for number, size in enumerate((5, SMALL, 0))]
+    assert calls_of_batch(tmp_path, *jobs) == ["get 0", "expect 1", "get 1", "expect 2", "get 2"]
 
 
 @pytest.mark.parametrize("second", [listed(2, "b", None), listed(2, "b", SMALL + 1)])
 def test_what_may_be_large_is_not_expected(second: FetchJob, tmp_path: Path) -> None:
-    assert calls(tmp_path, listed(1, "a", 5), second) == ["get a", "get b"]
+    assert calls_of_batch(tmp_path, listed(1, "a", 5), second) == ["get a", "get b"]
 
 
 def test_what_is_only_compared_is_not_expected(tmp_path: Path) -> None:
     compared = listed(2, "b", 5, compared=True)
-    assert calls(tmp_path, listed(1, "a", 5), compared) == ["get a", "get b"]
+    assert calls_of_batch(tmp_path, listed(1, "a", 5), compared) == ["get a", "get b"]
 
 
 def test_nothing_is_expected_over_a_connection_with_a_pace(tmp_path: Path) -> None:
-    made = [listed(number, f"{number}", 5) for number in range(2)]
-    assert calls(tmp_path, *made, pace=0.001) == ["get 0", "get 1"]
+    jobs = [listed(number, f"{number}", 5) for number in range(2)]
+    assert calls_of_batch(tmp_path, *jobs, pace=0.001) == ["get 0", "get 1"]
 
 
 def test_nothing_is_expected_once_the_batch_is_halted(tmp_path: Path) -> None:
-    assert calls(tmp_path, listed(1, "halt", 5), listed(2, "b", 5)) == ["get halt"]
+    assert calls_of_batch(tmp_path, listed(1, "halt", 5), listed(2, "b", 5)) == ["get halt"]

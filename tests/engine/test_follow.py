@@ -1,4 +1,4 @@
-"""A phase that follows the store: a task of its own, stopped between batches, gone on with by the next run."""
+"""A step derived from the store: a task of its own, stopped between batches, continued by the next run."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.engine.toy import TOY
+from tests.engine.toy_steps import TOY_COLLECTION
 from windrow.contract import Derive
 from windrow.engine.run import Derived, Harvest
 from windrow.engine.session import Session, SessionSettings
@@ -17,10 +17,10 @@ from windrow.model import Limits
 from windrow.reasons import Reason
 
 STEP = Derive("index")
-FOLLOWING = replace(TOY, phases=("get", "obey", "index"), steps=(STEP,))
+WITH_INDEX = replace(TOY_COLLECTION, phases=("get", "obey", "index"), steps=(STEP,))
 
 
-def session(root: Path) -> Session:
+def open_session(root: Path) -> Session:
     return Session(SessionSettings(root / "ledger.sqlite", root / "archive", Limits()), "test")
 
 
@@ -30,53 +30,53 @@ def tasks(ledger: Ledger) -> list[tuple]:
 
 
 def test_a_follower_is_called_and_told_of(tmp_path: Path) -> None:
-    one, calls = session(tmp_path), []
+    session, calls = open_session(tmp_path), []
 
-    def follow(pulse):
+    def derive(pulse):
         calls.append(pulse())
         return "12 added"
 
-    one.harvest(Harvest(FOLLOWING, (), derivations={"index": follow}), fetch=False)
-    one.harvest(Harvest(FOLLOWING, ()), fetch=False)
-    one.harvest(Harvest(FOLLOWING, (), derivations={"index": follow}), fetch=False, phases=frozenset({"obey"}))
-    assert one.close() == 0
+    session.harvest(Harvest(WITH_INDEX, (), derivations={"index": derive}), fetch=False)
+    session.harvest(Harvest(WITH_INDEX, ()), fetch=False)
+    session.harvest(Harvest(WITH_INDEX, (), derivations={"index": derive}), fetch=False, phases=frozenset({"obey"}))
+    assert session.close() == 0
     assert calls == [True]
-    assert tasks(one.ledger) == [(3, "", 0, None, "12 added")]
-    one.ledger.close()
+    assert tasks(session.ledger) == [(3, "", 0, None, "12 added")]
+    session.ledger.close()
 
 
 def test_sources_that_a_follower_finds_to_give_nothing_fail_and_the_run_ends_with_3(tmp_path: Path) -> None:
-    one = session(tmp_path)
-    follow = Derived("12 added", {"paper": "no list came"})
-    one.harvest(Harvest(FOLLOWING, (), derivations={"index": lambda _: follow}), fetch=False)
-    assert one.close() == 3
-    assert tasks(one.ledger) == [(3, "", 0, None, "12 added"), (3, "paper", 1, None, "paper: no list came")]
-    one.ledger.close()
+    session = open_session(tmp_path)
+    derive = Derived("12 added", {"paper": "no list came"})
+    session.harvest(Harvest(WITH_INDEX, (), derivations={"index": lambda _: derive}), fetch=False)
+    assert session.close() == 3
+    assert tasks(session.ledger) == [(3, "", 0, None, "12 added"), (3, "paper", 1, None, "paper: no list came")]
+    session.ledger.close()
 
 
 def test_a_stop_is_heard_between_batches(tmp_path: Path) -> None:
-    one, calls = session(tmp_path), []
+    session, calls = open_session(tmp_path), []
 
-    def follow(pulse):
+    def derive(pulse):
         while pulse():
             calls.append(1)
-            one.stops = len(calls) // 3
+            session.stops = len(calls) // 3
         return "some"
 
-    one.harvest(Harvest(FOLLOWING, (), derivations={"index": follow}), fetch=False)
-    assert one.close() == 130
+    session.harvest(Harvest(WITH_INDEX, (), derivations={"index": derive}), fetch=False)
+    assert session.close() == 130
     assert len(calls) == 3
-    one.ledger.close()
+    session.ledger.close()
 
 
 def test_a_store_that_fails_fails_the_task(tmp_path: Path) -> None:
-    one = session(tmp_path)
+    session = open_session(tmp_path)
 
-    def follow(pulse):
+    def derive(pulse):
         raise StoreError("the index: no room", reason=Reason.DISK_FULL)
 
     with pytest.raises(StoreError, match="no room"):
-        one.harvest(Harvest(FOLLOWING, (), derivations={"index": follow}), fetch=False)
-    assert one.close(1) == 1
-    assert tasks(one.ledger) == [(3, "", 1, "disk_full", "index: the index: no room")]
-    one.ledger.close()
+        session.harvest(Harvest(WITH_INDEX, (), derivations={"index": derive}), fetch=False)
+    assert session.close(1) == 1
+    assert tasks(session.ledger) == [(3, "", 1, "disk_full", "index: the index: no room")]
+    session.ledger.close()

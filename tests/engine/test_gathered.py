@@ -1,4 +1,4 @@
-"""What comes fast is put on record together."""
+"""Events that arrive quickly are recorded in one transaction."""
 
 from __future__ import annotations
 
@@ -13,43 +13,45 @@ from windrow.engine.listed import fetching
 
 
 @pytest.fixture
-def noted(monkeypatch: pytest.MonkeyPatch) -> Any:
-    """Return a dispatcher whose events are given, with the rows of events that went on record together."""
+def dispatcher_of(monkeypatch: pytest.MonkeyPatch) -> Any:
+    """Return a function that makes a dispatcher of given events, and a list of those recorded together."""
 
-    def made(*rows: list[Any]) -> tuple[fetching.Fetching, list[list[Any]]]:
-        waiting, together = list(rows), []
+    def make_dispatcher(*batches: list[Any]) -> tuple[fetching.Fetching, list[list[Any]]]:
+        waiting, together = list(batches), []
 
         @contextmanager
         def writing() -> Any:
             together.append([])
             yield None
 
-        one = fetching.Fetching.__new__(fetching.Fetching)
-        one._run = SimpleNamespace(  # type: ignore[assignment]
+        dispatcher = fetching.Fetching.__new__(fetching.Fetching)
+        dispatcher._run = SimpleNamespace(  # type: ignore[assignment]
             crew=SimpleNamespace(events=lambda _: waiting.pop(0)), ledger=SimpleNamespace(writing=writing)
         )
-        one._events, one._batches, one._recorded = [], {1: ("partner", 0)}, 0.0
-        monkeypatch.setattr(one, "_note", lambda _, event: together[-1].append(event), raising=False)
-        return one, together
+        dispatcher._events, dispatcher._batches, dispatcher._recorded = [], {1: ("partner", 0)}, 0.0
+        monkeypatch.setattr(dispatcher, "_note", lambda _, event: together[-1].append(event), raising=False)
+        return dispatcher, together
 
-    return made
+    return make_dispatcher
 
 
-def test_events_wait_for_others_and_the_end_of_a_batch_does_not(noted: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    one, another, end = TransferProgress(1, 5), TransferProgress(2, 5), BatchEnded(1)
-    dispatcher, together = noted([one], [another], [end], [one])
+def test_events_wait_for_others_and_the_end_of_a_batch_does_not(
+    dispatcher_of: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first, second, end = TransferProgress(1, 5), TransferProgress(2, 5), BatchEnded(1)
+    dispatcher, together = dispatcher_of([first], [second], [end], [first])
     monkeypatch.setattr(fetching, "GATHERED", float("inf"))
     for _ in range(4):
         dispatcher._listen()
-    assert together == [[one, another, end]]  # the last one waits
+    assert together == [[first, second, end]]  # the last one waits
     dispatcher._record()
-    assert together == [[one, another, end], [one]]
+    assert together == [[first, second, end], [first]]
 
 
-def test_events_wait_no_longer_than_they_may(noted: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    one = TransferProgress(1, 5)
-    dispatcher, together = noted([one], [])
+def test_events_wait_no_longer_than_they_may(dispatcher_of: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    event = TransferProgress(1, 5)
+    dispatcher, together = dispatcher_of([event], [])
     monkeypatch.setattr(fetching, "GATHERED", -1.0)
     dispatcher._listen()
     dispatcher._listen()
-    assert together == [[one]]
+    assert together == [[event]]

@@ -1,4 +1,4 @@
-"""A crawl that a person or an accident ends: what was in hand is finished or still due, and nothing is asked twice."""
+"""A crawl that is stopped or killed: requests under way are finished or still due, and nothing is requested twice."""
 
 from __future__ import annotations
 
@@ -12,24 +12,24 @@ from pathlib import Path
 
 import pytest
 
-from tests.engine.roaming import faults, roam, source, told
+from tests.engine.site_crawl import crawl_sites, faults, query_ledger, source
 from tests.servers.sites import HOSTS
 
 HERE = Path(__file__).parents[2]
 PATIENCE = 120
-"""Seconds that a busy machine has for anything."""
+"""Seconds that a busy machine may take for anything."""
 FEW = 60
-"""Requests that a crawl does not make any more: with its delay they would take three seconds."""
+"""More requests than a stopping crawl sends: with its delay they would take three seconds."""
 
 
 @pytest.fixture
-def begun(sites, tmp_path):
-    """Start a crawl of one host with a delay, wait until it is under way, and give its process."""
+def crawl(sites, tmp_path):
+    """Start a crawl of one host with a delay, wait until it is under way, and yield its process."""
     seed = f"{sites.origin('tree')}/p/0.html"
-    command = [sys.executable, "-m", "tests.engine.roaming", str(tmp_path), "0.05", seed]
+    command = [sys.executable, "-m", "tests.engine.site_crawl", str(tmp_path), "0.05", seed]
     process = subprocess.Popen(command, cwd=HERE, start_new_session=True, stderr=subprocess.DEVNULL)
     until = time.monotonic() + PATIENCE
-    while visits(tmp_path) < 10:
+    while count_pages(tmp_path) < 10:
         assert process.poll() is None
         assert time.monotonic() < until
         time.sleep(0.02)
@@ -39,72 +39,72 @@ def begun(sites, tmp_path):
         process.wait()
 
 
-def visits(root):
+def count_pages(root):
     if not (root / "ledger.sqlite").exists():
         return 0
     try:
-        return told(root, "SELECT count(*) FROM attempt WHERE status = 200")[0][0]
+        return query_ledger(root, "SELECT count(*) FROM attempt WHERE status = 200")[0][0]
     except sqlite3.OperationalError:
         return 0
 
 
-def asked(sites, before):
+def requested_paths(sites, before):
     return [line.path for line in sites.lines()[before:] if line.host == HOSTS["tree"] and line.path != "/robots.txt"]
 
 
-def test_the_first_wish_to_stop_finishes_what_is_in_hand(sites, begun, tmp_path):
+def test_the_first_wish_to_stop_finishes_what_is_in_hand(sites, crawl, tmp_path):
     before = len(sites.lines())
-    begun.send_signal(signal.SIGINT)
-    assert begun.wait(PATIENCE) == 130
-    assert len(asked(sites, before)) < FEW, "the rest of the addresses in hand is not asked"
-    done = told(tmp_path, "SELECT count(*) FROM attempt WHERE kind = 0")[0][0]
+    crawl.send_signal(signal.SIGINT)
+    assert crawl.wait(PATIENCE) == 130
+    assert len(requested_paths(sites, before)) < FEW, "the rest of the addresses in hand is not asked"
+    done = query_ledger(tmp_path, "SELECT count(*) FROM attempt WHERE kind = 0")[0][0]
     assert 10 <= done < 128
-    assert told(tmp_path, "SELECT count(*) FROM address WHERE due = 0")[0][0] > 10
-    assert told(tmp_path, "SELECT DISTINCT failed FROM task_end") == [(0,)]
+    assert query_ledger(tmp_path, "SELECT count(*) FROM address WHERE due = 0")[0][0] > 10
+    assert query_ledger(tmp_path, "SELECT DISTINCT failed FROM task_end") == [(0,)]
     assert faults(tmp_path) == []
 
 
-def test_the_second_wish_stops_at_once(sites, begun, tmp_path):
+def test_the_second_wish_stops_at_once(sites, crawl, tmp_path):
     before = len(sites.lines())
-    begun.send_signal(signal.SIGINT)
-    begun.send_signal(signal.SIGINT)
+    crawl.send_signal(signal.SIGINT)
+    crawl.send_signal(signal.SIGINT)
     time.sleep(0.01)
-    begun.send_signal(signal.SIGINT)
-    assert begun.wait(PATIENCE) != 0
-    assert len(asked(sites, before)) < FEW
-    assert told(tmp_path, "SELECT count(*) FROM address WHERE due = 0")[0][0] > 0
+    crawl.send_signal(signal.SIGINT)
+    assert crawl.wait(PATIENCE) != 0
+    assert len(requested_paths(sites, before)) < FEW
+    assert query_ledger(tmp_path, "SELECT count(*) FROM address WHERE due = 0")[0][0] > 0
 
 
-def test_a_fetcher_that_dies_loses_nothing(sites, begun, tmp_path):
+def test_a_fetcher_that_dies_loses_nothing(sites, crawl, tmp_path):
     before = len(sites.lines())
-    children = Path(f"/proc/{begun.pid}/task/{begun.pid}/children").read_text().split()
-    forks = [int(one) for child in children for one in grandchildren(int(child))]
+    children = children_of(crawl.pid)
+    forks = [int(pid) for child in children for pid in children_of(int(child))]
     working = [pid for pid in forks if connected(pid, sites.port)]
     assert len(working) == 1, "one process walks the host"
     os.kill(working[0], signal.SIGKILL)
-    known = visits(tmp_path)
+    known = count_pages(tmp_path)
     until = time.monotonic() + PATIENCE
-    while visits(tmp_path) < known + 20:
-        assert begun.poll() is None
+    while count_pages(tmp_path) < known + 20:
+        assert crawl.poll() is None
         assert time.monotonic() < until, "the walk goes on in another process"
         time.sleep(0.05)
-    begun.send_signal(signal.SIGINT)
-    assert begun.wait(PATIENCE) == 130
-    paths = asked(sites, before)
+    crawl.send_signal(signal.SIGINT)
+    assert crawl.wait(PATIENCE) == 130
+    paths = requested_paths(sites, before)
     assert len(paths) - len(set(paths)) <= 6, "what it had not told of yet is asked again"
-    lost = told(
+    lost = query_ledger(
         tmp_path, "SELECT count(*) FROM attempt WHERE kind = 0 AND address <> 0 GROUP BY address HAVING count(*) > 1"
     )
     assert lost == [], "and is on record once"
     assert faults(tmp_path) == []
 
 
-def grandchildren(pid):
+def children_of(pid):
     return Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
 
 
 def connected(pid, port):
-    """Tell whether a process has a connection to a port."""
+    """Return whether a process has a connection to a port."""
     inodes = set()
     for path in Path(f"/proc/{pid}/fd").iterdir():
         try:
@@ -120,12 +120,14 @@ def connected(pid, port):
     return False
 
 
-def test_the_next_run_goes_on(sites, begun, tmp_path):
-    begun.send_signal(signal.SIGTERM)
-    assert begun.wait(PATIENCE) == 130
+def test_the_next_run_goes_on(sites, crawl, tmp_path):
+    crawl.send_signal(signal.SIGTERM)
+    assert crawl.wait(PATIENCE) == 130
     before = len(sites.lines())
-    first = {url for (url,) in told(tmp_path, "SELECT a.url FROM attempt v JOIN address a ON a.digest = v.address")}
-    assert roam(tmp_path, source([f"{sites.origin('tree')}/p/0.html"])) == 0
-    again = {f"{sites.origin('tree')}{path}" for path in asked(sites, before)}
+    first = {
+        url for (url,) in query_ledger(tmp_path, "SELECT a.url FROM attempt v JOIN address a ON a.digest = v.address")
+    }
+    assert crawl_sites(tmp_path, source([f"{sites.origin('tree')}/p/0.html"])) == 0
+    again = {f"{sites.origin('tree')}{path}" for path in requested_paths(sites, before)}
     assert again & first == set()
     assert len(again | first) == 1501

@@ -1,4 +1,4 @@
-"""A fetcher whose bytes do harm: it is ended or ends the reading, the address is told, and the other hosts go on."""
+"""Bytes that harm their fetcher: it or the reading is ended, the address is recorded, and other hosts are crawled."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.engine.harming import harm
-from tests.engine.roaming import faults, told
-from tests.servers.hostile import BAD, GOOD, answer, answering
+from tests.engine.harmful_crawl import crawl_harmful
+from tests.engine.site_crawl import faults, query_ledger
+from tests.servers.hostile import BAD, GOOD, answer, serve_answers
 from tests.waiting import PATIENCE, until
 from windrow.engine import heartbeat
 from windrow.engine.heartbeat import Heartbeat, Overdue
@@ -27,9 +27,9 @@ def page(*links):
     return answer(b"".join(b"<a href='%s'>x</a>" % link.encode() for link in links))
 
 
-def village(harmful, rules=b"User-agent: *\nAllow: /"):
-    """Have a good host of a chain of pages, and one whose third page does harm."""
-    answers = {(GOOD, f"/{one}"): page(f"/{one + 1}") for one in range(PAGES - 1)}
+def harmful_site(harmful, rules=b"User-agent: *\nAllow: /"):
+    """Return the answers of a good host with a chain of pages, and of one with a harmful page."""
+    answers = {(GOOD, f"/{number}"): page(f"/{number + 1}") for number in range(PAGES - 1)}
     answers[GOOD, f"/{PAGES - 1}"] = page()
     answers |= {(BAD, "/0"): page("/1", "/harm", "/2"), (BAD, "/1"): page(), (BAD, "/2"): page("/3")}
     return answers | {
@@ -39,9 +39,9 @@ def village(harmful, rules=b"User-agent: *\nAllow: /"):
 
 
 def crawl(tmp_path, answers):
-    """Crawl both; what is not ended from outside lasts until the test's own limit of time."""
-    with answering(answers) as server:
-        return harm(tmp_path, f"{server.origin(GOOD)}/0", f"{server.origin(BAD)}/0"), server
+    """Crawl both hosts; a hang that is not ended lasts until the test's time limit."""
+    with serve_answers(answers) as server:
+        return crawl_harmful(tmp_path, f"{server.origin(GOOD)}/0", f"{server.origin(BAD)}/0"), server
 
 
 @pytest.mark.parametrize(
@@ -49,12 +49,12 @@ def crawl(tmp_path, answers):
     [(b"hang", "time_limit", 1), (b"loop", "time_limit", 1), (b"die", "worker_died", 2), (b"hoard", "memory_limit", 1)],
 )
 def test_bytes_that_harm_their_fetcher_are_told_by_address_and_all_else_is_crawled(tmp_path, harmful, reason, times):
-    _, server = crawl(tmp_path, village(harmful))
-    paths = {host: [path for at, path in server.asked if at == host] for host in (GOOD, BAD)}
-    assert set(paths[GOOD]) == {"/robots.txt", *(f"/{one}" for one in range(PAGES))}
+    _, server = crawl(tmp_path, harmful_site(harmful))
+    paths = {host: [path for at_host, path in server.asked if at_host == host] for host in (GOOD, BAD)}
+    assert set(paths[GOOD]) == {"/robots.txt", *(f"/{number}" for number in range(PAGES))}
     assert set(paths[BAD]) == {"/robots.txt", "/0", "/1", "/2", "/3", "/harm"}
     assert paths[BAD].count("/harm") == times, "it is not asked again in this run"
-    rows = told(
+    rows = query_ledger(
         tmp_path,
         "SELECT v.reason, a.url, a.due FROM attempt v JOIN address a ON a.digest = v.address WHERE v.reason > ''",
     )
@@ -64,28 +64,30 @@ def test_bytes_that_harm_their_fetcher_are_told_by_address_and_all_else_is_crawl
 
 
 def test_rules_that_hang_their_fetcher_have_their_host_left(tmp_path):
-    code, server = crawl(tmp_path, village(b"hang", rules=b"do:hang now"))
+    code, server = crawl(tmp_path, harmful_site(b"hang", rules=b"do:hang now"))
     assert len([path for host, path in server.asked if host == GOOD]) >= PAGES
     assert {path for host, path in server.asked if host == BAD} == {"/robots.txt"}
     assert code == 3
-    assert [why for (why,) in told(tmp_path, "SELECT reason FROM task_end WHERE failed") if why] == ["time_limit"]
+    assert [why for (why,) in query_ledger(tmp_path, "SELECT reason FROM task_end WHERE failed") if why] == [
+        "time_limit"
+    ]
 
 
 def test_a_host_that_harms_again_and_again_is_left_for_the_run(tmp_path):
-    answers = village(b"loop")
-    answers[BAD, "/0"] = page(*(f"/harm{one}" for one in range(20)))
-    answers |= {(BAD, f"/harm{one}"): answer(b"do:hoard now") for one in range(20)}
+    answers = harmful_site(b"loop")
+    answers[BAD, "/0"] = page(*(f"/harm{number}" for number in range(20)))
+    answers |= {(BAD, f"/harm{number}"): answer(b"do:hoard now") for number in range(20)}
     code, server = crawl(tmp_path, answers)
     assert len([path for host, path in server.asked if "harm" in path]) == 5
     assert code == 3
-    assert ("site_given_up",) in told(tmp_path, "SELECT reason FROM task_end WHERE failed")
+    assert ("site_given_up",) in query_ledger(tmp_path, "SELECT reason FROM task_end WHERE failed")
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_two_wishes_to_stop_end_a_run_whose_fetcher_hangs(tmp_path, number):
-    with answering(village(b"hang")) as server:
+    with serve_answers(harmful_site(b"hang")) as server:
         seeds = [f"{server.origin(GOOD)}/0", f"{server.origin(BAD)}/0"]
-        command = [sys.executable, "-m", "tests.engine.harming", str(tmp_path), *seeds]
+        command = [sys.executable, "-m", "tests.engine.harmful_crawl", str(tmp_path), *seeds]
         process = subprocess.Popen(command, cwd=HERE, stderr=subprocess.DEVNULL)
         until(lambda: (BAD, "/harm") in server.asked)
         time.sleep(0.3)
@@ -96,8 +98,8 @@ def test_two_wishes_to_stop_end_a_run_whose_fetcher_hangs(tmp_path, number):
 
 
 def test_one_wish_to_stop_does_not_wait_for_a_fetcher_that_hangs(tmp_path):
-    with answering(village(b"hang")) as server:
-        command = [sys.executable, "-m", "tests.engine.harming", str(tmp_path), f"{server.origin(BAD)}/0"]
+    with serve_answers(harmful_site(b"hang")) as server:
+        command = [sys.executable, "-m", "tests.engine.harmful_crawl", str(tmp_path), f"{server.origin(BAD)}/0"]
         process = subprocess.Popen(command, cwd=HERE, stderr=subprocess.DEVNULL)
         until(lambda: (BAD, "/harm") in server.asked)
         process.terminate()
@@ -117,7 +119,7 @@ def test_a_reading_that_takes_too_long_is_ended_from_within(monkeypatch):
             assert sum(range(1000)) == 499_500
         until = time.process_time() + 0.4
         while time.process_time() < until:
-            pass  # what is no reading may take its time
+            pass  # outside a reading there is no limit
     finally:
         signal.setitimer(signal.ITIMER_PROF, 0)
         signal.signal(signal.SIGPROF, before)

@@ -1,4 +1,4 @@
-"""Whole runs over a host that answers with all that is bad, beside one that is good: the run ends, nothing is silent."""
+"""Whole runs over a hostile host beside a good one: the run ends, and every failure is recorded."""
 
 from __future__ import annotations
 
@@ -6,19 +6,19 @@ import gzip
 
 import pytest
 
-from tests.engine.roaming import change, faults, roam, source, told
-from tests.servers.hostile import BAD, GOOD, answer, answering
+from tests.engine.site_crawl import change_ledger, crawl_sites, faults, query_ledger, source
+from tests.servers.hostile import BAD, GOOD, answer, serve_answers
 from windrow.engine.crawl.asking import ENDLESS_REDIRECTS, HOPS
 from windrow.ledger import Ledger
 
 PAGES = 20
 
 
-def long_head(more):
+def answer_with_head(more):
     return answer(b"<a href=/ok>x</a>", more=more)
 
 
-def packed(body, level=9):
+def gzip_answer(body, level=9):
     return answer(gzip.compress(body, level), more="Content-Encoding: gzip\r\n")
 
 
@@ -26,18 +26,18 @@ HOSTILE = {
     "status-spaces": b"HTTP/1.1 200" + b" " * 60_000 + b"\r\r\n\r\n",
     "open-tags": answer(b"<a" * 200_000),
     "charset": answer(b"<p>x", kind="text/html; charset=" + " " * 60_000),
-    "link-quotes": long_head("Link: <a>" + '; a="' * 40 + "\r\n"),
-    "link-long": long_head("Link: " + "<a>; rel=next, " * 4_000 + "\r\n"),
-    "robots-tag": long_head("X-Robots-Tag: " + "unavailable_after: 1, " * 2_500 + "\r\n"),
+    "link-quotes": answer_with_head("Link: <a>" + '; a="' * 40 + "\r\n"),
+    "link-long": answer_with_head("Link: " + "<a>; rel=next, " * 4_000 + "\r\n"),
+    "robots-tag": answer_with_head("X-Robots-Tag: " + "unavailable_after: 1, " * 2_500 + "\r\n"),
     "formats": answer(b"<p>" + b"".join(b"<b id=%d>" % at for at in range(3_000)) + b"<p>x" * 9_000),
-    "formats-packed": packed(b"<p>" + b"".join(b"<i id=%d>" % at for at in range(3_000)) + b"<p>x" * 150_000),
+    "formats-packed": gzip_answer(b"<p>" + b"".join(b"<i id=%d>" % at for at in range(3_000)) + b"<p>x" * 150_000),
     "paragraphs": answer(b"<p>" * 1_200_000),
     "nested": answer(b"<div>" * 150_000),
     "options": answer(b"<select>" + b"<option>x<optgroup>" * 100_000),
     "comments": answer(b"<!--" * 450_000),
     "metas": answer(b"<meta name=robots content=noarchive>" * 70_000),
-    "links": packed(b"".join(b"<a href=http://h%d.example/>" % at for at in range(200_000))),
-    "attributes": packed(b"<a " + b"".join(b"a%d=1 " % at for at in range(300_000)) + b">"),
+    "links": gzip_answer(b"".join(b"<a href=http://h%d.example/>" % at for at in range(200_000))),
+    "attributes": gzip_answer(b"<a " + b"".join(b"a%d=1 " % at for at in range(300_000)) + b">"),
     "feed": answer(b"<rss><channel>" + b"<item><link>/ok</link></item>" * 100_000, kind="application/rss+xml"),
     "feed-half": answer(b"<rss><channel><item><link>&#xD800;</link></item>", kind="application/rss+xml"),
     "feed-locations": answer(b"<feed><entry>" + b"<link/>" * 500_000, kind="application/atom+xml"),
@@ -45,10 +45,10 @@ HOSTILE = {
     "chunks": b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nContent-Type: text/html\r\n\r\n"
     + b"1\r\nx\r\n" * 500_000 + b"0\r\n\r\n",
     "later": answer(b"", "503 Busy", more="Retry-After: Sat, 21 Nov 99999999999 12:00:00 +99999999\r\n"),
-    "dates": long_head("Date: Sat, 21 Nov 99999999999 12:00:00 GMT\r\nLast-Modified: Sat, 21 Nov -1 12:00:00 GMT\r\n"
+    "dates": answer_with_head("Date: Sat, 21 Nov 99999999999 12:00:00 GMT\r\nLast-Modified: Sat, 21 Nov -1 12:00:00 GMT\r\n"
                        "Expires: 99999999999\r\n"),
     "folds": b"HTTP/1.1 200 OK\r\nA: b" + b"\r\n " * 20_000 + b"\r\n\r\n",
-    "bomb": packed(bytes(200 << 20), 6),
+    "bomb": gzip_answer(bytes(200 << 20), 6),
     "part": answer(b"<a href=/unseen>x</a>", "206 Partial Content", more="Content-Range: bytes 0-20/9999\r\n"),
     "coded": b"HTTP/1.1 200 OK\r\nTransfer-Encoding: gzip, chunked\r\nContent-Type: text/html\r\n\r\n3\r\nabc\r\n0\r\n\r\n",
     "bare": b'HTTP/1.1 200 OK\nContent-Type: text/html\nETag: "bare"\nConnection: close\n\n<a href=/found>x</a>',
@@ -62,39 +62,41 @@ REASONS = {
 
 
 def test_a_host_that_answers_with_all_that_is_bad_is_crawled_to_its_end_beside_a_good_one(tmp_path):
-    answers = {(GOOD, f"/{one}"): answer(b"<a href=/%d>x</a>" % (one + 1)) for one in range(PAGES)}
+    answers = {(GOOD, f"/{number}"): answer(b"<a href=/%d>x</a>" % (number + 1)) for number in range(PAGES)}
     answers |= {(BAD, f"/{name}"): bad for name, bad in HOSTILE.items()}
     answers[BAD, "/"] = answer(b"".join(b"<a href=/%s>x</a>" % name.encode() for name in HOSTILE))
-    with answering(answers) as server:
+    with serve_answers(answers) as server:
         answers[BAD, "/robots.txt"] = answer(
             RULES.replace(b"/map", server.origin(BAD).encode() + b"/map"), kind="text/plain"
         )
-        answers[BAD, "/map.xml"] = packed(MAP)
-        roam(tmp_path, source([f"{server.origin(GOOD)}/0", f"{server.origin(BAD)}/"]))
-    rows = told(
+        answers[BAD, "/map.xml"] = gzip_answer(MAP)
+        crawl_sites(tmp_path, source([f"{server.origin(GOOD)}/0", f"{server.origin(BAD)}/"]))
+    rows = query_ledger(
         tmp_path,
         "SELECT a.url, v.status, v.reason, v.message, v.etag FROM attempt v JOIN address a ON a.digest = v.address",
     )
     seen = {url.rpartition("/")[2]: rest for url, *rest in rows}
     assert set(HOSTILE) <= set(seen)
-    assert {f"{one}" for one in range(PAGES)} <= set(seen)
+    assert {f"{number}" for number in range(PAGES)} <= set(seen)
     assert {name: seen[name][1] for name in REASONS} == REASONS
     assert {name for name in HOSTILE if seen[name][1] in {"step_failed", "worker_died"}} == set(), seen
     assert seen["bare"][3] == '"bare"'
     assert "found" in seen
     assert "unseen" not in seen
-    assert [one for one in told(tmp_path, "SELECT message FROM attempt WHERE kind = 2") if "Error" in str(one[0])] == []
+    assert [
+        row for row in query_ledger(tmp_path, "SELECT message FROM attempt WHERE kind = 2") if "Error" in str(row[0])
+    ] == []
     assert faults(tmp_path) == []
 
 
 DEEP = [f"/deep/in/it/{at}" for at in range(4)]
 
 
-class Endless(dict):
-    """Hosts with four pages far from their home page, one of which goes on for ever with the same text besides."""
+class EndlessPages(dict):
+    """Hosts with four pages far from their home page; one host also has endless pages of the same text."""
 
     def __init__(self, fan: int) -> None:
-        """Let each of the endless pages lead to so many others."""
+        """Let each of the endless pages link to so many others."""
         super().__init__()
         self._fan = fan
 
@@ -107,7 +109,9 @@ class Endless(dict):
             words = f"{host} {at}: {'so it is told here ' * at}".translate(str.maketrans("0123456789", "qwertyuiop"))
             return answer(f"<p>{words} <a href=/deep/in/it/{at + 1}>next</a>".encode())
         if host == BAD and path.startswith("/num/"):
-            links = b"".join(b"<a href=/num/%d>on</a>" % (at * self._fan + one) for one in range(1, self._fan + 1))
+            links = b"".join(
+                b"<a href=/num/%d>on</a>" % (at * self._fan + number) for number in range(1, self._fan + 1)
+            )
             return answer(b"<h1>Nothing here</h1> page %d %s" % (at, links))
         return super().get(key, default)
 
@@ -116,21 +120,21 @@ class Endless(dict):
 def test_new_addresses_of_a_host_with_an_endless_row_of_known_text_are_given_up_and_told_and_nothing_else(
     tmp_path, fan
 ):
-    with answering(Endless(fan)) as server:
+    with serve_answers(EndlessPages(fan)) as server:
         site = source([f"{server.origin(host)}/" for host in (GOOD, BAD)])
         for _ in range(2):
             server.asked.clear()
-            assert roam(tmp_path, site) == 0
+            assert crawl_sites(tmp_path, site) == 0
             assert {(host, path) for host in (GOOD, BAD) for path in ("/", *DEEP)} <= {*server.asked}
             assert 100 < len([path for _, path in server.asked if path.startswith("/num/")]) < 600
-            change(tmp_path, "UPDATE address SET due = 2 WHERE due > 0 AND url NOT LIKE '%/num/%'")
-    rules = told(tmp_path, "SELECT comment FROM task_end WHERE reason = 'trap' AND NOT failed")
+            change_ledger(tmp_path, "UPDATE address SET due = 2 WHERE due > 0 AND url NOT LIKE '%/num/%'")
+    rules = query_ledger(tmp_path, "SELECT comment FROM task_end WHERE reason = 'trap' AND NOT failed")
     assert len(rules) == 2
     assert all(f"{server.origin(BAD)}, where new addresses bring nothing new" in comment for (comment,) in rules)
 
 
-class Leading(dict):
-    """Hosts whose every address leads to another one, for ever on the one and for some steps on the other."""
+class EndlessRedirects(dict):
+    """Hosts whose every address redirects to the next, endlessly on one and for some steps on the other."""
 
     def get(self, key, default=None):
         host, path = key
@@ -141,16 +145,18 @@ class Leading(dict):
 
 
 def test_an_endless_row_of_redirects_is_left_after_as_many_as_browsers_follow_and_told(tmp_path):
-    with answering(Leading()) as server:
-        assert roam(tmp_path, source([f"{server.origin(host)}/" for host in (GOOD, BAD)])) == 0
-    asked = {host: {path for one, path in server.asked if one == host} - {"/robots.txt"} for host in (GOOD, BAD)}
+    with serve_answers(EndlessRedirects()) as server:
+        assert crawl_sites(tmp_path, source([f"{server.origin(host)}/" for host in (GOOD, BAD)])) == 0
+    asked = {
+        host: {path for at_host, path in server.asked if at_host == host} - {"/robots.txt"} for host in (GOOD, BAD)
+    }
     assert asked[GOOD] == asked[BAD] == {"/", *(f"/{at}" for at in range(1, HOPS + 1))}
-    ((told_of,),) = told(tmp_path, "SELECT comment FROM task_end WHERE reason = 'trap' AND NOT failed")
-    assert told_of == f"1 left out, such as {server.origin(BAD)}/{HOPS + 1}: {ENDLESS_REDIRECTS}"
+    ((comment,),) = query_ledger(tmp_path, "SELECT comment FROM task_end WHERE reason = 'trap' AND NOT failed")
+    assert comment == f"1 left out, such as {server.origin(BAD)}/{HOPS + 1}: {ENDLESS_REDIRECTS}"
 
 
-class LeadingAway(dict):
-    """Hosts whose every address leads to another one of the other host, for ever."""
+class EndlessRedirectsBetweenHosts(dict):
+    """Hosts whose every address redirects to the other host, endlessly."""
 
     server = None
 
@@ -158,46 +164,46 @@ class LeadingAway(dict):
         host, path = key
         if path == "/robots.txt":
             return default
-        other = self.server.origin(BAD if host == GOOD else GOOD)
-        return answer(b"", "302 Found", more=f"Location: {other}/{int(path[1:] or 0) + 1}\r\n")
+        target = self.server.origin(BAD if host == GOOD else GOOD)
+        return answer(b"", "302 Found", more=f"Location: {target}/{int(path[1:] or 0) + 1}\r\n")
 
 
 def test_an_endless_chain_of_redirects_over_two_hosts_is_counted_as_one_and_told(tmp_path):
-    answers = LeadingAway()
-    with answering(answers) as server:
+    answers = EndlessRedirectsBetweenHosts()
+    with serve_answers(answers) as server:
         answers.server = server
-        assert roam(tmp_path, source([f"{server.origin(host)}/" for host in (GOOD, BAD)])) == 0
+        assert crawl_sites(tmp_path, source([f"{server.origin(host)}/" for host in (GOOD, BAD)])) == 0
     asked = {path for _, path in server.asked} - {"/robots.txt"}
     assert asked == {"/", *(f"/{at}" for at in range(1, HOPS + 1))}
-    ((told_of,),) = told(tmp_path, "SELECT comment FROM task_end WHERE reason = 'trap' AND NOT failed")
-    assert told_of.startswith("2 left out, such as ")
-    assert told_of.endswith(ENDLESS_REDIRECTS)
+    ((comment,),) = query_ledger(tmp_path, "SELECT comment FROM task_end WHERE reason = 'trap' AND NOT failed")
+    assert comment.startswith("2 left out, such as ")
+    assert comment.endswith(ENDLESS_REDIRECTS)
 
 
 def test_rules_that_failed_once_and_then_came_are_no_trouble_of_the_source(tmp_path):
     answers = {(GOOD, "/0"): answer(b"x"), (GOOD, "/robots.txt"): answer(status="503 Busy")}
 
-    def failed():
+    def failed_rules():
         ledger = Ledger(tmp_path / "ledger.sqlite")
         try:
-            return [one.status for one in ledger.attempts.rules_failed_between((0, 1 << 60), "roam", 1)]
+            return [attempt.status for attempt in ledger.attempts.rules_failed_between((0, 1 << 60), "roam", 1)]
         finally:
             ledger.close()
 
-    with answering(answers) as server:
-        assert roam(tmp_path, source([f"{server.origin(GOOD)}/0"])) == 3
-        assert failed() == [503]
+    with serve_answers(answers) as server:
+        assert crawl_sites(tmp_path, source([f"{server.origin(GOOD)}/0"])) == 3
+        assert failed_rules() == [503]
         answers[GOOD, "/robots.txt"] = answer(b"User-agent: *\nAllow: /", kind="text/plain")
-        assert roam(tmp_path, source([f"{server.origin(GOOD)}/0"])) == 0
-        assert failed() == []
+        assert crawl_sites(tmp_path, source([f"{server.origin(GOOD)}/0"])) == 0
+        assert failed_rules() == []
 
 
 def test_each_attempt_at_a_connection_closed_without_an_answer_is_on_record(tmp_path):
     path = "/closed"
     keeps = answer(f"<a href={path}>x</a>".encode()).replace(b"Connection: close\r\n", b"")
-    with answering({(GOOD, "/0"): keeps, (GOOD, path): b""}, keeps=frozenset({"/0", "/robots.txt"})) as server:
-        roam(tmp_path, source([f"{server.origin(GOOD)}/0"]))
-        asked = [one for _, one in server.asked].count(path)
-    rows = told(tmp_path, "SELECT reason FROM attempt WHERE reason = 'interrupted'")
+    with serve_answers({(GOOD, "/0"): keeps, (GOOD, path): b""}, keeps=frozenset({"/0", "/robots.txt"})) as server:
+        crawl_sites(tmp_path, source([f"{server.origin(GOOD)}/0"]))
+        asked = [requested for _, requested in server.asked].count(path)
+    rows = query_ledger(tmp_path, "SELECT reason FROM attempt WHERE reason = 'interrupted'")
     assert asked == 3
     assert len(rows) == asked

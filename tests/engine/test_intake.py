@@ -1,4 +1,4 @@
-"""WARC files of other makers: visits as if we had asked, once, whatever is killed, and in any order of files."""
+"""WARC files of other programs become attempts, once each, after any kill, and in any order of files."""
 
 import gzip
 import hashlib
@@ -13,9 +13,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.archive.letter import again, info, packed, page, record
-from tests.engine.strolling import stroll
-from tests.engine.taking import ask, take
+from tests.archive.foreign_records import make_record, pack_records, response_record, revisit_record, warcinfo_record
+from tests.engine.folder_crawl import crawl_folder
+from tests.engine.warc_intake import query_ledger, take_warcs
 from windrow.archive import ArchiveWriter, CaptureSink, open_capture
 from windrow.clock import spell
 from windrow.digest import digest
@@ -35,30 +35,30 @@ JOIN address a ON a.digest = v.address ORDER BY 1, 2, 5, 6
 
 
 def write(path, *records, pack=True):
-    path.write_bytes(packed(records) if pack else b"".join(records))
+    path.write_bytes(pack_records(records) if pack else b"".join(records))
     return path
 
 
-def told(root):
-    return [row[0] for row in ask(root, "SELECT comment FROM task_end ORDER BY seq")]
+def task_comments(root):
+    return [row[0] for row in query_ledger(root, "SELECT comment FROM task_end ORDER BY seq")]
 
 
 def test_records_become_visits(tmp_path):
-    one = write(
+    warc = write(
         tmp_path / "one.warc.gz",
-        info(),
-        page("http://A.example:80/x#part", b"first"),
-        record("request", b"GET / HTTP/1.1\r\n\r\n", content_type="application/http; msgtype=request"),
-        record("metadata", b"a: b", target_uri="http://a.example/x", content_type="application/warc-fields"),
-        page("http://a.example/old", b"", MOVED, date="2024-03-01T12:00:01.123456789Z", version="1.1"),
-        page("<http://a.example/none>", b"no", GONE),
-        page("http://a.example/robots.txt", b"User-agent: *"),
-        record("response", b"93.184.216.34", target_uri="dns:a.example", content_type="text/dns"),
-        record("resource", b"<p>kept", target_uri="https://b.example/res", content_type="text/html"),
-        record("resource", b"{}", target_uri="urn:pageinfo:http://a.example/", content_type="application/json"),
+        warcinfo_record(),
+        response_record("http://A.example:80/x#part", b"first"),
+        make_record("request", b"GET / HTTP/1.1\r\n\r\n", content_type="application/http; msgtype=request"),
+        make_record("metadata", b"a: b", target_uri="http://a.example/x", content_type="application/warc-fields"),
+        response_record("http://a.example/old", b"", MOVED, date="2024-03-01T12:00:01.123456789Z", version="1.1"),
+        response_record("<http://a.example/none>", b"no", GONE),
+        response_record("http://a.example/robots.txt", b"User-agent: *"),
+        make_record("response", b"93.184.216.34", target_uri="dns:a.example", content_type="text/dns"),
+        make_record("resource", b"<p>kept", target_uri="https://b.example/res", content_type="text/html"),
+        make_record("resource", b"{}", target_uri="urn:pageinfo:http://a.example/", content_type="application/json"),
     )
-    assert take(tmp_path, one) == 0
-    none, old, first, res = ask(tmp_path, VISITS)
+    assert take_warcs(tmp_path, warc) == 0
+    none, old, first, res = query_ledger(tmp_path, VISITS)
     name = "http://a.example/x"
     assert first == (name, 0, 200, "2024-03-01T12:00:00.000000Z", digest(b"first"), 5, '"1"', "", None)
     assert none[:3] == ("http://a.example/none", 0, 404)
@@ -66,66 +66,74 @@ def test_records_become_visits(tmp_path):
     assert old[7] == "/new"
     assert res[:3] == ("https://b.example/res", 0, 200)
     left = ("warcinfo", "request", "metadata", "robots.txt", "dns address", "urn address")
-    assert told(tmp_path) == ["them: 1 file, 4 captures; left out: " + ", ".join(f"{word} 1" for word in left)]
-    warc, offset, length = ask(tmp_path, "SELECT warc, place_offset, place_length FROM attempt ORDER BY seq")[0]
+    assert task_comments(tmp_path) == ["them: 1 file, 4 captures; left out: " + ", ".join(f"{word} 1" for word in left)]
+    warc, offset, length = query_ledger(tmp_path, "SELECT warc, place_offset, place_length FROM attempt ORDER BY seq")[
+        0
+    ]
     with open_capture(tmp_path / "archive", ArchivePlace(warc, offset, length)) as view:
         assert view.read() == b"first"
 
 
 def test_what_is_wrong_is_found_and_the_rest_goes_on(tmp_path):
-    one = write(
+    warc = write(
         tmp_path / "one.warc",
-        page("", b"no address"),
-        page("http://[::bad/", b"bad address"),
-        page("http://a.example/1", b"no time", date="yesterday"),
-        page("http://a.example/2", b"no head", b""),
-        page("http://a.example/3", b"good"),
-        page("http://a.example/4", b"cut")[:-8],
+        response_record("", b"no address"),
+        response_record("http://[::bad/", b"bad address"),
+        response_record("http://a.example/1", b"no time", date="yesterday"),
+        response_record("http://a.example/2", b"no head", b""),
+        response_record("http://a.example/3", b"good"),
+        response_record("http://a.example/4", b"cut")[:-8],
         pack=False,
     )
-    assert take(tmp_path, one) == 0
-    assert [row[0] for row in ask(tmp_path, VISITS)] == ["http://a.example/3"]
-    found = ask(tmp_path, "SELECT kind, level FROM finding ORDER BY seq")
-    assert found == [(kind, "warn") for kind in ("BadAddress", "BadAddress", "BadDate", "ProtocolError", "Truncated")]
-    assert "5 records wrong" in told(tmp_path)[0]
+    assert take_warcs(tmp_path, warc) == 0
+    assert [row[0] for row in query_ledger(tmp_path, VISITS)] == ["http://a.example/3"]
+    findings = query_ledger(tmp_path, "SELECT kind, level FROM finding ORDER BY seq")
+    assert findings == [
+        (kind, "warn") for kind in ("BadAddress", "BadAddress", "BadDate", "ProtocolError", "Truncated")
+    ]
+    assert "5 records wrong" in task_comments(tmp_path)[0]
 
 
 def test_dates_of_less_precision_and_of_fourteen_digits_are_times(tmp_path):
     dates = ["2024", "2024-03", "2024-03-01", "2024-03-01T12:30Z", "20240301123059", "2024-03-01T12:30:59.5Z", "202"]
-    one = write(
-        tmp_path / "x.warc", *(page(f"http://a.example/{at}", b"x", date=date) for at, date in enumerate(dates))
+    warc = write(
+        tmp_path / "x.warc",
+        *(response_record(f"http://a.example/{at}", b"x", date=date) for at, date in enumerate(dates)),
     )
-    assert take(tmp_path, one) == 0
-    assert [row[3][:19] for row in ask(tmp_path, VISITS)] == [
+    assert take_warcs(tmp_path, warc) == 0
+    assert [row[3][:19] for row in query_ledger(tmp_path, VISITS)] == [
         "2024-01-01T00:00:00", "2024-03-01T00:00:00", "2024-03-01T00:00:00", "2024-03-01T12:30:00",
         "2024-03-01T12:30:59", "2024-03-01T12:30:59",
     ]  # fmt: skip
-    assert told(tmp_path)[0] == "them: 1 file, 6 captures; 1 record wrong: bad_date 1"
+    assert task_comments(tmp_path)[0] == "them: 1 file, 6 captures; 1 record wrong: bad_date 1"
 
 
 def test_kinds_of_records_that_a_line_does_not_name_are_counted(tmp_path):
-    others = (record(f"kind{at}") for at in range(11))
-    assert take(tmp_path, write(tmp_path / "x.warc", page("http://a.example/", b"x"), *others)) == 0
-    assert told(tmp_path)[0].endswith("kind6 1, kind7 1, of other kinds 3")
+    others = (make_record(f"kind{at}") for at in range(11))
+    assert take_warcs(tmp_path, write(tmp_path / "x.warc", response_record("http://a.example/", b"x"), *others)) == 0
+    assert task_comments(tmp_path)[0].endswith("kind6 1, kind7 1, of other kinds 3")
 
 
 def test_twice_is_once(tmp_path):
-    one = write(tmp_path / "one.warc.gz", page("http://a.example/", b"x"))
-    other = write(tmp_path / "other.warc.gz", page("http://a.example/", b"x"))
-    other.write_bytes(one.read_bytes())
-    assert take(tmp_path, one) == 0
-    assert take(tmp_path, one, other, source="others") == 0
-    assert len(ask(tmp_path, VISITS)) == 1
-    assert ask(tmp_path, "SELECT name FROM intake_name ORDER BY name") == [("one.warc.gz",), ("other.warc.gz",)]
-    assert told(tmp_path)[1] == "others: 2 files, 0 captures; 2 held already"
+    warc = write(tmp_path / "one.warc.gz", response_record("http://a.example/", b"x"))
+    copy = write(tmp_path / "other.warc.gz", response_record("http://a.example/", b"x"))
+    copy.write_bytes(warc.read_bytes())
+    assert take_warcs(tmp_path, warc) == 0
+    assert take_warcs(tmp_path, warc, copy, source="others") == 0
+    assert len(query_ledger(tmp_path, VISITS)) == 1
+    assert query_ledger(tmp_path, "SELECT name FROM intake_name ORDER BY name") == [
+        ("one.warc.gz",),
+        ("other.warc.gz",),
+    ]
+    assert task_comments(tmp_path)[1] == "others: 2 files, 0 captures; 2 held already"
 
 
 def test_what_is_no_warc_file_fails_and_the_others_go_on(tmp_path):
-    wrong, good = tmp_path / "wrong.warc", write(tmp_path / "good.warc.gz", page("http://a.example/", b"x"))
+    wrong, good = tmp_path / "wrong.warc", write(tmp_path / "good.warc.gz", response_record("http://a.example/", b"x"))
     wrong.write_bytes(b"hello")
-    assert take(tmp_path, wrong, tmp_path / "none.warc", good) == 3
-    assert len(ask(tmp_path, VISITS)) == 1
-    assert "wrong.warc: it is not a WARC or ARC file" in told(tmp_path)[0]
+    assert take_warcs(tmp_path, wrong, tmp_path / "none.warc", good) == 3
+    assert len(query_ledger(tmp_path, VISITS)) == 1
+    assert "wrong.warc: it is not a WARC or ARC file" in task_comments(tmp_path)[0]
     assert len(list((tmp_path / "archive/foreign").iterdir())) == 1
 
 
@@ -133,91 +141,107 @@ def test_what_is_no_warc_file_fails_and_the_others_go_on(tmp_path):
 def test_revisits_find_their_bytes_in_any_order_of_files(tmp_path, order):
     later = {"date": "2024-04-01T00:00:00Z"}
     files = [
-        write(tmp_path / "0.warc.gz", page("http://a.example/", b"same"), again("http://b.example/", b"same", **later)),
-        write(tmp_path / "1.warc.gz", again("http://a.example/", b"same", **later)),
-        write(tmp_path / "2.warc.gz", again("http://a.example/", b"never seen", **later)),
+        write(
+            tmp_path / "0.warc.gz",
+            response_record("http://a.example/", b"same"),
+            revisit_record("http://b.example/", b"same", **later),
+        ),
+        write(tmp_path / "1.warc.gz", revisit_record("http://a.example/", b"same", **later)),
+        write(tmp_path / "2.warc.gz", revisit_record("http://a.example/", b"never seen", **later)),
     ]
-    for at in order:  # what repeats only what is not here yet gave nothing yet
-        assert take(tmp_path, files[at]) == (3 if at == 2 or (at == 1 and order.index(0) > order.index(1)) else 0)
-    rows = [(row[0], row[3][:7], row[4]) for row in ask(tmp_path, VISITS)]
+    for at in order:  # a file of revisits without their originals fails at first
+        assert take_warcs(tmp_path, files[at]) == (3 if at == 2 or (at == 1 and order.index(0) > order.index(1)) else 0)
+    rows = [(row[0], row[3][:7], row[4]) for row in query_ledger(tmp_path, VISITS)]
     assert rows == [
         ("http://a.example/", "2024-03", digest(b"same")),
         ("http://a.example/", "2024-04", digest(b"same")),
         ("http://b.example/", "2024-04", digest(b"same")),
     ]
-    assert ask(tmp_path, "SELECT count(*) FROM intake_waiting") == [(1,)]
-    assert any("1 revisit without what they repeat" in line for line in told(tmp_path))
-    for *place, revisit in ask(tmp_path, "SELECT warc, place_offset, place_length, revisit FROM attempt"):
+    assert query_ledger(tmp_path, "SELECT count(*) FROM intake_waiting") == [(1,)]
+    assert any("1 revisit without what they repeat" in line for line in task_comments(tmp_path))
+    for *place, revisit in query_ledger(tmp_path, "SELECT warc, place_offset, place_length, revisit FROM attempt"):
         with open_capture(tmp_path / "archive", ArchivePlace(*place)) as view:
             assert view.read() == (b"" if revisit else b"same")
 
 
 def test_revisits_whose_original_never_came_are_told_and_fail_the_file(tmp_path):
-    one = write(
-        tmp_path / "one.warc.gz", info(), again("http://a.example/", b"elsewhere"), again("http://b.example/", b"x")
+    warc = write(
+        tmp_path / "one.warc.gz",
+        warcinfo_record(),
+        revisit_record("http://a.example/", b"elsewhere"),
+        revisit_record("http://b.example/", b"x"),
     )
-    assert take(tmp_path, one) == 3
-    assert "one.warc.gz gave nothing: 2 revisits of what is not here (no_original)" in told(tmp_path)[0]
-    assert "2 revisits without what they repeat (no_original)" in told(tmp_path)[0]
+    assert take_warcs(tmp_path, warc) == 3
+    assert "one.warc.gz gave nothing: 2 revisits of what is not here (no_original)" in task_comments(tmp_path)[0]
+    assert "2 revisits without what they repeat (no_original)" in task_comments(tmp_path)[0]
     both = [
-        write(tmp_path / "b.warc.gz", again("http://c.example/", b"z")),
-        write(tmp_path / "z.warc.gz", page("http://d.example/", b"z")),
+        write(tmp_path / "b.warc.gz", revisit_record("http://c.example/", b"z")),
+        write(tmp_path / "z.warc.gz", response_record("http://d.example/", b"z")),
     ]
-    assert take(tmp_path, *both) == 0
+    assert take_warcs(tmp_path, *both) == 0
 
 
 def test_revisits_that_wait_beside_records_that_came_are_noted_of_the_session(tmp_path):
-    """A file that gave something is no failed one; what it did not give is told all the same."""
-    one = write(tmp_path / "one.warc.gz", info(), page("http://a.example/", b"x"), again("http://b.example/", b"lost"))
-    assert take(tmp_path, one) == 0
-    noted = ask(tmp_path, "SELECT e.comment FROM task_end e JOIN task t ON t.seq = e.task WHERE t.source = ''")
+    """A file that gave something has not failed; revisits that wait are reported anyway."""
+    warc = write(
+        tmp_path / "one.warc.gz",
+        warcinfo_record(),
+        response_record("http://a.example/", b"x"),
+        revisit_record("http://b.example/", b"lost"),
+    )
+    assert take_warcs(tmp_path, warc) == 0
+    noted = query_ledger(tmp_path, "SELECT e.comment FROM task_end e JOIN task t ON t.seq = e.task WHERE t.source = ''")
     assert [row[0] for row in noted] == [
         "them: 1 file, 1 capture; 1 revisit without what they repeat (no_original); left out: warcinfo 1"
     ]
 
 
 def test_a_file_without_a_page_fails_and_a_crawlers_notes_do_not(tmp_path):
-    broken = write(tmp_path / "broken.warc.gz", info(), page("http://a.example/", b"x", b""))
-    assert take(tmp_path, broken) == 3
-    assert "1 record wrong: protocol_error 1" in told(tmp_path)[0]
-    assert "broken.warc.gz gave nothing" in told(tmp_path)[0]
+    broken = write(tmp_path / "broken.warc.gz", warcinfo_record(), response_record("http://a.example/", b"x", b""))
+    assert take_warcs(tmp_path, broken) == 3
+    assert "1 record wrong: protocol_error 1" in task_comments(tmp_path)[0]
+    assert "broken.warc.gz gave nothing" in task_comments(tmp_path)[0]
     notes = write(
-        tmp_path / "got-meta.warc.gz", info(), record("metadata", b"a: b", content_type="application/warc-fields")
+        tmp_path / "got-meta.warc.gz",
+        warcinfo_record(),
+        make_record("metadata", b"a: b", content_type="application/warc-fields"),
     )
-    assert take(tmp_path, notes) == 0
-    assert take(tmp_path, write(tmp_path / "empty.warc.gz")) == 3
+    assert take_warcs(tmp_path, notes) == 0
+    assert take_warcs(tmp_path, write(tmp_path / "empty.warc.gz")) == 3
 
 
 def test_a_revisit_of_an_empty_body_needs_no_original(tmp_path):
     hex_ = f"sha1:{hashlib.sha1(b'').hexdigest()}"
     files = write(
         tmp_path / "one.warc.gz",
-        page("http://a.example/", b""),
-        again("http://a.example/", b"", date="2024-04-01T00:00:00Z"),
-        again(
+        response_record("http://a.example/", b""),
+        revisit_record("http://a.example/", b"", date="2024-04-01T00:00:00Z"),
+        revisit_record(
             "http://b.example/", b"", payload_digest="sha256:4OYMIQUY7QOBJGX36TEJS35ZEQT24QPEMSNZGTFESWMRW6CSXBKQ===="
         ),
-        again("http://c.example/", b"", payload_digest=hex_),
+        revisit_record("http://c.example/", b"", payload_digest=hex_),
     )
-    assert take(tmp_path, files) == 0
-    assert [(row[0][7], row[4], row[5]) for row in ask(tmp_path, VISITS)] == [(at, digest(b""), 0) for at in "aabc"]
-    assert ask(tmp_path, "SELECT count(*) FROM intake_waiting") == [(0,)]
+    assert take_warcs(tmp_path, files) == 0
+    assert [(row[0][7], row[4], row[5]) for row in query_ledger(tmp_path, VISITS)] == [
+        (at, digest(b""), 0) for at in "aabc"
+    ]
+    assert query_ledger(tmp_path, "SELECT count(*) FROM intake_waiting") == [(0,)]
 
 
 def test_our_own_archive_comes_in_with_its_revisits_and_answers_304(tmp_path):
-    own, there = tmp_path / "own", tmp_path / "there"
-    keeper = ArchiveWriter(own, "windrow-000001-1", Limits(free_space=0), 1 << 30, "test")
+    own, target = tmp_path / "own", tmp_path / "there"
+    archive = ArchiveWriter(own, "windrow-000001-1", Limits(free_space=0), 1 << 30, "test")
     head = b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\n\r\n"
     at, last = datetime(2026, 1, 1, tzinfo=UTC), KnownCapture()
     for unchanged in (False, False, True):
-        deposit = CaptureSink(keeper, FetchJob(1, "http://a.example/", last=last), at)
-        deposit.open(None, b"HTTP/1.1 304 Not Modified\r\n\r\n" if unchanged else head, b"GET / HTTP/1.1\r\n\r\n")
-        kept = deposit.finish(unchanged=unchanged)
+        sink = CaptureSink(archive, FetchJob(1, "http://a.example/", last=last), at)
+        sink.open(None, b"HTTP/1.1 304 Not Modified\r\n\r\n" if unchanged else head, b"GET / HTTP/1.1\r\n\r\n")
+        kept = sink.finish(unchanged=unchanged)
         last, at = KnownCapture(kept.digest, spell(at), "http://a.example/"), at + timedelta(days=1)
-    keeper.close()
-    there.mkdir()
-    assert take(there, *own.glob("*.warc.gz")) == 0
-    rows = [(row[2], row[4]) for row in ask(there, VISITS)]
+    archive.close()
+    target.mkdir()
+    assert take_warcs(target, *own.glob("*.warc.gz")) == 0
+    rows = [(row[2], row[4]) for row in query_ledger(target, VISITS)]
     assert rows == [(200, digest(b"")), (200, digest(b"")), (304, "")]
 
 
@@ -225,18 +249,18 @@ def test_our_own_archive_comes_in_with_its_revisits_and_answers_304(tmp_path):
 @pytest.mark.parametrize("method", ["POST", "HEAD", "GET"])
 def test_what_was_asked_for_by_another_method_than_get_is_no_page(tmp_path, before, method):
     asked = f"{method} / HTTP/1.1\r\nHost: a\r\n\r\n".encode()
-    told_ = {"target_uri": "http://a.example/", "content_type": "application/http; msgtype=request"}
+    request_fields = {"target_uri": "http://a.example/", "content_type": "application/http; msgtype=request"}
     records = [
-        record("request", asked, record_id="<urn:uuid:2>", concurrent_to="<urn:uuid:3>", **told_),
-        page("http://a.example/", b"answer", record_id="<urn:uuid:3>"),
+        make_record("request", asked, record_id="<urn:uuid:2>", concurrent_to="<urn:uuid:3>", **request_fields),
+        response_record("http://a.example/", b"answer", record_id="<urn:uuid:3>"),
     ]
-    other = page("http://b.example/", b"other", record_id="<urn:uuid:4>")
-    # As many as that the first one of a batch, or its last, is parted from its request where nobody takes care.
-    filling = [record("metadata", b"a: b") for _ in range(254)]
-    one = write(tmp_path / "one.warc.gz", *filling, *(records if before else records[::-1]), other)
-    assert take(tmp_path, one) == 0
-    assert [row[0][7] for row in ask(tmp_path, VISITS)] == (["a", "b"] if method == "GET" else ["b"])
-    assert (f"answer to {method} 1" in told(tmp_path)[0]) == (method != "GET")
+    other_page = response_record("http://b.example/", b"other", record_id="<urn:uuid:4>")
+    # So many that a batch would end between the answer and its request.
+    filling = [make_record("metadata", b"a: b") for _ in range(254)]
+    warc = write(tmp_path / "one.warc.gz", *filling, *(records if before else records[::-1]), other_page)
+    assert take_warcs(tmp_path, warc) == 0
+    assert [row[0][7] for row in query_ledger(tmp_path, VISITS)] == (["a", "b"] if method == "GET" else ["b"])
+    assert (f"answer to {method} 1" in task_comments(tmp_path)[0]) == (method != "GET")
 
 
 def test_arc_one_gzip_stream_and_old_warc_give_their_pages(tmp_path):
@@ -247,61 +271,69 @@ def test_arc_one_gzip_stream_and_old_warc_give_their_pages(tmp_path):
         b"filedesc://one.arc 0.0.0.0 20040131120000 text/plain 9\n1 0 test\n\n\n" + line % b"a" + block + b"\n"
     )
     stream = tmp_path / "two.warc.gz"
-    stream.write_bytes(gzip.compress(info() + page("http://b.example/", b"b") + page("http://c.example/", b"c")))
-    old = write(tmp_path / "three.warc", page("http://d.example/", b"d", version="0.18"), pack=False)
-    assert take(tmp_path, arc, stream, old) == 0
-    rows = ask(tmp_path, VISITS)
+    stream.write_bytes(
+        gzip.compress(
+            warcinfo_record() + response_record("http://b.example/", b"b") + response_record("http://c.example/", b"c")
+        )
+    )
+    old = write(tmp_path / "three.warc", response_record("http://d.example/", b"d", version="0.18"), pack=False)
+    assert take_warcs(tmp_path, arc, stream, old) == 0
+    rows = query_ledger(tmp_path, VISITS)
     assert [(row[0][7], row[3][:10]) for row in rows] == [("a", "2004-01-31"), *((x, "2024-03-01") for x in "bcd")]
     assert rows[0][4] == digest(b"<p>x")
-    assert take(tmp_path, arc, stream, old) == 0
-    assert told(tmp_path)[1] == "them: 3 files, 0 captures; 3 held already"
-    for *place, digested in ask(tmp_path, "SELECT warc, place_offset, place_length, digest FROM attempt"):
+    assert take_warcs(tmp_path, arc, stream, old) == 0
+    assert task_comments(tmp_path)[1] == "them: 3 files, 0 captures; 3 held already"
+    for *place, digested in query_ledger(tmp_path, "SELECT warc, place_offset, place_length, digest FROM attempt"):
         with open_capture(tmp_path / "archive", ArchivePlace(*place)) as view:
             assert digest(view.read()) == digested
 
 
 def test_a_server_that_said_unmodified_needs_no_bytes(tmp_path):
     profile = "http://netpreserve.org/warc/1.1/revisit/server-not-modified"
-    one = again("http://a.example/", b"", b"HTTP/1.1 304 Not Modified\r\n\r\n", profile=profile)
-    assert take(tmp_path, write(tmp_path / "one.warc.gz", one)) == 0
-    assert [row[2] for row in ask(tmp_path, VISITS)] == [304]
+    revisit = revisit_record("http://a.example/", b"", b"HTTP/1.1 304 Not Modified\r\n\r\n", profile=profile)
+    assert take_warcs(tmp_path, write(tmp_path / "one.warc.gz", revisit)) == 0
+    assert [row[2] for row in query_ledger(tmp_path, VISITS)] == [304]
 
 
 def test_addresses_from_elsewhere_are_known_and_asked_only_where_a_site_leads(nginx, tmp_path):
-    folder, origin, where = nginx.folder("elsewhere")
+    folder, origin, path = nginx.folder("elsewhere")
     (folder / "index.html").write_text('<a href="a.html">a</a>')
     for name in ("a.html", "b.html"):
         (folder / name).write_text(name)
-    records = [page(f"{origin}{where}{name}", b"then") for name in ("index.html", "a.html", "b.html")]
-    assert take(tmp_path, write(tmp_path / "one.warc.gz", *records)) == 0
-    assert ask(tmp_path, "SELECT count(*) FROM address WHERE due IS NOT NULL") == [(0,)]
-    assert stroll(tmp_path, origin, where) == 0
+    records = [response_record(f"{origin}{path}{name}", b"then") for name in ("index.html", "a.html", "b.html")]
+    assert take_warcs(tmp_path, write(tmp_path / "one.warc.gz", *records)) == 0
+    assert query_ledger(tmp_path, "SELECT count(*) FROM address WHERE due IS NOT NULL") == [(0,)]
+    assert crawl_folder(tmp_path, origin, path) == 0
     asked = "SELECT a.url FROM attempt v JOIN address a ON a.digest = v.address WHERE v.kind = 0 AND v.warc NOT LIKE 'foreign%'"
-    assert sorted(row[0].rpartition("/")[2] for row in ask(tmp_path, asked)) == ["a.html", "index.html"]
-    assert ask(tmp_path, "SELECT source FROM host") == [("site",)]
-    assert take(tmp_path, write(tmp_path / "two.warc.gz", page(f"{origin}{where}a.html", b"other"))) == 0
-    assert ask(tmp_path, "SELECT count(*) FROM address WHERE url LIKE '%a.html' AND due > 0") == [(1,)]
+    assert sorted(row[0].rpartition("/")[2] for row in query_ledger(tmp_path, asked)) == ["a.html", "index.html"]
+    assert query_ledger(tmp_path, "SELECT source FROM host") == [("site",)]
+    assert (
+        take_warcs(tmp_path, write(tmp_path / "two.warc.gz", response_record(f"{origin}{path}a.html", b"other"))) == 0
+    )
+    assert query_ledger(tmp_path, "SELECT count(*) FROM address WHERE url LIKE '%a.html' AND due > 0") == [(1,)]
 
 
 @pytest.fixture(scope="module")
 def large(tmp_path_factory):
-    """A file of some thousand records, some of which repeat others, and what an undisturbed run makes of it."""
-    dice, root = random.Random(7), tmp_path_factory.mktemp("whole")
-    records = [info()]
+    """Return a file of some thousand records, some of them revisits, and the rows after a run that is not killed."""
+    rng, root = random.Random(7), tmp_path_factory.mktemp("whole")
+    records = [warcinfo_record()]
     for at in range(6_000):
-        url, body = f"http://h{at % 50}.example/{dice.randrange(3_000)}", str(dice.randrange(2_000)).encode() * 40
+        url, body = f"http://h{at % 50}.example/{rng.randrange(3_000)}", str(rng.randrange(2_000)).encode() * 40
         date = f"2024-03-{1 + at % 28:02}T12:00:{at % 60:02}Z"
-        records.append(dice.choice((page, page, page, again))(url, body, date=date))
+        records.append(
+            rng.choice((response_record, response_record, response_record, revisit_record))(url, body, date=date)
+        )
     path = write(root / "large.warc.gz", *records)
-    assert take(root, path) == 0
-    return path, ask(root, WHOLE)
+    assert take_warcs(root, path) == 0
+    return path, query_ledger(root, WHOLE)
 
 
 @pytest.mark.parametrize("share", [0.1, 0.3, 0.5, 0.8])
 def test_killed_in_the_middle(tmp_path, large, share):
     path, expected = large
     assert len(expected) > 5_000
-    command = [sys.executable, "-m", "tests.engine.taking", str(tmp_path), str(path)]
+    command = [sys.executable, "-m", "tests.engine.warc_intake", str(tmp_path), str(path)]
     process = subprocess.Popen(command, cwd=HERE, env=os.environ | {"PYTHONPATH": f"{HERE / 'src'}:{HERE}"})
     try:
         while process.poll() is None and _share(tmp_path) < share:
@@ -310,15 +342,15 @@ def test_killed_in_the_middle(tmp_path, large, share):
     finally:
         process.kill()
         process.wait()
-    assert take(tmp_path, path) == 0
-    assert ask(tmp_path, WHOLE) == expected
-    assert ask(tmp_path, "SELECT step FROM reading") == [("get",)]
-    assert ask(tmp_path, "SELECT count(*) FROM pending_step") == [(0,)]
+    assert take_warcs(tmp_path, path) == 0
+    assert query_ledger(tmp_path, WHOLE) == expected
+    assert query_ledger(tmp_path, "SELECT step FROM reading") == [("get",)]
+    assert query_ledger(tmp_path, "SELECT count(*) FROM pending_step") == [(0,)]
 
 
 def _share(root):
     try:
-        rows = ask(root, "SELECT place_offset, size FROM intake")
+        rows = query_ledger(root, "SELECT place_offset, size FROM intake")
     except sqlite3.Error:
         return 0.0
     return rows[0][0] / rows[0][1] if rows else 0.0

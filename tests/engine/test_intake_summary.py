@@ -1,4 +1,4 @@
-"""What others kept is summarised exactly like what we kept ourselves."""
+"""WARC files of other programs are summarised exactly like our own."""
 
 import gzip
 import os
@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.archive.letter import again, info, packed, page, record
+from tests.archive.foreign_records import make_record, pack_records, response_record, revisit_record, warcinfo_record
 from tests.clock import pass_time, real_clock  # noqa: F401
-from tests.engine.summarising import PAGES, gather
+from tests.engine.summary_crawl import PAGES, crawl_and_summarise
 from windrow.collections.pages.database.page_versions import Versions
 from windrow.collections.pages.database.store import SummaryStore
 from windrow.engine.run import Harvest, WarcFile
@@ -45,13 +45,13 @@ TABLES = {
     "duplicate_summary": "SELECT e.name, o.name FROM duplicate_summary d JOIN e ON e.id = subject_entity_generation_id"
     " JOIN e o ON o.id = duplicate_of_entity_generation_id WHERE duplicate_status_end_unix_utc IS NULL",
 }
-"""What a Summary Database says, without numbers that only it knows, UUIDs, durations,
-and duplicates that are none any more: they are told when they are looked for."""
-OWN = {"text_pile_id", "entity_generation_id", "link_summary_id", "link_to_url"}
+"""The rows of a Summary Database, without its internal numbers, UUIDs and durations,
+and without ended duplicates: those depend on when they were looked for."""
+INTERNAL = {"text_pile_id", "entity_generation_id", "link_summary_id", "link_to_url"}
 
 
-def digest_in(root, *paths):
-    """Take files in and summarise them."""
+def take_and_summarise(root, *paths):
+    """Take WARC files in and summarise them."""
     session = Session(SessionSettings(root / "ledger.sqlite", root / "archive", Limits(), workers=1), "test")
     version_store = SummaryStore(root / "summary.sqlite")
     warc_files = tuple(WarcFile(path, path.name, "them") for path in paths)
@@ -62,22 +62,22 @@ def digest_in(root, *paths):
         session.ledger.close()
 
 
-def says(root):
-    link = sqlite3.connect(root / "summary.sqlite")
-    found = {}
+def read_summary(root):
+    connection = sqlite3.connect(root / "summary.sqlite")
+    rows_by_table = {}
     try:
         for name, sql in TABLES.items():
-            cursor = link.execute(f"WITH e AS ({GENERATION}) {sql}")
-            keep = [at for at, column in enumerate(cursor.description) if column[0] not in OWN]
-            found[name] = sorted((tuple(row[at] for at in keep) for row in cursor), key=repr)
+            cursor = connection.execute(f"WITH e AS ({GENERATION}) {sql}")
+            keep = [at for at, column in enumerate(cursor.description) if column[0] not in INTERNAL]
+            rows_by_table[name] = sorted((tuple(row[at] for at in keep) for row in cursor), key=repr)
     finally:
-        link.close()
-    return found
+        connection.close()
+    return rows_by_table
 
 
 @pytest.fixture
-def kept(nginx, tmp_path):
-    """A site crawled twice by us, edited between: pages that change, vanish, are twins, move, and files."""
+def crawled(nginx, tmp_path):
+    """Crawl a site twice, edited in between: pages that change, vanish, are equal or move, and files."""
     folder, origin, where = nginx.folder(tmp_path.name)
     links = "".join(f'<a href="{at}.html">{at}</a> ' for at in range(8))
     (folder / "index.html").write_text(
@@ -90,28 +90,28 @@ def kept(nginx, tmp_path):
     (folder / "d/index.html").write_text("<title>D</title><p>behind a redirect")
     root = tmp_path / "ours"
     root.mkdir()
-    assert gather(root, origin, where) == 0
+    assert crawl_and_summarise(root, origin, where) == 0
     pass_time(1.1)  # times of the Summary Database are in seconds
     for path in folder.glob("*.html"):
         path.write_text(path.read_text().replace("number 1", "number 9"))
-        os.utime(path, (time.time() + 60, time.time() + 60))  # so that nothing is answered with a 304
-    link = sqlite3.connect(root / "ledger.sqlite")
-    link.execute("UPDATE address SET due = 1, capture = 0")  # and what is the same is asked for whole
-    link.commit()
-    link.close()
+        os.utime(path, (time.time() + 60, time.time() + 60))  # so that no answer is a 304
+    connection = sqlite3.connect(root / "ledger.sqlite")
+    connection.execute("UPDATE address SET due = 1, capture = 0")  # so that unchanged pages are fetched whole too
+    connection.commit()
+    connection.close()
     (folder / "7.html").unlink()
-    assert gather(root, origin, where) == 0
+    assert crawl_and_summarise(root, origin, where) == 0
     return root
 
 
-def test_our_own_archive_says_the_same_elsewhere(kept, tmp_path):
-    files = [*kept.glob("archive/*.warc*")]
+def test_our_own_archive_says_the_same_elsewhere(crawled, tmp_path):
+    files = [*crawled.glob("archive/*.warc*")]
     assert files
-    for name, some in (("forth", files), ("back", files[::-1])):
+    for name, warcs in (("forth", files), ("back", files[::-1])):
         root = tmp_path / name
         root.mkdir()
-        assert digest_in(root, *some) == 0
-        ours, theirs = says(kept), says(root)
+        assert take_and_summarise(root, *warcs) == 0
+        ours, theirs = read_summary(crawled), read_summary(root)
         assert len(ours["text_pile"]) > 5
         assert ours["redirect_summary"]
         assert ours["duplicate_summary"]
@@ -120,19 +120,21 @@ def test_our_own_archive_says_the_same_elsewhere(kept, tmp_path):
 
 
 def test_versions_of_one_second_end_with_the_one_that_is_there(tmp_path):
-    """Two captures of one second stand in the order of their crawls, whichever came first: none of them is gone."""
+    """Two captures of one second are in the order of their crawls: neither counts as gone."""
     files = []
     for number, text in enumerate((b"puffin", b"walrus")):
         files.append(tmp_path / f"{number}.warc.gz")
-        files[-1].write_bytes(packed([info(), page("http://a.example/", b"<title>T</title><p>" + text)]))
+        files[-1].write_bytes(
+            pack_records([warcinfo_record(), response_record("http://a.example/", b"<title>T</title><p>" + text)])
+        )
     for order in (files, files[::-1]):
         root = tmp_path / order[0].name.partition(".")[0]
         root.mkdir()
-        for one in order:  # a run for each
-            assert digest_in(root, one) == 0
+        for warc in order:  # a run each
+            assert take_and_summarise(root, warc) == 0
         with closing(SqliteReader(root / "summary.sqlite")) as reader:
-            found = Versions(reader).of("http://a.example/")
-        assert [one.end is None for one in found] == [False, True]
+            versions = Versions(reader).of("http://a.example/")
+        assert [version.end is None for version in versions] == [False, True]
 
 
 def test_codings_types_and_what_is_no_page(tmp_path):
@@ -143,28 +145,28 @@ def test_codings_types_and_what_is_no_page(tmp_path):
     )
     path = tmp_path / "x.warc.gz"
     path.write_bytes(
-        packed([
-            info(),
-            page("http://a.example/packed", chunks, coded),
-            record("resource", b"<title>Kept</title><p>as a resource", target_uri="http://a.example/r", content_type="text/html"),
-            page("http://a.example/feed", b"<rss><channel><title>News</title></channel></rss>", b"HTTP/1.0 200 OK\r\nContent-Type: text/xml\r\n\r\n"),
-            page("http://a.example/png", b"\x89PNG\r\n\x1a\n", b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\n\r\n"),
-            again("http://b.example/copy", chunks, coded, date="2024-04-01T00:00:00Z"),
+        pack_records([
+            warcinfo_record(),
+            response_record("http://a.example/packed", chunks, coded),
+            make_record("resource", b"<title>Kept</title><p>as a resource", target_uri="http://a.example/r", content_type="text/html"),
+            response_record("http://a.example/feed", b"<rss><channel><title>News</title></channel></rss>", b"HTTP/1.0 200 OK\r\nContent-Type: text/xml\r\n\r\n"),
+            response_record("http://a.example/png", b"\x89PNG\r\n\x1a\n", b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\n\r\n"),
+            revisit_record("http://b.example/copy", chunks, coded, date="2024-04-01T00:00:00Z"),
         ])
     )  # fmt: skip
-    assert digest_in(tmp_path, path) == 0
-    said = says(tmp_path)
-    names = {row[0].split()[0]: row for row in said["document_description"]}
+    assert take_and_summarise(tmp_path, path) == 0
+    tables = read_summary(tmp_path)
+    names = {row[0].split()[0]: row for row in tables["document_description"]}
     assert {url.rpartition("/")[2]: row[4] for url, row in names.items()} == {
         "packed": "Packed", "r": "Kept", "feed": "News", "copy": "Packed", "png": None,
     }  # fmt: skip
-    assert [row[2:4] for row in said["file_summary"] if row[0].startswith("http://a.example/png")] == [(None, None)]
-    assert len(said["entity_generation"]) == 5
+    assert [row[2:4] for row in tables["file_summary"] if row[0].startswith("http://a.example/png")] == [(None, None)]
+    assert len(tables["entity_generation"]) == 5
 
 
-def test_killed_at_any_moment(tmp_path, kept):
-    files = [str(path) for path in kept.glob("archive/*.warc*")]
-    expected = says(kept)
+def test_killed_at_any_moment(tmp_path, crawled):
+    files = [str(path) for path in crawled.glob("archive/*.warc*")]
+    expected = read_summary(crawled)
     for at, delay in enumerate((0.6, 0.9, 1.2, 1.5)):
         root = tmp_path / f"killed{at}"
         root.mkdir()
@@ -173,10 +175,10 @@ def test_killed_at_any_moment(tmp_path, kept):
         time.sleep(delay)
         process.kill()
         process.wait()
-        assert digest_in(root, *map(Path, files)) == 0
-        assert says(root) == expected
+        assert take_and_summarise(root, *map(Path, files)) == 0
+        assert read_summary(root) == expected
         shutil.rmtree(root)
 
 
 if __name__ == "__main__":
-    sys.exit(digest_in(Path(sys.argv[1]), *map(Path, sys.argv[2:])))
+    sys.exit(take_and_summarise(Path(sys.argv[1]), *map(Path, sys.argv[2:])))

@@ -1,4 +1,4 @@
-"""WARC files as other tools really write them: wget's, and warcio's."""
+"""WARC files as other tools write them: wget and warcio."""
 
 import io
 import shutil
@@ -9,13 +9,13 @@ from warcio.capture_http import capture_http
 from warcio.statusandheaders import StatusAndHeaders
 from warcio.warcwriter import WARCWriter
 
-from tests.engine.test_intake_summary import digest_in, says
+from tests.engine.test_intake_summary import read_summary, take_and_summarise
 from tests.waiting import PATIENCE
 
 
 @pytest.fixture
 def pages(nginx, tmp_path):
-    """Lay out a small site."""
+    """Write a small site."""
     folder, origin, path = nginx.folder(tmp_path.name)
     for name, links in (("index", "abc"), ("a", "b"), ("b", "a"), ("c", "x")):
         anchors = "".join(f'<a href="{link}.html">{link}</a>' for link in links)
@@ -24,7 +24,7 @@ def pages(nginx, tmp_path):
 
 
 def titles(root):
-    return sorted(row[4] for row in says(root)["document_description"])
+    return sorted(row[4] for row in read_summary(root)["document_description"])
 
 
 @pytest.mark.parametrize("more", [["--no-warc-compression"], [], ["--no-warc-digests"], ["--warc-max-size=1k"]])
@@ -50,10 +50,10 @@ def test_wget(pages, tmp_path, more):
     assert files
     root = tmp_path / "root"
     root.mkdir()
-    assert digest_in(root, *files) == 0
+    assert take_and_summarise(root, *files) == 0
     assert titles(root) == ["a", "b", "c", "index"]
-    assert digest_in(root, *files) == 0
-    assert len(says(root)["crawl_summary"]) == 4
+    assert take_and_summarise(root, *files) == 0
+    assert len(read_summary(root)["crawl_summary"]) == 4
 
 
 def test_warcio_records_what_python_asks(pages, tmp_path):
@@ -62,11 +62,11 @@ def test_warcio_records_what_python_asks(pages, tmp_path):
     path = tmp_path / "got.warc.gz"
     with capture_http(str(path)):
         for name in ("index", "a", "missing"):
-            link = http.client.HTTPConnection(pages.split("/")[2])
-            link.request("GET", f"/{pages.split('/', 3)[3]}{name}.html", headers={"Accept-Encoding": "gzip"})
-            link.getresponse().read()
-            link.close()
-    assert digest_in(tmp_path, path) == 0
+            connection = http.client.HTTPConnection(pages.split("/")[2])
+            connection.request("GET", f"/{pages.split('/', 3)[3]}{name}.html", headers={"Accept-Encoding": "gzip"})
+            connection.getresponse().read()
+            connection.close()
+    assert take_and_summarise(tmp_path, path) == 0
     assert titles(tmp_path) == ["a", "index"]
 
 
@@ -80,15 +80,15 @@ def test_warcio_revisits(tmp_path):
         payload = io.BytesIO("<title>Tee</title><p>Grüner Tee".encode())
         first = writer.create_warc_record("http://a.example/1", "response", payload=payload, http_headers=head)
         writer.write_record(first)
-        told = first.rec_headers
+        headers = first.rec_headers
         again = writer.create_revisit_record(
             "http://a.example/2",
-            told["WARC-Payload-Digest"],
-            told["WARC-Target-URI"],
-            told["WARC-Date"],
+            headers["WARC-Payload-Digest"],
+            headers["WARC-Target-URI"],
+            headers["WARC-Date"],
             http_headers=head,
         )
         writer.write_record(again)
-    assert digest_in(tmp_path, path) == 0
+    assert take_and_summarise(tmp_path, path) == 0
     assert titles(tmp_path) == ["Tee", "Tee"]
-    assert [row[5] for row in says(tmp_path)["entity_generation"]] == [0, 1]
+    assert [row[5] for row in read_summary(tmp_path)["entity_generation"]] == [0, 1]

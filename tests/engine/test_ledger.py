@@ -22,7 +22,7 @@ def ledger(tmp_path):
         yield opened
 
 
-def write_some(ledger, number=3):
+def write_attempts(ledger, number=3):
     with ledger.writing() as writer:
         session = writer.sessions.open("me", "run")
         for index in range(number):
@@ -39,16 +39,20 @@ def write_some(ledger, number=3):
 
 
 def test_facts_come_back_in_one_order(ledger):
-    write_some(ledger)
-    told = list(facts(ledger))
-    assert [one.seq for one in told] == sorted({one.seq for one in told})
-    assert isinstance(told[0], SessionOpened)
-    assert [one.key for one in told if isinstance(one, FileFound)] == ["add/0.zip", "add/1.zip", "add/2.zip"]
-    ended = [one for one in told if isinstance(one, AttemptClosed)]
-    assert [one.subject.key for one in ended] == ["add/0.zip", "add/1.zip", "add/2.zip"]
+    write_attempts(ledger)
+    written_facts = list(facts(ledger))
+    assert [fact.seq for fact in written_facts] == sorted({fact.seq for fact in written_facts})
+    assert isinstance(written_facts[0], SessionOpened)
+    assert [fact.key for fact in written_facts if isinstance(fact, FileFound)] == [
+        "add/0.zip",
+        "add/1.zip",
+        "add/2.zip",
+    ]
+    ended = [fact for fact in written_facts if isinstance(fact, AttemptClosed)]
+    assert [fact.subject.key for fact in ended] == ["add/0.zip", "add/1.zip", "add/2.zip"]
     pieces = [fact for part in batches(ledger, 0, size=4) for fact in part]
-    assert pieces == told
-    assert list(facts(ledger, after=told[5].seq)) == told[6:]
+    assert pieces == written_facts
+    assert list(facts(ledger, after=written_facts[5].seq)) == written_facts[6:]
 
 
 def test_a_transaction_that_fails_leaves_nothing(ledger):
@@ -60,10 +64,10 @@ def test_a_transaction_that_fails_leaves_nothing(ledger):
 
 
 def test_the_step_that_an_item_waits_for_follows_from_its_facts(ledger):
-    write_some(ledger)
+    write_attempts(ledger)
     items = [fact.seq for fact in facts(ledger) if isinstance(fact, FileFound)]
     assert ledger.items.by_step() == [("drops", "zip", "unzip", Status.PENDING, 3)]
-    assert [one.item for one in ledger.items.due("drops", "unzip", Status.PENDING, ("", 0), 9)] == items
+    assert [entry.item for entry in ledger.items.due("drops", "unzip", Status.PENDING, ("", 0), 9)] == items
     with ledger.writing() as writer:
         writer.items.read(1, items[0], ("unzip", "1"), "", Reading(), then="")
         writer.items.read(1, items[1], ("unzip", "1"), "", Reading(Reason.EMPTY_ARCHIVE), then="")
@@ -89,11 +93,11 @@ import os, signal, sys
 from pathlib import Path
 from windrow.ledger import Ledger, database
 connect, known = database.sqlite3.connect, database.migrations()
-def deadly(*args, **more):
-    link = connect(*args, **more)
-    link.create_function("die", 0, lambda: os.kill(os.getpid(), signal.SIGKILL))
-    return link
-database.sqlite3.connect, database.migrations = deadly, lambda: [*known, (known[-1][0] + 1, sys.argv[2])]
+def connect_deadly(*args, **more):
+    connection = connect(*args, **more)
+    connection.create_function("die", 0, lambda: os.kill(os.getpid(), signal.SIGKILL))
+    return connection
+database.sqlite3.connect, database.migrations = connect_deadly, lambda: [*known, (known[-1][0] + 1, sys.argv[2])]
 Ledger(Path(sys.argv[1]))
 """
 
@@ -103,13 +107,13 @@ def older(tmp_path):
     """Write a ledger of the newest schema, and return its file and its facts."""
     path = tmp_path / "ledger.sqlite"
     with closing(Ledger(path)) as ledger:
-        write_some(ledger)
+        write_attempts(ledger)
         return path, [*facts(ledger)]
 
 
 @pytest.fixture
 def migrated(older, monkeypatch):
-    """Let windrow know one migration more than the one that wrote the ledger did, and return its number."""
+    """Add a migration to those that wrote the ledger, and return its number."""
     known = migrations()
     number = known[-1][0] + 1
     monkeypatch.setattr(database, "migrations", lambda: [*known, (number, MIGRATION)])
@@ -147,7 +151,7 @@ def test_a_ledger_from_before_the_first_release_is_refused_and_left_alone(tmp_pa
     with pytest.raises(LedgerError, match="before its first release") as refused:
         Ledger(path)
     assert "windrow init FOLDER" in refused.value.hint
-    assert [one.name for one in tmp_path.glob("*.db")] == []
+    assert [copy.name for copy in tmp_path.glob("*.db")] == []
     with closing(sqlite3.connect(path)) as old:
         assert old.execute("PRAGMA user_version").fetchone() == (number,)
         assert old.execute("SELECT count(*) FROM sqlite_master").fetchone() == (0,)
@@ -161,17 +165,17 @@ def transferred(kept, received, **more):
 
 
 def attempt_both(ledger):
-    """Get one listed file and one page of the same server, each for its own collection; return what they are."""
+    """Record a listed file and a page of one server, each for its own collection; return item, attempt and host."""
     kept = KeptResponse("sha256:aa", 10, ArchivePlace("w.warc", 0, 10), at=AT, mime="text/html")
-    found = FoundUrl(7, "http://h", "http://h/page")
+    found_url = FoundUrl(7, "http://h", "http://h/page")
     with ledger.writing() as writer:
         session = writer.sessions.open("me", "run")
         item = writer.listed_files.add(session, "drops", "zip", "add/a.zip")
         listed = writer.addresses.host_of(session, "drops", "centre", "http://h")
         attempt = writer.attempts.begin(session, listed, item, "http://h/a.zip", AT)
         crawled = writer.addresses.host_of(session, "pages", "site", "http://h")
-        writer.addresses.add(crawled, 0, [found])
-        visit = Attempt(7, found.url, 0, True, AT, 0.5, 200, kept, validators=('"1"', ""))
+        writer.addresses.add(crawled, 0, [found_url])
+        visit = Attempt(7, found_url.url, 0, True, AT, 0.5, 200, kept, validators=('"1"', ""))
         writer.attempts.record_attempt(session, crawled, visit, again=(99, 60, 0))
     return item, attempt, crawled
 
@@ -186,15 +190,21 @@ def test_attempts_at_listed_items_and_at_addresses_are_rows_of_one_kind(ledger):
     assert (fetched.source, fetched.url, fetched.end, fetched.received) == ("centre", "http://h/a.zip", end, 9)
     assert (visited.source, visited.url, visited.end, visited.received) == ("site", "http://h/page", visited.seq, 10)
     assert (fetched.started, visited.started, visited.ended) == (AT, AT, visited.at)
-    assert [(one.warc, one.offset, one.length) for one in (visited, fetched)] == [("w.warc", 0, 10), ("w.warc", 10, 12)]
-    counts = {one.collection: one for one in ledger.attempts.ended_between((0, end))}
-    assert {(name, one.source, one.listed, one.number, one.received) for name, one in counts.items()} == {
+    assert [(recorded.warc, recorded.offset, recorded.length) for recorded in (visited, fetched)] == [
+        ("w.warc", 0, 10),
+        ("w.warc", 10, 12),
+    ]
+    counts = {count.collection: count for count in ledger.attempts.ended_between((0, end))}
+    assert {(name, count.source, count.listed, count.number, count.received) for name, count in counts.items()} == {
         ("drops", "centre", True, 1, 9), ("pages", "site", False, 1, 10),
     }  # fmt: skip
-    assert {one.address for one in ledger.captures.of_session(ledger.captures.sessions()[0])} == {
+    assert {capture.address for capture in ledger.captures.of_session(ledger.captures.sessions()[0])} == {
         "http://h/a.zip", "http://h/page",
     }  # fmt: skip
-    assert [(one.key, one.offset) for one in ledger.captures.held()] == [("http://h/page", 0), ("add/a.zip", 10)]
+    assert [(capture.key, capture.offset) for capture in ledger.captures.held()] == [
+        ("http://h/page", 0),
+        ("add/a.zip", 10),
+    ]
     assert ledger.captures.promised() == {"w.warc": 22}
 
 
@@ -210,10 +220,10 @@ def test_an_attempt_that_was_cut_is_seen_until_it_ends_in_a_later_session(ledger
         later = writer.sessions.open("me", "run")
         end = writer.attempts.record_attempt(later, host, transferred(kept, 12), begun=attempt)
     assert ledger.attempts.open() == []
-    assert [one.warc for one in ledger.captures.of_session(later)] == ["v.warc"], "its session made the record"
-    told = [fact for fact in facts(ledger) if isinstance(fact, AttemptOpened | AttemptClosed)]
-    assert [(one.seq, one.source) for one in told] == [(attempt, "centre"), (end, "centre")]
-    assert [*facts(ledger, end - 1)] == told[1:]
+    assert [capture.warc for capture in ledger.captures.of_session(later)] == ["v.warc"], "its session made the record"
+    attempt_facts = [fact for fact in facts(ledger) if isinstance(fact, AttemptOpened | AttemptClosed)]
+    assert [(fact.seq, fact.source) for fact in attempt_facts] == [(attempt, "centre"), (end, "centre")]
+    assert [*facts(ledger, end - 1)] == attempt_facts[1:]
 
 
 def test_a_ledger_of_a_newer_windrow_is_left_alone(tmp_path):
@@ -231,33 +241,33 @@ def test_every_query_is_sound(ledger):
                 f"EXPLAIN {text.replace('{marks}', '?')}", [None] * text.count("?") or ()
             )
         except sqlite3.ProgrammingError as error:
-            assert "binding" in str(error).lower(), name  # a second mark in {marks}; the SQL itself was understood
+            assert "binding" in str(error).lower(), name  # a second mark in {marks}; the SQL itself is valid
 
 
 class TestLease:
     @pytest.fixture
-    def other(self, ledger, closed_at_end):
+    def second_ledger(self, ledger, closed_at_end):
         return closed_at_end(Ledger(ledger.path))
 
-    def test_the_second_is_told_who_and_since_when(self, ledger, other):
+    def test_the_second_is_told_who_and_since_when(self, ledger, second_ledger):
         Lease(ledger)
-        with pytest.raises(Locked, match=r"in use by .* pid \d+ .* since 20") as found:
-            Lease(other)
-        assert found.value.exit_code == 5
+        with pytest.raises(Locked, match=r"in use by .* pid \d+ .* since 20") as error:
+            Lease(second_ledger)
+        assert error.value.exit_code == 5
 
-    def test_a_lease_that_is_not_renewed_expires(self, ledger, other):
+    def test_a_lease_that_is_not_renewed_expires(self, ledger, second_ledger):
         start = datetime(2026, 1, 1, tzinfo=UTC)
         Lease(ledger, clock=lambda: start)
         with pytest.raises(Locked):
-            Lease(other, clock=lambda: start + timedelta(seconds=50))
-        lease = Lease(other, clock=lambda: start + timedelta(seconds=61))
+            Lease(second_ledger, clock=lambda: start + timedelta(seconds=50))
+        lease = Lease(second_ledger, clock=lambda: start + timedelta(seconds=61))
         assert "pid" in lease.taken_from
 
-    def test_who_lost_the_lease_may_not_go_on(self, ledger, other):
+    def test_who_lost_the_lease_may_not_go_on(self, ledger, second_ledger):
         at = [datetime(2026, 1, 1, tzinfo=UTC)]
         first = Lease(ledger, clock=lambda: at[0])
         at[0] += timedelta(seconds=61)
-        Lease(other, clock=lambda: at[0])
+        Lease(second_ledger, clock=lambda: at[0])
         with pytest.raises(Locked, match="took this workspace's lease over"):
             first.beat()
 
@@ -268,10 +278,10 @@ class TestLease:
         assert Lease(ledger).taken_from == gone
         del lease
 
-    def test_a_lease_from_a_clock_that_went_back_does_not_lock_for_ever(self, ledger, other):
+    def test_a_lease_from_a_clock_that_went_back_does_not_lock_for_ever(self, ledger, second_ledger):
         start = datetime(2026, 1, 2, tzinfo=UTC)
         Lease(ledger, clock=lambda: start)
-        Lease(other, clock=lambda: start - timedelta(days=1))
+        Lease(second_ledger, clock=lambda: start - timedelta(days=1))
 
     def test_released_is_free(self, ledger):
         Lease(ledger).release()

@@ -1,4 +1,4 @@
-"""A run that is killed leaves no process behind: neither what others are forked from, nor readers, nor fetchers."""
+"""A run that is killed leaves no process behind: no fork server, reader or fetcher."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from typing import Any
 
 import pytest
 
-from tests.crash.place import RUN, make
-from tests.engine.test_harm import village
-from tests.servers.hostile import BAD, answering
+from tests.crash.workspace import RUN, make_workspace
+from tests.engine.test_harm import harmful_site
+from tests.servers.hostile import BAD, serve_answers
 from tests.waiting import PATIENCE, until
 
 HERE = Path(__file__).parents[2]
@@ -22,55 +22,55 @@ MARK = "WINDROW_TEST_RUN"
 READS = """
 import sys
 from pathlib import Path
-from tests.engine.test_pool import pooled
-for _, reading in pooled(Path(sys.argv[1]), ["spin", "sleep", "spin", "sleep"], batch=1, seconds=1000):
+from tests.engine.test_pool import read_in_pool
+for _, reading in read_in_pool(Path(sys.argv[1]), ["spin", "sleep", "spin", "sleep"], batch=1, seconds=1000):
     print(reading.reason)
 """
 
 
 def start(mark: str, *words: str) -> subprocess.Popen[bytes]:
     """Start a run whose processes all have a mark in their environment."""
-    around = os.environ | {MARK: mark}
-    return subprocess.Popen([sys.executable, *words], cwd=HERE, env=around, stderr=subprocess.DEVNULL)
+    environment = os.environ | {MARK: mark}
+    return subprocess.Popen([sys.executable, *words], cwd=HERE, env=environment, stderr=subprocess.DEVNULL)
 
 
-def marked(mark: str) -> set[int]:
-    """Return the processes that have a mark; one that has ended has no environment, whoever is to collect it."""
-    found = set()
-    for place in Path("/proc").glob("[0-9]*"):
+def pids_with_mark(mark: str) -> set[int]:
+    """Return the pids of processes with a mark; one that has ended has no environment, even before it is reaped."""
+    pids = set()
+    for folder in Path("/proc").glob("[0-9]*"):
         try:
-            environment = (place / "environ").read_bytes()
+            environment = (folder / "environ").read_bytes()
         except OSError:
             continue  # it has ended meanwhile, or is another user's
         if f"{MARK}={mark}".encode() in environment.split(b"\0"):
-            found.add(int(place.name))
-    return found
+            pids.add(int(folder.name))
+    return pids
 
 
 def kill(process: subprocess.Popen[bytes], mark: str) -> set[int]:
-    """Kill the first process of a run and no other; return those of it that do not end."""
+    """Kill only the first process of a run; return the pids of those that do not end."""
     process.kill()
     process.wait()
     end = time.monotonic() + PATIENCE
-    while (left := marked(mark)) and time.monotonic() < end:
+    while (remaining := pids_with_mark(mark)) and time.monotonic() < end:
         time.sleep(0.02)
-    for pid in left:
+    for pid in remaining:
         os.kill(pid, 9)
-    return left
+    return remaining
 
 
 @pytest.fixture
 def mark(request: pytest.FixtureRequest) -> Iterator[str]:
-    """Give a mark, and see to it that no process keeps it."""
+    """Yield a mark, and assert that no process with it is left."""
     name = f"{os.getpid()}.{time.monotonic_ns()}"
     yield name
-    assert marked(name) == set()
+    assert pids_with_mark(name) == set()
 
 
 def until_busy(process: subprocess.Popen[bytes], mark: str, number: int) -> None:
-    """Wait until so many processes of a run have had CPU time for a second after they began."""
+    """Wait until a run has so many processes, and a second longer."""
     until = time.monotonic() + 120
-    while len(marked(mark)) < number:
+    while len(pids_with_mark(mark)) < number:
         assert process.poll() is None
         assert time.monotonic() < until
         time.sleep(0.02)
@@ -79,7 +79,7 @@ def until_busy(process: subprocess.Popen[bytes], mark: str, number: int) -> None
 
 @pytest.mark.parametrize("seconds", [0.05, 0.2, 0.5, 0.8, 1.1, 1.5, 2.0, 3.0])
 def test_a_run_that_is_killed_at_any_moment(tmp_path: Path, mark: str, seconds: float) -> None:
-    root = make(tmp_path / "w")
+    root = make_workspace(tmp_path / "w")
     process = start(mark, "-c", RUN, str(root))
     time.sleep(seconds)
     assert kill(process, mark) == set()
@@ -87,13 +87,13 @@ def test_a_run_that_is_killed_at_any_moment(tmp_path: Path, mark: str, seconds: 
 
 def test_a_run_that_is_killed_while_a_reader_is_in_a_library_and_another_sleeps(tmp_path: Path, mark: str) -> None:
     process = start(mark, "-c", READS, str(tmp_path))
-    until_busy(process, mark, 5)  # with what is forked from, and what tracks its resources
+    until_busy(process, mark, 5)  # with the fork server and the resource tracker
     assert kill(process, mark) == set()
 
 
 def test_a_run_that_is_killed_while_a_fetcher_hangs(tmp_path: Path, mark: str) -> None:
-    answers: Any = village(b"hang")
-    with answering(answers) as server:
-        process = start(mark, "-m", "tests.engine.harming", str(tmp_path), f"{server.origin(BAD)}/0")
+    answers: Any = harmful_site(b"hang")
+    with serve_answers(answers) as server:
+        process = start(mark, "-m", "tests.engine.harmful_crawl", str(tmp_path), f"{server.origin(BAD)}/0")
         until(lambda: (BAD, "/harm") in server.asked)
         assert kill(process, mark) == set()

@@ -1,4 +1,4 @@
-"""The pace of a host holds over all connections, sources and processes; measured from the server's own log."""
+"""The pace of a host holds over all connections, sources and processes, by the server's own log."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from itertools import pairwise
 
 import pytest
 
-from tests.faults.place import DAY, Place
+from tests.faults.workspace import DAY, DropsWorkspace
 from tests.servers.script import listening
 from tests.waiting import PATIENCE
 from windrow.demo.partner import drop
@@ -26,25 +26,25 @@ def test_a_host_is_asked_no_sooner_than_its_strictest_source_says(nginx, tmp_pat
             file, content = drop("H" if name == "one" else "J", DAY, number)
             (root / name / "add" / file).write_bytes(content)
             (root / name / "add" / f"{file}.md5").write_text("nothing useful")
-    made = Place(tmp_path / "w")
+    workspace = DropsWorkspace(tmp_path / "w")
     for name, centre, pace in (("one", "H", PACE), ("two", "J", 0)):
         url = f"http://127.0.0.1:{nginx.plain.port}/drop/paced/{name}/"
-        made.source(name, url, centre, connections=4, delay=f"{pace} s")
+        workspace.add_source(name, url, centre, connections=4, delay=f"{pace} s")
     before = len(nginx.log.read_text().splitlines())
-    made.run()
+    workspace.run()
     lines = [line.split() for line in nginx.log.read_text().splitlines()[before:]]
     assert sum("impc.zip" in line[2] for line in lines) == 24, "zips and their checksums were not all asked for"
     asked = [float(line[0]) for line in lines]
     gaps = [later - earlier for earlier, later in pairwise(asked)]
-    # A request may be late where the machine is busy, and the next one on time: looked at are stretches of five.
+    # On a busy machine a request may be late, and the next one on time: stretches of five are compared.
     stretches = [later - earlier for earlier, later in zip(asked, asked[5:], strict=False)]
     assert min(stretches) >= 5 * PACE - 0.1, sorted(stretches)[:5]
     assert min(gaps) >= PACE / 2, sorted(gaps)[:5]
     assert sum(gaps) < 3 * PACE * len(gaps), "slower than it need be"
 
 
-def served(asked: bytes, drops: dict[str, bytes]) -> bytes:
-    entries = "".join(f'<a href="{one}">{one}</a>  12-Jan-2026 09:00  {len(drops[one])}\n' for one in drops)
+def serve_listing(asked: bytes, drops: dict[str, bytes]) -> bytes:
+    entries = "".join(f'<a href="{name}">{name}</a>  12-Jan-2026 09:00  {len(drops[name])}\n' for name in drops)
     page = f'<pre><a href="../">../</a>\n{entries if b"/add/ " in asked else ""}</pre>'.encode()
     return b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Length: %d\r\n\r\n%s" % (len(page), page)
 
@@ -54,31 +54,33 @@ def test_a_server_that_asks_for_a_pause_gets_it_for_everything(tmp_path, after, 
     drops = dict(drop("H", DAY, number) for number in range(1, 9))
     times: list[float] = []
 
-    def talk(line):
-        while asked := line.recv(65536):
+    def talk(connection):
+        while asked := connection.recv(65536):
             path = asked.split()[1].decode()
             if path.endswith("/"):
-                line.sendall(served(asked, drops))
+                connection.sendall(serve_listing(asked, drops))
                 continue
             times.append(time.monotonic())
             if len(times) == 1:
-                line.sendall(f"HTTP/1.1 429 Slow\r\nRetry-After: {after}\r\nContent-Length: 0\r\n\r\n".encode())
+                connection.sendall(f"HTTP/1.1 429 Slow\r\nRetry-After: {after}\r\nContent-Length: 0\r\n\r\n".encode())
                 continue
             body = drops[path.rpartition("/")[2]]
-            line.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n" % len(body) + body)
+            connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n" % len(body) + body)
 
-    made = Place(tmp_path / "w")
+    workspace = DropsWorkspace(tmp_path / "w")
     began = time.monotonic()
     with listening(talk) as port:
-        made.source("own", f"http://127.0.0.1:{port}/", "H", connections=1)
-        made.run()
+        workspace.add_source("own", f"http://127.0.0.1:{port}/", "H", connections=1)
+        workspace.run()
     assert time.monotonic() - began < PATIENCE
     assert len(times) == (9 if after == "1" else 1)
     if tried == 2:
         assert times[1] - times[0] >= 1.0
     else:
-        assert made.ask("SELECT count(*) FROM pending_step WHERE step = 'download' AND status IN (1, 5)") == [(8,)]
-        assert re.search("429", made.tasks("own")[-1][2])
+        assert workspace.query_ledger(
+            "SELECT count(*) FROM pending_step WHERE step = 'download' AND status IN (1, 5)"
+        ) == [(8,)]
+        assert re.search("429", workspace.tasks("own")[-1][2])
 
 
 def test_waits_double_and_differ():

@@ -12,7 +12,7 @@ from types import MappingProxyType, SimpleNamespace
 
 import pytest
 
-from tests.engine.toy import TOY
+from tests.engine.toy_steps import TOY_COLLECTION
 from windrow.archive import ArchiveWriter, CaptureSink
 from windrow.engine.fetchers.message import Job
 from windrow.engine.heartbeat import ASLEEP
@@ -25,22 +25,22 @@ from windrow.reasons import Reason
 HERE = Path(__file__).parents[2]
 
 
-def kept(folder, words, *, retakes=0, **options):
-    """Keep words in an archive; return the jobs of reading them."""
-    keeper = ArchiveWriter(folder, "test", Limits(), 1 << 30, "test")
+def keep_words(folder, words, *, retakes=0, **options):
+    """Write words into an archive; return the jobs that read them."""
+    archive = ArchiveWriter(folder, "test", Limits(), 1 << 30, "test")
     jobs = []
     for number, word in enumerate(words):
-        deposit = CaptureSink(keeper, FetchJob(number, f"file:///{number}"), datetime.now(UTC))
-        deposit.write(word.encode())
-        jobs.append(Job(0, Item(number, "toy", "thing", word), deposit.finish().place, options, retakes=retakes))
-    keeper.close()
+        sink = CaptureSink(archive, FetchJob(number, f"file:///{number}"), datetime.now(UTC))
+        sink.write(word.encode())
+        jobs.append(Job(0, Item(number, "toy", "thing", word), sink.finish().place, options, retakes=retakes))
+    archive.close()
     return jobs
 
 
-def pooled(folder, words, pulse=None, *, retakes=0, options=MappingProxyType({}), batch=4, **limits):
-    """Keep words in an archive and read them in a pool with tight limits."""
-    jobs = kept(folder, words, retakes=retakes, **options)
-    pool = Pool(WorkerConfig(TOY, folder, Limits(**limits), {}), size=2, batch=batch)
+def read_in_pool(folder, words, pulse=None, *, retakes=0, options=MappingProxyType({}), batch=4, **limits):
+    """Write words into an archive, and yield their readings from a pool with tight limits."""
+    jobs = keep_words(folder, words, retakes=retakes, **options)
+    pool = Pool(WorkerConfig(TOY_COLLECTION, folder, Limits(**limits), {}), size=2, batch=batch)
     try:
         for job, done in pool.run(iter(jobs), pulse=pulse):
             yield job.item.key, done.result
@@ -50,44 +50,45 @@ def pooled(folder, words, pulse=None, *, retakes=0, options=MappingProxyType({})
 
 @pytest.fixture
 def read(tmp_path):
-    """Return what reads words in a pool."""
+    """Return a function that reads words in a pool."""
 
     def run(words, pulse=None, **options):
-        return [*pooled(tmp_path, words, pulse, **options)]
+        return [*read_in_pool(tmp_path, words, pulse, **options)]
 
     return run
 
 
 def test_results_come_in_order(read):
     words = [f"word{number}" for number in range(100)]
-    results = read(words)
-    assert [word for word, _ in results] == words
-    assert all(reading.done and reading.count == len(word) for word, reading in results)
+    readings = read(words)
+    assert [word for word, _ in readings] == words
+    assert all(reading.done and reading.count == len(word) for word, reading in readings)
 
 
 @pytest.mark.parametrize(
-    ("word", "said"), [("spin", "after 0.5 seconds of CPU time"), ("sleep", "after 5 seconds by the clock: it sleeps")]
+    ("word", "limit_text"),
+    [("spin", "after 0.5 seconds of CPU time"), ("sleep", "after 5 seconds by the clock: it sleeps")],
 )
-def test_a_hanging_document_is_stopped_and_the_others_are_read(read, word, said):
+def test_a_hanging_document_is_stopped_and_the_others_are_read(read, word, limit_text):
     words = ["a", word, "b", "c", word, "d", "e"]
-    results = read(words, cpu_time=0.5)
-    assert [name for name, _ in results] == words
-    for name, reading in results:
+    readings = read(words, cpu_time=0.5)
+    assert [name for name, _ in readings] == words
+    for name, reading in readings:
         assert reading.reason == (Reason.TIME_LIMIT if name == word else None)
-        assert [finding.message for finding in reading.findings] == ([f"stopped {said}"] if name == word else [])
+        assert [finding.message for finding in reading.findings] == ([f"stopped {limit_text}"] if name == word else [])
 
 
 STOPPED = """
 import sys
 from pathlib import Path
-from tests.engine.test_pool import kept, pooled
-for _, reading in pooled(Path(sys.argv[1]), ["spin for a second"] * 4, batch=1, cpu_time=2):
+from tests.engine.test_pool import keep_words, read_in_pool
+for _, reading in read_in_pool(Path(sys.argv[1]), ["spin for a second"] * 4, batch=1, cpu_time=2):
     print(reading.reason, reading.count, flush=True)
 """
 
 
 def test_a_pause_of_all_processes_is_not_the_document_that_was_read(tmp_path):
-    """As with a machine that is suspended: the clock goes on, and no CPU time passes."""
+    """As on a suspended machine: the clock goes on, and no CPU time passes."""
     command = [sys.executable, "-c", STOPPED, str(tmp_path)]
     with Popen(command, cwd=HERE, start_new_session=True, stdout=PIPE, text=True) as process:
         assert process.stdout is not None
@@ -102,34 +103,34 @@ LIMITED = """
 import resource, sys
 from multiprocessing import forkserver
 from pathlib import Path
-from tests.engine.test_pool import pooled
+from tests.engine.test_pool import read_in_pool
 folder, room = Path(sys.argv[1]), int(sys.argv[2])
-assert [reading.reason for _, reading in pooled(folder / "before", ["a"])] == [None]
+assert [reading.reason for _, reading in read_in_pool(folder / "before", ["a"])] == [None]
 server = forkserver._forkserver._forkserver_pid
 most = int(Path(f"/proc/{server}/statm").read_text().split()[0]) * resource.getpagesize() + room
 resource.prlimit(server, resource.RLIMIT_AS, (most, most))
-for key, reading in pooled(folder / "after", ["a", "eat", "b"]):
+for key, reading in read_in_pool(folder / "after", ["a", "eat", "b"]):
     print(key, reading.reason, flush=True)
 """
 
 
-def limited(folder, room):
-    """Read words where readers may have so many bytes of memory beside what they begin with, by a hard limit."""
+def read_with_hard_limit(folder, room):
+    """Read words with a hard limit of memory: so many bytes more than readers start with."""
     command = [sys.executable, "-c", LIMITED, str(folder), str(room)]
     return run(command, cwd=HERE, capture_output=True, text=True, check=False)
 
 
 def test_a_hard_limit_of_memory_that_is_there_is_kept(tmp_path):
-    done = limited(tmp_path, 256 << 20)
-    assert done.stdout.splitlines() == ["a None", "eat memory_limit", "b None"]
-    assert done.returncode == 0
+    process = read_with_hard_limit(tmp_path, 256 << 20)
+    assert process.stdout.splitlines() == ["a None", "eat memory_limit", "b None"]
+    assert process.returncode == 0
 
 
 def test_a_reader_that_ends_before_its_first_document_is_no_documents_fault(tmp_path):
-    done = limited(tmp_path, 8 << 20)
-    assert "a process that reads documents may have" in done.stderr
-    assert "ReaderFailed: a process that reads documents ended with 1 before its first document" in done.stderr
-    assert (done.stdout, done.returncode) == ("", 1)
+    process = read_with_hard_limit(tmp_path, 8 << 20)
+    assert "a process that reads documents may have" in process.stderr
+    assert "ReaderFailed: a process that reads documents ended with 1 before its first document" in process.stderr
+    assert (process.stdout, process.returncode) == ("", 1)
 
 
 def test_while_a_document_takes_its_time_the_lease_can_be_renewed(read):
@@ -140,8 +141,8 @@ def test_while_a_document_takes_its_time_the_lease_can_be_renewed(read):
 
 
 def test_a_worker_that_dies_twice_over_a_document_gives_it_up(read):
-    results = read(["a", "b", "die", "c", "d", "die"])
-    for word, reading in results:
+    readings = read(["a", "b", "die", "c", "d", "die"])
+    for word, reading in readings:
         assert reading.reason == (Reason.WORKER_DIED if word == "die" else None)
 
 
@@ -149,21 +150,21 @@ def test_of_batches_that_a_dying_worker_had_ahead_only_the_one_at_fault_fails(re
     words = [f"word{number}" for number in range(200)]
     for number in (50, 51, 97, 150, 199):
         words[number] = "die"
-    results = read(words)
-    assert [word for word, _ in results] == words
-    for word, reading in results:
+    readings = read(words)
+    assert [word for word, _ in readings] == words
+    for word, reading in readings:
         assert (reading.reason, reading.count) == (Reason.WORKER_DIED, 0) if word == "die" else (None, len(word))
 
 
 def test_jobs_larger_than_what_a_pipe_holds_are_sent_to_who_waits_for_them(read):
     words = [f"word{number}" for number in range(60)]
-    results = read(words, options={"long": "x" * 200_000})
-    assert [(word, reading.done) for word, reading in results] == [(word, True) for word in words]
+    readings = read(words, options={"long": "x" * 200_000})
+    assert [(word, reading.done) for word, reading in readings] == [(word, True) for word in words]
 
 
 def test_a_pool_whose_results_are_left_serves_the_next_run(tmp_path):
-    jobs = kept(tmp_path, [f"word{number}" for number in range(100)])
-    pool = Pool(WorkerConfig(TOY, tmp_path, Limits(), {}), size=2, batch=4)
+    jobs = keep_words(tmp_path, [f"word{number}" for number in range(100)])
+    pool = Pool(WorkerConfig(TOY_COLLECTION, tmp_path, Limits(), {}), size=2, batch=4)
     left = pool.run(iter(jobs))
     assert next(left)[0].item.key == "word0"
     left.close()
@@ -172,9 +173,9 @@ def test_a_pool_whose_results_are_left_serves_the_next_run(tmp_path):
 
 
 def test_a_pool_whose_results_are_not_all_taken_refuses_another_run(tmp_path):
-    """Both would have the same workers: the second would end those that the first waits for."""
-    jobs = kept(tmp_path, [f"word{number}" for number in range(100)])
-    pool = Pool(WorkerConfig(TOY, tmp_path, Limits(), {}), size=2, batch=4)
+    """Both would use the same workers: the second would end those that the first waits for."""
+    jobs = keep_words(tmp_path, [f"word{number}" for number in range(100)])
+    pool = Pool(WorkerConfig(TOY_COLLECTION, tmp_path, Limits(), {}), size=2, batch=4)
     first = pool.run(iter(jobs))
     taken = [next(first)]
     with pytest.raises(AssertionError, match="at another run"):
@@ -186,13 +187,13 @@ def test_a_pool_whose_results_are_not_all_taken_refuses_another_run(tmp_path):
 
 
 def test_the_time_that_a_worker_was_idle_is_no_documents(tmp_path):
-    jobs = kept(tmp_path, ["a", "b"])
-    pool = Pool(WorkerConfig(TOY, tmp_path, Limits(cpu_time=0.5), {}), size=1)
+    jobs = keep_words(tmp_path, ["a", "b"])
+    pool = Pool(WorkerConfig(TOY_COLLECTION, tmp_path, Limits(cpu_time=0.5), {}), size=1)
     assert pool.run_alone(jobs[0]).result.reason is None
     (worker,) = pool._workers.values()
     worker.watch(0.5)
-    worker._clock.asleep_seconds = 0.5 * ASLEEP + 1  # as it is where another worker was at work for so long
-    os.kill(worker.process.pid, signal.SIGSTOP)  # it is seen before it takes the job
+    worker._clock.asleep_seconds = 0.5 * ASLEEP + 1  # as if another worker had worked for so long
+    os.kill(worker.process.pid, signal.SIGSTOP)  # this is noticed before it takes the job
     beats = []
 
     def pulse():
@@ -206,42 +207,42 @@ def test_the_time_that_a_worker_was_idle_is_no_documents(tmp_path):
 
 
 def test_memory_is_bounded(read):
-    results = read(["a", "eat", "b"], memory=256 << 20)
-    assert [reading.reason for _, reading in results] == [None, Reason.MEMORY_LIMIT, None]
+    readings = read(["a", "eat", "b"], memory=256 << 20)
+    assert [reading.reason for _, reading in readings] == [None, Reason.MEMORY_LIMIT, None]
 
 
 def test_a_steps_own_fault_is_a_finding(read):
-    results = read(["a", "fail", "b"])
-    assert [reading.reason for _, reading in results] == [None, Reason.STEP_FAILED, None]
-    assert results[1][1].findings[0].kind == "KeyError"
+    readings = read(["a", "fail", "b"])
+    assert [reading.reason for _, reading in readings] == [None, Reason.STEP_FAILED, None]
+    assert readings[1][1].findings[0].kind == "KeyError"
 
 
 def test_a_step_that_was_stopped_is_taken_again_and_told_why(read):
     words = ["a", "sleep unless stopped", "b", "die unless stopped", "eat unless stopped", "fail unless stopped", "c"]
-    results = read(words, retakes=1, cpu_time=0.3, memory=256 << 20)
-    assert [word for word, _ in results] == words
-    told = {word.split()[0]: reading.findings[0].message for word, reading in results if reading.findings}
-    assert told == {"sleep": "time_limit", "die": "worker_died", "eat": "memory_limit", "fail": "step_failed"}
+    readings = read(words, retakes=1, cpu_time=0.3, memory=256 << 20)
+    assert [word for word, _ in readings] == words
+    reasons = {word.split()[0]: reading.findings[0].message for word, reading in readings if reading.findings}
+    assert reasons == {"sleep": "time_limit", "die": "worker_died", "eat": "memory_limit", "fail": "step_failed"}
 
 
 def test_a_step_that_is_stopped_each_time_has_its_first_end_as_its_reason(read):
-    results = read(["a", "sleep, then die", "b", "die", "sleep"], retakes=2, cpu_time=0.2)
-    found = [reading.reason for _, reading in results]
-    assert found == [None, Reason.TIME_LIMIT, None, Reason.WORKER_DIED, Reason.TIME_LIMIT]
+    readings = read(["a", "sleep, then die", "b", "die", "sleep"], retakes=2, cpu_time=0.2)
+    reasons = [reading.reason for _, reading in readings]
+    assert reasons == [None, Reason.TIME_LIMIT, None, Reason.WORKER_DIED, Reason.TIME_LIMIT]
 
 
 def test_small_and_large_results_are_sent_in_the_order_of_their_jobs(tmp_path):
-    outbox = Outbox(WorkerConfig(TOY, tmp_path, Limits(), {}))
+    outbox = Outbox(WorkerConfig(TOY_COLLECTION, tmp_path, Limits(), {}))
     findings = tuple(Finding("Odd", f"{number:02}" * 1000) for number in range(70))
-    results = [Reading(count=number, findings=findings if number % 3 == 0 else ()) for number in range(10)]
-    for result in results:
-        outbox.add(result, 0.0)
+    readings = [Reading(count=number, findings=findings if number % 3 == 0 else ()) for number in range(10)]
+    for reading in readings:
+        outbox.add(reading, 0.0)
     ours, theirs = CONTEXT.Pipe()
     messages = [*outbox.messages()]
-    assert 1 < len(messages) < len(results)
+    assert 1 < len(messages) < len(readings)
     with ours, theirs:
         Thread(target=lambda: [*map(theirs.send_bytes, messages)]).start()
-        assert [done.result for done in received(ours, len(results))] == results
+        assert [done.result for done in received(ours, len(readings))] == readings
 
 
 def test_a_result_that_no_memory_is_left_to_send_is_that_documents_failure(tmp_path):
@@ -249,15 +250,15 @@ def test_a_result_that_no_memory_is_left_to_send_is_that_documents_failure(tmp_p
         def __reduce__(self):
             raise MemoryError
 
-    outbox = Outbox(WorkerConfig(TOY, tmp_path, Limits(), {}))
-    for result in (Reading(count=1), Bulky(), Reading(count=2)):
-        outbox.add(result, 0.0)
+    outbox = Outbox(WorkerConfig(TOY_COLLECTION, tmp_path, Limits(), {}))
+    for reading in (Reading(count=1), Bulky(), Reading(count=2)):
+        outbox.add(reading, 0.0)
     (message,) = outbox.messages()
     assert [done.result.reason for done in pickle.loads(message)] == [None, Reason.MEMORY_LIMIT, None]
 
 
 def test_twice_as_many_jobs_travel_together_while_every_worker_is_quick(tmp_path):
-    pool = Pool(WorkerConfig(TOY, tmp_path, Limits(), {}), size=2, batch=4)
+    pool = Pool(WorkerConfig(TOY_COLLECTION, tmp_path, Limits(), {}), size=2, batch=4)
     assert pool._together() == 4
     pool._workers = {number: SimpleNamespace(is_quick=True) for number in range(2)}
     assert pool._together() == 8

@@ -1,4 +1,4 @@
-"""How long a process has been at its document: what counts as work, as sleep, and as a pause of whoever looks."""
+"""The time a process has spent on its document: what counts as work, as sleep, and as a pause of the observer."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from windrow.engine.heartbeat import ReadingClock
     ("share", "step", "asleep"),
     [
         (1.0, 0.5, 0.0),
-        (0.05, 0.5, 0.0),  # of a core, on a machine that has forty processes for two cores
-        (0.05, 0.001, 0.0),  # looked at between its turns, too
+        (0.05, 0.5, 0.0),  # of a core: forty processes share two cores
+        (0.05, 0.001, 0.0),  # also observed between its turns
         (0.001, 0.5, 58.0),  # the seconds of its two turns do not count
         (0.0, 0.5, 60.0),
-        (0.0, 30.0, 4.0),  # who looks was stopped: of half a minute two seconds count
+        (0.0, 30.0, 4.0),  # the observer was stopped: of half a minute two seconds count
     ],
 )
 def test_a_process_sleeps_that_takes_hardly_any_cpu_time(

@@ -1,4 +1,4 @@
-"""What a session holds is given back whatever fails, and the first error is the one that is told."""
+"""A session releases all it holds, even if parts fail, and raises the first error."""
 
 import os
 from pathlib import Path
@@ -14,8 +14,8 @@ from windrow.ledger.sessions import holder
 from windrow.model import Limits
 
 
-class Books:
-    """Books that fail where they are told to, and note what was done with them."""
+class FailingProjection:
+    """A projection that logs its calls and fails at the named one."""
 
     def __init__(self, name: str, log: list[str], failing: str = "") -> None:
         self.name, self.log, self.failing = name, log, failing
@@ -26,37 +26,41 @@ class Books:
     def close(self) -> None:
         self._do("close")
 
-    def _do(self, what: str) -> None:
-        self.log.append(f"{self.name}: {what}")
-        if what == self.failing:
-            raise StoreError(f"{self.name} cannot {what}")
+    def _do(self, call: str) -> None:
+        self.log.append(f"{self.name}: {call}")
+        if call == self.failing:
+            raise StoreError(f"{self.name} cannot {call}")
 
 
-def opened(root: Path) -> Session:
+def open_session(root: Path) -> Session:
     return Session(SessionSettings(root / "ledger.sqlite", root / "archive", Limits()), "test")
 
 
 def test_a_session_closes_all_books_and_gives_the_lease_back_though_one_fails(tmp_path: Path) -> None:
     log: list[str] = []
-    session = opened(tmp_path)
-    session._books = [Books("first", log, "catch up"), Books("second", log, "close"), Books("third", log)]
-    with pytest.raises(StoreError, match="first cannot catch up") as told:
+    session = open_session(tmp_path)
+    session._books = [
+        FailingProjection("first", log, "catch up"),
+        FailingProjection("second", log, "close"),
+        FailingProjection("third", log),
+    ]
+    with pytest.raises(StoreError, match="first cannot catch up") as error:
         session.close()
-    assert told.value.__notes__ == ["and then: StoreError: second cannot close"]
-    assert log == [f"{name}: {what}" for name in ("first", "second", "third") for what in ("catch up", "close")]
+    assert error.value.__notes__ == ["and then: StoreError: second cannot close"]
+    assert log == [f"{name}: {call}" for name in ("first", "second", "third") for call in ("catch up", "close")]
     assert session.ledger.sessions.lease() is None
     assert session.ledger.sessions.has_ended(session.number)
     session.ledger.close()
-    with opened(tmp_path) as again:
+    with open_session(tmp_path) as again:
         assert again.ordinal == 2
 
 
 def test_a_session_that_ends_with_an_error_is_closed_and_the_error_is_told(tmp_path: Path) -> None:
     log: list[str] = []
-    with pytest.raises(StoreError, match="the disk is gone") as told, opened(tmp_path) as session:
-        session._books = [Books("tracker", log, "catch up")]
+    with pytest.raises(StoreError, match="the disk is gone") as error, open_session(tmp_path) as session:
+        session._books = [FailingProjection("tracker", log, "catch up")]
         raise StoreError("the disk is gone")
-    assert told.value.__notes__ == ["and then: StoreError: tracker cannot catch up"]
+    assert error.value.__notes__ == ["and then: StoreError: tracker cannot catch up"]
     ledger = Ledger(tmp_path / "ledger.sqlite")
     assert ledger.sessions.lease() is None
     row = ledger.sessions.get(1)
@@ -68,15 +72,15 @@ def test_a_session_that_ends_with_an_error_is_closed_and_the_error_is_told(tmp_p
 def test_all_parts_are_called_and_the_first_error_is_raised() -> None:
     called = []
 
-    def part(name: str, error: str = "") -> None:
+    def call_part(name: str, error: str = "") -> None:
         called.append(name)
         if error:
             raise ValueError(error)
 
-    with pytest.raises(ValueError, match="one") as told:
-        release([lambda: part("a", "one"), lambda: part("b"), lambda: part("c", "two")])
-    assert (called, told.value.__notes__) == (["a", "b", "c"], ["and then: ValueError: two"])
-    with pytest.raises(KeyError) as inner, released(lambda: part("d", "three")):
+    with pytest.raises(ValueError, match="one") as error:
+        release([lambda: call_part("a", "one"), lambda: call_part("b"), lambda: call_part("c", "two")])
+    assert (called, error.value.__notes__) == (["a", "b", "c"], ["and then: ValueError: two"])
+    with pytest.raises(KeyError) as inner, released(lambda: call_part("d", "three")):
         raise KeyError("block")
     assert inner.value.__notes__ == ["and then: ValueError: three"]
 

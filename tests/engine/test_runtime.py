@@ -1,4 +1,4 @@
-"""What a process is forked from holds the modules that it needs: a name that no module has would be passed over silently."""
+"""The fork server has loaded the modules that processes need: it would ignore an unknown name silently."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def test_what_processes_are_forked_from_loads_neither_the_ledger_nor_what_looks_
     loaded = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout.split()
     assert set(runtime.PRELOADED) <= set(loaded)
     for name in ("windrow.ledger", "windrow.engine.captures", "importlib.metadata"):
-        assert [one for one in loaded if one.startswith(name)] == []
+        assert [module for module in loaded if module.startswith(name)] == []
 
 
 STARTS = """
@@ -59,7 +59,7 @@ def test_an_interrupt_while_the_server_of_processes_still_imports_does_not_end_i
     assert run.returncode == 0
 
 
-ASKED = """
+KILLED_SERVER = """
 import os, signal, threading
 from windrow.engine import runtime
 from windrow.fetch.transport import TRANSPORTS
@@ -76,7 +76,7 @@ if __name__ == "__main__":
 
 def test_a_process_is_started_though_the_server_of_processes_is_killed_while_it_is_asked(tmp_path: Path) -> None:
     script = tmp_path / "asked.py"
-    script.write_text(ASKED)
+    script.write_text(KILLED_SERVER)
     assert subprocess.run([sys.executable, str(script)], check=False).returncode == 0
 
 
@@ -93,14 +93,14 @@ def test_what_multiprocessing_tells_processes_of_its_host_stays_as_it_is_but_whi
     monkeypatch.setattr(spawn, "get_preparation_data", prepare)
     monkeypatch.setattr(runtime, "_needed", set())
     seen: list[dict[str, Any]] = []
-    with ThreadPoolExecutor(1) as other:
+    with ThreadPoolExecutor(1) as executor:
 
         class Process(BaseProcess):
             pid = None
 
             def start(self) -> None:
                 seen.append(spawn.get_preparation_data("ours"))
-                seen.append(other.submit(spawn.get_preparation_data, "theirs").result())
+                seen.append(executor.submit(spawn.get_preparation_data, "theirs").result())
                 raise ValueError
 
         for _ in range(2):

@@ -1,4 +1,4 @@
-"""What is fetched to be looked at is fetched by the rules of a run."""
+"""Samples are fetched by the rules of a run."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from windrow.model import Credential, Limits, Secret, Site, Source
 from windrow.reasons import Reason
 
 
-def greet(line: socket.socket) -> None:
-    line.recv(65536)
-    line.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello")
+def greet(connection: socket.socket) -> None:
+    connection.recv(65536)
+    connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello")
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "localhost", "[::ffff:127.0.0.1]"])
@@ -40,11 +40,11 @@ def test_an_answer_or_a_file_of_a_private_number_needs_the_line_that_allows_it(t
 
 
 def redirect_to(target: str):
-    """Serve nothing but a redirect."""
+    """Answer every request with a redirect."""
 
-    def answer(line: socket.socket) -> None:
-        line.recv(65536)
-        line.sendall(f"HTTP/1.1 302 Found\r\nLocation: {target}\r\nContent-Length: 0\r\n\r\n".encode())
+    def answer(connection: socket.socket) -> None:
+        connection.recv(65536)
+        connection.sendall(f"HTTP/1.1 302 Found\r\nLocation: {target}\r\nContent-Length: 0\r\n\r\n".encode())
 
     return answer
 

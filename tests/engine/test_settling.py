@@ -1,4 +1,4 @@
-"""A crawl becomes a Summary Database: documents, files, redirects, what is gone and what came back."""
+"""A crawl becomes a Summary Database: documents, files, redirects, pages that are gone and that came back."""
 
 import os
 import sqlite3
@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from tests.engine.summarising import ask, gather
+from tests.engine.summary_crawl import crawl_and_summarise, query_summary
 from tests.waiting import until
 from windrow.engine.steps.settled_pages import HELD, PAGE, SECONDS, SettledVisit, pages
 from windrow.model import ArchivePlace, Attempt, KeptResponse, RecordedAttempt
@@ -21,7 +21,7 @@ ORDER BY u.path, g.first_seen_unix_utc, g.entity_generation_id
 
 @pytest.fixture
 def site(nginx, tmp_path):
-    """Lay out some pages; return a way to write them, origin and folder."""
+    """Write some pages; return a function that writes one, origin and folder."""
     folder, origin, path = nginx.folder(tmp_path.name)
 
     def write(name, text):
@@ -31,41 +31,41 @@ def site(nginx, tmp_path):
     return write, origin, path
 
 
-def due_again(root):
-    link = sqlite3.connect(root / "ledger.sqlite")
-    link.execute("UPDATE address SET due = 1")
-    link.commit()
-    link.close()
+def make_due(root):
+    connection = sqlite3.connect(root / "ledger.sqlite")
+    connection.execute("UPDATE address SET due = 1")
+    connection.commit()
+    connection.close()
 
 
 def states(root, folder):
-    return [(path.removeprefix(folder), *rest) for path, *rest in ask(root, STATES)]
+    return [(path.removeprefix(folder), *rest) for path, *rest in query_summary(root, STATES)]
 
 
 def test_a_site_that_is_edited_emptied_and_restored(site, nginx, tmp_path):
     write, origin, folder = site
     write("a.html", "<title>A</title><p>first")
     write("b.html", "<title>B</title><p>same")
-    assert gather(tmp_path, origin, folder) == 0
+    assert crawl_and_summarise(tmp_path, origin, folder) == 0
     first = [("a.html", "first", 1, "A"), ("b.html", "same", 1, "B"), ("index.html", "All pages", 1, "Index")]
     assert states(tmp_path, folder) == first
     write("a.html", "<title>A</title><p>second")
     (nginx.root / tmp_path.name / "b.html").unlink()
-    due_again(tmp_path)
-    assert gather(tmp_path, origin, folder) == 0
+    make_due(tmp_path)
+    assert crawl_and_summarise(tmp_path, origin, folder) == 0
     again = [("a.html", "first", 0, "A"), ("a.html", "second", 1, "A"), *first[1:]]
     assert states(tmp_path, folder) == again, "missing once is not gone"
-    due_again(tmp_path)
-    assert gather(tmp_path, origin, folder) == 0
+    make_due(tmp_path)
+    assert crawl_and_summarise(tmp_path, origin, folder) == 0
     gone = [*again[:2], ("b.html", "same", 0, "B"), again[3]]
     assert states(tmp_path, folder) == gone
     write("a.html", "<title>A</title><p>first")
     write("b.html", "<title>B</title><p>same")
-    due_again(tmp_path)
-    assert gather(tmp_path, origin, folder) == 0
-    back = [*[(*one[:2], 0, one[3]) for one in again[:2]], ("a.html", "first", 1, "A"), gone[2], *first[1:]]
+    make_due(tmp_path)
+    assert crawl_and_summarise(tmp_path, origin, folder) == 0
+    back = [*[(*row[:2], 0, row[3]) for row in again[:2]], ("a.html", "first", 1, "A"), gone[2], *first[1:]]
     assert states(tmp_path, folder) == back
-    codes = ask(tmp_path, "SELECT path, status_code FROM http_summary JOIN crawl_summary USING (crawl_summary_id)"
+    codes = query_summary(tmp_path, "SELECT path, status_code FROM http_summary JOIN crawl_summary USING (crawl_summary_id)"
                 " JOIN entity_generation USING (entity_generation_id) JOIN url USING (url_id)"
                 " WHERE path LIKE '%index.html' ORDER BY time_started_unix_utc")  # fmt: skip
     assert [code for _, code in codes] == [200, 304, 304, 304]
@@ -73,16 +73,16 @@ def test_a_site_that_is_edited_emptied_and_restored(site, nginx, tmp_path):
 
 def test_a_fresh_database_is_read_from_the_ledger_and_says_the_same(site, tmp_path):
     write, origin, folder = site
-    for turn in range(3):
-        write("a.html", f"<title>A {turn}</title><p>number {10**turn}")  # another size: else the ETag of one second
+    for round_ in range(3):
+        write("a.html", f"<title>A {round_}</title><p>number {10**round_}")  # another size: else the ETag of one second
         write("b.html", "<title>B</title><p>number 0")
-        assert gather(tmp_path, origin, folder) == 0
-        due_again(tmp_path)
+        assert crawl_and_summarise(tmp_path, origin, folder) == 0
+        make_due(tmp_path)
     before = states(tmp_path, folder)
     assert len(before) == 5
     for name in ("summary.sqlite", "summary.sqlite-wal", "summary.sqlite-shm"):
         (tmp_path / name).unlink(missing_ok=True)
-    assert gather(tmp_path, origin, folder, fetch=False) == 0
+    assert crawl_and_summarise(tmp_path, origin, folder, fetch=False) == 0
     assert states(tmp_path, folder) == before
 
 
@@ -93,17 +93,17 @@ def test_a_page_whose_bytes_alone_differ_is_asked_less_often_as_time_passes_and_
     write, origin, folder = site
     intervals = []
     write("b.html", "<title>B</title><p>same")
-    for turn in range(4):
-        write("a.html", f"<title>A</title><p>text</p><!-- {10**turn} -->")
-        write("index.html", f'<p>number {10**turn}</p><a href="a.html">One</a> <a href="b.html">Two</a>')
-        assert gather(tmp_path, origin, folder) == 0
-        with closing(sqlite3.connect(tmp_path / "ledger.sqlite")) as link:
-            rows = link.execute("SELECT url, pause, due FROM address ORDER BY url").fetchall()
+    for round_ in range(4):
+        write("a.html", f"<title>A</title><p>text</p><!-- {10**round_} -->")
+        write("index.html", f'<p>number {10**round_}</p><a href="a.html">One</a> <a href="b.html">Two</a>')
+        assert crawl_and_summarise(tmp_path, origin, folder) == 0
+        with closing(sqlite3.connect(tmp_path / "ledger.sqlite")) as connection:
+            rows = connection.execute("SELECT url, pause, due FROM address ORDER BY url").fetchall()
             intervals.append([round(pause / 86_400, 1) for _, pause, _ in rows])
             assert all(due > 1 for *_, due in rows)
-        due_again(tmp_path)
-        with closing(sqlite3.connect(tmp_path / "summary.sqlite")) as link, link:
-            link.execute("UPDATE windrow_observation SET at = at - ?", (days * 86_400,))
+        make_due(tmp_path)
+        with closing(sqlite3.connect(tmp_path / "summary.sqlite")) as connection, connection:
+            connection.execute("UPDATE windrow_observation SET at = at - ?", (days * 86_400,))
     a, b, index = zip(*intervals, strict=True)
     assert a == b == same, "the text stays, whatever the bytes"
     assert index == (7.0, 3.5, 1.8, 1.0)
@@ -115,17 +115,19 @@ def test_a_page_is_due_when_it_says_that_it_is_unavailable_and_then_it_is_no_mor
     asked = datetime.fromtimestamp(end, UTC).strftime("%d %b %Y %H:%M:%S GMT")
     write("a.html", f'<meta name="robots" content="unavailable_after: {asked}"><title>A</title><p>soon gone')
     write("b.html", "<title>B</title><p>stays")
-    assert gather(tmp_path, origin, folder) == 0
-    with closing(sqlite3.connect(tmp_path / "ledger.sqlite")) as link:
-        dues = dict(link.execute("SELECT substr(url, -6), due FROM address").fetchall())
+    assert crawl_and_summarise(tmp_path, origin, folder) == 0
+    with closing(sqlite3.connect(tmp_path / "ledger.sqlite")) as connection:
+        dues = dict(connection.execute("SELECT substr(url, -6), due FROM address").fetchall())
     assert dues["a.html"] == end
     assert dues["b.html"] > end + 86_400
     assert states(tmp_path, folder)[0] == ("a.html", "soon gone", 1, "A")
     until(lambda: datetime.now(UTC).timestamp() >= end)  # the time that counts is the server's, in its head Date
-    assert gather(tmp_path, origin, folder) == 0, "nobody made it due but itself"
-    assert ask(tmp_path, "SELECT status_code FROM http_summary ORDER BY crawl_summary_id DESC LIMIT 1") == [(304,)]
-    found = [(path, text, is_open) for path, text, is_open, _ in states(tmp_path, folder)]
-    assert found[:2] == [("a.html", "soon gone", 0), ("a.html", None, 1)]
+    assert crawl_and_summarise(tmp_path, origin, folder) == 0, "nobody made it due but itself"
+    assert query_summary(tmp_path, "SELECT status_code FROM http_summary ORDER BY crawl_summary_id DESC LIMIT 1") == [
+        (304,)
+    ]
+    versions = [(path, text, is_open) for path, text, is_open, _ in states(tmp_path, folder)]
+    assert versions[:2] == [("a.html", "soon gone", 0), ("a.html", None, 1)]
 
 
 def test_the_same_bytes_with_another_last_modified_are_described_anew(site, nginx, tmp_path):
@@ -135,12 +137,12 @@ def test_the_same_bytes_with_another_last_modified_are_described_anew(site, ngin
     updated = "SELECT time_updated_unix_utc FROM document_description WHERE title = 'A'"
     for at in (1_700_000_000, 1_700_005_000):
         os.utime(page, (at, at))
-        assert gather(tmp_path, origin, folder) == 0
-        assert ask(tmp_path, updated) == [(at,)]
-        due_again(tmp_path)
+        assert crawl_and_summarise(tmp_path, origin, folder) == 0
+        assert query_summary(tmp_path, updated) == [(at,)]
+        make_due(tmp_path)
     revisits = "SELECT count(*) FROM attempt WHERE revisit AND status = 200"
-    with closing(sqlite3.connect(tmp_path / "ledger.sqlite")) as link:
-        assert link.execute(revisits).fetchone() == (1,), "its bytes were known"
+    with closing(sqlite3.connect(tmp_path / "ledger.sqlite")) as connection:
+        assert connection.execute(revisits).fetchone() == (1,), "its bytes were known"
 
 
 @pytest.mark.parametrize(("size", "counts"), [(1000, [PAGE, 44]), (HELD // 2, [2] * 150), (HELD, [1] * 300)])
@@ -149,19 +151,19 @@ def test_what_is_told_at_once_is_bounded_in_visits_and_in_bytes(size, counts):
     visit = Attempt(
         1, "https://example.org/", 0, True, at, 0.1, 200, KeptResponse("sha256:0", size, ArchivePlace("a", 0, 9))
     )
-    told = [SettledVisit(RecordedAttempt(number, 1, at, "site", visit), "read") for number in range(300)]
-    found = list(pages(iter(told)))
-    assert [len(page) for page in found] == counts
-    assert [one for page in found for one in page] == told
-    unread = [one._replace(result=None) for one in told]
+    visits = [SettledVisit(RecordedAttempt(number, 1, at, "site", visit), "read") for number in range(300)]
+    batches = list(pages(iter(visits)))
+    assert [len(page) for page in batches] == counts
+    assert [settled for page in batches for settled in page] == visits
+    unread = [settled._replace(result=None) for settled in visits]
     assert [len(page) for page in pages(iter(unread))] == [PAGE, 44]
 
 
 def test_what_takes_long_is_told_by_time_so_that_a_kill_loses_little():
     at = datetime(2026, 1, 1, tzinfo=UTC)
     visit = Attempt(1, "https://example.org/", 0, True, at, 0.1, 404)
-    told = [SettledVisit(RecordedAttempt(number, 1, at, "site", visit), None) for number in range(100)]
+    visits = [SettledVisit(RecordedAttempt(number, 1, at, "site", visit), None) for number in range(100)]
     ticks = iter(range(10_000))
-    found = list(pages(iter(told), clock=lambda: float(next(ticks))))
-    assert [one for page in found for one in page] == told
-    assert max(len(page) for page in found) <= int(SECONDS)
+    batches = list(pages(iter(visits), clock=lambda: float(next(ticks))))
+    assert [settled for page in batches for settled in page] == visits
+    assert max(len(page) for page in batches) <= int(SECONDS)

@@ -1,4 +1,4 @@
-"""Summarising that is killed at any transaction is gone on with, and ends with the same tables."""
+"""Summarising that is killed at any transaction continues, and ends with the same tables."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from contextlib import closing
 import pytest
 
 from tests import programs
-from tests.collections.pages.database.chronicle import rows, tables
-from tests.engine.visited import HTML, Visits, summarise
+from tests.collections.pages.database.crawl_events import rows, tables
+from tests.engine.recorded_visits import HTML, Visits, summarise
 from windrow.collections.pages.database.store import SummaryStore
 from windrow.engine.steps import settled_pages, settling
 
 PAGES = 300
 TIMED = {"duplicate_summary", "windrow_settled"}
-"""Tables that tell when something was found out, or by which session."""
+"""Tables that record when something was found, or by which session."""
 
 
 def page(text: str, number: int) -> bytes:
@@ -27,7 +27,7 @@ def page(text: str, number: int) -> bytes:
 
 @pytest.fixture(scope="module", autouse=True)
 def by_count():
-    """Commit by count alone, however slow the machine is: rows are numbered in the order of batches."""
+    """Commit by count alone, not by time: rows are numbered in the order of batches."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(settled_pages, "SECONDS", 3600.0)
         yield
@@ -35,7 +35,7 @@ def by_count():
 
 @pytest.fixture(scope="module")
 def visited(tmp_path_factory):
-    """Return a workspace with two sessions of visits: the second brings changes, copies, and what came before."""
+    """Return a workspace with two sessions of attempts: the second has changes, copies and earlier times."""
     root = tmp_path_factory.mktemp("visited")
     with Visits(root) as visits:
         for number in range(PAGES):
@@ -56,21 +56,21 @@ def visited(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def whole(visited, tmp_path_factory):
-    """Return what the tables say when nobody was killed."""
-    return said(copied(visited, tmp_path_factory.mktemp("whole")))
+    """Return the tables after a summary that is not killed."""
+    return summarised_tables(copy_workspace(visited, tmp_path_factory.mktemp("whole")))
 
 
-def copied(visited, root):
-    """Return a copy of the workspace, to be summarised."""
+def copy_workspace(visited, root):
+    """Copy the workspace, to be summarised; return the copy."""
     shutil.copytree(visited, root, dirs_exist_ok=True)
     return root
 
 
-def said(root):
+def summarised_tables(root):
     assert summarise(root) == 0
     store = SummaryStore(root / "summary.sqlite")
     try:
-        kept = {name: found for name, found in rows(store).items() if name not in TIMED}
+        kept = {name: table_rows for name, table_rows in rows(store).items() if name not in TIMED}
         return tables(store), kept
     finally:
         store.close()
@@ -87,22 +87,22 @@ def unlock(root):
     [(2, "before"), (2, "after"), (3, "after"), (4, "before"), (5, "before"), (5, "after"), (7, "before")],
 )
 def test_killed_at_a_transaction(visited, whole, tmp_path, number, when):
-    root = copied(visited, tmp_path)
-    assert programs.run("-m", "tests.engine.dying", root, number, when).returncode == -signal.SIGKILL
+    root = copy_workspace(visited, tmp_path)
+    assert programs.run("-m", "tests.engine.killed_summary", root, number, when).returncode == -signal.SIGKILL
     unlock(root)
-    assert said(root) == whole
+    assert summarised_tables(root) == whole
 
 
 def test_killed_again_and_again(visited, whole, tmp_path):
-    root = copied(visited, tmp_path)
+    root = copy_workspace(visited, tmp_path)
     for _ in range(4):
-        assert programs.run("-m", "tests.engine.dying", root, 2, "after").returncode == -signal.SIGKILL
+        assert programs.run("-m", "tests.engine.killed_summary", root, 2, "after").returncode == -signal.SIGKILL
         unlock(root)
-    assert said(root) == whole
+    assert summarised_tables(root) == whole
 
 
 def test_page_by_page_as_in_large_batches(visited, whole, tmp_path, monkeypatch):
     monkeypatch.setattr(settling, "PAGE", 7)
     monkeypatch.setattr(settled_pages, "PAGE", 7)
     monkeypatch.setattr(settling, "READ_AHEAD", 20)
-    assert said(copied(visited, tmp_path))[0] == whole[0]
+    assert summarised_tables(copy_workspace(visited, tmp_path))[0] == whole[0]

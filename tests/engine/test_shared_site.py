@@ -1,4 +1,4 @@
-"""Two collections on one site: each has its addresses, and what the site asked of one holds for both."""
+"""Two collections on one site: each has its own addresses, and a pause the site asked of one holds for both."""
 
 from collections.abc import Iterator
 from contextlib import closing
@@ -16,11 +16,11 @@ URL = f"{ORIGIN}/a.html"
 AT = datetime(2026, 1, 2, tzinfo=UTC)
 
 
-def found(url: str = URL, **more: object) -> FoundUrl:
+def found_url(url: str = URL, **more: object) -> FoundUrl:
     return FoundUrl(number(url), ORIGIN, url, **more)
 
 
-def visit(url: str = URL, mime: str = "text/html", offset: int = 0) -> Attempt:
+def fetched(url: str = URL, mime: str = "text/html", offset: int = 0) -> Attempt:
     kept = KeptResponse(
         f"sha256:{offset:064x}", 5, ArchivePlace("windrow-000001-1-00001.warc.gz", offset, 100), mime=mime
     )
@@ -35,21 +35,23 @@ def ledger(tmp_path: Path) -> Iterator[Ledger]:
 
 @pytest.fixture
 def hosts(ledger: Ledger) -> dict[str, int]:
-    """Put the origin on record for two collections, and one address for both."""
+    """Record the origin for two collections, and one address for both."""
     with ledger.writing() as writer:
         session = writer.sessions.open("me", "run")
-        made = {name: writer.addresses.add_host(session, name, f"{name}-source", ORIGIN) for name in ("pages", "news")}
-        for host in made.values():
-            writer.addresses.add(host, 0, [found()])
-    return made
+        host_by_collection = {
+            name: writer.addresses.add_host(session, name, f"{name}-source", ORIGIN) for name in ("pages", "news")
+        }
+        for host in host_by_collection.values():
+            writer.addresses.add(host, 0, [found_url()])
+    return host_by_collection
 
 
 def test_both_collections_get_the_page_and_each_its_own_state(ledger: Ledger, hosts: dict[str, int]) -> None:
-    assert [[one.url for one in ledger.addresses.due(host, 9, 9)] for host in hosts.values()] == [[URL], [URL]]
+    assert [[address.url for address in ledger.addresses.due(host, 9, 9)] for host in hosts.values()] == [[URL], [URL]]
     with ledger.writing() as writer:
-        writer.attempts.record_attempt(1, hosts["pages"], visit(), again=(2_000_000_000, 60, 0))
+        writer.attempts.record_attempt(1, hosts["pages"], fetched(), again=(2_000_000_000, 60, 0))
     assert ledger.addresses.due(hosts["pages"], 9, 9) == []
-    assert [one.url for one in ledger.addresses.due(hosts["news"], 9, 9)] == [URL]
+    assert [address.url for address in ledger.addresses.due(hosts["news"], 9, 9)] == [URL]
     assert len(ledger.attempts.of_address(hosts["pages"], number(URL))) == 1
     assert ledger.attempts.of_address(hosts["news"], number(URL)) == []
     assert [*ledger.addresses.wrong()] == []
@@ -70,20 +72,20 @@ def test_what_an_origin_asked_of_one_collection_holds_for_all(ledger: Ledger, ho
 
 
 def test_via_stays_within_the_collection(ledger: Ledger, hosts: dict[str, int]) -> None:
-    other = f"{ORIGIN}/b.html"
+    linked = f"{ORIGIN}/b.html"
     with ledger.writing() as writer:
-        writer.addresses.add(hosts["pages"], number(URL), [found(other)])
-    known = ledger.addresses.get("pages", number(other))
+        writer.addresses.add(hosts["pages"], number(URL), [found_url(linked)])
+    known = ledger.addresses.get("pages", number(linked))
     assert known is not None
     assert known.via_url == URL
-    assert ledger.addresses.get("news", number(other)) is None
+    assert ledger.addresses.get("news", number(linked)) is None
 
 
 def test_an_address_carries_a_request_that_is_no_plain_get(ledger: Ledger, hosts: dict[str, int]) -> None:
     asked = HttpRequest("POST", (("Content-Type", "text/xml"), ("Accept", "*/*")), b"<a/>\0\xff", '{"page": 2}')
     with ledger.writing() as writer:
         writer.addresses.add(hosts["news"], 0, [FoundUrl(7, ORIGIN, URL, place=-1, request=asked)])
-    assert [one.digest for one in ledger.addresses.due(hosts["news"], 9, 9)] == [7, number(URL)]
+    assert [address.digest for address in ledger.addresses.due(hosts["news"], 9, 9)] == [7, number(URL)]
     assert ledger.addresses.requests(hosts["news"], [7, number(URL)]) == {7: asked}
     assert ledger.addresses.requests(hosts["pages"], [7]) == {}
 
@@ -91,21 +93,21 @@ def test_an_address_carries_a_request_that_is_no_plain_get(ledger: Ledger, hosts
 def test_captures_serve_every_collection(ledger: Ledger, hosts: dict[str, int]) -> None:
     pdf, start = f"{ORIGIN}/b.pdf", 1
     with ledger.writing() as writer:
-        writer.addresses.add(hosts["pages"], 0, [found(pdf)])
-        writer.attempts.record_attempt(1, hosts["pages"], visit())
-        writer.attempts.record_attempt(1, hosts["pages"], visit(pdf, "application/pdf", 100))
-        last = writer.attempts.record_attempt(1, hosts["news"], visit(offset=200))
+        writer.addresses.add(hosts["pages"], 0, [found_url(pdf)])
+        writer.attempts.record_attempt(1, hosts["pages"], fetched())
+        writer.attempts.record_attempt(1, hosts["pages"], fetched(pdf, "application/pdf", 100))
+        last = writer.attempts.record_attempt(1, hosts["news"], fetched(offset=200))
     captures, both = ledger.captures, [("pages", ""), ("news", "")]
-    assert [one.attempt.url for one in captures.after(0, 9, both)] == [URL, pdf, URL]
-    assert [one.source for one in captures.after(0, 9, [("news", "")])] == ["news-source"]
-    assert [one.attempt.url for one in captures.after(0, 9, [("pages", "pages-source")])] == [URL, pdf]
+    assert [recorded.attempt.url for recorded in captures.after(0, 9, both)] == [URL, pdf, URL]
+    assert [recorded.source for recorded in captures.after(0, 9, [("news", "")])] == ["news-source"]
+    assert [recorded.attempt.url for recorded in captures.after(0, 9, [("pages", "pages-source")])] == [URL, pdf]
     assert captures.after(0, 9, [("pages", "other")]) == []
     assert captures.after(last, 9, both) == []
     newest = captures.newest(number(URL), start, "pages")
     assert newest is not None
     assert newest.seq == last
     assert captures.newest(number(URL), last, "pages") is None
-    assert captures.newest(number(pdf), start, "pages") is None  # it asked for that itself
+    assert captures.newest(number(pdf), start, "pages") is None  # it requested that itself
 
 
 def test_sessions_are_counted_for_people(ledger: Ledger, hosts: dict[str, int]) -> None:

@@ -1,4 +1,4 @@
-"""What a step did not read, and not by its fault, is read again by later runs, shown till then, and known to retry."""
+"""Documents that a step could not read are read again by later runs, shown by status until then, and known to retry."""
 
 from __future__ import annotations
 
@@ -10,13 +10,19 @@ from pathlib import Path
 
 import pytest
 
-from tests.engine.roaming import change, told
-from tests.engine.summarising import PAGES
-from tests.engine.test_visited import A, generations, page, reasons
-from tests.engine.unsteady import follow_unsteadily, note, note_address, note_unsteadily, summarise_unsteadily
-from tests.engine.unsteady import unread as no_step_reads
-from tests.engine.visited import Visits, summarise
-from tests.requests.workshop import Answering, Server, Workshop, collection, documents, send_form
+from tests.engine.recorded_visits import Visits, summarise
+from tests.engine.site_crawl import change_ledger, query_ledger
+from tests.engine.summary_crawl import PAGES
+from tests.engine.test_recorded_visits import A, generations, page, reasons
+from tests.engine.unsteady_steps import (
+    follow_unsteadily,
+    note,
+    note_address,
+    note_unsteadily,
+    stop_all_steps,
+    summarise_unsteadily,
+)
+from tests.requests.workshop import AnswerFunction, Server, Workshop, collection, documents, send_form
 from windrow.clock import now, spell
 from windrow.contract import Collection, Settle
 from windrow.engine.frontier import RETRY, frontier_of, write_decision
@@ -29,39 +35,39 @@ from windrow.reasons import Reason
 LIMITS = Limits(cpu_time=1.5)
 
 
-def steady(version: str = "1") -> Collection:
-    """Return the collection of pages with a step that fails as long as a page says."""
+def failing_collection(version: str = "1") -> Collection:
+    """Return the collection of pages with a step that fails as a page says."""
     settle, *rest = PAGES.steps
     assert isinstance(settle, Settle)
     return replace(PAGES, steps=(replace(settle, run=summarise_unsteadily, version=version), *rest))
 
 
 def settle(root: Path, version: str = "1") -> int:
-    """Take the step by a run of its own, and return the exit code."""
-    return summarise(root, limits=LIMITS, made=steady(version))
+    """Run the step, and return the exit code."""
+    return summarise(root, limits=LIMITS, collection=failing_collection(version))
 
 
 @contextmanager
 def ledger_of(root: Path) -> Iterator[Ledger]:
-    """Open the ledger."""
+    """Yield the ledger, and close it."""
     with closing(Ledger(root / "ledger.sqlite")) as ledger:
         yield ledger
 
 
 def unread(root: Path) -> list[UnreadCount]:
-    """Return what `windrow status` says of pages that were not read."""
+    """Return the counts of unread pages that `windrow status` shows."""
     with ledger_of(root) as ledger:
         return count_unread(ledger, PAGES)
 
 
 def times(root: Path) -> list[tuple[object, ...]]:
-    """Return why and how often pages were not read."""
-    return told(root, "SELECT reason, times FROM unread ORDER BY visit")
+    """Return the reason and number of failed readings of each unread page."""
+    return query_ledger(root, "SELECT reason, times FROM unread ORDER BY visit")
 
 
 @pytest.fixture
 def cause(tmp_path: Path) -> Path:
-    """Return a file as long as which a page is not read."""
+    """Return a file; while it exists, a page cannot be read."""
     path = tmp_path / "cause"
     path.touch()
     return path
@@ -72,14 +78,17 @@ OpenShop = Callable[..., Workshop]
 
 @pytest.fixture
 def open_shop(tmp_path: Path) -> Iterator[OpenShop]:
-    """Make a workspace whose source has some documents, and whose service answers nothing unless a test says more."""
+    """Return a function that makes a workspace with a source of documents, and a service that answers nothing by default."""
     with ExitStack() as stack:
 
         def start(
-            offered: dict[str, bytes], made: Collection, answer: Answering = lambda _: (200, b"", {})
+            offered: dict[str, bytes], declared: Collection, answer: AnswerFunction = lambda _: (200, b"", {})
         ) -> Workshop:
-            servers = [stack.enter_context(closing(Server(each))) for each in (documents(offered), answer)]
-            return Workshop(tmp_path, *servers, made)
+            servers = [
+                stack.enter_context(closing(Server(answer_function)))
+                for answer_function in (documents(offered), answer)
+            ]
+            return Workshop(tmp_path, *servers, declared)
 
         yield start
 
@@ -112,7 +121,7 @@ def test_a_page_that_is_not_read_again_and_again_is_left_alone_for_longer_each_t
     (count,) = unread(tmp_path)
     assert count.due is not None
     assert timedelta(minutes=55) < count.due - now() <= timedelta(hours=1)
-    change(tmp_path, "UPDATE unread SET at = ?", spell(now() - timedelta(hours=1)))
+    change_ledger(tmp_path, "UPDATE unread SET at = ?", spell(now() - timedelta(hours=1)))
     assert settle(tmp_path) == 3
     assert times(tmp_path) == [("time_limit", 3)]
     assert settle(tmp_path) == 0
@@ -124,14 +133,16 @@ def test_an_operator_has_what_was_not_read_read_at_once(tmp_path: Path, cause: P
         visits.answer(A, page(f"(spin while {cause})"), at=10)
     assert [settle(tmp_path) for _ in range(3)] == [3, 3, 0]
     cause.unlink()
-    due = told(tmp_path, "SELECT due FROM address")
+    due = query_ledger(tmp_path, "SELECT due FROM address")
     with ledger_of(tmp_path) as ledger:
         frontier = frontier_of(ledger, PAGES)
         assert frontier.narrowed(RETRY, "", "worker_died") == []
         chosen = frontier.named([A]) if named else frontier.narrowed(RETRY, "", "time_limit")
-        assert [one.key for one in chosen] == [A]
+        assert [address.key for address in chosen] == [A]
         assert write_decision(ledger, PAGES, RETRY, chosen) == 1
-    assert (told(tmp_path, "SELECT due FROM address") == due) == (not named), "it is asked again only where it is named"
+    assert (query_ledger(tmp_path, "SELECT due FROM address") == due) == (not named), (
+        "it is asked again only where it is named"
+    )
     assert settle(tmp_path) == 0
     assert reasons(tmp_path) == [(A, "")]
 
@@ -183,90 +194,92 @@ def test_a_page_that_was_taken_down_meanwhile_is_not_read_again(tmp_path: Path, 
     with Visits(tmp_path) as visits:
         visits.answer(A, page(f"(spin while {cause})"), at=10)
     assert settle(tmp_path) == 3
-    change(
+    change_ledger(
         tmp_path, "UPDATE attempt SET status = NULL, reason = 'forgotten', digest = '', warc = '' WHERE address <> 0"
     )
     settle(tmp_path)
     assert unread(tmp_path) == []
 
 
-def counts(shop: Workshop, made: Collection) -> list[UnreadCount]:
+def counts(shop: Workshop, declared: Collection) -> list[UnreadCount]:
     with closing(shop.ledger()) as ledger:
-        return count_unread(ledger, made)
+        return count_unread(ledger, declared)
 
 
 def test_a_record_that_was_not_read_is_made_by_the_next_run(tmp_path: Path, open_shop: OpenShop, cause: Path) -> None:
-    made = collection(note_unsteadily)
+    declared = collection(note_unsteadily)
     shop = open_shop(
-        {"one": f"(die while {cause})".encode(), "two": f"(fail while {cause})".encode(), "three": b"3"}, made
+        {"one": f"(die while {cause})".encode(), "two": f"(fail while {cause})".encode(), "three": b"3"}, declared
     )
     shop.run()
     assert set(shop.records()) == {"three"}
-    assert [(count.reason, count.documents) for count in counts(shop, made)] == [
+    assert [(count.reason, count.documents) for count in counts(shop, declared)] == [
         (Reason.WORKER_DIED, 1), (Reason.STEP_FAILED, 1)]  # fmt: skip
     cause.unlink()
     shop.run()
     assert set(shop.records()) == {"one", "three"}
-    mended = replace(made, steps=(replace(made.steps[0], version="2"),))
-    shop = Workshop.opened(tmp_path, mended)
+    corrected = replace(declared, steps=(replace(declared.steps[0], version="2"),))
+    shop = Workshop.opened(tmp_path, corrected)
     shop.run()
     assert set(shop.records()) == {"one", "two", "three"}
-    assert counts(shop, made) == []
+    assert counts(shop, declared) == []
     assert shop.records()["two"] == {"body": f"(fail while {cause})"}
 
 
 def test_an_answer_that_was_not_followed_is_followed_by_the_next_run_and_its_record_made(
     open_shop: OpenShop, cause: Path
 ) -> None:
-    made = collection(note, follow=follow_unsteadily)
-    shop = open_shop({"one": f"(die while {cause})".encode(), "two": b"2"}, made)
+    declared = collection(note, follow=follow_unsteadily)
+    shop = open_shop({"one": f"(die while {cause})".encode(), "two": b"2"}, declared)
     shop.run()
     assert set(shop.records()) == {"two"}
-    (count,) = counts(shop, made)
+    (count,) = counts(shop, declared)
     assert (count.phase, count.reason, count.documents) == ("ask", "worker_died", 1)
     cause.unlink()
     asked = len(shop.api.paths())
     shop.run()
     assert set(shop.records()) == {"one", "two"}
-    assert counts(shop, made) == []
+    assert counts(shop, declared) == []
     assert "/one" not in shop.api.paths()[asked:]
 
 
 def test_a_record_stays_where_its_visit_is_taken_again_and_not_read(
     open_shop: OpenShop, cause: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It is taken again since its answer is followed late: what it offers was not known."""
-    made = collection(note_address, follow=follow_unsteadily)
-    shop = open_shop({"one": f"(die while {cause})".encode()}, made)
+    """The step runs again since its answer is followed late: its offers were not known."""
+    declared = collection(note_address, follow=follow_unsteadily)
+    shop = open_shop({"one": f"(die while {cause})".encode()}, declared)
     shop.run()
     address = f"{shop.api.url}one"
     assert shop.records()[address] == {"offers": []}
     cause.unlink()
-    with no_step_reads(monkeypatch):
+    with stop_all_steps(monkeypatch):
         shop.run()
     assert shop.records()[address] == {"offers": []}
-    assert [(one.phase, one.reason) for one in count_unread(shop.ledger(), made)] == [("read", Reason.TIME_LIMIT)]
+    assert [(count.phase, count.reason) for count in count_unread(shop.ledger(), declared)] == [
+        ("read", Reason.TIME_LIMIT)
+    ]
     shop.run()
     assert shop.records()[address] == {"offers": ["one"]}
-    assert count_unread(shop.ledger(), made) == []
+    assert count_unread(shop.ledger(), declared) == []
 
 
 def test_a_replay_that_could_not_read_what_was_read_leaves_the_records_in_place(
     open_shop: OpenShop, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    made = collection(note)
-    shop = open_shop({"one": b"1", "two": b"2"}, made)
+    declared = collection(note)
+    shop = open_shop({"one": b"1", "two": b"2"}, declared)
     shop.run()
     records = shop.records()
     assert set(records) == {"one", "two"}
     with (
-        no_step_reads(monkeypatch),
+        stop_all_steps(monkeypatch),
         pytest.raises(ReaderFailed, match=r"2 documents could .*\(time_limit: 2\), so") as e,
     ):
         shop.replay()
     assert "windrow replay" in e.value.hint
     assert shop.records() == records
-    assert count_unread(shop.ledger(), made) == [], "the store in use has read them"
+    assert count_unread(shop.ledger(), declared) == [], "the store in use has read them"
     shop.replay()
     assert shop.records() == records
 
@@ -274,51 +287,57 @@ def test_a_replay_that_could_not_read_what_was_read_leaves_the_records_in_place(
 def test_what_a_replay_could_not_read_first_is_read_by_the_next_run(
     open_shop: OpenShop, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The run that asked for it was stopped before the step: the store in use does not tell of it."""
-    made = collection(note)
-    shop = open_shop({"one": b"1"}, made)
+    """The run that fetched it was stopped before the step: the current store has no record of it."""
+    declared = collection(note)
+    shop = open_shop({"one": b"1"}, declared)
     shop.run(phases=frozenset())
-    with no_step_reads(monkeypatch):
+    with stop_all_steps(monkeypatch):
         shop.replay()
     assert shop.records() == {}
-    assert [(one.reason, one.documents) for one in count_unread(shop.ledger(), made)] == [(Reason.TIME_LIMIT, 2)]
+    assert [(count.reason, count.documents) for count in count_unread(shop.ledger(), declared)] == [
+        (Reason.TIME_LIMIT, 2)
+    ]
     shop.run()
     assert set(shop.records()) == {"one"}
-    assert count_unread(shop.ledger(), made) == []
+    assert count_unread(shop.ledger(), declared) == []
 
 
 def test_what_is_to_be_taken_again_since_it_is_followed_late_has_the_reason_for_that(
     open_shop: OpenShop, cause: Path
 ) -> None:
-    made = collection(note, follow=follow_unsteadily)
-    shop = open_shop({"one": f"(die while {cause})".encode()}, made)
+    declared = collection(note, follow=follow_unsteadily)
+    shop = open_shop({"one": f"(die while {cause})".encode()}, declared)
     shop.run()
     cause.unlink()
     shop.run(phases=frozenset())
-    assert [(one.phase, one.reason) for one in count_unread(shop.ledger(), made)] == [("read", Reason.WORKER_DIED)]
+    assert [(count.phase, count.reason) for count in count_unread(shop.ledger(), declared)] == [
+        ("read", Reason.WORKER_DIED)
+    ]
     shop.run()
     assert set(shop.records()) == {"one"}
-    assert count_unread(shop.ledger(), made) == []
+    assert count_unread(shop.ledger(), declared) == []
 
 
 def test_what_was_not_read_and_then_asks_a_service_that_is_away_is_not_read_again_by_each_run(
     open_shop: OpenShop, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     away = [True]
-    made = collection(send_form)
-    shop = open_shop({"one.pdf": b"1"}, made, lambda asked: (503 if away else 200, b"answer", {}))
-    with no_step_reads(monkeypatch):
+    declared = collection(send_form)
+    shop = open_shop({"one.pdf": b"1"}, declared, lambda asked: (503 if away else 200, b"answer", {}))
+    with stop_all_steps(monkeypatch):
         shop.run()
-    assert sum(one.documents for one in count_unread(shop.ledger(), made)) == 2
+    assert sum(count.documents for count in count_unread(shop.ledger(), declared)) == 2
     shop.run()
     assert len(shop.waiting()) == 1
-    assert count_unread(shop.ledger(), made) == []
+    assert count_unread(shop.ledger(), declared) == []
     away.clear()
-    with no_step_reads(monkeypatch):
+    with stop_all_steps(monkeypatch):
         shop.ask_next()
         shop.run()
     assert shop.waiting() == {}
-    assert [(one.reason, one.documents) for one in count_unread(shop.ledger(), made)] == [(Reason.TIME_LIMIT, 1)]
+    assert [(count.reason, count.documents) for count in count_unread(shop.ledger(), declared)] == [
+        (Reason.TIME_LIMIT, 1)
+    ]
     shop.run()
     assert shop.records()["one.pdf"]["body"] == "answer"
-    assert count_unread(shop.ledger(), made) == []
+    assert count_unread(shop.ledger(), declared) == []

@@ -1,4 +1,4 @@
-"""One host's walk, by itself: what its rules, its pauses and its faults make of it."""
+"""The crawl of one host: its rules, its pauses and its faults."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from dataclasses import replace
 
 import pytest
 
-from tests.engine.roaming import CRAWL, LIMITS, source
+from tests.engine.site_crawl import CRAWL, LIMITS, source
 from tests.waiting import PATIENCE
 from windrow.archive import ArchiveWriter
 from windrow.digest import number
@@ -27,7 +27,7 @@ from windrow.reasons import Reason
 
 
 def unlimited(_address):
-    """Read without limits of time: nothing is hostile here."""
+    """Read without time limits: nothing is hostile here."""
     return nullcontext()
 
 
@@ -44,7 +44,7 @@ RULES = answer(b"User-agent: *\nDisallow: /no", kind="text/plain")
 
 @asynccontextmanager
 async def server(answers, port=0):
-    """Give each path its answers in turn, the last one again and again; yields the port and what was asked."""
+    """Serve each path its answers in queue, then always the last; yield the port and the requests."""
     asked = []
 
     async def talk(reader, writer):
@@ -55,9 +55,9 @@ async def server(answers, port=0):
             writer.write(row.pop(0) if len(row) > 1 else row[0])
             await writer.drain()
 
-    serving = await asyncio.start_server(talk, "127.0.0.9", port)
-    async with serving:
-        yield serving.sockets[0].getsockname()[1], asked
+    running = await asyncio.start_server(talk, "127.0.0.9", port)
+    async with running:
+        yield running.sockets[0].getsockname()[1], asked
 
 
 def walk(
@@ -72,19 +72,19 @@ def walk(
     crawl=CRAWL,
     allowed=None,
 ):
-    """Walk a host until it is left, or all addresses were asked; return the events and what the server was asked."""
+    """Crawl a host until it is left or all addresses were requested; return the events and the server's requests."""
 
     async def go():
         async with server(answers) as (port, asked):
             origin = f"http://{host}:{port}"
             seed = source([f"{origin}/"])
             seed = seed if allowed is None else replace(seed, site=replace(seed.site, allowed=allowed))
-            told = WalkOrigin(1, seed, origin, crawl, {"patience": patience})
+            walk_order = WalkOrigin(1, seed, origin, crawl, {"patience": patience})
             events = []
-            keeper = ArchiveWriter(tmp_path / "archive", "windrow-1-1", limits, 1 << 30, "test")
+            archive = ArchiveWriter(tmp_path / "archive", "windrow-1-1", limits, 1 << 30, "test")
             walker = OriginCrawler(
-                told,
-                ArchivingClient(keeper, crawl.robots, crawl.large, unlimited),
+                walk_order,
+                ArchivingClient(archive, crawl.robots, crawl.large, unlimited),
                 RecentUrls(),
                 events.append,
                 HostQueue(),
@@ -92,23 +92,23 @@ def walk(
             walker.submit(tuple(FetchJob(number(origin + path), origin + path) for path in paths))
             work = asyncio.create_task(walker.run())
             end = time.monotonic() + PATIENCE
-            while not work.done() and pages(events) < len(paths) and time.monotonic() < end:  # noqa: ASYNC110
+            while not work.done() and count_pages(events) < len(paths) and time.monotonic() < end:  # noqa: ASYNC110
                 await asyncio.sleep(0.01)
             if not work.done():
                 walker.halt()
                 await asyncio.wait_for(work, PATIENCE)
-            keeper.close()
+            archive.close()
             return events, asked
 
     return asyncio.run(go())
 
 
-def pages(events):
+def count_pages(events):
     return sum(isinstance(event, AttemptEnded) and event.attempt.kind == 0 for event in events)
 
 
-def ended(events):
-    """Return how the walk ended: the last event."""
+def how_it_ended(events):
+    """Return the reason and the number of untouched addresses of the last event."""
     last = events[-1]
     assert isinstance(last, BatchEnded)
     return last.broken.reason, len(last.untouched)
@@ -124,13 +124,13 @@ def test_a_host_whose_rules_fail_pauses_and_is_then_walked_by_them(tmp_path, mon
     assert times[2] - times[1] >= 0.6, "twice as long after the second failure"
     last = [event.attempt for event in events if isinstance(event, AttemptEnded)][-1]
     assert (last.reason, last.allowed, last.status) == (Reason.ROBOTS_DENIED, False, None)
-    assert ended(events)[0] is Reason.STOPPED
+    assert how_it_ended(events)[0] is Reason.STOPPED
 
 
 def test_a_host_that_does_not_tell_its_rules_is_left_with_its_addresses(tmp_path):
     events, asked = walk(tmp_path, {"/robots.txt": [OUT_OF_ORDER]}, ("/a", "/b", "/c"))
     assert [path for _, path in asked] == ["/robots.txt"]
-    assert ended(events) == (Reason.ROBOTS_UNREACHABLE, 3)
+    assert how_it_ended(events) == (Reason.ROBOTS_UNREACHABLE, 3)
     assert events[-1].broken.wait == pytest.approx(60, abs=1)
 
 
@@ -146,16 +146,16 @@ def test_a_host_that_does_not_tell_its_rules_is_left_with_its_addresses(tmp_path
 def test_rules_that_cannot_be_read_allow_nothing(tmp_path, rules):
     events, asked = walk(tmp_path, {"/robots.txt": [rules]})
     assert {path for _, path in asked} == {"/robots.txt"}
-    assert ended(events) == (Reason.ROBOTS_UNREACHABLE, 1)
+    assert how_it_ended(events) == (Reason.ROBOTS_UNREACHABLE, 1)
 
 
 def test_of_endless_rules_the_beginning_counts(tmp_path):
     rules = answer(b"User-agent: *\nDisallow: /no\n" + b"# more\n" * 400_000)
     events, asked = walk(tmp_path, {"/robots.txt": [rules]}, ("/a", "/no"))
     assert [path for _, path in asked] == ["/robots.txt", "/a"]
-    said = events[0].attempt
-    assert (said.status, said.reason) == (200, Reason.TOO_LARGE)
-    assert said.kept.size == 1 << 20
+    attempt = events[0].attempt
+    assert (attempt.status, attempt.reason) == (200, Reason.TOO_LARGE)
+    assert attempt.kept.size == 1 << 20
     records = b"".join(gzip.decompress(path.read_bytes()) for path in (tmp_path / "archive").glob("*.gz"))
     assert records.count(b"WARC-Truncated: length\r\n") == 1
 
@@ -164,7 +164,7 @@ def test_rules_that_moved_somewhere_private_allow_nothing(tmp_path):
     moved = answer(status="301 Moved Permanently", more="Location: http://127.0.0.77:9/robots.txt\r\n")
     events, asked = walk(tmp_path, {"/robots.txt": [moved]})
     assert [path for _, path in asked] == ["/robots.txt"]
-    assert ended(events) == (Reason.PRIVATE_ADDRESS, 1)
+    assert how_it_ended(events) == (Reason.PRIVATE_ADDRESS, 1)
     assert [event.attempt.reason for event in events[:-1]] == [None, Reason.PRIVATE_ADDRESS]
 
 
@@ -172,24 +172,24 @@ def test_rules_that_moved_somewhere_private_allow_nothing(tmp_path):
 def test_a_name_is_judged_by_where_it_leads(tmp_path, host):
     events, asked = walk(tmp_path, {}, host=host, allowed=read_allowed(["127.0.0.8"]))
     assert asked == []
-    assert ended(events) == (Reason.PRIVATE_ADDRESS, 1)
+    assert how_it_ended(events) == (Reason.PRIVATE_ADDRESS, 1)
 
 
 def test_a_private_number_is_not_asked_through_a_proxy(tmp_path):
     async def go():
         async with server({"http://127.0.0.8/a": [answer(b"by proxy")]}) as (port, asked):
-            found = []
-            keeper = ArchiveWriter(tmp_path / "archive", "windrow-1-1", LIMITS, 1 << 30, "test")
-            asker = ArchivingClient(keeper, CRAWL.robots, CRAWL.large, unlimited)
+            attempts = []
+            archive = ArchiveWriter(tmp_path / "archive", "windrow-1-1", LIMITS, 1 << 30, "test")
+            client = ArchivingClient(archive, CRAWL.robots, CRAWL.large, unlimited)
             for host in ("127.0.0.77", "127.0.0.8"):
                 site = replace(source(["http://a.example/"]).site, host=host, proxy=f"http://127.0.0.9:{port}")
-                async with HttpClient(site) as line:
-                    found.append((await asker.fetch(line, FetchJob(1, f"http://{host}/a"))).attempt)
-            keeper.close()
-            return found, asked
+                async with HttpClient(site) as connection:
+                    attempts.append((await client.fetch(connection, FetchJob(1, f"http://{host}/a"))).attempt)
+            archive.close()
+            return attempts, asked
 
-    found, asked = asyncio.run(go())
-    assert [(one.status, one.reason) for one in found] == [(None, Reason.PRIVATE_ADDRESS), (200, None)]
+    attempts, asked = asyncio.run(go())
+    assert [(attempt.status, attempt.reason) for attempt in attempts] == [(None, Reason.PRIVATE_ADDRESS), (200, None)]
     assert [path for _, path in asked] == ["http://127.0.0.8/a"]
 
 
@@ -197,9 +197,9 @@ def test_a_long_rest_that_a_host_asks_for_is_given_to_it(tmp_path):
     busy = answer(b"later", "429 Too Many Requests", more="Retry-After: 5000\r\n")
     events, asked = walk(tmp_path, {"/a": [busy]}, ("/a", "/b"))
     assert [path for _, path in asked] == ["/robots.txt", "/a"]
-    assert ended(events)[0] is Reason.RATE_LIMITED
-    said = next(event for event in events if isinstance(event, AttemptEnded) and event.attempt.kind == 0)
-    assert (said.attempt.status, said.attempt.wait) == (429, 5000)
+    assert how_it_ended(events)[0] is Reason.RATE_LIMITED
+    first = next(event for event in events if isinstance(event, AttemptEnded) and event.attempt.kind == 0)
+    assert (first.attempt.status, first.attempt.wait) == (429, 5000)
 
 
 def test_a_halt_ends_a_pause(tmp_path):
@@ -207,7 +207,7 @@ def test_a_halt_ends_a_pause(tmp_path):
     begun = time.monotonic()
     events, _ = walk(tmp_path, {"/robots.txt": [rules]}, (), halt=True)
     assert time.monotonic() - begun < 90
-    assert ended(events) == (Reason.STOPPED, 0)
+    assert how_it_ended(events) == (Reason.STOPPED, 0)
 
 
 def test_a_server_that_falls_silent_is_told_from_one_that_is_slow(tmp_path):
@@ -220,24 +220,25 @@ def test_a_server_that_falls_silent_is_told_from_one_that_is_slow(tmp_path):
             await writer.drain()
             if path == b"/silent":
                 with suppress(OSError):
-                    await reader.read()  # until the other end is gone
+                    await reader.read()  # until the client is gone
             for _ in range(8 if path == b"/slow" else 0):
                 writer.write(b"x")
                 await asyncio.sleep(0.3)
 
     async def go():
-        async with await asyncio.start_server(talk, "127.0.0.9", 0) as serving:
-            origin = f"http://127.0.0.9:{serving.sockets[0].getsockname()[1]}"
-            keeper = ArchiveWriter(tmp_path / "archive", "windrow-1-1", LIMITS, 1 << 30, "test")
-            asker = ArchivingClient(keeper, CRAWL.robots, CRAWL.large, unlimited)
-            there = replace(source([origin], timeout=1.0).site, port=int(origin.rpartition(":")[2]), host="127.0.0.9")
-            async with HttpClient(there) as line:
-                found = [
-                    (await asker.fetch(line, FetchJob(1, f"{origin}/{path}"))).attempt for path in ("silent", "slow")
+        async with await asyncio.start_server(talk, "127.0.0.9", 0) as running:
+            origin = f"http://127.0.0.9:{running.sockets[0].getsockname()[1]}"
+            archive = ArchiveWriter(tmp_path / "archive", "windrow-1-1", LIMITS, 1 << 30, "test")
+            client = ArchivingClient(archive, CRAWL.robots, CRAWL.large, unlimited)
+            site = replace(source([origin], timeout=1.0).site, port=int(origin.rpartition(":")[2]), host="127.0.0.9")
+            async with HttpClient(site) as connection:
+                attempts = [
+                    (await client.fetch(connection, FetchJob(1, f"{origin}/{path}"))).attempt
+                    for path in ("silent", "slow")
                 ]
-            keeper.close()
+            archive.close()
             await asyncio.sleep(0.1)
-            return found
+            return attempts
 
     silent, slow = asyncio.run(go())
     assert (silent.reason, slow.reason) == (Reason.TIMEOUT, Reason.INTERRUPTED)
@@ -247,43 +248,43 @@ def test_a_server_that_falls_silent_is_told_from_one_that_is_slow(tmp_path):
 
 
 def test_a_page_that_its_reader_fails_at_is_one_page(tmp_path):
-    def guide(*told):
-        made = CRAWL.rules(*told)
-        made.links = lambda url, fields, body: 1 / 0
-        return made
+    def failing_rules(*arguments):
+        site_rules = CRAWL.rules(*arguments)
+        site_rules.links = lambda url, fields, body: 1 / 0
+        return site_rules
 
-    events, _ = walk(tmp_path, {}, ("/a", "/b"), crawl=replace(CRAWL, rules=guide))
-    said = [event.attempt for event in events if isinstance(event, AttemptEnded) and event.attempt.kind == 0]
-    assert [(one.status, one.reason) for one in said] == [(200, Reason.STEP_FAILED)] * 2
-    assert "ZeroDivisionError" in said[0].message
-    assert said[0].kept is not None
+    events, _ = walk(tmp_path, {}, ("/a", "/b"), crawl=replace(CRAWL, rules=failing_rules))
+    attempts = [event.attempt for event in events if isinstance(event, AttemptEnded) and event.attempt.kind == 0]
+    assert [(attempt.status, attempt.reason) for attempt in attempts] == [(200, Reason.STEP_FAILED)] * 2
+    assert "ZeroDivisionError" in attempts[0].message
+    assert attempts[0].kept is not None
 
 
 def test_a_full_disk_says_nothing_of_an_address(tmp_path):
     events, _ = walk(tmp_path, {}, ("/a", "/b"), limits=replace(LIMITS, free_space=1 << 60))
-    assert ended(events) == (Reason.DISK_FULL, 2)
-    assert pages(events) == 0
+    assert how_it_ended(events) == (Reason.DISK_FULL, 2)
+    assert count_pages(events) == 0
 
 
 def test_http_and_https_of_one_host_wait_in_one_line_and_each_reads_its_own_rules(tmp_path):
     async def go():
         async with server({}) as (first, asked), server({}) as (second, others):
-            events, turn = [], HostQueue()
-            keeper = ArchiveWriter(tmp_path / "archive", "windrow-1-1", LIMITS, 1 << 30, "test")
+            events, queue = [], HostQueue()
+            archive = ArchiveWriter(tmp_path / "archive", "windrow-1-1", LIMITS, 1 << 30, "test")
             work = []
             for seq, port in ((1, first), (2, second)):
                 origin = f"http://127.0.0.9:{port}"
-                told = WalkOrigin(seq, source([f"{origin}/"], delay=0.2), origin, CRAWL, {})
-                asker = ArchivingClient(keeper, CRAWL.robots, CRAWL.large, unlimited)
-                walker = OriginCrawler(told, asker, RecentUrls(), events.append, turn)
+                walk_order = WalkOrigin(seq, source([f"{origin}/"], delay=0.2), origin, CRAWL, {})
+                client = ArchivingClient(archive, CRAWL.robots, CRAWL.large, unlimited)
+                walker = OriginCrawler(walk_order, client, RecentUrls(), events.append, queue)
                 walker.submit(tuple(FetchJob(number(f"{origin}/{at}"), f"{origin}/{at}") for at in range(4)))
                 work.append((walker, asyncio.create_task(walker.run())))
-            while pages(events) < 8:  # noqa: ASYNC110
+            while count_pages(events) < 8:  # noqa: ASYNC110
                 await asyncio.sleep(0.01)
             for walker, task in work:
                 walker.halt()
                 await asyncio.wait_for(task, PATIENCE)
-            keeper.close()
+            archive.close()
             return asked, others
 
     asked, others = asyncio.run(go())

@@ -1,4 +1,4 @@
-"""What the fault tests share."""
+"""Fixtures of the fault tests."""
 
 from __future__ import annotations
 
@@ -10,23 +10,23 @@ from typing import Any
 import pytest
 
 from tests.clock import real_clock  # noqa: F401
-from tests.faults.place import Place
+from tests.faults.workspace import DropsWorkspace
 
 
 @pytest.fixture
-def place(tmp_path: Path) -> Iterator[Callable[..., Place]]:
-    """Return what makes the workspace of a test; the runs that it starts end with the test."""
+def make_workspace(tmp_path: Path) -> Iterator[Callable[..., DropsWorkspace]]:
+    """Return a function that makes the workspace of a test; runs that are still going are killed after the test."""
     with ExitStack() as ends:
 
-        def make(settings: str = "", run: str = "") -> Place:
-            made = Place(tmp_path / "w", settings, run)
-            ends.callback(made.end)
-            return made
+        def make(settings: str = "", run: str = "") -> DropsWorkspace:
+            workspace = DropsWorkspace(tmp_path / "w", settings, run)
+            ends.callback(workspace.end)
+            return workspace
 
         yield make
 
 
 @pytest.fixture(scope="module")
-def shared_place(tmp_path_factory: pytest.TempPathFactory) -> Any:
-    """Return what makes a workspace that the tests of a module look at together."""
-    return lambda settings="", run="": Place(tmp_path_factory.mktemp("faults") / "w", settings, run)
+def make_shared_workspace(tmp_path_factory: pytest.TempPathFactory) -> Any:
+    """Return a function that makes a workspace which all tests of a module read."""
+    return lambda settings="", run="": DropsWorkspace(tmp_path_factory.mktemp("faults") / "w", settings, run)

@@ -1,4 +1,4 @@
-"""Zips that are not what a zip should be: refused for what they are, the others loaded, exit code 0."""
+"""Bad zips are refused with the reason, the others are loaded, and the exit code is 0."""
 
 import struct
 import zlib
@@ -7,7 +7,7 @@ from zipfile import ZIP_STORED, ZipFile, ZipInfo
 
 import pytest
 
-from tests.faults.place import DAY, put
+from tests.faults.workspace import DAY, put
 from windrow.demo.partner import drop, pack, specimens
 from windrow.engine.check import Fault, check_archive
 from windrow.ledger import Ledger
@@ -17,45 +17,45 @@ GOOD = specimens("H", 1, 3)
 LIMITS = "[limits]\nmembers = 20\nmember_size = 300000\ntotal_size = 500000\nratio = 100\n"
 
 
-def stored(members):
-    into = BytesIO()
-    with ZipFile(into, "w", ZIP_STORED) as archive:
+def pack_stored(members):
+    buffer = BytesIO()
+    with ZipFile(buffer, "w", ZIP_STORED) as archive:
         for name, content in members:
             archive.writestr(ZipInfo(name), content)
-    return into.getvalue()
+    return buffer.getvalue()
 
 
-def encrypted():
-    """A zip that says of its one member that it is encrypted."""
-    made = bytearray(pack({XML: GOOD}))
+def encrypted_zip():
+    """Return a zip that marks its only member as encrypted."""
+    content = bytearray(pack({XML: GOOD}))
     for mark, at in ((b"PK\x03\x04", 6), (b"PK\x01\x02", 8)):
-        place = made.index(mark) + at
-        made[place] |= 1
-    return bytes(made)
+        position = content.index(mark) + at
+        content[position] |= 1
+    return bytes(content)
 
 
-def overlapping():
-    """A zip whose directory names one member's bytes twice, under two names."""
-    made = pack({XML: GOOD})
-    start = made.index(b"PK\x01\x02")
-    end = made.index(b"PK\x05\x06")
-    one = made[start:end]
-    other = bytearray(one)
-    tail = struct.pack("<4s4H2LH", b"PK\x05\x06", 0, 0, 2, 2, 2 * len(one), start, 0)
-    return made[:start] + one + bytes(other) + tail
+def overlapping_zip():
+    """Return a zip whose directory has the same member twice, under two names."""
+    content = pack({XML: GOOD})
+    start = content.index(b"PK\x01\x02")
+    end = content.index(b"PK\x05\x06")
+    entry = content[start:end]
+    second_entry = bytearray(entry)
+    tail = struct.pack("<4s4H2LH", b"PK\x05\x06", 0, 0, 2, 2, 2 * len(entry), start, 0)
+    return content[:start] + entry + bytes(second_entry) + tail
 
 
-def lying():
-    """A zip whose member inflates to more than it announces."""
-    made = bytearray(pack({XML: GOOD}))
+def oversized_zip():
+    """Return a zip whose member inflates to more than its headers say."""
+    content = bytearray(pack({XML: GOOD}))
     for mark, at in ((b"PK\x03\x04", 22), (b"PK\x01\x02", 24)):
-        place = made.index(mark) + at
-        made[place : place + 4] = struct.pack("<L", 100)
-    return bytes(made)
+        position = content.index(mark) + at
+        content[position : position + 4] = struct.pack("<L", 100)
+    return bytes(content)
 
 
 def random_text(size):
-    """Bytes that deflate does not press beyond the ratio."""
+    """Return bytes that deflate compresses by less than the ratio."""
     block = b"".join(b"<!--%08x-->" % zlib.crc32(b"%d" % number) for number in range(size // 15 + 1))
     return block[:size]
 
@@ -67,18 +67,18 @@ ZIPS = {
     "nothing": b"",
     "empty_archive": b"PK\x05\x06" + bytes(18),
     "no_xml": pack({"readme.txt": b"nothing to see"}),
-    "encrypted": encrypted(),
+    "encrypted": encrypted_zip(),
     "nested": pack({XML: GOOD, "more.zip": WHOLE}),
     "hidden_nested": pack({XML: WHOLE}),
-    "corrupt": stored([(XML, GOOD)]).replace(b"specimenID", b"specimenXD", 1),
-    "lying": lying(),
-    "overlapping": overlapping(),
+    "corrupt": pack_stored([(XML, GOOD)]).replace(b"specimenID", b"specimenXD", 1),
+    "lying": oversized_zip(),
+    "overlapping": overlapping_zip(),
     "slip": pack({"../../escape.xml": b"<x/>"}),
-    "slip_back": stored([("..\\..\\escape.xml", b"<x/>")]),
+    "slip_back": pack_stored([("..\\..\\escape.xml", b"<x/>")]),
     "ratio": pack({XML: b" " * 200_000}),
     "count": pack({f"{number}.txt": b"x" for number in range(21)}),
-    "total": stored([(f"{number}.txt", random_text(200_000)) for number in range(3)]),
-    "member": stored([("big.txt", random_text(300_001))]),
+    "total": pack_stored([(f"{number}.txt", random_text(200_000)) for number in range(3)]),
+    "member": pack_stored([("big.txt", random_text(300_001))]),
 }
 REASONS = {
     "truncated": "truncated", "not_a_zip": "not_a_zip", "nothing": "not_a_zip", "empty_archive": "empty_archive",
@@ -91,39 +91,39 @@ CLASSES = {name: "".join(word.capitalize() for word in reason.split("_")) for na
 
 
 @pytest.fixture(scope="module")
-def harvested(shared_place):
-    made = shared_place(LIMITS)
-    made.good = made.healthy()
-    folder = made.folder("bad")
-    made.keys = {
+def harvested(make_shared_workspace):
+    workspace = make_shared_workspace(LIMITS)
+    workspace.good = workspace.add_healthy()
+    folder = workspace.add_folder("bad")
+    workspace.keys = {
         name: put(folder, f"H.{DAY}.{number}.impc.zip", content) for number, (name, content) in enumerate(ZIPS.items())
     }
     mixed = {XML: GOOD, "../../escape.xml": b"<x/>", f"H.{DAY}.2.specimen.impc.xml": specimens("H", 2, 3)}
-    made.mixed = put(folder, f"H.{DAY}.900.impc.zip", pack(mixed))
-    made.went = made.run()
-    made.before = sorted(path for path in made.root.parent.rglob("*") if "escape" in path.name)
-    return made
+    workspace.mixed = put(folder, f"H.{DAY}.900.impc.zip", pack(mixed))
+    workspace.outcome = workspace.run()
+    workspace.before = sorted(path for path in workspace.root.parent.rglob("*") if "escape" in path.name)
+    return workspace
 
 
 @pytest.mark.parametrize("name", ZIPS)
 def test_a_bad_zip_is_refused_with_its_reason(harvested, name):
     key = harvested.keys[name]
-    assert harvested.item(key) == ("unzip", "failed", REASONS[name])
-    assert harvested.action(key) == ("unzip", "failed")
+    assert harvested.item_state(key) == ("unzip", "failed", REASONS[name])
+    assert harvested.action_state(key) == ("unzip", "failed")
     assert harvested.downloads(key) == [("unzip", "failed", len(ZIPS[name]))]
     kind, message = harvested.zip_log(key)[0]
     assert kind == CLASSES[name]
     assert message
-    assert key.rpartition("/")[2] not in harvested.loaded()
+    assert key.rpartition("/")[2] not in harvested.loaded_zips()
 
 
 def test_what_partners_did_wrong_is_not_our_failure(harvested):
-    assert harvested.went.code == 0
-    assert harvested.session() == 0
+    assert harvested.outcome.code == 0
+    assert harvested.session_status() == 0
 
 
 def test_the_good_zips_are_whole(harvested):
-    harvested.whole(harvested.good, harvested.mixed)
+    harvested.assert_complete(harvested.good, harvested.mixed)
     assert (
         "UnsafeName",
         "'../../escape.xml' is left out: the name holds a path separator, '..' or a control character",
@@ -136,18 +136,18 @@ def test_nothing_was_written_outside(harvested):
 
 def test_every_bad_zip_is_kept_as_it_came(harvested):
     ledger = Ledger(harvested.root / "ledger.sqlite")
-    found = list(check_archive(ledger, harvested.root / "archive"))
+    checked = list(check_archive(ledger, harvested.root / "archive"))
     ledger.close()
-    assert not [one for one in found if isinstance(one, Fault)]
-    assert sum(found) >= sum(map(len, ZIPS.values()))
+    assert not [fault for fault in checked if isinstance(fault, Fault)]
+    assert sum(checked) >= sum(map(len, ZIPS.values()))
 
 
 def test_a_second_run_does_nothing_again(harvested):
-    before = harvested.ask(
+    before = harvested.query_ledger(
         "SELECT (SELECT count(*) FROM attempt), (SELECT count(*) FROM reading), (SELECT count(*) FROM finding)"
     )
     assert harvested.run().code == 0
-    after = harvested.ask(
+    after = harvested.query_ledger(
         "SELECT (SELECT count(*) FROM attempt), (SELECT count(*) FROM reading), (SELECT count(*) FROM finding)"
     )
     assert after == before

@@ -1,14 +1,14 @@
-"""Servers that go in the middle of a transfer: it goes on where it broke, and no byte comes twice."""
+"""Servers that break off a transfer: it resumes there, and no byte is sent twice."""
 
 import random
 
-from tests.faults.place import DAY
-from tests.faults.server import rogue
+from tests.faults.server import rogue_server
+from tests.faults.workspace import DAY
 from windrow.demo.partner import drop, pack, specimens
 
 NAME = f"H.{DAY}.5.impc.zip"
 KEY = f"add/{NAME}"
-# A member that deflate cannot press makes the zip larger than what is kept in memory.
+# A member that deflate cannot compress makes the zip larger than the memory for it.
 LARGE = pack({f"H.{DAY}.1.specimen.impc.xml": specimens("H", 1, 3), "plot.png": random.Random(5).randbytes(4 << 20)})
 SMALL = drop("H", DAY, 6)
 OTHER = f"add/{SMALL[0]}"
@@ -16,75 +16,75 @@ SECRET = {"secret": "env:HOME", "timeout": 60}
 FIRST, SECOND = 1_500_000, 3_000_000
 
 
-def received(made, key=KEY):
-    return [row[2] for row in made.fetches(key)]
+def received(workspace, key=KEY):
+    return [row[2] for row in workspace.attempts(key)]
 
 
-def test_a_server_that_goes_once_and_comes_back(place):
-    made = place()
-    good = made.healthy()
-    with rogue(files={KEY: LARGE, OTHER: SMALL[1]}, cuts={KEY: [FIRST, SECOND]}) as server:
-        made.source("shaky", server.url(), attempts=3, **SECRET)
-        assert made.run().code == 0
+def test_a_server_that_goes_once_and_comes_back(make_workspace):
+    workspace = make_workspace()
+    good = workspace.add_healthy()
+    with rogue_server(files={KEY: LARGE, OTHER: SMALL[1]}, cuts={KEY: [FIRST, SECOND]}) as server:
+        workspace.add_source("shaky", server.url(), attempts=3, **SECRET)
+        assert workspace.run().code == 0
         assert server.started[-1] == SECOND
         assert sorted(server.started) == [0, 0, FIRST, SECOND]
-    assert [row[1] for row in made.fetches(KEY)] == ["interrupted", "interrupted", None]
-    assert received(made) == [FIRST, SECOND - FIRST, len(LARGE) - SECOND]
-    made.whole(good, KEY, OTHER)
-    assert [row[:2] for row in made.downloads(NAME)] == [("download", "failed")] * 2 + [("overview", "done")]
-    assert [kind for kind, _ in made.zip_log(NAME)][:2] == ["Interrupted"] * 2
-    assert not list((made.root / "archive" / "parts").iterdir())
+    assert [row[1] for row in workspace.attempts(KEY)] == ["interrupted", "interrupted", None]
+    assert received(workspace) == [FIRST, SECOND - FIRST, len(LARGE) - SECOND]
+    workspace.assert_complete(good, KEY, OTHER)
+    assert [row[:2] for row in workspace.downloads(NAME)] == [("download", "failed")] * 2 + [("overview", "done")]
+    assert [kind for kind, _ in workspace.zip_log(NAME)][:2] == ["Interrupted"] * 2
+    assert not list((workspace.root / "archive" / "parts").iterdir())
 
 
-def test_a_server_that_stays_away_until_the_next_run(place):
-    made = place()
-    good = made.healthy()
-    with rogue(files={KEY: LARGE, OTHER: SMALL[1]}, cuts={KEY: [FIRST, SECOND]}) as server:
-        made.source("shaky", server.url(), attempts=2, **SECRET)
-        assert made.run().code == 3
-        assert made.item(KEY) == ("download", "failed", "interrupted")
-        made.whole(good, OTHER)
-        assert made.session() > 0
-        assert received(made) == [FIRST, SECOND - FIRST]
-        assert made.run().code == 0
+def test_a_server_that_stays_away_until_the_next_run(make_workspace):
+    workspace = make_workspace()
+    good = workspace.add_healthy()
+    with rogue_server(files={KEY: LARGE, OTHER: SMALL[1]}, cuts={KEY: [FIRST, SECOND]}) as server:
+        workspace.add_source("shaky", server.url(), attempts=2, **SECRET)
+        assert workspace.run().code == 3
+        assert workspace.item_state(KEY) == ("download", "failed", "interrupted")
+        workspace.assert_complete(good, OTHER)
+        assert workspace.session_status() > 0
+        assert received(workspace) == [FIRST, SECOND - FIRST]
+        assert workspace.run().code == 0
         assert server.started[-1] == SECOND
-    assert sum(received(made)) == len(LARGE)
-    made.whole(good, KEY, OTHER)
-    assert made.session() == 0
+    assert sum(received(workspace)) == len(LARGE)
+    workspace.assert_complete(good, KEY, OTHER)
+    assert workspace.session_status() == 0
 
 
-def test_a_small_transfer_that_breaks_is_begun_again(place):
-    made = place()
-    good = made.healthy()
-    with rogue(files={OTHER: SMALL[1]}, cuts={OTHER: [1000]}) as server:
-        made.source("shaky", server.url(), attempts=2, **SECRET)
-        assert made.run().code == 0
+def test_a_small_transfer_that_breaks_is_begun_again(make_workspace):
+    workspace = make_workspace()
+    good = workspace.add_healthy()
+    with rogue_server(files={OTHER: SMALL[1]}, cuts={OTHER: [1000]}) as server:
+        workspace.add_source("shaky", server.url(), attempts=2, **SECRET)
+        assert workspace.run().code == 0
         assert server.started == [0, 0]
-    assert [row[1] for row in made.fetches(OTHER)] == ["interrupted", None]
-    made.whole(good, OTHER)
+    assert [row[1] for row in workspace.attempts(OTHER)] == ["interrupted", None]
+    workspace.assert_complete(good, OTHER)
 
 
-def test_another_version_is_not_put_on_top_of_a_part(place):
-    """What changed between two transfers is fetched from its start: a mix of both is nobody's file."""
-    made = place()
-    good = made.healthy()
+def test_another_version_is_not_put_on_top_of_a_part(make_workspace):
+    """A file that changed between two transfers is fetched from its start: a mix of both would be corrupt."""
+    workspace = make_workspace()
+    good = workspace.add_healthy()
     older = bytearray(LARGE)  # of the same length, so that no comparison of sizes would find a mix
     older[len(older) // 4] ^= 0xFF
-    with rogue(files={KEY: bytes(older)}, cuts={KEY: [FIRST]}) as server:
-        made.source("shaky", server.url(), attempts=1, **SECRET)
-        assert made.run().code == 3
+    with rogue_server(files={KEY: bytes(older)}, cuts={KEY: [FIRST]}) as server:
+        workspace.add_source("shaky", server.url(), attempts=1, **SECRET)
+        assert workspace.run().code == 3
         server.files[KEY] = LARGE
         server.modified = b"20260113100000"
-        assert made.run().code == 0
+        assert workspace.run().code == 0
         assert server.started == [0, 0]
-    made.whole(good, KEY)
+    workspace.assert_complete(good, KEY)
 
 
-def test_a_server_that_cannot_go_on_sends_all_of_it_again(place):
-    made = place()
-    good = made.healthy()
-    with rogue(files={KEY: LARGE}, cuts={KEY: [FIRST]}, rests=False) as server:
-        made.source("shaky", server.url(), attempts=2, **SECRET)
-        assert made.run().code == 0
+def test_a_server_that_cannot_go_on_sends_all_of_it_again(make_workspace):
+    workspace = make_workspace()
+    good = workspace.add_healthy()
+    with rogue_server(files={KEY: LARGE}, cuts={KEY: [FIRST]}, rests=False) as server:
+        workspace.add_source("shaky", server.url(), attempts=2, **SECRET)
+        assert workspace.run().code == 0
         assert server.started == [0, 0]
-    made.whole(good, KEY)
+    workspace.assert_complete(good, KEY)

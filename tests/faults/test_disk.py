@@ -1,4 +1,4 @@
-"""A disk that is full: what fits is loaded, what does not is on record, and room heals it all."""
+"""A full disk: zips that fit are loaded, the others are recorded, and all are loaded once there is room."""
 
 import os
 import resource
@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from tests.faults.place import DAY, RUN, Place, put
+from tests.faults.workspace import DAY, RUN, DropsWorkspace, put
 from tests.waiting import PATIENCE
 from windrow.demo.partner import drop, pack, specimens
 
@@ -15,13 +15,13 @@ MB = 1 << 20
 
 
 def large(number, size):
-    """A good zip of about so many bytes."""
+    """Return a good zip of about so many bytes."""
     noise = os.urandom(size)
     return pack({f"H.{DAY}.{number}.specimen.impc.xml": specimens("H", number, 3), "plot.png": noise})
 
 
-class Mounted:
-    """A disk of its own for the workspace, of a few MB."""
+class MountedDisk:
+    """A disk of a few MB for the workspace."""
 
     def __init__(self, folder):
         self.folder = folder
@@ -30,8 +30,8 @@ class Mounted:
             ["mount", "-t", "tmpfs", "-o", "size=11m", "tmpfs", str(folder)], check=True, capture_output=True
         )
 
-    def run(self, made):
-        return finish(made)
+    def run(self, workspace):
+        return run_in_process(workspace)
 
     def widen(self):
         subprocess.run(["mount", "-o", "remount,size=200m", str(self.folder)], check=True)
@@ -40,98 +40,100 @@ class Mounted:
         subprocess.run(["umount", "-l", str(self.folder)], check=True)
 
 
-class Bounded:
-    """A bound on the size of each file, which the kernel keeps: a full disk for who writes beyond it."""
+class LimitedDisk:
+    """A limit on the size of each file, kept by the kernel: a write beyond it fails as on a full disk."""
 
     def __init__(self, folder):
         self.folder = folder
         folder.mkdir()
-        self.most = 3 * MB
+        self.max_bytes = 3 * MB
 
-    def run(self, made):
-        return finish(made, lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (self.most, self.most)))
+    def run(self, workspace):
+        return run_in_process(
+            workspace, lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (self.max_bytes, self.max_bytes))
+        )
 
     def widen(self):
-        self.most = resource.RLIM_INFINITY
+        self.max_bytes = resource.RLIM_INFINITY
 
     def end(self):
-        """Nothing is to be undone."""
+        """Do nothing: the limit ends with each process."""
 
 
-def finish(made, before=None):
-    command = [sys.executable, "-c", RUN, str(made.root)]
-    done = subprocess.run(command, stderr=subprocess.PIPE, preexec_fn=before, check=False, timeout=PATIENCE)
-    assert b"Traceback" not in done.stderr, done.stderr.decode()
-    return done.returncode, done.stderr.decode()
+def run_in_process(workspace, before=None):
+    command = [sys.executable, "-c", RUN, str(workspace.root)]
+    completed = subprocess.run(command, stderr=subprocess.PIPE, preexec_fn=before, check=False, timeout=PATIENCE)
+    assert b"Traceback" not in completed.stderr, completed.stderr.decode()
+    return completed.returncode, completed.stderr.decode()
 
 
 @pytest.fixture(params=["its own", "bounded"])
 def disk(request, tmp_path):
-    """A disk with little room. Where this user cannot mount one, the bound stands in for it."""
-    made = None
+    """Yield a disk with little room; if this user cannot mount one, a size limit instead."""
+    small_disk = None
     if request.param == "its own":
         try:
-            made = Mounted(tmp_path / "small")
+            small_disk = MountedDisk(tmp_path / "small")
         except (OSError, subprocess.CalledProcessError):
             (tmp_path / "small").rmdir()
-    made = made or Bounded(tmp_path / "small")
-    yield made
-    made.end()
+    small_disk = small_disk or LimitedDisk(tmp_path / "small")
+    yield small_disk
+    small_disk.end()
 
 
 def test_a_disk_that_fills_up(disk, tmp_path):
-    made = Place(disk.folder / "w", f"[limits]\nfree_space = {3 * MB}\n")
-    good = made.healthy()
-    partner = made.folder("own", place=tmp_path / "own")
+    workspace = DropsWorkspace(disk.folder / "w", f"[limits]\nfree_space = {3 * MB}\n")
+    good = workspace.add_healthy()
+    partner = workspace.add_folder("own", path=tmp_path / "own")
     keys = [put(partner, f"H.{DAY}.{number}.impc.zip", large(number, number // 2 * MB)) for number in (3, 4, 8, 9)]
-    code, _ = disk.run(made)
+    code, _ = disk.run(workspace)
     assert code == 3
-    made.whole(good)
-    items = [made.item(key) for key in keys]
-    full = [key for key, item in zip(keys, items, strict=True) if item == ("download", "failed", "disk_full")]
+    workspace.assert_complete(good)
+    states = [workspace.item_state(key) for key in keys]
+    full = [key for key, state in zip(keys, states, strict=True) if state == ("download", "failed", "disk_full")]
     assert full
-    assert all(item == ("overview", "done", None) for key, item in zip(keys, items, strict=True) if key not in full)
-    assert made.zip_log(full[0])[0][0] == "DiskFull"
-    assert made.zip_log(full[0])[0][1]
-    assert made.session() > 0
-    assert made.wrong() == []
+    assert all(state == ("overview", "done", None) for key, state in zip(keys, states, strict=True) if key not in full)
+    assert workspace.zip_log(full[0])[0][0] == "DiskFull"
+    assert workspace.zip_log(full[0])[0][1]
+    assert workspace.session_status() > 0
+    assert workspace.faults() == []
     disk.widen()
-    code, told = disk.run(made)
-    assert code == 0, told
-    made.whole(good, *keys)
-    assert made.wrong() == []
+    code, errors = disk.run(workspace)
+    assert code == 0, errors
+    workspace.assert_complete(good, *keys)
+    assert workspace.faults() == []
 
 
-def test_a_disk_without_the_room_that_must_stay_free(place, tmp_path):
+def test_a_disk_without_the_room_that_must_stay_free(make_workspace, tmp_path):
     room = os.statvfs(tmp_path)
-    made = place(f"[limits]\nfree_space = {room.f_bavail * room.f_frsize * 2}\n")
-    good = made.healthy()
-    assert made.run().code == 3
-    assert made.item(good) == ("download", "failed", "disk_full")
-    assert "must stay free" in made.zip_log(good)[0][1]
-    assert made.fetches(good)[0][2] == 0  # not one byte was asked for
-    made.configure()
-    assert made.run().code == 0
-    made.whole(good)
+    workspace = make_workspace(f"[limits]\nfree_space = {room.f_bavail * room.f_frsize * 2}\n")
+    good = workspace.add_healthy()
+    assert workspace.run().code == 3
+    assert workspace.item_state(good) == ("download", "failed", "disk_full")
+    assert "must stay free" in workspace.zip_log(good)[0][1]
+    assert workspace.attempts(good)[0][2] == 0  # not one byte was asked for
+    workspace.configure()
+    assert workspace.run().code == 0
+    workspace.assert_complete(good)
 
 
 @pytest.mark.parametrize("most", [None, 200_000, 900_000])
 def test_no_room_for_the_books(disk, tmp_path, most):
-    """Where ledger, tracker or store cannot grow, the run ends and says so; the next one goes on."""
-    if isinstance(disk, Bounded):
-        disk.most = most or MB // 2
-    made = Place(disk.folder / "w", "[limits]\nfree_space = 0\n")
-    folder = made.folder("own", place=tmp_path / "own")
+    """If ledger, tracker or store cannot grow, the run ends with an error; the next one continues."""
+    if isinstance(disk, LimitedDisk):
+        disk.max_bytes = most or MB // 2
+    workspace = DropsWorkspace(disk.folder / "w", "[limits]\nfree_space = 0\n")
+    folder = workspace.add_folder("own", path=tmp_path / "own")
     keys = [put(folder, *drop("H", DAY, number, 6)) for number in range(10, 16)]
-    if isinstance(disk, Mounted):
+    if isinstance(disk, MountedDisk):
         room = os.statvfs(disk.folder)
         (disk.folder / "other").write_bytes(bytes(room.f_bavail * room.f_frsize - (most or MB // 2)))
-    code, told = disk.run(made)
+    code, errors = disk.run(workspace)
     assert code == 1
-    # What lies beyond a bound is for SQLite an error of the disk like any other.
-    assert "no room" in told or "full" in told or (isinstance(disk, Bounded) and "disk I/O error" in told)
+    # SQLite reports a write beyond the limit as a disk I/O error.
+    assert "no room" in errors or "full" in errors or (isinstance(disk, LimitedDisk) and "disk I/O error" in errors)
     disk.widen()
-    code, told = disk.run(made)
-    assert code == 0, told
-    assert made.wrong() == []
-    made.whole(*keys)
+    code, errors = disk.run(workspace)
+    assert code == 0, errors
+    assert workspace.faults() == []
+    workspace.assert_complete(*keys)

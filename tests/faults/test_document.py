@@ -1,8 +1,8 @@
-"""XML that is hostile or broken: refused for what it is, with line where there is one; the rest is loaded."""
+"""Hostile or broken XML is refused with its reason, and its line if there is one; the rest is loaded."""
 
 import pytest
 
-from tests.faults.place import DAY, put
+from tests.faults.workspace import DAY, put
 from windrow.demo.partner import pack, specimens
 
 GOOD = specimens("H", 1, 3)
@@ -43,55 +43,55 @@ def name(number):
 
 
 @pytest.fixture(scope="module")
-def harvested(shared_place):
-    made = shared_place("[limits]\nratio = 5000\n")
-    made.good = made.healthy()
-    folder = made.folder("bad")
-    made.keys = {}
+def harvested(make_shared_workspace):
+    workspace = make_shared_workspace("[limits]\nratio = 5000\n")
+    workspace.good = workspace.add_healthy()
+    folder = workspace.add_folder("bad")
+    workspace.keys = {}
     for number, (word, content) in enumerate(DOCUMENTS.items(), 1):
         key = put(folder, f"H.{DAY}.{number}.impc.zip", pack({name(number): content}))
-        made.keys[word] = (key, name(number))
-    made.mixed = put(folder, f"H.{DAY}.900.impc.zip", pack({name(900): GOOD, name(901): DOCUMENTS["cut"]}))
-    made.went = made.run()
-    return made
+        workspace.keys[word] = (key, name(number))
+    workspace.mixed = put(folder, f"H.{DAY}.900.impc.zip", pack({name(900): GOOD, name(901): DOCUMENTS["cut"]}))
+    workspace.outcome = workspace.run()
+    return workspace
 
 
 @pytest.mark.parametrize("word", DOCUMENTS)
 def test_a_bad_document_is_refused_with_its_reason(harvested, word):
     key, fname = harvested.keys[word]
     reason, kind = EXPECTED[word]
-    assert harvested.item(f"{key}/{fname}") == ("xsd", "failed", reason)
-    assert harvested.item(key)[:2] == ("xsd", "failed")
-    assert harvested.action(key) == ("xsd", "failed")
-    found, message, line, column = harvested.xml_log(fname)[0]
-    assert found == kind
+    assert harvested.item_state(f"{key}/{fname}") == ("xsd", "failed", reason)
+    assert harvested.item_state(key)[:2] == ("xsd", "failed")
+    assert harvested.action_state(key) == ("xsd", "failed")
+    logged_kind, message, line, column = harvested.xml_log(fname)[0]
+    assert logged_kind == kind
     assert message
     assert (line or 0) == LINES.get(word, line or 0)
     assert column != 0
-    assert key.rpartition("/")[2] not in harvested.loaded()
+    assert key.rpartition("/")[2] not in harvested.loaded_zips()
 
 
 def test_nothing_of_another_file_came_into_the_books(harvested):
-    text = " ".join(str(row) for row in harvested.tracked("SELECT message FROM xml_log"))
+    text = " ".join(str(row) for row in harvested.query_tracker("SELECT message FROM xml_log"))
     assert "root:" not in text
 
 
 def test_the_good_ones_are_loaded_and_the_exit_code_says_so(harvested):
-    assert harvested.went.code == 0
-    assert harvested.session() == 0
-    harvested.whole(harvested.good)
-    assert harvested.item(f"{harvested.mixed}/{name(900)}") == ("overview", "done", None)
-    assert harvested.item(f"{harvested.mixed}/{name(901)}") == ("xsd", "failed", "not_well_formed")
-    assert harvested.action(harvested.mixed) == ("xsd", "failed")
+    assert harvested.outcome.code == 0
+    assert harvested.session_status() == 0
+    harvested.assert_complete(harvested.good)
+    assert harvested.item_state(f"{harvested.mixed}/{name(900)}") == ("overview", "done", None)
+    assert harvested.item_state(f"{harvested.mixed}/{name(901)}") == ("xsd", "failed", "not_well_formed")
+    assert harvested.action_state(harvested.mixed) == ("xsd", "failed")
 
 
-def test_ten_million_elements_are_refused_in_little_time_and_memory(place):
-    made = place()
-    good = made.healthy()
-    many = HEAD + b"<centreSpecimenSet>" + b"<a/>" * 10_000_000 + b"</centreSpecimenSet>"
-    key = put(made.folder("bad"), f"H.{DAY}.1.impc.zip", pack({name(1): many}))
-    made.configure("[limits]\nratio = 2000\ncpu_time = 20\n")  # of CPU time; a reading may take 120
-    assert made.run().code == 0
-    assert made.item(f"{key}/{name(1)}") == ("xsd", "failed", "too_many_elements")
-    assert made.xml_log(name(1))[0][0] == "TooManyElements"
-    made.whole(good)
+def test_ten_million_elements_are_refused_in_little_time_and_memory(make_workspace):
+    workspace = make_workspace()
+    good = workspace.add_healthy()
+    large_document = HEAD + b"<centreSpecimenSet>" + b"<a/>" * 10_000_000 + b"</centreSpecimenSet>"
+    key = put(workspace.add_folder("bad"), f"H.{DAY}.1.impc.zip", pack({name(1): large_document}))
+    workspace.configure("[limits]\nratio = 2000\ncpu_time = 20\n")  # of CPU time; a reading may take 120
+    assert workspace.run().code == 0
+    assert workspace.item_state(f"{key}/{name(1)}") == ("xsd", "failed", "too_many_elements")
+    assert workspace.xml_log(name(1))[0][0] == "TooManyElements"
+    workspace.assert_complete(good)

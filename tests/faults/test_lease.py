@@ -1,4 +1,4 @@
-"""Two runs on one workspace, holders that died, and clocks that go back."""
+"""Two runs on one workspace, lease holders that died, and clocks that go back."""
 
 import os
 import re
@@ -9,8 +9,8 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from tests.clock import Clock, pass_time
-from tests.faults.place import DAY, put
-from tests.faults.server import rogue
+from tests.faults.server import rogue_server
+from tests.faults.workspace import DAY, put
 from tests.waiting import PATIENCE, until
 from windrow import clock
 from windrow.cli import main
@@ -25,51 +25,51 @@ KEY = f"add/{NAME}"
 SECRET = {"secret": "env:HOME", "timeout": 60}
 
 
-def test_the_second_run_says_who_holds_the_workspace_and_since_when(place, capfd, monkeypatch):
-    made = place()
-    good = made.healthy()
-    with rogue(files={KEY: CONTENT}, hang={"add": 0}) as server:
-        made.source("slow", server.url(), **SECRET)
-        process = made.start()
-        until(lambda: made.reached("download", Status.PENDING))
-        before = made.ask("SELECT count(*) FROM session")
-        went = made.run()
-        assert went.code == 5
-        assert isinstance(went.error, Locked)
-        assert f"pid {process.pid}" in str(went.error)
-        assert re.search(r"since 20\d\d-\d\d-\d\dT\d\d:\d\d", str(went.error))
-        monkeypatch.chdir(made.root)
+def test_the_second_run_says_who_holds_the_workspace_and_since_when(make_workspace, capfd, monkeypatch):
+    workspace = make_workspace()
+    good = workspace.add_healthy()
+    with rogue_server(files={KEY: CONTENT}, hang={"add": 0}) as server:
+        workspace.add_source("slow", server.url(), **SECRET)
+        process = workspace.start()
+        until(lambda: workspace.has_reached("download", Status.PENDING))
+        before = workspace.query_ledger("SELECT count(*) FROM session")
+        outcome = workspace.run()
+        assert outcome.code == 5
+        assert isinstance(outcome.error, Locked)
+        assert f"pid {process.pid}" in str(outcome.error)
+        assert re.search(r"since 20\d\d-\d\d-\d\dT\d\d:\d\d", str(outcome.error))
+        monkeypatch.chdir(workspace.root)
         with pytest.raises(SystemExit) as ended:
             main(["run"])
         assert ended.value.code == 5
         assert f"pid {process.pid}" in capfd.readouterr().err
-        assert made.ask("SELECT count(*) FROM session") == before
-        # A holder that is killed on this machine is known to be dead: nobody waits for its lease to expire.
+        assert workspace.query_ledger("SELECT count(*) FROM session") == before
+        # A holder that was killed on this machine is known to be dead: its lease need not expire.
         os.kill(process.pid, signal.SIGKILL)
         process.communicate(timeout=PATIENCE)
         server.hang.clear()
-        assert made.run().code == 0
-    made.whole(good, KEY)
+        assert workspace.run().code == 0
+    workspace.assert_complete(good, KEY)
 
 
-def test_the_lease_of_a_machine_that_crashed_expires(place):
-    made = place()
-    good = made.healthy()
-    Ledger(made.root / "ledger.sqlite").close()
-    left = timedelta(seconds=50)
+def test_the_lease_of_a_machine_that_crashed_expires(make_workspace):
+    workspace = make_workspace()
+    good = workspace.add_healthy()
+    Ledger(workspace.root / "ledger.sqlite").close()
+    time_left = timedelta(seconds=50)
     at = datetime.now(UTC)
-    with_lease(made, "elsewhere/0123abcd pid 77 1234", at + left - LENGTH, at + left)
-    went = made.run()
-    assert went.code == 5
-    assert "elsewhere" in str(went.error)
-    assert clock.spell(at + left - LENGTH) in str(went.error)
-    pass_time(left.total_seconds())
-    assert made.run().code == 0
-    made.whole(good)
+    set_lease(workspace, "elsewhere/0123abcd pid 77 1234", at + time_left - LENGTH, at + time_left)
+    outcome = workspace.run()
+    assert outcome.code == 5
+    assert "elsewhere" in str(outcome.error)
+    assert clock.spell(at + time_left - LENGTH) in str(outcome.error)
+    pass_time(time_left.total_seconds())
+    assert workspace.run().code == 0
+    workspace.assert_complete(good)
 
 
-def with_lease(made, holder, since, until):
-    ledger = Ledger(made.root / "ledger.sqlite")
+def set_lease(workspace, holder, since, until):
+    ledger = Ledger(workspace.root / "ledger.sqlite")
     lease = Lease(ledger)
     with ledger.writing():
         ledger.database.connection.execute(
@@ -79,44 +79,46 @@ def with_lease(made, holder, since, until):
     ledger.close()
 
 
-def test_a_clock_that_went_back_between_runs_is_shown(place, monkeypatch):
-    made = place()
-    good = made.healthy()
-    folder = made.folder("own")
+def test_a_clock_that_went_back_between_runs_is_shown(make_workspace, monkeypatch):
+    workspace = make_workspace()
+    good = workspace.add_healthy()
+    folder = workspace.add_folder("own")
     put(folder, NAME, CONTENT)
     with monkeypatch.context() as patch:
         patch.setattr(clock, "datetime", Clock(lambda: timedelta(hours=72)))
-        assert made.run().code == 0
-    made.whole(good, KEY)
-    ahead = made.ask("SELECT max(at) FROM session_end")[0][0]
+        assert workspace.run().code == 0
+    workspace.assert_complete(good, KEY)
+    ahead = workspace.query_ledger("SELECT max(at) FROM session_end")[0][0]
     name, content = drop("H", DAY, 5, shift=2.0)
     edit = put(folder, name.replace(DAY, "2026-01-13"), content, "edit")
-    went = made.run()
-    assert went.code == 0
-    assert went.notes == (f"the machine's clock stood earlier than the last entry: the last session ended at {ahead}",)
-    made.whole(good, KEY, edit)
-    told = made.ask("SELECT e.failed, e.comment FROM task_end e WHERE e.reason = 'clock_went_back'")
-    assert told == [(0, f"the last session ended at {ahead}")]
-    # Order on the ledger is by number, and no validity in the store ends before it began.
-    times = made.ask("SELECT at FROM session ORDER BY seq")
+    outcome = workspace.run()
+    assert outcome.code == 0
+    assert outcome.notes == (
+        f"the machine's clock stood earlier than the last entry: the last session ended at {ahead}",
+    )
+    workspace.assert_complete(good, KEY, edit)
+    clock_ends = workspace.query_ledger("SELECT e.failed, e.comment FROM task_end e WHERE e.reason = 'clock_went_back'")
+    assert clock_ends == [(0, f"the last session ended at {ahead}")]
+    # The ledger is ordered by number, and no validity in the store ends before it began.
+    times = workspace.query_ledger("SELECT at FROM session ORDER BY seq")
     assert times[1] < times[0]
-    wrong = made.stored("SELECT count(*) FROM entity WHERE valid_to < valid_from")
+    wrong = workspace.query_store("SELECT count(*) FROM entity WHERE valid_to < valid_from")
     assert wrong == [(0,)]
-    values = made.stored(
+    current_count = workspace.query_store(
         "SELECT count(*) FROM entity WHERE valid_to IS NULL AND valid_from IS NOT NULL AND kind = ?", "experiment"
     )
-    assert values[0][0] > 0
-    assert made.run().code == 0
-    assert len(made.ask("SELECT seq FROM task WHERE source = '' AND phase = 1")) <= 2
+    assert current_count[0][0] > 0
+    assert workspace.run().code == 0
+    assert len(workspace.query_ledger("SELECT seq FROM task WHERE source = '' AND phase = 1")) <= 2
 
 
-def test_a_clock_that_goes_back_while_it_runs(place, monkeypatch):
-    """The lease is kept, and what was begun later than it ended does no harm."""
-    made = place()
-    good = made.healthy()
-    put(made.folder("own"), NAME, CONTENT)
+def test_a_clock_that_goes_back_while_it_runs(make_workspace, monkeypatch):
+    """The lease is kept, and an end before its beginning does no harm."""
+    workspace = make_workspace()
+    good = workspace.add_healthy()
+    put(workspace.add_folder("own"), NAME, CONTENT)
     began = time.monotonic()
 
     monkeypatch.setattr(clock, "datetime", Clock(lambda: timedelta(hours=-5 if time.monotonic() - began > 0.4 else 0)))
-    assert made.run().code == 0
-    made.whole(good, KEY)
+    assert workspace.run().code == 0
+    workspace.assert_complete(good, KEY)

@@ -1,4 +1,4 @@
-"""A server of listed files that asks for a long pause: it is on the ledger, and holds for all sources and runs."""
+"""A server of listed files that asks for a long pause: it is recorded, and holds for all sources and runs."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 
-from tests.faults.place import DAY
+from tests.faults.workspace import DAY
 from windrow.demo.partner import drop
 from windrow.ledger import Ledger
 
@@ -20,7 +20,7 @@ HOUR = 3600
 
 
 class Partner:
-    """A partner's web server with one zip; `busy` are the paths at which it asks for an hour's pause."""
+    """A partner's web server with one zip; at the paths in `busy` it asks for an hour's pause."""
 
     def __init__(self) -> None:
         self.busy: set[str] = set()
@@ -39,7 +39,7 @@ class Partner:
 
 
 @contextmanager
-def serving(partner: Partner) -> Iterator[str]:
+def serve(partner: Partner) -> Iterator[str]:
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
             status, content = partner.answer(self.path)
@@ -61,51 +61,51 @@ def serving(partner: Partner) -> Iterator[str]:
     server.server_close()
 
 
-def rests(made) -> dict[str, int]:
-    ledger = Ledger(made.root / "ledger.sqlite")
-    found = ledger.addresses.rests(int(time.time()))
+def current_pauses(workspace) -> dict[str, int]:
+    ledger = Ledger(workspace.root / "ledger.sqlite")
+    pauses = ledger.addresses.rests(int(time.time()))
     ledger.close()
-    return found
+    return pauses
 
 
 @pytest.mark.parametrize("path", ["/add/", f"/{KEY}"], ids=["at-its-listing", "at-a-file"])
-def test_a_long_pause_that_a_listed_source_asked_for_is_on_the_ledger_and_holds_in_the_next_run(place, path):
-    made, partner = place(), Partner()
-    good = made.healthy()
+def test_a_long_pause_that_a_listed_source_asked_for_is_on_the_ledger_and_holds_in_the_next_run(make_workspace, path):
+    workspace, partner = make_workspace(), Partner()
+    good = workspace.add_healthy()
     partner.busy.add(path)
-    with serving(partner) as origin:
-        made.source("own", f"{origin}/", timeout=60)
+    with serve(partner) as origin:
+        workspace.add_source("own", f"{origin}/", timeout=60)
         began = time.time()
-        assert made.run().code == 3
-        assert [*rests(made)] == [origin]
-        assert began + HOUR <= rests(made)[origin] <= time.time() + HOUR + 2
+        assert workspace.run().code == 3
+        assert [*current_pauses(workspace)] == [origin]
+        assert began + HOUR <= current_pauses(workspace)[origin] <= time.time() + HOUR + 2
         asked = len(partner.asked)
         partner.busy.clear()
-        assert made.run().code == 3
+        assert workspace.run().code == 3
         assert len(partner.asked) == asked  # it was left alone
-        failed, reason, comment = made.tasks("own")[-1]
+        failed, reason, comment = workspace.tasks("own")[-1]
         assert (failed, reason) == (1, "rate_limited")
         assert "asked to be left alone for" in comment
-        made.whole(good)
-        made.ask("UPDATE rest SET until = 1")
-        assert made.run().code == 0
-    made.whole(KEY)
+        workspace.assert_complete(good)
+        workspace.query_ledger("UPDATE rest SET until = 1")
+        assert workspace.run().code == 0
+    workspace.assert_complete(KEY)
 
 
-def test_a_pause_asked_of_one_collection_holds_for_a_listed_source_of_the_same_origin_and_the_other_way(place):
-    made, partner = place('[pages]\noperator = "tester"\nprivate_hosts = ["127.0.0.1"]\n'), Partner()
-    with serving(partner) as origin:
-        made.source("own", f"{origin}/", timeout=60)
-        (made.root / "sources" / "site.toml").write_text(f'collection = "pages"\nurl = "{origin}/"\n')
+def test_a_pause_asked_of_one_collection_holds_for_a_listed_source_of_the_same_origin_and_the_other_way(make_workspace):
+    workspace, partner = make_workspace('[pages]\noperator = "tester"\nprivate_hosts = ["127.0.0.1"]\n'), Partner()
+    with serve(partner) as origin:
+        workspace.add_source("own", f"{origin}/", timeout=60)
+        (workspace.root / "sources" / "site.toml").write_text(f'collection = "pages"\nurl = "{origin}/"\n')
         partner.busy.add("/add/")
-        assert made.run("own").code == 3
+        assert workspace.run("own").code == 3
         asked = len(partner.asked)
-        assert made.run("site").code == 3
+        assert workspace.run("site").code == 3
         assert len(partner.asked) == asked
         partner.busy = {"/robots.txt", "/"}
-        made.ask("UPDATE rest SET until = 1")
-        assert made.run("site").code == 3
+        workspace.query_ledger("UPDATE rest SET until = 1")
+        assert workspace.run("site").code == 3
         asked = len(partner.asked)
-        assert origin in rests(made)
-        assert made.run("own").code == 3
+        assert origin in current_pauses(workspace)
+        assert workspace.run("own").code == 3
         assert len(partner.asked) == asked

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.faults.place import DAY, ITEMS, put
-from tests.faults.server import rogue
+from tests.faults.server import rogue_server
+from tests.faults.workspace import DAY, ITEMS, put
 from windrow.demo.partner import drop, pack, specimens
 
 NAME, CONTENT = drop("H", DAY, 5)
@@ -34,36 +34,36 @@ REFUSED = (
 
 
 @pytest.mark.parametrize("word", LISTED)
-def test_a_name_in_a_listing(place, word):
-    made = place()
-    good = made.healthy()
-    with rogue(files={KEY: CONTENT}, lines={"add": [LINE + LISTED[word]]}) as server:
-        made.source("odd", server.url(), **SECRET)
-        assert made.run().code == 0
-        refused = made.ask(REFUSED)
-        assert "1 refused" in made.tasks("odd")[0][2]
-        assert made.run().code == 0
+def test_a_name_in_a_listing(make_workspace, word):
+    workspace = make_workspace()
+    good = workspace.add_healthy()
+    with rogue_server(files={KEY: CONTENT}, lines={"add": [LINE + LISTED[word]]}) as server:
+        workspace.add_source("odd", server.url(), **SECRET)
+        assert workspace.run().code == 0
+        refused = workspace.query_ledger(REFUSED)
+        assert "1 refused" in workspace.tasks("odd")[0][2]
+        assert workspace.run().code == 0
         assert {asked for asked in server.asked if asked.startswith("RETR")} == {f"RETR {KEY}"}
-    made.whole(good, KEY)
+    workspace.assert_complete(good, KEY)
     ((path, reason),) = refused
     assert reason == {"long": "name_too_long", "right_to_left": "bad_name"}.get(word, "unsafe_name")
     path.encode()  # any text, but one that can be stored and shown
-    assert made.ask(REFUSED) == refused  # told once
-    assert not [found for found in made.root.rglob("*") if "12.6" in found.name]
+    assert workspace.query_ledger(REFUSED) == refused  # told once
+    assert not [file for file in workspace.root.rglob("*") if "12.6" in file.name]
 
 
-def test_names_on_a_disk(place):
-    made = place()
-    good = made.healthy()
-    folder = made.folder("odd")
+def test_names_on_a_disk(make_workspace):
+    workspace = make_workspace()
+    good = workspace.add_healthy()
+    folder = workspace.add_folder("odd")
     put(folder, NAME, CONTENT)
     names = [b"H.2026-01-12.6\x01.impc.zip", b"H.2026-01-12.6\n.impc.zip", b"H.2026-01-12.6\xff.impc.zip"]
     names += [b"H." + b"2" * 240 + b".zip", b"..H.2026-01-12.6.impc.zip", b"..\\H.2026-01-12.7.impc.zip"]
     for name in names:
         Path(os.fsdecode(bytes(folder / "add") + b"/" + name)).write_bytes(CONTENT)
-    assert made.run().code == 0
-    made.whole(good, KEY)
-    refused = made.ask(REFUSED)
+    assert workspace.run().code == 0
+    workspace.assert_complete(good, KEY)
+    refused = workspace.query_ledger(REFUSED)
     assert len(refused) == len(names)
     assert {reason for _, reason in refused} == {"unsafe_name", "name_too_long"}
 
@@ -81,19 +81,21 @@ MEMBERS = {
 
 
 @pytest.mark.parametrize("word", MEMBERS)
-def test_a_name_in_a_zip(place, word):
-    made = place()
-    good = made.healthy()
+def test_a_name_in_a_zip(make_workspace, word):
+    workspace = make_workspace()
+    good = workspace.add_healthy()
     sound = f"H.{DAY}.1.specimen.impc.xml"
-    key = put(made.folder("odd"), NAME, pack({sound: specimens("H", 1, 3), MEMBERS[word]: specimens("H", 2, 3)}))
-    assert made.run().code == 0
-    made.whole(good)
-    assert made.item(f"{key}/{sound}") == ("overview", "done", None)
-    assert made.findings(key), "left out in silence"
-    told = [message for _, message in made.findings(key)]
-    assert all(message.isprintable() for message in told)
-    assert all(message.isprintable() for _, message in made.zip_log(NAME))
-    assert not [path for path in made.root.parent.rglob("*") if "12.6" in path.name]
-    names = [row[0] for row in made.tracked("SELECT fname FROM xml_file WHERE fname NOT LIKE 'J.%'")]
+    key = put(
+        workspace.add_folder("odd"), NAME, pack({sound: specimens("H", 1, 3), MEMBERS[word]: specimens("H", 2, 3)})
+    )
+    assert workspace.run().code == 0
+    workspace.assert_complete(good)
+    assert workspace.item_state(f"{key}/{sound}") == ("overview", "done", None)
+    assert workspace.findings(key), "left out in silence"
+    messages = [message for _, message in workspace.findings(key)]
+    assert all(message.isprintable() for message in messages)
+    assert all(message.isprintable() for _, message in workspace.zip_log(NAME))
+    assert not [path for path in workspace.root.parent.rglob("*") if "12.6" in path.name]
+    names = [row[0] for row in workspace.query_tracker("SELECT fname FROM xml_file WHERE fname NOT LIKE 'J.%'")]
     assert sound in names
     assert all("/" not in name and "\\" not in name and len(name) <= 128 for name in names)

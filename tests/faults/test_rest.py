@@ -1,9 +1,9 @@
-"""Zips that fail in session after session: they rest, it is told everywhere, and nothing is given up without a word."""
+"""Zips that fail in session after session rest; status, why and the notes say so, and each giving up is recorded."""
 
 from datetime import timedelta
 
-from tests.faults.place import DAY, put
-from tests.faults.server import rogue
+from tests.faults.server import rogue_server
+from tests.faults.workspace import DAY, put
 from windrow.app.workspace import Windrow
 from windrow.cli.status import meaning
 from windrow.clock import now
@@ -16,61 +16,61 @@ NAME, CONTENT = drop("H", DAY, 5)
 KEY = f"add/{NAME}"
 
 
-def test_a_zip_that_failed_in_five_sessions_rests_which_status_and_why_tell_and_a_later_run_asks_again(place):
-    made = place()
-    with rogue(files={KEY: CONTENT}, refused={KEY: b"550 no such file\r\n"}) as server:
-        made.source("own", server.url(), secret="env:HOME", timeout=60, attempts=1, connections=1)
+def test_a_zip_that_failed_in_five_sessions_rests_which_status_and_why_tell_and_a_later_run_asks_again(make_workspace):
+    workspace = make_workspace()
+    with rogue_server(files={KEY: CONTENT}, refused={KEY: b"550 no such file\r\n"}) as server:
+        workspace.add_source("own", server.url(), secret="env:HOME", timeout=60, attempts=1, connections=1)
         for _ in range(SESSIONS):
-            assert made.run().code == 3
-        assert len(made.fetches(KEY)) == SESSIONS
-        window = Windrow(made.root)
-        summary = window.run()
-        assert len(made.fetches(KEY)) == SESSIONS  # it rests
+            assert workspace.run().code == 3
+        assert len(workspace.attempts(KEY)) == SESSIONS
+        windrow = Windrow(workspace.root)
+        summary = windrow.run()
+        assert len(workspace.attempts(KEY)) == SESSIONS  # it rests
         (note,) = summary.notes
         assert KEY in note
         assert "windrow retry" in note
         assert meaning(summary) == "done, 1 warning"
-        (one,) = window.status().resting
-        assert (one.key, one.sessions, one.reason) == (KEY, SESSIONS, "not_found")
-        assert timedelta(hours=5) < one.until - now() < timedelta(hours=6)
-        told = [event.told for event in window.why(NAME).story.events]
-        assert any("failed in 5 sessions" in line and f"windrow retry {KEY}" in line for line in told)
-        assert made.zip_log(NAME)[-1][0] == "RestingFile"
+        (resting_zip,) = windrow.status().resting
+        assert (resting_zip.key, resting_zip.sessions, resting_zip.reason) == (KEY, SESSIONS, "not_found")
+        assert timedelta(hours=5) < resting_zip.until - now() < timedelta(hours=6)
+        messages = [event.told for event in windrow.why(NAME).story.events]
+        assert any("failed in 5 sessions" in line and f"windrow retry {KEY}" in line for line in messages)
+        assert workspace.zip_log(NAME)[-1][0] == "RestingFile"
 
-        ledger = Ledger(made.root / "ledger.sqlite")
-        assert resting(ledger, COLLECTION, now())[0].until == one.until
-        assert resting(ledger, COLLECTION, one.until) == []  # a run at that time asks again
+        ledger = Ledger(workspace.root / "ledger.sqlite")
+        assert resting(ledger, COLLECTION, now())[0].until == resting_zip.until
+        assert resting(ledger, COLLECTION, resting_zip.until) == []  # a run at that time asks again
         assert divide(ledger, [], now()) == ([], [])
         ledger.close()
 
         server.refused.clear()
-        made.retry(KEY)
-        assert made.run().code == 0
-    made.whole(KEY)
-    assert window.status().resting == ()
+        workspace.retry(KEY)
+        assert workspace.run().code == 0
+    workspace.assert_complete(KEY)
+    assert windrow.status().resting == ()
 
 
-def test_what_a_later_session_does_not_try_again_by_itself_says_so(place):
-    made = place(settings="[limits]\ntransfer_size = 1000\n")
-    put(made.folder("own"), NAME, CONTENT)
-    assert made.run().code == 3
-    assert made.item(KEY) == ("download", "failed", "too_large")
-    assert made.findings(KEY)[-1][0] == "GivenUp"
-    assert f"windrow retry {KEY}" in made.findings(KEY)[-1][1]
+def test_what_a_later_session_does_not_try_again_by_itself_says_so(make_workspace):
+    workspace = make_workspace(settings="[limits]\ntransfer_size = 1000\n")
+    put(workspace.add_folder("own"), NAME, CONTENT)
+    assert workspace.run().code == 3
+    assert workspace.item_state(KEY) == ("download", "failed", "too_large")
+    assert workspace.findings(KEY)[-1][0] == "GivenUp"
+    assert f"windrow retry {KEY}" in workspace.findings(KEY)[-1][1]
 
 
-def test_after_a_retry_that_succeeds_status_counts_the_old_failure_no_more(place):
-    made = place()
-    folder = made.folder("own")
+def test_after_a_retry_that_succeeds_status_counts_the_old_failure_no_more(make_workspace):
+    workspace = make_workspace()
+    folder = workspace.add_folder("own")
     broken = {f"H.{DAY}.1.specimen.impc.xml": specimens("H", 1), f"H.{DAY}.1.experiment.impc.xml": b"<no/>"}
     put(folder, NAME, pack(broken))
-    made.run()
-    window = Windrow(made.root)
-    assert any(state.status == "failed" for state in window.status().states)
+    workspace.run()
+    windrow = Windrow(workspace.root)
+    assert any(state.status == "failed" for state in windrow.status().states)
     put(folder, NAME, CONTENT)
-    made.retry(KEY)
-    assert made.run().code == 0
-    made.whole(KEY)
-    standing = window.status()
-    assert {state.status for state in standing.states} == {"done"}
-    assert standing.reasons == ()
+    workspace.retry(KEY)
+    assert workspace.run().code == 0
+    workspace.assert_complete(KEY)
+    status = windrow.status()
+    assert {state.status for state in status.states} == {"done"}
+    assert status.reasons == ()

@@ -1,10 +1,10 @@
-"""Checksums beside a zip: one that does not match keeps the zip out, one that does is a phase of its own."""
+"""Checksum files beside a zip: if they differ, the zip is not loaded; if they match, that is a phase of its own."""
 
 import hashlib
 
 import pytest
 
-from tests.faults.place import DAY, put
+from tests.faults.workspace import DAY, put
 from windrow.demo.partner import drop
 
 NAME, CONTENT = drop("H", DAY, 5)
@@ -13,39 +13,41 @@ SHA, MD5 = hashlib.sha256(CONTENT).hexdigest(), hashlib.md5(CONTENT, usedforsecu
 
 
 @pytest.mark.parametrize(("ending", "right"), [("sha256", SHA), ("md5", MD5)])
-def test_a_checksum_that_does_not_match(place, ending, right):
-    made = place(settings="[drops]\nattempts = 2\n")
-    good = made.healthy()
-    folder = made.folder("own")
+def test_a_checksum_that_does_not_match(make_workspace, ending, right):
+    workspace = make_workspace(settings="[drops]\nattempts = 2\n")
+    good = workspace.add_healthy()
+    folder = workspace.add_folder("own")
     put(folder, NAME, CONTENT)
     wrong = "0" * len(right)
     put(folder, f"{NAME}.{ending}", f"{wrong}  {NAME}\n".encode())
-    assert made.run().code == 3
-    assert made.item(KEY) == ("zip_md5", "failed", "digest_mismatch")
-    assert made.action(NAME) == ("zip_md5", "failed")
-    assert {row[1] for row in made.fetches(KEY)} == {"digest_mismatch"}
-    kind, message = made.zip_log(NAME)[0]
+    assert workspace.run().code == 3
+    assert workspace.item_state(KEY) == ("zip_md5", "failed", "digest_mismatch")
+    assert workspace.action_state(NAME) == ("zip_md5", "failed")
+    assert {row[1] for row in workspace.attempts(KEY)} == {"digest_mismatch"}
+    kind, message = workspace.zip_log(NAME)[0]
     assert kind == "DigestMismatch"
     assert wrong in message
     assert right in message
-    assert made.session() > 0
-    assert made.tasks("own")[-1][:2] == (1, "digest_mismatch")
-    assert NAME not in made.loaded()
-    made.whole(good)
+    assert workspace.session_status() > 0
+    assert workspace.tasks("own")[-1][:2] == (1, "digest_mismatch")
+    assert NAME not in workspace.loaded_zips()
+    workspace.assert_complete(good)
 
     put(folder, f"{NAME}.{ending}", f"{right} *{NAME}\n".encode())
-    made.retry(KEY)
-    assert made.run().code == 0
-    made.whole(good, KEY)
-    assert made.ask("SELECT checksum FROM attempt WHERE reason IS NULL AND checksum <> ''") == [(f"{ending}:{right}",)]
+    workspace.retry(KEY)
+    assert workspace.run().code == 0
+    workspace.assert_complete(good, KEY)
+    assert workspace.query_ledger("SELECT checksum FROM attempt WHERE reason IS NULL AND checksum <> ''") == [
+        (f"{ending}:{right}",)
+    ]
 
 
-def test_a_checksum_that_cannot_be_read_is_said_so(place):
-    made = place()
-    good = made.healthy()
-    folder = made.folder("own")
+def test_a_checksum_that_cannot_be_read_is_said_so(make_workspace):
+    workspace = make_workspace()
+    good = workspace.add_healthy()
+    folder = workspace.add_folder("own")
     put(folder, NAME, CONTENT)
     put(folder, f"{NAME}.md5", b"\x00\xff no checksum here" * 1000)
-    assert made.run().code == 0
-    made.whole(good, KEY)
-    assert "holds none" in made.fetches(KEY)[0][3]
+    assert workspace.run().code == 0
+    workspace.assert_complete(good, KEY)
+    assert "holds none" in workspace.attempts(KEY)[0][3]

@@ -1,4 +1,4 @@
-"""What every transport must do alike, against real servers."""
+"""The conformance suite of transports, against real servers."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from datetime import timedelta
 
 import pytest
 
-from tests.fetch.bag import Bag, entries, got, on
+from tests.fetch.memory_sink import MemorySink, get_file, list_entries, run_connected
 from tests.servers.tree import LARGE, MANY, MODIFIED, ODD, SMALL, Served
 from windrow.errors import TerminalFailure
 from windrow.fetch.transport import transport_for
@@ -31,17 +31,17 @@ def served(request: pytest.FixtureRequest) -> Served:
 
 
 def test_listing_tells_names_sizes_and_times(served: Served) -> None:
-    found = entries(served.site, "add")
-    files = {name for name, entry in found.items() if entry.is_file} - {"link.zip"}
+    listed = list_entries(served.site, "add")
+    files = {name for name, entry in listed.items() if entry.is_file} - {"link.zip"}
     assert files == {"small.zip", "large.zip", "empty.zip", *ODD}
-    assert all(entry.folder == "add" for entry in found.values())
-    assert {name: found[name].size for name in ("small.zip", "large.zip", "empty.zip")} == {
+    assert all(entry.folder == "add" for entry in listed.values())
+    assert {name: listed[name].size for name in ("small.zip", "large.zip", "empty.zip")} == {
         "small.zip": len(SMALL),
         "large.zip": len(LARGE),
         "empty.zip": 0,
     }
-    modified = found["small.zip"].modified
-    if modified is None:  # LIST tells neither the zone nor the year, and this server has no MDTM
+    modified = listed["small.zip"].modified
+    if modified is None:  # LIST has neither zone nor year, and this server has no MDTM
         assert served.site.scheme == "ftp"
     else:
         assert abs(modified - MODIFIED) < timedelta(minutes=1)
@@ -51,77 +51,77 @@ def test_time_is_told_wherever_the_server_knows_it(request: pytest.FixtureReques
     for name in SERVERS:
         if name != "pyftpd_poor":
             served = request.getfixturevalue(name)
-            assert entries(served.site, "add")["small.zip"].modified is not None
+            assert list_entries(served.site, "add")["small.zip"].modified is not None
 
 
 def test_folders_and_links_are_no_files(served: Served) -> None:
-    found = entries(served.site, "add")
-    assert not found["sub"].is_file
+    listed = list_entries(served.site, "add")
+    assert not listed["sub"].is_file
     if served.site.scheme not in {"https", "ftp"}:
-        assert not found["link.zip"].is_file
+        assert not listed["link.zip"].is_file
 
 
 def test_listing_of_an_empty_folder_is_empty(served: Served) -> None:
-    assert entries(served.site, "edit") == {}
+    assert list_entries(served.site, "edit") == {}
 
 
 def test_listing_of_a_missing_folder_tells_that_it_is_missing(served: Served) -> None:
-    assert on(served.site, lambda connection: connection.list("delete")) is None
+    assert run_connected(served.site, lambda connection: connection.list("delete")) is None
 
 
 def test_listing_of_two_thousand(served: Served) -> None:
-    found = entries(served.site, "many")
-    assert len(found) == MANY
-    assert found["H.2026-01-02.49.impc.zip"].size == 49
+    listed = list_entries(served.site, "many")
+    assert len(listed) == MANY
+    assert listed["H.2026-01-02.49.impc.zip"].size == 49
 
 
 def test_get_small_and_empty(served: Served) -> None:
-    assert got(served.site, "add/small.zip").content == SMALL
-    assert got(served.site, "add/empty.zip").content == b""
+    assert get_file(served.site, "add/small.zip").content == SMALL
+    assert get_file(served.site, "add/empty.zip").content == b""
 
 
 def test_get_large(served: Served) -> None:
-    bag = got(served.site, "add/large.zip")
-    assert bag.content == LARGE
-    assert bag.size in {None, len(LARGE)}
-    assert bag.opened == 1
+    sink = get_file(served.site, "add/large.zip")
+    assert sink.content == LARGE
+    assert sink.size in {None, len(LARGE)}
+    assert sink.opened == 1
 
 
 @pytest.mark.parametrize("name", ODD)
 def test_get_by_an_odd_name(served: Served, name: str) -> None:
-    assert got(served.site, f"add/{name}").content == name.encode()
+    assert get_file(served.site, f"add/{name}").content == name.encode()
 
 
 @pytest.mark.parametrize("held", [1, 65536, len(LARGE) - 1, len(LARGE)])
 def test_resume(served: Served, held: int) -> None:
-    bag = got(served.site, "add/large.zip", Bag(LARGE[:held]))
-    assert bag.content == LARGE
+    sink = get_file(served.site, "add/large.zip", MemorySink(LARGE[:held]))
+    assert sink.content == LARGE
 
 
 def test_resume_of_a_file_that_became_shorter_begins_again(served: Served) -> None:
-    bag = got(served.site, "add/small.zip", Bag(b"y" * (len(SMALL) + 1)))
-    if served.site.scheme == "ftp" and bag.restarted == 0:  # without SIZE nobody can know
-        assert bag.content == b"y" * (len(SMALL) + 1)
+    sink = get_file(served.site, "add/small.zip", MemorySink(b"y" * (len(SMALL) + 1)))
+    if served.site.scheme == "ftp" and sink.restarted == 0:  # without SIZE this cannot be noticed
+        assert sink.content == b"y" * (len(SMALL) + 1)
     else:
-        assert bag.content == SMALL
-        assert bag.restarted == 1
+        assert sink.content == SMALL
+        assert sink.restarted == 1
 
 
 def test_resume_of_a_file_that_was_replaced_begins_again(served: Served) -> None:
-    entry = entries(served.site, "add")["large.zip"]
+    entry = list_entries(served.site, "add")["large.zip"]
     if entry.modified is None:
-        return  # such a server's files are never gone on with: see windrow.engine.listed.queue
-    same = got(served.site, "add/large.zip", Bag(LARGE[:1000], modified=entry.modified))
+        return  # such a server's files are never resumed: see windrow.engine.listed.queue
+    same = get_file(served.site, "add/large.zip", MemorySink(LARGE[:1000], modified=entry.modified))
     assert same.content == LARGE
     before = entry.modified - timedelta(seconds=2)
-    bag = got(served.site, "add/large.zip", Bag(b"z" * 1000, modified=before))
-    assert (bag.content, bag.restarted) == (LARGE, 1)
-    assert same.restarted == (served.site.scheme in {"http", "https"})  # these ask for a validator
+    sink = get_file(served.site, "add/large.zip", MemorySink(b"z" * 1000, modified=before))
+    assert (sink.content, sink.restarted) == (LARGE, 1)
+    assert same.restarted == (served.site.scheme in {"http", "https"})  # these need a validator
 
 
 def test_missing_file(served: Served) -> None:
     with pytest.raises(TerminalFailure) as failure:
-        got(served.site, "add/nothing.zip")
+        get_file(served.site, "add/nothing.zip")
     assert failure.value.reason is Reason.NOT_FOUND
     assert "add/nothing.zip" in str(failure.value)
 
@@ -129,54 +129,54 @@ def test_missing_file(served: Served) -> None:
 def test_connection_lives_on_after_a_missing_file(served: Served) -> None:
     async def work(connection: object) -> bytes:
         with pytest.raises(TerminalFailure):
-            await connection.get("add/nothing.zip", Bag())
+            await connection.get("add/nothing.zip", MemorySink())
         assert len(await connection.list("add")) > len(ODD)
-        bag = Bag()
-        await connection.get("add/small.zip", bag)
-        return bytes(bag.content)
+        sink = MemorySink()
+        await connection.get("add/small.zip", sink)
+        return bytes(sink.content)
 
-    assert on(served.site, work) == SMALL
+    assert run_connected(served.site, work) == SMALL
 
 
 def test_connection_lives_on_after_the_sink_refused(served: Served) -> None:
-    class Full(Bag):
+    class FullSink(MemorySink):
         def write(self, block: bytes | memoryview) -> None:
             raise TerminalFailure("full", Reason.TOO_LARGE)
 
     async def work(connection: object) -> bytes:
         with pytest.raises(TerminalFailure, match="full"):
-            await connection.get("add/large.zip", Full())
-        bag = Bag()
-        await connection.get("add/small.zip", bag)
-        return bytes(bag.content)
+            await connection.get("add/large.zip", FullSink())
+        sink = MemorySink()
+        await connection.get("add/small.zip", sink)
+        return bytes(sink.content)
 
-    assert on(served.site, work) == SMALL
+    assert run_connected(served.site, work) == SMALL
 
 
 def test_several_at_once_where_the_transport_allows_it(served: Served) -> None:
-    async def work(connection: object) -> list[Bag]:
-        bags = [Bag() for _ in range(transport_for(served.site.scheme).parallel)]
-        paths = ["add/large.zip" if n % 4 == 0 else "add/small.zip" for n in range(len(bags))]
-        await asyncio.gather(*(connection.get(path, bag) for path, bag in zip(paths, bags, strict=True)))
-        return bags
+    async def work(connection: object) -> list[MemorySink]:
+        sinks = [MemorySink() for _ in range(transport_for(served.site.scheme).parallel)]
+        paths = ["add/large.zip" if n % 4 == 0 else "add/small.zip" for n in range(len(sinks))]
+        await asyncio.gather(*(connection.get(path, sink) for path, sink in zip(paths, sinks, strict=True)))
+        return sinks
 
-    for number, bag in enumerate(on(served.site, work)):
-        assert bag.content == (LARGE if number % 4 == 0 else SMALL)
+    for number, sink in enumerate(run_connected(served.site, work)):
+        assert sink.content == (LARGE if number % 4 == 0 else SMALL)
 
 
 def test_wrong_password_or_key(served: Served) -> None:
     if served.wrong is None:
-        return  # a folder has none
+        return  # a folder has no password
     wrong = served.wrong
     with pytest.raises(TerminalFailure) as failure:
-        entries(wrong, "add")
+        list_entries(wrong, "add")
     assert failure.value.reason is Reason.WRONG_PASSWORD
     assert "barley" not in str(failure.value)
 
 
 @pytest.mark.parametrize("path", ["add/x\r\nDELE small.zip", "add/\x00", "add/../../etc/passwd", ".."])
 def test_unsafe_paths_never_reach_the_server(served: Served, path: str) -> None:
-    for attempt in (lambda: got(served.site, path), lambda: entries(served.site, path)):
+    for attempt in (lambda: get_file(served.site, path), lambda: list_entries(served.site, path)):
         with pytest.raises(TerminalFailure) as failure:
             attempt()
         assert failure.value.reason is Reason.UNSAFE_NAME

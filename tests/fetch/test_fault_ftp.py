@@ -1,4 +1,4 @@
-"""What an FTP server may do wrong."""
+"""Faults of FTP servers."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from tests.fetch.bag import Bag, entries, got
-from tests.fetch.test_fault_any import fails
+from tests.fetch.memory_sink import MemorySink, get_file, list_entries
+from tests.fetch.test_fault_any import assert_fails
 from tests.servers.script import env, ftp, listening, site
 from tests.servers.tree import LARGE, SMALL, Served
 from windrow.errors import TerminalFailure, TransientFailure
@@ -17,28 +17,28 @@ from windrow.reasons import Reason
 def test_active_mode(pyftpd_whole: Served, vsftpd_plain: Served) -> None:
     for served in (pyftpd_whole, vsftpd_plain):
         active = replace(served.site, passive=False)
-        assert entries(active, "add")["small.zip"].size == len(SMALL)
-        assert got(active, "add/large.zip").content == LARGE
+        assert list_entries(active, "add")["small.zip"].size == len(SMALL)
+        assert get_file(active, "add/large.zip").content == LARGE
 
 
 def test_a_relative_base_begins_at_home(pyftpd_whole: Served) -> None:
     home = replace(pyftpd_whole.site, base="add")
-    assert got(home, "small.zip").content == SMALL
-    assert "small.zip" in entries(home, "")
+    assert get_file(home, "small.zip").content == SMALL
+    assert "small.zip" in list_entries(home, "")
 
 
 def test_plain_text_is_refused_where_the_server_demands_tls(vsftpd_tls: Served) -> None:
     plain = replace(vsftpd_tls.site, scheme="ftp")
-    fails(lambda: entries(plain, "add"), TerminalFailure, Reason.TLS_FAILED)
+    assert_fails(lambda: list_entries(plain, "add"), TerminalFailure, Reason.TLS_FAILED)
 
 
 def test_tls_is_refused_where_the_server_has_none(pyftpd_whole: Served) -> None:
     secure = replace(pyftpd_whole.site, scheme="ftps")
-    fails(lambda: entries(secure, "add"), TerminalFailure, Reason.PROTOCOL_ERROR, Reason.WRONG_PASSWORD)
+    assert_fails(lambda: list_entries(secure, "add"), TerminalFailure, Reason.PROTOCOL_ERROR, Reason.WRONG_PASSWORD)
 
 
 @pytest.mark.parametrize(
-    ("told", "reason"),
+    ("reply", "reason"),
     [
         (b"421 too many\r\n", Reason.CONNECT_FAILED),
         (b"425 no data\r\n", Reason.CONNECT_FAILED),
@@ -48,13 +48,13 @@ def test_tls_is_refused_where_the_server_has_none(pyftpd_whole: Served) -> None:
     ],
 )
 @pytest.mark.parametrize("verb", ["RETR", "226"])
-def test_a_refusal_for_now(told: bytes, reason: Reason, verb: str) -> None:
-    with listening(ftp({verb: told}, b"half")) as port:
-        fails(lambda: got(site("ftp", port), "x"), TransientFailure, reason)
+def test_a_refusal_for_now(reply: bytes, reason: Reason, verb: str) -> None:
+    with listening(ftp({verb: reply}, b"half")) as port:
+        assert_fails(lambda: get_file(site("ftp", port), "x"), TransientFailure, reason)
 
 
 @pytest.mark.parametrize(
-    ("told", "reason"),
+    ("reply", "reason"),
     [
         (b"530 who?\r\n", Reason.WRONG_PASSWORD),
         (b"550 No such file.\r\n", Reason.NOT_FOUND),
@@ -67,81 +67,83 @@ def test_a_refusal_for_now(told: bytes, reason: Reason, verb: str) -> None:
         (b"350 more?\r\n", Reason.PROTOCOL_ERROR),
     ],
 )
-def test_a_refusal_for_good(told: bytes, reason: Reason) -> None:
-    with listening(ftp({"RETR": told})) as port:
-        fails(lambda: got(site("ftp", port), "x"), TerminalFailure, reason)
+def test_a_refusal_for_good(reply: bytes, reason: Reason) -> None:
+    with listening(ftp({"RETR": reply})) as port:
+        assert_fails(lambda: get_file(site("ftp", port), "x"), TerminalFailure, reason)
 
 
 def test_gone_in_mid_transfer() -> None:
     with listening(ftp({}, b"half", cut=True)) as port:
-        bag = Bag()
-        fails(lambda: got(site("ftp", port), "x", bag), TransientFailure, Reason.INTERRUPTED)
-        assert bag.content == b"half"
+        sink = MemorySink()
+        assert_fails(lambda: get_file(site("ftp", port), "x", sink), TransientFailure, Reason.INTERRUPTED)
+        assert sink.content == b"half"
 
 
 @pytest.mark.parametrize("size", [3, 5])
 def test_a_lying_size(size: int) -> None:
     for replies in ({"RETR": b"150 x (%d bytes)\r\n" % size}, {"SIZE": b"213 %d\r\n" % size}):
         with listening(ftp(replies, b"four")) as port:
-            failure = fails(lambda port=port: got(site("ftp", port), "x"), TransientFailure, Reason.SIZE_MISMATCH)
+            failure = assert_fails(
+                lambda port=port: get_file(site("ftp", port), "x"), TransientFailure, Reason.SIZE_MISMATCH
+            )
             assert f"{size} were announced" in str(failure)
 
 
 def test_a_server_that_cannot_resume() -> None:
     with listening(ftp({"REST": b"502 no\r\n"}, b"all of it")) as port:
-        bag = got(site("ftp", port), "x", Bag(b"all"))
-        assert (bag.content, bag.restarted) == (b"all of it", 1)
+        sink = get_file(site("ftp", port), "x", MemorySink(b"all"))
+        assert (sink.content, sink.restarted) == (b"all of it", 1)
 
 
 def test_the_address_in_a_passive_reply_is_not_believed() -> None:
     with listening(ftp({}, b"content")) as port:  # it names 10.9.8.7
-        assert got(site("ftp", port), "x").content == b"content"
+        assert get_file(site("ftp", port), "x").content == b"content"
 
 
-@pytest.mark.parametrize("told", [b"227 where? (1,2,3)\r\n", b"227 (1,2,3,4,0,0)\r\n", b"227 (1,2,3,4,999,999)\r\n"])
-def test_a_passive_reply_without_a_port(told: bytes) -> None:
-    with listening(ftp({"PASV": told})) as port:
-        fails(lambda: got(site("ftp", port), "x"), TerminalFailure, Reason.PROTOCOL_ERROR)
+@pytest.mark.parametrize("reply", [b"227 where? (1,2,3)\r\n", b"227 (1,2,3,4,0,0)\r\n", b"227 (1,2,3,4,999,999)\r\n"])
+def test_a_passive_reply_without_a_port(reply: bytes) -> None:
+    with listening(ftp({"PASV": reply})) as port:
+        assert_fails(lambda: get_file(site("ftp", port), "x"), TerminalFailure, Reason.PROTOCOL_ERROR)
 
 
-@pytest.mark.parametrize("told", [b"2" * 100_000, b"220-hello\r\n" + b"220-more\r\n" * 40_000])
-def test_a_reply_without_end(told: bytes) -> None:
-    with listening(ftp({"": told})) as port:
-        fails(lambda: got(site("ftp", port), "x"), TerminalFailure, Reason.PROTOCOL_ERROR)
+@pytest.mark.parametrize("reply", [b"2" * 100_000, b"220-hello\r\n" + b"220-more\r\n" * 40_000])
+def test_a_reply_without_end(reply: bytes) -> None:
+    with listening(ftp({"": reply})) as port:
+        assert_fails(lambda: get_file(site("ftp", port), "x"), TerminalFailure, Reason.PROTOCOL_ERROR)
 
 
 def test_a_listing_too_long() -> None:
     line = b"-rw-r--r-- 1 u g 1 Nov 21 11:35 x\r\n"
     for content in (line * 200_002, b"x" * 9000 + b"\r\n"):
         with listening(ftp({}, content)) as port:
-            fails(lambda port=port: entries(site("ftp", port), "add"), TerminalFailure, Reason.TOO_LARGE)
+            assert_fails(lambda port=port: list_entries(site("ftp", port), "add"), TerminalFailure, Reason.TOO_LARGE)
 
 
 def test_a_listing_that_is_none_but_names() -> None:
     names = b".\r\n..\r\na.zip\r\n./b/c.zip\r\n"
     with listening(ftp({"MLSD": b"502 no\r\n"}, names)) as port:
-        found = entries(site("ftp", port), "add")
-        assert set(found) == {"a.zip", "b/c.zip"}
-        assert all(entry.is_file for entry in found.values())
+        listed = list_entries(site("ftp", port), "add")
+        assert set(listed) == {"a.zip", "b/c.zip"}
+        assert all(entry.is_file for entry in listed.values())
 
 
 def test_hostile_names_are_told_as_they_are() -> None:
     lines = b"type=file;size=1; ../x.zip\r\ntype=file; a\x01\xff.zip\r\ntype=OS.unix=slink:/etc/passwd; l.zip\r\n"
     with listening(ftp({}, lines)) as port:
-        found = entries(site("ftp", port), "add")
-        assert set(found) == {"../x.zip", "a\x01\udcff.zip", "l.zip"}
-        assert not found["l.zip"].is_file
+        listed = list_entries(site("ftp", port), "add")
+        assert set(listed) == {"../x.zip", "a\x01\udcff.zip", "l.zip"}
+        assert not listed["l.zip"].is_file
 
 
 def test_a_password_in_a_reply_goes_into_no_message(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("WORD", "open sesame")
     with listening(ftp({"PASS": b"530 open sesame is wrong\r\n"})) as port:
         shut = site("ftp", port, username="u", secret=env("WORD"))
-        failure = fails(lambda: got(shut, "x"), TerminalFailure, Reason.WRONG_PASSWORD)
+        failure = assert_fails(lambda: get_file(shut, "x"), TerminalFailure, Reason.WRONG_PASSWORD)
         assert "sesame" not in str(failure)
         assert "sesame" not in repr(failure.__cause__)
 
 
 def test_text_before_the_handshake_is_refused() -> None:
     with listening(ftp({"AUTH": b"234 go\r\n230 in already\r\n"})) as port:
-        fails(lambda: got(site("ftps", port), "x"), TerminalFailure, Reason.PROTOCOL_ERROR)
+        assert_fails(lambda: get_file(site("ftps", port), "x"), TerminalFailure, Reason.PROTOCOL_ERROR)

@@ -1,4 +1,4 @@
-"""Host keys, keys and passphrases, and what an SFTP server may do wrong."""
+"""Host keys, keys and passphrases, and faults of SFTP servers."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
-from tests.fetch.bag import Bag, entries, got, on
-from tests.fetch.test_fault_any import fails
+from tests.fetch.memory_sink import MemorySink, get_file, list_entries, run_connected
+from tests.fetch.test_fault_any import assert_fails
 from tests.servers.daemon import driver
 from tests.servers.sftp import asyncssh_server
 from tests.servers.tree import SMALL, Served
@@ -26,24 +26,26 @@ STRANGE = "SHA256:AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA"
 
 
 def test_an_unknown_host_key(sshd: Served) -> None:
-    failure = fails(lambda: entries(replace(sshd.site, host_keys=()), "add"), TerminalFailure, Reason.HOST_KEY_UNKNOWN)
+    failure = assert_fails(
+        lambda: list_entries(replace(sshd.site, host_keys=()), "add"), TerminalFailure, Reason.HOST_KEY_UNKNOWN
+    )
     assert sshd.site.host_keys[0] in str(failure)
     assert f"windrow config trust NAME {sshd.site.host_keys[0]}" in failure.hint
 
 
 def test_another_host_key_than_the_pinned_one(sshd: Served) -> None:
-    failure = fails(
-        lambda: entries(replace(sshd.site, host_keys=(STRANGE,)), "add"), TerminalFailure, Reason.HOST_KEY_CHANGED
+    failure = assert_fails(
+        lambda: list_entries(replace(sshd.site, host_keys=(STRANGE,)), "add"), TerminalFailure, Reason.HOST_KEY_CHANGED
     )
     assert STRANGE in str(failure)
     assert sshd.site.host_keys[0] in str(failure)
 
 
 def test_a_pinned_key_of_another_kind_is_found(tree: Path, tmp_path: Path) -> None:
-    other = driver("asyncssh").generate_private_key("ecdsa-sha2-nistp256")
-    with asyncssh_server(tree, tmp_path, keys=[other]) as served:
-        pinned = replace(served.site, host_keys=(other.get_fingerprint("sha256"),))
-        assert got(pinned, "add/small.zip").content == SMALL
+    ecdsa_key = driver("asyncssh").generate_private_key("ecdsa-sha2-nistp256")
+    with asyncssh_server(tree, tmp_path, keys=[ecdsa_key]) as served:
+        pinned = replace(served.site, host_keys=(ecdsa_key.get_fingerprint("sha256"),))
+        assert get_file(pinned, "add/small.zip").content == SMALL
 
 
 def test_a_key_with_a_passphrase(sshd: Served, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -51,44 +53,44 @@ def test_a_key_with_a_passphrase(sshd: Served, tmp_path: Path, monkeypatch: pyte
     own = asyncssh.import_private_key(Path(sshd.site.key.place[5:]).read_bytes())
     (tmp_path / "own").write_bytes(own.export_private_key("pkcs8-pem", passphrase="open sesame"))
     locked = replace(sshd.site, key=Secret(f"file:{tmp_path}/own"))
-    fails(lambda: entries(locked, "add"), TerminalFailure, Reason.NO_SECRET)
+    assert_fails(lambda: list_entries(locked, "add"), TerminalFailure, Reason.NO_SECRET)
     monkeypatch.setenv("PHRASE", "open barley")
     wrong = replace(locked, secret=Secret("env:PHRASE"))
-    failure = fails(lambda: entries(wrong, "add"), TerminalFailure, Reason.WRONG_PASSWORD)
+    failure = assert_fails(lambda: list_entries(wrong, "add"), TerminalFailure, Reason.WRONG_PASSWORD)
     assert "barley" not in str(failure)
     monkeypatch.setenv("PHRASE", "open sesame")
-    assert "small.zip" in entries(wrong, "add")
+    assert "small.zip" in list_entries(wrong, "add")
 
 
 def test_a_key_that_is_none(sshd: Served, tmp_path: Path) -> None:
     (tmp_path / "own").write_text("not a key\n")
     bad = replace(sshd.site, key=Secret(f"file:{tmp_path}/own"))
-    fails(lambda: entries(bad, "add"), TerminalFailure, Reason.NO_SECRET)
+    assert_fails(lambda: list_entries(bad, "add"), TerminalFailure, Reason.NO_SECRET)
 
 
 def test_neither_ssh_config_nor_agent_has_a_say(sshd: Served, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A machine's own ssh settings must not change where a source leads, or who it logs in as."""
+    """The machine's ssh settings must not change a source's host or user."""
     (tmp_path / ".ssh").mkdir(mode=0o700)
     (tmp_path / ".ssh" / "config").write_text("Host *\n  Port 1\n  User somebody\n  ProxyCommand false\n")
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.setenv("SSH_AUTH_SOCK", str(tmp_path / "agent"))
-    assert "small.zip" in entries(sshd.site, "add")
+    assert "small.zip" in list_entries(sshd.site, "add")
 
 
-def lying(change: Callable[[Any, Any], Any]) -> Callable[[Path], Callable[[Any], Any]]:
+def server_with_attributes(change: Callable[[Any, Any], Any]) -> Callable[[Path], Callable[[Any], Any]]:
     asyncssh = driver("asyncssh")
 
-    def at(root: Path) -> Callable[[Any], Any]:
-        class Liar(asyncssh.SFTPServer):
+    def server_type(root: Path) -> Callable[[Any], Any]:
+        class ChangedAttributes(asyncssh.SFTPServer):
             def __init__(self, channel: Any) -> None:
                 super().__init__(channel, chroot=os.fsencode(root))
 
             def fstat(self, file: Any) -> Any:
                 return change(asyncssh.SFTPAttrs.from_local(super().fstat(file)), file)
 
-        return Liar
+        return ChangedAttributes
 
-    return at
+    return server_type
 
 
 @pytest.mark.parametrize("more", [-100, 100, 10**6])
@@ -97,8 +99,8 @@ def test_a_lying_size(tree: Path, tmp_path: Path, more: int) -> None:
         attrs.size += more
         return attrs
 
-    with asyncssh_server(tree, tmp_path, lying(change)(tree)) as served:
-        fails(lambda: got(served.site, "add/small.zip"), TransientFailure, Reason.SIZE_MISMATCH)
+    with asyncssh_server(tree, tmp_path, server_with_attributes(change)(tree)) as served:
+        assert_fails(lambda: get_file(served.site, "add/small.zip"), TransientFailure, Reason.SIZE_MISMATCH)
 
 
 @pytest.mark.parametrize(("wrong", "questions"), [(0, 0), (-1, 1), (1, 1)])
@@ -111,9 +113,9 @@ def test_a_small_file_as_long_as_the_listing_told_costs_no_question_for_its_size
         asked.append(file)
         return attrs
 
-    with asyncssh_server(tree, tmp_path, lying(change)(tree)) as served:
-        bag = got(served.site, "add/small.zip", Bag(listed=len(SMALL) + wrong))
-    assert (bag.content, bag.size, len(asked)) == (SMALL, len(SMALL), questions)
+    with asyncssh_server(tree, tmp_path, server_with_attributes(change)(tree)) as served:
+        sink = get_file(served.site, "add/small.zip", MemorySink(listed=len(SMALL) + wrong))
+    assert (sink.content, sink.size, len(asked)) == (SMALL, len(SMALL), questions)
 
 
 def test_a_server_that_tells_no_size(tree: Path, tmp_path: Path) -> None:
@@ -121,39 +123,39 @@ def test_a_server_that_tells_no_size(tree: Path, tmp_path: Path) -> None:
         attrs.size = None
         return attrs
 
-    with asyncssh_server(tree, tmp_path, lying(change)(tree)) as served:
-        assert got(served.site, "add/small.zip").content == SMALL
+    with asyncssh_server(tree, tmp_path, server_with_attributes(change)(tree)) as served:
+        assert get_file(served.site, "add/small.zip").content == SMALL
 
 
 def test_a_server_that_reads_in_small_bites(tree: Path, tmp_path: Path) -> None:
     asyncssh = driver("asyncssh")
 
-    class Nibbler(asyncssh.SFTPServer):
+    class SmallReads(asyncssh.SFTPServer):
         def __init__(self, channel: Any) -> None:
             super().__init__(channel, chroot=os.fsencode(tree))
 
         def read(self, file: Any, offset: int, size: int) -> Any:
             return super().read(file, offset, min(size, 1000))
 
-    with asyncssh_server(tree, tmp_path, Nibbler) as served:
-        assert got(served.site, "add/small.zip").content == SMALL
+    with asyncssh_server(tree, tmp_path, SmallReads) as served:
+        assert get_file(served.site, "add/small.zip").content == SMALL
 
 
 def test_a_folder_is_not_a_file(sshd: Served) -> None:
     with pytest.raises((TransientFailure, TerminalFailure)) as failure:
-        got(sshd.site, "add/sub")
+        get_file(sshd.site, "add/sub")
     assert failure.value.reason in {Reason.SERVER_ERROR, Reason.NOT_A_FILE}
 
 
 def test_many_failures_at_once_leave_nothing_behind(sshd: Served) -> None:
-    """Cancelled and failed reads must not end as unseen exceptions (warnings are errors)."""
+    """Cancelled and failed reads must not leave unhandled exceptions (warnings are errors)."""
 
     async def work(connection: Any) -> list[Any]:
         paths = ["add/nothing.zip", "add/small.zip", "add/sub"] * 10
-        return await asyncio.gather(*(connection.get(path, Bag()) for path in paths), return_exceptions=True)
+        return await asyncio.gather(*(connection.get(path, MemorySink()) for path in paths), return_exceptions=True)
 
-    results = on(sshd.site, work)
-    assert sum(isinstance(result, Exception) for result in results) == 20
+    outcomes = run_connected(sshd.site, work)
+    assert sum(isinstance(outcome, Exception) for outcome in outcomes) == 20
 
 
 def test_without_the_extra(monkeypatch: pytest.MonkeyPatch, sshd: Served) -> None:

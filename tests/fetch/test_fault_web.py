@@ -1,4 +1,4 @@
-"""Statuses, redirects, ranges, and what a web server may do wrong."""
+"""Statuses, redirects, ranges, and faults of web servers."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from datetime import UTC, datetime
 
 import pytest
 
-from tests.fetch.bag import Bag, entries, got, on
-from tests.fetch.test_fault_any import fails
+from tests.fetch.memory_sink import MemorySink, get_file, list_entries, run_connected
+from tests.fetch.test_fault_any import assert_fails
 from tests.servers.script import env, http, listening, site
 from tests.servers.tree import LARGE, SMALL, Served
 from tests.servers.web import Web
@@ -20,7 +20,7 @@ from windrow.model import Site
 from windrow.reasons import Reason
 
 
-def at(web: Web, base: str) -> Site:
+def site_at(web: Web, base: str) -> Site:
     return replace(web.open, base=base)
 
 
@@ -37,7 +37,7 @@ def at(web: Web, base: str) -> Site:
     ],
 )
 def test_statuses(nginx: Web, base: str, kind: type, reason: Reason) -> None:
-    failure = fails(lambda: got(at(nginx, base), "x.zip"), kind, reason)
+    failure = assert_fails(lambda: get_file(site_at(nginx, base), "x.zip"), kind, reason)
     assert failure.wait == (7.0 if base == "/busy/" else None)
     if base == "/moved/":
         assert "/drop/add/small.zip" in str(failure)
@@ -46,24 +46,24 @@ def test_statuses(nginx: Web, base: str, kind: type, reason: Reason) -> None:
 def test_listing_failures_are_not_empty_listings(nginx: Web) -> None:
     for base in ("/denied/", "/shut/", "/broken/", "/busy/", "/moved/"):
         with pytest.raises((TerminalFailure, TransientFailure)):
-            entries(at(nginx, base), "add")
+            list_entries(site_at(nginx, base), "add")
 
 
 def test_heads_are_kept_but_no_password(nginx: Web) -> None:
-    bag = got(nginx.shut, "add/small.zip")
-    assert bag.head.startswith(b"HTTP/1.1 200 OK\r\n")
-    assert b"\r\nContent-Length: 18000\r\n" in bag.head
-    assert bag.head.endswith(b"\r\n\r\n")
-    assert bag.request.startswith(b"GET /shut/add/small.zip HTTP/1.1\r\nHost: 127.0.0.1:")
-    assert b"uthorization" not in bag.request
-    assert base64.b64encode(b"windrow:open sesame") not in bag.request
+    sink = get_file(nginx.shut, "add/small.zip")
+    assert sink.head.startswith(b"HTTP/1.1 200 OK\r\n")
+    assert b"\r\nContent-Length: 18000\r\n" in sink.head
+    assert sink.head.endswith(b"\r\n\r\n")
+    assert sink.request.startswith(b"GET /shut/add/small.zip HTTP/1.1\r\nHost: 127.0.0.1:")
+    assert b"uthorization" not in sink.request
+    assert base64.b64encode(b"windrow:open sesame") not in sink.request
 
 
 def test_a_page_by_its_whole_address(nginx: Web) -> None:
-    where = nginx.open.address("add/with%20space.zip?v=1")
-    assert got(nginx.open, where).content == b"with space.zip"
-    other = "https://127.0.0.1:1/drop/add/small.zip"
-    fails(lambda: got(nginx.open, other), TerminalFailure, Reason.POLICY_DENIED)
+    address = nginx.open.address("add/with%20space.zip?v=1")
+    assert get_file(nginx.open, address).content == b"with space.zip"
+    other_origin = "https://127.0.0.1:1/drop/add/small.zip"
+    assert_fails(lambda: get_file(nginx.open, other_origin), TerminalFailure, Reason.POLICY_DENIED)
 
 
 @pytest.mark.parametrize("path", ["add/with space.zip", "caf\u00e9", "a#b", "a\r\nX: y"])
@@ -71,48 +71,48 @@ def test_a_whole_address_must_be_as_a_request_has_it(path: str) -> None:
     seen: list[object] = []
     with listening(seen.append) as port:
         here = site("http", port)
-        fails(lambda: got(here, here.address("") + path), TerminalFailure, Reason.BAD_ADDRESS)
+        assert_fails(lambda: get_file(here, here.address("") + path), TerminalFailure, Reason.BAD_ADDRESS)
     assert seen == []
 
 
 def test_a_head_is_kept_byte_for_byte() -> None:
     head = b"HTTP/1.1  200  All right\r\nserver:Odd  \r\nX: a\r\n\tb\r\ncontent-length:5\r\n\r\n"
     with listening(http(head + b"hello")) as port:
-        bag = got(site("http", port), "x")
-    assert (bag.head, bag.content, bag.size) == (head, b"hello", 5)
+        sink = get_file(site("http", port), "x")
+    assert (sink.head, sink.content, sink.size) == (head, b"hello", 5)
 
 
 def test_a_long_head_is_read() -> None:
     head = b"HTTP/1.1 200 OK\r\nX: %s\r\n%sContent-Length: 5\r\n\r\n" % (b"y" * 10_000, b"Link: <a>\r\n" * 150)
     with listening(http(head + b"hello")) as port:
-        assert got(site("http", port), "x").content == b"hello"
+        assert get_file(site("http", port), "x").content == b"hello"
 
 
 def test_a_host_in_other_letters_is_asked_for_in_punycode() -> None:
     seen = []
 
-    def talk(line: object) -> None:
-        seen.append(line.recv(65536))
-        line.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nby")
+    def talk(connection: object) -> None:
+        seen.append(connection.recv(65536))
+        connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nby")
 
     with listening(talk) as port:
-        got(Site("http", "b\u00fccher.example", proxy=f"http://127.0.0.1:{port}"), "x")
+        get_file(Site("http", "b\u00fccher.example", proxy=f"http://127.0.0.1:{port}"), "x")
     assert seen[0].startswith(b"GET http://xn--bcher-kva.example/x HTTP/1.1\r\nHost: xn--bcher-kva.example\r\n")
 
 
-def script(*answers: bytes, lines: list[list[bytes]]) -> object:
-    """Answer requests in order, over each line as long as it lasts; `lines` has the first line of what each was asked."""
-    left = [*answers]
+def script(*answers: bytes, connections: list[list[bytes]]) -> object:
+    """Answer requests in order, each connection while it lasts; `connections` gets the request lines of each."""
+    answers_left = [*answers]
 
-    def talk(line: object) -> None:
+    def talk(connection: object) -> None:
         asked: list[bytes] = []
-        lines.append(asked)
-        while left and (text := line.recv(65536)):
+        connections.append(asked)
+        while answers_left and (text := connection.recv(65536)):
             asked.append(text.partition(b"\r\n")[0])
-            if not (answer := left.pop(0)):
+            if not (answer := answers_left.pop(0)):
                 return
-            line.sendall(answer)
-        line.recv(1)
+            connection.sendall(answer)
+        connection.recv(1)
 
     return talk
 
@@ -122,208 +122,210 @@ HELLO = b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello"
 
 
 def get_all(port: int, *paths: str) -> list[object]:
-    """Get files one after the other in one session; return what came of each, or why nothing did."""
+    """Get files one after the other in one session; return the content of each, or the reason of its failure."""
 
     async def work(connection: object) -> list[object]:
-        came: list[object] = []
+        outcomes: list[object] = []
         for path in paths:
-            bag = Bag()
+            sink = MemorySink()
             try:
-                await connection.get(path, bag)
-                came.append(bytes(bag.content))
+                await connection.get(path, sink)
+                outcomes.append(bytes(sink.content))
             except (TerminalFailure, TransientFailure) as error:
-                came.append(error.reason)
-        return came
+                outcomes.append(error.reason)
+        return outcomes
 
-    return on(site("http", port), work)
+    return run_connected(site("http", port), work)
 
 
 def test_a_connection_is_used_again_also_behind_a_short_refusal() -> None:
-    lines: list[list[bytes]] = []
-    with listening(script(HELLO, LOST, HELLO, lines=lines)) as port:
+    connections: list[list[bytes]] = []
+    with listening(script(HELLO, LOST, HELLO, connections=connections)) as port:
         assert get_all(port, "a", "b", "c") == [b"hello", Reason.NOT_FOUND, b"hello"]
-    assert lines == [[b"GET /a HTTP/1.1", b"GET /b HTTP/1.1", b"GET /c HTTP/1.1"]]
+    assert connections == [[b"GET /a HTTP/1.1", b"GET /b HTTP/1.1", b"GET /c HTTP/1.1"]]
 
 
 def test_the_body_of_a_long_refusal_is_not_waited_for() -> None:
-    lines: list[list[bytes]] = []
+    connections: list[list[bytes]] = []
     long = b"HTTP/1.1 404 Not Found\r\nContent-Length: 999999999\r\n\r\n"
-    with listening(script(long, HELLO, lines=lines)) as port:
+    with listening(script(long, HELLO, connections=connections)) as port:
         assert get_all(port, "a", "b") == [Reason.NOT_FOUND, b"hello"]
-    assert lines == [[b"GET /a HTTP/1.1"], [b"GET /b HTTP/1.1"]]
+    assert connections == [[b"GET /a HTTP/1.1"], [b"GET /b HTTP/1.1"]]
 
 
 @pytest.mark.parametrize("linger", [False, True], ids=["cut", "silent"])
 def test_a_refusal_whose_body_does_not_come_is_a_refusal(linger: bool) -> None:
     lost = b"HTTP/1.1 404 Not Found\r\nContent-Length: 500\r\n\r\nlost"
     with listening(http(lost, linger=linger)) as port:
-        fails(lambda: got(site("http", port, timeout=0.5), "x"), TerminalFailure, Reason.NOT_FOUND)
+        assert_fails(lambda: get_file(site("http", port, timeout=0.5), "x"), TerminalFailure, Reason.NOT_FOUND)
 
 
 def test_a_refusal_whose_body_drips_is_not_waited_for() -> None:
-    def talk(line: object) -> None:
-        line.recv(65536)
-        line.sendall(b"HTTP/1.1 404 Not Found\r\nContent-Length: 60000\r\n\r\n")
+    def talk(connection: object) -> None:
+        connection.recv(65536)
+        connection.sendall(b"HTTP/1.1 404 Not Found\r\nContent-Length: 60000\r\n\r\n")
         while True:
             time.sleep(0.1)
-            line.sendall(b"y")
+            connection.sendall(b"y")
 
     with listening(talk) as port:
-        fails(lambda: got(site("http", port, timeout=0.5), "x"), TerminalFailure, Reason.NOT_FOUND)
+        assert_fails(lambda: get_file(site("http", port, timeout=0.5), "x"), TerminalFailure, Reason.NOT_FOUND)
 
 
 def test_a_server_that_closes_before_it_is_asked_is_not_waited_for() -> None:
-    with listening(lambda line: None) as port:
-        failure = fails(lambda: got(site("http", port, timeout=300.0), "x"), TransientFailure, Reason.INTERRUPTED)
+    with listening(lambda _: None) as port:
+        failure = assert_fails(
+            lambda: get_file(site("http", port, timeout=300.0), "x"), TransientFailure, Reason.INTERRUPTED
+        )
     assert "in time" not in str(failure)
 
 
 def test_a_connection_that_was_closed_while_it_rested_is_opened_anew() -> None:
-    lines: list[list[bytes]] = []
-    with listening(script(HELLO, b"", HELLO, lines=lines)) as port:
+    connections: list[list[bytes]] = []
+    with listening(script(HELLO, b"", HELLO, connections=connections)) as port:
         assert get_all(port, "a", "b") == [b"hello", b"hello"]
-    assert lines == [[b"GET /a HTTP/1.1", b"GET /b HTTP/1.1"], [b"GET /b HTTP/1.1"]]
+    assert connections == [[b"GET /a HTTP/1.1", b"GET /b HTTP/1.1"], [b"GET /b HTTP/1.1"]]
 
 
 def test_a_body_may_take_longer_than_its_head_may() -> None:
-    def talk(line: object) -> None:
-        line.recv(65536)
-        line.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 8\r\n\r\n")
+    def talk(connection: object) -> None:
+        connection.recv(65536)
+        connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 8\r\n\r\n")
         for _ in range(8):
             time.sleep(0.4)
-            line.sendall(b"x")
+            connection.sendall(b"x")
 
     with listening(talk) as port:
-        assert got(site("http", port, timeout=1.3), "x").content == b"xxxxxxxx"  # in 3.2 seconds, a head has 2.6
+        assert get_file(site("http", port, timeout=1.3), "x").content == b"xxxxxxxx"  # in 3.2 seconds, a head has 2.6
 
 
 def test_a_head_that_drips_is_given_up() -> None:
-    def talk(line: object) -> None:
-        line.recv(65536)
-        line.sendall(b"HTTP/1.1 200 OK\r\nX: ")
+    def talk(connection: object) -> None:
+        connection.recv(65536)
+        connection.sendall(b"HTTP/1.1 200 OK\r\nX: ")
         while True:
             time.sleep(0.1)
-            line.sendall(b"y")
+            connection.sendall(b"y")
 
     with listening(talk) as port:
-        fails(lambda: got(site("http", port, timeout=0.5), "x"), TransientFailure, Reason.TIMEOUT)
+        assert_fails(lambda: get_file(site("http", port, timeout=0.5), "x"), TransientFailure, Reason.TIMEOUT)
 
 
 def test_what_is_under_way_ends_with_its_session() -> None:
     async def work(connection: object) -> None:
-        getting = asyncio.create_task(connection.get("x", Bag()))
+        getting = asyncio.create_task(connection.get("x", MemorySink()))
         while not connection._busy:  # noqa: ASYNC110 the request is on its way
             await asyncio.sleep(0.01)
         await connection.close()
         await getting
 
     with listening(http(b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nhalf", linger=True)) as port:
-        fails(lambda: on(site("http", port), work), TransientFailure, Reason.INTERRUPTED)
+        assert_fails(lambda: run_connected(site("http", port), work), TransientFailure, Reason.INTERRUPTED)
 
 
 def test_a_password_goes_out_over_https_only(monkeypatch: pytest.MonkeyPatch, nginx: Web) -> None:
     monkeypatch.setenv("WORD", "open sesame")
     outside = Site("http", "example.invalid", username="windrow", secret=env("WORD"))
-    failure = fails(lambda: got(outside, "x"), TerminalFailure, Reason.POLICY_DENIED)
+    failure = assert_fails(lambda: get_file(outside, "x"), TerminalFailure, Reason.POLICY_DENIED)
     assert "sesame" not in str(failure)
     here = replace(nginx.plain, base="/shut/", username="windrow", secret=env("WORD"))
-    assert got(here, "add/small.zip").content == SMALL
+    assert get_file(here, "add/small.zip").content == SMALL
 
 
 def test_a_resume_of_the_same_file(nginx: Web) -> None:
     async def tag(connection: object) -> str:
-        return (await connection.get("add/large.zip", Bag())).etag
+        return (await connection.get("add/large.zip", MemorySink())).etag
 
-    validator = on(nginx.open, tag)
-    bag = got(nginx.open, "add/large.zip", Bag(LARGE[:1000], validator))
-    assert (bag.content, bag.restarted, bag.size) == (LARGE, 0, len(LARGE))
-    assert b"\r\nContent-Range: bytes 1000-" in bag.head
-    assert f"If-Range: {validator}".encode() in bag.request
+    validator = run_connected(nginx.open, tag)
+    sink = get_file(nginx.open, "add/large.zip", MemorySink(LARGE[:1000], validator))
+    assert (sink.content, sink.restarted, sink.size) == (LARGE, 0, len(LARGE))
+    assert b"\r\nContent-Range: bytes 1000-" in sink.head
+    assert f"If-Range: {validator}".encode() in sink.request
 
 
 def test_a_resume_of_a_file_that_changed_begins_again(nginx: Web) -> None:
-    bag = got(nginx.open, "add/large.zip", Bag(b"other bytes", '"another"'))
-    assert (bag.content, bag.restarted) == (LARGE, 1)
+    sink = get_file(nginx.open, "add/large.zip", MemorySink(b"other bytes", '"another"'))
+    assert (sink.content, sink.restarted) == (LARGE, 1)
 
 
-@pytest.mark.parametrize("told", [b"bytes 3-8/9", b"bytes 4-7/9", b"bytes */9", b"nonsense"])
-def test_a_part_that_does_not_fit_is_not_taken(told: bytes) -> None:
-    wrong = b"HTTP/1.1 206 Partial\r\nContent-Length: 5\r\nContent-Range: %s\r\n\r\nwrong" % told
+@pytest.mark.parametrize("answer", [b"bytes 3-8/9", b"bytes 4-7/9", b"bytes */9", b"nonsense"])
+def test_a_part_that_does_not_fit_is_not_taken(answer: bytes) -> None:
+    wrong = b"HTTP/1.1 206 Partial\r\nContent-Length: 5\r\nContent-Range: %s\r\n\r\nwrong" % answer
     whole = b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nall of it"
 
-    def talk(line: object) -> None:
-        asked = line.recv(65536)
-        line.sendall(wrong if b"\r\nRange: bytes=4-" in asked else whole)
+    def talk(connection: object) -> None:
+        asked = connection.recv(65536)
+        connection.sendall(wrong if b"\r\nRange: bytes=4-" in asked else whole)
 
     with listening(talk) as port:
-        bag = got(site("http", port), "x", Bag(b"all "))
-        assert (bag.content, bag.restarted) == (b"all of it", 1)
+        sink = get_file(site("http", port), "x", MemorySink(b"all "))
+        assert (sink.content, sink.restarted) == (b"all of it", 1)
 
 
 def test_a_part_that_nobody_asked_for() -> None:
-    told = b"HTTP/1.1 206 Partial\r\nContent-Length: 5\r\nContent-Range: bytes 4-8/9\r\n\r\nof it"
-    with listening(http(told)) as port:
-        fails(lambda: got(site("http", port), "x"), TerminalFailure, Reason.PROTOCOL_ERROR)
+    answer = b"HTTP/1.1 206 Partial\r\nContent-Length: 5\r\nContent-Range: bytes 4-8/9\r\n\r\nof it"
+    with listening(http(answer)) as port:
+        assert_fails(lambda: get_file(site("http", port), "x"), TerminalFailure, Reason.PROTOCOL_ERROR)
 
 
 def test_chunks_are_taken_apart_and_the_head_says_so() -> None:
-    told = b'HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nETag: W/"1"\r\n\r\n3\r\nabc\r\n2\r\nde\r\n0\r\n\r\n'
-    with listening(http(told)) as port:
-        bag = got(site("http", port), "x")
-    assert (bag.content, bag.size) == (b"abcde", None)
-    assert b"\r\nx-orig-transfer-encoding: chunked\r\n" in bag.head
-    assert b"\r\nTransfer-Encoding" not in bag.head
+    answer = b'HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nETag: W/"1"\r\n\r\n3\r\nabc\r\n2\r\nde\r\n0\r\n\r\n'
+    with listening(http(answer)) as port:
+        sink = get_file(site("http", port), "x")
+    assert (sink.content, sink.size) == (b"abcde", None)
+    assert b"\r\nx-orig-transfer-encoding: chunked\r\n" in sink.head
+    assert b"\r\nTransfer-Encoding" not in sink.head
 
 
 def test_what_is_compressed_stays_compressed() -> None:
-    told = b"HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: 4\r\n\r\n\x1f\x8bxx"
-    with listening(http(told)) as port:
-        assert got(site("http", port), "x").content == b"\x1f\x8bxx"
-        fails(lambda: entries(site("http", port), "add"), TerminalFailure, Reason.PROTOCOL_ERROR)
+    answer = b"HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: 4\r\n\r\n\x1f\x8bxx"
+    with listening(http(answer)) as port:
+        assert get_file(site("http", port), "x").content == b"\x1f\x8bxx"
+        assert_fails(lambda: list_entries(site("http", port), "add"), TerminalFailure, Reason.PROTOCOL_ERROR)
 
 
 @pytest.mark.parametrize(
-    "told",
+    "answer",
     [
         b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nhalf",
         b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n4\r\nhalf\r\n",
     ],
 )
-def test_a_body_that_ends_too_early(told: bytes) -> None:
-    with listening(http(told)) as port:
-        bag = Bag()
-        fails(lambda: got(site("http", port), "x", bag), TransientFailure, Reason.INTERRUPTED)
-        assert bag.content == b"half"
+def test_a_body_that_ends_too_early(answer: bytes) -> None:
+    with listening(http(answer)) as port:
+        sink = MemorySink()
+        assert_fails(lambda: get_file(site("http", port), "x", sink), TransientFailure, Reason.INTERRUPTED)
+        assert sink.content == b"half"
 
 
 def test_a_body_that_stops() -> None:
     with listening(http(b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nhalf", linger=True)) as port:
-        fails(lambda: got(site("http", port, timeout=1.0), "x"), TransientFailure, Reason.TIMEOUT)
+        assert_fails(lambda: get_file(site("http", port, timeout=1.0), "x"), TransientFailure, Reason.TIMEOUT)
 
 
 def test_closed_without_a_word() -> None:
     with listening(http(b"")) as port:
-        fails(lambda: got(site("http", port), "x"), TransientFailure, Reason.INTERRUPTED)
+        assert_fails(lambda: get_file(site("http", port), "x"), TransientFailure, Reason.INTERRUPTED)
 
 
 @pytest.mark.parametrize(
-    "told",
+    "answer",
     [b"220 this is FTP\r\n\r\n", b"HTTP/1.1 200 OK\r\nX: " + b"y" * 100_000 + b"\r\n\r\n", b"\x00\x01\x02\r\n\r\n"],
 )
-def test_not_http_at_all(told: bytes) -> None:
-    with listening(http(told)) as port:
-        fails(lambda: got(site("http", port), "x"), TerminalFailure, Reason.PROTOCOL_ERROR)
+def test_not_http_at_all(answer: bytes) -> None:
+    with listening(http(answer)) as port:
+        assert_fails(lambda: get_file(site("http", port), "x"), TerminalFailure, Reason.PROTOCOL_ERROR)
 
 
 def test_a_listing_too_long() -> None:
     many = b"".join(b'<a href="%d">' % n for n in range(200_001))
     with listening(http(b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n" % len(many) + many)) as port:
-        fails(lambda: entries(site("http", port), "add"), TerminalFailure, Reason.TOO_LARGE)
+        assert_fails(lambda: list_entries(site("http", port), "add"), TerminalFailure, Reason.TOO_LARGE)
 
 
 def test_a_page_that_is_no_index() -> None:
     with listening(http(b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello")) as port:
-        failure = fails(lambda: entries(site("http", port), "add"), TerminalFailure, Reason.PROTOCOL_ERROR)
+        failure = assert_fails(lambda: list_entries(site("http", port), "add"), TerminalFailure, Reason.PROTOCOL_ERROR)
         assert "manifest" in failure.hint
 
 
@@ -332,26 +334,26 @@ def test_a_manifest(nginx: Web) -> None:
     path = nginx.root / "list.txt"
     path.write_text(text)
     listed = replace(nginx.open, manifest="list.txt")
-    assert set(entries(listed, "add")) == {"small.zip", "with space.zip", "../x.zip", "z.zip"}
-    assert set(entries(listed, "edit")) == {"b.zip"}
-    assert entries(listed, "delete") == {}
+    assert set(list_entries(listed, "add")) == {"small.zip", "with space.zip", "../x.zip", "z.zip"}
+    assert set(list_entries(listed, "edit")) == {"b.zip"}
+    assert list_entries(listed, "delete") == {}
     lost = replace(nginx.open, manifest="lost.txt")
-    fails(lambda: entries(lost, "add"), TerminalFailure, Reason.NOT_FOUND)
+    assert_fails(lambda: list_entries(lost, "add"), TerminalFailure, Reason.NOT_FOUND)
 
 
 def test_a_proxy_is_used(nginx: Web) -> None:
     whole = b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nby proxy!"
     seen = []
 
-    def talk(line: object) -> None:
-        seen.append(line.recv(65536))
-        line.sendall(whole)
+    def talk(connection: object) -> None:
+        seen.append(connection.recv(65536))
+        connection.sendall(whole)
 
     with listening(talk) as port:
         through = Site("http", "example.invalid", base="/drop/", proxy=f"http://127.0.0.1:{port}")
-        assert got(through, "x").content == b"by proxy!"
+        assert get_file(through, "x").content == b"by proxy!"
     assert seen[0].startswith(b"GET http://example.invalid/drop/x HTTP/1.1\r\n")
 
 
 def test_time_of_an_index_is_utc(nginx_shut: Served) -> None:
-    assert entries(nginx_shut.site, "add")["small.zip"].modified == datetime(2026, 1, 2, 3, 4, tzinfo=UTC)
+    assert list_entries(nginx_shut.site, "add")["small.zip"].modified == datetime(2026, 1, 2, 3, 4, tzinfo=UTC)

@@ -1,4 +1,4 @@
-"""Connections to web sites: which address is dialled when, and what goes to a proxy before the site is reached."""
+"""Connections to web sites: which address is dialled when, and requests to proxies."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from typing import Any
 
 import pytest
 
-from tests.fetch.bag import Bag
-from tests.servers.tls import Papers
+from tests.fetch.memory_sink import MemorySink
+from tests.servers.tls import Certificates
 from windrow.errors import TerminalFailure, TransientFailure, TransportError
 from windrow.fetch.http_client import HttpClient, Reply, ReplyLimits
 from windrow.fetch.http_connection import ATTEMPT_DELAY, connect_web
@@ -24,12 +24,12 @@ from windrow.reasons import Reason
 ANYWHERE = Allowed(everything=True)
 BOUNDS = ReplyLimits(1 << 20, 30.0)
 HELLO = b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello"
-THERE = Site("https", "a.example", timeout=30.0)
+SITE = Site("https", "a.example", timeout=30.0)
 CONNECTED = b"HTTP/1.1 200 Connection established\r\n\r\n"
 
 
-class _Line(asyncio.Transport):
-    """A connection that leads nowhere."""
+class _ClosableTransport(asyncio.Transport):
+    """A transport without a peer."""
 
     closed = False
 
@@ -38,9 +38,9 @@ class _Line(asyncio.Transport):
 
 
 class ScriptedLoop(asyncio.SelectorEventLoop):
-    """A loop in which time passes only where all wait for it, and whose addresses answer after so many seconds.
+    """An event loop whose time passes only while all wait, and whose addresses answer after so many seconds.
 
-    An address with an error for a number fails with it at once.
+    An address with an error instead of seconds fails with it at once.
     """
 
     def __init__(self, addresses: Mapping[str, float | OSError]) -> None:
@@ -49,7 +49,7 @@ class ScriptedLoop(asyncio.SelectorEventLoop):
         self.addresses = addresses
         self.dialled: list[tuple[float, str]] = []
         self.sockets: list[socket.socket] = []
-        self.lines: dict[str, _Line] = {}
+        self.lines: dict[str, _ClosableTransport] = {}
         select = self._selector.select  # type: ignore[attr-defined]
 
         def pass_time(timeout: float | None) -> Any:
@@ -79,7 +79,7 @@ class ScriptedLoop(asyncio.SelectorEventLoop):
         await asyncio.sleep(behaviour)
 
     async def create_connection(self, factory: Any, *_: Any, sock: Any, **__: Any) -> Any:  # type: ignore[override]
-        line = self.lines[self.dialled[self.sockets.index(sock)][1]] = _Line()
+        line = self.lines[self.dialled[self.sockets.index(sock)][1]] = _ClosableTransport()
         sock.close()
         protocol = factory()
         protocol.connection_made(line)
@@ -87,14 +87,14 @@ class ScriptedLoop(asyncio.SelectorEventLoop):
 
 
 def race(addresses: Mapping[str, float | OSError], allowed: Allowed = ANYWHERE) -> tuple[ScriptedLoop, str]:
-    """Connect to a name with these addresses; return the loop and the address that is used."""
+    """Connect to a name with these addresses; return the loop and the address used."""
     loop = ScriptedLoop(addresses)
 
     async def connect() -> str:
         site = Site("http", "a.example", timeout=60.0, allowed=allowed)
         connection = await connect_web(site)
         used = next(number for number, line in loop.lines.items() if line is connection._transport)
-        await asyncio.sleep(0)  # what was not used is closed at the next turn
+        await asyncio.sleep(0)  # unused connections are closed in the next turn
         await asyncio.sleep(0)
         return used
 
@@ -161,7 +161,7 @@ def test_what_is_under_way_is_closed_where_nobody_waits_any_more() -> None:
 
 
 class Proxy:
-    """Answers CONNECT with a text and, where that is success, passes on what comes to a port and back."""
+    """A proxy that answers CONNECT with a text, and relays to the target's port if proxied_site is one."""
 
     def __init__(self, answer: bytes = CONNECTED, target: int = 0) -> None:
         self._answer = answer
@@ -175,8 +175,8 @@ class Proxy:
             writer.write(self._answer)
             await writer.drain()
             if self.target:
-                there, back = await asyncio.open_connection("127.0.0.1", self.target)
-                await asyncio.gather(pump(reader, back), pump(there, writer))
+                target_reader, target_writer = await asyncio.open_connection("127.0.0.1", self.target)
+                await asyncio.gather(pump(reader, target_writer), pump(target_reader, writer))
             while await reader.read(1000):
                 pass
         self.ended += 1
@@ -192,15 +192,15 @@ async def pump(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> No
 
 
 class Target:
-    """A site behind the proxy; `names` are those that clients asked its certificate for."""
+    """A site behind the proxy; `names` are the server names that clients sent."""
 
     def __init__(self, answers: list[bytes]) -> None:
         self._answers = answers
         self.asked: list[bytes] = []
         self.names: list[str | None] = []
 
-    def tls(self, papers: Papers) -> ssl.SSLContext:
-        context = serving_tls(papers)
+    def tls(self, certificates: Certificates) -> ssl.SSLContext:
+        context = tls_context(certificates)
         context.sni_callback = lambda _line, name, _context: self.names.append(name)
         return context
 
@@ -214,43 +214,43 @@ class Target:
         writer.close()
 
 
-def serving_tls(papers: Papers) -> ssl.SSLContext:
+def tls_context(certificates: Certificates) -> ssl.SSLContext:
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    context.load_cert_chain(papers.certificate, papers.key)
+    context.load_cert_chain(certificates.certificate, certificates.key)
     return context
 
 
-def through(
+def visit_through(
     proxy: Proxy,
-    papers: Papers,
+    certificates: Certificates,
     target: Target | None = None,
     *,
-    site: Site = THERE,
+    site: Site = SITE,
     encrypted: bool = False,
     word: str = "",
     work: Callable[[HttpClient], Awaitable[Any]] | None = None,
 ) -> Any:
-    """Visit a site through a proxy; return what the work returned, or the reply and what came."""
+    """Visit a site through a proxy; return the work's result, by default the reply and its sink."""
 
-    async def visit(client: HttpClient) -> tuple[Reply, Bag]:
-        bag = Bag()
-        return await client.visit(f"{site.origin}/a", {}, bag, BOUNDS), bag
+    async def visit(client: HttpClient) -> tuple[Reply, MemorySink]:
+        sink = MemorySink()
+        return await client.visit(f"{site.origin}/a", {}, sink, BOUNDS), sink
 
     async def connect() -> Any:
-        tls = serving_tls(papers) if encrypted else None
-        target_tls = target.tls(papers) if target and site.scheme == "https" else None
+        tls = tls_context(certificates) if encrypted else None
+        target_tls = target.tls(certificates) if target and site.scheme == "https" else None
         talk = target.talk if target else proxy.talk
         async with (
-            await asyncio.start_server(proxy.talk, "127.0.0.1", 0, ssl=tls) as serving,
-            await asyncio.start_server(talk, "127.0.0.1", 0, ssl=target_tls) as behind,
+            await asyncio.start_server(proxy.talk, "127.0.0.1", 0, ssl=tls) as proxy_server,
+            await asyncio.start_server(talk, "127.0.0.1", 0, ssl=target_tls) as target_server,
         ):
             if target:
-                proxy.target = behind.sockets[0].getsockname()[1]
-            port = serving.sockets[0].getsockname()[1]
+                proxy.target = target_server.sockets[0].getsockname()[1]
+            port = proxy_server.sockets[0].getsockname()[1]
             address = f"http{'s' if encrypted else ''}://{word}127.0.0.1:{port}"
-            there = replace(site, proxy=address, ca_bundle=site.ca_bundle or str(papers.authority))
+            proxied_site = replace(site, proxy=address, ca_bundle=site.ca_bundle or str(certificates.authority))
             try:
-                async with HttpClient(there) as client:
+                async with HttpClient(proxied_site) as client:
                     return await (work or visit)(client)
             finally:
                 while proxy.ended < len(proxy.asked):  # noqa: ASYNC110 the proxy is told that the line is closed
@@ -259,53 +259,53 @@ def through(
     return asyncio.run(asyncio.wait_for(connect(), 60))
 
 
-def refused(proxy: Proxy, papers: Papers, target: Target | None = None, **more: Any) -> TransportError:
-    """Return why nothing comes through a proxy."""
+def proxy_error(proxy: Proxy, certificates: Certificates, target: Target | None = None, **more: Any) -> TransportError:
+    """Return the error of a visit through a proxy."""
     with pytest.raises(TransportError) as caught:
-        through(proxy, papers, target, **more)
+        visit_through(proxy, certificates, target, **more)
     return caught.value
 
 
 @pytest.mark.parametrize("encrypted", [False, True], ids=["plain proxy", "TLS in TLS"])
-def test_a_site_is_reached_through_a_proxy_by_its_name(papers: Papers, encrypted: bool) -> None:
+def test_a_site_is_reached_through_a_proxy_by_its_name(certificates: Certificates, encrypted: bool) -> None:
     proxy, target = Proxy(), Target([HELLO, HELLO])
 
     async def visit_twice(client: HttpClient) -> list[bytes]:
-        bags = [Bag(), Bag()]
-        for bag in bags:
-            await client.visit("https://a.example/a", {}, bag, BOUNDS)
-        return [bytes(bag.content) for bag in bags]
+        sinks = [MemorySink(), MemorySink()]
+        for sink in sinks:
+            await client.visit("https://a.example/a", {}, sink, BOUNDS)
+        return [bytes(sink.content) for sink in sinks]
 
-    assert through(proxy, papers, target, encrypted=encrypted, work=visit_twice) == [b"hello", b"hello"]
+    assert visit_through(proxy, certificates, target, encrypted=encrypted, work=visit_twice) == [b"hello", b"hello"]
     assert proxy.asked == [b"CONNECT a.example:443 HTTP/1.1\r\nHost: a.example:443\r\n\r\n"]
     assert target.names == ["a.example"]
     assert [request.partition(b"\r\n")[0] for request in target.asked] == [b"GET /a HTTP/1.1"] * 2
 
 
-def test_a_proxy_may_say_that_it_closes_behind_its_answer(papers: Papers) -> None:
+def test_a_proxy_may_say_that_it_closes_behind_its_answer(certificates: Certificates) -> None:
     answer = b"HTTP/1.0 200 OK\r\nConnection: close\r\nContent-Length: 7\r\n\r\n"
-    reply, bag = through(Proxy(answer), papers, Target([HELLO]))
-    assert (reply.status, bytes(bag.content)) == (200, b"hello")
+    reply, sink = visit_through(Proxy(answer), certificates, Target([HELLO]))
+    assert (reply.status, bytes(sink.content)) == (200, b"hello")
 
 
-def test_large_answers_and_uploads_come_through_two_layers_of_tls(papers: Papers) -> None:
+def test_large_answers_and_uploads_come_through_two_layers_of_tls(certificates: Certificates) -> None:
     body = bytes(range(256)) * 2000
     answer = b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n" % len(body) + body
     target = Target([answer])
 
     async def upload(client: HttpClient) -> bytes:
-        bag = Bag()
+        sink = MemorySink()
         request = HttpRequest("POST", body=b"x" * 60_000)
-        await client.visit("https://a.example/a", {}, bag, BOUNDS, request)
-        return bytes(bag.content)
+        await client.visit("https://a.example/a", {}, sink, BOUNDS, request)
+        return bytes(sink.content)
 
-    assert through(Proxy(), papers, target, encrypted=True, work=upload) == body
+    assert visit_through(Proxy(), certificates, target, encrypted=True, work=upload) == body
     assert b"\r\nContent-Length: 60000\r\n" in target.asked[0]
 
 
-def test_the_certificate_must_be_of_the_site_and_not_of_the_proxy(papers: Papers) -> None:
+def test_the_certificate_must_be_of_the_site_and_not_of_the_proxy(certificates: Certificates) -> None:
     target = Target([HELLO])
-    failure = refused(Proxy(), papers, target, site=Site("https", "b.example", timeout=30.0))
+    failure = proxy_error(Proxy(), certificates, target, site=Site("https", "b.example", timeout=30.0))
     assert (type(failure), failure.reason, target.names, target.asked) == (
         TerminalFailure,
         Reason.TLS_FAILED,
@@ -314,9 +314,11 @@ def test_the_certificate_must_be_of_the_site_and_not_of_the_proxy(papers: Papers
     )
 
 
-def test_a_proxy_that_is_encrypted_must_show_its_certificate(papers: Papers) -> None:
+def test_a_proxy_that_is_encrypted_must_show_its_certificate(certificates: Certificates) -> None:
     proxy = Proxy()
-    failure = refused(proxy, papers, site=Site("https", "a.example", ca_bundle=str(papers.stranger)), encrypted=True)
+    failure = proxy_error(
+        proxy, certificates, site=Site("https", "a.example", ca_bundle=str(certificates.stranger)), encrypted=True
+    )
     assert (failure.reason, proxy.asked) == (Reason.TLS_FAILED, [])
 
 
@@ -333,15 +335,15 @@ def test_a_proxy_that_is_encrypted_must_show_its_certificate(papers: Papers) -> 
     ],
 )
 def test_a_proxy_that_does_not_connect_is_told_from_the_site(
-    papers: Papers, answer: bytes, kind: type, reason: Reason
+    certificates: Certificates, answer: bytes, kind: type, reason: Reason
 ) -> None:
     proxy = Proxy(answer)
-    failure = refused(proxy, papers)
+    failure = proxy_error(proxy, certificates)
     assert (type(failure), failure.reason, proxy.ended) == (kind, reason, 1)
     assert str(failure).startswith("https://a.example/: its proxy")
 
 
-def test_a_proxy_that_speaks_within_the_handshake_or_says_nothing_is_given_up(papers: Papers) -> None:
+def test_a_proxy_that_speaks_within_the_handshake_or_says_nothing_is_given_up(certificates: Certificates) -> None:
     async def talk(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         with suppress(OSError, asyncio.IncompleteReadError):
             proxy.asked.append(await reader.readuntil(b"\r\n\r\n"))
@@ -354,59 +356,61 @@ def test_a_proxy_that_speaks_within_the_handshake_or_says_nothing_is_given_up(pa
 
     proxy = Proxy()
     proxy.talk = talk  # type: ignore[method-assign]
-    assert refused(proxy, papers).reason is Reason.TLS_FAILED
+    assert proxy_error(proxy, certificates).reason is Reason.TLS_FAILED
     assert proxy.ended == 1
     for silent in (Proxy(b""), Proxy(CONNECTED)):
-        failure = refused(silent, papers, site=Site("https", "a.example", timeout=0.5))
+        failure = proxy_error(silent, certificates, site=Site("https", "a.example", timeout=0.5))
         assert (failure.reason, silent.ended) == (Reason.TIMEOUT, 1)
 
 
 @pytest.mark.parametrize("host", ["127.0.0.77", "::1", "2130706433", "64:ff9b::a9fe:a9fe"])
-def test_a_private_number_is_not_told_to_a_proxy(papers: Papers, host: str) -> None:
+def test_a_private_number_is_not_told_to_a_proxy(certificates: Certificates, host: str) -> None:
     proxy = Proxy()
-    assert refused(proxy, papers, site=Site("https", host)).reason is Reason.PRIVATE_ADDRESS
+    assert proxy_error(proxy, certificates, site=Site("https", host)).reason is Reason.PRIVATE_ADDRESS
     assert proxy.asked == []
 
 
-def test_a_number_that_is_allowed_goes_to_the_proxy_in_brackets(papers: Papers) -> None:
+def test_a_number_that_is_allowed_goes_to_the_proxy_in_brackets(certificates: Certificates) -> None:
     proxy = Proxy(b"HTTP/1.1 502 no\r\n\r\n")
-    refused(proxy, papers, site=Site("https", "::1", 8443, allowed=ANYWHERE))
+    proxy_error(proxy, certificates, site=Site("https", "::1", 8443, allowed=ANYWHERE))
     assert proxy.asked == [b"CONNECT [::1]:8443 HTTP/1.1\r\nHost: [::1]:8443\r\n\r\n"]
 
 
 def test_the_password_of_a_proxy_goes_to_it_alone_and_that_of_a_site_through_it(
-    papers: Papers, monkeypatch: pytest.MonkeyPatch
+    certificates: Certificates, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("WORD", "open sesame")
     proxy, target = Proxy(), Target([HELLO])
     site = Site("https", "a.example", username="u", secret=Secret("env:WORD"), timeout=30.0)
-    _, bag = through(proxy, papers, target, site=site, word="me:p%40ss@")
+    _, sink = visit_through(proxy, certificates, target, site=site, word="me:p%40ss@")
     word = base64.b64encode(b"me:p@ss")
     assert proxy.asked[0].endswith(b"\r\nProxy-Authorization: Basic " + word + b"\r\n\r\n")
     assert b"\r\nAuthorization" not in proxy.asked[0]
     assert b"\r\nAuthorization: Basic " + base64.b64encode(b"u:open sesame") in target.asked[0]
     assert b"Proxy-Authorization" not in target.asked[0]
-    assert b"uthorization" not in bag.request
+    assert b"uthorization" not in sink.request
 
 
 @pytest.mark.parametrize("encrypted", [False, True])
-def test_a_proxy_is_asked_for_whole_addresses_and_the_path_is_kept(papers: Papers, encrypted: bool) -> None:
+def test_a_proxy_is_asked_for_whole_addresses_and_the_path_is_kept(certificates: Certificates, encrypted: bool) -> None:
     proxy = Proxy(HELLO)
-    reply, bag = through(proxy, papers, site=Site("http", "a.example", 8080), encrypted=encrypted, word="token@")
-    assert (reply.status, bytes(bag.content)) == (200, b"hello")
+    reply, sink = visit_through(
+        proxy, certificates, site=Site("http", "a.example", 8080), encrypted=encrypted, word="token@"
+    )
+    assert (reply.status, bytes(sink.content)) == (200, b"hello")
     first, *fields = proxy.asked[0].split(b"\r\n")
     assert first == b"GET http://a.example:8080/a HTTP/1.1"
     assert b"Host: a.example:8080" in fields
     assert b"Proxy-Authorization: Basic " + base64.b64encode(b"token:") in fields
-    assert bag.request.startswith(b"GET /a HTTP/1.1\r\nHost: a.example:8080\r\n")
-    assert b"uthorization" not in bag.request
+    assert sink.request.startswith(b"GET /a HTTP/1.1\r\nHost: a.example:8080\r\n")
+    assert b"uthorization" not in sink.request
 
 
 @pytest.mark.parametrize("status", [407, 502])
-def test_what_a_proxy_answers_in_place_of_a_plain_site_is_an_answer(papers: Papers, status: int) -> None:
+def test_what_a_proxy_answers_in_place_of_a_plain_site_is_an_answer(certificates: Certificates, status: int) -> None:
     proxy = Proxy(b"HTTP/1.1 %d No\r\nContent-Length: 2\r\n\r\nno" % status)
-    reply, bag = through(proxy, papers, site=Site("http", "a.example"))
-    assert (reply.status, bytes(bag.content)) == (status, b"no")
+    reply, sink = visit_through(proxy, certificates, site=Site("http", "a.example"))
+    assert (reply.status, bytes(sink.content)) == (status, b"no")
 
 
 @pytest.mark.parametrize("address", ["proxy:8080", "socks5://127.0.0.1:1", "http://", "http://h:port", "https://[::1"])

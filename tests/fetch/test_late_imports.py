@@ -1,4 +1,4 @@
-"""What is imported late, since it is heavy or may not be installed: by name, so that only a test sees a wrong name."""
+"""Modules that are imported late, by name, since they are heavy or optional: only a test notices a wrong name."""
 
 import subprocess
 import sys
@@ -25,6 +25,6 @@ def test_modules_that_are_imported_before_processes_are_forked_exist() -> None:
 
 
 def test_without_the_extra_sftp_all_but_sftp_can_be_used() -> None:
-    done = subprocess.run([sys.executable, "-c", BLOCKED], capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-    assert done.stdout.strip() == "['file', 'ftp', 'ftps', 'http', 'https', 'sftp']"
+    process = subprocess.run([sys.executable, "-c", BLOCKED], capture_output=True, text=True, check=False)
+    assert process.returncode == 0, process.stderr
+    assert process.stdout.strip() == "['file', 'ftp', 'ftps', 'http', 'https', 'sftp']"

@@ -1,4 +1,4 @@
-"""A folder as a source: nothing leads out of it."""
+"""A folder as a source: no path leads out of it."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.fetch.bag import Bag, entries, got
-from tests.fetch.test_fault_any import fails
+from tests.fetch.memory_sink import MemorySink, get_file, list_entries
+from tests.fetch.test_fault_any import assert_fails
 from windrow.errors import TerminalFailure
 from windrow.model import Site
 from windrow.reasons import Reason
@@ -26,42 +26,44 @@ def test_links_are_not_followed(site: Site, tmp_path: Path) -> None:
     base = Path(site.base)
     (base / "out").symlink_to(tmp_path)
     (base / "add" / "link.zip").symlink_to("../../secret.zip")
-    fails(lambda: got(site, "add/link.zip"), TerminalFailure, Reason.NOT_A_FILE)
-    fails(lambda: got(site, "out/secret.zip"), TerminalFailure, Reason.NOT_A_FILE)
-    fails(lambda: entries(site, "out"), TerminalFailure, Reason.NOT_A_FILE)
+    assert_fails(lambda: get_file(site, "add/link.zip"), TerminalFailure, Reason.NOT_A_FILE)
+    assert_fails(lambda: get_file(site, "out/secret.zip"), TerminalFailure, Reason.NOT_A_FILE)
+    assert_fails(lambda: list_entries(site, "out"), TerminalFailure, Reason.NOT_A_FILE)
 
 
 def test_dots_are_refused(site: Site) -> None:
-    fails(lambda: got(site, "add/../../secret.zip"), TerminalFailure, Reason.UNSAFE_NAME)
+    assert_fails(lambda: get_file(site, "add/../../secret.zip"), TerminalFailure, Reason.UNSAFE_NAME)
 
 
 def test_absolute_paths_stay_below_the_base(site: Site) -> None:
-    assert got(site, "/add/a.zip").content == b"inside"
+    assert get_file(site, "/add/a.zip").content == b"inside"
 
 
 def test_a_pipe_does_not_hang(site: Site) -> None:
     os.mkfifo(Path(site.base) / "add" / "pipe")
-    assert not entries(site, "add")["pipe"].is_file
-    fails(lambda: got(site, "add/pipe"), TerminalFailure, Reason.NOT_A_FILE)
-    fails(lambda: got(site, "add"), TerminalFailure, Reason.NOT_A_FILE)
+    assert not list_entries(site, "add")["pipe"].is_file
+    assert_fails(lambda: get_file(site, "add/pipe"), TerminalFailure, Reason.NOT_A_FILE)
+    assert_fails(lambda: get_file(site, "add"), TerminalFailure, Reason.NOT_A_FILE)
 
 
 def test_names_of_any_bytes(site: Site) -> None:
     (Path(site.base) / "add" / os.fsdecode(b"\xff.zip")).write_bytes(b"odd")
-    assert "\udcff.zip" in entries(site, "add")
-    assert got(site, "add/\udcff.zip").content == b"odd"
-    failure = fails(lambda: got(site, "add/\udcfe.zip"), TerminalFailure, Reason.NOT_FOUND)
+    assert "\udcff.zip" in list_entries(site, "add")
+    assert get_file(site, "add/\udcff.zip").content == b"odd"
+    failure = assert_fails(lambda: get_file(site, "add/\udcfe.zip"), TerminalFailure, Reason.NOT_FOUND)
     assert str(failure).encode()
 
 
 def test_the_base_itself(site: Site, tmp_path: Path) -> None:
-    assert set(entries(site, "")) == {"add"}
-    fails(lambda: entries(Site("file", base=str(tmp_path / "no")), "add"), TerminalFailure, Reason.NOT_FOUND)
+    assert set(list_entries(site, "")) == {"add"}
+    assert_fails(
+        lambda: list_entries(Site("file", base=str(tmp_path / "no")), "add"), TerminalFailure, Reason.NOT_FOUND
+    )
 
 
 def test_a_file_in_place_of_a_folder(site: Site) -> None:
-    fails(lambda: entries(site, "add/a.zip"), TerminalFailure, Reason.NOT_A_FILE)
+    assert_fails(lambda: list_entries(site, "add/a.zip"), TerminalFailure, Reason.NOT_A_FILE)
 
 
 def test_resume(site: Site) -> None:
-    assert got(site, "add/a.zip", Bag(b"ins")).content == b"inside"
+    assert get_file(site, "add/a.zip", MemorySink(b"ins")).content == b"inside"

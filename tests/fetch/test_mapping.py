@@ -1,4 +1,4 @@
-"""No foreign exception gets past a transport: each has a reason."""
+"""Every foreign exception is mapped to an error with a reason."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ from windrow.reasons import Reason
 WHERE = "ftp://h/x"
 
 
-def tree(root: type[BaseException]) -> Iterator[type[BaseException]]:
-    """Walk an exception and everything below it."""
+def subclasses_of(root: type[BaseException]) -> Iterator[type[BaseException]]:
+    """Yield an exception class and all its subclasses."""
     yield root
     for child in root.__subclasses__():
-        yield from tree(child)
+        yield from subclasses_of(child)
 
 
-def made(kind: type[BaseException]) -> BaseException:
-    """Make an exception, whatever its constructor wants."""
+def make_error(kind: type[BaseException]) -> BaseException:
+    """Make an exception; try several arguments for its constructor."""
     for arguments in ([], ["told"], ["told", "en"], [1, "told"], [1, "told", "en"], [None] * 8):
         try:
             return kind(*arguments)
@@ -36,7 +36,7 @@ def made(kind: type[BaseException]) -> BaseException:
     raise AssertionError(kind)
 
 
-def check(error: TransportError, *expected: object) -> None:
+def assert_mapped(error: TransportError, *expected: object) -> None:
     assert isinstance(error, TransientFailure | TerminalFailure)
     assert isinstance(error.reason, Reason)
     assert str(error).startswith(WHERE)
@@ -49,7 +49,7 @@ def check(error: TransportError, *expected: object) -> None:
 def test_every_ftp_code(code: int) -> None:
     kind = ftplib.error_temp if code < 500 else ftplib.error_perm
     error = ftp.failure(kind(f"{code} told"), WHERE)
-    check(error)
+    assert_mapped(error)
     assert error.retry is (code < 500 and code != 430)
 
 
@@ -78,13 +78,13 @@ def test_every_ftp_code(code: int) -> None:
     ],
 )
 def test_ftp(error: BaseException, kind: type, reason: Reason) -> None:
-    check(ftp.failure(error, WHERE), kind, reason)
+    assert_mapped(ftp.failure(error, WHERE), kind, reason)
 
 
 FOREIGN = {
     kind.__name__: kind
     for root in (OSError, EOFError)
-    for kind in tree(root)
+    for kind in subclasses_of(root)
     if kind.__module__ in {"builtins", "socket", "ssl", "asyncio.exceptions"}
 }
 
@@ -92,9 +92,9 @@ FOREIGN = {
 @pytest.mark.parametrize("name", sorted(FOREIGN))
 @pytest.mark.parametrize("open_line", [False, True])
 def test_every_error_of_a_socket_a_resolver_and_tls(name: str, open_line: bool) -> None:
-    error = made(FOREIGN[name])
+    error = make_error(FOREIGN[name])
     assert isinstance(error, Foreign)
-    check(network(error, WHERE, open_line=open_line))
+    assert_mapped(network(error, WHERE, open_line=open_line))
 
 
 @pytest.mark.parametrize(
@@ -118,8 +118,8 @@ def test_every_error_of_a_socket_a_resolver_and_tls(name: str, open_line: bool) 
     ],
 )
 def test_web(error: BaseException, kind: type, reason: Reason, before: Reason) -> None:
-    check(network(error, WHERE, open_line=True), kind, reason)
-    check(network(error, WHERE, open_line=False), kind, before)
+    assert_mapped(network(error, WHERE, open_line=True), kind, reason)
+    assert_mapped(network(error, WHERE, open_line=False), kind, before)
 
 
 def test_what_is_mapped_already_stays_as_it_is() -> None:
@@ -130,12 +130,12 @@ def test_what_is_mapped_already_stays_as_it_is() -> None:
 def test_every_asyncssh_error() -> None:
     asyncssh = driver("asyncssh")
     shell = driver("windrow.fetch.sftp")
-    kinds = set(tree(asyncssh.Error)) | {asyncssh.KeyImportError, asyncssh.KeyEncryptionError}
+    kinds = set(subclasses_of(asyncssh.Error)) | {asyncssh.KeyImportError, asyncssh.KeyEncryptionError}
     assert len(kinds) > 40
     for kind in kinds:
-        error = made(kind)
+        error = make_error(kind)
         assert isinstance(error, shell.Alien)
-        check(shell.failure(error, WHERE))
+        assert_mapped(shell.failure(error, WHERE))
 
 
 def test_asyncssh() -> None:
@@ -151,13 +151,13 @@ def test_asyncssh() -> None:
         (asyncssh.SFTPFailure, TransientFailure, Reason.SERVER_ERROR),
         (asyncssh.SFTPConnectionLost, TransientFailure, Reason.INTERRUPTED),
     ):
-        check(shell.failure(made(kind), WHERE), mapped, reason)
+        assert_mapped(shell.failure(make_error(kind), WHERE), mapped, reason)
     for error, mapped, reason in (
         (TimeoutError(), TransientFailure, Reason.TIMEOUT),
         (socket.gaierror(-2, "unknown"), TransientFailure, Reason.DNS_FAILED),
         (ConnectionRefusedError(), TransientFailure, Reason.CONNECT_FAILED),
     ):
-        check(shell.failure(error, WHERE), mapped, reason)
+        assert_mapped(shell.failure(error, WHERE), mapped, reason)
 
 
 @pytest.mark.parametrize(
@@ -176,7 +176,7 @@ def test_asyncssh() -> None:
     ],
 )
 def test_folder(number: int, kind: type, reason: Reason) -> None:
-    check(local.failure(OSError(number, "told"), WHERE), kind, reason)
+    assert_mapped(local.failure(OSError(number, "told"), WHERE), kind, reason)
 
 
 def test_what_a_server_says_cannot_break_a_line() -> None:

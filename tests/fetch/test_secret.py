@@ -1,4 +1,4 @@
-"""Secrets are fetched from their place, and show up nowhere."""
+"""Secrets are read from their place, and appear in no message."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The packets of SFTP: in pieces, in any order, too long, too short, and never."""
+"""SFTP packets in pieces, in any order, too long, too short or missing."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def text(content: bytes) -> bytes:
 
 
 class Channel:
-    """A channel on which answers are put: each by the kind of a request, the last one again and again."""
+    """A channel that answers requests by their kind: each answer once, then always the last."""
 
     def __init__(self, answers: dict[int, list[tuple[int, bytes]]], size: int = 1 << 20) -> None:
         self.asked: list[tuple[int, bytes]] = []
@@ -44,8 +44,8 @@ class Channel:
             self.send(HELLO)
         elif kind in self._answers:
             row = self._answers[kind]
-            answer, told = row.pop(0) if len(row) > 1 else row[0]
-            self.send(text(bytes([answer]) + number + told))
+            answer, reply_content = row.pop(0) if len(row) > 1 else row[0]
+            self.send(text(bytes([answer]) + number + reply_content))
 
     def send(self, packet: bytes) -> None:
         for at in range(0, len(packet), self._size):
@@ -58,24 +58,24 @@ class Channel:
         self.closed = True
 
 
-def talk(channel: Channel, work: Callable[[Any], Awaitable[Any]]) -> Any:
-    """Begin a session, and do some work in it; what does not end in time fails."""
+def run_session(channel: Channel, work: Callable[[Any], Awaitable[Any]]) -> Any:
+    """Open a session and run work in it, for at most 20 seconds."""
     client_of = driver("windrow.fetch.sftp_client").SftpClient
 
-    async def all_of_it() -> Any:
+    async def connect_and_work() -> Any:
         async with asyncio.timeout(20):
             channel.client = client = client_of()
             client.connection_made(channel)
             await client.begin()
             return await work(client)
 
-    return asyncio.run(all_of_it())
+    return asyncio.run(connect_and_work())
 
 
-async def whole(client: Any) -> bytes:
+async def read_all(client: Any) -> bytes:
     handle = await client.open(b"x")
     asked = [client.ask_read(handle, 4, 0), client.ask_read(handle, 4, 4), client.ask_read(handle, 4, 8)]
-    content = b"".join([bytes(client.read(await one)) for one in asked])
+    content = b"".join([bytes(client.read(await read)) for read in asked])
     client.close(handle)
     return content
 
@@ -93,7 +93,7 @@ def test_what_is_asked_in_one_moment_is_sent_with_one_call_and_before_the_end() 
         await asyncio.sleep(0)
         assert channel.writes == before + 2
 
-    talk(channel, work)
+    run_session(channel, work)
     assert channel.closed
 
 
@@ -101,19 +101,19 @@ def test_what_is_asked_in_one_moment_is_sent_with_one_call_and_before_the_end() 
 def test_packets_come_in_pieces_of_any_size(size: int) -> None:
     reads = [(DATA, text(b"abcd")), (DATA, text(b"ef")), (STATUS, struct.pack(">I", 1))]
     channel = Channel({3: [(HANDLE, text(b"h"))], 5: reads}, size)
-    assert talk(channel, whole) == b"abcdef"
+    assert run_session(channel, read_all) == b"abcdef"
     assert [kind for kind, _ in channel.asked] == [1, 3, 5, 5, 5, 4]
     assert channel.asked[3] == (5, text(b"h") + struct.pack(">QI", 4, 4))
 
 
 def test_names_come_with_what_is_told_of_them() -> None:
-    told = [
+    named = [
         (b"a", struct.pack(">IQIIIII", 1 | 2 | 4 | 8, 2**63, 7, 7, 0o100644, 5, 6), (2**63, 0o100644, 6)),
         (b"\xff", struct.pack(">II", 0x80000000, 1) + text(b"kind") + text(b"value"), (None, None, None)),
         (b"c", struct.pack(">II", 4, 0o40755), (None, 0o40755, None)),
     ]
     packet = struct.pack(">I", 3) + b"".join(
-        text(name) + text(b"for people") + attributes for name, attributes, _ in told
+        text(name) + text(b"for people") + attributes for name, attributes, _ in named
     )
     channel = Channel({11: [(HANDLE, text(b"h"))], 12: [(NAME, packet), (STATUS, struct.pack(">I", 1))]})
 
@@ -121,7 +121,7 @@ def test_names_come_with_what_is_told_of_them() -> None:
         handle = await client.open_folder(b"f")
         return await client.names(handle), await client.names(handle)
 
-    assert talk(channel, work) == ([(name, found) for name, _, found in told], [])
+    assert run_session(channel, work) == ([(name, attributes) for name, _, attributes in named], [])
 
 
 @pytest.mark.parametrize(
@@ -138,11 +138,11 @@ def test_names_come_with_what_is_told_of_them() -> None:
 def test_a_list_of_names_that_ends_too_early_is_refused(packet: bytes) -> None:
     channel = Channel({12: [(NAME, packet)]})
     with pytest.raises(driver("asyncssh").SFTPBadMessage):
-        talk(channel, lambda client: client.names(b""))
+        run_session(channel, lambda client: client.names(b""))
 
 
 @pytest.mark.parametrize(
-    ("status", "name", "told"),
+    ("status", "name", "message"),
     [
         (struct.pack(">I", 2) + text(b"gone") + text(b"en"), "SFTPNoSuchFile", "gone"),
         (struct.pack(">I", 3) + text(b"\xff") + text(b""), "SFTPPermissionDenied", "\ufffd"),
@@ -152,51 +152,51 @@ def test_a_list_of_names_that_ends_too_early_is_refused(packet: bytes) -> None:
         (b"", "SFTPFailure", "error 0"),
     ],
 )
-def test_a_refusal_is_raised_as_what_it_says(status: bytes, name: str, told: str) -> None:
-    with pytest.raises(getattr(driver("asyncssh"), name), match=told):
-        talk(Channel({3: [(STATUS, status)]}), lambda client: client.open(b"x"))
+def test_a_refusal_is_raised_as_what_it_says(status: bytes, name: str, message: str) -> None:
+    with pytest.raises(getattr(driver("asyncssh"), name), match=message):
+        run_session(Channel({3: [(STATUS, status)]}), lambda client: client.open(b"x"))
 
 
 @pytest.mark.parametrize(
-    ("packet", "told"),
+    ("packet", "message"),
     [
         (struct.pack(">IBI", 2**31, DATA, 1), "bytes"),
         (struct.pack(">IB", 1, STATUS) + bytes(8), "bytes"),
         (struct.pack(">IBI", 5, DATA, 4711), "nothing that was asked"),
     ],
 )
-def test_after_a_packet_against_the_protocol_every_request_fails(packet: bytes, told: str) -> None:
+def test_after_a_packet_against_the_protocol_every_request_fails(packet: bytes, message: str) -> None:
     channel = Channel({})
 
     async def work(client: Any) -> None:
         waiting = [asyncio.ensure_future(client.open(b"x")) for _ in range(2)]
         await asyncio.sleep(0)
         channel.send(packet + packet)
-        for one in [*waiting, client.open(b"y")]:
-            with pytest.raises(driver("asyncssh").SFTPBadMessage, match=told):
-                await one
+        for request in [*waiting, client.open(b"y")]:
+            with pytest.raises(driver("asyncssh").SFTPBadMessage, match=message):
+                await request
         client.close(text(b"h"))
 
-    talk(channel, work)
+    run_session(channel, work)
 
 
 def test_an_answer_of_another_kind_is_refused() -> None:
     with pytest.raises(driver("asyncssh").SFTPBadMessage, match="kind 103"):
-        talk(Channel({3: [(DATA, text(b"h"))]}), lambda client: client.open(b"x"))
+        run_session(Channel({3: [(DATA, text(b"h"))]}), lambda client: client.open(b"x"))
 
 
 def test_who_waits_is_told_that_the_connection_is_lost() -> None:
     async def work(client: Any) -> None:
-        left = client.ask_read(text(b"h"), 4, 0)  # nobody waits for it
-        left.cancel()
+        cancelled = client.ask_read(text(b"h"), 4, 0)  # nothing waits for it
+        cancelled.cancel()
         waiting = asyncio.ensure_future(client.open(b"x"))
         await asyncio.sleep(0)
         client.connection_lost(None)
-        for one in (waiting, client.open(b"y"), client.stat(text(b"h"))):
+        for request in (waiting, client.open(b"y"), client.stat(text(b"h"))):
             with pytest.raises(driver("asyncssh").SFTPConnectionLost):
-                await one
+                await request
 
-    talk(Channel({}), work)
+    run_session(Channel({}), work)
 
 
 def test_a_read_asks_for_what_the_server_allows_and_never_for_less_than_all_servers_give() -> None:
@@ -206,18 +206,18 @@ def test_a_read_asks_for_what_the_server_allows_and_never_for_less_than_all_serv
     for most, asked in ((1, 1 << 15), (261_120, 261_120), (2**63, 1 << 18)):
         channel = Channel({200: [(EXTENDED_REPLY, struct.pack(">QQQQ", 1 << 18, most, 1, 1))]})
         limited = struct.pack(">IBI", 5 + 4 + 18 + 4 + 1, 2, 3) + text(b"limits@openssh.com") + text(b"1")
-        channel.send = _greeting(channel, limited)  # type: ignore[method-assign]
-        assert talk(channel, block) == asked
-    assert talk(Channel({}), block) == 1 << 15
+        channel.send = _send_with_hello(channel, limited)  # type: ignore[method-assign]
+        assert run_session(channel, block) == asked
+    assert run_session(Channel({}), block) == 1 << 15
 
 
-def _greeting(channel: Channel, hello: bytes) -> Callable[[bytes], None]:
+def _send_with_hello(channel: Channel, hello: bytes) -> Callable[[bytes], None]:
     send = channel.send
     return lambda packet: send(hello if packet == HELLO else packet)
 
 
 def test_another_version_of_the_protocol_is_refused() -> None:
     channel = Channel({})
-    channel.send = _greeting(channel, struct.pack(">IBI", 5, 2, 2))  # type: ignore[method-assign]
+    channel.send = _send_with_hello(channel, struct.pack(">IBI", 5, 2, 2))  # type: ignore[method-assign]
     with pytest.raises(driver("asyncssh").SFTPBadMessage, match="version 2"):
-        talk(channel, whole)
+        run_session(channel, read_all)

@@ -1,4 +1,4 @@
-"""An answer is taken apart the same way however it arrives, and none without an end is read for ever."""
+"""An answer is parsed the same way in any pieces, and an endless one is not read for ever."""
 
 import pytest
 from hypothesis import given
@@ -39,7 +39,7 @@ ANSWERS = {
     ),
     b"HTTP/1.1 103 Early\r\nLink: x\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello": (b"hello", True),
     b"HTTP/1.1 200 OK\r\nTransfer-Encoding: identity\r\nContent-Length: 2\r\n\r\nhello": (b"hello", False),
-    b"HTTP/1.1 404 Not Found\r\n\r\nhello": (b"hello", False),  # an error that does not say how long it is
+    b"HTTP/1.1 404 Not Found\r\n\r\nhello": (b"hello", False),  # an error without a length
     b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n": (b"", True),
     b"\r\nHTTP/1.1 304 Not Modified\r\nContent-Length: 500\r\n\r\n": (b"", True),
     b"HTTP/1.1 204 None\r\nTransfer-Encoding: chunked\r\n\r\n": (b"", True),
@@ -49,11 +49,11 @@ ANSWERS = {
 @pytest.mark.parametrize("text", ANSWERS)
 def test_bodies_end_where_they_say(text):
     body, keep = ANSWERS[text]
-    heads, got, reader = take(text, ended=False)
-    before = (got, reader.done)
-    if not reader.done:  # one that ends with the line
+    heads, body_read, reader = take(text, ended=False)
+    before = (body_read, reader.done)
+    if not reader.done:  # an answer that ends with the connection
         reader.end()
-    assert (len(heads), got, reader.done, reader.keep) == (1, body, True, keep), before
+    assert (len(heads), body_read, reader.done, reader.keep) == (1, body, True, keep), before
 
 
 @given(text=st.sampled_from(sorted(ANSWERS)), cuts=st.lists(st.integers(1, 200), max_size=12))
@@ -104,7 +104,7 @@ def test_what_is_no_answer_is_refused_before_it_ends(text, step):
 
 
 def test_a_huge_chunk_is_not_waited_for():
-    """Its size is only a promise: what comes goes on to who bounds it."""
+    """Its size is only announced: the caller bounds the bytes that come."""
     _, body, reader = take(CHUNKED + b"ffffffffffffffff\r\nhello", ended=False)
     assert (body, reader.done) == (b"hello", False)
 

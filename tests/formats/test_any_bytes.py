@@ -1,4 +1,4 @@
-"""Any bytes are read, or refused with an error of ours: feeds, XML, sitemaps, pages, Markdown, heads, dates, rules."""
+"""Any bytes are read, or refused with an error of windrow: feeds, XML, sitemaps, pages, Markdown, heads, dates, rules."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Answers of broken and hostile servers: what is read of each, what is kept, and whether its line is used again.
+"""Answers of broken and hostile servers: what is read of each, what is kept, and whether its connection is reused.
 
 Each is given whole and in pieces of a few bytes; both are read alike. A reason stands for an answer that is refused.
 """
@@ -18,7 +18,7 @@ OPEN, CLOSED = True, False
 
 
 class Expected(NamedTuple):
-    """An answer in two parts, its last head and what follows; what is read as its body, and whether the line lives."""
+    """An answer in two parts, its last head and what follows; what is read as its body, and whether the connection stays open."""
 
     head: bytes
     rest: bytes
@@ -38,7 +38,7 @@ def sized(*lines: bytes, lives: bool = CLOSED) -> Expected:
 
 
 def begun(first: bytes, lives: bool = CLOSED) -> Expected:
-    """Return an answer with another first line."""
+    """Return an answer with another status line."""
     return Expected(first + b"\r\nContent-Length: 5\r\n\r\n", b"hello", b"hello", lives)
 
 
@@ -147,14 +147,14 @@ ANSWERS = {
 
 
 def take(content: bytes, step: int) -> tuple[list[AnswerHead], bytes | Reason, bool]:
-    """Read an answer in pieces as a line does, which ends behind it; return heads, body, and whether the line lives."""
+    """Read an answer in pieces as a line does, which ends behind it; return heads, body, and whether the connection stays open."""
     heads: list[AnswerHead] = []
     body = bytearray()
     reader = AnswerReader("http://h/", heads.append, body.extend)
     try:
         for at in range(0, len(content), step):
             if reader.done:
-                reader.keep = False  # more comes, unasked
+                reader.keep = False  # further bytes that nothing requested
                 break
             reader.feed(memoryview(content)[at : at + step])
         if not reader.done:

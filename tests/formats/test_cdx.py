@@ -91,10 +91,10 @@ def test_a_fault_has_its_reason(old, new, reason):
     assert parsed.reason is reason
 
 
-@pytest.mark.parametrize("told", ["{", "{}", '{"url": {}}', '{"url": 1.5}', '{"url": "' + chr(92) + 'ud800"}', "{" * 9999,
+@pytest.mark.parametrize("fields", ["{", "{}", '{"url": {}}', '{"url": 1.5}', '{"url": "' + chr(92) + 'ud800"}', "{" * 9999,
                                   '{"url": "x", "length": true}'])  # fmt: skip
-def test_a_broken_object_is_a_fault(told):
-    assert isinstance(parse_line(f"org,example)/ 20180301120000 {told}".encode()), CdxFault)
+def test_a_broken_object_is_a_fault(fields):
+    assert isinstance(parse_line(f"org,example)/ 20180301120000 {fields}".encode()), CdxFault)
 
 
 def test_what_is_absent_is_nothing():

@@ -1,4 +1,4 @@
-"""What a body's codings come to: the plain bytes, or a reason, and never more memory than was allowed."""
+"""Decoding a body's codings: the plain bytes or a reason, and never more memory than allowed."""
 
 import gzip
 import tracemalloc
@@ -17,14 +17,14 @@ MOST = 4 << 20
 TEXT = b"<p>Tea is poured at four.</p>\n" * 400
 
 
-def opened(body, content="", transfer="", *, most=MOST, ratio=200):
+def decode(body, content="", transfer="", *, most=MOST, ratio=200):
     fields = {"content-encoding": content, "transfer-encoding": transfer}
     return plain(body, {name: value for name, value in fields.items() if value}, most=most, ratio=ratio)
 
 
 def refused(*args, **more):
     with pytest.raises(StepError) as caught:
-        opened(*args, **more)
+        decode(*args, **more)
     return caught.value.reason
 
 
@@ -55,31 +55,31 @@ def chunked(body, size):
     ],
 )
 def test_a_coding_is_undone(body, coding):
-    assert opened(body, coding) == (TEXT if body else b"")
+    assert decode(body, coding) == (TEXT if body else b"")
 
 
 @given(st.binary(max_size=3000), st.integers(1, 500))
 def test_chunks_are_joined_whatever_is_in_them(body, size):
-    assert opened(chunked(body, size), transfer="chunked") == body
+    assert decode(chunked(body, size), transfer="chunked") == body
 
 
 def test_chunks_lie_around_what_is_compressed():
-    assert opened(chunked(gzip.compress(TEXT), 100), "gzip", "chunked") == TEXT
-    assert opened(chunked(gzip.compress(TEXT), 100), transfer="gzip, chunked") == TEXT
-    assert opened(b"5;name=value\r\nhello\r\n0\r\n\r\n", transfer="chunked") == b"hello"
+    assert decode(chunked(gzip.compress(TEXT), 100), "gzip", "chunked") == TEXT
+    assert decode(chunked(gzip.compress(TEXT), 100), transfer="gzip, chunked") == TEXT
+    assert decode(b"5;name=value\r\nhello\r\n0\r\n\r\n", transfer="chunked") == b"hello"
 
 
 @pytest.mark.parametrize("body", [TEXT, b"ab\r\nlines of a text that was no longer chunked", b"12\n12\n"])
 def test_a_body_that_is_not_chunked_any_more_stays_as_it_is(body):
-    assert opened(body, transfer="chunked") == body
+    assert decode(body, transfer="chunked") == body
 
 
 def test_what_ends_too_early_is_returned_as_far_as_it_goes():
     whole = gzip.compress(bytes(range(256)) * 4000, 1)
-    part = opened(whole[: len(whole) // 2], "gzip", ratio=1000)
+    part = decode(whole[: len(whole) // 2], "gzip", ratio=1000)
     assert 0 < len(part) < 256 * 4000
     assert part == (bytes(range(256)) * 4000)[: len(part)]
-    assert opened(b"5\r\nhello\r\n7\r\nwor", transfer="chunked") == b"hellowor"
+    assert decode(b"5\r\nhello\r\n7\r\nwor", transfer="chunked") == b"hellowor"
 
 
 def test_broken_and_unknown_codings_have_their_reasons():
@@ -87,7 +87,7 @@ def test_broken_and_unknown_codings_have_their_reasons():
     broken[10] ^= 0xFF
     assert refused(bytes(broken), "gzip") is Reason.CORRUPT
     assert refused(gzip.compress(TEXT)[:8], "gzip") is Reason.TRUNCATED
-    assert opened(gzip.compress(b""), "gzip") == b""
+    assert decode(gzip.compress(b""), "gzip") == b""
     assert refused(TEXT, "x-magic") is Reason.UNSUPPORTED
     assert refused(TEXT, "gzip, gzip, gzip, gzip, gzip") is Reason.UNSUPPORTED
 
@@ -108,8 +108,8 @@ def test_a_bomb_is_never_expanded():
 
 
 def test_a_ratio_counts_from_a_size_on():
-    """A small page of one repeated line is a page."""
-    assert len(opened(gzip.compress(bytes(FREE)), "gzip", ratio=10)) == FREE
+    """A small page of one repeated line is accepted."""
+    assert len(decode(gzip.compress(bytes(FREE)), "gzip", ratio=10)) == FREE
     assert refused(gzip.compress(bytes(FREE + 1)), "gzip", ratio=10) is Reason.BOMB_RATIO
     noise = gzip.compress(Random(1).randbytes(FREE + 1), 1)
     assert refused(noise, "gzip", most=FREE) is Reason.BOMB_TOTAL
@@ -119,7 +119,7 @@ def test_a_ratio_counts_from_a_size_on():
 def test_any_bytes_end_in_bytes_or_a_reason(body, coding):
     for given_ in (body, b"\x1f\x8b\x08\x00" + body, gzip.compress(TEXT)[:40] + body):
         try:
-            opened(given_, coding, transfer="chunked")
+            decode(given_, coding, transfer="chunked")
         except StepError as error:
             assert error.reason in {
                 Reason.CORRUPT,
@@ -132,14 +132,14 @@ def test_any_bytes_end_in_bytes_or_a_reason(body, coding):
 
 def test_brotli_is_undone_within_the_bounds():
     brotli = pytest.importorskip("brotli")
-    assert opened(brotli.compress(TEXT), "br") == TEXT
+    assert decode(brotli.compress(TEXT), "br") == TEXT
     assert refused(brotli.compress(bytes(32 << 20)), "br") is Reason.BOMB_RATIO
     assert refused(b"\xff" * 40, "br") is Reason.CORRUPT
-    assert TEXT.startswith(opened(brotli.compress(TEXT)[:-3], "br"))
+    assert TEXT.startswith(decode(brotli.compress(TEXT)[:-3], "br"))
 
 
 def test_zstd_is_undone_within_the_bounds():
     zstandard = pytest.importorskip("zstandard")
-    assert opened(zstandard.compress(TEXT), "zstd") == TEXT
+    assert decode(zstandard.compress(TEXT), "zstd") == TEXT
     assert refused(zstandard.compress(bytes(32 << 20)), "zstd") is Reason.BOMB_RATIO
     assert refused(b"\xff" * 40, "zstd") is Reason.CORRUPT

@@ -1,4 +1,4 @@
-"""What reads a stranger's bytes takes time by their number: each reader is given ever longer rows of what is worst."""
+"""Readers of foreign bytes take linear time: each is given ever longer rows of its worst input."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ from windrow.formats.url_hints import read as read_hint
 from windrow.model import Limits
 
 TIMES = 8
-"""How much longer the longest row is than the shortest."""
+"""The length of the longest row as a multiple of the shortest."""
 
 SLACK = 4
-"""How much more than that it may take: time is measured on a machine that does other things too."""
+"""The factor by which it may take longer than that: the machine also does other work."""
 
 LEAST = 0.002
-"""Seconds that count at least for the shortest row."""
+"""The least seconds counted for the shortest row."""
 
 HERE = "https://example.org/a"
 SITEMAP = b"<urlset xmlns='http://www.sitemaps.org/schemas/sitemap/0.9'>"
@@ -47,7 +47,7 @@ def answer(content):
         reader.feed(memoryview(content)[at : at + (1 << 16)])
 
 
-def dripped(content):
+def answer_in_drops(content):
     reader = AnswerReader("x", lambda head: None, lambda block: None)
     for at in range(len(content)):
         reader.feed(memoryview(content)[at : at + 1])
@@ -57,7 +57,7 @@ def references(content):
     return References("x")(HERE, {"content-type": "text/html"}, content)
 
 
-def met(content):
+def read_recent(content):
     return LinkMemo(References("x"))(HERE, {"content-type": "text/html"}, content)
 
 
@@ -70,11 +70,11 @@ def feed_links(*paths):
     return section._article_links(b"".join(b"<a href=%b>x</a>" % path for path in paths), answer, HERE)
 
 
-def worded(text):
+def parse_words(text):
     return markdown(text, HERE)
 
 
-def titled(title):
+def read_title(title):
     return article_observation(FoundArticle("https://example.org/a", "page", title, "<p>text"), "", None)
 
 
@@ -85,11 +85,11 @@ CASES = {
     "status-number": (lambda n: read_head(b"HTTP/1.1" + b" " * n + b"\n", "x"), 4_000),
     "head-folds": (lambda n: read_head(b"HTTP/1.1 200 \r\nA: b" + b"\r\n " * n, "x"), 2_500),
     "head-lengths": (lambda n: read_head(b"HTTP/1.1 200 \r\n" + b"content-length:1\r\n" * n, "x"), 500),
-    "head-dripped": (lambda n: dripped(b"HTTP/1.1 200 OK\r\n" + b"a: b\r\n" * n), 1_000),
-    "head-blank-lines": (lambda n: dripped(b"\r\n" * n), 3_500),
+    "head-dripped": (lambda n: answer_in_drops(b"HTTP/1.1 200 OK\r\n" + b"a: b\r\n" * n), 1_000),
+    "head-blank-lines": (lambda n: answer_in_drops(b"\r\n" * n), 3_500),
     "heads-interim": (lambda n: answer(b"HTTP/1.1 100 \r\n\r\n" * n), 450),
     "chunks-one-byte": (lambda n: answer(b"HTTP/1.1 200 \r\ntransfer-encoding: chunked\r\n\r\n" + b"1\r\nx\r\n" * n), 4_000),
-    "chunks-dripped": (lambda n: dripped(b"HTTP/1.1 200 \r\ntransfer-encoding: chunked\r\n\r\n" + b"1\r\nx\r\n" * n), 500),
+    "chunks-dripped": (lambda n: answer_in_drops(b"HTTP/1.1 200 \r\ntransfer-encoding: chunked\r\n\r\n" + b"1\r\nx\r\n" * n), 500),
     "chunk-spaces": (lambda n: answer(b"HTTP/1.1 200 \r\ntransfer-encoding: chunked\r\n\r\n" + (b"1" + b" " * 4000 + b"\r\nx\r\n") * (n // 1000)), 4_000),
     "kept-fields": (lambda n: read_kept.__wrapped__(b"HTTP/1.1 200\r\n" + b"link: <a>\r\n" * n), 700),
     "link-quotes": (lambda n: find_link_targets("<a>" + '; a="' * n, "canonical"), 200),
@@ -155,8 +155,8 @@ CASES = {
     "page-metas": (lambda n: references(b"<meta name=robots content=nofollow>" * n), 1_000),
     "page-bases": (lambda n: references(b"<base href=/a/>" * n), 1_000),
     "page-links": (lambda n: references(b"<a href=/a>" * n), 2_500),
-    "met-open-tags": (lambda n: met(b"<a " * n), 10_000),
-    "met-tags": (lambda n: met(b"<a href=/x%d>" * n), 2_000),
+    "met-open-tags": (lambda n: read_recent(b"<a " * n), 10_000),
+    "met-tags": (lambda n: read_recent(b"<a href=/x%d>" * n), 2_000),
     "read-classes": (lambda n: text_of("text/html")(b"<p class='" + b"a " * n + b"'>x"), 5_000),
     "read-blocks": (lambda n: text_of("text/html")(b"<p>some words" * n), 60),
     "read-nested": (lambda n: text_of("text/html")(b"<div>a" * n), 500),
@@ -181,20 +181,20 @@ CASES = {
     "article-types": (lambda n: read_article(b"<script type=application/ld+json>" + b'{"@type":"' * n, "text/html", HERE), 2_000),
     "article-byline": (lambda n: read_article(b"<p class=byline>By" + b" a and" * n, "text/html", HERE), 1_000),
     "article-byline-spaces": (lambda n: read_article(b"<meta name=author content='" + b" &nbsp;" * n + b"'>", "text/html", HERE), 2_000),
-    "article-scripts-in-titles": (lambda n: titled("<script>" * n), 3_000),
-    "article-ends-in-titles": (lambda n: titled("<style></style " * n), 3_000),
+    "article-scripts-in-titles": (lambda n: read_title("<script>" * n), 3_000),
+    "article-ends-in-titles": (lambda n: read_title("<style></style " * n), 3_000),
     "article-plain": (lambda n: (strip_html("<script>" * n), strip_html("<!--" * n), strip_html("<script></script " * n)), 3_000),
     "article-paths": (lambda n: feed_links(b"/" + b"a-" * n + b"!", b"/" + b"a" * n, b"/" + b"1-" * n), 3_000),
     "article-open-tags": (lambda n: read_article(b"<p>" + b"<a" * n, "text/html", HERE), 3_000),
     "article-tails": (lambda n: read_article(b"<p>" + b"1" * n + b"<p>about the author" * (n // 100), "text/html", HERE), 3_000),
-    "markdown-dashes": (lambda n: worded(f"<p>{'-' * n}<p>{'1' * n}<p>{'#' * n}<p>{'=' * n}"), 3_000),
-    "markdown-spaces": (lambda n: worded(f"<p>a<b>{'&nbsp; ' * n}b</b> c<code>{' ' * n}b</code>"), 1_000),
-    "markdown-preformatted": (lambda n: worded("<pre>" + "`" * n + " \n" * n + "</pre>"), 2_000),
-    "markdown-signs": (lambda n: worded("<p>" + "*_[`" * n + "![](" * n), 500),
-    "markdown-nested": (lambda n: worded("<ul><li>" * n), 100),
-    "markdown-quotes": (lambda n: worded("<blockquote>" * n + "x"), 100),
-    "markdown-links": (lambda n: worded("<a href=/x>" * n + "x"), 300),
-    "markdown-tables": (lambda n: worded("<table>" + "<tr><td>1. x<td>|" * n), 100),
+    "markdown-dashes": (lambda n: parse_words(f"<p>{'-' * n}<p>{'1' * n}<p>{'#' * n}<p>{'=' * n}"), 3_000),
+    "markdown-spaces": (lambda n: parse_words(f"<p>a<b>{'&nbsp; ' * n}b</b> c<code>{' ' * n}b</code>"), 1_000),
+    "markdown-preformatted": (lambda n: parse_words("<pre>" + "`" * n + " \n" * n + "</pre>"), 2_000),
+    "markdown-signs": (lambda n: parse_words("<p>" + "*_[`" * n + "![](" * n), 500),
+    "markdown-nested": (lambda n: parse_words("<ul><li>" * n), 100),
+    "markdown-quotes": (lambda n: parse_words("<blockquote>" * n + "x"), 100),
+    "markdown-links": (lambda n: parse_words("<a href=/x>" * n + "x"), 300),
+    "markdown-tables": (lambda n: parse_words("<table>" + "<tr><td>1. x<td>|" * n), 100),
     # calendars
     "calendar-begun": (lambda n: read_events(b"BEGIN:VCALENDAR\n" + b"BEGIN:VEVENT\n" * n, "icalendar"), 3_000),
     "calendar-zones": (lambda n: read_events(b"BEGIN:VCALENDAR\n" + b"BEGIN:VTIMEZONE\n" * n, "icalendar"), 3_000),

@@ -86,8 +86,8 @@ def test_a_line_of_mlsd_that_cannot_be_read_is_told_beside_the_others() -> None:
     lines = ["type=file;size=3; a", "b.zip", "rest of a name.zip", "type=file;size=3;", *["garbage"] * 1000]
     entry, *strange = listing.read_mlsd("add", lines)
     assert (entry.name, entry.size, entry.reason) == ("a", 3, None)
-    assert [one.name for one in strange] == [*lines[1:4], *["garbage"] * (listing.UNREADABLE - 3)]
-    assert {one.reason for one in strange} == {Reason.PROTOCOL_ERROR}
+    assert [listed.name for listed in strange] == [*lines[1:4], *["garbage"] * (listing.UNREADABLE - 3)]
+    assert {listed.reason for listed in strange} == {Reason.PROTOCOL_ERROR}
 
 
 @given(st.lists(st.text(alphabet="-drwx 0123456789:NovabJan<DIR>;=\t\x00", max_size=80)))

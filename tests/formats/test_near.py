@@ -1,4 +1,4 @@
-"""Sketches: how well they tell what texts have in common, whatever is in them."""
+"""Sketches: how well they estimate the similarity of any texts."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def test_any_text_has_a_sketch_or_none(text: str) -> None:
 @pytest.mark.parametrize("count", [40, 150, 600, 4000])
 @pytest.mark.parametrize("share", [0.0, 0.5, 0.9])
 def test_similarity_is_what_is_shared(count: int, share: float) -> None:
-    """Two texts that have a stretch in common, over many pairs: the mean is right, so the sketch has no bias."""
+    """Over many pairs of texts with a common stretch the mean is right: the sketch has no bias."""
     estimates = []
     kept = int(count * share)
     for seed in range(30):
@@ -80,5 +80,5 @@ def test_short_texts_have_none_and_endless_ones_are_cut() -> None:
 
 
 def test_a_sketch_stays_what_it_is() -> None:
-    """Sketches are kept: another way of making them needs tables made anew."""
+    """Sketches are stored: if they are computed in another way, the tables must be rebuilt."""
     assert sketch(" ".join(prose(7, 50)))[:8].hex() == "b873eca4fa413db6"

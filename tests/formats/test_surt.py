@@ -1,4 +1,4 @@
-"""Keys of addresses, as the field computes them."""
+"""SURT keys of addresses, as other programs compute them."""
 
 import re
 
@@ -129,7 +129,7 @@ KEYS = [
     ("http://example.org/%E9", "org,example)/%e9"),
     ("http://sub.sub2.example.co.uk/a/b/c.html", "uk,co,example,sub2,sub)/a/b/c.html"),
 ]
-"""Addresses and what PyPI's surt 0.3.1, by which pywb looks pages up, makes of them."""
+"""Addresses, and their keys by PyPI's surt 0.3.1, by which pywb looks pages up."""
 
 
 @pytest.mark.parametrize(("address", "key"), KEYS)

@@ -1,4 +1,4 @@
-"""TEI to JSON: both shapes, beside what the originals gave."""
+"""TEI to JSON: both shapes, compared with the originals' output."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ HEAD = '<TEI xmlns="http://www.tei-c.org/ns/1.0"><teiHeader><encodingDesc><appIn
 TAIL = "</teiHeader><text xml:lang='en'><body><p>b</p></body></text></TEI>"
 
 
-def made(inner: str = "", text: str = "") -> bytes:
+def tei_document(inner: str = "", text: str = "") -> bytes:
     return (HEAD + inner + (f"</teiHeader>{text}</TEI>" if text else TAIL)).encode()
 
 
@@ -29,7 +29,7 @@ def test_the_shape_of_2018_is_that_of_the_original(shared):
 
 
 def test_all_keys_of_the_shape_of_2018_are_there_when_nothing_is_said():
-    shape = table_shape(read(made(), Limits()))
+    shape = table_shape(read(tei_document(), Limits()))
     assert shape["date"] is False
     assert shape["journal"] == dict.fromkeys(("name", "publisher", "issn", "eissn", "volume", "issue"))
     assert shape["body"] == "b"
@@ -44,7 +44,7 @@ REFERENCE = """<text><back><div type="references"><listBibl>
 
 
 def test_references_of_books_and_of_nothing_have_the_keys_of_old():
-    first, second = table_shape(read(made(text=REFERENCE), Limits()))["citations"]
+    first, second = table_shape(read(tei_document(text=REFERENCE), Limits()))["citations"]
     assert (first["title"], first["journal"], first["url"], first["id"]) == (
         "Only a book",
         None,
@@ -88,7 +88,7 @@ def test_the_later_shape_is_the_dictionary_of_grobid_tei_xml(shared):
     ],
 )  # fmt: skip
 def test_the_later_shape_of_made_headers_is_that_of_grobid_tei_xml(inner):
-    content = made(inner)
+    content = tei_document(inner)
     assert later_shape(read(content, Limits())) == grobid_tei_xml.parse_document_xml(content).to_legacy_dict()
 
 
@@ -97,8 +97,8 @@ def test_the_later_shape_of_made_headers_is_that_of_grobid_tei_xml(inner):
     [
         (b"<html/>", Reason.WRONG_ROOT),
         (b"<TEI/>", Reason.WRONG_ROOT),
-        (made()[:-30], Reason.NOT_WELL_FORMED),
-        (b'<!DOCTYPE x [<!ENTITY a "b">]>' + made(), Reason.DTD_FORBIDDEN),
+        (tei_document()[:-30], Reason.NOT_WELL_FORMED),
+        (b'<!DOCTYPE x [<!ENTITY a "b">]>' + tei_document(), Reason.DTD_FORBIDDEN),
         (b"@article{x}", Reason.NOT_WELL_FORMED),
     ],
 )

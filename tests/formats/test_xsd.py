@@ -70,7 +70,9 @@ def test_lines_beyond_65535(schema):
     lines = content.split(b"\n")
     findings = xsd.validate(content, schema, LIMITS)
     assert len(lines) > 100_000
-    assert [found.line for found in findings[::2]] == [number + 1 for number, line in enumerate(lines) if line == b"<n"]
+    assert [schema_finding.line for schema_finding in findings[::2]] == [
+        number + 1 for number, line in enumerate(lines) if line == b"<n"
+    ]
     for finding in findings:
         assert lines[finding.line - 1][finding.column - 1 :].startswith((b"<n", b"<m"))
 

@@ -26,7 +26,7 @@ def packed(*members, method=zipfile.ZIP_DEFLATED, comment=b""):
     return buffer.getvalue()
 
 
-def judged(content, limits=LIMITS):
+def check_zip(content, limits=LIMITS):
     return [(member.name, member.reason) for member in archive.members(io.BytesIO(content), limits)]
 
 
@@ -64,7 +64,7 @@ def test_two_members_may_be_open_at_once():
 
 
 def test_bytes_before_the_archive_are_passed_over():
-    assert judged(b"#!/bin/sh\n" + packed(("a", b"1"))) == [("a", None)]
+    assert check_zip(b"#!/bin/sh\n" + packed(("a", b"1"))) == [("a", None)]
     assert archive.open_member(io.BytesIO(b"junk" + packed(("a", b"1"))), "a", LIMITS).read() == b"1"
 
 
@@ -92,14 +92,14 @@ def test_data_descriptors_and_64_bit_sizes():
 
 def test_many_members_by_the_64_bit_record():
     content = packed(*((f"{number}.xml", b"") for number in range(66_000)), method=zipfile.ZIP_STORED)
-    assert len(judged(content, Limits(members=70_000))) == 66_000
+    assert len(check_zip(content, Limits(members=70_000))) == 66_000
     assert refused(content) is Reason.TOO_MANY_MEMBERS
 
 
 def test_names_in_utf_8_and_in_the_old_code_page():
-    assert judged(packed(("\u00fc\u4e2d.xml", b""))) == [("\u00fc\u4e2d.xml", None)]
+    assert check_zip(packed(("\u00fc\u4e2d.xml", b""))) == [("\u00fc\u4e2d.xml", None)]
     old = packed(("x.xml", b"")).replace(b"x.xml", b"\x81.xml")
-    assert judged(old) == [("\u00fc.xml", None)]
+    assert check_zip(old) == [("\u00fc.xml", None)]
     assert archive.open_member(io.BytesIO(old), "\u00fc.xml", LIMITS).read() == b""
 
 
@@ -121,11 +121,11 @@ def test_names_in_utf_8_and_in_the_old_code_page():
     ],
 )
 def test_names(name, reason):
-    assert judged(packed((name, b""))) == [(name, reason)]
+    assert check_zip(packed((name, b""))) == [(name, reason)]
 
 
 def test_a_name_with_a_nul_is_not_cut_there():
-    assert judged(packed(("a_b.exe", b"")).replace(b"a_b.exe", b"a\0b.exe")) == [("a\0b.exe", Reason.UNSAFE_NAME)]
+    assert check_zip(packed(("a_b.exe", b"")).replace(b"a_b.exe", b"a\0b.exe")) == [("a\0b.exe", Reason.UNSAFE_NAME)]
 
 
 def test_links_and_devices():
@@ -133,7 +133,7 @@ def test_links_and_devices():
         info = zipfile.ZipInfo("a.xml")
         info.create_system = 3
         info.external_attr = (kind | 0o644) << 16
-        assert judged(packed((info, b"/etc/passwd"))) == [("a.xml", reason)]
+        assert check_zip(packed((info, b"/etc/passwd"))) == [("a.xml", reason)]
 
 
 def test_no_archive():
@@ -152,26 +152,26 @@ def test_an_archive_that_is_cut_off_within_a_stored_one_is_truncated():
     inner = packed(("a", CONTENT))
     whole = packed(("inner", inner), ("b", CONTENT), method=zipfile.ZIP_STORED)
     assert refused(whole[: len(inner) + 300]) is Reason.TRUNCATED
-    assert judged(packed()) == []
+    assert check_zip(packed()) == []
 
 
 def test_encrypted():
     content = bytearray(packed(("a", b"1")))
     for place in (6, content.index(b"PK\1\2") + 8):
         content[place] |= 1
-    assert judged(content) == [("a", Reason.ENCRYPTED)]
+    assert check_zip(content) == [("a", Reason.ENCRYPTED)]
     assert refused(content) is Reason.ENCRYPTED
 
 
 def test_methods_that_are_not_read():
     for method in (zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA):
-        assert judged(packed(("a", b"1"), method=method)) == [("a", Reason.UNSUPPORTED)]
+        assert check_zip(packed(("a", b"1"), method=method)) == [("a", Reason.UNSUPPORTED)]
 
 
 def test_two_of_one_name():
     with pytest.warns(UserWarning, match="Duplicate"):
         content = packed(("a", b"1"), ("a", b"2"))
-    assert judged(content) == [("a", None), ("a", Reason.DUPLICATE_MEMBER)]
+    assert check_zip(content) == [("a", None), ("a", Reason.DUPLICATE_MEMBER)]
     with pytest.raises(StepError) as caught:
         archive.open_member(io.BytesIO(content), "a", LIMITS)
     assert caught.value.reason is Reason.DUPLICATE_MEMBER
@@ -187,9 +187,9 @@ def test_limits():
     content = packed(("a", CONTENT), ("b", CONTENT))
     assert refused(content, Limits(members=1)) is Reason.TOO_MANY_MEMBERS
     assert refused(content, Limits(total_size=len(CONTENT))) is Reason.BOMB_TOTAL
-    assert judged(content, Limits(member_size=len(CONTENT) - 1))[0] == ("a", Reason.TOO_LARGE)
-    assert judged(packed(("a", bytes(10**6))))[0] == ("a", Reason.BOMB_RATIO)
-    assert judged(packed(("a", bytes(10**6))), Limits(ratio=2000))[0] == ("a", None)
+    assert check_zip(content, Limits(member_size=len(CONTENT) - 1))[0] == ("a", Reason.TOO_LARGE)
+    assert check_zip(packed(("a", bytes(10**6))))[0] == ("a", Reason.BOMB_RATIO)
+    assert check_zip(packed(("a", bytes(10**6))), Limits(ratio=2000))[0] == ("a", None)
 
 
 def test_a_member_that_announces_less_than_it_inflates_to_is_stopped():
@@ -251,7 +251,7 @@ def test_headers_nested_in_one_another():
 
 
 def test_a_huge_directory_is_not_read():
-    class Endless(io.RawIOBase):
+    class HugeView(io.RawIOBase):
         """A view of 4 GiB whose directory claims all of it."""
 
         size = 1 << 32
@@ -269,7 +269,7 @@ def test_a_huge_directory_is_not_read():
             return bytes(count - tail) + self.end[22 - (self.size - start) if self.size - start < 22 else 0 :][:tail]
 
     with pytest.raises(StepError) as caught:
-        archive.members(Endless(), LIMITS)
+        archive.members(HugeView(), LIMITS)
     assert caught.value.reason is Reason.TOO_MANY_MEMBERS
 
 
@@ -281,7 +281,7 @@ SEEDS = [
 
 
 def survives(content):
-    """Everything that can be asked of an archive answers, or refuses with a reason."""
+    """Assert that every method of an archive returns, or refuses with a reason."""
     view = io.BytesIO(content)
     limits = Limits(member_size=10**6, total_size=10**7, members=100)
     try:
@@ -328,7 +328,7 @@ def test_invented_ends(content, numbers):
 
 
 def test_the_directory_of_ten_thousand_members_is_read_once_and_not_for_each():
-    class Counted(io.BytesIO):
+    class CountingView(io.BytesIO):
         count = 0
 
         def read(self, *size):
@@ -337,7 +337,7 @@ def test_the_directory_of_ten_thousand_members_is_read_once_and_not_for_each():
             return part
 
     content = packed(*((f"{number}.xml", b"") for number in range(10_000)), method=zipfile.ZIP_STORED)
-    view = Counted(content)
+    view = CountingView(content)
     for number in range(0, 10_000, 50):
         assert archive.open_member(view, f"{number}.xml", LIMITS).read() == b""
     assert view.count < 2 * len(content)

@@ -7,7 +7,7 @@ import pytest
 import sqlalchemy as sa
 
 import windrow
-from tests.crash.place import STORE, TRACKER, finish, kill_when, make, moved_to, tables
+from tests.crash.workspace import STORE, TRACKER, finish_run, kill_when, make_workspace, reached_query, read_tables
 from windrow.app.check import check
 from windrow.collections.drops.adapter.replay import replay
 from windrow.engine.progress import Progress
@@ -18,29 +18,29 @@ from windrow.stores.databases import connect
 
 @pytest.fixture(scope="module")
 def expected(tmp_path_factory):
-    root = make(tmp_path_factory.mktemp("sqlite"), zips=2, documents=2)
-    assert finish(root) == 0
-    found = tables(root)
-    return {name: plain(found[name]) for name in (*TRACKER, *STORE)}
+    root = make_workspace(tmp_path_factory.mktemp("sqlite"), zips=2, documents=2)
+    assert finish_run(root) == 0
+    rows_by_table = read_tables(root)
+    return {name: plain(rows_by_table[name]) for name in (*TRACKER, *STORE)}
 
 
 def plain(rows):
-    """Spell what the databases spell differently: truth, dates, order of texts."""
+    """Return rows in one form: the databases differ in booleans, dates and the order of texts."""
 
-    def cell(value):
-        if isinstance(value, datetime | date):
-            return value.isoformat()
-        return int(value) if isinstance(value, bool) else value
+    def cell(cell_value):
+        if isinstance(cell_value, datetime | date):
+            return cell_value.isoformat()
+        return int(cell_value) if isinstance(cell_value, bool) else cell_value
 
-    return sorted((tuple(cell(value) for value in row) for row in rows), key=repr)
+    return sorted((tuple(cell(cell_value) for cell_value in row) for row in rows), key=repr)
 
 
 def read(url):
     engine = connect(url)
     with engine.connect() as connection:
-        found = {name: plain(connection.execute(sa.text(text))) for name, text in {**TRACKER, **STORE}.items()}
+        rows_by_table = {name: plain(connection.execute(sa.text(text))) for name, text in {**TRACKER, **STORE}.items()}
     engine.dispose()
-    return found
+    return rows_by_table
 
 
 @pytest.fixture(params=["mariadb_url", "postgresql_url"])
@@ -48,8 +48,8 @@ def url(request):
     return request.getfixturevalue(request.param)
 
 
-def place(tmp_path, url):
-    root = make(tmp_path / "w", zips=2, documents=2)
+def make_with_databases(tmp_path, url):
+    root = make_workspace(tmp_path / "w", zips=2, documents=2)
     toml = (root / "windrow.toml").read_text()
     databases = f'[drops]\ntracker = "{url}"\nstore = "{url}"\n'
     (root / "windrow.toml").write_text(toml.replace("[[drops.centre]]", databases + "[[drops.centre]]", 1))
@@ -62,8 +62,8 @@ def faults(workspace):
 
 
 def test_replay_into_an_empty_database_gives_the_same_rows(tmp_path, url, expected):
-    root = make(tmp_path / "w", zips=2, documents=2)
-    assert finish(root) == 0
+    root = make_workspace(tmp_path / "w", zips=2, documents=2)
+    assert finish_run(root) == 0
     toml = (root / "windrow.toml").read_text()
     elsewhere = f'[drops]\nstore = "{url}"\n[[drops.centre]]'
     (root / "windrow.toml").write_text(toml.replace("[[drops.centre]]", elsewhere, 1))
@@ -81,16 +81,16 @@ def test_replay_into_an_empty_database_gives_the_same_rows(tmp_path, url, expect
 
 
 def test_the_same_rows(tmp_path, url, expected):
-    root = place(tmp_path, url)
-    assert finish(root) == 0
+    root = make_with_databases(tmp_path, url)
+    assert finish_run(root) == 0
     assert read(url) == expected
-    finish(root)
+    finish_run(root)
     assert read(url) == expected
 
 
 def test_a_table_of_the_tracker_that_was_emptied_is_told(tmp_path, url):
-    root = place(tmp_path, url)
-    assert finish(root) == 0
+    root = make_with_databases(tmp_path, url)
+    assert finish_run(root) == 0
     workspace = windrow.open(root)
     assert faults(workspace) == []
     engine = connect(url)
@@ -102,7 +102,7 @@ def test_a_table_of_the_tracker_that_was_emptied_is_told(tmp_path, url):
 
 @pytest.mark.parametrize("step", ["xsd", "upload", "data"])
 def test_the_same_rows_after_kill_9(tmp_path, url, expected, step):
-    root = place(tmp_path, url)
-    kill_when(root, moved_to(step, Status.RUNNING))
-    finish(root)
+    root = make_with_databases(tmp_path, url)
+    kill_when(root, reached_query(step, Status.RUNNING))
+    finish_run(root)
     assert read(url) == expected

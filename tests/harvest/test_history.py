@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 import pytest
 import sqlalchemy as sa
 
-from tests.faults.place import Place, put
+from tests.faults.workspace import DropsWorkspace, put
 from windrow.collections.drops.database.table_store import TableStore
 from windrow.collections.drops.database.tracker_tables import MARIADB
 from windrow.collections.drops.elements import SUMMARY, TABLES
@@ -28,12 +28,12 @@ def specimens(*mice, litter):
     )
 
 
-def experiments(values, line=""):
+def experiments(weight_by_mouse, line=""):
     rows = "".join(
         f'<experiment experimentID="E-{mouse}" dateOfExperiment="2012-03-04"><specimenID>{mouse}</specimenID>'
         f'<procedure procedureID="IMPC_BWT_001"><simpleParameter parameterID="IMPC_BWT_001_001" unit="g">'
-        f"<value>{value}</value></simpleParameter></procedure></experiment>"
-        for mouse, value in values.items()
+        f"<value>{weight}</value></simpleParameter></procedure></experiment>"
+        for mouse, weight in weight_by_mouse.items()
     )
     return (
         f'<centreProcedureSet xmlns="{CORE}procedure"><centre centreID="H" pipeline="IMPC_001" project="BaSH">'
@@ -58,20 +58,20 @@ def url(request, tmp_path):
     return "" if request.param == "sqlite" else request.getfixturevalue(request.param)
 
 
-def weights(connection, where, **values):
-    """Return the mice with their litters and weights that a condition on the entities leaves."""
+def weights(connection, where, **parameters):
+    """Return the mice, their litters and weights for which a condition on the entities holds."""
     text = (
         "SELECT m.specimen_id, m.litter_id, p.value FROM mouse m JOIN entity e ON e.id = m.entity_id"
         " JOIN experiment_specimen es ON es.specimen_id = m.specimen_id"
         " JOIN entity x ON x.id = es.entity_id JOIN simple_parameter p ON p.entity_id = x.id"
         f" WHERE {where.format('e')} AND {where.format('x')} ORDER BY 1, 2, 3"
     )
-    return [tuple(row) for row in connection.execute(sa.text(text), values)]
+    return [tuple(row) for row in connection.execute(sa.text(text), parameters)]
 
 
 NOW = "{0}.valid_from IS NOT NULL AND {0}.valid_to IS NULL AND NOT {0}.tombstone"
 THEN = "{0}.valid_from <= :at AND ({0}.valid_to IS NULL OR {0}.valid_to > :at) AND NOT {0}.tombstone"
-"""As the store's own documentation spells them."""
+"""The conditions, as in the store's documentation."""
 
 EXPECTED = {
     "add": [("M1", "a", "10"), ("M2", "a", "10"), ("M3", "a", "10")],
@@ -82,7 +82,7 @@ EXPECTED = {
 
 
 def assert_overview(connection):
-    """Assert what the four documents leave: by centre, pipeline, procedure and parameter."""
+    """Assert the overview after the four documents: by centre, pipeline, procedure and parameter."""
     quoted = "`procedure`" if connection.dialect.name in MARIADB else '"procedure"'
     columns = f"centre, pipeline, {quoted}, parameter, total, valid, superseded, withheld"
     overview = connection.execute(sa.text(f"SELECT {columns} FROM overview ORDER BY 1, 2, 3, 4"))
@@ -96,9 +96,9 @@ def assert_overview(connection):
 
 
 def test_what_is_current_and_what_was(tmp_path, url):
-    place = Place(tmp_path / "w", f'[drops]\ntracker = "{url}"\nstore = "{url}"\n' if url else "")
-    folder = place.folder("own")
-    store_url = url or f"sqlite:///{place.root}/drops.sqlite"
+    workspace = DropsWorkspace(tmp_path / "w", f'[drops]\ntracker = "{url}"\nstore = "{url}"\n' if url else "")
+    folder = workspace.add_folder("own")
+    store_url = url or f"sqlite:///{workspace.root}/drops.sqlite"
     engine = connect(store_url)
     moments = {}
     for word, (number, mice, weighed) in DROPS.items():
@@ -106,7 +106,7 @@ def test_what_is_current_and_what_was(tmp_path, url):
         names = (f"H.{day}.1.specimen.impc.xml", f"H.{day}.1.experiment.impc.xml")
         content = pack(dict(zip(names, (mice, weighed), strict=True)))
         put(folder, f"H.{day}.{number}.impc.zip", content, "add" if word == "again" else word)
-        assert place.run().code == 0
+        assert workspace.run().code == 0
         moments[word] = datetime.now(UTC)
         time.sleep(0.01)
         with engine.connect() as connection:
@@ -124,8 +124,11 @@ def test_what_is_current_and_what_was(tmp_path, url):
     engine.dispose()
     with TableStore(store_url, TABLES, SUMMARY) as store:
         for word, at in moments.items():
-            assert [one.identifier for one in store.as_of("specimen", at)] == [
+            assert [version.identifier for version in store.as_of("specimen", at)] == [
                 f"H_{mouse}" for mouse, _, _ in EXPECTED[word]
             ]
-        story = [(one.action, one.tombstone, one.valid_to is None) for one in store.history("experiment", "H_E-M3_M3")]
+        story = [
+            (version.action, version.tombstone, version.valid_to is None)
+            for version in store.history("experiment", "H_E-M3_M3")
+        ]
         assert story == [("add", False, False), ("delete", True, False), ("add", False, True)]

@@ -7,7 +7,7 @@ from collections import Counter
 import pytest
 from lxml import etree
 
-from tests.faults.place import Place, put
+from tests.faults.workspace import DropsWorkspace, put
 from windrow.demo.partner import pack
 
 DAY = "2013-06-17"
@@ -18,12 +18,12 @@ NOT_VALID = {
     "xsdvalidation_specimens": ("SchemaError", 5, 5),
     "xsdvalidation_procedures_2attributesSameName": ("SyntaxError", 30, 103),
 }
-"""The samples that are meant to be refused, and where."""
+"""The samples that must be refused, and where."""
 ZIPS = {"examples": f"H.{DAY}.1.impc.zip", "good": f"H.{DAY}.2.impc.zip", "bad": f"H.{DAY}.3.impc.zip"}
 
 
-def named(paths):
-    """Give documents names of the convention: what, content."""
+def name_documents(paths):
+    """Give documents names by the convention: yield sample, name, content."""
     for number, path in enumerate(sorted(paths), 1):
         kind = "specimen" if path.stem.endswith("specimens") else "experiment"
         yield path.stem, f"H.{DAY}.{number}.{kind}.impc.xml", path.read_bytes()
@@ -35,9 +35,9 @@ def packed(shared):
     folder = shared / "data/drops"
     samples = list((folder / "samples-exportlibrary").glob("*.xml"))
     return {
-        "examples": list(named((folder / "examples").glob("*.xml"))),
-        "good": list(named(path for path in samples if path.stem not in NOT_VALID)),
-        "bad": list(named(path for path in samples if path.stem in NOT_VALID)),
+        "examples": list(name_documents((folder / "examples").glob("*.xml"))),
+        "good": list(name_documents(path for path in samples if path.stem not in NOT_VALID)),
+        "bad": list(name_documents(path for path in samples if path.stem in NOT_VALID)),
     }
 
 
@@ -49,16 +49,16 @@ def harvested(tmp_path_factory, shared, packed):
         f'experiment = "{core}/procedure_definition.xsd"\n'
         f'[drops.lists]\nstatus_codes = "{lists}/statusCodes.csv"\nprojects = "{lists}/projects.txt"\n'
     )
-    made = Place(tmp_path_factory.mktemp("real") / "w", settings)
-    folder = made.folder("own", "H")
+    workspace = DropsWorkspace(tmp_path_factory.mktemp("real") / "w", settings)
+    folder = workspace.add_folder("own", "H")
     for zip_name, documents in packed.items():
         put(folder, ZIPS[zip_name], pack({member: content for _, member, content in documents}))
-    assert made.run().code == 0
-    return made
+    assert workspace.run().code == 0
+    return workspace
 
 
-def states(made, zip_name):
-    rows = made.tracked(
+def states(workspace, zip_name):
+    rows = workspace.query_tracker(
         "SELECT x.fname, p.short_name, s.short_name FROM xml_file x JOIN zip_download d ON d.id = x.zip_id"
         " JOIN file_source_has_zip h ON h.id = d.zf_id JOIN zip_action a ON a.id = h.za_id"
         " JOIN zip_file f ON f.id = a.zip_id JOIN phase p ON p.id = x.phase_id JOIN a_status s ON s.id = x.status_id"
@@ -68,10 +68,10 @@ def states(made, zip_name):
     return {fname: state for fname, *state in rows}
 
 
-def stored(made, text, *values):
-    connection = sqlite3.connect(made.root / "drops.sqlite")
+def store_rows(workspace, text, *parameters):
+    connection = sqlite3.connect(workspace.root / "drops.sqlite")
     try:
-        return connection.execute(text, values).fetchall()
+        return connection.execute(text, parameters).fetchall()
     finally:
         connection.close()
 
@@ -88,27 +88,27 @@ def test_there_are_as_many_as_published(packed):
 def test_valid_documents_are_through(harvested, packed, zip_name):
     expected = {member: ["overview", "done"] for _, member, _ in packed[zip_name]}
     assert states(harvested, ZIPS[zip_name]) == expected
-    assert harvested.action(ZIPS[zip_name]) == ("overview", "done")
+    assert harvested.action_state(ZIPS[zip_name]) == ("overview", "done")
 
 
 def test_documents_that_are_not_valid_are_refused_where_they_are_wrong(harvested, packed):
     assert states(harvested, ZIPS["bad"]) == {member: ["xsd", "failed"] for _, member, _ in packed["bad"]}
-    assert harvested.action(ZIPS["bad"]) == ("xsd", "failed")
-    logged = harvested.tracked(
+    assert harvested.action_state(ZIPS["bad"]) == ("xsd", "failed")
+    logged = harvested.query_tracker(
         "SELECT x.fname, e.short_name, l.line, l.col FROM xml_log l JOIN xml_file x ON x.id = l.xml_id"
         " JOIN an_exception e ON e.id = l.exception_id WHERE x.phase_id = 6 ORDER BY l.id"
     )
     members = {member: sample for sample, member, _ in packed["bad"]}
     assert {members[fname]: tuple(rest) for fname, *rest in logged} == NOT_VALID
     assert len(logged) == len(NOT_VALID)
-    zips = {row[0] for row in stored(harvested, "SELECT DISTINCT zip_name FROM submission")}
+    zips = {row[0] for row in store_rows(harvested, "SELECT DISTINCT zip_name FROM submission")}
     assert zips == {ZIPS["examples"], ZIPS["good"]}
 
 
 def test_the_books_are_filled(harvested, packed):
     for zip_name, documents in packed.items():
         content = (harvested.root / "partner/own/add" / ZIPS[zip_name]).read_bytes()
-        rows = harvested.tracked(
+        rows = harvested.query_tracker(
             "SELECT f.centre_id, f.created, f.inc, f.size_bytes, f.content_md5, d.downloaded_size_bytes, h.num_retries"
             " FROM zip_file f JOIN zip_action a ON a.zip_id = f.id JOIN file_source_has_zip h ON h.za_id = a.id"
             " JOIN zip_download d ON d.zf_id = h.id WHERE f.file_name = ?",
@@ -118,18 +118,18 @@ def test_the_books_are_filled(harvested, packed):
         md5 = hashlib.md5(content, usedforsecurity=False).hexdigest()
         assert rows == [(3, DAY, inc, len(content), md5, len(content), 0)]
         for number, (_, member, text) in enumerate(documents, 1):
-            said = harvested.tracked(
+            row = harvested.query_tracker(
                 "SELECT x.centre_id, x.created, x.inc, x.size_bytes, x.content_md5 FROM xml_file x"
                 " JOIN zip_download d ON d.id = x.zip_id JOIN file_source_has_zip h ON h.id = d.zf_id"
                 " JOIN zip_action a ON a.id = h.za_id JOIN zip_file f ON f.id = a.zip_id"
                 " WHERE f.file_name = ? AND x.fname = ?",
                 *(ZIPS[zip_name], member),
             )
-            assert said == [(3, DAY, number, len(text), hashlib.md5(text, usedforsecurity=False).hexdigest())]
+            assert row == [(3, DAY, number, len(text), hashlib.md5(text, usedforsecurity=False).hexdigest())]
 
 
 def test_every_element_of_the_valid_ones_is_a_row(harvested, packed):
-    """Elements that are a text of their parent, the roots aside, are columns; all else is counted."""
+    """All elements are rows, except the roots and those that are stored as a column of their parent's row."""
     single = {"value", "parameterStatus"}
     for zip_name in ("examples", "good"):
         for _, member, content in packed[zip_name]:
@@ -140,7 +140,7 @@ def test_every_element_of_the_valid_ones_is_a_row(harvested, packed):
                 expected += not (tag in single and above in {"simpleParameter", "procedureMetadata"}) and (
                     tag != "parameterStatus"
                 )
-            ((count,),) = stored(
+            ((count,),) = store_rows(
                 harvested,
                 "SELECT element_count FROM submission WHERE zip_name = ? AND name = ?",
                 *(ZIPS[zip_name], member),
@@ -149,9 +149,9 @@ def test_every_element_of_the_valid_ones_is_a_row(harvested, packed):
 
 
 def test_what_is_wrong_with_the_contents_is_told(harvested, packed):
-    """The lists of pipelines, strains and colonies are not there: told as not run, and the rest is checked."""
+    """Without lists of pipelines, strains and colonies their checks are logged as not run; the others run."""
     members = {sample: member for sample, member, _ in packed["good"]}
-    logged = harvested.tracked(
+    logged = harvested.query_tracker(
         "SELECT f.file_name, x.fname, e.short_name, l.message FROM xml_log l JOIN xml_file x ON x.id = l.xml_id"
         " JOIN an_exception e ON e.id = l.exception_id JOIN zip_download d ON d.id = x.zip_id"
         " JOIN file_source_has_zip h ON h.id = d.zf_id JOIN zip_action a ON a.id = h.za_id"

@@ -1,4 +1,4 @@
-"""`make bare` runs the tests in a new Debian; tested here is that it says so if it cannot."""
+"""`make bare` runs the tests in a new Debian; here its message is tested if it cannot."""
 
 from __future__ import annotations
 

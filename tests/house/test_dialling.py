@@ -1,4 +1,4 @@
-"""Nothing opens a connection but the modules that ask the guard first, and the stores, whose addresses are their owner's.
+"""Only modules that ask the guard first open connections, and the stores, whose addresses are their owner's.
 
 What is here by name is exact: a file that dials no more, or in another way, has to be taken out as well.
 """

@@ -1,4 +1,4 @@
-"""The page about the way of the data names files and functions that are there, and are entered on that way."""
+"""The page about the data flow names existing files and functions that run in that flow."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every public class has a name of its own: whoever reads it in one file knows it in all."""
+"""Every public class has a unique name, so that a name means the same in all files."""
 
 import ast
 from collections import defaultdict

@@ -1,4 +1,4 @@
-"""What people get who install windrow: README, metadata, the manual in the wheel, the man page, the image's recipe."""
+"""What an installation has: README, metadata, the manual in the wheel, the man page, the image's recipe."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
 README = (ROOT / "README.md").read_text()
 
 
-def said(*words: str) -> str:
+def run_installed(*words: str) -> str:
     done = subprocess.run(
         [sys.executable, "-m", "windrow", *words], capture_output=True, text=True, timeout=60, check=False
     )
@@ -37,7 +37,7 @@ def test_pages_that_the_readme_names_are_in_the_manual() -> None:
     names = set(re.findall(r"windrow help ([a-z/-]+)", README))
     assert names > {"first-crawl", "first-harvest", "python"}
     for name in names:
-        assert said("help", name).startswith("# "), name
+        assert run_installed("help", name).startswith("# "), name
 
 
 def test_every_extra_and_its_licences_are_in_the_readme() -> None:
@@ -64,9 +64,9 @@ def test_the_wheel_has_the_manual_and_the_man_page() -> None:
     wheel = PROJECT["tool"]["hatch"]["build"]["targets"]["wheel"]
     assert wheel["force-include"] == {"docs": "windrow/manual"}
     assert wheel["shared-data"] == {"man/windrow.1": "share/man/man1/windrow.1"}
-    pages = said("help")
+    pages = run_installed("help")
     assert all(f"{folder}/" in pages for folder in ("tutorial", "howto", "reference", "explanation"))
-    assert said("help", "run").startswith("Usage: windrow run")
+    assert run_installed("help", "run").startswith("Usage: windrow run")
 
 
 def test_the_man_page_is_current(tmp_path) -> None:

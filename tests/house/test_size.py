@@ -1,4 +1,4 @@
-"""How large things may grow, and what they may not be called."""
+"""Limits on the size of files and functions, and names that are not allowed."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ FILE, FUNCTION = 500, 60
 """Alarms, not aims: whether a file holds one thought is for its reader to judge."""
 
 WRITTEN = "src/windrow/ledger/typed/"
-"""What `make queries` writes, which nobody reads or edits: its files may be long."""
+"""The output of `make queries`, which is not read or edited: its files may be long."""
 
 VAGUE = {"util", "utils", "helper", "helpers", "common", "manager", "base", "handler", "data", "process"}
 

@@ -1,4 +1,4 @@
-"""What the manual tells people to type works, and prints what it shows.
+"""The commands in the manual work, and print what it shows.
 
 Snippets marked `sh run` are run, page by page. A block marked `text shown` has lines that the snippet before it
 prints; times, sizes, paths and digests may differ (`page.steady`), and `...` stands for anything.

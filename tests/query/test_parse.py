@@ -1,4 +1,4 @@
-"""What a typed text means."""
+"""Parsing queries."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What these tests share: servers that answer as a test says, and the environment of the installed collections."""
+"""Servers that answer as a test says, and an environment with the installed collections."""
 
 from __future__ import annotations
 
@@ -12,17 +12,18 @@ import pytest
 
 from tests.clock import real_clock  # noqa: F401
 from tests.requests.installed import ROOT, UV, build
-from tests.requests.workshop import Answering, Server
+from tests.requests.workshop import AnswerFunction, Server
+from tests.toy_collection.server import Glossary
 from tests.waiting import PATIENCE
 from windrow.app.begin import add_collection
 
 
 @pytest.fixture
-def serve() -> Iterator[Callable[[Answering], Server]]:
+def serve() -> Iterator[Callable[[AnswerFunction], Server]]:
     """Start a server for each function that answers; all are closed at the end."""
     servers: list[Server] = []
 
-    def start(answer: Answering) -> Server:
+    def start(answer: AnswerFunction) -> Server:
         servers.append(Server(answer))
         return servers[-1]
 
@@ -31,15 +32,23 @@ def serve() -> Iterator[Callable[[Answering], Server]]:
         server.close()
 
 
+@pytest.fixture
+def server() -> Iterator[Glossary]:
+    """Serve the toy collection's API and service."""
+    glossary = Glossary()
+    yield glossary
+    glossary.close()
+
+
 @pytest.fixture(scope="session")
 def scaffolded(tmp_path_factory: pytest.TempPathFactory) -> Any:
-    """A collection as `windrow new collection` begins it."""
+    """Return a collection as `windrow new collection` writes it."""
     return add_collection("court_cases", tmp_path_factory.mktemp("new"))
 
 
 @pytest.fixture(scope="session")
 def environment(tmp_path_factory: pytest.TempPathFactory, scaffolded: Any) -> Path:
-    """An environment with all wheels; skipped where what they need cannot be had."""
+    """Return a virtual environment with all wheels; skip the tests if their requirements cannot be installed."""
     folder = tmp_path_factory.mktemp("wheels")
     build(ROOT, folder)
     for toy in ("toy_collection", "toy_quotes"):
@@ -48,7 +57,7 @@ def environment(tmp_path_factory: pytest.TempPathFactory, scaffolded: Any) -> Pa
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(folder / "env")], check=True, timeout=PATIENCE)
     install = [*UV, "pip", "install", "--quiet", "--python", str(folder / "env" / "bin" / "python")]
     install += ["--constraint", str(ROOT / "requirements" / "demo.txt"), *map(str, sorted(folder.glob("*.whl")))]
-    done = subprocess.run(install, check=False, cwd=folder, capture_output=True, text=True, timeout=PATIENCE)
-    if done.returncode:
-        pytest.skip(f"what the wheels need cannot be installed here: {done.stderr[-300:]}")
+    installation = subprocess.run(install, check=False, cwd=folder, capture_output=True, text=True, timeout=PATIENCE)
+    if installation.returncode:
+        pytest.skip(f"the requirements of the wheels cannot be installed here: {installation.stderr[-300:]}")
     return folder / "env"

@@ -17,8 +17,8 @@ def build(project: Path, into: Path) -> None:
     subprocess.run([*command, "--out-dir", str(into), str(project)], check=True, cwd=ROOT, timeout=PATIENCE)
 
 
-class Place:
-    """A workspace, and commands run in it as a user runs them."""
+class InstalledWindrow:
+    """A workspace, and windrow's commands run in it as a user runs them."""
 
     def __init__(self, environment: Path, root: Path) -> None:
         self.environment, self.root = environment, root

@@ -1,9 +1,10 @@
-"""Runs that kill themselves at a commit of each kind, and are run again: MODULE TEMPLATE INTO, told as JSON.
+"""Runs that kill themselves at a commit of each kind, and are run again: arguments MODULE TEMPLATE INTO, JSON output.
 
-A commit's kind is which tables of which file its transaction wrote. One process forks all of them, since to load what
-a run needs takes longer than the run. MODULE has `again(root)`, which runs a workspace there; TEMPLATE is one that was
-not run yet. Whole runs are in INTO/whole, those that were killed in INTO/KIND-TIME. Which writes share a commit depends on the moment: a run that does
-not meet its kind is begun anew some times, and a kind that is not met again is not told. Callers check what they need.
+A commit's kind is the file and the tables that its transaction wrote. One process forks all runs, since loading the
+modules takes longer than a run. MODULE has `run_again(root)`, which runs the workspace there; TEMPLATE is a workspace
+that was not run yet. The whole run is in INTO/whole, killed ones in INTO/KIND-TIME. Which writes share a commit depends
+on timing: a run that does not meet its kind is repeated, and a kind that never occurs again is left out.
+Callers check the kinds they need.
 """
 
 from __future__ import annotations
@@ -44,64 +45,64 @@ def killed_at_each_kind(module: str, template: Path, into: Path) -> Iterator[tup
         yield load["kind"], load["when"], Path(load["root"])
 
 
-class Dying(sqlite3.Connection):
-    """A connection that ends its process before or after the first commit of a kind, and lists the kinds."""
+class KillingConnection(sqlite3.Connection):
+    """A connection that kills its process before or after the first commit of a kind, and lists the kinds."""
 
     name = ""
     kinds: ClassVar[list[str]] = []
     kind = ""
     when = ""
 
-    def __init__(self, *values: Any, **named: Any) -> None:
-        super().__init__(*values, **named)
+    def __init__(self, *arguments: Any, **named: Any) -> None:
+        super().__init__(*arguments, **named)
         self.tables: set[str] = set()
 
-    def execute(self, sql: str, *values: Any) -> sqlite3.Cursor:
+    def execute(self, sql: str, *arguments: Any) -> sqlite3.Cursor:
         if sql == "PRAGMA synchronous = FULL":
-            sql = "PRAGMA synchronous = OFF"  # what a killed process wrote is there all the same
+            sql = "PRAGMA synchronous = OFF"  # the writes of a killed process survive anyway
         if sql == "BEGIN IMMEDIATE":
             self.tables = set()
         if sql != "COMMIT":
             self._wrote(sql)
-            return super().execute(sql, *values)
+            return super().execute(sql, *arguments)
         kind = f"{self.name}: {' '.join(sorted(self.tables))}"
-        if self.tables and kind not in Dying.kinds:
-            Dying.kinds.append(kind)
-        if kind == Dying.kind and Dying.when == "before":
+        if self.tables and kind not in KillingConnection.kinds:
+            KillingConnection.kinds.append(kind)
+        if kind == KillingConnection.kind and KillingConnection.when == "before":
             os.kill(os.getpid(), signal.SIGKILL)
-        done = super().execute(sql, *values)
-        if kind == Dying.kind:
+        cursor = super().execute(sql, *arguments)
+        if kind == KillingConnection.kind:
             os.kill(os.getpid(), signal.SIGKILL)
-        return done
+        return cursor
 
-    def executemany(self, sql: str, *values: Any) -> sqlite3.Cursor:
+    def executemany(self, sql: str, *arguments: Any) -> sqlite3.Cursor:
         self._wrote(sql)
-        return super().executemany(sql, *values)
+        return super().executemany(sql, *arguments)
 
     def _wrote(self, sql: str) -> None:
         self.tables |= {*WRITES.findall(sql)}
 
 
-class Sqlite:
-    """The module sqlite3, with connections that die."""
+class KillingSqlite:
+    """The module sqlite3, with connections that kill their process."""
 
     def __getattr__(self, name: str) -> Any:
         return getattr(sqlite3, name)
 
-    def connect(self, path: Path, *values: Any, **named: Any) -> Dying:
-        made: Dying = sqlite3.connect(path, *values, factory=Dying, **named)
-        made.name = Path(path).name
-        return made
+    def connect(self, path: Path, *arguments: Any, **named: Any) -> KillingConnection:
+        connection: KillingConnection = sqlite3.connect(path, *arguments, factory=KillingConnection, **named)
+        connection.name = Path(path).name
+        return connection
 
 
-def forked(act: Callable[[Path], object], root: Path) -> bool:
-    """Act in a process of its own; return whether it was killed."""
+def run_in_fork(act: Callable[[Path], object], root: Path) -> bool:
+    """Call a function in a forked process; return whether it was killed."""
     child = os.fork()
     if not child:
         ended = 1
         try:
             act(root)
-            (root / "kinds.json").write_text(json.dumps(Dying.kinds))
+            (root / "kinds.json").write_text(json.dumps(KillingConnection.kinds))
             ended = 0
         finally:
             if ended:
@@ -119,31 +120,31 @@ def _use(sqlite: Any, *users: Any) -> None:
 
 
 def main(module: str, template: Path, into: Path) -> None:
-    again = import_module(module).again
+    run_again = import_module(module).run_again
     posix: Any = os  # functions of modules are changed here for the children that are forked
     posix.fsync = posix.fdatasync = lambda _: None
-    runtime.warm_up(["http"], [again.__module__])  # one server of processes for all runs: to start it takes longest
-    serving: Any = forkserver
-    serving.ensure_running = serving._forkserver.ensure_running = lambda: None
+    runtime.warm_up(["http"], [run_again.__module__])  # one fork server for all runs: its start takes longest
+    server: Any = forkserver
+    server.ensure_running = server._forkserver.ensure_running = lambda: None
     whole = into / "whole"
     shutil.copytree(template, whole)
-    dying, users = Sqlite(), (database, sqlite)
+    dying, users = KillingSqlite(), (database, sqlite)
     _use(dying, *users)
-    forked(again, whole)
-    told: list[dict[str, str]] = []
+    run_in_fork(run_again, whole)
+    loads: list[dict[str, str]] = []
     for number, kind in enumerate(json.loads((whole / "kinds.json").read_text())):
-        Dying.kind, Dying.when = kind, ("before", "after")[number % 2]
+        KillingConnection.kind, KillingConnection.when = kind, ("before", "after")[number % 2]
         for time in range(TIMES):
             root = into / f"{number}-{time}"
             shutil.copytree(template, root)
             _use(dying, *users)
-            killed = forked(again, root)
+            killed = run_in_fork(run_again, root)
             _use(sqlite3, *users)
             if killed:
-                forked(again, root)
-                told.append({"kind": kind, "when": Dying.when, "root": str(root)})
+                run_in_fork(run_again, root)
+                loads.append({"kind": kind, "when": KillingConnection.when, "root": str(root)})
                 break
-    sys.stdout.write(json.dumps(told))
+    sys.stdout.write(json.dumps(loads))
 
 
 if __name__ == "__main__":

@@ -1,45 +1,45 @@
-"""A source whose address is edited is asked at the new one alone; put back, it is asked at the old one again."""
+"""A source whose URL is edited is requested only at the new URL; edited back, at the old one again."""
 
 import pytest
 
 from tests.clock import pass_time
-from tests.requests.glossary import ADAPTER, configured, opened, run
+from tests.requests.glossary import ADAPTER, configure, load_workspace, run
 from tests.toy_collection.server import Glossary
 
 
 @pytest.fixture
 def servers():
-    made = [Glossary(terms=2), Glossary(terms=3)]
-    yield made
-    for one in made:
-        one.close()
+    glossaries = [Glossary(terms=2), Glossary(terms=3)]
+    yield glossaries
+    for server in glossaries:
+        server.close()
 
 
-def asked(server):
-    """Return which pages were asked since this was called last."""
-    found = [one.removeprefix("GET ") for one in server.asked if "terms" in one]
+def pages_asked(server):
+    """Return the pages requested since the last call."""
+    pages = [request.removeprefix("GET ") for request in server.asked if "terms" in request]
     server.asked.clear()
-    return found
+    return pages
 
 
 def edit(root, old, new):
     path = root / "windrow.toml"
     path.write_text(path.read_text().replace(f'"{old}"', f'"{new}"'))
-    pass_time(1.1)  # all that was asked before is due again
-    run(opened(root))
+    pass_time(1.1)  # all earlier requests are due again
+    run(load_workspace(root))
 
 
 def test_a_source_whose_url_is_edited_is_not_asked_at_its_old_address(tmp_path, servers):
     first, second = servers
-    run(configured(tmp_path, first))
-    assert asked(first) == ["/terms?page=1"]
+    run(configure(tmp_path, first))
+    assert pages_asked(first) == ["/terms?page=1"]
     edit(tmp_path, first.url, f"{first.url}sub/")
-    assert asked(first) == ["/sub/terms?page=1"]
+    assert pages_asked(first) == ["/sub/terms?page=1"]
     edit(tmp_path, f"{first.url}sub/", second.url)
-    assert asked(first) == []
-    assert asked(second) == ["/terms?page=1"]
+    assert pages_asked(first) == []
+    assert pages_asked(second) == ["/terms?page=1"]
     edit(tmp_path, second.url, first.url)
-    assert asked(first) == ["/terms?page=1"]
-    assert asked(second) == []
-    with ADAPTER._store(opened(tmp_path)) as store:
+    assert pages_asked(first) == ["/terms?page=1"]
+    assert pages_asked(second) == []
+    with ADAPTER._store(load_workspace(tmp_path)) as store:
         assert {version.key for version in store.versions()} == {"t1", "t2", "t3"}

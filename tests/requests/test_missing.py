@@ -1,12 +1,13 @@
-"""What a whole listing of a source does not have any more: told to the step, which says what that means."""
+"""Records that a complete listing of a source no longer has: the step decides what that means."""
 
 from dataclasses import replace
 
 import pytest
 
 from tests.clock import pass_time
-from tests.requests.glossary import COLLECTION, configured, setup_of
+from tests.requests.glossary import COLLECTION, configure
 from tests.requests.glossary import run as run_toy
+from tests.sessions import session_settings
 from tests.toy_collection.server import Glossary
 from windrow.adapters.records import RecordAdapter
 from windrow.app.check import take_down
@@ -21,32 +22,34 @@ def begin(source, learned):
 
 
 def follow(source, learned, answer):
-    """Ask for all pages, each time; the first one begins a listing, and the last one ends it."""
-    told = COLLECTION.requests.follow(source, {}, answer)
-    if told.skip:
-        return told
-    requests = tuple(request._replace(every=1, only_if_new=False) for request in told.requests)
+    """Request all pages each time; the first one begins a listing, and the last one ends it."""
+    followed = COLLECTION.requests.follow(source, {}, answer)
+    if followed.skip:
+        return followed
+    requests = tuple(request._replace(every=1, only_if_new=False) for request in followed.requests)
     first = answer.request.name == "first"
-    return replace(told, requests=requests, learned={}, begins_listing=first, ends_listing=not requests)
+    return replace(followed, requests=requests, learned={}, begins_listing=first, ends_listing=not requests)
 
 
-def say(task):
+def observe_parts(task):
     return [Observation(offer.key, {"said": task.part(offer).decode()}) for offer in task.offers]
 
 
-def lose(listing):
-    """Say that things are gone when two listings in a row did not have them; doubt a listing of nothing."""
+def mark_gone(listing):
+    """Mark records gone if two listings in a row did not have them; skip an empty listing."""
     if not listing.offers:
         return [Skip(Reason.NOT_VALID, "", "an empty list")]
-    return [Observation(one.key, None) for one in listing.missing if one.value and one.listings > 1]
+    return [Observation(record.key, None) for record in listing.missing if record.value and record.listings > 1]
 
 
-MISSING = replace(COLLECTION, discovery=Requests(begin, follow), steps=(Settle("define", "1", say, missing=lose),))
+MISSING = replace(
+    COLLECTION, discovery=Requests(begin, follow), steps=(Settle("define", "1", observe_parts, missing=mark_gone),)
+)
 ADAPTER = RecordAdapter(MISSING)
 
 
-class Broken(Glossary):
-    """A server one page of which fails."""
+class BrokenGlossary(Glossary):
+    """A server of which one page fails."""
 
     broken = ""
 
@@ -56,13 +59,13 @@ class Broken(Glossary):
 
 @pytest.fixture
 def server():
-    served = Broken(terms=8)
-    yield served
-    served.close()
+    toy_server = BrokenGlossary(terms=8)
+    yield toy_server
+    toy_server.close()
 
 
 def run(workspace):
-    """Ask for all pages, which are due again by then; return the keys of what is gone."""
+    """Request all pages again, which are due by then; return the keys of records that are gone."""
     pass_time(1.1)
     run_toy(workspace, collection=MISSING)
     return {key for key, _, change in versions(workspace) if change == "gone"}
@@ -75,7 +78,7 @@ def versions(workspace):
 
 
 def test_what_two_whole_listings_in_a_row_do_not_have_is_gone_and_may_come_back(tmp_path, server):
-    workspace = configured(tmp_path, server)
+    workspace = configure(tmp_path, server)
     assert run(workspace) == set()
     assert len(versions(workspace)) == 8
     lost = server.terms.pop(4)
@@ -88,12 +91,12 @@ def test_what_two_whole_listings_in_a_row_do_not_have_is_gone_and_may_come_back(
     run(workspace)
     assert [change for key, _, change in versions(workspace) if key == lost["id"]] == ["new", "gone", "new"]
     before = versions(workspace)
-    ADAPTER.replay(workspace, setup_of(workspace), Progress(quiet=True))
+    ADAPTER.replay(workspace, session_settings(workspace), Progress(quiet=True))
     assert versions(workspace) == before
 
 
 def test_a_listing_that_broke_off_or_has_nothing_at_all_loses_nothing(tmp_path, server):
-    workspace = configured(tmp_path, server)
+    workspace = configure(tmp_path, server)
     run(workspace)
     terms = [*server.terms]
     del server.terms[2]
@@ -109,67 +112,69 @@ def test_a_listing_that_broke_off_or_has_nothing_at_all_loses_nothing(tmp_path, 
 
 
 def test_a_source_whose_first_request_the_server_fails_to_answer_has_failed_and_the_run_says_so(tmp_path, server):
-    workspace = configured(tmp_path, server)
+    workspace = configure(tmp_path, server)
     server.broken = "page=1"
-    assert ended(workspace) == 3
+    assert run_exit_code(workspace) == 3
     server.broken = ""
     pass_time(1.1)
-    assert ended(workspace) == 0
+    assert run_exit_code(workspace) == 0
 
 
-def ended(workspace):
+def run_exit_code(workspace):
     """Run once; return the exit code."""
-    with Session(setup_of(workspace), "run") as session:
+    with Session(session_settings(workspace), "run") as session:
         session.harvest(replace(ADAPTER.harvest(workspace), collection=MISSING))
         return session.close()
 
 
-def pages(source, learned, answer):
-    """Ask for the further pages of a list as often as it leads to them; the last page may lead back to one before."""
-    told = follow(source, learned, answer)
-    if told.skip:
-        return told
-    requests = tuple(request._replace(every=None, when_named=True) for request in told.requests)
-    return replace(told, requests=requests or (Request("terms?page=2", "page", when_named=True),))
+def follow_named(source, learned, answer):
+    """Request the further pages of a list whenever it links to them; the last page may link back."""
+    followed = follow(source, learned, answer)
+    if followed.skip:
+        return followed
+    requests = tuple(request._replace(every=None, when_named=True) for request in followed.requests)
+    return replace(followed, requests=requests or (Request("terms?page=2", "page", when_named=True),))
 
 
-NAMED = replace(MISSING, discovery=Requests(begin, pages))
+NAMED = replace(MISSING, discovery=Requests(begin, follow_named))
 
 
-def asked(workspace, server, collection=NAMED):
-    """Run when the first page is due again; return the pages that were asked."""
+def pages_asked(workspace, server, collection=NAMED):
+    """Run when the first page is due again; return the pages requested."""
     pass_time(1.1)
     before = len(server.asked)
     run_toy(workspace, collection=collection)
-    return [int(one.partition("page=")[2]) for one in server.asked[before:] if "page=" in one]
+    return [int(request.partition("page=")[2]) for request in server.asked[before:] if "page=" in request]
 
 
 def test_a_page_is_asked_once_in_each_run_in_which_another_page_leads_to_it_and_not_any_more_when_none_does(
     tmp_path, server
 ):
-    workspace = configured(tmp_path, server)
+    workspace = configure(tmp_path, server)
     terms = [*server.terms]
-    assert [asked(workspace, server) for _ in range(2)] == [[1, 2, 3]] * 2
+    assert [pages_asked(workspace, server) for _ in range(2)] == [[1, 2, 3]] * 2
     del server.terms[6:]
-    assert asked(workspace, server) == [1, 2]
+    assert pages_asked(workspace, server) == [1, 2]
     server.terms[:] = terms
-    assert asked(workspace, server) == [1, 2, 3]
+    assert pages_asked(workspace, server) == [1, 2, 3]
     server.broken = "page=1"
-    assert set(asked(workspace, server)) == {1}
+    assert set(pages_asked(workspace, server)) == {1}
 
 
-def told_of_new(source, learned, answer):
-    """Ask for the further pages where a page has something that is new."""
-    told = follow(source, learned, answer)
-    return replace(told, requests=tuple(request._replace(every=None, only_if_new=True) for request in told.requests))
+def follow_new(source, learned, answer):
+    """Request the further pages if a page has something new."""
+    followed = follow(source, learned, answer)
+    return replace(
+        followed, requests=tuple(request._replace(every=None, only_if_new=True) for request in followed.requests)
+    )
 
 
-@pytest.mark.parametrize("discovery", [pages, told_of_new])
+@pytest.mark.parametrize("discovery", [follow_named, follow_new])
 def test_a_page_that_was_taken_down_is_not_asked_when_another_page_leads_to_it(tmp_path, server, discovery):
-    workspace = configured(tmp_path, server)
+    workspace = configure(tmp_path, server)
     collection = replace(MISSING, discovery=Requests(begin, discovery))
-    asked(workspace, server, collection)
-    take_down(workspace, setup_of(workspace), [f"{server.url}terms?page=3"], "asked", {"glossary": ADAPTER})
+    pages_asked(workspace, server, collection)
+    take_down(workspace, session_settings(workspace), [f"{server.url}terms?page=3"], "asked", {"glossary": ADAPTER})
     for number in (9, 10, 11, 12):
         server.add(number)
-    assert asked(workspace, server, collection) == [1, 2]
+    assert pages_asked(workspace, server, collection) == [1, 2]

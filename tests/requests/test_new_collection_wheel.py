@@ -1,4 +1,4 @@
-"""What `windrow new collection` writes, built and installed beside windrow: its own test passes, and it harvests."""
+"""The collection that `windrow new collection` writes, installed beside windrow: its test passes, and it harvests."""
 
 import importlib
 import json
@@ -6,7 +6,7 @@ import shutil
 import subprocess
 import sys
 
-from tests.requests.installed import Place
+from tests.requests.installed import InstalledWindrow
 from tests.waiting import PATIENCE
 
 
@@ -14,11 +14,11 @@ def test_a_new_collection_passes_its_own_test_where_it_is_installed(environment,
     tests = shutil.copytree(scaffolded.folder / "tests", tmp_path / "tests")
     command = [environment / "bin" / "python", "-m", "unittest", "discover", "-v", "-s", tests]
     environ = {"PATH": "/usr/bin:/bin", "HOME": str(tmp_path), "LANG": "C.UTF-8"}
-    done = subprocess.run(
+    process = subprocess.run(
         command, check=False, cwd=tmp_path, env=environ, capture_output=True, text=True, timeout=PATIENCE
     )
-    assert done.returncode == 0, done.stderr
-    assert "Ran 2 tests" in done.stderr
+    assert process.returncode == 0, process.stderr
+    assert "Ran 2 tests" in process.stderr
 
 
 def test_a_new_collection_is_run_searched_and_replayed_by_the_commands_that_it_names(
@@ -27,7 +27,7 @@ def test_a_new_collection_is_run_searched_and_replayed_by_the_commands_that_it_n
     monkeypatch.syspath_prepend(str(scaffolded.folder / "tests"))
     server_type = importlib.import_module("server").Server
     try:
-        windrow = Place(environment, tmp_path)
+        windrow = InstalledWindrow(environment, tmp_path)
         windrow("init", ".")
         with server_type() as server:
             windrow("new", "source", "mine", server.url, "--collection", "court_cases")

@@ -1,16 +1,16 @@
-"""A collection that reads what pages kept, in a wheel of its own beside windrow's: every command works on it."""
+"""A collection that reads pages' captures, in its own wheel beside windrow's: every command works on it."""
 
 import json
 
 import pytest
 
-from tests.requests.installed import Place
+from tests.requests.installed import InstalledWindrow
 from tests.toy_collection.site import Site, page
 
 
 @pytest.fixture
 def site():
-    served = Site(
+    toy_server = Site(
         {
             "/": page("home", "/article1.html", "/article2.html", "/other.html"),
             "/article1.html": page("one", body="<p><q>to be</q> or <q>not to be</q></p>"),
@@ -18,8 +18,8 @@ def site():
             "/other.html": page("other", body="<p><q>left out</q></p>"),
         }
     )
-    yield served
-    served.close()
+    yield toy_server
+    toy_server.close()
 
 
 def configure(windrow, site):
@@ -28,15 +28,15 @@ def configure(windrow, site):
     (windrow.root / "sources" / "said.toml").write_text(
         'collection = "quotes"\nfrom = ["pages:web"]\npages = "article"\n'
     )
-    told = (windrow.root / "windrow.toml").read_text()
+    config = (windrow.root / "windrow.toml").read_text()
     crawled = '[pages]\noperator = "tester"\ncontact = "https://example.org/bot"\nprivate_hosts = ["127.0.0.1"]\n'
     (windrow.root / "windrow.toml").write_text(
-        told.replace("[pages]\n", crawled, 1) if "\n[pages]\n" in told else f"{told}\n{crawled}"
+        config.replace("[pages]\n", crawled, 1) if "\n[pages]\n" in config else f"{config}\n{crawled}"
     )
 
 
 def test_a_collection_of_captures_in_a_wheel_of_its_own_works_with_every_command(environment, site, tmp_path):
-    windrow = Place(environment, tmp_path)
+    windrow = InstalledWindrow(environment, tmp_path)
     configure(windrow, site)
     article = f"{site.url}article1.html"
     assert "quotes.store" in windrow("config")
@@ -57,7 +57,7 @@ def test_a_collection_of_captures_in_a_wheel_of_its_own_works_with_every_command
     ]  # fmt: skip
     windrow("replay")
     assert windrow("export", "quotes", "--as", "jsonl") == before
-    assert len(site.asked) == asked  # nobody was asked for any of this
+    assert len(site.asked) == asked  # no request was sent for any of this
     assert "not to be" in windrow("try", article, "--collection", "quotes")
     site.pages["/article1.html"] = page("one", body="<p><q>to be</q></p>")
     windrow("retry", article)

@@ -1,28 +1,29 @@
-"""A step that reads kept captures again is given the source of each, as it is configured now."""
+"""A step that reads captures again gets the source of each, as configured now."""
 
 from dataclasses import replace
 
-from tests.requests.glossary import COLLECTION, configured, opened, run, setup_of
+from tests.requests.glossary import COLLECTION, configure, load_workspace, run
+from tests.sessions import session_settings
 from tests.toy_collection.server import Glossary
 from windrow.adapters.records import RecordAdapter
 from windrow.contract import Observation, Settle, Task
 from windrow.engine.progress import Progress
 
 
-def named(task: Task) -> list[Observation]:
+def observe_source(task: Task) -> list[Observation]:
     return [Observation(offer.key, {"every": task.source and task.source.options["every"]}) for offer in task.offers]
 
 
-NAMED = replace(COLLECTION, steps=(Settle("define", "1", named),))
+WITH_SOURCE = replace(COLLECTION, steps=(Settle("define", "1", observe_source),))
 
 
 def test_a_replay_gives_steps_the_source_of_a_visit_and_asks_nobody(tmp_path):
     server = Glossary(terms=2)
     try:
-        run(configured(tmp_path, server), collection=NAMED)
-        workspace, asked = configured(tmp_path, server, every="7s"), len(server.asked)
-        adapter = RecordAdapter(NAMED)
-        adapter.replay(workspace, setup_of(workspace), Progress(quiet=True))
+        run(configure(tmp_path, server), collection=WITH_SOURCE)
+        workspace, asked = configure(tmp_path, server, every="7s"), len(server.asked)
+        adapter = RecordAdapter(WITH_SOURCE)
+        adapter.replay(workspace, session_settings(workspace), Progress(quiet=True))
         assert len(server.asked) == asked
         with adapter._store(workspace) as store:
             assert {version.value["every"] for version in store.versions()} == {7.0}
@@ -33,18 +34,18 @@ def test_a_replay_gives_steps_the_source_of_a_visit_and_asks_nobody(tmp_path):
 def test_a_replay_keeps_the_records_of_a_source_that_is_not_configured_any_more(tmp_path):
     server = Glossary(terms=3)
     try:
-        run(configured(tmp_path, server), collection=NAMED)
-        adapter = RecordAdapter(NAMED)
+        run(configure(tmp_path, server), collection=WITH_SOURCE)
+        adapter = RecordAdapter(WITH_SOURCE)
         path = tmp_path / "windrow.toml"
         path.write_text(path.read_text().replace("[source.words]", "[source.others]"))
-        workspace, asked = opened(tmp_path), len(server.asked)
+        workspace, asked = load_workspace(tmp_path), len(server.asked)
         with adapter._store(workspace) as store:
             before, words = [*store.versions()], [*store.told_for_others(["others"])]
         assert len(before) == 3
         assert len(words) == 1
         for _ in range(2):  # what was carried over is carried over again
-            told = adapter.replay(workspace, setup_of(workspace), Progress(quiet=True))
-            assert told.versions[1:] == (3, 3, 0)
+            report = adapter.replay(workspace, session_settings(workspace), Progress(quiet=True))
+            assert report.versions[1:] == (3, 3, 0)
             with adapter._store(workspace) as store:
                 assert [*store.versions()] == before
                 assert [*store.told_for_others(["others"])] == words

@@ -1,4 +1,4 @@
-"""Records are searched by the language that pages are searched by, and their index is as a fresh one would be."""
+"""Records are searched with the query language of pages, and their index equals a fresh one."""
 
 import random
 import shutil
@@ -28,23 +28,23 @@ RECORDS = (
 )
 
 
-def seen(visit, key, value, text, url, at):
-    return AttemptObservations(visit, at, url, "here", (Observation(key, value, text, at, url),))
+def observe(visit, key, record, text, url, at):
+    return AttemptObservations(visit, at, url, "here", (Observation(key, record, text, at, url),))
 
 
 @pytest.fixture
 def store(tmp_path):
-    made = RecordStore(tmp_path / "records.db")
-    made.settle([seen(number, *one) for number, one in enumerate(RECORDS, 1)], 4)
-    yield made
-    made.close()
+    opened = RecordStore(tmp_path / "records.db")
+    opened.settle([observe(number, *record) for number, record in enumerate(RECORDS, 1)], 4)
+    yield opened
+    opened.close()
 
 
 def keys(store, text):
     return [entry.key for entry in store.search(parse(text), "things", offset=0, limit=10).entries]
 
 
-@pytest.mark.parametrize(("typed", "found"), [
+@pytest.mark.parametrize(("typed", "keys_found"), [
     ("green tea", "ab"), ('"green tea"', "a"), ("green -black", "a"), ("tea OR coffee", "abcd"), ("caf*", "c"),
     ("CAFE orsted", "c"), ("東", "d"), ("title:tea", "ab"), ("title:te*", "ab"), ("inurl:tea", "acd"),
     ("site:tea.example", "ac"), ("host:tea.example", "c"), ("host:www.", "a"), ("site:shop.example:8443", "b"),
@@ -53,8 +53,8 @@ def keys(store, text):
     ("seen:2024-05", "bc"), ("(green OR black) -site:shop.example", "a"), ("asyncio.Queue.put_nowait", "c"),
     ("as-of:2025-01-01 tea", ""), ("!!!", ""), ("zebra", ""),
 ])  # fmt: skip
-def test_records_are_found_by_words_phrases_and_filters_as_pages_are(store, typed, found):
-    assert "".join(sorted(keys(store, typed))) == found
+def test_records_are_found_by_words_phrases_and_filters_as_pages_are(store, typed, keys_found):
+    assert "".join(sorted(keys(store, typed))) == keys_found
 
 
 def test_records_with_most_of_the_words_are_found_where_none_has_all_and_that_is_told(store):
@@ -71,7 +71,7 @@ def test_a_record_that_is_titled_so_comes_before_one_that_only_speaks_of_it(stor
 
 
 def answers(store):
-    """What searches of every kind answer, in the order in which they do where that is told by times."""
+    """Return the keys found by searches of every kind, in order where times define one."""
     asked = (
         "title",
         "text",
@@ -84,27 +84,31 @@ def answers(store):
         "k3 k4",
         "host:.example",
     )
-    found = [sorted(keys(store, text)) for text in asked]
-    return [*found, keys(store, "-zebra"), [*store.search(parse("type:things"), "things", offset=2, limit=3).entries]]
+    found_keys = [sorted(keys(store, text)) for text in asked]
+    return [
+        *found_keys,
+        keys(store, "-zebra"),
+        [*store.search(parse("type:things"), "things", offset=2, limit=3).entries],
+    ]
 
 
-def changed_by_chance(store, chance):
+def change_randomly(store, rng):
     for visit in range(1, 120):
-        key, at = f"k{chance.randrange(12)}", datetime(2026, 1, 1 + chance.randrange(28), tzinfo=UTC)
-        value = None if chance.random() < 0.2 else {"title": f"Title {chance.randrange(4)}"}
-        text = f"text {chance.randrange(5)}"
-        store.settle([seen(visit, key, value, text, f"https://a.example/{key}", at)], visit)
-        if chance.random() < 0.1:
-            store.forget(chance.sample(range(1, visit + 1), min(visit, 5)))
+        key, at = f"k{rng.randrange(12)}", datetime(2026, 1, 1 + rng.randrange(28), tzinfo=UTC)
+        record = None if rng.random() < 0.2 else {"title": f"Title {rng.randrange(4)}"}
+        text = f"text {rng.randrange(5)}"
+        store.settle([observe(visit, key, record, text, f"https://a.example/{key}", at)], visit)
+        if rng.random() < 0.1:
+            store.forget(rng.sample(range(1, visit + 1), min(visit, 5)))
         yield
 
 
 def test_the_index_of_records_is_as_a_fresh_one_after_any_changes_and_takedowns(tmp_path):
-    chance = random.Random(7)
+    rng = random.Random(7)
     path = tmp_path / "records.db"
     store = RecordStore(path)
-    for _ in changed_by_chance(store, chance):
-        if chance.random() < 0.1:
+    for _ in change_randomly(store, rng):
+        if rng.random() < 0.1:
             store.update_index(lambda: True)
             assert list(store.index_faults()) == []
     assert list(store.faults()) == []
@@ -134,30 +138,30 @@ def test_the_check_of_records_tells_of_an_index_that_is_not_as_it_should_be(stor
 
 def test_an_index_that_is_behind_catches_up_with_its_store_when_it_is_searched(store):
     assert keys(store, "brewing") == ["a"]
-    before = tree(index_folder(store.path))
+    before = read_tree(index_folder(store.path))
     assert keys(store, "brewing") == ["a"]
-    assert tree(index_folder(store.path)) == before, "nothing is written where nothing changed"
-    store.settle([seen(5, "a", {"title": "Tea"}, "Pouring", "https://www.tea.example/green", LATER)], 5)
+    assert read_tree(index_folder(store.path)) == before, "nothing is written where nothing changed"
+    store.settle([observe(5, "a", {"title": "Tea"}, "Pouring", "https://www.tea.example/green", LATER)], 5)
     assert keys(store, "brewing") == []
     assert keys(store, "pouring") == ["a"]
-    store.settle([seen(6, "a", None, "", "https://www.tea.example/green", LATER.replace(month=7))], 6)
+    store.settle([observe(6, "a", None, "", "https://www.tea.example/green", LATER.replace(month=7))], 6)
     assert keys(store, "pouring") == []
-    store.settle([seen(7, "b", *RECORDS[1][1:])], 7)
+    store.settle([observe(7, "b", *RECORDS[1][1:])], 7)
     commit = store._meta("index_commit")
     store.update_index(lambda: True)
     assert store._meta("index_commit") == commit, "what says the same as before is not written again"
 
 
-def tree(folder):
+def read_tree(folder):
     return {str(path.relative_to(folder)): path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file()}
 
 
 def test_the_index_of_another_file_is_not_asked(store, tmp_path):
-    """As after a replay, whose new store takes the place of the old one, and after a copy is put back."""
+    """As after a replay, whose new store replaces the old one, and after a copy is restored."""
     assert keys(store, "brewing") == ["a"]
-    other = RecordStore(tmp_path / "other.db")
-    other.settle([seen(1, "z", {"title": "Brewing"}, "beer", "https://z.example/", NEW)], 1)
-    other.close()
+    second_store = RecordStore(tmp_path / "other.db")
+    second_store.settle([observe(1, "z", {"title": "Brewing"}, "beer", "https://z.example/", NEW)], 1)
+    second_store.close()
     store.close()
     close_into_file(tmp_path / "other.db")
     close_into_file(store.path)
@@ -175,18 +179,18 @@ def test_an_older_copy_of_a_store_is_searched_as_it_is_and_goes_on_from_there(st
     assert keys(store, "brewing") == ["a"]
     with closing(sqlite3.connect(tmp_path / "copy.db")) as copy:
         store._connection.backup(copy)
-    store.settle([seen(5, "e", {"title": "Brewing too"}, "beer", "https://z.example/", NEW)], 5)
+    store.settle([observe(5, "e", {"title": "Brewing too"}, "beer", "https://z.example/", NEW)], 5)
     assert sorted(keys(store, "brewing")) == ["a", "e"]
     store.close()
     (tmp_path / "copy.db").replace(store.path)
     with closing(RecordStore(store.path)) as back:
-        back.settle([seen(5, "f", {"title": "Wilting"}, "beer", "https://z.example/", NEW)], 5)
+        back.settle([observe(5, "f", {"title": "Wilting"}, "beer", "https://z.example/", NEW)], 5)
         assert keys(back, "brewing") == ["a"]
         assert keys(back, "beer") == ["f"]
         assert list(back.index_faults()) == []
 
 
-TORN = {
+DAMAGES = {
     "no list of segments": lambda text: (text / "meta.json").unlink(),
     "half a list": lambda text: (text / "meta.json").write_text('{"segments": ['),
     "another list": lambda text: (text / "meta.json").write_text("[]"),
@@ -200,10 +204,10 @@ TORN = {
 }
 
 
-@pytest.mark.parametrize("how", TORN)
-def test_a_torn_index_is_made_anew_from_the_records(store, how):
+@pytest.mark.parametrize("damage", DAMAGES)
+def test_a_torn_index_is_made_anew_from_the_records(store, damage):
     assert keys(store, '"green tea"') == ["a"]
-    TORN[how](index_folder(store.path) / "text")
+    DAMAGES[damage](index_folder(store.path) / "text")
     assert keys(store, '"green tea"') == ["a"]
     assert sorted(keys(store, "tea")) == ["a", "b", "c", "d"]
     assert list(store.index_faults()) == []
@@ -216,7 +220,7 @@ def test_a_folder_of_somebody_else_beside_a_store_is_refused_and_left_alone(stor
     for act in (lambda: keys(store, "tea"), lambda: store.update_index(lambda: True)):
         with pytest.raises(ConfigError, match="holds no index of windrow"):
             act()
-    assert tree(folder) == {"letters.txt": b"mine"}
+    assert read_tree(folder) == {"letters.txt": b"mine"}
 
 
 def test_what_is_taken_down_is_in_no_part_of_store_and_index(store, tmp_path):
@@ -225,7 +229,7 @@ def test_what_is_taken_down_is_in_no_part_of_store_and_index(store, tmp_path):
     store.make_index(lambda: True)
     assert store.scour(lambda: None)
     assert keys(store, "brewing") == []
-    held = (tmp_path / "records.db").read_bytes() + b"".join(tree(index_folder(store.path)).values())
+    held = (tmp_path / "records.db").read_bytes() + b"".join(read_tree(index_folder(store.path)).values())
     assert b"rewing" not in held
 
 
@@ -238,7 +242,7 @@ def test_what_was_touched_is_noted_in_the_transaction_that_changes_it(store, mon
     with monkeypatch.context() as patched:
         patched.setattr(RecordStore, "_note_touched", fail)
         with pytest.raises(KeyboardInterrupt):
-            store.settle([seen(9, "a", {"title": "Changed"}, "other", "https://tea.example/", NEW)], 9)
+            store.settle([observe(9, "a", {"title": "Changed"}, "other", "https://tea.example/", NEW)], 9)
     assert [*store._connection.execute("SELECT * FROM unindexed")] == before
     assert keys(store, "brewing") == ["a"]
     assert store.checkpoint() == 4
@@ -246,11 +250,11 @@ def test_what_was_touched_is_noted_in_the_transaction_that_changes_it(store, mon
 
 def test_while_another_process_writes_the_index_a_search_still_finds_what_is_new(store):
     assert keys(store, "brewing") == ["a"]
-    before = tree(index_folder(store.path))
-    store.settle([seen(5, "e", {"title": "Brewing too"}, "beer", "https://z.example/", NEW)], 5)
+    before = read_tree(index_folder(store.path))
+    store.settle([observe(5, "e", {"title": "Brewing too"}, "beer", "https://z.example/", NEW)], 5)
     with held(index_folder(store.path), lambda: False):
         assert sorted(keys(store, "brewing")) == ["a", "e"]
-        assert tree(index_folder(store.path)) == before
+        assert read_tree(index_folder(store.path)) == before
     assert sorted(keys(store, "brewing")) == ["a", "e"]
     assert list(store.index_faults()) == []
 
@@ -259,10 +263,10 @@ def test_while_another_process_writes_the_index_a_search_still_finds_what_is_new
                          ids=["null", "surrogate", "long", "large"])  # fmt: skip
 def test_any_text_can_be_put_in_and_found(store, text):
     store.settle(
-        [seen(5, "odd", {"title": text[:200_000]}, text, "https://odd.example/\0\ud800?" + "x" * 70_000, LATER)], 5
+        [observe(5, "odd", {"title": text[:200_000]}, text, "https://odd.example/\0\ud800?" + "x" * 70_000, LATER)], 5
     )
     assert "odd" in keys(store, "tea")
-    assert keys(store, "host:odd.example") == []  # the address is longer than any that is read
+    assert keys(store, "host:odd.example") == []  # the address is longer than an address may be
     assert list(store.index_faults()) == []
 
 
@@ -276,10 +280,10 @@ from windrow.stores.records import RecordStore
 left = int(sys.argv[2])
 record_index.BATCH = 5
 
-def dies(function):
+def kill_within(function):
     def call(*args, **more):
         global left
-        for _ in range(2):  # before it, and after it
+        for _ in range(2):  # before and after the call
             left -= 1
             if left < 0:
                 os.kill(os.getpid(), signal.SIGKILL)
@@ -287,46 +291,46 @@ def dies(function):
         return result
     return call
 
-fulltext_index.FullTextIndex.write = dies(fulltext_index.FullTextIndex.write)
-fulltext_index.FullTextIndex.empty = dies(fulltext_index.FullTextIndex.empty)
-fulltext_index.begin = dies(fulltext_index.begin)
-fulltext_index.write_note = dies(fulltext_index.write_note)
-record_index.entry_of = dies(record_index.entry_of)
+fulltext_index.FullTextIndex.write = kill_within(fulltext_index.FullTextIndex.write)
+fulltext_index.FullTextIndex.empty = kill_within(fulltext_index.FullTextIndex.empty)
+fulltext_index.begin = kill_within(fulltext_index.begin)
+fulltext_index.write_note = kill_within(fulltext_index.write_note)
+record_index.entry_of = kill_within(record_index.entry_of)
 RecordStore(Path(sys.argv[1])).update_index(lambda: True)
 """
 
 
-@pytest.mark.parametrize("first", ["behind", "gone"])
-def test_after_a_kill_at_any_place_searches_answer_as_if_there_had_been_none(tmp_path, first):
+@pytest.mark.parametrize("index_state", ["behind", "gone"])
+def test_after_a_kill_at_any_place_searches_answer_as_if_there_had_been_none(tmp_path, index_state):
     path = tmp_path / "records.db"
     store = RecordStore(path)
-    chance = random.Random(3)
-    for _ in changed_by_chance(store, chance):
+    rng = random.Random(3)
+    for _ in change_randomly(store, rng):
         pass
     expected = answers(store)
-    if first == "gone":
+    if index_state == "gone":
         shutil.rmtree(index_folder(path))
     else:
-        for visit, (key, value, text, url, at) in enumerate(RECORDS, 200):
-            store.settle([seen(visit, key, value, text, url, at)], visit)
+        for visit, (key, record, text, url, at) in enumerate(RECORDS, 200):
+            store.settle([observe(visit, key, record, text, url, at)], visit)
         expected = None
     killed = 0
     for number in range(0, 80, 3):
-        done = programs.run("-c", KILLED, path, number)
-        if done.returncode == 0:
+        process = programs.run("-c", KILLED, path, number)
+        if process.returncode == 0:
             break
-        assert done.returncode == -signal.SIGKILL, done.stderr
+        assert process.returncode == -signal.SIGKILL, process.stderr
         killed += 1
         copy = tmp_path / "copy"
         shutil.rmtree(copy, ignore_errors=True)
         copy.mkdir()
-        for one in tmp_path.glob("records.db*"):
-            (shutil.copytree if one.is_dir() else shutil.copyfile)(one, copy / one.name)
-        with closing(RecordStore(copy / "records.db")) as other:
-            found = answers(other)
-            expected = expected or found
-            assert found == expected, number
-            assert list(other.index_faults()) == []
+        for file in tmp_path.glob("records.db*"):
+            (shutil.copytree if file.is_dir() else shutil.copyfile)(file, copy / file.name)
+        with closing(RecordStore(copy / "records.db")) as copied_store:
+            after_kill = answers(copied_store)
+            expected = expected or after_kill
+            assert after_kill == expected, number
+            assert list(copied_store.index_faults()) == []
     assert killed > 5
     assert answers(store) == expected
     store.close()
@@ -342,7 +346,7 @@ from windrow.stores.records import RecordStore
 
 become_ordinary()
 with closing(RecordStore(Path(sys.argv[1]), read_only=True)) as store:
-    print(*sorted(one.key for one in store.search(parse("brewing"), "things", offset=0, limit=10).entries))
+    print(*sorted(entry.key for entry in store.search(parse("brewing"), "things", offset=0, limit=10).entries))
     print(*store.index_faults())
 """
 
@@ -350,17 +354,17 @@ with closing(RecordStore(Path(sys.argv[1]), read_only=True)) as store:
 @pytest.mark.parametrize("index", ["current", "behind", "gone", "torn"])
 def test_records_in_a_place_that_cannot_be_written_are_searched(store, tmp_path, index):
     keys(store, "brewing")
-    store.settle([seen(5, "e", {"title": "Brewing too"}, "beer", "https://z.example/", NEW)], 5)
+    store.settle([observe(5, "e", {"title": "Brewing too"}, "beer", "https://z.example/", NEW)], 5)
     if index != "behind":
         keys(store, "brewing")
     store.close()
     if index == "gone":
         shutil.rmtree(index_folder(store.path))
     if index == "torn":
-        TORN["other bytes"](index_folder(store.path) / "text")
-    before = tree(tmp_path)
+        DAMAGES["other bytes"](index_folder(store.path) / "text")
+    before = read_tree(tmp_path)
     with unwritable(tmp_path):
-        done = programs.run("-c", SEARCHED, store.path)
-    assert done.returncode == 0, done.stderr
-    assert done.stdout.splitlines()[0] == "a e"
-    assert tree(tmp_path) == before
+        process = programs.run("-c", SEARCHED, store.path)
+    assert process.returncode == 0, process.stderr
+    assert process.stdout.splitlines()[0] == "a e"
+    assert read_tree(tmp_path) == before

@@ -1,4 +1,4 @@
-"""Secrets of sources and services: sent where they belong, and kept nowhere."""
+"""Secrets of sources and services: sent where they belong, and stored nowhere."""
 
 import gzip
 import json
@@ -17,28 +17,28 @@ from windrow.settings.configuration import credentials_of
 KEY, TOKEN = "k-3y/with+signs=&", "t0ken-of-the-service"
 
 
-def everything(folder):
-    """Return the bytes of all files below a folder, those of compressed ones unpacked."""
-    found = b""
+def read_all_files(folder):
+    """Return the bytes of all files below a folder, and the unpacked bytes of compressed ones."""
+    contents = b""
     for path in sorted(folder.rglob("*")):
         if path.is_file():
             content = path.read_bytes()
-            found += content + (gzip.decompress(content) if content[:2] == b"\x1f\x8b" else b"")
-    return found
+            contents += content + (gzip.decompress(content) if content[:2] == b"\x1f\x8b" else b"")
+    return contents
 
 
-def keyed(asked):
-    """Serve pages to who has the key; each answer repeats it, as many an API does in its links."""
-    where = urlsplit(asked.path)
-    if parse_qs(where.query).get("api_key") != [KEY]:
+def answer_with_key(asked):
+    """Serve pages to clients with the key; each answer repeats it, as many APIs do in their links."""
+    url = urlsplit(asked.path)
+    if parse_qs(url.query).get("api_key") != [KEY]:
         return 403, b"no key", {}
-    echoed = {"Link": f"</?{where.query}>; rel=self", "X-Key": KEY}
-    if where.path == "/":
+    echoed = {"Link": f"</?{url.query}>; rel=self", "X-Key": KEY}
+    if url.path == "/":
         return 200, b"a\nb", echoed
-    return 200, f"{where.path} {json.dumps(KEY)} {where.query}".encode(), echoed
+    return 200, f"{url.path} {json.dumps(KEY)} {url.query}".encode(), echoed
 
 
-def secretive(asked):
+def answer_with_token(asked):
     if asked.fields.get("authorization") != f"Bearer {TOKEN}":
         return 401, b"", {}
     return 200, f"heard from {TOKEN}: {asked.fields['accept-encoding']}".encode(), {"X-Token": TOKEN}
@@ -51,21 +51,21 @@ def test_secrets_reach_the_source_and_the_service_and_stay_nowhere(tmp_path, ser
     (tmp_path / "outside" / "token").write_text(f"{TOKEN}\n")
     (tmp_path / "outside" / "key").write_text(KEY)
     declared = replace(SERVICE, secret="workshop.token", secret_header="Authorization", secret_prefix="Bearer ")
-    api, service = serve(keyed), serve(secretive)
+    api, service = serve(answer_with_key), serve(answer_with_token)
     shop = Workshop(
         root, api, service, collection(send_parts, declared), f'secret = "file:{tmp_path}/outside/key"',
         'secret_query = "api_key"', section=f'token = "file:{tmp_path}/outside/token"',
     )  # fmt: skip
     shop.run()
     assert shop.records()["a"]["body"] == f"heard from {'x' * len(TOKEN)}: identity"
-    assert [one.path for one in api.asked if one.path.startswith("/robots")] == ["/robots.txt"]
-    found = everything(root)
-    assert b"heard from xxxx" in found
-    assert b'/a "xxxxxxxx' in found
+    assert [request.path for request in api.asked if request.path.startswith("/robots")] == ["/robots.txt"]
+    contents = read_all_files(root)
+    assert b"heard from xxxx" in contents
+    assert b'/a "xxxxxxxx' in contents
     for word in (KEY, KEY.replace("/", "%2F"), "k-3y%2Fwith%2Bsigns%3D%26", "k-3y", TOKEN):
-        assert word.encode() not in found, word
-    told = "".join(f"{one.name} {one.shown}\n" for one in shop.workspace.values)
-    assert f"file:{tmp_path}/outside/key" in told + repr(shop.workspace.sources)
+        assert word.encode() not in contents, word
+    shown_settings = "".join(f"{setting.name} {setting.shown}\n" for setting in shop.workspace.values)
+    assert f"file:{tmp_path}/outside/key" in shown_settings + repr(shop.workspace.sources)
     with closing(shop.ledger()) as ledger:
         story = shop.adapter.explain(shop.workspace, ledger, f"{api.url}a")
     assert KEY not in repr(story)
@@ -81,24 +81,29 @@ def test_what_comes_compressed_unasked_with_the_secret_in_it_is_not_kept(tmp_pat
     body = gzip.compress(f"{TOKEN} is what you sent".encode())
     api = serve(lambda asked: (200, body, {"Content-Encoding": "gzip"}))
     secret = (f'secret = "file:{tmp_path}/token"', 'secret_header = "X-Token"')
-    Workshop(root, api, serve(secretive), collection(send_parts), *secret).run()
+    Workshop(root, api, serve(answer_with_token), collection(send_parts), *secret).run()
     assert api.asked[1].fields["x-token"] == TOKEN
-    assert TOKEN.encode() not in everything(root)
-    assert b"compressed though that was not asked for" in everything(root)
+    assert TOKEN.encode() not in read_all_files(root)
+    assert b"compressed though that was not asked for" in read_all_files(root)
 
 
 def test_a_secret_that_is_missing_fails_the_source_and_names_its_place_alone(tmp_path, serve):
-    api = serve(keyed)
+    api = serve(answer_with_key)
     shop = Workshop(
-        tmp_path, api, serve(secretive), collection(send_parts), 'secret = "env:NO_SUCH_NAME"', 'secret_header = "X"'
+        tmp_path,
+        api,
+        serve(answer_with_token),
+        collection(send_parts),
+        'secret = "env:NO_SUCH_NAME"',
+        'secret_header = "X"',
     )
     shop.run()
-    assert [one.path for one in api.asked] == ["/robots.txt"]
-    assert b"no secret at env:NO_SUCH_NAME" in everything(tmp_path)
+    assert [request.path for request in api.asked] == ["/robots.txt"]
+    assert b"no secret at env:NO_SUCH_NAME" in read_all_files(tmp_path)
 
 
 @pytest.mark.parametrize(
-    ("told", "wrong"),
+    ("settings", "wrong"),
     [
         ({"secret_header": "A", "secret_query": "b"}, "one of secret_header and secret_query"),
         ({"secret_header": "Host"}, "secret_header: 'Host' is not a header that can carry a secret"),
@@ -107,9 +112,9 @@ def test_a_secret_that_is_missing_fails_the_source_and_names_its_place_alone(tmp
         ({"secret_prefix": "Bearer "}, "one of secret_header and secret_query"),
     ],
 )
-def test_where_a_secret_goes_is_said_once_and_well(told, wrong):
+def test_where_a_secret_goes_is_said_once_and_well(settings, wrong):
     with pytest.raises(ConfigError, match=wrong):
-        credentials_of(Secret("env:A"), **told)
+        credentials_of(Secret("env:A"), **settings)
 
 
 def test_a_secret_goes_over_https_or_stays_on_this_machine(monkeypatch):
@@ -119,8 +124,8 @@ def test_a_secret_goes_over_https_or_stays_on_this_machine(monkeypatch):
     assert "secret!" not in repr(SentSecrets(Site("https", "api.example"), [Credential(Secret("env:A"), "X-Key")]))
 
 
-class Kept:
-    """A sink that keeps what it is given."""
+class BlockSink:
+    """A sink that keeps the blocks written to it."""
 
     start, validator, modified = 0, "", None
 
@@ -136,7 +141,7 @@ def test_a_secret_is_overwritten_however_the_answer_is_cut_and_its_length_stays(
     monkeypatch.setenv("A", "geheim/7")
     secrets = SentSecrets(Site("https", "api.example"), [Credential(Secret("env:A"), "X-Key")])
     text = b"geheim/7geheim/7 geheim geheim%2F7, geheim/7"
-    sink = Kept()
+    sink = BlockSink()
     hiding = HidingSink(sink, secrets)
     for start in range(0, len(text), size):
         hiding.write(memoryview(text)[start : start + size])

@@ -1,4 +1,4 @@
-"""Services that steps ask: what is sent, what counts as an answer, how many are asked at a time, what is kept."""
+"""Services that steps use: what is sent, what counts as an answer, requests at a time, what is stored."""
 
 import gzip
 import hashlib
@@ -32,7 +32,7 @@ def test_a_document_is_sent_as_a_file_in_a_form_without_a_copy_of_it_in_the_ledg
     shop.run()
     assert shop.records()["paper.pdf"]["body"] == hashlib.md5(content).hexdigest()
     assert shop.records()["other.pdf"]["body"] == hashlib.md5(b"--windrow-\r\n").hexdigest()
-    asked = next(one for one in service.asked if len(one.body) > 1000)
+    asked = next(request for request in service.asked if len(request.body) > 1000)
     assert (asked.method, asked.path, asked.fields["accept"]) == ("POST", "/api/process", "application/xml")
     assert asked.form()["input"][:2] == ("paper.pdf", "application/pdf")
     assert asked.body.count(b'name="teiCoordinates"') == 2
@@ -47,7 +47,7 @@ def test_a_part_that_was_offered_is_sent_as_it_lies_in_the_document(tmp_path, se
     service = serve(md5)
     shop = Workshop(tmp_path, api, service, collection(send_parts))
     shop.run()
-    assert sorted(one.body for one in service.asked) == [b"first", b"first", b"second"]
+    assert sorted(request.body for request in service.asked) == [b"first", b"first", b"second"]
     assert shop.records()["some.lines-1"]["body"] == hashlib.md5(b"second").hexdigest()
 
 
@@ -61,26 +61,26 @@ def test_the_same_bytes_from_two_addresses_are_sent_once(tmp_path, serve):
 
 
 def test_a_byte_range_is_asked_for_and_its_206_is_the_answer(tmp_path, serve):
-    def ranged(asked):
+    def answer_range(asked):
         assert asked.fields["range"] == "bytes=1000-1009"
         return 206, b"0123456789", {"Content-Range": "bytes 1000-1009/5000"}
 
-    shop = Workshop(tmp_path, serve(documents({"a": b"a"})), serve(ranged), collection(ask_range))
+    shop = Workshop(tmp_path, serve(documents({"a": b"a"})), serve(answer_range), collection(ask_range))
     shop.run()
     assert shop.records()["a"] == {"status": 206, "body": "0123456789", "reason": None}
 
 
 def scripted(script, calls, late=None):
-    """Answer each document by the next line of its script, the last one ever after; `late` is waited for."""
+    """Answer each document by the next line of its script, then always by the last one; `late` is an event to wait for."""
 
     def answer(asked):
         lines = script[asked.body.decode()]
-        made = lines[min(calls.get(asked.body, 0), len(lines) - 1)]
+        reply = lines[min(calls.get(asked.body, 0), len(lines) - 1)]
         calls[asked.body] = calls.get(asked.body, 0) + 1
-        if made == "late":
+        if reply == "late":
             late.wait(PATIENCE)
             return 200, b"too late", {}
-        return (*made, {})
+        return (*reply, {})
 
     return answer
 
@@ -104,8 +104,8 @@ def test_answers_of_a_service_are_told_apart_and_nothing_transient_is_stored(tmp
     shop = Workshop(tmp_path, api, asked, collection(send_parts, service))
     shop.run()
     late.set()
-    found = {name: (one["status"], one["body"], one["reason"]) for name, one in shop.records().items()}
-    assert found == {
+    replies = {name: (record["status"], record["body"], record["reason"]) for name, record in shop.records().items()}
+    assert replies == {
         "fine": (200, "good", None),
         "empty": (204, "", None),
         "bad": (500, "[BAD_INPUT_DATA]", None),
@@ -133,10 +133,10 @@ def test_answers_of_a_service_are_told_apart_and_nothing_transient_is_stored(tmp
 
 
 def test_a_service_is_asked_by_as_many_requests_at_a_time_as_it_declares(tmp_path, serve):
-    four = threading.Barrier(4)
+    barrier = threading.Barrier(4)
 
     def slow(_asked):
-        four.wait(PATIENCE)
+        barrier.wait(PATIENCE)
         return 200, b"done", {}
 
     api = serve(documents({f"d{number}": b"%d" % number for number in range(12)}))
@@ -144,11 +144,11 @@ def test_a_service_is_asked_by_as_many_requests_at_a_time_as_it_declares(tmp_pat
     shop = Workshop(tmp_path, api, service, collection(send_parts, replace(SERVICE, connections=4)))
     shop.run()
     assert len(shop.records()) == 12
-    assert service.most == 4
+    assert service.most_at_once == 4
 
 
 def test_a_packed_answer_is_read_without_memory_for_all_that_it_might_be():
-    class Asked(io.BytesIO):
+    class CountingBytes(io.BytesIO):
         sizes: ClassVar[list[int]] = []
 
         def read(self, size=-1, /):
@@ -156,9 +156,9 @@ def test_a_packed_answer_is_read_without_memory_for_all_that_it_might_be():
             return super().read(size)
 
     packed = gzip.compress(b"tea" * 99)
-    made = body_of(Asked(packed), {"content-encoding": "gzip"}, Limits(member_size=1 << 40))
-    assert made.read() == b"tea" * 99
-    assert max(Asked.sizes) <= len(packed)
+    body = body_of(CountingBytes(packed), {"content-encoding": "gzip"}, Limits(member_size=1 << 40))
+    assert body.read() == b"tea" * 99
+    assert max(CountingBytes.sizes) <= len(packed)
     with pytest.raises(StepError) as refused:
-        body_of(Asked(packed), {"content-encoding": "gzip"}, Limits(member_size=len(packed) - 1))
+        body_of(CountingBytes(packed), {"content-encoding": "gzip"}, Limits(member_size=len(packed) - 1))
     assert refused.value.reason is Reason.TOO_LARGE

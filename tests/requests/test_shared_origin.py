@@ -1,4 +1,4 @@
-"""Two sources of one collection at one origin: each has what is its own, and the pauses are those of the origin."""
+"""Two sources of one collection at one origin: each has its own records, and they share the origin's pauses."""
 
 import time
 from contextlib import closing
@@ -26,10 +26,10 @@ def test_two_sources_share_an_origin_and_its_pauses_and_each_has_its_own(tmp_pat
     )
     assert min(after - before for before, after in pairwise(times)) > 0.25
     with shop.adapter._store(shop.workspace) as store:
-        assert {one.source for one in store.history("common")} == {"texts", "texts1"}
+        assert {version.source for version in store.history("common")} == {"texts", "texts1"}
     with closing(shop.ledger()) as ledger:
-        told = shop.adapter.explain(shop.workspace, ledger, f"{api.url}one/common")
-    assert "source texts" in told.lines[0]
+        story = shop.adapter.explain(shop.workspace, ledger, f"{api.url}one/common")
+    assert "source texts" in story.lines[0]
     api.asked.clear()
     shop.run()
     assert api.paths() == []

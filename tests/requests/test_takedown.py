@@ -1,8 +1,8 @@
-"""What is taken down of a collection that finds by requests: nothing of it stays but the tombstone."""
+"""Takedowns in a collection of requests: nothing stays but the tombstone."""
 
-from tests.requests.glossary import setup_of
-from tests.requests.test_secrets import everything
+from tests.requests.test_secrets import read_all_files
 from tests.requests.workshop import Workshop, collection, documents, send_parts
+from tests.sessions import session_settings
 from windrow.app.check import let_again, take_down
 from windrow.contract import Ask, FollowResult, Observation, Offering, Request, Skip
 from windrow.engine.crawl import crawling
@@ -13,7 +13,7 @@ MARK = "MarkOfTheForgotten"
 
 
 def follow(source, learned, answer):
-    """Make of each document all that a discovery may make of it."""
+    """Return everything that a discovery may return for a document."""
     content = answer.view.read().decode()
     if not answer.request.context:
         return FollowResult(tuple(Request(name, context=name) for name in content.split()))
@@ -23,20 +23,22 @@ def follow(source, learned, answer):
 
 
 def ask_with_words(task):
-    """Ask a service by what the document says, and skip a part of it."""
-    made = []
+    """Send a service the document's text, and skip a part of it."""
+    observed = []
     for offer in task.offers:
         answer = task.answers.get(offer.key)
         if answer is None:
-            made.append(Ask(offer.key, "reader", "words", body=task.part(offer)))
+            observed.append(Ask(offer.key, "reader", "words", body=task.part(offer)))
         else:
-            made.append(Observation(offer.key, {"heard": answer.view.read().decode()}, task.part(offer).decode()))
-            made.append(Skip(Reason.NOT_VALID, f"{offer.key}-2", task.part(offer).decode()))
-    return made
+            observed.append(Observation(offer.key, {"heard": answer.view.read().decode()}, task.part(offer).decode()))
+            observed.append(Skip(Reason.NOT_VALID, f"{offer.key}-2", task.part(offer).decode()))
+    return observed
 
 
 def forget(shop, *names):
-    return take_down(shop.workspace, setup_of(shop.workspace), names, "asked by its author", {"workshop": shop.adapter})
+    return take_down(
+        shop.workspace, session_settings(shop.workspace), names, "asked by its author", {"workshop": shop.adapter}
+    )
 
 
 def test_nothing_of_a_forgotten_document_stays_in_any_file_neither_what_services_were_told_of_it(tmp_path, serve):
@@ -44,18 +46,20 @@ def test_nothing_of_a_forgotten_document_stays_in_any_file_neither_what_services
     service = serve(lambda asked: (200, b"heard: " + asked.body, {"X-Said": asked.body.decode()}))
     shop = Workshop(tmp_path, api, service, collection(ask_with_words, follow=follow))
     shop.run()
-    assert everything(tmp_path).count(MARK.encode()) > 8
+    assert read_all_files(tmp_path).count(MARK.encode()) > 8
     assert set(shop.records()) == {f"a-{MARK}", "b-stays"}
     (done,) = forget(shop, f"{api.url}a")
     assert done.done
     assert not done.errors
-    assert MARK.encode() not in everything(tmp_path)
+    assert MARK.encode() not in read_all_files(tmp_path)
     assert set(shop.records()) == {"b-stays"}
-    assert b"heard: stays" in everything(tmp_path)
+    assert b"heard: stays" in read_all_files(tmp_path)
     asked = len(api.asked) + len(service.asked)
     shop.run()
-    assert [one.path for one in api.asked[-1:]] == ["/robots.txt"] or len(api.asked) + len(service.asked) == asked
-    assert MARK.encode() not in everything(tmp_path)
+    assert [request.path for request in api.asked[-1:]] == ["/robots.txt"] or len(api.asked) + len(
+        service.asked
+    ) == asked
+    assert MARK.encode() not in read_all_files(tmp_path)
 
 
 def test_what_a_service_was_asked_for_two_documents_stays_for_the_one_that_is_not_forgotten(
@@ -81,7 +85,7 @@ def test_a_forgotten_document_may_be_asked_for_again_once_that_is_lifted(tmp_pat
     shop = Workshop(tmp_path, api, service, collection(ask_with_words, follow=follow))
     shop.run()
     forget(shop, f"{api.url}a")
-    let_again(shop.workspace, setup_of(shop.workspace), [f"{api.url}a"], {"workshop": shop.adapter})
+    let_again(shop.workspace, session_settings(shop.workspace), [f"{api.url}a"], {"workshop": shop.adapter})
     shop.run()
     assert set(shop.records()) == {f"a-{MARK}"}
 
@@ -92,7 +96,7 @@ def test_nothing_of_a_forgotten_source_stays(tmp_path, serve):
     shop = Workshop(tmp_path, api, service, collection(ask_with_words, follow=follow))
     shop.run()
     forget(shop, "texts")
-    found = everything(tmp_path)
-    assert f'"{MARK}'.encode() not in found
-    assert f"heard: {MARK}".encode() not in found
-    assert f"after {MARK}".encode() not in found
+    contents = read_all_files(tmp_path)
+    assert f'"{MARK}'.encode() not in contents
+    assert f"heard: {MARK}".encode() not in contents
+    assert f"after {MARK}".encode() not in contents

@@ -1,6 +1,6 @@
-"""A collection in a wheel of its own, installed beside windrow's: every command works on it, with no edit in windrow.
+"""A collection in its own wheel, installed beside windrow's: every command works on it, without an edit in windrow.
 
-The wheels are built and installed as `.ci/wheel` does, into an environment that has nothing of this repository.
+The wheels are built and installed as `.ci/wheel` does, into an environment without this repository.
 """
 
 import json
@@ -8,18 +8,8 @@ import os
 import signal
 import time
 
-import pytest
-
-from tests.requests.installed import Place
-from tests.toy_collection.server import Glossary
+from tests.requests.installed import InstalledWindrow
 from tests.waiting import until
-
-
-@pytest.fixture
-def server():
-    served = Glossary()
-    yield served
-    served.close()
 
 
 def configure(windrow, server):
@@ -32,11 +22,11 @@ def configure(windrow, server):
 
 
 def test_a_collection_in_a_wheel_of_its_own_works_with_every_command(environment, server, tmp_path):
-    windrow = Place(environment, tmp_path)
+    windrow = InstalledWindrow(environment, tmp_path)
     configure(windrow, server)
     assert "glossary.language" in windrow("config")
     windrow("run", "glossary")
-    assert len([one for one in server.asked if one.startswith("POST")]) == 10
+    assert len([request for request in server.asked if request.startswith("POST")]) == 10
     assert "words" in windrow("status")
     story = windrow("why", "t7")
     assert "a record of glossary" in story
@@ -63,10 +53,10 @@ def test_a_collection_in_a_wheel_of_its_own_works_with_every_command(environment
 
 
 def test_a_run_of_an_installed_collection_that_is_killed_goes_on(environment, server, tmp_path):
-    windrow = Place(environment, tmp_path)
+    windrow = InstalledWindrow(environment, tmp_path)
     configure(windrow, server)
     process = windrow.start("run", "glossary")
-    until(lambda: any("page=2" in one for one in server.asked))
+    until(lambda: any("page=2" in request for request in server.asked))
     assert process.poll() is None
     os.killpg(process.pid, signal.SIGKILL)
     process.communicate()
@@ -78,15 +68,15 @@ def test_a_run_of_an_installed_collection_that_is_killed_goes_on(environment, se
 def test_a_collection_that_cannot_be_loaded_is_named_with_exit_code_4_and_the_others_go_on(
     environment, server, tmp_path
 ):
-    windrow = Place(environment, tmp_path)
+    windrow = InstalledWindrow(environment, tmp_path)
     configure(windrow, server)
     module = next(environment.glob("lib/*/site-packages/windrow_glossary/collection.py"))
     whole = module.read_text()
     try:
         module.write_text(whole + "\nraise RuntimeError('broken on purpose')\n")
-        said = windrow("run", "glossary", code=4)
-        assert "glossary" in said
-        assert "broken on purpose" in said
+        output = windrow("run", "glossary", code=4)
+        assert "glossary" in output
+        assert "broken on purpose" in output
         windrow("run", "pages")
     finally:
         module.write_text(whole)

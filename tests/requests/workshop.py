@@ -11,7 +11,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any, Self
 
-from tests.requests.glossary import setup_of
+from tests.sessions import session_settings
 from windrow.adapters.records import RecordAdapter
 from windrow.config import load
 from windrow.contract import (
@@ -38,8 +38,8 @@ from windrow.settings.setting import ASKED, Setting, store_of
 
 
 @dataclass
-class Asked:
-    """A request as it came."""
+class ReceivedRequest:
+    """A request as the server received it."""
 
     method: str
     path: str
@@ -51,28 +51,32 @@ class Asked:
         boundary = self.fields["content-type"].partition("boundary=")[2].encode()
         pieces = self.body.split(b"--" + boundary)
         assert (pieces[0], pieces[-1]) == (b"", b"--\r\n")
-        found = {}
+        parts = {}
         for piece in pieces[1:-1]:
-            head, _, value = piece.partition(b"\r\n\r\n")
-            named: dict[str, str] = dict(re.findall(r'(\w+)="([^"]*)"', head.decode()))
+            head, _, content = piece.partition(b"\r\n\r\n")
+            disposition: dict[str, str] = dict(re.findall(r'(\w+)="([^"]*)"', head.decode()))
             kind = re.search(r"Content-Type: (\S+)", head.decode())
-            found[named["name"]] = (named.get("filename", ""), kind[1] if kind else "", value.removesuffix(b"\r\n"))
-        return found
+            parts[disposition["name"]] = (
+                disposition.get("filename", ""),
+                kind[1] if kind else "",
+                content.removesuffix(b"\r\n"),
+            )
+        return parts
 
 
-Replied = tuple[int, bytes, dict[str, str]]
-Answering = Callable[[Asked], Replied]
-"""Makes status, body and fields of what is asked."""
+Reply = tuple[int, bytes, dict[str, str]]
+AnswerFunction = Callable[[ReceivedRequest], Reply]
+"""Returns the status, body and header fields of the answer to a request."""
 
 
 @dataclass
 class Server:
-    """A web server on a free port of this machine; `answer` makes (status, body, fields) of what is asked."""
+    """A web server on a free local port; `answer` returns (status, body, fields) for a request."""
 
-    answer: Answering
-    asked: list[Asked] = field(default_factory=list)
-    most: int = 0  # requests at a time
-    _now: int = 0
+    answer: AnswerFunction
+    asked: list[ReceivedRequest] = field(default_factory=list)
+    most_at_once: int = 0  # the most requests at a time
+    _open_requests: int = 0
 
     def __post_init__(self) -> None:
         outer, lock = self, threading.Lock()
@@ -85,17 +89,19 @@ class Server:
 
             def do_POST(self) -> None:
                 body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
-                one = Asked(self.command, self.path, {k.lower(): v for k, v in self.headers.items()}, body)
+                request = ReceivedRequest(
+                    self.command, self.path, {k.lower(): v for k, v in self.headers.items()}, body
+                )
                 with lock:
-                    outer.asked.append(one)
-                    outer._now += 1
-                    outer.most = max(outer.most, outer._now)
-                status, content, fields = (404, b"", {}) if one.path == "/robots.txt" else outer.answer(one)
+                    outer.asked.append(request)
+                    outer._open_requests += 1
+                    outer.most_at_once = max(outer.most_at_once, outer._open_requests)
+                status, content, fields = (404, b"", {}) if request.path == "/robots.txt" else outer.answer(request)
                 with lock:
-                    outer._now -= 1
+                    outer._open_requests -= 1
                 self.send_response(status)
-                for name, value in fields.items():
-                    self.send_header(name, value)
+                for name, text in fields.items():
+                    self.send_header(name, text)
                 self.send_header("Content-Length", str(len(content)))
                 self.end_headers()
                 self.wfile.write(content)
@@ -104,7 +110,7 @@ class Server:
                 pass
 
             def handle(self) -> None:
-                with suppress(ConnectionError):  # who asked has given up
+                with suppress(ConnectionError):  # the client has given up
                     super().handle()
 
         self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
@@ -115,17 +121,17 @@ class Server:
         return f"http://127.0.0.1:{self.server.server_port}/"
 
     def paths(self) -> list[str]:
-        return [one.path for one in self.asked if one.path != "/robots.txt"]
+        return [request.path for request in self.asked if request.path != "/robots.txt"]
 
     def close(self) -> None:
         self.server.shutdown()
         self.server.server_close()
 
 
-def documents(contents: Mapping[str, bytes]) -> Answering:
-    """Serve an index of documents, and these."""
+def documents(contents: Mapping[str, bytes]) -> AnswerFunction:
+    """Serve these documents, and an index of them."""
 
-    def answer(asked: Asked) -> Replied:
+    def answer(asked: ReceivedRequest) -> Reply:
         name = asked.path.strip("/")
         if not name:
             return 200, "\n".join(contents).encode(), {}
@@ -139,14 +145,14 @@ def begin(source: Source, learned: Mapping[str, str]) -> tuple[Request, ...]:
 
 
 def follow(source: Source, learned: Mapping[str, str], answer: Answer) -> FollowResult:
-    """Ask for each document of the index, and offer it; one that is lines offers its lines."""
+    """Request each document of the index, and offer it; of a document of lines, offer each line."""
     content = answer.view.read()
     if not answer.request.context:
         return FollowResult(tuple(Request(name, context=name) for name in content.decode().split()))
     name = answer.request.context
     if not name.endswith("lines"):
         return FollowResult(offers=(Offering(name),))
-    spans = [(found.start(), found.end() - found.start()) for found in re.finditer(rb"[^\n]+", content)]
+    spans = [(line.start(), line.end() - line.start()) for line in re.finditer(rb"[^\n]+", content)]
     return FollowResult(offers=tuple(Offering(f"{name}-{number}", span) for number, span in enumerate(spans)))
 
 
@@ -164,11 +170,11 @@ def send_form(task: Task) -> Any:
             FormField("teiCoordinates", "figure"),
         )
         return Ask("read", "reader", "api/process", headers=(("Accept", "application/xml"),), form=form)
-    return told(offer, answer)
+    return observe_answer(offer, answer)
 
 
-def told(offer: Offering, answer: Answer) -> Observation:
-    """Make a record of whatever a service answered."""
+def observe_answer(offer: Offering, answer: Answer) -> Observation:
+    """Make a record of a service's answer."""
     body = answer.view.read().decode()
     return Observation(
         offer.key, {"status": answer.status, "body": body, "reason": answer.reason and str(answer.reason)}
@@ -176,20 +182,22 @@ def told(offer: Offering, answer: Answer) -> Observation:
 
 
 def send_parts(task: Task) -> Any:
-    """Send each offer's part as it lies in the document."""
-    made: list[Observation | Ask] = []
+    """Send each offer's part of the document."""
+    observed: list[Observation | Ask] = []
     for offer in task.offers:
         answer = task.answers.get(offer.key)
-        made.append(told(offer, answer) if answer else Ask(offer.key, "reader", body=DocumentPart(*offer.part or ())))
-    return made
+        observed.append(
+            observe_answer(offer, answer) if answer else Ask(offer.key, "reader", body=DocumentPart(*offer.part or ()))
+        )
+    return observed
 
 
 def ask_range(task: Task) -> Any:
-    """Ask for a few bytes of something large."""
+    """Request a byte range of something large."""
     for offer in task.offers:
         answer = task.answers.get("range")
         asked = Ask("range", "reader", "large", "GET", byte_range=(1000, 10))
-        return told(offer, answer) if answer else asked
+        return observe_answer(offer, answer) if answer else asked
     return None
 
 
@@ -202,44 +210,44 @@ def collection(step: Any, service: Service = SERVICE, follow: Any = follow) -> C
         "workshop", ("ask", "read"), Requests(begin, follow), (Settle("read", "1", step),),
         configuration=Configuration(
             settings=(store_of("workshop"), Setting("workshop.reader", OPEN, "", "where the service is"),
-                Setting("workshop.token", SECRET, "", "what it wants to know us by")),
+                Setting("workshop.token", SECRET, "", "what it knows us by")),
             source=ASKED, services=(service,),
         ),
     )  # fmt: skip
 
 
 class Workshop:
-    """A workspace of such a collection."""
+    """A workspace of such a collection, run in this process."""
 
     def __init__(
-        self, root: Path, api: Server, service: Server, made: Collection, *lines: str, section: str = "",
+        self, root: Path, api: Server, service: Server, declared: Collection, *lines: str, section: str = "",
         paths: Sequence[str] = ("",), delay: str = "0s",
     ) -> None:  # fmt: skip
-        told = f'[workshop]\nreader = "{service.url}"\n{section}\n'
+        settings = f'[workshop]\nreader = "{service.url}"\n{section}\n'
         for number, path in enumerate(paths):
-            told += f'\n[source.texts{number or ""}]\ncollection = "workshop"\nurl = "{api.url}{path}"\n'
-            told += f'delay = "{delay}"\n' + "".join(f"{line}\n" for line in lines)
-        (root / "windrow.toml").write_text(told)
+            settings += f'\n[source.texts{number or ""}]\ncollection = "workshop"\nurl = "{api.url}{path}"\n'
+            settings += f'delay = "{delay}"\n' + "".join(f"{line}\n" for line in lines)
+        (root / "windrow.toml").write_text(settings)
         self.api = api
-        self._open(root, made)
+        self._open(root, declared)
 
-    def _open(self, root: Path, made: Collection) -> None:
-        self.root, self.made, self.adapter = root, made, RecordAdapter(made)
-        self.workspace = load(root, environ={}, collections={"workshop": made})
+    def _open(self, root: Path, declared: Collection) -> None:
+        self.root, self.made, self.adapter = root, declared, RecordAdapter(declared)
+        self.workspace = load(root, environ={}, collections={"workshop": declared})
 
     @classmethod
-    def opened(cls, root: Path, made: Collection) -> Self:
-        """Return a workspace that is there already."""
+    def opened(cls, root: Path, declared: Collection) -> Self:
+        """Return an existing workspace."""
         shop = cls.__new__(cls)
-        shop._open(root, made)
+        shop._open(root, declared)
         return shop
 
     def run(self, phases: frozenset[str] | None = None) -> None:
-        with Session(setup_of(self.workspace), "run") as session:
+        with Session(session_settings(self.workspace), "run") as session:
             session.harvest(self.adapter.harvest(self.workspace), phases=phases)
 
     def replay(self) -> None:
-        self.adapter.replay(self.workspace, setup_of(self.workspace), Progress(quiet=True))
+        self.adapter.replay(self.workspace, session_settings(self.workspace), Progress(quiet=True))
 
     def records(self) -> dict[str, Any]:
         with self.adapter._store(self.workspace) as store:
@@ -247,26 +255,26 @@ class Workshop:
             return {version.key: version.value for version in store.versions()}
 
     def ask_next(self) -> None:
-        """Have everything that failed asked by the next run."""
+        """Make all failed requests due in the next run."""
         ledger = Ledger(self.workspace.ledger)
         with ledger.writing() as writer:
             failing = ledger.addresses.failing("workshop", "", "")
-            writer.addresses.due_at("workshop", [one.digest for one in failing], 1)
+            writer.addresses.due_at("workshop", [address.digest for address in failing], 1)
         ledger.close()
 
     def waits(self) -> Any:
-        """Return what documents wait for."""
+        """Return the service that documents wait for, if any."""
         ledger = self.ledger()
-        found = self.adapter.waits(self.workspace, ledger)
+        service_wait = self.adapter.waits(self.workspace, ledger)
         ledger.close()
-        return found
+        return service_wait
 
     def notes(self) -> list[str | None]:
-        """Return what sessions said of tasks that are no source's."""
+        """Return the comments of tasks that belong to no source."""
         ledger = self.ledger()
-        found = [task.comment for task in ledger.sessions.tasks((0, 1 << 60)) if not task.source]
+        comments = [task.comment for task in ledger.sessions.tasks((0, 1 << 60)) if not task.source]
         ledger.close()
-        return found
+        return comments
 
     def ledger(self) -> Ledger:
         return Ledger(self.workspace.ledger)
@@ -281,6 +289,6 @@ UNARCHIVED = replace(SERVICE, archived=False)
 """The same service, whose answers are not archived."""
 
 
-def again(root: Path) -> None:
-    """Run a workspace of documents whose service's answers are not archived, once more."""
+def run_again(root: Path) -> None:
+    """Run a workspace of documents whose service's answers are not archived again."""
     Workshop.opened(root, collection(send_parts, UNARCHIVED)).run()

@@ -16,7 +16,7 @@ from benchmarks.daemon import free_port, listens
 
 from tests.servers.account import account
 from tests.servers.daemon import driver, find, home, running
-from tests.servers.tls import Papers
+from tests.servers.tls import Certificates
 from tests.servers.tree import Served, fill
 from windrow.model import Allowed, Secret, Site
 
@@ -69,14 +69,14 @@ def vsftpd_plain(ftp_account: Account) -> Iterator[Served]:
 
 
 @pytest.fixture(scope="session")
-def vsftpd_tls(ftp_account: Account, papers: Papers) -> Iterator[Served]:
+def vsftpd_tls(ftp_account: Account, certificates: Certificates) -> Iterator[Served]:
     """Offer the tree by vsftpd, which requires TLS and the same TLS session on data connections."""
     lines = (
-        *("ssl_enable=YES", f"rsa_cert_file={papers.certificate}", f"rsa_private_key_file={papers.key}"),
+        *("ssl_enable=YES", f"rsa_cert_file={certificates.certificate}", f"rsa_private_key_file={certificates.key}"),
         *("force_local_logins_ssl=YES", "force_local_data_ssl=YES", "require_ssl_reuse=YES", "ssl_ciphers=HIGH"),
     )
     with home("root") as folder, vsftpd(ftp_account, folder, *lines) as served:
-        secure: dict[str, Any] = {"scheme": "ftps", "ca_bundle": str(papers.authority)}
+        secure: dict[str, Any] = {"scheme": "ftps", "ca_bundle": str(certificates.authority)}
         assert served.wrong
         yield Served(replace(served.site, **secure), replace(served.wrong, **secure), served.root)
 

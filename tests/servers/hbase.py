@@ -48,7 +48,7 @@ def java(folder: Path, program: str, *words: str) -> list[str]:
 
 
 def answers(port: int) -> bool:
-    """Tell whether the gateway accepts connections and its master answers."""
+    """Return whether the gateway accepts connections and its master answers."""
     happybase = driver("happybase")
     refused, broken = driver("Hbase_thrift").IOError, driver("thriftpy2.transport").TTransportException
     try:

@@ -34,7 +34,7 @@ class Answering:
 
 
 @contextmanager
-def answering(
+def serve_answers(
     answers: Mapping[tuple[str, str], bytes], hosts: tuple[str, ...] = (GOOD, BAD), keeps: frozenset[str] = frozenset()
 ) -> Iterator[Answering]:
     """Serve a response for each path of each host, else 404. After those of `keeps` the connection stays open."""

@@ -21,7 +21,7 @@ def connect(port: int) -> Any:
 
 
 def answers(port: int) -> bool:
-    """Tell whether the server takes connections."""
+    """Return whether the server accepts connections."""
     try:
         connect(port).close()
     except driver("pymysql").err.OperationalError:
@@ -47,7 +47,7 @@ def mariadb_server() -> Iterator[int]:
         )
         command = [
             *(*drop_root("mysql"), server, "--no-defaults", f"--datadir={folder}/data"),
-            # one of its own: at its start a server removes the temporary tables that another has just made
+            # a folder of its own: at its start a server removes the temporary tables of others
             f"--tmpdir={folder}",
             *(f"--socket={folder}/s", f"--port={port}", "--bind-address=127.0.0.1", f"--pid-file={folder}/pid"),
             *("--skip-name-resolve", "--innodb-flush-log-at-trx-commit=0", "--innodb-buffer-pool-size=64M"),

@@ -24,7 +24,7 @@ def connect(port: int) -> Any:
 
 
 def answers(port: int) -> bool:
-    """Tell whether the server takes connections."""
+    """Return whether the server accepts connections."""
     try:
         connect(port).close()
     except driver("psycopg").OperationalError:

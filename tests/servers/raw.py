@@ -11,7 +11,7 @@ from tests.waiting import PATIENCE
 
 Talk = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
 BROKEN = (OSError, asyncio.IncompleteReadError, asyncio.LimitOverrunError, asyncio.CancelledError)
-"""How a conversation may end that nobody minds."""
+"""Exceptions with which a connection may end without harm."""
 
 
 async def asked_path(reader: asyncio.StreamReader) -> str:

@@ -16,19 +16,19 @@ Talk = Callable[[socket.socket], None]
 @contextmanager
 def listening(talk: Talk) -> Iterator[int]:
     """Run `talk` for every connection in its own thread; yields the port."""
-    lines: list[socket.socket] = []
+    connections: list[socket.socket] = []
     with socket.create_server(("127.0.0.1", 0)) as server:
 
-        def converse(line: socket.socket) -> None:
-            with suppress(OSError), line:
-                talk(line)
+        def converse(connection: socket.socket) -> None:
+            with suppress(OSError), connection:
+                talk(connection)
 
         def serve() -> None:
             with suppress(OSError):
                 while True:
-                    line, _ = server.accept()
-                    lines.append(line)
-                    threading.Thread(target=converse, args=(line,), daemon=True).start()
+                    connection, _ = server.accept()
+                    connections.append(connection)
+                    threading.Thread(target=converse, args=(connection,), daemon=True).start()
 
         threading.Thread(target=serve, daemon=True).start()
         try:
@@ -36,31 +36,31 @@ def listening(talk: Talk) -> Iterator[int]:
         finally:
             with suppress(OSError):
                 server.shutdown(socket.SHUT_RDWR)
-            for line in lines:
+            for connection in connections:
                 with suppress(OSError):
-                    line.shutdown(socket.SHUT_RDWR)
-                line.close()
+                    connection.shutdown(socket.SHUT_RDWR)
+                connection.close()
 
 
-def silence(line: socket.socket) -> None:
+def silence(connection: socket.socket) -> None:
     """Read everything and send nothing."""
-    while line.recv(65536):
+    while connection.recv(65536):
         pass
 
 
 def http(answer: bytes, *, linger: bool = False) -> Talk:
     """Send the same bytes for every request, then close, or stay silent."""
 
-    def talk(line: socket.socket) -> None:
+    def talk(connection: socket.socket) -> None:
         asked = b""
         while b"\r\n\r\n" not in asked:
-            block = line.recv(65536)
+            block = connection.recv(65536)
             if not block:
                 return
             asked += block
-        line.sendall(answer)
+        connection.sendall(answer)
         if linger:
-            silence(line)
+            silence(connection)
 
     return talk
 
@@ -70,7 +70,7 @@ def ftp(
 ) -> Talk:
     """Speak FTP: `replies` stand for the usual ones, by verb; `content` goes out for every transfer.
 
-    The reply that follows a transfer is that of `226`. With `cut` the lines break off in mid-transfer. The replies of
+    The reply that follows a transfer is that of `226`. With `cut` the connections break off in mid-transfer. The replies of
     `later` stand for the usual ones after the first transfer.
     """
     usual = {
@@ -89,27 +89,27 @@ def ftp(
         "226": b"226 done\r\n",
     } | dict(replies)
 
-    def talk(line: socket.socket) -> None:
-        line.sendall(usual[""])
+    def talk(connection: socket.socket) -> None:
+        connection.sendall(usual[""])
         with ExitStack() as stack:
-            session(line, stack)
+            session(connection, stack)
 
-    def session(line: socket.socket, stack: ExitStack) -> None:
+    def session(connection: socket.socket, stack: ExitStack) -> None:
         passive: socket.socket | None = None
-        for asked in line.makefile("rb"):
+        for asked in connection.makefile("rb"):
             verb = asked.split()[0].decode()
             if verb == "PASV" and "PASV" not in usual:
                 passive = stack.enter_context(socket.create_server(("127.0.0.1", 0)))
                 port = passive.getsockname()[1]
-                line.sendall(f"227 passive (10,9,8,7,{port // 256},{port % 256})\r\n".encode())
+                connection.sendall(f"227 passive (10,9,8,7,{port // 256},{port % 256})\r\n".encode())
                 continue
-            line.sendall(usual.get(verb, b"502 what?\r\n"))
+            connection.sendall(usual.get(verb, b"502 what?\r\n"))
             if passive and usual.get(verb, b"").startswith(b"150"):
-                with passive, passive.accept()[0] as connection, suppress(OSError):
-                    connection.sendall(content)
+                with passive, passive.accept()[0] as transfer, suppress(OSError):
+                    transfer.sendall(content)
                 if cut:
                     return
-                line.sendall(usual["226"])
+                connection.sendall(usual["226"])
                 usual.update(later or {})
 
     return talk

@@ -347,22 +347,22 @@ def sites() -> Iterator[Sites]:
     program, port = find("nginx"), free_port()
     owner = "user www-data;" if os.getuid() == 0 else ""
     with odd("127.0.0.9") as strange, home("root") as folder:
-        made = Sites(port, folder / "root", folder / "access.log", strange)
-        lay(made)
+        websites = Sites(port, folder / "root", folder / "access.log", strange)
+        lay(websites)
         more = dict(MORE)
-        more["moved"] = f"location = /robots.txt {{ return 301 {made.origin('tree')}/rules-of-another.txt; }}"
-        more["traps"] += f" location = /r/away {{ return 302 {made.origin('private')}/index.html; }}"
-        more["traps"] += f" location = /r/in {{ return 302 {made.origin('tree')}/p/0.html; }}"
+        more["moved"] = f"location = /robots.txt {{ return 301 {websites.origin('tree')}/rules-of-another.txt; }}"
+        more["traps"] += f" location = /r/away {{ return 302 {websites.origin('private')}/index.html; }}"
+        more["traps"] += f" location = /r/in {{ return 302 {websites.origin('tree')}/p/0.html; }}"
         proxied = {"traps": ("cal", "session"), "busy": ("busy",), "down": ("down",)}
         for name, paths in proxied.items():
             more[name] = more.get(name, "") + " ".join(PROXIED.format(path=path, odd=strange.port) for path in paths)
         servers = "\n".join(
-            SERVER.format(address=address, port=port, root=made.root, name=name, more=more.get(name, ""))
+            SERVER.format(address=address, port=port, root=websites.root, name=name, more=more.get(name, ""))
             for name, address in HOSTS.items()
             if name != "odd"
         )
         (folder / "nginx.conf").write_text(CONFIG.format(folder=folder, user=owner, servers=servers))
         command = [program, "-p", str(folder), "-c", str(folder / "nginx.conf"), "-e", str(folder / "error.log")]
         with running(command, folder / "log", lambda: listens(port, "127.0.0.2")):
-            made.log.write_text("")
-            yield made
+            websites.log.write_text("")
+            yield websites

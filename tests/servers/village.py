@@ -42,7 +42,7 @@ SERVER = """
 """
 
 
-class Asked(NamedTuple):
+class LoggedRequest(NamedTuple):
     """One line of the server's log."""
 
     at: float
@@ -91,10 +91,10 @@ class Village:
         """Return the current number of lines of the log."""
         return len(self._log.read_text().splitlines())
 
-    def asked(self, since: int = 0) -> list[Asked]:
+    def asked(self, since: int = 0) -> list[LoggedRequest]:
         """Return the requests since a mark."""
         lines = [line.split("\t") for line in self._log.read_text().splitlines()[since:]]
-        return [Asked(float(a), int(b), int(c), d, e, f) for a, b, c, d, e, f in lines]
+        return [LoggedRequest(float(a), int(b), int(c), d, e, f) for a, b, c, d, e, f in lines]
 
 
 @pytest.fixture(scope="session")

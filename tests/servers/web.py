@@ -11,7 +11,7 @@ import pytest
 from benchmarks.daemon import free_port, listens
 
 from tests.servers.daemon import find, home, running
-from tests.servers.tls import Papers
+from tests.servers.tls import Certificates
 from tests.servers.tree import Served, fill
 from windrow.model import Allowed, Secret, Site
 
@@ -25,7 +25,7 @@ http {{
   uwsgi_temp_path {folder}/t4; scgi_temp_path {folder}/t5;
   server {{
     listen 127.0.0.1:{plain}; listen 127.0.0.1:{secure} ssl;
-    ssl_certificate {papers.certificate}; ssl_certificate_key {folder}/key.pem;
+    ssl_certificate {certificates.certificate}; ssl_certificate_key {folder}/key.pem;
     location /drop/ {{ alias {root}/; autoindex on; autoindex_exact_size on; }}
     location /shut/ {{
       alias {root}/; autoindex on; auth_basic "shut"; auth_basic_user_file {folder}/users;
@@ -58,7 +58,7 @@ class Web:
 
 
 @pytest.fixture(scope="session")
-def nginx(papers: Papers, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Web]:
+def nginx(certificates: Certificates, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Web]:
     """Run nginx over a filled folder."""
     program, plain, secure = find("nginx"), free_port(), free_port()
     words = tmp_path_factory.mktemp("words")
@@ -67,10 +67,15 @@ def nginx(papers: Papers, tmp_path_factory: pytest.TempPathFactory) -> Iterator[
     with home("root") as folder:
         root = fill(folder / "root")
         (folder / "users").write_text("windrow:{PLAIN}open sesame\n")
-        (folder / "key.pem").write_bytes(papers.key.read_bytes())
+        (folder / "key.pem").write_bytes(certificates.key.read_bytes())
         (folder / "nginx.conf").write_text(
             CONFIG.format(
-                folder=folder, plain=plain, secure=secure, papers=papers, root=root, user=owner and f"user {owner};"
+                folder=folder,
+                plain=plain,
+                secure=secure,
+                certificates=certificates,
+                root=root,
+                user=owner and f"user {owner};",
             )
         )
         site = Site(
@@ -78,7 +83,7 @@ def nginx(papers: Papers, tmp_path_factory: pytest.TempPathFactory) -> Iterator[
             "127.0.0.1",
             secure,
             base="/drop/",
-            ca_bundle=str(papers.authority),
+            ca_bundle=str(certificates.authority),
             timeout=60,
             allowed=Allowed(everything=True),
         )

@@ -34,9 +34,9 @@ IN_MAIN = (("main", 1.0),)
 IN_BOTH = (("main", 1.0), ("head", 2.0))
 
 
-def entry(one: int, text: str, head: str = "", kinds: tuple[str, ...] = (), when: int = 0) -> IndexDocument:
+def entry(number: int, text: str, head: str = "", kinds: tuple[str, ...] = (), when: int = 0) -> IndexDocument:
     texts = (("main", text), ("head", head), *(("kind", kind) for kind in kinds))
-    return IndexDocument(one, texts, (("when", when),))
+    return IndexDocument(number, texts, (("when", when),))
 
 
 ENTRIES = [
@@ -47,18 +47,18 @@ ENTRIES = [
 ]
 
 
-def made(folder: Path, version: str = "1") -> FullTextIndex:
-    """Return the index in a folder as a run opens it: as it is, or made anew."""
+def open_index(folder: Path, version: str = "1") -> FullTextIndex:
+    """Open the index in a folder as a run does: as it is, or rebuilt."""
     with writing(folder, FIELDS, version) as index:
         return index
 
 
 def ids(index: FullTextIndex, clause: object, **more: object) -> set[int]:
-    return {one.id for one in index.search(clause, 10, **more)}  # type: ignore[arg-type]
+    return {hit.id for hit in index.search(clause, 10, **more)}  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(
-    ("clause", "found"),
+    ("clause", "expected"),
     [
         (Everything(), {1, 2, 3, -4}),
         (WordSequence("RED", IN_MAIN), {1, 2}),
@@ -88,50 +88,50 @@ def ids(index: FullTextIndex, clause: object, **more: object) -> set[int]:
         (Or((WordSequence("red", IN_MAIN), WordSequence("green", IN_MAIN), WordSequence("blue", IN_MAIN)), 3), {1}),
     ],
 )
-def test_clauses(tmp_path: Path, clause: object, found: set[int]) -> None:
-    index = made(tmp_path / "index")
+def test_clauses(tmp_path: Path, clause: object, expected: set[int]) -> None:
+    index = open_index(tmp_path / "index")
     assert index.write(ENTRIES) == 4
-    assert ids(index, clause) == found
+    assert ids(index, clause) == expected
 
 
 def test_what_is_put_again_takes_the_place(tmp_path: Path) -> None:
-    index = made(tmp_path)
+    index = open_index(tmp_path)
     index.write(ENTRIES)
     index.write([entry(1, "other")], gone=[2])
     assert len(index) == 3
     assert ids(index, WordSequence("red", IN_MAIN)) == set()
-    assert ids(made(tmp_path), WordSequence("other", IN_MAIN)) == {1}
+    assert ids(open_index(tmp_path), WordSequence("other", IN_MAIN)) == {1}
     assert index.size() > 0
 
 
 def test_order_and_pages(tmp_path: Path) -> None:
-    index = made(tmp_path)
-    index.write([entry(one, "red " * one, when=-one) for one in range(1, 30)])
-    assert [one.id for one in index.search(Everything(), 3, newest="when")] == [1, 2, 3]
+    index = open_index(tmp_path)
+    index.write([entry(number, "red " * number, when=-number) for number in range(1, 30)])
+    assert [hit.id for hit in index.search(Everything(), 3, newest="when")] == [1, 2, 3]
     whole = index.search(WordSequence("red", IN_MAIN), 29)
     assert whole == [
-        one for start in range(0, 29, 7) for one in index.search(WordSequence("red", IN_MAIN), 7, offset=start)
+        hit for start in range(0, 29, 7) for hit in index.search(WordSequence("red", IN_MAIN), 7, offset=start)
     ]
-    assert [one.score for one in whole] == sorted((one.score for one in whole), reverse=True)
+    assert [hit.score for hit in whole] == sorted((hit.score for hit in whole), reverse=True)
     assert index.search(MarkIn("kind", ("a",)), 5) == []
     assert index.search(NumberRange("when", -1, -1), 5) == [IndexHit(1, 0.0)]
 
 
 def test_another_version_begins_anew(tmp_path: Path) -> None:
-    made(tmp_path).write(ENTRIES)
-    assert not made(tmp_path).fresh
-    anew = made(tmp_path, "2")
-    assert anew.fresh
-    assert len(anew) == 0
+    open_index(tmp_path).write(ENTRIES)
+    assert not open_index(tmp_path).fresh
+    rebuilt = open_index(tmp_path, "2")
+    assert rebuilt.fresh
+    assert len(rebuilt) == 0
 
 
 def test_frequency(tmp_path: Path) -> None:
-    index = made(tmp_path)
+    index = open_index(tmp_path)
     index.write(ENTRIES)
     assert [index.frequency(word, "main") for word in ("red", "Blue", "zz", "...")] == [2, 1, 0, 0]
 
 
-TORN = {
+DAMAGES = {
     "half a list": lambda text: (text / "meta.json").write_text("{"),
     "no list": lambda text: (text / "meta.json").unlink(),
     "no segment": lambda text: [path.unlink() for path in text.glob("*.idx")],
@@ -142,22 +142,22 @@ TORN = {
 }
 
 
-@pytest.mark.parametrize("how", TORN)
-def test_a_torn_index_is_our_error_for_who_reads_and_made_anew_for_who_writes(tmp_path: Path, how: str) -> None:
-    made(tmp_path).write(ENTRIES)
-    TORN[how](tmp_path / "text")
+@pytest.mark.parametrize("damage", DAMAGES)
+def test_a_torn_index_is_our_error_for_who_reads_and_made_anew_for_who_writes(tmp_path: Path, damage: str) -> None:
+    open_index(tmp_path).write(ENTRIES)
+    DAMAGES[damage](tmp_path / "text")
     with pytest.raises(StoreError) as caught:
         FullTextIndex(tmp_path, FIELDS, "1")
     assert "made again" in caught.value.hint
-    anew = made(tmp_path)
-    assert anew.fresh
-    assert len(anew) == 0
-    assert anew.write(ENTRIES) == 4
+    rebuilt = open_index(tmp_path)
+    assert rebuilt.fresh
+    assert len(rebuilt) == 0
+    assert rebuilt.write(ENTRIES) == 4
     assert ids(FullTextIndex(tmp_path, FIELDS, "1"), WordSequence("red", IN_MAIN)) == {1, 2}
 
 
 def test_bytes_that_make_no_sense_are_our_error_where_they_are_met(tmp_path: Path) -> None:
-    made(tmp_path).write(entry(number, f"red green{number}", when=number) for number in range(2_000))
+    open_index(tmp_path).write(entry(number, f"red green{number}", when=number) for number in range(2_000))
     for path in (tmp_path / "text").glob("*.fast"):
         path.write_bytes(b"\x55" * 60 + path.read_bytes()[60:])
     with pytest.raises(IndexDamaged, match="is torn"):
@@ -178,70 +178,72 @@ def test_one_process_writes_at_a_time_and_others_are_told(tmp_path: Path) -> Non
     ):
         pytest.fail("two at once")
     assert next(waits, None) is None
-    assert not made(tmp_path).fresh
+    assert not open_index(tmp_path).fresh
 
 
-def lock_that_cannot_be_taken(folder: Path) -> None:
-    """Let Tantivy fail where it reads and where it writes, whoever this is."""
+def block_locks(folder: Path) -> None:
+    """Make Tantivy fail to read and to write, for every user."""
     for name in (".tantivy-meta.lock", ".tantivy-writer.lock"):
         (folder / "text" / name).unlink(missing_ok=True)
         (folder / "text" / name).mkdir()
 
 
 def test_an_index_that_cannot_be_locked_is_read_and_brought_up_to_date_beside_it(tmp_path: Path) -> None:
-    made(tmp_path).write(ENTRIES)
-    lock_that_cannot_be_taken(tmp_path)
-    before = tree(tmp_path)
+    open_index(tmp_path).write(ENTRIES)
+    block_locks(tmp_path)
+    before = read_tree(tmp_path)
     with pytest.raises(StoreError), writing(tmp_path, FIELDS, "1"):
         pytest.fail("it cannot be written")
-    assert tree(tmp_path) == before, "it is sound: nothing of it is removed"
-    same = searchable(tmp_path, FIELDS, "1", lambda index: False, lambda index: pytest.fail("it is not behind"))
-    assert same.is_scratch
-    assert ids(same, WordSequence("green red", IN_MAIN)) == {2}
-    more = searchable(
+    assert read_tree(tmp_path) == before, "it is sound: nothing of it is removed"
+    unchanged = searchable(tmp_path, FIELDS, "1", lambda index: False, lambda index: pytest.fail("it is not behind"))
+    assert unchanged.is_scratch
+    assert ids(unchanged, WordSequence("green red", IN_MAIN)) == {2}
+    updated = searchable(
         tmp_path, FIELDS, "1", lambda index: len(index) == 4, lambda index: index.write([entry(9, "red")], [1])
     )
-    assert ids(more, WordSequence("red", IN_MAIN)) == {2, 9}
-    assert ids(same, WordSequence("red", IN_MAIN)) == {1, 2}
-    scratch = more.folder
-    assert tree(tmp_path) == before
-    for one in (same, more):
-        one.close()
+    assert ids(updated, WordSequence("red", IN_MAIN)) == {2, 9}
+    assert ids(unchanged, WordSequence("red", IN_MAIN)) == {1, 2}
+    scratch = updated.folder
+    assert read_tree(tmp_path) == before
+    for index in (unchanged, updated):
+        index.close()
     assert not scratch.exists()
 
 
 def test_an_index_that_is_gone_is_made_in_its_folder_where_that_can_be_written(tmp_path: Path) -> None:
     def searched() -> FullTextIndex:
-        return searchable(tmp_path / "index", FIELDS, "1", lambda index: not len(index), lambda one: one.write(ENTRIES))
+        return searchable(
+            tmp_path / "index", FIELDS, "1", lambda index: not len(index), lambda index: index.write(ENTRIES)
+        )
 
     assert not searched().is_scratch
     assert ids(FullTextIndex(tmp_path / "index", FIELDS, "1"), WordSequence("red", IN_MAIN)) == {1, 2}
     remove(tmp_path / "index")
     (tmp_path / "index").mkdir()
     with writing(tmp_path / "index", FIELDS, "1"):
-        other = searched()
-    assert other.is_scratch
-    assert ids(other, WordSequence("red", IN_MAIN)) == {1, 2}
-    other.close()
+        scratch_index = searched()
+    assert scratch_index.is_scratch
+    assert ids(scratch_index, WordSequence("red", IN_MAIN)) == {1, 2}
+    scratch_index.close()
 
 
 def test_the_order_is_that_of_scores_then_numbers_then_ids_however_an_index_grew(tmp_path: Path) -> None:
     entries = [entry(number, "red" if number % 3 else "red red", when=number % 5) for number in range(1, 60)]
-    one, other = made(tmp_path / "one"), made(tmp_path / "other")
-    one.write(entries)
+    at_once, in_steps = open_index(tmp_path / "one"), open_index(tmp_path / "other")
+    at_once.write(entries)
     for start in range(59, 0, -7):
-        other.write(entries[max(0, start - 7) : start])
+        in_steps.write(entries[max(0, start - 7) : start])
     for clause, scored in ((WordSequence("red", IN_MAIN), True), (Everything(), False)):
-        whole = [hit.id for hit in one.ordered(clause, 100, "when", scored=scored)]
-        assert whole == [hit.id for hit in other.ordered(clause, 100, "when", scored=scored)]
+        whole = [hit.id for hit in at_once.ordered(clause, 100, "when", scored=scored)]
+        assert whole == [hit.id for hit in in_steps.ordered(clause, 100, "when", scored=scored)]
         assert whole == sorted(whole, key=lambda number: (scored and number % 3 > 0, -(number % 5), number))
         for most in (1, 2, 7, 30, 59):
-            assert [hit.id for hit in other.ordered(clause, most, "when", scored=scored)] == whole[:most]
-    assert one.ordered(WordSequence("blue", IN_MAIN), 5, "when", scored=True) == []
+            assert [hit.id for hit in in_steps.ordered(clause, most, "when", scored=scored)] == whole[:most]
+    assert at_once.ordered(WordSequence("blue", IN_MAIN), 5, "when", scored=True) == []
 
 
-def unknown_names(folder: Path) -> Path:
-    """A folder of somebody else: a ledger, an archive, and files that look nearly like ours."""
+def make_foreign_folder(folder: Path) -> Path:
+    """Make a folder with files of others: a ledger, an archive, and some that look nearly like the index's."""
     for name in ("ledger.sqlite", "archive/windrow-000001-0-00001.warc.gz", "text/meta.json", "letters.txt"):
         path = folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -249,96 +251,96 @@ def unknown_names(folder: Path) -> Path:
     return folder
 
 
-def tree(folder: Path) -> dict[str, bytes]:
+def read_tree(folder: Path) -> dict[str, bytes]:
     return {str(path.relative_to(folder)): path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file()}
 
 
 @pytest.mark.parametrize("note", [None, "", "{}", '{"version": 1}', "[]", '{"name": "an index of another program"}'])
 def test_an_index_never_deletes_the_folder_of_somebody_else(tmp_path: Path, note: str | None) -> None:
-    unknown_names(tmp_path)
+    make_foreign_folder(tmp_path)
     if note is not None:
         (tmp_path / "index.json").write_text(note)
-    before = tree(tmp_path)
+    before = read_tree(tmp_path)
     searched = (tmp_path, FIELDS, "1", lambda index: False, lambda index: None)
-    for act in (lambda: made(tmp_path), lambda: remove(tmp_path), lambda: searchable(*searched)):
+    for act in (lambda: open_index(tmp_path), lambda: remove(tmp_path), lambda: searchable(*searched)):
         with pytest.raises(ConfigError, match="not empty and holds no index of windrow"):
             act()
-    assert tree(tmp_path) == before
+    assert read_tree(tmp_path) == before
 
 
 def test_an_index_is_removed_by_name_and_what_lies_beside_it_stays(tmp_path: Path) -> None:
-    made(tmp_path).write(ENTRIES)
+    open_index(tmp_path).write(ENTRIES)
     IndexManifest(tmp_path / "entries.sqlite").__exit__()
     (tmp_path / "notes.txt").write_text("mine")
     (tmp_path / "text" / "notes.txt").write_text("mine too")
-    assert made(tmp_path, "2").fresh
+    assert open_index(tmp_path, "2").fresh
     remove(tmp_path)
-    assert tree(tmp_path) == {"notes.txt": b"mine", "text/notes.txt": b"mine too"}
+    assert read_tree(tmp_path) == {"notes.txt": b"mine", "text/notes.txt": b"mine too"}
 
 
 def test_an_index_without_strangers_is_removed_with_its_folder(tmp_path: Path) -> None:
     folder = tmp_path / "index"
-    made(folder).write(ENTRIES)
+    open_index(folder).write(ENTRIES)
     remove(folder)
     assert not folder.exists()
     remove(folder)
 
 
 def test_a_link_in_an_index_is_not_followed_when_it_is_removed(tmp_path: Path) -> None:
-    letters, folder = unknown_names(tmp_path / "letters"), tmp_path / "index"
-    made(folder).write(ENTRIES)
+    letters, folder = make_foreign_folder(tmp_path / "letters"), tmp_path / "index"
+    open_index(folder).write(ENTRIES)
     remove(folder)
     folder.mkdir()
     (folder / "index.json").write_text('{"version": "0", "fields": []}')
     (folder / "entries.sqlite").symlink_to(letters / "ledger.sqlite")
     (folder / "text").symlink_to(letters / "text")
-    before = tree(letters)
+    before = read_tree(letters)
     with pytest.raises(ConfigError):
-        made(folder)
+        open_index(folder)
     (folder / "text").unlink()
-    made(folder).write(ENTRIES)
-    assert tree(letters) == before
+    open_index(folder).write(ENTRIES)
+    assert read_tree(letters) == before
 
 
 @pytest.mark.parametrize("kill", range(12))
 def test_an_index_whose_removal_was_killed_is_made_again(tmp_path: Path, kill: int, monkeypatch) -> None:
-    """Every removal of a file is a place where a kill may come; nothing but the index is lost, and the next run heals."""
+    """A kill may come before every removal of a file; only the index is lost, and the next run makes it again."""
     folder = tmp_path / "index"
-    made(folder).write(ENTRIES)
+    open_index(folder).write(ENTRIES)
     (folder / "notes.txt").write_text("mine")
     done, unlink = [], Path.unlink
 
-    def dying(path: Path, *, missing_ok: bool = False) -> None:
+    def interrupted_unlink(path: Path, *, missing_ok: bool = False) -> None:
         if len(done) == kill:
             raise KeyboardInterrupt
         done.append(path)
         unlink(path, missing_ok=missing_ok)
 
     with monkeypatch.context() as patch:
-        patch.setattr(Path, "unlink", dying)
+        patch.setattr(Path, "unlink", interrupted_unlink)
         with pytest.raises(KeyboardInterrupt):
-            made(folder, "2")
-    anew = made(folder)
-    assert anew.write(ENTRIES) == 4
-    assert ids(anew, WordSequence("red", IN_MAIN)) == {1, 2}
+            open_index(folder, "2")
+    rebuilt = open_index(folder)
+    assert rebuilt.write(ENTRIES) == 4
+    assert ids(rebuilt, WordSequence("red", IN_MAIN)) == {1, 2}
     assert (folder / "notes.txt").read_text() == "mine"
 
 
 def test_a_scratch_folder_is_removed_although_a_lock_comes_into_it_meanwhile(tmp_path: Path, monkeypatch) -> None:
-    made(tmp_path / "index")
+    open_index(tmp_path / "index")
     index = FullTextIndex.linked(FIELDS, "1", tmp_path / "index")
     lock = index.folder / "text" / ".tantivy-meta.lock"
     remove_folder = os.rmdir
     removed: list[object] = []
 
-    def late(name: object, **more: object) -> None:
-        """Do as Tantivy's watcher does: it puts its lock there between the files' removal and their folder's."""
+    def remove_late(name: object, **more: object) -> None:
+        """Do as Tantivy's watcher: put its lock there after the files' removal and before their folder's."""
         if not removed:
             lock.touch()
         removed.append(name)
         remove_folder(name, **more)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(os, "rmdir", late)
+    monkeypatch.setattr(os, "rmdir", remove_late)
     index.close()
     assert not index.folder.exists()
     assert len(removed) > 2, "the first removal failed, and was tried again"

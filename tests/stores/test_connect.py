@@ -15,7 +15,7 @@ from windrow.reasons import Reason
 from windrow.stores.databases import connect, guarded, where
 
 
-def fails(url: str, password: str | None = None) -> StoreError:
+def connection_error(url: str, password: str | None = None) -> StoreError:
     engine = connect(url, password)
     try:
         with pytest.raises(StoreError) as caught, guarded(engine), engine.connect() as connection:
@@ -27,7 +27,7 @@ def fails(url: str, password: str | None = None) -> StoreError:
 
 @pytest.mark.parametrize("url", ["postgresql+psycopg://app@127.0.0.1:1/x", "mariadb+pymysql://app@127.0.0.1:1/x"])
 def test_a_server_that_does_not_answer_may_be_tried_again(url: str) -> None:
-    error = fails(url, "hush-hush")
+    error = connection_error(url, "hush-hush")
     assert isinstance(error, StoreUnreachable)
     assert error.retry
     assert "127.0.0.1:1" in str(error)
@@ -36,7 +36,7 @@ def test_a_server_that_does_not_answer_may_be_tried_again(url: str) -> None:
 
 def test_a_wrong_password_is_told_as_such(mariadb_url: str) -> None:
     url = mariadb_url.replace("root@", "nobody@")
-    error = fails(url, "hush-hush")
+    error = connection_error(url, "hush-hush")
     assert error.reason is Reason.WRONG_PASSWORD
     assert not error.retry
     assert "hush-hush" not in str(error)
@@ -45,15 +45,15 @@ def test_a_wrong_password_is_told_as_such(mariadb_url: str) -> None:
 def test_a_database_that_is_not_there(postgresql_url: str, mariadb_url: str, tmp_path: Path) -> None:
     for url in (postgresql_url, mariadb_url):
         parsed = sa.make_url(url).set(database="nowhere")
-        error = fails(parsed.render_as_string(hide_password=False))
+        error = connection_error(parsed.render_as_string(hide_password=False))
         assert error.reason is Reason.NOT_FOUND
         assert not error.retry
-    assert fails(f"sqlite:///{tmp_path}/no/such/folder/x.db").reason is Reason.PERMISSION_DENIED
+    assert connection_error(f"sqlite:///{tmp_path}/no/such/folder/x.db").reason is Reason.PERMISSION_DENIED
 
 
 def test_what_is_no_database(tmp_path: Path) -> None:
     (tmp_path / "x.db").write_text("this is not a database, but long enough to be taken for one" * 20)
-    error = fails(f"sqlite:///{tmp_path}/x.db")
+    error = connection_error(f"sqlite:///{tmp_path}/x.db")
     assert error.reason is Reason.DISK_FAILED
     assert error.hint is not None
     assert "windrow run" in error.hint, "status and replay would only say the same again"
@@ -66,14 +66,14 @@ def test_what_is_no_database(tmp_path: Path) -> None:
     ("url", "extra"), [("postgresql+psycopg://h/d", "postgresql"), ("mariadb+pymysql://h/d", "mariadb")]
 )
 def test_a_missing_driver_names_its_extra(url: str, extra: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    real = builtins.__import__
+    real_import = builtins.__import__
 
-    def without(name: str, *rest: Any, **more: Any) -> Any:
+    def import_without_drivers(name: str, *rest: Any, **more: Any) -> Any:
         if name in {"psycopg", "pymysql"}:
             raise ModuleNotFoundError(name)
-        return real(name, *rest, **more)
+        return real_import(name, *rest, **more)
 
-    monkeypatch.setattr(builtins, "__import__", without)
+    monkeypatch.setattr(builtins, "__import__", import_without_drivers)
     with pytest.raises(MissingExtra) as caught:
         connect(url)
     assert f"windrow[{extra}]" in caught.value.hint

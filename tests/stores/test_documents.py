@@ -1,4 +1,4 @@
-"""What every store of documents does: the same suite on SQLite and on CouchDB's API."""
+"""The conformance suite of document stores, run on SQLite and on CouchDB's API."""
 
 import json
 import os
@@ -25,27 +25,27 @@ VIEWS = (
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory):
-    with couchdb(tmp_path_factory.mktemp("couchdb")) as told:
-        yield told
+    with couchdb(tmp_path_factory.mktemp("couchdb")) as running:
+        yield running
 
 
-class Both:
-    """One store, opened again and again: `make` opens it, `names` are its two databases."""
+class StoreOpener:
+    """A store that a test opens several times with `make`; `names` are its two databases."""
 
     def __init__(self, make, names):
         self.make, self.names = make, names
 
 
 @pytest.fixture(params=["sqlite", "couchdb"])
-def place(request, tmp_path):
-    mark = f"w{os.getpid()}_{secrets.token_hex(3)}_{next(NUMBERS)}"
-    names = (f"{mark}_a", f"{mark}_b")
+def opener(request, tmp_path):
+    prefix = f"w{os.getpid()}_{secrets.token_hex(3)}_{next(NUMBERS)}"
+    names = (f"{prefix}_a", f"{prefix}_b")
     declared = (DocumentDatabase(names[0], VIEWS, texts=("title",)), DocumentDatabase(names[1], VIEWS, once="text"))
     if request.param == "sqlite":
-        yield Both(lambda: SqliteDocuments(tmp_path / "a.db", declared), names)
+        yield StoreOpener(lambda: SqliteDocuments(tmp_path / "a.db", declared), names)
         return
     url, secret = request.getfixturevalue("server")
-    yield Both(lambda: CouchDocuments(url, declared, secret), names)
+    yield StoreOpener(lambda: CouchDocuments(url, declared, secret), names)
     store = CouchDocuments(url, declared, secret)
     for name in names:
         store._ask("DELETE", f"/{name}", good=(200, 202, 404))
@@ -62,26 +62,26 @@ def document(number, **more):
 
 
 def ids(documents):
-    return [one["_id"] for one in documents]
+    return [document["_id"] for document in documents]
 
 
-def test_documents_come_back_as_they_were_written_and_writing_them_again_is_no_news(place):
-    store, (first, _) = place.make(), place.names
-    told = [document(1, nested={"a": [1, None, True, "ä😀"]}, empty="", nothing=None), document(2)]
-    assert store.write(first, told) == 2
-    assert store.write(first, told) == 0
+def test_documents_come_back_as_they_were_written_and_writing_them_again_is_no_news(opener):
+    store, (first, _) = opener.make(), opener.names
+    documents = [document(1, nested={"a": [1, None, True, "ä😀"]}, empty="", nothing=None), document(2)]
+    assert store.write(first, documents) == 2
+    assert store.write(first, documents) == 0
     assert store.write(first, [document(2, title="new"), document(3)]) == 1
-    assert store.get(first, ["d1", "d2", "none"]) == {"d1": told[0], "d2": document(2, title="new")}
+    assert store.get(first, ["d1", "d2", "none"]) == {"d1": documents[0], "d2": document(2, title="new")}
     assert store.count(first) == 3
     assert sorted(store.ids(first)) == ["d1", "d2", "d3"]
     store.close()
-    store = place.make()
-    assert store.get(first, ["d1"]) == {"d1": told[0]}
+    store = opener.make()
+    assert store.get(first, ["d1"]) == {"d1": documents[0]}
     store.close()
 
 
-def test_views_are_in_order_from_a_start_on_and_before_an_end_both_ways(place):
-    store, (first, _) = place.make(), place.names
+def test_views_are_in_order_from_a_start_on_and_before_an_end_both_ways(opener):
+    store, (first, _) = opener.make(), opener.names
     store.write(first, [document(number) for number in range(1, 11)])
     span = Span(start="2026-01-03", end="2026-01-06T00:00:00Z")
     assert ids(store.view(first, "all", span)) == ["d3", "d4", "d5"]
@@ -94,8 +94,8 @@ def test_views_are_in_order_from_a_start_on_and_before_an_end_both_ways(place):
     store.close()
 
 
-def test_a_view_leaves_out_what_it_is_told_and_what_has_no_text_to_sort_by(place):
-    store, (first, _) = place.make(), place.names
+def test_a_view_leaves_out_what_it_is_told_and_what_has_no_text_to_sort_by(opener):
+    store, (first, _) = opener.make(), opener.names
     store.write(
         first, [document(1, result="success"), document(2, result="NotFound"), document(3, at=None, result="X")]
     )
@@ -104,8 +104,8 @@ def test_a_view_leaves_out_what_it_is_told_and_what_has_no_text_to_sort_by(place
     store.close()
 
 
-def test_a_document_that_gets_another_id_goes_with_the_old_one_in_one_write(place):
-    store, (first, _) = place.make(), place.names
+def test_a_document_that_gets_another_id_goes_with_the_old_one_in_one_write(opener):
+    store, (first, _) = opener.make(), opener.names
     store.write(first, [document(1)])
     assert store.write(first, [document(2)], ["d1", "never"]) == 1
     assert ids(store.view(first, "all")) == ["d2"]
@@ -114,29 +114,29 @@ def test_a_document_that_gets_another_id_goes_with_the_old_one_in_one_write(plac
     store.close()
 
 
-def test_a_long_text_is_whole_in_every_document_and_a_checkpoint_only_rises(place):
-    store, (_, second) = place.make(), place.names
+def test_a_long_text_is_whole_in_every_document_and_a_checkpoint_only_rises(opener):
+    store, (_, second) = opener.make(), opener.names
     text = "x" * 100_000 + "\u2028\x00ä"
     store.write(second, [document(1, text=text), document(2, text=text), document(3, text="")], checkpoint=5)
-    assert [len(one["text"]) for one in store.view(second, "all")] == [len(text), len(text), 0]
+    assert [len(document["text"]) for document in store.view(second, "all")] == [len(text), len(text), 0]
     assert store.get(second, ["d2"])["d2"] == document(2, text=text)
     store.write(second, (), ["d1"], checkpoint=3)
     assert store.get(second, ["d2"])["d2"]["text"] == text
     assert store.checkpoint() == 5
     store.close()
-    store = place.make()
+    store = opener.make()
     assert store.checkpoint() == 5
     store.rewind()
     assert (store.checkpoint(), store.count(second)) == (0, 2)
     store.close()
 
 
-def test_many_documents_are_written_in_several_requests_and_seen_in_pages(place):
-    store, (first, _) = place.make(), place.names
-    many = [{"_id": f"n{number:04}", "at": f"{number:04}", "kind": "k"} for number in range(1203)]
-    assert store.write(first, many) == 1203
-    assert ids(store.view(first, "all", Span(limit=2000))) == ids(many)
-    assert list(store.ids(first)) == ids(many)
+def test_many_documents_are_written_in_several_requests_and_seen_in_pages(opener):
+    store, (first, _) = opener.make(), opener.names
+    documents = [{"_id": f"n{number:04}", "at": f"{number:04}", "kind": "k"} for number in range(1203)]
+    assert store.write(first, documents) == 1203
+    assert ids(store.view(first, "all", Span(limit=2000))) == ids(documents)
+    assert list(store.ids(first)) == ids(documents)
     store.close()
 
 
@@ -146,7 +146,7 @@ def test_a_name_that_not_every_store_takes_is_refused(tmp_path):
             SqliteDocuments(tmp_path / "a.db", [DocumentDatabase(name)])
 
 
-# What only SQLite, or only a server, has.
+# Of SQLite alone, or of a server alone.
 
 
 def test_sqlite_keeps_a_long_text_once_and_removes_it_with_its_last_document(tmp_path):
@@ -164,15 +164,15 @@ def test_sqlite_keeps_a_long_text_once_and_removes_it_with_its_last_document(tmp
 
 def test_sqlite_sorts_nothing_for_a_view_since_its_index_is_in_order(tmp_path):
     store = SqliteDocuments(tmp_path / "a.db", [DocumentDatabase("a", VIEWS)])
-    asked = []
-    store._connection.set_trace_callback(asked.append)
+    requests = []
+    store._connection.set_trace_callback(requests.append)
     for span in (Span(("b",), start="2026"), Span(("b",), end="2027", descending=True)):
         list(store.view("a", "kind", span))
     list(store.view("a", "all", Span(descending=True)))
     store._connection.set_trace_callback(None)
-    for one in asked:
-        assert not any("TEMP B-TREE" in row[3] for row in store._connection.execute(f"EXPLAIN QUERY PLAN {one}"))
-    assert len(asked) == 3
+    for query in requests:
+        assert not any("TEMP B-TREE" in row[3] for row in store._connection.execute(f"EXPLAIN QUERY PLAN {query}"))
+    assert len(requests) == 3
     store.close()
 
 
@@ -189,9 +189,9 @@ def test_sqlite_finds_documents_by_words_whatever_is_searched_for(tmp_path):
 
 def test_sqlite_finds_titles_first_then_the_newest_within_a_span_and_page_by_page(tmp_path):
     store = SqliteDocuments(tmp_path / "a.db", [DocumentDatabase("a", VIEWS, texts=("title", "place"), newest="at")])
-    told = [document(number, title="Board", place="Hall") for number in (5, 1, 9, 3)]
-    told += [document(number, title="Other", place="board room") for number in (7, 2)]
-    store.write("a", told)
+    documents = [document(number, title="Board", place="Hall") for number in (5, 1, 9, 3)]
+    documents += [document(number, title="Other", place="board room") for number in (7, 2)]
+    store.write("a", documents)
     assert ids(store.search("a", "board")) == ["d9", "d5", "d3", "d1", "d7", "d2"]
     assert ids(store.search("a", "board", span=Span(limit=2, skip=3))) == ["d1", "d7"]
     assert ids(store.search("a", "board hall", "kind", Span(("b",), start="2026-01-03", end="2026-01-09"))) == [
@@ -202,8 +202,8 @@ def test_sqlite_finds_titles_first_then_the_newest_within_a_span_and_page_by_pag
     store.write("a", [document(1, title="Board", at="2026-01-30T00:00:00Z"), document(9, title="gone")])
     assert ids(store.search("a", "board"))[:2] == ["d1", "d5"]
     assert ids(store.search("a", "gone")) == ["d9"]
-    many = [document(number, at="2026-02-01T00:00:00Z") | {"_id": f"x{number}"} for number in range(2, 25)]
-    store.write("a", many)
+    documents = [document(number, at="2026-02-01T00:00:00Z") | {"_id": f"x{number}"} for number in range(2, 25)]
+    store.write("a", documents)
     assert len(set(ids(store.search("a", "t2")))) == 1
     assert not list(store.faults())
     store.close()
@@ -231,23 +231,23 @@ def test_a_conflict_with_who_writes_at_the_same_time_is_written_over_and_those_o
     store.write(name, [document(1)])
     known = store._known
 
-    def late(database, wanted):
-        found = known(database, wanted)
+    def known_then_changed(database, wanted):
+        known_documents = known(database, wanted)
         store._known = known
-        other = CouchDocuments(url, [DocumentDatabase(name, VIEWS)], secret)
-        other.write(name, [document(1, title="theirs")])
-        other.close()
-        return found
+        second_store = CouchDocuments(url, [DocumentDatabase(name, VIEWS)], secret)
+        second_store.write(name, [document(1, title="theirs")])
+        second_store.close()
+        return known_documents
 
-    store._known = late
+    store._known = known_then_changed
     store.write(name, [document(1, title="ours")])
     assert store.get(name, ["d1"])["d1"]["title"] == "ours"
     replicated = {"_id": "d1", "_rev": "1-abc", "title": "elsewhere", "_revisions": {"start": 1, "ids": ["abc"]}}
     store._ask("POST", f"/{name}/_bulk_docs", {"docs": [replicated], "new_edits": False}, good=(201,))
     assert store._known(name, ["d1"])["d1"].get("_conflicts")
     store.write(name, [document(1, title="settled")])
-    found = store._known(name, ["d1"])["d1"]
-    assert (found["title"], found.get("_conflicts", [])) == ("settled", [])
+    stored = store._known(name, ["d1"])["d1"]
+    assert (stored["title"], stored.get("_conflicts", [])) == ("settled", [])
     store._ask("DELETE", f"/{name}", good=(200, 202))
     store.close()
 
@@ -264,12 +264,12 @@ def test_views_of_others_in_a_couchdb_are_not_counted_and_half_a_surrogate_pair_
 
 
 def test_a_view_of_a_couchdb_answers_a_plain_query_with_its_rows_as_any_client_asks(server):
-    """VotersDaily's own web application asks `_view/NAME?descending=true&startkey=...&endkey=...` and says no more."""
+    """VotersDaily's own web application requests `_view/NAME?descending=true&startkey=...&endkey=...`."""
     url, secret = server
     name = f"w{os.getpid()}_{secrets.token_hex(3)}_plain"
     store = CouchDocuments(url, [DocumentDatabase(name, VIEWS)], secret)
     design = store._ask("GET", f"/{name}/{DESIGN}").value
-    counting = {one: {**view, "reduce": "_count"} for one, view in design["views"].items()}
+    counting = {view_name: {**view, "reduce": "_count"} for view_name, view in design["views"].items()}
     store._ask("PUT", f"/{name}/{DESIGN}", {**design, "views": counting}, good=(201,))  # of an earlier windrow
     store.close()
     store = CouchDocuments(url, [DocumentDatabase(name, VIEWS)], secret)
@@ -278,29 +278,29 @@ def test_a_view_of_a_couchdb_answers_a_plain_query_with_its_rows_as_any_client_a
     rows = store._ask("GET", f"{view}/all").value["rows"]
     assert [(row["id"], row["key"]) for row in rows] == [(f"d{n}", document(n)["at"]) for n in range(1, 5)]
     newest = "descending=true&endkey=%222026-01-02%22&startkey=%222026-01-04%22"
-    assert [one["id"] for one in store._ask("GET", f"{view}/all?{newest}").value["rows"]] == ["d3", "d2"]
+    assert [row["id"] for row in store._ask("GET", f"{view}/all?{newest}").value["rows"]] == ["d3", "d2"]
     of_a = "startkey=%5B%22a%22%5D&endkey=%5B%22a%22,%7B%7D%5D&include_docs=true"
-    assert [one["doc"]["title"] for one in store._ask("GET", f"{view}/kind?{of_a}").value["rows"]] == ["t2", "t4"]
+    assert [row["doc"]["title"] for row in store._ask("GET", f"{view}/kind?{of_a}").value["rows"]] == ["t2", "t4"]
     store._ask("DELETE", f"/{name}", good=(200, 202))
     store.close()
 
 
 @pytest.mark.parametrize("views", [{"map": None}, {"map": None, "reduce": "_count"}])
 def test_who_may_not_make_databases_in_a_couchdb_uses_those_that_there_are(views):
-    asked = []
+    requests = []
 
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
 
         def do_GET(self):
-            asked.append((self.command, self.path))
-            made = {view.name: {**views, "map": _map(view)} for view in VIEWS}
-            design = {"_id": DESIGN, "language": "javascript", "views": made}
-            told = json.dumps(design if self.path.endswith(DESIGN) else {"doc_count": 1}).encode()
+            requests.append((self.command, self.path))
+            views_now = {view.name: {**views, "map": _map(view)} for view in VIEWS}
+            design = {"_id": DESIGN, "language": "javascript", "views": views_now}
+            body = json.dumps(design if self.path.endswith(DESIGN) else {"doc_count": 1}).encode()
             self.send_response(200 if self.command == "GET" else 401)
-            self.send_header("Content-Length", str(len(told)))
+            self.send_header("Content-Length", str(len(body)))
             self.end_headers()
-            self.wfile.write(told)
+            self.wfile.write(body)
 
         def do_PUT(self):
             self.do_GET()
@@ -308,13 +308,15 @@ def test_who_may_not_make_databases_in_a_couchdb_uses_those_that_there_are(views
         def log_message(self, *_):
             pass
 
-    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as there:
-        threading.Thread(target=there.serve_forever, daemon=True).start()
-        store = CouchDocuments(f"http://127.0.0.1:{there.server_port}/", [DocumentDatabase("a", VIEWS)], "member:word")
+    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as http_server:
+        threading.Thread(target=http_server.serve_forever, daemon=True).start()
+        store = CouchDocuments(
+            f"http://127.0.0.1:{http_server.server_port}/", [DocumentDatabase("a", VIEWS)], "member:word"
+        )
         store.close()
-        there.shutdown()
-    assert asked[:2] == [("GET", "/a"), ("GET", f"/a/{DESIGN}")]
-    assert all(where == ("PUT", f"/a/{DESIGN}") for where in asked[2:])
+        http_server.shutdown()
+    assert requests[:2] == [("GET", "/a"), ("GET", f"/a/{DESIGN}")]
+    assert all(where == ("PUT", f"/a/{DESIGN}") for where in requests[2:])
 
 
 def test_a_server_that_is_away_and_one_that_is_none_are_said(tmp_path, monkeypatch):
@@ -343,9 +345,9 @@ def test_an_answer_that_is_none_of_a_couchdb_is_said(body):
         def log_message(self, *_):
             pass
 
-    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as there:
-        threading.Thread(target=there.serve_forever, daemon=True).start()
+    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as http_server:
+        threading.Thread(target=http_server.serve_forever, daemon=True).start()
         with pytest.raises(StoreError) as refused:
-            CouchDocuments(f"http://127.0.0.1:{there.server_port}/", [DocumentDatabase("a", VIEWS)]).count("a")
-        there.shutdown()
+            CouchDocuments(f"http://127.0.0.1:{http_server.server_port}/", [DocumentDatabase("a", VIEWS)]).count("a")
+        http_server.shutdown()
     assert "CouchDB" in str(refused.value)

@@ -1,4 +1,4 @@
-"""The full-text tables of a Summary Database: filled once, kept up to date, filled anew."""
+"""The full-text tables of a Summary Database: filled, updated and rebuilt."""
 
 from __future__ import annotations
 
@@ -24,36 +24,36 @@ PAGES = [
 ]
 
 
-class Place:
-    """A database beside a plain connection to it."""
+class SummaryDatabase:
+    """A database, with its engine and a plain connection to it."""
 
     def __init__(self, folder: Path) -> None:
         self.path = folder / "summary.sqlite"
-        self.link = sqlite3.connect(self.path, isolation_level=None)
-        self.link.executescript(schema())
+        self.connection = sqlite3.connect(self.path, isolation_level=None)
+        self.connection.executescript(schema())
         self.add(PAGES)
 
     def add(self, pages: list[Page]) -> None:
-        fill(self.link, pages)
+        fill(self.connection, pages)
 
-    def ask(self, sql: str) -> list[tuple[object, ...]]:
-        return self.link.execute(sql).fetchall()
+    def query(self, sql: str) -> list[tuple[object, ...]]:
+        return self.connection.execute(sql).fetchall()
 
-    def all(self) -> list[list[tuple[object, ...]]]:
+    def index_rows(self) -> list[list[tuple[object, ...]]]:
         tables = ("full_text_entity_index", "token_statistics JOIN token USING (token_id)")
-        return [sorted(self.ask(f"SELECT * FROM {table}"), key=repr) for table in tables]
+        return [sorted(self.query(f"SELECT * FROM {table}"), key=repr) for table in tables]
 
 
 @pytest.fixture
-def place(tmp_path: Path) -> Iterator[Place]:
-    made = Place(tmp_path)
-    yield made
-    made.link.close()
+def database(tmp_path: Path) -> Iterator[SummaryDatabase]:
+    database = SummaryDatabase(tmp_path)
+    yield database
+    database.connection.close()
 
 
-def test_rows_and_words(place: Place) -> None:
-    assert fulltext_table.fill(place.path, counted) == FillCounts(3, 0, 0)
-    rows = place.ask('SELECT rowid, text_pile_id, "any", title, description, text FROM full_text_entity_index')
+def test_rows_and_words(database: SummaryDatabase) -> None:
+    assert fulltext_table.fill(database.path, counted) == FillCounts(3, 0, 0)
+    rows = database.query('SELECT rowid, text_pile_id, "any", title, description, text FROM full_text_entity_index')
     assert rows == [
         (1, 1, "any", "First", None, "red red Green"),
         (2, 2, "any", "Open", "a colour", "blue"),
@@ -62,88 +62,88 @@ def test_rows_and_words(place: Place) -> None:
     words = (
         "SELECT token_text, text_pile_id, occurances FROM token_statistics JOIN token USING (token_id) ORDER BY 2, 1"
     )
-    assert place.ask(words) == [("green", 1, 1), ("menu", 1, 1), ("red", 1, 3), ("blue", 2, 1)]
-    assert fulltext_table.recount(place.path, counted) == []
+    assert database.query(words) == [("green", 1, 1), ("menu", 1, 1), ("red", 1, 3), ("blue", 2, 1)]
+    assert fulltext_table.recount(database.path, counted) == []
 
 
 @pytest.mark.parametrize("goes_on", [True, False])
-def test_a_first_fill_ends_with_the_index_by_word(place: Place, goes_on: bool) -> None:
+def test_a_first_fill_ends_with_the_index_by_word(database: SummaryDatabase, goes_on: bool) -> None:
     indexes = "SELECT name FROM sqlite_master WHERE name = 'windrow_token_statistics_by_token'"
     seen: list[list[tuple[object, ...]]] = []
 
     def pulse() -> bool:
-        seen.append(place.ask(indexes))
+        seen.append(database.query(indexes))
         return goes_on
 
-    fulltext_table.fill(place.path, counted, pulse)
+    fulltext_table.fill(database.path, counted, pulse)
     assert seen[0] == []
-    assert place.ask(indexes) == [("windrow_token_statistics_by_token",)]
+    assert database.query(indexes) == [("windrow_token_statistics_by_token",)]
 
 
-def test_doing_it_again_changes_nothing(place: Place) -> None:
-    fulltext_table.fill(place.path, counted)
-    before = place.all()
-    assert fulltext_table.fill(place.path, counted) == FillCounts(0, 0, 0)
-    assert place.all() == before
+def test_doing_it_again_changes_nothing(database: SummaryDatabase) -> None:
+    fulltext_table.fill(database.path, counted)
+    before = database.index_rows()
+    assert fulltext_table.fill(database.path, counted) == FillCounts(0, 0, 0)
+    assert database.index_rows() == before
 
 
-def test_in_steps_is_as_at_once(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_in_steps_is_as_at_once(database: SummaryDatabase, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(fulltext_table, "BATCH", 1)
     monkeypatch.setattr(fulltext_table, "REMEMBERED", 1)
-    fulltext_table.fill(place.path, counted)
+    fulltext_table.fill(database.path, counted)
     more = [Page(f"https://c.example/{number}", f"red blue word{number}", f"Page {number}") for number in range(5)]
-    place.add(more)
-    assert fulltext_table.fill(place.path, counted) == FillCounts(5, 0, 0)
-    steps = place.all()
-    fulltext_table.fill(place.path, counted, spelling=Spelling(str, "2"))  # another version: all is filled anew
-    once = place.all()
+    database.add(more)
+    assert fulltext_table.fill(database.path, counted) == FillCounts(5, 0, 0)
+    steps = database.index_rows()
+    fulltext_table.fill(database.path, counted, spelling=Spelling(str, "2"))  # another version: all is filled anew
+    once = database.index_rows()
     assert once[0] == steps[0]
     assert {row[1:] for row in once[1]} == {row[1:] for row in steps[1]}
-    assert fulltext_table.recount(place.path, counted) == []
+    assert fulltext_table.recount(database.path, counted) == []
 
 
-def test_a_new_title_is_taken_over(place: Place) -> None:
-    fulltext_table.fill(place.path, counted)
-    place.ask("UPDATE document_description SET title = 'Changed' WHERE title = 'First'")
-    assert fulltext_table.recount(place.path, counted) == ["text pile 1 has another title"]
-    assert fulltext_table.fill(place.path, counted) == FillCounts(0, 1, 0)
-    assert place.ask("SELECT rowid FROM full_text_entity_index WHERE full_text_entity_index MATCH 'title:changed'") == [
-        (1,)
-    ]
-    assert fulltext_table.recount(place.path, counted) == []
+def test_a_new_title_is_taken_over(database: SummaryDatabase) -> None:
+    fulltext_table.fill(database.path, counted)
+    database.query("UPDATE document_description SET title = 'Changed' WHERE title = 'First'")
+    assert fulltext_table.recount(database.path, counted) == ["text pile 1 has another title"]
+    assert fulltext_table.fill(database.path, counted) == FillCounts(0, 1, 0)
+    assert database.query(
+        "SELECT rowid FROM full_text_entity_index WHERE full_text_entity_index MATCH 'title:changed'"
+    ) == [(1,)]
+    assert fulltext_table.recount(database.path, counted) == []
 
 
-def test_what_is_gone_goes(place: Place) -> None:
-    fulltext_table.fill(place.path, counted)
-    place.ask("DELETE FROM entity_generation WHERE text_pile_id = 1")
-    place.ask("DELETE FROM text_pile WHERE text_pile_id = 1")
-    assert fulltext_table.recount(place.path, counted) == ["text pile 1 is indexed but used by no page"]
-    assert fulltext_table.fill(place.path, counted) == FillCounts(0, 0, 1)
-    assert place.ask("SELECT * FROM token_statistics WHERE text_pile_id = 1") == []
-    assert fulltext_table.recount(place.path, counted) == []
+def test_what_is_gone_goes(database: SummaryDatabase) -> None:
+    fulltext_table.fill(database.path, counted)
+    database.query("DELETE FROM entity_generation WHERE text_pile_id = 1")
+    database.query("DELETE FROM text_pile WHERE text_pile_id = 1")
+    assert fulltext_table.recount(database.path, counted) == ["text pile 1 is indexed but used by no page"]
+    assert fulltext_table.fill(database.path, counted) == FillCounts(0, 0, 1)
+    assert database.query("SELECT * FROM token_statistics WHERE text_pile_id = 1") == []
+    assert fulltext_table.recount(database.path, counted) == []
 
 
-def test_a_stop_between_two_batches_is_made_good(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_stop_between_two_batches_is_made_good(database: SummaryDatabase, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(fulltext_table, "BATCH", 1)
     calls: list[str] = []
 
-    def stops(*texts: str) -> dict[str, int]:
+    def counted_until_stop(*texts: str) -> dict[str, int]:
         calls.append(texts[0])
         if len(calls) == 2:
             raise KeyboardInterrupt
         return counted(*texts)
 
     with pytest.raises(KeyboardInterrupt):
-        fulltext_table.fill(place.path, stops)
-    assert place.ask("SELECT rowid FROM full_text_entity_index") == [(1,)]
-    assert fulltext_table.fill(place.path, counted) == FillCounts(2, 0, 0)
-    assert fulltext_table.recount(place.path, counted) == []
+        fulltext_table.fill(database.path, counted_until_stop)
+    assert database.query("SELECT rowid FROM full_text_entity_index") == [(1,)]
+    assert fulltext_table.fill(database.path, counted) == FillCounts(2, 0, 0)
+    assert fulltext_table.recount(database.path, counted) == []
 
 
-def test_wrong_counts_are_told(place: Place) -> None:
-    fulltext_table.fill(place.path, counted)
-    place.ask("UPDATE token_statistics SET occurances = 9 WHERE text_pile_id = 2")
-    assert fulltext_table.recount(place.path, counted) == ["text pile 2 has other words than token_statistics tells"]
+def test_wrong_counts_are_told(database: SummaryDatabase) -> None:
+    fulltext_table.fill(database.path, counted)
+    database.query("UPDATE token_statistics SET occurances = 9 WHERE text_pile_id = 2")
+    assert fulltext_table.recount(database.path, counted) == ["text pile 2 has other words than token_statistics tells"]
 
 
 def test_a_database_without_the_tables_is_our_error(tmp_path: Path) -> None:
@@ -155,10 +155,10 @@ def test_a_database_without_the_tables_is_our_error(tmp_path: Path) -> None:
 def test_words_that_an_index_cuts_or_writes_otherwise_are_counted_alike_in_both(tmp_path: Path) -> None:
     odd = ["x" * 100, "a\u0301" * 5_000, "y" * LONGEST, "\U0001e900\U0001e901", "\u0df2 caf\u00e9 \u6771\u4eac"]
     path = tmp_path / "odd.sqlite"
-    with closing(sqlite3.connect(path)) as link, link:
-        link.executescript(schema())
-        fill(link, [Page(f"https://a.example/{at}", f"tea {text} tea", "T") for at, text in enumerate(odd)])
-    link.close()
+    with closing(sqlite3.connect(path)) as connection, connection:
+        connection.executescript(schema())
+        fill(connection, [Page(f"https://a.example/{at}", f"tea {text} tea", "T") for at, text in enumerate(odd)])
+    connection.close()
     spelling = Spelling(readable, "1")
     fulltext_table.fill(path, counted, spelling=spelling)
     assert fulltext_table.recount(path, counted, spelling) == []

@@ -1,4 +1,4 @@
-"""The store of JSON records: what stands beside a value makes no version by itself."""
+"""The store of JSON records."""
 
 from contextlib import closing
 from datetime import UTC, datetime
@@ -8,16 +8,19 @@ from windrow.reasons import Reason
 from windrow.stores.records import RecordStore
 
 
-def said(visit, value, aside):
-    at = datetime(2026, 1, visit, tzinfo=UTC)
-    return AttemptObservations(visit, at, "http://a.example/", "a", (Observation("k", value, "text", aside=aside),))
+def observe(attempt, *observed, url="http://a.example/", source="a"):
+    return AttemptObservations(attempt, datetime(2026, 1, attempt, tzinfo=UTC), url, source, observed)
+
+
+def observe_k(attempt, record, aside):
+    return observe(attempt, Observation("k", record, "text", aside=aside))
 
 
 def test_what_stands_aside_is_kept_as_it_was_first_seen_and_makes_no_version(tmp_path):
     store = RecordStore(tmp_path / "a.db")
-    store.settle([said(1, {"n": 1}, {"markup": "<b>1</b>"}), said(2, {"n": 1}, {"markup": "<i>1</i>"})], 2)
-    store.settle([said(3, {"n": 2}, {"markup": "<i>2</i>"})], 3)
-    assert [(one.change, one.aside) for one in store.history("k")] == [
+    store.settle([observe_k(1, {"n": 1}, {"markup": "<b>1</b>"}), observe_k(2, {"n": 1}, {"markup": "<i>1</i>"})], 2)
+    store.settle([observe_k(3, {"n": 2}, {"markup": "<i>2</i>"})], 3)
+    assert [(version.change, version.aside) for version in store.history("k")] == [
         ("new", '{"markup": "<b>1</b>"}'),
         ("same", '{"markup": "<b>1</b>"}'),
         ("changed", '{"markup": "<i>2</i>"}'),
@@ -30,20 +33,26 @@ def test_what_stands_aside_is_kept_as_it_was_first_seen_and_makes_no_version(tmp
 
 
 def test_a_record_is_said_to_be_gone_by_a_name_it_went_by_and_nothing_is_where_nothing_has_the_name(tmp_path):
-    def told(visit, key, value, *names):
-        at = datetime(2026, 1, visit, tzinfo=UTC)
-        return AttemptObservations(visit, at, "http://a.example/", "a", (Observation(key, value, "text", names=names),))
+    def observe_named(attempt, key, record, *names):
+        return observe(attempt, Observation(key, record, "text", names=names))
 
     store = RecordStore(tmp_path / "a.db")
-    store.settle([told(1, "k", {"n": 1}, "number 1"), told(2, "l", {"n": 2}, "number 2")], 2)
-    store.settle([told(3, "moved", {"n": 1}, "number 1")], 3)
-    store.settle([told(4, "?", None, "number 1"), told(5, "?", None, "number 3"), told(6, "l", None, "l")], 6)
-    assert [one.change for one in store.history("k")] == ["new", "gone"]  # it moved
-    assert [one.change for one in store.history("moved")] == ["new", "gone"]
-    assert [one.change for one in store.history("l")] == ["new", "gone"]
+    store.settle([observe_named(1, "k", {"n": 1}, "number 1"), observe_named(2, "l", {"n": 2}, "number 2")], 2)
+    store.settle([observe_named(3, "moved", {"n": 1}, "number 1")], 3)
+    store.settle(
+        [
+            observe_named(4, "?", None, "number 1"),
+            observe_named(5, "?", None, "number 3"),
+            observe_named(6, "l", None, "l"),
+        ],
+        6,
+    )
+    assert [version.change for version in store.history("k")] == ["new", "gone"]  # it moved
+    assert [version.change for version in store.history("moved")] == ["new", "gone"]
+    assert [version.change for version in store.history("l")] == ["new", "gone"]
     assert not store.known("?")
     store.forget([2, 3, 6])
-    store.settle([told(7, "?", None, "number 2")], 7)
+    store.settle([observe_named(7, "?", None, "number 2")], 7)
     assert not store.known("l")
     store.close()
 
@@ -51,17 +60,14 @@ def test_a_record_is_said_to_be_gone_by_a_name_it_went_by_and_nothing_is_where_n
 def test_what_a_visit_said_stays_where_it_is_not_read_again_by_no_fault_of_its_bytes(tmp_path):
     store = RecordStore(tmp_path / "a.db")
 
-    def told(*results):
-        return AttemptObservations(5, datetime(2026, 1, 5, tzinfo=UTC), "http://a.example/", "a", results)
-
-    store.settle([told(Observation("k", {"n": 1}), Observation("l", {"n": 1}))], 5, 1)
-    store.settle([told(Skip(Reason.TIME_LIMIT, "", "stopped"))], 5, 2)
+    store.settle([observe(5, Observation("k", {"n": 1}), Observation("l", {"n": 1}))], 5, 1)
+    store.settle([observe(5, Skip(Reason.TIME_LIMIT, "", "stopped"))], 5, 2)
     assert {version.key: version.value for version in store.versions()} == {"k": {"n": 1}, "l": {"n": 1}}
-    assert [(one.reason, one.message) for one in store.skipped(visits=[5])] == [(Reason.TIME_LIMIT, "stopped")]
+    assert [(skip.reason, skip.message) for skip in store.skipped(visits=[5])] == [(Reason.TIME_LIMIT, "stopped")]
     assert list(store.written_versions((2, 2))) == []
-    store.settle([told(Observation("k", {"n": 2}), Skip(Reason.STEP_FAILED, "l"))], 5, 3)
+    store.settle([observe(5, Observation("k", {"n": 2}), Skip(Reason.STEP_FAILED, "l"))], 5, 3)
     assert {version.key: version.value for version in store.versions()} == {"k": {"n": 2}, "l": {"n": 1}}
-    store.settle([told(Skip(Reason.NOT_VALID))], 5, 4)
+    store.settle([observe(5, Skip(Reason.NOT_VALID))], 5, 4)
     assert store.count() == (0, 0), "of its bytes, which were read, nothing is made any more"
     assert not list(store.faults())
     store.close()
@@ -70,11 +76,11 @@ def test_what_a_visit_said_stays_where_it_is_not_read_again_by_no_fault_of_its_b
 def test_half_a_character_of_a_source_is_stored_as_a_mark_and_stops_nothing(tmp_path):
     store = RecordStore(tmp_path / "records.db")
     half = "\ud800 half"
-    results = (
+    observed = (
         Observation("key", {"title": half}, half, aside={"text": half}),
         Skip(Reason.INCOMPLETE_RECORD, half, half),
     )
-    store.settle([AttemptObservations(1, datetime(2026, 1, 1, tzinfo=UTC), "http://a.example/", "s", results)], 1)
+    store.settle([observe(1, *observed)], 1)
     assert store.history("key")[0].value == {"title": "? half"}
     assert list(store.faults()) == []
     store.close()
@@ -82,13 +88,13 @@ def test_half_a_character_of_a_source_is_stored_as_a_mark_and_stops_nothing(tmp_
 
 def test_the_history_of_one_record_is_looked_up_without_a_look_at_all_others(tmp_path):
     store = RecordStore(tmp_path / "records.db")
-    store.settle([said(1, {"n": 1}, {}), said(2, {"n": 2}, {})], 2)
-    asked = []
-    store._connection.set_trace_callback(asked.append)
-    assert [one.change for one in store.history("k")] == ["new", "changed"]
+    store.settle([observe_k(1, {"n": 1}, {}), observe_k(2, {"n": 2}, {})], 2)
+    queries = []
+    store._connection.set_trace_callback(queries.append)
+    assert [version.change for version in store.history("k")] == ["new", "changed"]
     assert store.history("none") == []
     store._connection.set_trace_callback(None)
-    plans = [row[3] for one in asked for row in store._connection.execute(f"EXPLAIN QUERY PLAN {one}")]
+    plans = [row[3] for query in queries for row in store._connection.execute(f"EXPLAIN QUERY PLAN {query}")]
     assert not [plan for plan in plans if plan.startswith("SCAN observation")]
     store.close()
 
@@ -96,37 +102,33 @@ def test_the_history_of_one_record_is_looked_up_without_a_look_at_all_others(tmp
 def test_what_is_told_beside_requests_holds_until_they_are_answered_and_replaces_nothing(tmp_path):
     store = RecordStore(tmp_path / "records.db")
 
-    def told(visit, *results):
-        return AttemptObservations(visit, datetime(2026, 1, 1, tzinfo=UTC), "http://a.example/", "s", results)
+    def record_values():
+        return [version.value for version in store.history("key")]
 
-    def values():
-        return [one.value for one in store.history("key")]
-
-    store.settle([told(1, Observation("key", {"n": 1}), PendingAsk("tei", 7))], 1)
-    assert values() == [{"n": 1}]
+    store.settle([observe(1, Observation("key", {"n": 1}), PendingAsk("tei", 7))], 1)
+    assert record_values() == [{"n": 1}]
     assert store.waiting(0) == {1: [PendingAsk("tei", 7)]}
-    store.settle([told(1, Observation("key", {"n": 1, "answer": True}))], 1)
-    assert values() == [{"n": 1, "answer": True}]
+    store.settle([observe(1, Observation("key", {"n": 1, "answer": True}))], 1)
+    assert record_values() == [{"n": 1, "answer": True}]
     assert not store.waiting(0)
-    store.settle([told(1, Observation("key", {"n": 1}), PendingAsk("tei", 8))], 1)
-    assert values() == [{"n": 1, "answer": True}], "what it told before holds"
+    store.settle([observe(1, Observation("key", {"n": 1}), PendingAsk("tei", 8))], 1)
+    assert record_values() == [{"n": 1, "answer": True}], "what it told before holds"
     assert store.waiting(0)
     assert list(store.faults()) == []
     store.close()
 
 
 def test_a_thing_that_is_told_of_by_several_spellings_of_its_key_is_one_record_by_the_first(tmp_path):
-    def told(visit, key, value, *aliases, source="a"):
-        at = datetime(2026, 1, visit, tzinfo=UTC)
-        return AttemptObservations(visit, at, key, source, (Observation(key, value, "text", url=key, aliases=aliases),))
+    def observe_aliased(attempt, key, record, *aliases, source="a"):
+        return observe(attempt, Observation(key, record, "text", url=key, aliases=aliases), url=key, source=source)
 
     store = RecordStore(tmp_path / "a.db")
-    store.settle([told(1, "http://k?x", {"url": "http://k?x", "n": 1}, "k", "canon"),
-                  told(2, "https://k", {"url": "https://k", "n": 1}, "k")], 2)  # fmt: skip
-    store.settle([told(3, "http://canon", {"url": "http://canon", "n": 2}, "canon", "third"),
-                  told(4, "http://l", {"url": "http://l", "n": 3}, "l", "k", source="b"),
-                  told(5, "http://m", {"url": "http://m", "n": 3}, "m")], 5)  # fmt: skip
-    assert [(one.change, one.url, one.value) for one in store.history("http://k?x")] == [
+    store.settle([observe_aliased(1, "http://k?x", {"url": "http://k?x", "n": 1}, "k", "canon"),
+                  observe_aliased(2, "https://k", {"url": "https://k", "n": 1}, "k")], 2)  # fmt: skip
+    store.settle([observe_aliased(3, "http://canon", {"url": "http://canon", "n": 2}, "canon", "third"),
+                  observe_aliased(4, "http://l", {"url": "http://l", "n": 3}, "l", "k", source="b"),
+                  observe_aliased(5, "http://m", {"url": "http://m", "n": 3}, "m")], 5)  # fmt: skip
+    assert [(version.change, version.url, version.value) for version in store.history("http://k?x")] == [
         ("new", "http://k?x", {"url": "http://k?x", "n": 1}),
         ("same", "https://k", {"url": "http://k?x", "n": 1}),
         ("changed", "http://canon", {"url": "http://k?x", "n": 2}),
@@ -135,12 +137,12 @@ def test_a_thing_that_is_told_of_by_several_spellings_of_its_key_is_one_record_b
     assert store.count()[0] == 2
     assert not store.known("https://k")
     assert store.history("http://m")[0].value == {"url": "http://m", "n": 3}
-    with closing(RecordStore(tmp_path / "b.db")) as other:
-        other.carry_over(store, {"b"})
-        other.settle([told(6, "http://third", {"n": 4}, "third", source="b")], 6)
-        assert [one.value for one in other.history("http://k?x")][-1] == {"n": 4}
+    with closing(RecordStore(tmp_path / "b.db")) as second_store:
+        second_store.carry_over(store, {"b"})
+        second_store.settle([observe_aliased(6, "http://third", {"n": 4}, "third", source="b")], 6)
+        assert [version.value for version in second_store.history("http://k?x")][-1] == {"n": 4}
     store.forget([1, 2, 3, 4])
-    store.settle([told(7, "https://k", {"n": 1}, "k")], 7)
+    store.settle([observe_aliased(7, "https://k", {"n": 1}, "k")], 7)
     assert store.known("https://k")  # nothing of what was forgotten names it
     assert list(store.faults()) == []
     store.close()

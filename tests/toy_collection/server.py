@@ -55,8 +55,8 @@ class Glossary:
                 else:
                     status, content, fields = answer(self.command, self.path, body)
                 self.send_response(status)
-                for name, value in fields.items():
-                    self.send_header(name, value)
+                for name, text in fields.items():
+                    self.send_header(name, text)
                 self.send_header("Content-Length", str(len(content)))
                 self.end_headers()
                 self.wfile.write(content)

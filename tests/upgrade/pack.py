@@ -28,9 +28,9 @@ from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 from typing import Any
 
-from tests.crash.place import tables
-from tests.faults.place import Files, Place
-from tests.faults.server import Rogue, rogue
+from tests.crash.workspace import read_tables
+from tests.faults.server import RogueServer, rogue_server
+from tests.faults.workspace import DropsWorkspace, WorkspaceDatabases
 from windrow.cli.root import main
 from windrow.demo.partner import drop, pack, specimens
 
@@ -79,18 +79,18 @@ def messages(root: Path, *arguments: str) -> list[dict[str, Any]]:
 
 
 @contextmanager
-def servers() -> Iterator[dict[str, Rogue]]:
+def servers() -> Iterator[dict[str, RogueServer]]:
     """Start the servers of the sources."""
     with ExitStack() as running:
-        yield {name: running.enter_context(rogue(files=dict(files))) for name, files in FILES.items()}
+        yield {name: running.enter_context(rogue_server(files=dict(files))) for name, files in FILES.items()}
 
 
 def build(root: Path) -> dict[str, Any]:
     """Make the workspace, and return what is to be the same after an upgrade."""
-    place = Place(root)
+    workspace = DropsWorkspace(root)
     with servers() as running:
         for name in ("own", "north", "south", "tired"):
-            place.source(name, running[name].url(), secret="env:HOME", attempts=1)
+            workspace.add_source(name, running[name].url(), secret="env:HOME", attempts=1)
         running["north"].refused[f"add/{MIRRORED}"] = b"450 busy\r\n"
         running["tired"].refused[f"add/{TIRED}"] = b"450 busy\r\n"
         messages(root, "run", "drops")
@@ -100,13 +100,13 @@ def build(root: Path) -> dict[str, Any]:
         for _ in range(3):
             messages(root, "run", "drops")
         messages(root, "replay", "drops")
-        place.source("large", running["large"].url(), secret="env:HOME", attempts=1)
+        workspace.add_source("large", running["large"].url(), secret="env:HOME", attempts=1)
         running["large"].rate = 1e6
         cut(root)
     return {
         "why": {key: messages(root, "why", key) for key in KEYS},
         "status": messages(root, "status"),
-        "tables": json.loads(json.dumps(tables(root))),
+        "tables": json.loads(json.dumps(read_tables(root))),
     }
 
 
@@ -114,9 +114,9 @@ def cut(root: Path) -> None:
     """Begin to fetch the large file, and kill the run in the middle of it."""
     process = subprocess.Popen([sys.executable, "-c", RUN, str(root)], start_new_session=True)
     under_way = "SELECT count(*) FROM attempt WHERE listed_file IS NOT NULL AND end_seq IS NULL"
-    place = Files()
-    place.root = root
-    while not (place.ask(under_way)[0][0] and any((root / "archive" / "parts").iterdir())):
+    workspace = WorkspaceDatabases()
+    workspace.root = root
+    while not (workspace.query_ledger(under_way)[0][0] and any((root / "archive" / "parts").iterdir())):
         assert process.poll() is None
         time.sleep(0.05)
     os.killpg(process.pid, signal.SIGKILL)

@@ -14,8 +14,8 @@ from typing import Any
 
 import pytest
 
-from tests.crash.place import tables
-from tests.faults.place import Place
+from tests.crash.workspace import read_tables
+from tests.faults.workspace import DropsWorkspace
 from tests.upgrade.pack import EDITED, KEYS, LARGE, MIRRORED, TARGET, TIRED, messages, servers
 
 
@@ -40,7 +40,7 @@ def workspace(tmp_path: Path) -> Path:
 
 
 def test_the_tables_are_the_same(workspace, expected):
-    assert json.loads(json.dumps(tables(workspace))) == expected["tables"]
+    assert json.loads(json.dumps(read_tables(workspace))) == expected["tables"]
 
 
 @pytest.mark.parametrize("key", KEYS)
@@ -50,13 +50,13 @@ def test_the_story_of_a_file_is_the_same(workspace, expected, key):
 
 
 def test_a_run_goes_on_where_the_transfer_was_cut_and_what_rested_is_fetched(workspace):
-    place = Place.__new__(Place)  # the workspace is there
-    place.root = workspace
+    drops_workspace = DropsWorkspace.__new__(DropsWorkspace)  # the workspace is there
+    drops_workspace.root = workspace
     with servers() as running:
         running["own"].files |= EDITED
         for name, server in running.items():
-            place.source(name, server.url(), secret="env:HOME", attempts=1)
-        assert place.run().code == 0
+            drops_workspace.add_source(name, server.url(), secret="env:HOME", attempts=1)
+        assert drops_workspace.run().code == 0
         assert [bool(start) for start in running["large"].started] == [True]
         assert running["own"].started == []
-    place.whole(f"add/{LARGE}", f"add/{MIRRORED}", f"add/{TIRED}")
+    drops_workspace.assert_complete(f"add/{LARGE}", f"add/{MIRRORED}", f"add/{TIRED}")

@@ -1,4 +1,4 @@
-"""What the tests of this collection share: the schemas that the project ships, as resources."""
+"""Fixtures of this collection's tests: the schemas that the project ships, as resources."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The standard's tables, typed from the specification as plain MySQL, against ours."""
+"""The standard's tables, copied from the specification as plain MySQL, compared with ours."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The projection: what a real ledger tells becomes the tracker's rows, however it is cut."""
+"""The projection of a real ledger into the tracker's rows, in any batches."""
 
 from __future__ import annotations
 
@@ -41,8 +41,8 @@ def ledger(tmp_path):
     opened.close()
 
 
-class Story:
-    """Write a harvest's facts as the engine does."""
+class HarvestFacts:
+    """Writes the facts of a harvest as the engine does."""
 
     def __init__(self, writer, command="run"):
         self.writer = writer
@@ -140,17 +140,17 @@ def harvest(ledger):
     """Two sources, one of them down; a bad name; a zip that came at the third attempt, one of its files invalid."""
     with ledger.writing() as writer:
         writer.at = AT
-        story = Story(writer)
-        story.task("zip_name", "one")
-        story.task("zip_name", "two", failed=True)
-        story.listed("nonsense.zip", "one", reason=Reason.BAD_NAME)
-        item = story.listed(GOOD, "one", "two")
-        story.listed(GOOD, "one", folder="edit")
-        story.fetch(item, "one", Reason.TIMEOUT)
-        story.fetch(item, "one", Reason.TIMEOUT)
-        fetch = story.fetch(item, "two")
-        good, _ = story.unzip(item, fetch, "H.2012-11-20.3.specimen.impc.xml", "no name.xml")
-        story.step(good, "xsd", RUNNING)
+        harvest_facts = HarvestFacts(writer)
+        harvest_facts.task("zip_name", "one")
+        harvest_facts.task("zip_name", "two", failed=True)
+        harvest_facts.listed("nonsense.zip", "one", reason=Reason.BAD_NAME)
+        item = harvest_facts.listed(GOOD, "one", "two")
+        harvest_facts.listed(GOOD, "one", folder="edit")
+        harvest_facts.fetch(item, "one", Reason.TIMEOUT)
+        harvest_facts.fetch(item, "one", Reason.TIMEOUT)
+        fetch = harvest_facts.fetch(item, "two")
+        good, _ = harvest_facts.unzip(item, fetch, "H.2012-11-20.3.specimen.impc.xml", "no name.xml")
+        harvest_facts.step(good, "xsd", RUNNING)
         writer.items.find(
             1,
             good,
@@ -160,8 +160,8 @@ def harvest(ledger):
                 Finding("schemaerror", "x", Level.WARN, 1, 2),
             ],
         )
-        story.step(good, "xsd", FAILED, Reason.NOT_VALID)
-        story.close(3)
+        harvest_facts.step(good, "xsd", FAILED, Reason.NOT_VALID)
+        harvest_facts.close(3)
     return fetch
 
 
@@ -221,19 +221,19 @@ def test_centres_and_sources(projection):
 
 def test_crash_retry_cancel_and_qc(ledger, projection):
     with ledger.writing() as writer:
-        story = Story(writer)
-        item = story.listed(GOOD, "one")
-        cut = story.fetch(item, "one", cut=True)
+        harvest_facts = HarvestFacts(writer)
+        item = harvest_facts.listed(GOOD, "one")
+        cut = harvest_facts.fetch(item, "one", cut=True)
     apply(projection, ledger)
     assert rows(projection, "zip_download", "phase_id", "status_id") == [(1, 2)]
     assert rows(projection, "crawling_session", "finish_time", "status") == [(None, 0)]
     with ledger.writing() as writer:
-        story = Story(writer)
-        fetch = story.fetch(item, "one")
-        (xml,) = story.unzip(item, fetch, "H.2012-11-20.3.experiment.impc.xml")
+        harvest_facts = HarvestFacts(writer)
+        fetch = harvest_facts.fetch(item, "one")
+        (xml,) = harvest_facts.unzip(item, fetch, "H.2012-11-20.3.experiment.impc.xml")
         for name in ("xsd", "upload", "data", "context", "overview"):
-            story.step(xml, name, DONE)
-        writer.items.retry(story.session, item, "download")
+            harvest_facts.step(xml, name, DONE)
+        writer.items.retry(harvest_facts.session, item, "download")
     apply(projection, ledger)
     assert rows(projection, "zip_download", "phase_id", "status_id") == [(1, 5), (10, 3)]
     assert rows(projection, "zip_action", "phase_id", "status_id") == [(10, 3)], "an action equals its latest download"
@@ -242,11 +242,11 @@ def test_crash_retry_cancel_and_qc(ledger, projection):
     with projection.engine.begin() as connection:
         connection.execute(sa.text("update xml_file set phase_id = 11"))
     with ledger.writing() as writer:
-        story = Story(writer)
-        story.step(xml, "overview", DONE)
-        story.fetch(item, "one", cut=True)
-        writer.items.end(story.session, item, Reason.CANCELLED, "by hand")
-        story.close()
+        harvest_facts = HarvestFacts(writer)
+        harvest_facts.step(xml, "overview", DONE)
+        harvest_facts.fetch(item, "one", cut=True)
+        writer.items.end(harvest_facts.session, item, Reason.CANCELLED, "by hand")
+        harvest_facts.close()
     apply(projection, ledger)
     assert rows(projection, "xml_file", "phase_id", "status_id") == [(11, 3)]
     assert rows(projection, "zip_action", "phase_id", "status_id") == [(1, 4)]
@@ -277,8 +277,8 @@ def test_other_collections_and_unknown_sources(ledger, projection):
         task = writer.sessions.open_task(session, "pages", "web", 1)
         writer.sessions.close_task(task, None, "fine", failed=True)
         writer.sessions.close(session, 3)
-        story = Story(writer)
-        story.fetch(story.listed(GOOD, "undeclared"), "undeclared", Reason.TIMEOUT)
+        harvest_facts = HarvestFacts(writer)
+        harvest_facts.fetch(harvest_facts.listed(GOOD, "undeclared"), "undeclared", Reason.TIMEOUT)
     apply(projection, ledger)
     assert rows(projection, "crawling_session", "status") == [(1,), (0,)]
     assert rows(projection, "session_task") == rows(projection, "zip_download") == rows(projection, "zip_log") == []
@@ -286,10 +286,10 @@ def test_other_collections_and_unknown_sources(ledger, projection):
 
 
 def write(ledger, acts):
-    """Write a story made of numbered acts, whatever sense it makes."""
+    """Write the facts of numbered acts, also in orders that never occur."""
     with ledger.writing() as writer:
         writer.at = AT
-        story = Story(writer)
+        harvest_facts = HarvestFacts(writer)
         items, fetches, xmls = [], {}, []
         for step, act in enumerate(acts):
             item = items[step % len(items)] if items else None
@@ -299,24 +299,24 @@ def write(ledger, acts):
                     step // 2
                 )
                 folder = ("add", "edit", "delete")[step % 3]
-                items.append(story.listed(name, "one", "two", folder=folder))
+                items.append(harvest_facts.listed(name, "one", "two", folder=folder))
             elif act == 1:
-                fetches[item] = story.fetch(item, ("one", "two")[step % 2])
+                fetches[item] = harvest_facts.fetch(item, ("one", "two")[step % 2])
             elif act == 2:
-                story.fetch(item, "one", Reason.TIMEOUT)
+                harvest_facts.fetch(item, "one", Reason.TIMEOUT)
             elif act == 3 and item in fetches:
-                xmls += story.unzip(item, fetches[item], f"H.2024-01-01.{step}.specimen.impc.xml")
+                xmls += harvest_facts.unzip(item, fetches[item], f"H.2024-01-01.{step}.specimen.impc.xml")
             elif act == 4 and xml:
-                story.step(xml, "xsd", (DONE, FAILED)[step % 2], (None, Reason.NOT_VALID)[step % 2])
-                writer.items.find(story.session, xml, 6, [Finding(f"Kind{step % 3}", "m", line=step)])
+                harvest_facts.step(xml, "xsd", (DONE, FAILED)[step % 2], (None, Reason.NOT_VALID)[step % 2])
+                writer.items.find(harvest_facts.session, xml, 6, [Finding(f"Kind{step % 3}", "m", line=step)])
             elif act == 5:
-                story.fetch(item, "two", cut=True)
+                harvest_facts.fetch(item, "two", cut=True)
             elif act == 6:
-                story.task("unzip", "one", failed=step % 2 == 0)
-                story.close(step % 4)
-                story = Story(writer)
+                harvest_facts.task("unzip", "one", failed=step % 2 == 0)
+                harvest_facts.close(step % 4)
+                harvest_facts = HarvestFacts(writer)
             else:
-                writer.items.retry(story.session, item, "download")
+                writer.items.retry(harvest_facts.session, item, "download")
 
 
 @settings(

@@ -1,4 +1,4 @@
-"""The seed rows: exact ids and order, and nothing that is there is touched."""
+"""The seed rows: exact ids and order; existing rows are not changed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where zips and XML files stand, by what is on record of them."""
+"""The states of zips and XML files, by the facts recorded of them."""
 
 from collections import Counter
 

@@ -9,11 +9,12 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
+from tests.sessions import session_settings
 from windrow.collections.events.adapter import ADAPTER
 from windrow.collections.events.adapter.databases import open_databases
 from windrow.collections.events.collection import COLLECTION
 from windrow.config import Workspace, load
-from windrow.engine.session import Session, SessionSettings
+from windrow.engine.session import Session
 from windrow.stores.documents import Span
 
 ICALENDAR = "text/calendar; charset=utf-8"
@@ -86,13 +87,9 @@ def to_toml(setting: Any) -> str:
     return str(setting) if isinstance(setting, int | float) and not isinstance(setting, bool) else f'"{setting}"'
 
 
-def setup_of(workspace: Workspace) -> SessionSettings:
-    return SessionSettings(workspace.ledger, workspace.archive.folder, workspace.limits, fetchers=1, workers=1)
-
-
 def run(workspace: Workspace) -> Session:
     """Run one session; return it."""
-    with Session(setup_of(workspace), "run") as session:
+    with Session(session_settings(workspace), "run") as session:
         session.harvest(ADAPTER.harvest(workspace))
     return session
 

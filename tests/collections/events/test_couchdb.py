@@ -8,8 +8,9 @@ import subprocess
 import pytest
 
 from tests.clock import pass_time
-from tests.collections.events.place import ADAPTER, calendar, configured, event, events, logs, run, serving, setup_of
+from tests.collections.events.place import ADAPTER, calendar, configured, event, events, logs, run, serving
 from tests.servers.pouchdb import NPM, couchdb
+from tests.sessions import session_settings
 from windrow.collections.events.adapter.databases import open_databases
 from windrow.engine.progress import Progress
 from windrow.ledger import Ledger
@@ -47,7 +48,7 @@ def test_events_are_written_to_a_couchdb_as_to_sqlite_and_replicated_unchanged(t
         assert len(by_uid) == 2
         assert by_uid["council/a@x"]["previous_ids"] == [first["_id"]]
         before = (events(workspace), logs(workspace))
-        ADAPTER.replay(workspace, setup_of(workspace), Progress(quiet=True))
+        ADAPTER.replay(workspace, session_settings(workspace), Progress(quiet=True))
         assert (events(workspace), logs(workspace)) == before
         ledger = Ledger(workspace.ledger)
         assert list(ADAPTER.check(workspace, ledger)) == []

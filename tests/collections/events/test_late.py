@@ -7,8 +7,9 @@ from contextlib import closing
 import pytest
 
 from tests.clock import pass_time
-from tests.collections.events.place import ADAPTER, calendar, configured, event, events, logs, run, serving, setup_of
-from tests.engine.unsteady import unread
+from tests.collections.events.place import ADAPTER, calendar, configured, event, events, logs, run, serving
+from tests.engine.unsteady_steps import stop_all_steps
+from tests.sessions import session_settings
 from windrow.collections.events.adapter.projection import EventProjection
 from windrow.collections.events.adapter.run_logs import RunLogs
 from windrow.contract import AttemptObservations
@@ -74,7 +75,7 @@ def test_a_late_reading_writes_its_own_records_and_the_logs_that_it_changes(site
     harvest(site, workspace, event("z@x", FIRST))
     site.put("/a.ics", calendar(event("a@x", FIRST)))
     pass_time(3601)
-    with unread(monkeypatch):
+    with stop_all_steps(monkeypatch):
         run(workspace)
     with monkeypatch.context() as patched:
         patched.setattr("windrow.engine.steps.unread.UnreadVisits.due", lambda _: [])
@@ -91,7 +92,7 @@ def test_a_late_reading_writes_its_own_records_and_the_logs_that_it_changes(site
     monkeypatch.undo()
     assert [log["insert_count"] for log in logs(workspace)] == [1, 1, 1, 1, 1, 1]
     before = events(workspace), logs(workspace)
-    ADAPTER.replay(workspace, setup_of(workspace), Progress(quiet=True))
+    ADAPTER.replay(workspace, session_settings(workspace), Progress(quiet=True))
     assert (events(workspace), logs(workspace)) == before
 
 

@@ -5,7 +5,8 @@ import json
 import icalendar
 import pytest
 
-from tests.collections.events.place import calendar, configured, event, events, logs, run, serving, setup_of
+from tests.collections.events.place import calendar, configured, event, events, logs, run, serving
+from tests.sessions import session_settings
 from windrow.collections.events.adapter import ADAPTER
 from windrow.collections.events.adapter.api import EventApi
 from windrow.collections.events.adapter.databases import open_databases
@@ -34,7 +35,7 @@ def test_documents_that_votersdaily_left_in_the_databases_stay_when_all_is_writt
             held.store.write(held.events, [OLD, {**OLD, "_id": "theirs", "status": "missing"}])
             held.store.write(held.log, [OLD_LOG])
         run(workspace)
-        ADAPTER.replay(workspace, setup_of(workspace), Progress(quiet=True))
+        ADAPTER.replay(workspace, session_settings(workspace), Progress(quiet=True))
         run(workspace)
     assert [document["title"] for document in events(workspace)] == ["Recess", "Recess", "Board"]
     assert events(workspace)[0] == OLD

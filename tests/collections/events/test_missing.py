@@ -5,8 +5,9 @@ import json
 import pytest
 
 from tests.clock import pass_time
-from tests.collections.events.place import ADAPTER, calendar, configured, event, events, logs, run, serving, setup_of
-from tests.engine.unsteady import unread
+from tests.collections.events.place import ADAPTER, calendar, configured, event, events, logs, run, serving
+from tests.engine.unsteady_steps import stop_all_steps
+from tests.sessions import session_settings
 from windrow.adapters.adapter import Window
 from windrow.collections.events.exports import _start_and_end
 from windrow.engine.progress import Progress
@@ -75,7 +76,7 @@ def test_changes_tells_that_an_event_is_missing_as_gone_and_that_it_is_listed_ag
     assert [log["events"] for log in logs(workspace)] == [2, 1, 1, 1, 2]
     assert [log["insert_count"] for log in logs(workspace)] == [2, 0, 0, 0, 0]
     before = events(workspace), logs(workspace)
-    ADAPTER.replay(workspace, setup_of(workspace), Progress(quiet=True))
+    ADAPTER.replay(workspace, session_settings(workspace), Progress(quiet=True))
     assert (events(workspace), logs(workspace)) == before
     assert list_changes(workspace, gone)[1] == {"gone": 1}
 
@@ -120,7 +121,7 @@ def test_an_event_stays_missing_where_the_answer_that_ended_the_listing_is_read_
     run(workspace)
     site.put("/a.ics", calendar(event("a@x", DAY, "A moved")))
     pass_time(3601)
-    with unread(monkeypatch):
+    with stop_all_steps(monkeypatch):
         run(workspace)
     assert statuses(workspace) == {"A": "scheduled", "B": "missing"}
     asked = len(site.asked)
@@ -130,7 +131,7 @@ def test_an_event_stays_missing_where_the_answer_that_ended_the_listing_is_read_
     with ADAPTER._store(workspace) as records:
         assert [version.value["status"] for version in records.history("council/b@x")] == ["scheduled", "missing"]
     before = events(workspace)
-    ADAPTER.replay(workspace, setup_of(workspace), Progress(quiet=True))
+    ADAPTER.replay(workspace, session_settings(workspace), Progress(quiet=True))
     assert events(workspace) == before
 
 

@@ -173,14 +173,14 @@ def test_extra_keys_of_json_keep_the_type_of_numbers_and_booleans():
         "said": "i?8",
     }
     read_events, _ = read(content, "json", fields={"id": "n", "title": "t", "start": "d"}, extra=extra)
-    value = read_events[0].value
-    extra_values = {name: value.get(f"x_{name}") for name in names}
+    document = read_events[0].value
+    extra_values = {name: document.get(f"x_{name}") for name in names}
     assert extra_values == {
         "i": 7, "zero": 0, "f": 1.5, "whole": 2.0, "yes": True, "no": False, "text": "12", "nothing": None,
         "many": "9007199254740993", "beyond": "inf", "none": "nan", "big": "1" + "0" * 400, "missing": None,
     }  # fmt: skip
     assert [type(extra_values[name]) for name in ("i", "zero", "yes", "no")] == [int, int, bool, bool]
-    assert [value[name] for name in ("either", "both", "word", "said")] == [7, "7 1.5", "7", "8"]
+    assert [document[name] for name in ("either", "both", "word", "said")] == [7, "7 1.5", "7", "8"]
     meeting = (
         '[{"EventId": 12, "EventBodyName": "Council", "EventDate": "2026-09-15T00:00:00", "EventTime": "1:00 PM"}]'
     )
@@ -341,8 +341,8 @@ def test_times_that_name_no_zone_are_in_that_of_the_source_unless_it_says_utc(tm
         workspace = configured(
             tmp_path, "https://a.example/a", reader="json", fields={"title": "t", "start": "s"}, naive_timezone=naive
         )
-        found, unread = read(text, by=workspace.source("council").options[PARSER])
-        assert [one.value["datetime"] for one in found] == [f"2026-09-15T{hour}:00:00Z", "2026-09-15T15:00:00Z"]
+        events, unread = read(text, by=workspace.source("council").options[PARSER])
+        assert [event.value["datetime"] for event in events] == [f"2026-09-15T{hour}:00:00Z", "2026-09-15T15:00:00Z"]
         assert unread == []
 
 

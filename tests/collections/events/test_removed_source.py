@@ -1,7 +1,8 @@
 """A source that is removed from the configuration is not requested; its events, logs and parser stay, also after a replay."""
 
 from tests.clock import pass_time
-from tests.collections.events.place import ADAPTER, calendar, configured, event, events, logs, run, serving, setup_of
+from tests.collections.events.place import ADAPTER, calendar, configured, event, events, logs, run, serving
+from tests.sessions import session_settings
 from windrow.collections.events.adapter.databases import remember_parsers, removed_sources
 from windrow.engine.progress import Progress
 from windrow.ledger import Ledger
@@ -29,7 +30,7 @@ def test_replay_keeps_the_events_and_logs_of_a_source_that_is_configured_no_more
         run(workspace)
         assert "/a.json" not in site.asked[asked:]
         for again in ("_rewrite_documents", "replay"):
-            more = (setup_of(workspace), Progress(quiet=True)) if again == "replay" else ()
+            more = (session_settings(workspace), Progress(quiet=True)) if again == "replay" else ()
             getattr(ADAPTER, again)(workspace, *more)
             assert [document for document in events(workspace) if document["source"] == "board"] == before[0]
             assert [log for log in logs(workspace) if log["source"] == "board"] == before[1]

@@ -9,8 +9,9 @@ from datetime import UTC, datetime
 import pytest
 
 from tests.clock import pass_time
-from tests.collections.events.place import ADAPTER, calendar, configured, event, events, logs, run, serving, setup_of
-from tests.engine.unsteady import unread
+from tests.collections.events.place import ADAPTER, calendar, configured, event, events, logs, run, serving
+from tests.engine.unsteady_steps import stop_all_steps
+from tests.sessions import session_settings
 from windrow.app.check import estimate, take_down
 from windrow.app.status import current_state
 from windrow.collections.events.adapter.databases import open_databases
@@ -44,7 +45,7 @@ def run_later(workspace):
 def test_events_that_a_run_did_not_read_are_written_by_the_next_one(tmp_path, site, monkeypatch):
     site.put("/a.ics", calendar(event("a@x", MEETING, "Board"), event("b@x", MEETING, "Council")))
     workspace = configured(tmp_path, f"{site.url}/a.ics", every="1d")
-    with unread(monkeypatch):
+    with stop_all_steps(monkeypatch):
         run(workspace)
     assert events(workspace) == []
     asked = len(site.asked)
@@ -207,7 +208,7 @@ def test_a_run_over_several_pages_leaves_one_log_with_all_that_they_brought(tmp_
     assert log["traceback"] == f"ServerError: status 503\n  at {site.url}/3.json"
     before = (events(workspace), logs(workspace))
     assert len(before[1]) == 2
-    ADAPTER.replay(workspace, setup_of(workspace), Progress(quiet=True))
+    ADAPTER.replay(workspace, session_settings(workspace), Progress(quiet=True))
     assert (events(workspace), logs(workspace)) == before
 
 
@@ -264,7 +265,7 @@ def test_try_check_search_replay_export_and_forget_work_on_events(tmp_path, site
     answer = ADAPTER.search(workspace, "ethics", offset=0, limit=5, explain=False)
     assert [read_event.details.key for read_event in answer.results] == ["council/a@x"]
     before, asked = (events(workspace), logs(workspace)), len(site.asked)
-    ADAPTER.replay(workspace, setup_of(workspace), Progress(quiet=True))
+    ADAPTER.replay(workspace, session_settings(workspace), Progress(quiet=True))
     assert (events(workspace), logs(workspace)) == before
     assert len(site.asked) == asked
     written = {}
@@ -274,7 +275,7 @@ def test_try_check_search_replay_export_and_forget_work_on_events(tmp_path, site
         written[export.what] = [json.loads(line) for line in out.getvalue().splitlines()]
     assert written["vd_events"] == before[0]
     assert written["vd_log"] == before[1]
-    take_down(workspace, setup_of(workspace), ["council/a@x"], "asked", {"events": ADAPTER})
+    take_down(workspace, session_settings(workspace), ["council/a@x"], "asked", {"events": ADAPTER})
     assert events(workspace) == []  # both were in one document, which was removed
     assert logs(workspace)[0]["source_text"] == ""
 
@@ -291,7 +292,7 @@ def test_forget_of_a_source_takes_down_what_it_asked_and_leaves_the_other_source
     with closing(Ledger(workspace.ledger)) as ledger:
         (target,) = estimate(workspace, ledger, ["council"])
     assert target.target == f"what council asked of {site.url}"
-    take_down(workspace, setup_of(workspace), ["council"], "asked", {"events": ADAPTER})
+    take_down(workspace, session_settings(workspace), ["council"], "asked", {"events": ADAPTER})
     assert [document["title"] for document in events(workspace)] == ["B"]
     asked = len(site.asked)
     site.put("/c.ics", calendar(event("c@x", MEETING, "C")))
@@ -336,7 +337,7 @@ def test_a_future_event_that_vanishes_is_marked_after_good_runs_only_and_is_back
     run_later(workspace)
     assert [document["status"] for document in events(workspace)] == ["scheduled", "missing"]
     before = events(workspace)
-    ADAPTER.replay(workspace, setup_of(workspace), Progress(quiet=True))
+    ADAPTER.replay(workspace, session_settings(workspace), Progress(quiet=True))
     assert events(workspace) == before
     site.put("/a.ics", both)
     run_later(workspace)
@@ -406,7 +407,7 @@ def test_events_are_read_from_the_pages_that_another_collection_of_the_workspace
         'entity = "Senate"\ntimezone = "America/New_York"\n'
     )
     workspace = load(tmp_path, environ={}, collections={"events": COLLECTION, "pages": pages.COLLECTION})
-    with Session(setup_of(workspace), "run") as session:
+    with Session(session_settings(workspace), "run") as session:
         session.harvest(pages_adapter.ADAPTER.harvest(workspace))
     asked = len(site.asked)
     run(workspace)

@@ -1,7 +1,8 @@
 """`windrow status` shows a source that failed as failed."""
 
 from tests.clock import pass_time
-from tests.collections.events.place import ADAPTER, calendar, configured, event, run, serving, setup_of
+from tests.collections.events.place import ADAPTER, calendar, configured, event, run, serving
+from tests.sessions import session_settings
 from windrow.engine.progress import Progress
 from windrow.ledger import Ledger
 
@@ -27,5 +28,5 @@ def test_a_source_that_answers_with_an_error_is_shown_as_trouble_in_its_first_ru
         site.put("/a.ics", "away", status=500)
         pass_time(1.05)
         run(workspace)
-        ADAPTER.replay(workspace, setup_of(workspace), Progress(quiet=True))
+        ADAPTER.replay(workspace, session_settings(workspace), Progress(quiet=True))
         assert troubles(workspace) == [message] * 2

@@ -7,7 +7,8 @@ import pytest
 from tests.clock import pass_time
 from tests.collections.news.paper import article, rss, sitemap
 from tests.collections.news.press import Press
-from tests.collections.news.workspace import ADAPTER, articles, configured, run, setup_of, summaries
+from tests.collections.news.workspace import ADAPTER, articles, configured, run, summaries
+from tests.sessions import session_settings
 from windrow.engine.session import Session
 
 
@@ -21,7 +22,7 @@ def press():
 
 
 def code_of(workspace):
-    with Session(setup_of(workspace), "run news") as session:
+    with Session(session_settings(workspace), "run news") as session:
         session.harvest(ADAPTER.harvest(workspace))
         return session.close()
 

@@ -14,9 +14,10 @@ import windrow
 from tests.cli.test_forget import remains
 from tests.clock import pass_time
 from tests.collections.news.press import Press
-from tests.collections.news.workspace import COLLECTION, articles, configured, run, setup_of, summaries
+from tests.collections.news.workspace import COLLECTION, articles, configured, run, summaries
 from tests.crash.deadly import kill_at
 from tests.house.tree import ROOT
+from tests.sessions import session_settings
 from tests.waiting import PATIENCE
 from windrow.collections.news.adapter import ADAPTER
 from windrow.collections.news.adapter.adapter import NewsAdapter
@@ -34,7 +35,7 @@ TOUCHED = {"open", "os.rename", "os.mkdir", "shutil.rmtree"}
 
 def harvest_only(workspace):
     """Run a session that requests and reads, but does not write the tree."""
-    with Session(setup_of(workspace), "run news") as session:
+    with Session(session_settings(workspace), "run news") as session:
         harvest = ADAPTER.harvest(workspace)
         session.harvest(replace(harvest, derivations={"publish": lambda pulse: "nothing"}))
 

@@ -9,8 +9,9 @@ from benchmarks.daemon import free_port
 
 from tests.collections.news.paper import article, rss
 from tests.collections.news.press import Press
-from tests.collections.news.workspace import articles, configured, run, setup_of, summaries
-from tests.engine.unsteady import unread
+from tests.collections.news.workspace import articles, configured, run, summaries
+from tests.engine.unsteady_steps import stop_all_steps
+from tests.sessions import session_settings
 from windrow.collections.news import standard
 from windrow.collections.news.adapter import ADAPTER, publish
 from windrow.engine.session import Session
@@ -47,7 +48,7 @@ def test_raw_replies_are_json_where_the_first_reply_of_a_site_lists_nothing(tmp_
 
 def test_articles_that_a_run_did_not_read_are_written_by_the_next_one(tmp_path, press, monkeypatch):
     workspace = configured(tmp_path, feed_of(press, (1, 2, 3)))
-    with unread(monkeypatch):
+    with stop_all_steps(monkeypatch):
         run(workspace)
     assert articles(tmp_path) == {}
     press.close()  # nothing is requested again
@@ -59,7 +60,7 @@ def test_articles_that_a_run_did_not_read_are_written_by_the_next_one(tmp_path, 
 def test_an_edited_article_stays_as_it_is_where_an_earlier_answer_is_read_late(tmp_path, press, monkeypatch):
     sites = {"press": {"url": press.url, "kind": "wordpress", "overlap": "0s"}}
     workspace = configured(tmp_path, sites, "rewrite_changed = true")
-    with unread(monkeypatch):
+    with stop_all_steps(monkeypatch):
         run(workspace)
     press.edit(2, "2099-01-01T00:00:00", title={"rendered": "Edited"})
     run(workspace)
@@ -71,10 +72,10 @@ def test_an_edited_article_stays_as_it_is_where_an_earlier_answer_is_read_late(t
 def test_articles_that_were_read_late_are_written_page_by_page_until_the_run_is_stopped(tmp_path, press, monkeypatch):
     monkeypatch.setattr(publish, "_PAGE", 2)
     workspace = configured(tmp_path, feed_of(press, (1, 2, 3, 4)))
-    with unread(monkeypatch):
+    with stop_all_steps(monkeypatch):
         run(workspace)
     harvest = ADAPTER.harvest(workspace)
-    with Session(setup_of(workspace), "run news") as session:
+    with Session(session_settings(workspace), "run news") as session:
         session.harvest(replace(harvest, derivations={}))
     (write,) = harvest.derivations.values()
     assert articles(tmp_path) == {}

@@ -8,10 +8,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from tests.sessions import session_settings
 from windrow.collections.news.adapter import ADAPTER
 from windrow.collections.news.collection import COLLECTION
 from windrow.config import Workspace, load
-from windrow.engine.session import Session, SessionSettings
+from windrow.engine.session import Session
 
 
 def configured(root: Path, sites: Mapping[str, dict[str, Any]], news: str = "", transfer: int = 0) -> Workspace:
@@ -25,13 +26,9 @@ def configured(root: Path, sites: Mapping[str, dict[str, Any]], news: str = "", 
     return load(root, environ={}, collections={"news": COLLECTION})
 
 
-def setup_of(workspace: Workspace) -> SessionSettings:
-    return SessionSettings(workspace.ledger, workspace.archive.folder, workspace.limits, fetchers=1, workers=1)
-
-
 def run(workspace: Workspace, limit: int | None = None) -> Session:
     """Run one session, and return it."""
-    with Session(setup_of(workspace), "run news") as session:
+    with Session(session_settings(workspace), "run news") as session:
         session.harvest(ADAPTER.harvest(workspace), limit=limit)
     return session
 

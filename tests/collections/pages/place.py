@@ -18,7 +18,7 @@ def schema() -> str:
 
 @dataclass(frozen=True)
 class Page:
-    """A made-up generation of a page; `links` are (URL, text)."""
+    """An invented generation of a page; `links` are (URL, text)."""
 
     url: str
     text: str = ""
@@ -43,44 +43,44 @@ class Page:
     links: tuple[tuple[str, str | None], ...] = field(default=())
 
 
-def fill(link: sqlite3.Connection, pages: list[Page]) -> list[int]:
+def fill(connection: sqlite3.Connection, pages: list[Page]) -> list[int]:
     """Add generations and return their ids."""
-    return [_add(link, page) for page in pages]
+    return [_add(connection, page) for page in pages]
 
 
-def url_id(link: sqlite3.Connection, url: str) -> int:
-    """Return the id of a URL, added where it is new."""
+def url_id(connection: sqlite3.Connection, url: str) -> int:
+    """Return the id of a URL; add it if it is new."""
     parts = urlsplit(url)
     port = parts.port or {"http": 80, "https": 443}[parts.scheme]
     origin = f"{parts.scheme}://{parts.hostname}:{port}"
-    link.execute(
+    connection.execute(
         "INSERT OR IGNORE INTO origin (scheme, host, port, str_origin) VALUES (?, ?, ?, ?)",
         (parts.scheme, parts.hostname, port, origin),
     )
-    link.execute(
+    connection.execute(
         "INSERT OR IGNORE INTO url (origin_id, path, query, str_url)"
         " SELECT origin_id, ?, ?, ? FROM origin WHERE str_origin = ?",
         (parts.path, parts.query or None, url, origin),
     )
-    return _one(link, "SELECT url_id FROM url WHERE str_url = ?", url)
+    return _one(connection, "SELECT url_id FROM url WHERE str_url = ?", url)
 
 
-def _one(link: sqlite3.Connection, sql: str, *values: object) -> int:
-    return int(link.execute(sql, values).fetchone()[0])
+def _one(connection: sqlite3.Connection, sql: str, *values: object) -> int:
+    return int(connection.execute(sql, values).fetchone()[0])
 
 
-def _pile(link: sqlite3.Connection, page: Page) -> int | None:
+def _pile(connection: sqlite3.Connection, page: Page) -> int | None:
     fields = (page.text, page.secondary, page.big, page.small, page.code, page.quote)
     if not any(fields):
         return None
     digest = blake2b("\n\n\n".join(fields).encode()).digest()
-    link.execute("INSERT OR IGNORE INTO text_pile VALUES (NULL, ?, ?, ?, ?, ?, ?, ?)", (digest, *fields))
-    return _one(link, "SELECT text_pile_id FROM text_pile WHERE blake2b512_digest = ?", digest)
+    connection.execute("INSERT OR IGNORE INTO text_pile VALUES (NULL, ?, ?, ?, ?, ?, ?, ?)", (digest, *fields))
+    return _one(connection, "SELECT text_pile_id FROM text_pile WHERE blake2b512_digest = ?", digest)
 
 
-def _add(link: sqlite3.Connection, page: Page) -> int:
-    values = (url_id(link, page.url), page.first, page.last, page.end, page.duplicate, _pile(link, page))
-    added = link.execute(
+def _add(connection: sqlite3.Connection, page: Page) -> int:
+    values = (url_id(connection, page.url), page.first, page.last, page.end, page.duplicate, _pile(connection, page))
+    added = connection.execute(
         "INSERT INTO entity_generation (entity_generation_uuid, url_id, first_seen_unix_utc, last_seen_unix_utc,"
         " confirmed_end_unix_utc, marked_duplicate, text_pile_id) VALUES (?, ?, ?, ?, ?, ?, ?)",
         (uuid.uuid4().bytes, *values),
@@ -95,20 +95,22 @@ def _add(link: sqlite3.Connection, page: Page) -> int:
         page.description,
         page.indexiness,
     )
-    link.execute("INSERT INTO document_description VALUES (?, ?, ?, ?, ?, ?, ?, ?)", (added, *description))
-    link.execute(
+    connection.execute("INSERT INTO document_description VALUES (?, ?, ?, ?, ?, ?, ?, ?)", (added, *description))
+    connection.execute(
         "INSERT INTO mimetype (mime_type, mime_subtype, mime_suffix) SELECT ?1, ?2, ?3 WHERE NOT EXISTS"
         " (SELECT 1 FROM mimetype WHERE mime_type = ?1 AND mime_subtype = ?2 AND mime_suffix IS ?3)",
         page.kind,
     )
     sql = "SELECT mimetype_id FROM mimetype WHERE mime_type = ? AND mime_subtype = ? AND mime_suffix IS ?"
-    canonical = url_id(link, page.canonical) if page.canonical else None
-    link.execute("INSERT INTO file_summary VALUES (?, 1, ?, ?)", (added, _one(link, sql, *page.kind), canonical))
+    canonical = url_id(connection, page.canonical) if page.canonical else None
+    connection.execute(
+        "INSERT INTO file_summary VALUES (?, 1, ?, ?)", (added, _one(connection, sql, *page.kind), canonical)
+    )
     for url, text in page.links:
         flags = ", ".join("0" * 19)
-        link.execute(
+        connection.execute(
             "INSERT INTO link_summary VALUES ((SELECT coalesce(max(link_summary_id), 0) + 1 FROM link_summary), ?, ?,"
             f" NULL, {flags}, 0, 1, 'a', ?)",
-            (added, url_id(link, url), text),
+            (added, url_id(connection, url), text),
         )
     return added

@@ -1,4 +1,4 @@
-"""What changed between two versions: nothing is lost, nothing is made up, and no text takes long."""
+"""The difference of two versions: nothing is lost or invented, and no text takes long."""
 
 from __future__ import annotations
 

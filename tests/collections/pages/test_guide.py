@@ -124,7 +124,7 @@ def visit(status=None, reason=None, *, same=False):
     ("seen", "failures", "wait", "interval"),
     [
         (visit(200), 0, START, START),  # a first visit is no change; what its text did is known when it is read
-        (visit(200, same=True), 0, START, START),  # nor is known here for how long the content has been the same
+        (visit(200, same=True), 0, START, START),  # nor how long the content has been the same
         (visit(304), 0, START, START),
         (visit(404), 1, START, START),
         (visit(410), 9, START, START),
@@ -205,7 +205,7 @@ def test_sitemaps_in_sitemaps_have_an_end():
 
 
 def test_the_entries_of_an_index_beyond_the_sitemaps_of_a_walk_are_not_even_judged(monkeypatch):
-    """A host that names thousands of sitemaps in each of thousands must not hold up the others of its process."""
+    """A host with thousands of sitemaps that each name thousands must not delay the other hosts of its process."""
     monkeypatch.setattr("windrow.collections.pages.site_rules.MAX_SITEMAPS", 3)
     guide, judged, call = make(), [], FetchJob(1, HOME + "map.xml", kind=2)
     judge = guide._make_sitemap

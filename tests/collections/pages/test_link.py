@@ -1,4 +1,4 @@
-"""Links: where they lead, how far, of what sort, and where they lie."""
+"""Links: their targets, distance, kind and position."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What was met is not offered again, and nothing that is new is missed: whatever pages look like."""
+"""Links that were seen are not offered again, and new ones are never missed, on any pages."""
 
 from hypothesis import given, settings
 from hypothesis import strategies as st

@@ -1,4 +1,4 @@
-"""Documents of any kind: who reads what, plain text, Markdown, languages."""
+"""Documents of any kind: the choice of the reader, plain text, Markdown, languages."""
 
 from __future__ import annotations
 

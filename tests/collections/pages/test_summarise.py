@@ -1,4 +1,4 @@
-"""What a visit's bytes and head say, as the Summary Database is told of it."""
+"""The summary of an attempt's bytes and head that the Summary Database gets."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ BODY = (
         (None, [2, 2, 1, 2, 0], -3),
         (site(), [2, 2, 1, 2, 0], -3),
         (site(hosts=(".example.net",)), [1, 1, 1, 2, 0], 1),
-        (site(hosts=("*",)), [2, 2, 1, 2, 0], -3),  # any host may be crawled, and is no part of the site by that
+        (site(hosts=("*",)), [2, 2, 1, 2, 0], -3),  # any host may be crawled, but does not belong to the site thereby
         (site(hosts=("wiki.example.net",), paths=("/a", "/1")), [1, 2, 2, 2, 0], -3),
     ],
 )

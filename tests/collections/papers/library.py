@@ -11,6 +11,7 @@ import zlib
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from tests.sessions import session_settings
 from windrow.collections.papers.adapter import ADAPTER
 from windrow.collections.papers.collection import COLLECTION
 from windrow.collections.papers.columns import FAMILIES
@@ -146,8 +147,7 @@ class Library:
         return load(self.root, environ={}, collections={"papers": COLLECTION})
 
     def setup(self) -> SessionSettings:
-        workspace = self.workspace()
-        return SessionSettings(workspace.ledger, workspace.archive.folder, workspace.limits, fetchers=1, workers=2)
+        return session_settings(self.workspace(), workers=2)
 
     def run(self) -> Session:
         workspace = self.workspace()

@@ -1,4 +1,4 @@
-"""What another extractor or matcher wrote in a row is kept, and not extracted again unless that is forced."""
+"""Cells that another extractor or matcher wrote are kept, and not extracted again unless forced."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.collections.papers.library import Library, Shelf, pdf, sha1
-from tests.engine.unsteady import unread
+from tests.engine.unsteady_steps import stop_all_steps
 from tests.requests.workshop import Server
 from windrow.app.check import take_down
 from windrow.collections.papers.adapter import ADAPTER
@@ -174,7 +174,7 @@ def test_of_many_pdfs_only_those_are_sent_whose_rows_have_no_status(tmp_path, gr
     rows.close()
     shop.configure(f'grobid = "{grobid.server.url}"')
     if late:
-        with unread(monkeypatch):
+        with stop_all_steps(monkeypatch):
             shop.library.run()
         assert grobid.sent == []
     shop.library.run()
@@ -208,7 +208,7 @@ def test_of_a_row_of_others_only_the_cells_that_were_written_from_here_are_remov
     row = shop.row()
     assert not any(name.startswith("grobid0:") for name in row)
     assert {name: row[name] for name in theirs} == theirs
-    shop.library.source += 'media_types = ["text/html"]\n'  # it is not a paper any more, but was not taken down
+    shop.library.source += 'media_types = ["text/html"]\n'  # it is no longer a paper, but was not taken down
     shop.configure('tei_json = "later"')  # all rows are made anew
     shop.replay()
     assert shop.rows() == {base64.b32decode(sha1(OLD)): theirs}

@@ -86,7 +86,7 @@ def test_dates_of_12_digits_which_the_original_misread_are_faults():
     ("edu-tilde", "pig_papers_edu_tilde"), ("host-words", "pig_papers_domain_words"), ("url-doi", "pig_papers_url_doi"),
     ("url-words", "pig_papers_url_words")])  # fmt: skip
 def test_patterns_find_the_lines_that_the_originals_were_made_for(shared, name, file):
-    """The originals' samples say in comments which of their lines are to be found."""
+    """The originals' samples mark in comments which of their lines must be found."""
     lines = (shared / "data" / "papers" / "cdx" / f"{file}.cdx").read_bytes().splitlines()
     skips = outcomes(lines, patterns=[name], media_types=["application/pdf"])
     assert skips["wanted"] > 0

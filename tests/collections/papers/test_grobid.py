@@ -38,7 +38,7 @@ def answer(status: int, body: bytes, reason: Reason | None = None) -> Answer:
 
 
 def waits(workspace: Library):
-    """Return what the workspace's papers wait for."""
+    """Return the service that the workspace's papers wait for."""
     ledger = Ledger(workspace.workspace().ledger)
     try:
         return ADAPTER.waits(workspace.workspace(), ledger)

@@ -20,6 +20,7 @@ from pathlib import Path
 import pytest
 
 from tests.collections.papers.library import Library, Shelf, pdf, record_id, sha1
+from tests.sessions import session_settings
 from tests.toy_collection.site import Site, page
 from windrow.app.check import let_again, take_down
 from windrow.collections.pages.collection import COLLECTION as PAGES
@@ -30,7 +31,7 @@ from windrow.collections.papers.database.wide import open_table
 from windrow.config import load
 from windrow.contract.registry import adapter as adapter_of
 from windrow.engine.progress import Progress
-from windrow.engine.session import Session, SessionSettings
+from windrow.engine.session import Session
 from windrow.formats.warc import END, header
 from windrow.ledger import Ledger
 
@@ -380,8 +381,7 @@ def test_pdfs_that_pages_crawled_are_papers_without_a_further_request(tmp_path):
         f'[source.web]\ncollection = "pages"\nurl = "{site.url}"\n[source.shelf]\ncollection = "papers"\nfrom = ["pages"]\n'
     )
     workspace = load(tmp_path, environ={}, collections={"pages": PAGES, "papers": COLLECTION})
-    setup = SessionSettings(workspace.ledger, workspace.archive.folder, workspace.limits, fetchers=1, workers=1)
-    with Session(setup, "run") as session:
+    with Session(session_settings(workspace), "run") as session:
         session.harvest(adapter_of("pages").harvest(workspace))
         asked = len(site.asked)
         session.harvest(ADAPTER.harvest(workspace))

@@ -83,7 +83,7 @@ def test_the_benchmark_of_the_originals_gives_725_pairs_and_says_how_many_are_ri
     assert sum(score(first["title"], second["title"]) == 1000 for first, second in pairs) == 700
     index = CatalogueIndex(tmp_path / "catalogue.db", stubs=STUBS)
     assert index.take(read_lines(folder / "crossref_sample.bibjson")).taken == 960  # four have no DOI nor title
-    files = {one["doi"].lower(): one["sha"] for one in left if one["doi"]}
+    files = {paper["doi"].lower(): paper["sha"] for paper in left if paper["doi"]}
     for with_doi, accepted in ((False, 714), (True, 718)):
         counts = Counter()
         for row in right:

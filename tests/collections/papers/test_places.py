@@ -68,7 +68,7 @@ def test_file_says_the_packed_size_of_a_record_of_an_arc_file(tmp_path):
         workspace.run()
         place = only_row(workspace)["file:cdx"]
         assert (place["c_size"], place["offset"], place["warc"]) == (str(len(second)), str(len(first)), "old.arc.gz")
-        assert "i" not in only_row(workspace)["f:c"]  # records of ARC have no id; that of our copy is nobody else's
+        assert "i" not in only_row(workspace)["f:c"]  # ARC records have no id; the id of our copy is ours alone
 
 
 def test_patterns_choose_by_address_also_where_no_index_has_a_key(tmp_path):

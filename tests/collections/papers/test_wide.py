@@ -173,7 +173,7 @@ def test_hbase_has_one_version_of_each_cell_and_snappy_where_it_was_asked_for(hb
     host, port = parse_gateway(hbase_gateway)
     link = happybase.Connection(host, port, transport="framed", protocol="compact")
     described = link.table(name).families()
-    assert {one.rstrip(b":"): (options["max_versions"], options["compression"]) for one, options in described.items()} == {
+    assert {family.rstrip(b":"): (options["max_versions"], options["compression"]) for family, options in described.items()} == {
         b"f": (1, b"NONE"), b"file": (1, b"NONE"), b"grobid0": (1, b"SNAPPY")}  # fmt: skip
     assert link.table(name).cells(b"k", b"f:c", versions=5) == [b"2"]
     with pytest.raises(ConfigError, match="no family match0") as missing:
@@ -185,7 +185,7 @@ def test_hbase_has_one_version_of_each_cell_and_snappy_where_it_was_asked_for(hb
     with pytest.raises(ConfigError, match="not compressed"):
         open_table(hbase_gateway, f"{name}-other", (Family("grobid0", (), True),))
     link.close()
-    socket_of(table).shutdown(socket.SHUT_RDWR)  # as by a gateway that was started anew
+    socket_of(table).shutdown(socket.SHUT_RDWR)  # as by a restarted gateway
     assert table.get(b"k") == {"f:c": b"2"}
     table.close()
 

@@ -1,4 +1,4 @@
-"""The numbers that may be dialled, and those that may not: one table, whoever asks."""
+"""The addresses that may be dialled, and those that may not."""
 
 import ipaddress
 
@@ -129,13 +129,17 @@ def test_of_ipv6_only_what_is_given_to_networks_and_wrapped_numbers_may_be_diall
         assert refusal("h", str(ipaddress.IPv4Address(int(number) & 0xFFFFFFFF))) is None
 
 
-@given(number=st.one_of(st.ip_addresses(v=4), st.sampled_from(PLAIN)), behind=st.integers(0, 2**80 - 1))
-def test_an_inner_number_is_judged_like_the_plain_one(number, behind):
+@given(number=st.one_of(st.ip_addresses(v=4), st.sampled_from(PLAIN)), suffix=st.integers(0, 2**80 - 1))
+def test_an_inner_number_is_judged_like_the_plain_one(number, suffix):
     sixes = ["::ffff:0:0", "::ffff:0:0:0", "64:ff9b::", "::"]
     wrapped = [int(ipaddress.IPv6Address(prefix)) | int(number) for prefix in sixes]
-    wrapped += [0x2002 << 112 | int(number) << 80 | behind]
+    wrapped += [0x2002 << 112 | int(number) << 80 | suffix]
     plain = refusal("h", str(number))
-    assert {refusal("h", str(ipaddress.IPv6Address(one))) for one in wrapped} == {plain}
+    assert {refusal("h", str(ipaddress.IPv6Address(address_number))) for address_number in wrapped} == {plain}
     allowed = Allowed(networks=(ipaddress.ip_network(number),))
-    others = {refusal("h", str(ipaddress.IPv6Address(one)), allowed) for one in wrapped if one > 1}
+    others = {
+        refusal("h", str(ipaddress.IPv6Address(address_number)), allowed)
+        for address_number in wrapped
+        if address_number > 1
+    }
     assert others <= {None}

@@ -126,8 +126,8 @@ def test_retry_after(text, seconds):
 
 @given(st.text(max_size=40))
 def test_any_retry_after_is_bounded(text):
-    found = retry_after(text, NOON)
-    assert found is None or 0 <= found <= LONGEST
+    pause = retry_after(text, NOON)
+    assert pause is None or 0 <= pause <= LONGEST
 
 
 def test_the_least_delay():

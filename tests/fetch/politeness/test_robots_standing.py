@@ -9,7 +9,7 @@ FILE = b"User-agent: *\nDisallow: /x\nCrawl-delay: 3"
 AGENT = "x-crawler (for https://example.org/)"
 
 
-def after(before, status, now, content=b""):
+def update_after(before, status, now, content=b""):
     return updated(before, status=status, content=content, agent=AGENT, now=now)
 
 
@@ -20,38 +20,38 @@ def test_before_the_first_attempt_nothing_may_be_asked():
 
 
 def test_a_file_counts_for_half_an_hour():
-    found = after(NEW, 200, 1000.0, FILE)
-    assert (found.due, found.robots.delay, found.robots.ask("/x").allowed) == (1000.0 + AGE, 3.0, False)
+    standing = update_after(NEW, 200, 1000.0, FILE)
+    assert (standing.due, standing.robots.delay, standing.robots.ask("/x").allowed) == (1000.0 + AGE, 3.0, False)
 
 
 def test_without_a_file_all_is_allowed():
     for status in (300, 301, 400, 401, 403, 404, 410, 451):
-        found = after(NEW, status, 0.0, b"User-agent: *\nDisallow: /")
-        assert found.robots == ALLOW_ALL
-        assert found.due == AGE
+        standing = update_after(NEW, status, 0.0, b"User-agent: *\nDisallow: /")
+        assert standing.robots == ALLOW_ALL
+        assert standing.due == AGE
 
 
 def test_a_failure_shuts_the_site_and_is_tried_again_ever_later():
     now, standing, waits = 0.0, NEW, []
     for status in (500, None, 503, 429, 502, None, 500, 500):
-        standing = after(standing, status, now)
+        standing = update_after(standing, status, now)
         assert standing.robots.ask("/").reason is Reason.ROBOTS_UNREACHABLE
         waits.append(standing.due - now)
         now = standing.due
     assert waits == [60, 120, 240, 480, 960, 1800, 1800, 1800]
-    assert after(standing, 200, now, b"").failures == 0
+    assert update_after(standing, 200, now, b"").failures == 0
 
 
 def test_an_older_file_stays_in_force_for_a_day():
-    standing = after(NEW, 200, 0.0, FILE)
-    standing = after(standing, 503, AGE)
+    standing = update_after(NEW, 200, 0.0, FILE)
+    standing = update_after(standing, 503, AGE)
     assert standing.robots.ask("/y").allowed
     assert not standing.robots.ask("/x").allowed
-    standing = after(standing, None, STALE - 1)
+    standing = update_after(standing, None, STALE - 1)
     assert standing.robots.ask("/y").allowed
-    standing = after(standing, 500, STALE)
+    standing = update_after(standing, 500, STALE)
     assert standing.robots.ask("/y").reason is Reason.ROBOTS_UNREACHABLE
-    standing = after(standing, 500, STALE + 1)
+    standing = update_after(standing, 500, STALE + 1)
     assert not standing.robots.ask("/y").allowed
 
 
@@ -68,7 +68,7 @@ def test_a_refusal_is_never_lost_to_a_failure(steps):
     now, standing = 0.0, NEW
     for status, pause in steps:
         now += pause
-        before, standing = standing, after(standing, status, now, FILE)
+        before, standing = standing, update_after(standing, status, now, FILE)
         assert now < standing.due <= now + AGE
         if status in {429, 500, None} and not before.robots.ask("/x").allowed:
             assert not standing.robots.ask("/x").allowed

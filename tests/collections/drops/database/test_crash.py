@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 import sqlalchemy as sa
 
-from tests.collections.drops.database.probe import dump
+from tests.collections.drops.database.store_queries import dump
 from tests.collections.drops.sample import at, experiment, experiments, load, mouse, specimens, submission
 from windrow.collections.drops.database.table_store import TableStore
 from windrow.collections.drops.elements import SUMMARY, TABLES
@@ -22,24 +22,24 @@ FIRST = specimens(mouse("s1"), mouse("s2"))
 SECOND = specimens(mouse("s1", colony="new"), mouse("s3"))
 
 
-class Killed(BaseException):
+class StatementKilled(BaseException):
     pass
 
 
 def killed_after(store: TableStore, count: int, call: Callable[[], Any]) -> bool:
-    """Make a call and end it at its n-th statement; tell whether it was ended."""
+    """Call a function, interrupted at its n-th statement; return whether it was."""
     left = count
 
     def stop(*_: Any) -> None:
         nonlocal left
         left -= 1
         if left < 0:
-            raise Killed
+            raise StatementKilled
 
     sa.event.listen(store._engine, "before_cursor_execute", stop)
     try:
         call()
-    except Killed:
+    except StatementKilled:
         return True
     finally:
         sa.event.remove(store._engine, "before_cursor_execute", stop)
@@ -110,7 +110,7 @@ def test_killed_again_and_again_the_store_ends_the_same(tmp_path: Path) -> None:
     assert run(broken, None)
     first, second = dump(straight), dump(broken)
     first.pop("overview")
-    second.pop("overview")  # tells when it was counted
+    second.pop("overview")  # has the time of the count
     assert first == second
 
 

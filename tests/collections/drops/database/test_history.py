@@ -4,7 +4,7 @@ import itertools
 
 import pytest
 
-from tests.collections.drops.database.probe import ask, put
+from tests.collections.drops.database.store_queries import put, query_store
 from tests.collections.drops.sample import at, load, mouse, specimens, submission
 from windrow.collections.drops.database.table_store import TableStore
 from windrow.model import Level
@@ -18,8 +18,11 @@ def test_an_edit_takes_the_place_and_the_past_stays(store: TableStore, store_url
     assert [(finding.kind, finding.message, finding.level) for finding in published.findings] == [
         ("Overrides", "specimen H_s1 overrides the earlier version: add/H.2024-05-01.1.impc.zip", Level.NOTE)
     ]
-    assert ask(store_url, "SELECT colony_id FROM current_mouse WHERE specimen_id = 's1'") == [("new",)]
-    assert ask(store_url, "SELECT colony_id FROM mouse WHERE specimen_id = 's1' ORDER BY id") == [("old",), ("new",)]
+    assert query_store(store_url, "SELECT colony_id FROM current_mouse WHERE specimen_id = 's1'") == [("new",)]
+    assert query_store(store_url, "SELECT colony_id FROM mouse WHERE specimen_id = 's1' ORDER BY id") == [
+        ("old",),
+        ("new",),
+    ]
     first, second = store.history("specimen", "H_s1")
     assert (first.valid_from, first.valid_to, first.ended_by) == (at(1), at(2), second.submission)
     assert (second.valid_from, second.valid_to, second.action) == (at(2), None, "edit")
@@ -30,13 +33,13 @@ def test_as_of_tells_what_was_current(store: TableStore) -> None:
     put(store, 2, specimens(mouse("s1", colony="new")), "edit")
     put(store, 3, specimens(mouse("s2")), "delete")
 
-    def there(hours: float) -> dict[str, int]:
+    def existed_at(hours: float) -> dict[str, int]:
         return {version.identifier: version.item for version in store.as_of("specimen", at(hours))}
 
-    assert there(0.5) == {}
-    assert there(1) == there(1.9) == {"H_s1": 1, "H_s2": 1}
-    assert there(2) == {"H_s1": 2, "H_s2": 1}
-    assert there(3) == {"H_s1": 2}
+    assert existed_at(0.5) == {}
+    assert existed_at(1) == existed_at(1.9) == {"H_s1": 1, "H_s2": 1}
+    assert existed_at(2) == {"H_s1": 2, "H_s2": 1}
+    assert existed_at(3) == {"H_s1": 2}
 
 
 def test_a_delete_leaves_a_tombstone_that_an_add_can_end(store: TableStore, store_url: str) -> None:
@@ -44,12 +47,12 @@ def test_a_delete_leaves_a_tombstone_that_an_add_can_end(store: TableStore, stor
     published = put(store, 2, specimens(mouse("s1")), "delete")
     assert (published.current, published.ended) == (1, 1)
     assert [(finding.kind, finding.level) for finding in published.findings] == [("Overrides", Level.NOTE)]
-    assert ask(store_url, "SELECT * FROM current_mouse") == []
+    assert query_store(store_url, "SELECT * FROM current_mouse") == []
     assert store.known("specimen", ["H_s1"]) == {"H_s1"}
     assert store.known("specimen:current", ["H_s1"]) == set()
     published = put(store, 3, specimens(mouse("s1", colony="again")))
     assert published.findings == ()
-    assert ask(store_url, "SELECT colony_id FROM current_mouse") == [("again",)]
+    assert query_store(store_url, "SELECT colony_id FROM current_mouse") == [("again",)]
     assert [version.tombstone for version in store.history("specimen", "H_s1")] == [False, True, False]
 
 
@@ -66,13 +69,13 @@ def test_an_add_of_a_known_record_is_told_and_the_newer_counts(store: TableStore
     put(store, 1, specimens(mouse("s1", colony="old")))
     published = put(store, 2, specimens(mouse("s1", colony="new")))
     assert [(finding.kind, finding.level) for finding in published.findings] == [("AlreadyKnown", Level.NOTE)]
-    assert ask(store_url, "SELECT colony_id FROM current_mouse") == [("new",)]
+    assert query_store(store_url, "SELECT colony_id FROM current_mouse") == [("new",)]
 
 
 def test_of_two_equal_records_in_a_document_the_last_counts(store: TableStore, store_url: str) -> None:
     published = put(store, 1, specimens(mouse("s1", colony="a"), mouse("s1", colony="b")))
     assert [(finding.kind, finding.level) for finding in published.findings] == [("RecordRepeated", Level.WARN)]
-    assert ask(store_url, "SELECT colony_id FROM current_mouse") == [("b",)]
+    assert query_store(store_url, "SELECT colony_id FROM current_mouse") == [("b",)]
 
 
 def test_findings_of_one_kind_are_bounded(store: TableStore) -> None:
@@ -89,22 +92,22 @@ def test_same_bytes_are_not_published_twice(store: TableStore, store_url: str) -
     published = put(store, 2, content)
     assert published.reason is Reason.ALREADY_LOADED
     assert [finding.level for finding in published.findings] == [Level.NOTE]
-    assert ask(store_url, "SELECT COUNT(*) FROM current_mouse") == [(1,)]
+    assert query_store(store_url, "SELECT COUNT(*) FROM current_mouse") == [(1,)]
     assert store.publish(2, at(9)) == published
     put(store, 3, specimens(mouse("s1", colony="other")))
-    assert put(store, 4, content).reason is None  # the first is not current any more
-    assert ask(store_url, "SELECT colony_id FROM current_mouse") == [("C1",)]
+    assert put(store, 4, content).reason is None  # the first is no longer current
+    assert query_store(store_url, "SELECT colony_id FROM current_mouse") == [("C1",)]
 
 
 def test_a_withheld_document_is_there_but_never_current(store: TableStore, store_url: str) -> None:
     content = specimens(mouse("s1"))
     store.stage(submission(1, content), load(content))
     store.withhold(1, at(1))
-    assert ask(store_url, "SELECT COUNT(*) FROM mouse") == [(1,)]
-    assert ask(store_url, "SELECT * FROM current_mouse") == []
+    assert query_store(store_url, "SELECT COUNT(*) FROM mouse") == [(1,)]
+    assert query_store(store_url, "SELECT * FROM current_mouse") == []
     assert store.known("specimen", ["H_s1"]) == set()
-    assert ask(store_url, "SELECT reason FROM submission") == [("integrity_fatal",)]
-    assert put(store, 2, content).reason is None  # what is withheld does not count as loaded
+    assert query_store(store_url, "SELECT reason FROM submission") == [("integrity_fatal",)]
+    assert put(store, 2, content).reason is None  # a withheld document does not count as loaded
 
 
 def test_withholding_takes_a_publication_back(store: TableStore, store_url: str) -> None:
@@ -116,9 +119,9 @@ def test_withholding_takes_a_publication_back(store: TableStore, store_url: str)
     assert (first.valid_from, first.valid_to, first.ended_by) == (at(1), at(3), third.submission)
     assert (second.valid_from, second.valid_to) == (None, None)
     store.withhold(3, at(5))
-    assert ask(store_url, "SELECT colony_id FROM current_mouse") == [("a",)]
+    assert query_store(store_url, "SELECT colony_id FROM current_mouse") == [("a",)]
     store.publish(3, at(6))
-    assert ask(store_url, "SELECT colony_id FROM current_mouse") == [("c",)]
+    assert query_store(store_url, "SELECT colony_id FROM current_mouse") == [("c",)]
 
 
 def test_times_never_run_backwards(store: TableStore) -> None:
@@ -143,7 +146,7 @@ STEPS = (("a1", "add", "one"), ("b2", "edit", "two"), ("c3", "delete", "three"),
 def test_records_are_current_by_the_order_of_submissions_whatever_order_they_arrive_in(
     store: TableStore, store_url: str, count: int
 ) -> None:
-    """Of each order of arrival, repeated or not, the result is that of one load in order."""
+    """Any order of arrival, with or without repetition, gives the result of one load in order."""
     expected = {3: [], 4: [("four",)]}[count]
     item = 0
     for round_, order in enumerate(itertools.permutations(STEPS[:count])):
@@ -154,7 +157,7 @@ def test_records_are_current_by_the_order_of_submissions_whatever_order_they_arr
             document = submission(item, content, action, sort_key=key)
             store.stage(document, load(content))
             store.publish(item, at(item))
-        colonies = ask(store_url, f"SELECT colony_id FROM current_mouse WHERE specimen_id = '{name}'")
+        colonies = query_store(store_url, f"SELECT colony_id FROM current_mouse WHERE specimen_id = '{name}'")
         assert colonies == expected, order
         assert (
             len(
@@ -173,7 +176,7 @@ def test_what_arrives_late_was_never_current_and_is_told_what_overrides_it(store
     store.stage(submission(1, later, "edit", sort_key="2", zip_name="H.2024-06-01.1.impc.zip"), load(later))
     store.publish(1, at(1))
     store.stage(submission(2, late, sort_key="1"), load(late))
-    for published in (store.publish(2, at(2)), store.publish(2, at(3))):  # told again as before
+    for published in (store.publish(2, at(2)), store.publish(2, at(3))):  # loaded again as before
         assert (published.current, published.ended) == (0, 0)
         (finding,) = published.findings
         assert (finding.kind, finding.level) == ("Overridden", Level.NOTE)
@@ -181,5 +184,5 @@ def test_what_arrives_late_was_never_current_and_is_told_what_overrides_it(store
         assert "edit/H.2024-06-01.1.impc.zip" in finding.message
     for hours in (1, 2, 3):
         assert [version.item for version in store.as_of("specimen", at(hours))] == [1]
-    store.withhold(1, at(4))  # taken back: the late one goes on
+    store.withhold(1, at(4))  # withdrawn: the late one continues
     assert [version.item for version in store.as_of("specimen", at(4))] == [2]

@@ -15,7 +15,7 @@ from windrow.reasons import Reason
 
 
 class Document(NamedTuple):
-    """One that is withheld where it asks for what is not known."""
+    """A document that is withheld if it refers to something unknown."""
 
     item: int
     content: bytes
@@ -28,23 +28,23 @@ class Document(NamedTuple):
         return Reason.INTEGRITY_FATAL if lacking else None
 
 
-def documents(dice: random.Random, count: int) -> list[Document]:
-    """Make documents of which most are new; the others share records, bytes or questions with those before."""
+def documents(rng: random.Random, count: int) -> list[Document]:
+    """Make documents, most of them new; the others share records, bytes or references with earlier ones."""
     documents_made = []
     for item in range(1, count + 1):
-        odd = dice.random() < 0.5
-        names = [f"s{dice.randrange(6)}" if odd else f"new{item}", *([f"s{dice.randrange(6)}"] if odd else [])]
-        content = specimens(*(mouse(name, colony=f"c{dice.randrange(2)}") for name in names))
-        action = dice.choice(["add", "add", "add", "edit", "delete"]) if odd else "add"
-        question = dice.choice(["specimen", "specimen:current"])
-        asks = {question: {f"H_{dice.choice(['s1', 's2', f'new{item - 1}'])}"}} if dice.random() < 0.4 else {}
-        documents_made.append(Document(item, content, action, str(dice.randrange(3)), asks))
+        odd = rng.random() < 0.5
+        names = [f"s{rng.randrange(6)}" if odd else f"new{item}", *([f"s{rng.randrange(6)}"] if odd else [])]
+        content = specimens(*(mouse(name, colony=f"c{rng.randrange(2)}") for name in names))
+        action = rng.choice(["add", "add", "add", "edit", "delete"]) if odd else "add"
+        question = rng.choice(["specimen", "specimen:current"])
+        asks = {question: {f"H_{rng.choice(['s1', 's2', f'new{item - 1}'])}"}} if rng.random() < 0.4 else {}
+        documents_made.append(Document(item, content, action, str(rng.randrange(3)), asks))
     return documents_made
 
 
 def test_many_documents_judged_at_once_end_as_each_alone_would(store: TableStore, tmp_path: Path) -> None:
-    dice = random.Random(73)
-    batch = documents(dice, 48)
+    rng = random.Random(73)
+    batch = documents(rng, 48)
     staged = [
         (
             submission(document.item, document.content, document.action, sort_key=document.sort_key),
@@ -58,7 +58,7 @@ def test_many_documents_judged_at_once_end_as_each_alone_would(store: TableStore
         assert store.stage_all(staged[:5]) + store.stage_all(staged)[5:] == ids
         judged, place = [], 0
         while place < len(batch):
-            size = dice.randrange(1, 20)
+            size = rng.randrange(1, 20)
             judged += store.judge(batch[place : place + size], at(2))
             place += size
         assert judged == [alone.judge([document], at(2))[0] for document in batch]

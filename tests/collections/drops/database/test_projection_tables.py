@@ -1,4 +1,4 @@
-"""Books on all three engines: ids, references, adoption, guards, and rows that others deleted."""
+"""Projections on all three engines: ids, references, adoption, guards, and rows that others deleted."""
 
 from __future__ import annotations
 
@@ -389,7 +389,7 @@ def test_tables_that_were_dropped_and_made_anew_are_filled_again_from_the_first_
         assert tables.checkpoint() == 17
         assert rows(tables, "book", "id", "title") == [(1, "b1")]
         tables.close()
-        tables = ProjectionTables(url, METADATA, "shelf", adopt=ADOPT)  # what is there stays as it is
+        tables = ProjectionTables(url, METADATA, "shelf", adopt=ADOPT)  # existing rows stay as they are
         assert tables.checkpoint() == 17
         METADATA.drop_all(tables.engine)
         tables.close()

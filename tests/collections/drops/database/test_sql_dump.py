@@ -167,7 +167,7 @@ def test_the_client_loads_it(source, target, url_of):
     assert rows(again, metadata)["parent"][0][2] > datetime(2026, 1, 1)  # noqa: DTZ001
     with pytest.raises(sa.exc.IntegrityError), again.begin() as link:
         link.execute(metadata.tables["parent"].insert().values(name="OTHER"))
-    assert load(out.getvalue(), target_url).returncode != 0  # never over what is there
+    assert load(out.getvalue(), target_url).returncode != 0  # never over existing rows
     again.dispose()
 
 

@@ -9,7 +9,7 @@ import sqlalchemy as sa
 from lxml import etree
 
 from tests.collections.drops import sample
-from tests.collections.drops.database.probe import ask, ask_all, dump, put
+from tests.collections.drops.database.store_queries import dump, put, query_all, query_store
 from tests.collections.drops.sample import at, experiment, experiments, load, mouse, procedure, specimens, submission
 from windrow.collections.drops.database.table_store import TableStore
 from windrow.collections.drops.elements import ELEMENTS, SUMMARY, TABLES
@@ -27,7 +27,7 @@ def test_prepare_may_be_repeated(store: TableStore, store_url: str) -> None:
 
 
 def test_prepare_goes_on_from_wherever_it_was_killed(store_url: str) -> None:
-    class Killed(BaseException):
+    class StatementKilled(BaseException):
         pass
 
     for last in (1, 2, 3, 30, 77, 100):
@@ -39,9 +39,9 @@ def test_prepare_goes_on_from_wherever_it_was_killed(store_url: str) -> None:
                 nonlocal count
                 count += 1
                 if count > last:
-                    raise Killed
+                    raise StatementKilled
 
-            with pytest.raises(Killed):
+            with pytest.raises(StatementKilled):
                 store.prepare()
     with TableStore(store_url, TABLES, SUMMARY) as store:
         store.prepare()
@@ -61,13 +61,13 @@ def test_rows_are_typed_and_hang_together(store: TableStore, store_url: str) -> 
         specimens(mouse("s1", inner='<parentalStrain percentage="12.5" MGIStrainID="M" gender="male" level="-2"/>')),
     )
     put(store, 2, experiments(experiment("e1", "s1")))
-    (row,) = ask(
+    (row,) = query_store(
         store_url,
         "SELECT m.is_baseline, m.dob, p.percentage, p.level, c.centre_id, m.strain_id FROM mouse m"
         " JOIN parental_strain p ON p.parent_id = m.id JOIN centre_specimen c ON c.id = m.parent_id",
     )
     assert (bool(row[0]), str(row[1]), *row[2:]) == (False, "2024-01-31", 12.5, -2, "H", None)
-    (row,) = ask(
+    (row,) = query_store(
         store_url,
         "SELECT x.specimen_id, p.parent_table, s.parameter_id, s.value, e.identifier FROM experiment_specimen x"
         ' JOIN "procedure" p ON p.parent_id = x.parent_id JOIN simple_parameter s ON s.parent_id = p.id'
@@ -79,7 +79,7 @@ def test_rows_are_typed_and_hang_together(store: TableStore, store_url: str) -> 
 def test_nothing_is_current_before_it_is_published(store: TableStore, store_url: str) -> None:
     content = specimens(mouse("s1"), sample.embryo("s2"))
     number = store.stage(submission(1, content), load(content))
-    assert ask(store_url, "SELECT * FROM current_specimen") == []
+    assert query_store(store_url, "SELECT * FROM current_specimen") == []
     assert store.known("specimen", ["H_s1"]) == set()
     published = store.publish(1, at(1))
     assert (published.submission, published.current, published.ended, published.findings, published.reason) == (
@@ -89,11 +89,11 @@ def test_nothing_is_current_before_it_is_published(store: TableStore, store_url:
         (),
         None,
     )
-    assert ask(store_url, "SELECT specimen_id, kind FROM current_specimen ORDER BY 1") == [
+    assert query_store(store_url, "SELECT specimen_id, kind FROM current_specimen ORDER BY 1") == [
         ("s1", "mouse"),
         ("s2", "embryo"),
     ]
-    assert ask(store_url, "SELECT centre_id FROM current_centre_specimen") == [("H",)]
+    assert query_store(store_url, "SELECT centre_id FROM current_centre_specimen") == [("H",)]
 
 
 def test_each_call_twice_is_each_call_once(store: TableStore, store_url: str) -> None:
@@ -124,8 +124,8 @@ def test_other_bytes_take_the_place_of_staged_ones_only(store: TableStore, store
     store.stage(submission(1, b"old"), load(specimens(mouse("s1"), mouse("s2"))))
     content = specimens(mouse("s3"))
     store.stage(submission(1, content), load(content))
-    assert ask(store_url, "SELECT specimen_id FROM mouse") == [("s3",)]
-    assert ask(store_url, "SELECT identifier FROM entity") == [("H_s3",)]
+    assert query_store(store_url, "SELECT specimen_id FROM mouse") == [("s3",)]
+    assert query_store(store_url, "SELECT identifier FROM entity") == [("H_s3",)]
     store.publish(1, at(1))
     with pytest.raises(StoreError, match="published already"):
         store.stage(submission(1, b"newer"), load(specimens(mouse("s4"))))
@@ -139,7 +139,7 @@ def test_several_documents_in_one_transaction(store: TableStore, store_url: str)
     bad = (submission(9, b"", "destroy"), load(contents[0]))
     with pytest.raises(StoreError, match="destroy is not an action"):
         store.stage_all([(submission(8, b"x"), load(contents[0])), bad])
-    assert ask(store_url, "SELECT COUNT(*) FROM mouse") == [(5,)]
+    assert query_store(store_url, "SELECT COUNT(*) FROM mouse") == [(5,)]
 
 
 def test_what_was_never_staged_cannot_be_published(store: TableStore) -> None:
@@ -161,7 +161,7 @@ def test_real_documents_have_as_many_rows_as_elements(store: TableStore, store_u
         for element in etree.fromstring(content).iter(etree.Element):
             expected[etree.QName(element).localname] += 1
         put(store, item, content)
-    counts = ask_all(store_url, {name: f'SELECT COUNT(*) FROM "{name}"' for name in ELEMENTS})
+    counts = query_all(store_url, {name: f'SELECT COUNT(*) FROM "{name}"' for name in ELEMENTS})
     rows = {name: rows[0][0] for name, rows in counts.items()}
     assert rows["centre_specimen"] + rows["centre_procedure"] == expected["centre"]
     for tag, table in (
@@ -180,12 +180,15 @@ def test_real_documents_have_as_many_rows_as_elements(store: TableStore, store_u
     ):
         assert rows[table] == expected[tag], tag
     values = sum(
-        ask(store_url, f"SELECT COUNT(value) FROM {name}")[0][0] for name in ("simple_parameter", "procedure_metadata")
+        query_store(store_url, f"SELECT COUNT(value) FROM {name}")[0][0]
+        for name in ("simple_parameter", "procedure_metadata")
     )
     assert rows["series_value"] + rows["series_media_value"] + values == expected["value"]
     # All the examples share one experiment and specimen: by the standard's identifier each ends the last.
-    (distinct,) = ask(store_url, "SELECT COUNT(DISTINCT identifier) FROM entity")
-    assert ask(store_url, "SELECT COUNT(*) FROM entity WHERE valid_from IS NOT NULL AND valid_to IS NULL") == [distinct]
+    (distinct,) = query_store(store_url, "SELECT COUNT(DISTINCT identifier) FROM entity")
+    assert query_store(store_url, "SELECT COUNT(*) FROM entity WHERE valid_from IS NOT NULL AND valid_to IS NULL") == [
+        distinct
+    ]
     assert distinct[0] < rows["experiment"]
 
 
@@ -196,4 +199,4 @@ def test_a_decimal_keeps_its_digits(store: TableStore, store_url: str, digits: s
     dim = f'<parameterAssociation parameterID="P"><dim id="x" origin="topleft"> {digits} </dim></parameterAssociation>'
     media = f'<mediaParameter parameterID="M" URI="u">{dim}</mediaParameter>'
     put(store, 1, experiments(experiment("E", "S", inner=procedure(media))))
-    assert ask(store_url, 'SELECT "value" FROM "dimension"') == [(digits,)]
+    assert query_store(store_url, 'SELECT "value" FROM "dimension"') == [(digits,)]

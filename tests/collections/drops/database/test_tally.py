@@ -2,14 +2,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from tests.collections.drops.database.probe import ask, put
+from tests.collections.drops.database.store_queries import put, query_store
 from tests.collections.drops.sample import at, experiment, experiments, load, mouse, specimens, submission
 from windrow.collections.drops.database.table_store import TableStore
 
 
 def overview(url: str) -> dict[tuple[Any, ...], tuple[Any, ...]]:
     columns = 'centre, pipeline, "procedure", parameter, total, valid, superseded, withheld'
-    return {row[:4]: tuple(map(int, row[4:])) for row in ask(url, f"SELECT {columns} FROM overview")}
+    return {row[:4]: tuple(map(int, row[4:])) for row in query_store(url, f"SELECT {columns} FROM overview")}
 
 
 def test_summaries_count_what_changed_and_equal_a_recount(store: TableStore, store_url: str) -> None:
@@ -31,12 +31,12 @@ def test_summaries_count_what_changed_and_equal_a_recount(store: TableStore, sto
         ("J", "IMPC_001", "P_001", "P_001_001"): (1, 0, 0, 1),
     }
     skipped = 'centre, pipeline, "procedure", parameter, total, valid, superseded, withheld, first_seen, last_change'
-    before = ask(store_url, f"SELECT {skipped} FROM overview ORDER BY 1, 2, 3, 4")
+    before = query_store(store_url, f"SELECT {skipped} FROM overview ORDER BY 1, 2, 3, 4")
     store.summarise(at(7), full=True)
-    assert ask(store_url, f"SELECT {skipped} FROM overview ORDER BY 1, 2, 3, 4") == before
+    assert query_store(store_url, f"SELECT {skipped} FROM overview ORDER BY 1, 2, 3, 4") == before
     store.withhold(2, at(8))
     store.withhold(3, at(8))
     store.summarise(at(9))
-    before = ask(store_url, f"SELECT {skipped} FROM overview ORDER BY 1, 2, 3, 4")
+    before = query_store(store_url, f"SELECT {skipped} FROM overview ORDER BY 1, 2, 3, 4")
     store.summarise(at(10), full=True)
-    assert ask(store_url, f"SELECT {skipped} FROM overview ORDER BY 1, 2, 3, 4") == before
+    assert query_store(store_url, f"SELECT {skipped} FROM overview ORDER BY 1, 2, 3, 4") == before

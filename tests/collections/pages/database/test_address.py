@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.collections.pages.database.chronicle import ask
+from tests.collections.pages.database.crawl_events import query
 from windrow.collections.pages.database.entries import (
     CrawlEntry,
     OriginEntry,
@@ -51,7 +51,7 @@ def test_no_credentials_are_kept():
     )
     crawl = CrawlEntry(1, "http://a.example/", 1, b"u" * 16, Sight.CONTENT, b"a" * 16, 0, True, 20, None, 200)
     store.settle([SummaryEntry(crawl, TextSummary(b"x" * 32, links=links))], 1)
-    rows = ask(store, "SELECT username, password, str_url, host, port FROM url JOIN origin USING (origin_id)")
+    rows = query(store, "SELECT username, password, str_url, host, port FROM url JOIN origin USING (origin_id)")
     assert {row[:2] for row in rows} == {(None, None)}
     assert not any("secret" in row[2] for row in rows)
     assert ("ftp://c.example:2121/d?e", "c.example", 2121) in {row[2:] for row in rows}

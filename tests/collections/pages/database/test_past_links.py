@@ -1,4 +1,4 @@
-"""Links of pages as they were: searched for as of a day, whatever order crawls came in."""
+"""Links of pages in the past: searched as of a day, independent of the order of crawls."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def write_crawls(folder: Path, crawls: Sequence[SummaryEntry], size: int) -> Sum
 
 
 def linked(store: SummaryStore, folder: Path, query: str) -> dict[int, set[str]]:
-    """Return of each day which links the page is found by."""
+    """Return for each day the links by which the page is found."""
     links_by_page: dict[int, set[str]] = {}
     with closing(Search(store.path, folder)) as search:
         for day, to in itertools.product(LINKED, ("one", "two", "three", "four")):

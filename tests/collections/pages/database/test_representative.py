@@ -1,4 +1,4 @@
-"""Who stands for a group of pages that say the same."""
+"""The representative of a group of pages with the same text."""
 
 from __future__ import annotations
 
@@ -20,55 +20,55 @@ from windrow.collections.pages.database.writer import schema as made
 TEXT = prose(1, 90)
 
 
-class Place:
-    """A Summary Database whose pages can be changed; what follows from that is done at once."""
+class ChangingDatabase:
+    """A Summary Database whose pages can be changed; the groups are updated at once."""
 
     def __init__(self) -> None:
-        self.link = sqlite3.connect(":memory:", isolation_level=None)
-        self.link.executescript(schema() + made("near", "representative"))
-        self.link.execute("CREATE TABLE windrow_touched (generation_id INTEGER PRIMARY KEY)")
+        self.connection = sqlite3.connect(":memory:", isolation_level=None)
+        self.connection.executescript(schema() + made("near", "representative"))
+        self.connection.execute("CREATE TABLE windrow_touched (generation_id INTEGER PRIMARY KEY)")
         self.at: dict[str, int] = {}
 
     def close(self) -> None:
-        self.link.close()
+        self.connection.close()
 
     def put(self, *pages: Page, later: bool = False) -> None:
-        """Let addresses say something else."""
+        """Give addresses another text."""
         for page in pages:
             self.drop(page.url, later=True)
-            self.at[page.url] = fill(self.link, [page])[0]
+            self.at[page.url] = fill(self.connection, [page])[0]
             self.touch(self.at[page.url])
         if not later:
             self.follow()
 
     def drop(self, url: str, *, later: bool = False) -> None:
-        """Let an address be gone."""
+        """Mark an address gone."""
         if url in self.at:
-            close(self.link, self.at[url])
+            close(self.connection, self.at[url])
             self.touch(self.at.pop(url))
         if not later:
             self.follow()
 
     def touch(self, number: int) -> None:
-        self.link.execute("INSERT OR IGNORE INTO windrow_touched VALUES (?)", (number,))
+        self.connection.execute("INSERT OR IGNORE INTO windrow_touched VALUES (?)", (number,))
 
     def follow(self, size: int = 1_000) -> None:
-        while follow(self.link, size):
+        while follow(self.connection, size):
             pass
-        assert self.link.execute("SELECT count(*) FROM windrow_touched").fetchone() == (0,)
+        assert self.connection.execute("SELECT count(*) FROM windrow_touched").fetchone() == (0,)
 
     def groups(self) -> dict[str, set[str]]:
-        """Return who stands for which addresses."""
+        """Return the addresses by their representative."""
         name = {number: url for url, number in self.at.items()}
         members: dict[str, set[str]] = {}
-        for member, representative in self.link.execute("SELECT * FROM windrow_representative"):
+        for member, representative in self.connection.execute("SELECT * FROM windrow_representative"):
             members.setdefault(name[representative], set()).add(name[member])
         return members
 
 
 @pytest.fixture
-def place() -> Iterator[Place]:
-    with closing(Place()) as opened:
+def database() -> Iterator[ChangingDatabase]:
+    with closing(ChangingDatabase()) as opened:
         yield opened
 
 
@@ -85,36 +85,36 @@ def pages(*urls: str, text: str = TEXT) -> list[Page]:
         ("https://b.example/p", ["https://a.example/pp", "http://a.example/"]),
     ],
 )
-def test_the_best_address_stands_for_a_group(place: Place, best: str, others: list[str]) -> None:
-    place.put(*pages(*others, best))
-    assert place.groups() == {best: {best, *others}}
+def test_the_best_address_stands_for_a_group(database: ChangingDatabase, best: str, others: list[str]) -> None:
+    database.put(*pages(*others, best))
+    assert database.groups() == {best: {best, *others}}
 
 
-def test_among_equals_the_one_seen_first(place: Place) -> None:
-    place.put(Page("https://a.example/x", TEXT, first=1_500), Page("https://b.example/x", TEXT, first=1_400))
-    assert set(place.groups()) == {"https://b.example/x"}
+def test_among_equals_the_one_seen_first(database: ChangingDatabase) -> None:
+    database.put(Page("https://a.example/x", TEXT, first=1_500), Page("https://b.example/x", TEXT, first=1_400))
+    assert set(database.groups()) == {"https://b.example/x"}
 
 
-def test_who_is_chosen_stays(place: Place) -> None:
-    place.put(*pages("http://a.example/long", "http://a.example/longer"))
-    place.put(*pages("https://a.example/"))
-    assert set(place.groups()) == {"http://a.example/long"}
-    place.put(Page("http://a.example/long", prose(9, 90)))
-    assert place.groups() == {"https://a.example/": {"https://a.example/", "http://a.example/longer"}}
-    place.drop("http://a.example/longer")
-    assert place.groups() == {}
+def test_who_is_chosen_stays(database: ChangingDatabase) -> None:
+    database.put(*pages("http://a.example/long", "http://a.example/longer"))
+    database.put(*pages("https://a.example/"))
+    assert set(database.groups()) == {"http://a.example/long"}
+    database.put(Page("http://a.example/long", prose(9, 90)))
+    assert database.groups() == {"https://a.example/": {"https://a.example/", "http://a.example/longer"}}
+    database.drop("http://a.example/longer")
+    assert database.groups() == {}
 
 
-def test_a_page_named_canonical_takes_over(place: Place) -> None:
-    place.put(*pages("https://a.example/p", "http://a.example/print/p"))
-    assert set(place.groups()) == {"https://a.example/p"}
-    place.put(Page("https://a.example/p", f"{TEXT} new", canonical="http://a.example/print/p"))
-    assert place.groups() == {"http://a.example/print/p": {"https://a.example/p", "http://a.example/print/p"}}
+def test_a_page_named_canonical_takes_over(database: ChangingDatabase) -> None:
+    database.put(*pages("https://a.example/p", "http://a.example/print/p"))
+    assert set(database.groups()) == {"https://a.example/p"}
+    database.put(Page("https://a.example/p", f"{TEXT} new", canonical="http://a.example/print/p"))
+    assert database.groups() == {"http://a.example/print/p": {"https://a.example/p", "http://a.example/print/p"}}
 
 
-def test_canonical_pages_of_the_same_origin_join_and_others_do_not(place: Place) -> None:
+def test_canonical_pages_of_the_same_origin_join_and_others_do_not(database: ChangingDatabase) -> None:
     mixed = f"{prose(2, 60)} {prose(3, 60)}"
-    place.put(
+    database.put(
         Page("https://a.example/all", mixed),
         Page("https://a.example/half", prose(2, 60), canonical="https://a.example/all"),
         Page("https://b.example/half", prose(4, 60), canonical="https://c.example/all"),
@@ -122,31 +122,31 @@ def test_canonical_pages_of_the_same_origin_join_and_others_do_not(place: Place)
         Page("https://a.example/missing", prose(6, 60), canonical="https://a.example/never-crawled"),
         Page("https://a.example/wrong", prose(7, 60), canonical="https://a.example/all"),
     )
-    assert place.groups() == {"https://a.example/all": {"https://a.example/all", "https://a.example/half"}}
+    assert database.groups() == {"https://a.example/all": {"https://a.example/all", "https://a.example/half"}}
 
 
-def test_the_canonical_page_may_come_later_and_go_again(place: Place) -> None:
-    place.put(Page("https://a.example/half", prose(2, 60), canonical="https://a.example/all"))
-    assert place.groups() == {}
-    place.put(Page("https://a.example/all", f"{prose(2, 60)} {prose(3, 60)}"))
-    assert place.groups() == {"https://a.example/all": {"https://a.example/all", "https://a.example/half"}}
-    place.drop("https://a.example/all")
-    assert place.groups() == {}
+def test_the_canonical_page_may_come_later_and_go_again(database: ChangingDatabase) -> None:
+    database.put(Page("https://a.example/half", prose(2, 60), canonical="https://a.example/all"))
+    assert database.groups() == {}
+    database.put(Page("https://a.example/all", f"{prose(2, 60)} {prose(3, 60)}"))
+    assert database.groups() == {"https://a.example/all": {"https://a.example/all", "https://a.example/half"}}
+    database.drop("https://a.example/all")
+    assert database.groups() == {}
 
 
-def test_canonical_pages_in_a_ring_are_one_group(place: Place) -> None:
+def test_canonical_pages_in_a_ring_are_one_group(database: ChangingDatabase) -> None:
     ring = ["https://a.example/1", "https://a.example/2", "https://a.example/3"]
-    place.put(*(replace(page, canonical=ring[n - 2]) for n, page in enumerate(pages(*ring))))
-    assert place.groups() == {"https://a.example/1": set(ring)}
+    database.put(*(replace(page, canonical=ring[n - 2]) for n, page in enumerate(pages(*ring))))
+    assert database.groups() == {"https://a.example/1": set(ring)}
 
 
-def test_short_texts_belong_together_where_they_are_equal(place: Place) -> None:
-    place.put(
+def test_short_texts_belong_together_where_they_are_equal(database: ChangingDatabase) -> None:
+    database.put(
         Page("https://a.example/no", "Not here"),
         Page("https://b.example/none", "Not here"),
         Page("https://b.example/other", "Not there"),
     )
-    assert place.groups() == {"https://a.example/no": {"https://a.example/no", "https://b.example/none"}}
+    assert database.groups() == {"https://a.example/no": {"https://a.example/no", "https://b.example/none"}}
 
 
 URLS = [
@@ -159,31 +159,31 @@ STEP = st.tuples(st.sampled_from(URLS), TEXTS, st.one_of(st.none(), st.sampled_f
 @settings(max_examples=150)
 @given(st.lists(STEP, max_size=30), st.integers(1, 7))
 def test_groups_are_as_if_made_at_once(steps: Iterable[tuple[str, str | None, str | None, bool]], size: int) -> None:
-    with closing(Place()) as place:
+    with closing(ChangingDatabase()) as database:
         for url, text, canonical, wait in steps:
             if text is None:
-                place.drop(url, later=True)
+                database.drop(url, later=True)
             else:
-                place.put(Page(url, text, canonical=canonical if canonical != url else None), later=True)
+                database.put(Page(url, text, canonical=canonical if canonical != url else None), later=True)
             if not wait:
-                place.follow(size)
-        place.follow(size)
-        groups = place.groups()
+                database.follow(size)
+        database.follow(size)
+        groups = database.groups()
         assert all(representative in members for representative, members in groups.items()), (
             "who stands for a group belongs to it"
         )
         assert all(len(members) > 1 for members in groups.values())
-        place.link.execute("DELETE FROM windrow_representative")
+        database.connection.execute("DELETE FROM windrow_representative")
         for table in ("windrow_near_duplicate", "windrow_signature", "windrow_band"):
-            place.link.execute(f"DELETE FROM {table}")
-        for number in place.at.values():
-            place.touch(number)
-        place.follow()
-        assert sorted(map(sorted, groups.values())) == sorted(map(sorted, place.groups().values()))
+            database.connection.execute(f"DELETE FROM {table}")
+        for number in database.at.values():
+            database.touch(number)
+        database.follow()
+        assert sorted(map(sorted, groups.values())) == sorted(map(sorted, database.groups().values()))
 
 
-def test_small_batches_end(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_small_batches_end(database: ChangingDatabase, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(following, "BATCH", 1)
-    place.put(*pages(*URLS), later=True)
-    place.follow(1)
-    assert len(place.groups()) == 1
+    database.put(*pages(*URLS), later=True)
+    database.follow(1)
+    assert len(database.groups()) == 1

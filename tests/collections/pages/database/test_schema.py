@@ -1,4 +1,4 @@
-"""The tables are those that are published, name by name; ours stand beside them under names of their own."""
+"""The tables are the published ones, name by name; windrow's own have other names."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ INDEXES = {
 PROPOSED = {
     "link_summary_by_target": ("link_summary", "link_to_url"),
 }
-"""An index that the published page has not, and that its table of links needs."""
+"""An index that is not on the published page, but that its table of links needs."""
 
 UNIQUE = {
     ("origin", "str_origin"),

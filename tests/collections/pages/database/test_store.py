@@ -1,4 +1,4 @@
-"""The Summary Database follows from what was seen, in whatever order and batches that is told."""
+"""The Summary Database depends only on the events, not on their order and batches."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.collections.pages.database.chronicle import (
+from tests.collections.pages.database.crawl_events import (
     TEXTS,
     URLS,
     Event,
-    ask,
     digest,
     is_content,
-    pay,
+    query,
+    read_owed,
     rows,
+    settle_events,
     tables,
-    tell,
     title,
     uuid,
 )
@@ -38,7 +38,7 @@ EVENTS = st.lists(st.tuples(st.sampled_from(URLS), st.integers(0, 9), WHAT), max
 
 
 @contextmanager
-def opened() -> Iterator[SummaryStore]:
+def open_store() -> Iterator[SummaryStore]:
     store = SummaryStore(Path(":memory:"))
     try:
         yield store
@@ -47,34 +47,34 @@ def opened() -> Iterator[SummaryStore]:
 
 
 def write_events(events: list[Event], size: int = 100) -> dict[str, Any]:
-    """Tell events to a new store and return what it says then."""
-    with opened() as store:
-        tell(store, events, size)
-        pay(store, events)
+    """Write events to a new store, and return its tables."""
+    with open_store() as store:
+        settle_events(store, events, size)
+        read_owed(store, events)
         store.finish(1_000)
-        holds(store)
+        assert_invariants(store)
         return tables(store)
 
 
-def holds(store: SummaryStore) -> None:
-    """Check what must always hold (specification, section 9)."""
-    assert ask(store, "SELECT url_id FROM entity_generation WHERE confirmed_end_unix_utc IS NULL"
+def assert_invariants(store: SummaryStore) -> None:
+    """Assert the invariants of the specification, section 9."""
+    assert query(store, "SELECT url_id FROM entity_generation WHERE confirmed_end_unix_utc IS NULL"
                " GROUP BY url_id, url_fragment HAVING count(*) > 1") == []  # fmt: skip
-    assert ask(store, "SELECT 1 FROM entity_generation WHERE confirmed_end_unix_utc < last_seen_unix_utc") == []
+    assert query(store, "SELECT 1 FROM entity_generation WHERE confirmed_end_unix_utc < last_seen_unix_utc") == []
     overlap = (
         "SELECT 1 FROM entity_generation a JOIN entity_generation b ON a.url_id = b.url_id"
         " AND a.entity_generation_id < b.entity_generation_id WHERE a.first_seen_unix_utc <"
         " coalesce(b.confirmed_end_unix_utc, 1e9) AND b.first_seen_unix_utc < coalesce(a.confirmed_end_unix_utc, 1e9)"
     )
-    assert ask(store, overlap) == []
-    marked = ask(store, "SELECT entity_generation_id FROM entity_generation WHERE marked_duplicate ORDER BY 1")
-    claimed = ask(store, "SELECT subject_entity_generation_id, duplicate_of_entity_generation_id FROM duplicate_summary"
+    assert query(store, overlap) == []
+    marked = query(store, "SELECT entity_generation_id FROM entity_generation WHERE marked_duplicate ORDER BY 1")
+    claimed = query(store, "SELECT subject_entity_generation_id, duplicate_of_entity_generation_id FROM duplicate_summary"
                   " WHERE duplicate_status_end_unix_utc IS NULL ORDER BY 1")  # fmt: skip
     assert marked == [row[:1] for row in claimed]
     assert not {row[0] for row in claimed} & {row[1] for row in claimed}, "no chains"
-    assert ask(store, "SELECT 1 FROM crawl_summary JOIN entity_generation USING (entity_generation_id)"
+    assert query(store, "SELECT 1 FROM crawl_summary JOIN entity_generation USING (entity_generation_id)"
                " GROUP BY crawl_uuid, url_id HAVING count(*) > 1") == []  # fmt: skip
-    assert ask(store, "PRAGMA foreign_key_check") == []
+    assert query(store, "PRAGMA foreign_key_check") == []
 
 
 def expected(events: list[Event]) -> list[tuple[Any, ...]]:
@@ -132,26 +132,26 @@ def test_a_304_that_was_first_says_nothing_more_once_the_page_itself_is_known():
 @settings(max_examples=60)
 @given(EVENTS, st.integers(0, 14))
 def test_in_two_halves_is_as_once(events, half):
-    with opened() as store:
+    with open_store() as store:
         for part in (events[:half], events[half:]):
-            tell(store, part, 3)
-            pay(store, events)
+            settle_events(store, part, 3)
+            read_owed(store, events)
             store.finish(1_000)
-            holds(store)
+            assert_invariants(store)
         assert tables(store) == write_events(events)
 
 
 @settings(max_examples=60)
 @given(EVENTS)
 def test_telling_everything_again_changes_no_row(events):
-    with opened() as store:
+    with open_store() as store:
         for _ in range(2):
-            tell(store, events, 4)
-            pay(store, events)
+            settle_events(store, events, 4)
+            read_owed(store, events)
             store.finish(1_000)
         before = rows(store)
-        tell(store, events[::-1], 3)
-        pay(store, events)
+        settle_events(store, events[::-1], 3)
+        read_owed(store, events)
         store.finish(2_000)
         assert rows(store) == before
 
@@ -173,18 +173,18 @@ def test_copies_are_those_of_one_origin_and_repeat_the_first_address(urls, copie
 
 def test_a_copy_begins_and_ends_when_that_is_found_out():
     first, second = Event(URLS[0], 5, "A", 1), Event(URLS[1], 6, "A", 2)
-    with opened() as store:
-        tell(store, [first, second])
+    with open_store() as store:
+        settle_events(store, [first, second])
         store.finish(100)
-        tell(store, [Event(URLS[1], 200, "B", 3)])
+        settle_events(store, [Event(URLS[1], 200, "B", 3)])
         store.finish(300)
-        tell(store, [Event(URLS[1], 400, "A", 4)])
+        settle_events(store, [Event(URLS[1], 400, "A", 4)])
         store.finish(500)
-        stored = ask(
+        stored = query(
             store, "SELECT duplicate_status_start_unix_utc, duplicate_status_end_unix_utc FROM duplicate_summary"
         )
         assert stored == [(100, 300), (500, None)]
-        holds(store)
+        assert_invariants(store)
 
 
 def test_a_to_b_to_a_at_one_address_is_no_copy():

@@ -1,4 +1,4 @@
-"""A page that changes its title, description or canonical address, and not its text: one generation, told as it was."""
+"""A page that changes its title, description or canonical address but not its text: one generation, with all versions."""
 
 from __future__ import annotations
 
@@ -122,7 +122,7 @@ def test_is_duplicate_in_the_past_asks_who_was_one_then(tmp_path: Path) -> None:
     store.settle([crawl(NOW, "A", url=OTHER), crawl(NOW, "A")], 2)
     store.finish(NOW)  # URL is a copy of OTHER, which comes first
     store.settle([crawl(NOW + 2 * DAY, "A", url=OTHER, text="Something else.")], 3)
-    store.finish(NOW + 2 * DAY)  # and is one no more
+    store.finish(NOW + 2 * DAY)  # and is no longer a copy
     index_pages(store.path, tmp_path / "index")
     begin = NOW - NOW % DAY
     with closing(Search(store.path, tmp_path / "index")) as search:

@@ -1,4 +1,4 @@
-"""What words and filters find in a Summary Database: those of the index, and those of the database alone."""
+"""Pages found by words and filters in a Summary Database: those of the index, and those of the database alone."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Summarise a workspace and be killed at a given transaction, before or after its commit: ROOT NUMBER WHEN."""
+"""Summarise a workspace, killed at a given transaction, before or after its commit: arguments ROOT NUMBER WHEN."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from tests.engine.visited import summarise
+from tests.engine.recorded_visits import summarise
 from windrow.collections.pages.database.store import SummaryStore
 from windrow.engine.steps import settled_pages
 
 
-class Dying(SummaryStore):
-    """Ends its process with the n-th transaction."""
+class KillingStore(SummaryStore):
+    """A store that kills its process at the n-th transaction."""
 
     number = 0
     last = int(sys.argv[2]) if __name__ == "__main__" else 0
@@ -23,17 +23,17 @@ class Dying(SummaryStore):
 
     @contextmanager
     def _writing(self) -> Iterator[None]:
-        Dying.number += 1
-        mine = Dying.number == Dying.last
+        KillingStore.number += 1
+        is_last = KillingStore.number == KillingStore.last
         with super()._writing():
             yield
-            if mine and Dying.when == "before":
+            if is_last and KillingStore.when == "before":
                 os.kill(os.getpid(), signal.SIGKILL)
-        if mine:
+        if is_last:
             os.kill(os.getpid(), signal.SIGKILL)
 
 
 if __name__ == "__main__":
-    # Batches by count alone, however slow the machine is: rows are numbered in their order.
+    # Batches are by count alone, not by time: rows are numbered in their order.
     settled_pages.SECONDS = 3600.0
-    sys.exit(summarise(Path(sys.argv[1]), Dying))
+    sys.exit(summarise(Path(sys.argv[1]), KillingStore))

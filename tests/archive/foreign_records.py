@@ -1,4 +1,4 @@
-"""WARC files as other makers write them."""
+"""WARC records as other programs write them."""
 
 from __future__ import annotations
 
@@ -14,37 +14,39 @@ def sha1(body: bytes) -> str:
     return f"sha1:{b32encode(hashlib.sha1(body).digest()).decode()}"
 
 
-def record(kind: str, block: bytes = b"", *, version: str = "1.0", length: int | None = None, **fields: str) -> bytes:
-    """Write a record; `target_uri="..."` becomes WARC-Target-URI."""
+def make_record(
+    kind: str, block: bytes = b"", *, version: str = "1.0", length: int | None = None, **fields: str
+) -> bytes:
+    """Return a record; `target_uri="..."` becomes WARC-Target-URI."""
     names = {"content_type": "Content-Type"}
     headers = {"date": "2024-03-01T12:00:00Z", "record_id": "<urn:uuid:1>"} | fields
     lines = [f"WARC/{version}", f"WARC-Type: {kind}"]
-    for name, value in headers.items():
+    for name, text in headers.items():
         spelled = names.get(name) or "WARC-" + "-".join(
             {"uri": "URI", "id": "ID"}.get(word, word.title()) for word in name.split("_")
         )
-        lines.append(f"{spelled}: {value}")
+        lines.append(f"{spelled}: {text}")
     lines.append(f"Content-Length: {len(block) if length is None else length}")
     return "\r\n".join(lines).encode() + b"\r\n\r\n" + block + b"\r\n\r\n"
 
 
-def page(url: str, body: bytes, head: bytes = HTML, *, length: int | None = None, **fields: str) -> bytes:
+def response_record(url: str, body: bytes, head: bytes = HTML, *, length: int | None = None, **fields: str) -> bytes:
     headers = {"target_uri": url, "content_type": "application/http; msgtype=response", "payload_digest": sha1(body)}
-    return record("response", head + body, length=length, **(headers | fields))
+    return make_record("response", head + body, length=length, **(headers | fields))
 
 
-def again(url: str, body: bytes, head: bytes = HTML, **fields: str) -> bytes:
-    """Write a revisit that says that the body is one that was seen before."""
+def revisit_record(url: str, body: bytes, head: bytes = HTML, **fields: str) -> bytes:
+    """Return a revisit record: its body was seen before."""
     headers = {
         "target_uri": url, "content_type": "application/http; msgtype=response", "payload_digest": sha1(body),
         "profile": "http://netpreserve.org/warc/1.0/revisit/identical-payload-digest",
     }  # fmt: skip
-    return record("revisit", head, length=None, **(headers | fields))
+    return make_record("revisit", head, length=None, **(headers | fields))
 
 
-def info() -> bytes:
-    return record("warcinfo", b"software: Heritrix/3.4\r\n", content_type="application/warc-fields")
+def warcinfo_record() -> bytes:
+    return make_record("warcinfo", b"software: Heritrix/3.4\r\n", content_type="application/warc-fields")
 
 
-def packed(records: Iterable[bytes]) -> bytes:
+def pack_records(records: Iterable[bytes]) -> bytes:
     return b"".join(gzip.compress(record) for record in records)

@@ -1,4 +1,4 @@
-"""Look into a table store from outside, and put documents in."""
+"""Query a table store directly, and add documents."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from windrow.stores.databases import connect
 Cells = list[tuple[Any, ...]]
 
 
-def ask_all(url: str, queries: dict[str, str]) -> dict[str, Cells]:
+def query_all(url: str, queries: dict[str, str]) -> dict[str, Cells]:
     engine = connect(url)
     try:
         with engine.connect() as connection:
@@ -25,14 +25,14 @@ def ask_all(url: str, queries: dict[str, str]) -> dict[str, Cells]:
         engine.dispose()
 
 
-def ask(url: str, query: str) -> Cells:
-    return ask_all(url, {"": query})[""]
+def query_store(url: str, query: str) -> Cells:
+    return query_all(url, {"": query})[""]
 
 
 def dump(url: str) -> dict[str, Cells]:
-    """All that is in the store."""
+    """Return all rows of the store by table."""
     tables = ("counter", "submission", "entity", "context", "overview", *ELEMENTS)
-    tables_rows = ask_all(url, {name: f'SELECT * FROM "{name}"' for name in tables})
+    tables_rows = query_all(url, {name: f'SELECT * FROM "{name}"' for name in tables})
     return {name: sorted(rows, key=repr) for name, rows in tables_rows.items()}
 
 

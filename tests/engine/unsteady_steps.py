@@ -1,4 +1,4 @@
-"""Steps that fail as a document says, as long as the file that it names is there."""
+"""Steps that fail in the way that a document names, while the file that it names exists."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any, BinaryIO
 
 import pytest
 
-from tests.engine.toy import ACTS
+from tests.engine.toy_steps import ACTS
 from tests.requests.workshop import follow
 from windrow.collections.pages.steps import summarise
 from windrow.contract import Answer, FollowResult, Observation, Task
@@ -30,16 +30,16 @@ def _fail(view: BinaryIO) -> None:
 
 
 @contextmanager
-def unread(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Have no step read anything: each is stopped by its limit of time. Discoveries look into answers as ever."""
+def stop_all_steps(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Let the time limit stop every step; discoveries still read answers."""
     end = pool._Batch.end
 
-    def stopped(batch: Any, at: int, done: Done) -> None:
-        result = Reading(Reason.TIME_LIMIT) if isinstance(batch.jobs[at], Job) else done.result
-        end(batch, at, done._replace(result=result))
+    def end_stopped(batch: Any, at: int, done: Done) -> None:
+        reading = Reading(Reason.TIME_LIMIT) if isinstance(batch.jobs[at], Job) else done.result
+        end(batch, at, done._replace(result=reading))
 
-    with monkeypatch.context() as patched:
-        patched.setattr(pool._Batch, "end", stopped)
+    with monkeypatch.context() as patch:
+        patch.setattr(pool._Batch, "end", end_stopped)
         yield
 
 
@@ -56,12 +56,12 @@ def note_unsteadily(task: Task) -> list[Observation]:
 
 
 def note(task: Task) -> list[Observation]:
-    """Make a record of each offer, whatever it says."""
+    """Make a record of each offer, without failing."""
     return [Observation(offer.key, {"body": task.part(offer).decode()}) for offer in task.offers]
 
 
 def note_address(task: Task) -> Observation:
-    """Make a record of a document by its address, whatever it offers."""
+    """Make a record of a document by its address, with the keys of its offers."""
     return Observation(task.item.key, {"offers": [offer.key for offer in task.offers]})
 
 

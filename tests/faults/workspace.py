@@ -1,4 +1,4 @@
-"""A workspace whose sources misbehave, run in this process, and what its ledger and tracker say."""
+"""A workspace whose sources misbehave, run in this process, and queries of its ledger, tracker and store."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from tests.crash.place import TRACKER, misplaced, reached
+from tests.crash.workspace import TRACKER, misplaced_documents, reached
 from tests.waiting import PATIENCE
 from windrow.app.check import check
 from windrow.app.status import WorkspaceState
@@ -38,8 +38,8 @@ except WindrowError as error:
 """
 
 
-class Went(NamedTuple):
-    """How a run went: its exit code, the error that ended it, what troubled its tasks, what it says beside."""
+class RunOutcome(NamedTuple):
+    """The outcome of a run: its exit code, the error that ended it, the troubles of its tasks, its notes."""
 
     code: int
     error: WindrowError | None = None
@@ -47,34 +47,34 @@ class Went(NamedTuple):
     notes: tuple[str, ...] = ()
 
 
-class Item(NamedTuple):
-    """Where something stands, by words."""
+class ItemState(NamedTuple):
+    """The state of an item, in words."""
 
     phase: str
     status: str
     reason: str | None
 
 
-class Files:
-    """The databases of a workspace, to be asked."""
+class WorkspaceDatabases:
+    """The three databases of a workspace."""
 
     root: Path
 
-    def ask(self, text: str, *values: Any) -> list[tuple[Any, ...]]:
-        """Ask the ledger."""
-        return _ask(self.root / "ledger.sqlite", text, values)
+    def query_ledger(self, text: str, *parameters: Any) -> list[tuple[Any, ...]]:
+        """Return rows of the ledger."""
+        return _query(self.root / "ledger.sqlite", text, parameters)
 
-    def tracked(self, text: str, *values: Any) -> list[tuple[Any, ...]]:
-        """Ask the tracker."""
-        return _ask(self.root / "tracker.sqlite", text, values)
+    def query_tracker(self, text: str, *parameters: Any) -> list[tuple[Any, ...]]:
+        """Return rows of the tracker."""
+        return _query(self.root / "tracker.sqlite", text, parameters)
 
-    def stored(self, text: str, *values: Any) -> list[tuple[Any, ...]]:
-        """Ask the database of what is loaded."""
-        return _ask(self.root / "drops.sqlite", text, values)
+    def query_store(self, text: str, *parameters: Any) -> list[tuple[Any, ...]]:
+        """Return rows of the store."""
+        return _query(self.root / "drops.sqlite", text, parameters)
 
 
-class Ground(Files):
-    """One workspace: centres H and J, sources as the test adds them; it can run."""
+class RunnableWorkspace(WorkspaceDatabases):
+    """A workspace that can run, with the centres H and J and the sources that a test adds."""
 
     def __init__(self, root: Path, settings: str = "", run: str = "") -> None:
         """Make the workspace; `settings` are further tables of windrow.toml, `run` lines of [run]."""
@@ -90,46 +90,46 @@ class Ground(Files):
         centres = "".join(f'[[drops.centre]]\nshort_name = "{centre}"\n' for centre in ("H", "J"))
         (self.root / "windrow.toml").write_text(f"{head}[run]\nfetchers = 2\nreaders = 2\n{run}{settings}\n{centres}")
 
-    def source(self, name: str, site: Site | str, centre: str = "H", **more: Any) -> None:
-        """Declare a source at a site of a test server, or at a URL."""
-        said: dict[str, Any] = {"collection": "drops", "centre": centre}
+    def add_source(self, name: str, site: Site | str, centre: str = "H", **more: Any) -> None:
+        """Declare a source at the site of a test server, or at a URL."""
+        settings: dict[str, Any] = {"collection": "drops", "centre": centre}
         if isinstance(site, Site):
             user = f"{site.username}@" if site.username else ""
-            said["url"] = f"{site.scheme}://{user}{site.host}:{site.port}{site.base}"
-            said |= {"timeout": site.timeout, "ca_bundle": site.ca_bundle, "host_keys": list(site.host_keys)}
-            said |= {"secret": site.secret.place if site.secret else "", "key": site.key.place if site.key else ""}
+            settings["url"] = f"{site.scheme}://{user}{site.host}:{site.port}{site.base}"
+            settings |= {"timeout": site.timeout, "ca_bundle": site.ca_bundle, "host_keys": list(site.host_keys)}
+            settings |= {"secret": site.secret.place if site.secret else "", "key": site.key.place if site.key else ""}
         else:
-            said["url"] = site
-        lines = [f"{key} = {_spelt(value)}" for key, value in {**said, **more}.items()]
+            settings["url"] = site
+        lines = [f"{key} = {_format_toml(setting)}" for key, setting in {**settings, **more}.items()]
         (self.root / "sources" / f"{name}.toml").write_text("\n".join(lines) + "\n")
 
-    def folder(self, name: str, centre: str = "H", place: Path | None = None, **more: Any) -> Path:
-        """Declare a source that is a folder of this machine, and return the folder."""
-        folder = folders(place or self.root / "partner" / name)
-        self.source(name, f"file://{folder}/", centre, **more)
+    def add_folder(self, name: str, centre: str = "H", path: Path | None = None, **more: Any) -> Path:
+        """Declare a source that is a local folder, and return the folder."""
+        folder = make_drop_folders(path or self.root / "partner" / name)
+        self.add_source(name, f"file://{folder}/", centre, **more)
         return folder
 
-    def healthy(self, number: int = 1, centre: str = "J") -> str:
-        """Have a source of its own with one good zip, and return the zip's key."""
-        folder = self.folder("healthy", centre)
+    def add_healthy(self, number: int = 1, centre: str = "J") -> str:
+        """Add a source with one good zip, and return the zip's key."""
+        folder = self.add_folder("healthy", centre)
         return put(folder, *drop(centre, DAY, number))
 
-    def run(self, *names: str, last: str = "", limit: int | None = None, **flags: Any) -> Went:
+    def run(self, *names: str, last: str = "", limit: int | None = None, **flags: Any) -> RunOutcome:
         """Run to the end, in this process."""
         try:
             summary = Windrow(self.root, flags).run(names, last=last, limit=limit)
         except WindrowError as error:
-            return Went(error.exit_code, error)
-        assert self.wrong() == []
-        return Went(summary.exit_code or 0, None, summary.errors, summary.notes)
+            return RunOutcome(error.exit_code, error)
+        assert self.faults() == []
+        return RunOutcome(summary.exit_code or 0, None, summary.errors, summary.notes)
 
     def status(self) -> WorkspaceState:
-        """Return what `windrow status` tells."""
+        """Return what `windrow status` shows."""
         return Windrow(self.root).status()
 
-    def wrong(self) -> list[Fault]:
-        """Return what `windrow check` finds wrong: captures, standings and tracker must agree."""
-        assert misplaced(self.root) == []
+    def faults(self) -> list[Fault]:
+        """Return the faults that `windrow check` finds; captures, states and tracker must agree."""
+        assert misplaced_documents(self.root) == []
         ledger = Ledger(self.root / "ledger.sqlite")
         try:
             return check(Windrow(self.root).config, ledger).faults
@@ -152,7 +152,7 @@ class Ground(Files):
         return process
 
     def end(self) -> None:
-        """End the runs that were started and are not over, as after a test that failed."""
+        """Kill the runs that were started and are still going, as after a test that failed."""
         for process in self._started:
             process.kill()
             process.wait()
@@ -160,28 +160,28 @@ class Ground(Files):
                 process.stderr.close()
 
     def finish(self, process: subprocess.Popen[bytes]) -> int:
-        """Wait for a run's end, and return its exit code; the workspace is whole afterwards."""
+        """Wait for a run's end, check the workspace, and return the exit code."""
         _, errors = process.communicate(timeout=PATIENCE)
         assert process.returncode in {0, 3}, errors.decode()
-        assert self.wrong() == []
+        assert self.faults() == []
         return process.returncode
 
-    def reached(self, phase: str, status: Status) -> bool:
-        """Tell whether an item was ever at this state, while a run is under way."""
+    def has_reached(self, phase: str, status: Status) -> bool:
+        """Return whether an item was ever in this state; a run may be going on."""
         return reached(self.root, phase, status)
 
 
-class Place(Ground):
-    """What ledger, tracker and store of such a workspace say."""
+class DropsWorkspace(RunnableWorkspace):
+    """Such a workspace, with the rows of ledger, tracker and store that the tests compare."""
 
-    def loaded(self) -> set[str]:
-        """Return the zips of which something is current in the store."""
+    def loaded_zips(self) -> set[str]:
+        """Return the names of the zips that have current records in the store."""
         text = "SELECT DISTINCT zip_name FROM submission WHERE published_at IS NOT NULL AND withheld_at IS NULL"
-        return {row[0] for row in self.stored(text)}
+        return {row[0] for row in self.query_store(text)}
 
-    def item(self, key: str) -> Item:
-        """Return where an item stands: a zip by `add/NAME`, a document by `add/NAME/MEMBER`."""
-        rows = self.ask(
+    def item_state(self, key: str) -> ItemState:
+        """Return an item's state: of a zip by `add/NAME`, of a document by `add/NAME/MEMBER`."""
+        rows = self.query_ledger(
             f"SELECT i.seq, p.reason FROM {ITEMS} i LEFT JOIN pending_step p ON p.item = i.seq WHERE i.key = ?"
             " ORDER BY i.seq DESC",
             key,
@@ -190,26 +190,26 @@ class Place(Ground):
         item, reason = rows[0]
         with closing(Ledger(self.root / "ledger.sqlite")) as ledger:
             phase, status = states(ledger, [item])[item]
-        return Item(PHASES[phase - 1], Status(status).name.lower(), reason)
+        return ItemState(PHASES[phase - 1], Status(status).name.lower(), reason)
 
     def findings(self, key: str) -> list[tuple[str, str]]:
         """Return the findings of an item: kind and message."""
-        return self.ask(
+        return self.query_ledger(
             f"SELECT f.kind, f.message FROM finding f JOIN {ITEMS} i ON i.seq = f.item WHERE i.key = ? ORDER BY f.seq",
             key,
         )
 
     def tasks(self, source: str) -> list[tuple[int, str | None, str]]:
         """Return the ended tasks of a source: failed, reason, comment."""
-        return self.ask(
+        return self.query_ledger(
             "SELECT e.failed, e.reason, e.comment FROM task t JOIN task_end e ON e.task = t.seq WHERE t.source = ?"
             " ORDER BY t.seq",
             source,
         )
 
-    def fetches(self, key: str) -> list[tuple[str, str | None, int, str]]:
+    def attempts(self, key: str) -> list[tuple[str, str | None, int, str]]:
         """Return the ended attempts at a file: source, reason, bytes received, message."""
-        return self.ask(
+        return self.query_ledger(
             "SELECT h.source, e.reason, e.received, e.message FROM attempt e JOIN listed_file f ON f.seq = e.listed_file"
             " JOIN host h ON h.seq = e.host"
             " WHERE f.file_key = ? ORDER BY e.seq",
@@ -218,7 +218,7 @@ class Place(Ground):
 
     def downloads(self, name: str) -> list[tuple[str, str, int]]:
         """Return a zip's rows in zip_download: phase, status, bytes."""
-        rows = self.tracked(
+        rows = self.query_tracker(
             "SELECT d.phase_id, d.status_id, d.downloaded_size_bytes FROM zip_download d"
             " JOIN file_source_has_zip h ON h.id = d.zf_id JOIN zip_action a ON a.id = h.za_id"
             " JOIN zip_file f ON f.id = a.zip_id WHERE f.file_name = ? ORDER BY d.id",
@@ -227,8 +227,8 @@ class Place(Ground):
         return [(PHASES[phase - 1], Status(status).name.lower(), size) for phase, status, size in rows]
 
     def zip_log(self, name: str) -> list[tuple[str, str]]:
-        """Return what the tracker logged of a zip: class and message."""
-        return self.tracked(
+        """Return the tracker's log of a zip: class and message."""
+        return self.query_tracker(
             "SELECT e.short_name, l.message FROM zip_log l JOIN an_exception e ON e.id = l.exception_id"
             " JOIN zip_download d ON d.id = l.zip_id JOIN file_source_has_zip h ON h.id = d.zf_id"
             " JOIN zip_action a ON a.id = h.za_id JOIN zip_file f ON f.id = a.zip_id WHERE f.file_name = ? ORDER BY l.id",
@@ -236,44 +236,44 @@ class Place(Ground):
         )
 
     def xml_log(self, fname: str) -> list[tuple[str, str, int | None, int | None]]:
-        """Return what the tracker logged of a document: class, message, line, column."""
-        return self.tracked(
+        """Return the tracker's log of a document: class, message, line, column."""
+        return self.query_tracker(
             "SELECT e.short_name, l.message, l.line, l.col FROM xml_log l JOIN xml_file x ON x.id = l.xml_id"
             " JOIN an_exception e ON e.id = l.exception_id WHERE x.fname = ? ORDER BY l.id",
             fname,
         )
 
-    def action(self, name: str) -> tuple[str, str]:
-        """Return where the tracker says that a zip stands."""
-        rows = [row for row in self.tracked(TRACKER["zip_action"]) if row[0] == name.rpartition("/")[2]]
+    def action_state(self, name: str) -> tuple[str, str]:
+        """Return a zip's phase and status in the tracker."""
+        rows = [row for row in self.query_tracker(TRACKER["zip_action"]) if row[0] == name.rpartition("/")[2]]
         return rows[0][2], rows[0][3]
 
-    def whole(self, *keys: str) -> None:
-        """Assert that these zips went all the way, in ledger, tracker and store."""
+    def assert_complete(self, *keys: str) -> None:
+        """Assert that these zips passed all phases, by ledger, tracker and store."""
         for key in keys:
-            assert self.item(key) == ("overview", "done", None)
-            assert self.action(key) == ("overview", "done")
-            assert key.rpartition("/")[2] in self.loaded()
+            assert self.item_state(key) == ("overview", "done", None)
+            assert self.action_state(key) == ("overview", "done")
+            assert key.rpartition("/")[2] in self.loaded_zips()
 
-    def session(self) -> int:
-        """Return the status that the tracker has of the last session; 0 is good."""
-        return int(self.tracked("SELECT status FROM crawling_session ORDER BY id DESC LIMIT 1")[0][0])
-
-
-def _spelt(value: Any) -> str:
-    if isinstance(value, list):
-        return f"[{', '.join(_spelt(each) for each in value)}]"
-    return str(value) if isinstance(value, int | float) else f'"{value}"'
+    def session_status(self) -> int:
+        """Return the last session's status in the tracker; 0 is good."""
+        return int(self.query_tracker("SELECT status FROM crawling_session ORDER BY id DESC LIMIT 1")[0][0])
 
 
-def _ask(path: Path, text: str, values: tuple[Any, ...]) -> list[tuple[Any, ...]]:
+def _format_toml(setting: Any) -> str:
+    if isinstance(setting, list):
+        return f"[{', '.join(_format_toml(each) for each in setting)}]"
+    return str(setting) if isinstance(setting, int | float) else f'"{setting}"'
+
+
+def _query(path: Path, text: str, parameters: tuple[Any, ...]) -> list[tuple[Any, ...]]:
     with closing(sqlite3.connect(path, timeout=10)) as connection, connection:
-        rows = connection.execute(text, values).fetchall()
+        rows = connection.execute(text, parameters).fetchall()
     connection.close()
     return rows
 
 
-def folders(root: Path) -> Path:
+def make_drop_folders(root: Path) -> Path:
     """Make the three folders of a drop."""
     for action in ("add", "edit", "delete"):
         (root / action).mkdir(parents=True, exist_ok=True)

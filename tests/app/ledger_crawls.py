@@ -1,4 +1,4 @@
-"""Ledgers of crawls that never were, and a process that projects one, to be killed."""
+"""Ledgers of invented crawls, and a process that projects one and may be killed."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from windrow.model import ArchivePlace, Attempt, FoundUrl, KeptResponse
 from windrow.reasons import Reason
 
 BEGIN = datetime(2026, 3, 1, 12, tzinfo=UTC)
-ENDS = [
+OUTCOMES = [
     (200, "", None, ""),
     (200, "", None, ""),
     (301, "/moved#there", None, ""),
@@ -32,19 +32,19 @@ ENDS = [
 ]
 
 
-class Crawl:
-    """A ledger that is written some visits at a time."""
+class InventedCrawl:
+    """A ledger to which attempts are added, some at a time."""
 
     def __init__(self, path: Path, seed: int) -> None:
         self.ledger = Ledger(path)
-        self._chance = random.Random(seed)
+        self._random = random.Random(seed)
         self._at = BEGIN
         self._hosts: dict[str, int] = {}
         self.session = 0
         self.begin()
 
     def begin(self) -> None:
-        """Open a session; one that is open stays so, as after a kill."""
+        """Open a session; an open one stays open, as after a kill."""
         with self.ledger.writing() as writer:
             self.session = writer.sessions.open("machine:17", "run")
 
@@ -55,29 +55,29 @@ class Crawl:
     def close(self) -> None:
         self.ledger.close()
 
-    def work(self, count: int, *, pages: int = 50) -> None:
-        """Find some addresses and make some visits."""
+    def add_attempts(self, count: int, *, pages: int = 50) -> None:
+        """Add some addresses and some attempts."""
         with self.ledger.writing() as writer:
             for origin in ("https://a.example", "http://b.example:8080"):
                 if origin not in self._hosts:
                     self._hosts[origin] = writer.addresses.add_host(self.session, "pages", "site", origin)
             for _ in range(count):
-                origin = self._chance.choice(sorted(self._hosts))
-                url = f"{origin}/p/{self._chance.randrange(pages)}"
+                origin = self._random.choice(sorted(self._hosts))
+                url = f"{origin}/p/{self._random.randrange(pages)}"
                 writer.addresses.add(self._hosts[origin], 0, [FoundUrl(number(url), parts(url).origin, url)])
-                if self._chance.random() < 0.8:
-                    writer.attempts.record_attempt(self.session, self._hosts[origin], self._visit(origin, url))
+                if self._random.random() < 0.8:
+                    writer.attempts.record_attempt(self.session, self._hosts[origin], self._attempt(origin, url))
 
-    def _visit(self, origin: str, url: str) -> Attempt:
-        self._at += timedelta(milliseconds=self._chance.choice([0, 0, 7, 900]))
-        if self._chance.random() < 0.1:
+    def _attempt(self, origin: str, url: str) -> Attempt:
+        self._at += timedelta(milliseconds=self._random.choice([0, 0, 7, 900]))
+        if self._random.random() < 0.1:
             kept = KeptResponse("sha256:r", 20, ArchivePlace("w.warc.gz", 1, 2), mime="text/plain")
             return Attempt(0, f"{origin}/robots.txt", 1, True, self._at, 0.02, 200, kept)
-        status, location, reason, message = self._chance.choice(ENDS)
+        status, location, reason, message = self._random.choice(OUTCOMES)
         page: KeptResponse | None = None
         if status == 200:
-            kind = self._chance.choice(["text/html", "text/html;charset=utf-8", "application/atom+xml", "nonsense"])
-            page = KeptResponse("sha256:x", self._chance.randrange(9_000), ArchivePlace("w.warc.gz", 5, 6), mime=kind)
+            kind = self._random.choice(["text/html", "text/html;charset=utf-8", "application/atom+xml", "nonsense"])
+            page = KeptResponse("sha256:x", self._random.randrange(9_000), ArchivePlace("w.warc.gz", 5, 6), mime=kind)
         seconds = 0.0 if reason in {Reason.ROBOTS_DENIED, Reason.UNSUPPORTED} else 0.125
         validators = ('"e1"', "Sun, 06 Nov 1994 08:49:37 GMT") if status == 200 else ("", "")
         allowed = reason is not Reason.ROBOTS_DENIED
@@ -86,20 +86,20 @@ class Crawl:
         )  # fmt: skip
 
 
-class PieceByPiece(CrawlerProjection):
-    """Books that write a line to stdout for each piece that is done."""
+class ReportingProjection(CrawlerProjection):
+    """A projection that writes a line to stdout after each piece."""
 
     def _crawls(self, ledger: Ledger) -> bool:
-        return self._tell(super()._crawls(ledger))
+        return self._report(super()._crawls(ledger))
 
     def _describe(self) -> bool:
-        return self._tell(super()._describe())
+        return self._report(super()._describe())
 
     def _offers(self, ledger: Ledger) -> bool:
-        return self._tell(super()._offers(ledger))
+        return self._report(super()._offers(ledger))
 
     @staticmethod
-    def _tell(more: bool) -> bool:
+    def _report(more: bool) -> bool:
         sys.stdout.write("a piece is done\n")
         sys.stdout.flush()
         return more
@@ -107,10 +107,10 @@ class PieceByPiece(CrawlerProjection):
 
 def main(ledger: str, database: str) -> None:
     """Project a whole ledger in small pieces."""
-    books = PieceByPiece(Path(database), "test-crawler", piece=20)
+    projection = ReportingProjection(Path(database), "test-crawler", piece=20)
     with closing(Ledger(Path(ledger))) as opened:
-        books.catch_up(opened)
-    books.close()
+        projection.catch_up(opened)
+    projection.close()
 
 
 if __name__ == "__main__":

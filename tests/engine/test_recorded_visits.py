@@ -1,4 +1,4 @@
-"""What visits of every sort become in the Summary Database."""
+"""Attempts of every kind in the Summary Database."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ import gzip
 
 import pytest
 
-from tests.engine.summarising import ask
-from tests.engine.visited import BEGAN, HTML, Visits, summarise
+from tests.engine.recorded_visits import BEGAN, HTML, Visits, summarise
+from tests.engine.summary_crawl import query_summary
 from windrow.model import Limits
 from windrow.reasons import Reason
 
@@ -25,11 +25,13 @@ def page(text: str, head: str = "") -> bytes:
 
 
 def generations(root):
-    return ask(root, GENERATIONS)
+    return query_summary(root, GENERATIONS)
 
 
 def reasons(root):
-    return ask(root, "SELECT str_url, reason FROM windrow_observation JOIN url USING (url_id) ORDER BY str_url, at")
+    return query_summary(
+        root, "SELECT str_url, reason FROM windrow_observation JOIN url USING (url_id) ORDER BY str_url, at"
+    )
 
 
 def test_a_b_a_with_confirmations_between(tmp_path):
@@ -40,7 +42,7 @@ def test_a_b_a_with_confirmations_between(tmp_path):
         visits.answer(A, at=60, status=304)
     assert summarise(tmp_path) == 0
     assert generations(tmp_path) == [(A, "A", 10, 30, 40), (A, "B", 40, 40, 50), (A, "A", 50, 60, None)]
-    codes = ask(tmp_path, f"SELECT c.time_started_unix_utc - {ORIGIN}, exit_code, status_code, request_duration_ms"
+    codes = query_summary(tmp_path, f"SELECT c.time_started_unix_utc - {ORIGIN}, exit_code, status_code, request_duration_ms"
                 " FROM crawl_summary c JOIN http_summary USING (crawl_summary_id) ORDER BY 1")  # fmt: skip
     assert codes == [
         (at, 34 if at in {30, 60} else 20, 304 if at in {30, 60} else 200, 250) for at in range(10, 70, 10)
@@ -48,7 +50,7 @@ def test_a_b_a_with_confirmations_between(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("told", "end"),
+    ("answers", "end"),
     [
         ([(20, 404)], None),
         ([(20, 404), (30, 404)], 30),
@@ -58,13 +60,13 @@ def test_a_b_a_with_confirmations_between(tmp_path):
         ([(20, 503), (30, 503), (40, 403)], None),
     ],
 )
-def test_gone_missing_and_back(tmp_path, told, end):
+def test_gone_missing_and_back(tmp_path, answers, end):
     with Visits(tmp_path) as visits:
         visits.answer(A, page("A"), at=10)
-        for at, status in told:
+        for at, status in answers:
             visits.answer(A, page("A") if status == 200 else b"no", at=at, status=status)
     assert summarise(tmp_path) == 0
-    last = max([at for at, status in told if status == 200], default=10)
+    last = max([at for at, status in answers if status == 200], default=10)
     assert generations(tmp_path) == [(A, "A", 10, last, end)]
 
 
@@ -92,9 +94,9 @@ def test_a_page_that_asks_not_to_be_found_has_no_text(tmp_path, fields, head):
     assert summarise(tmp_path) == 0
     assert generations(tmp_path) == [(A, None, 10, 10, 20), (A, "shown", 20, 20, None)]
     assert reasons(tmp_path) == [(A, "expired" if "Date" in fields else "noindex"), (A, "")]
-    assert ask(tmp_path, "SELECT title FROM document_description") == [("T shown",)]
-    assert ask(tmp_path, "SELECT count(*) FROM text_pile") == [(1,)]
-    assert ask(tmp_path, "SELECT DISTINCT exit_code FROM crawl_summary") == [(20,)]
+    assert query_summary(tmp_path, "SELECT title FROM document_description") == [("T shown",)]
+    assert query_summary(tmp_path, "SELECT count(*) FROM text_pile") == [(1,)]
+    assert query_summary(tmp_path, "SELECT DISTINCT exit_code FROM crawl_summary") == [(20,)]
 
 
 def test_redirects_are_generations_of_their_own(tmp_path):
@@ -107,11 +109,11 @@ def test_redirects_are_generations_of_their_own(tmp_path):
         visits.answer(B, b"loop", at=60, status=301, place="/b")
     assert summarise(tmp_path) == 0
     assert generations(tmp_path) == [(A, "A", 10, 10, 20), (A, None, 20, 30, 40), (A, None, 40, 40, None)]
-    moves = ask(tmp_path, "SELECT str_url, to_url_fragment, information_source, by_security_policy FROM redirect_summary"
+    moves = query_summary(tmp_path, "SELECT str_url, to_url_fragment, information_source, by_security_policy FROM redirect_summary"
                 " JOIN url ON url_id = to_url_id ORDER BY entity_generation_id")  # fmt: skip
     assert moves == [(B, "part", 1, 0), ("https://b.example/", None, 1, 0)]
-    assert ask(tmp_path, "SELECT count(*) FROM file_summary") == [(1,)]
-    assert [row[0] for row in ask(tmp_path, "SELECT exit_code FROM crawl_summary ORDER BY time_started_unix_utc")] == [
+    assert query_summary(tmp_path, "SELECT count(*) FROM file_summary") == [(1,)]
+    assert [row[0] for row in query_summary(tmp_path, "SELECT exit_code FROM crawl_summary ORDER BY time_started_unix_utc")] == [
         20, 32, 31, 31,
     ]  # fmt: skip
 
@@ -124,7 +126,7 @@ def test_a_canonical_address_is_told_in_page_or_header(tmp_path):
         visits.answer(f"{A}?y", page("C", link), at=10, fields=HTML | {"Link": "</c>; rel=canonical"})
         visits.answer(B, page("D", link), at=10)
     assert summarise(tmp_path) == 0
-    rows = ask(tmp_path, "SELECT u.str_url, c.str_url FROM file_summary f JOIN entity_generation USING"
+    rows = query_summary(tmp_path, "SELECT u.str_url, c.str_url FROM file_summary f JOIN entity_generation USING"
                " (entity_generation_id) JOIN url u USING (url_id) LEFT JOIN url c ON c.url_id = canonical_url_id"
                " ORDER BY 1")  # fmt: skip
     assert rows == [(A, B), (f"{A}?x", B), (f"{A}?y", None), (B, None)]
@@ -163,7 +165,7 @@ def test_what_cannot_be_read_is_a_file_with_a_reason(tmp_path, body, fields, rea
     assert summarise(tmp_path) == 0
     assert generations(tmp_path) == [(A, None, 10, 10, None), (B, "B", 20, 20, None)]
     assert reasons(tmp_path)[0] == (A, reason)
-    kinds = ask(tmp_path, "SELECT mime_type || '/' || mime_subtype FROM file_summary JOIN mimetype USING (mimetype_id)"
+    kinds = query_summary(tmp_path, "SELECT mime_type || '/' || mime_subtype FROM file_summary JOIN mimetype USING (mimetype_id)"
                 " ORDER BY entity_generation_id")  # fmt: skip
     assert kinds[0][0] == fields["Content-Type"].partition(";")[0]
 
@@ -185,9 +187,9 @@ def test_a_reader_that_takes_too_long_costs_one_page_its_text(tmp_path):
         visits.answer(A, b"<html>" + b"<div><p>x<table><tr><td>" * 300_000, at=10)
         visits.answer(B, page("B"), at=20)
     assert summarise(tmp_path, limits=Limits(cpu_time=0.4)) in {0, 3}
-    found = generations(tmp_path)
-    assert found[1] == (B, "B", 20, 20, None)
-    assert found[0][:2] == (A, None)
+    versions = generations(tmp_path)
+    assert versions[1] == (B, "B", 20, 20, None)
+    assert versions[0][:2] == (A, None)
     assert reasons(tmp_path)[0] in {(A, "time_limit"), (A, "too_many_elements")}
 
 
@@ -215,7 +217,7 @@ def test_later_sessions_may_bring_earlier_visits(tmp_path):
     assert [row[1:] for row in generations(tmp_path)] == [
         ("A", 10, 10, 30), ("C", 30, 30, 50), ("A", 50, 50, 60), ("B", 60, 70, 80), ("A", 80, 80, None),
     ]  # fmt: skip
-    described = ask(tmp_path, "SELECT description FROM document_description JOIN entity_generation USING"
+    described = query_summary(tmp_path, "SELECT description FROM document_description JOIN entity_generation USING"
                     " (entity_generation_id) ORDER BY first_seen_unix_utc")  # fmt: skip
     assert [row[0] for row in described] == ["first", None, "second", None, "third"]
-    assert ask(tmp_path, "SELECT count(*) FROM windrow_owed") == [(0,)]
+    assert query_summary(tmp_path, "SELECT count(*) FROM windrow_owed") == [(0,)]

@@ -1,4 +1,4 @@
-"""A tiny collection whose steps do what a test tells them: sleep, spin, eat memory, die, fail."""
+"""A small collection whose step does what a document says: sleep, spin, eat memory, die, fail."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def member(view: BinaryIO, name: str, limits: Limits) -> BinaryIO:
 
 OBEY = Read("obey", "1", "thing", obey)
 
-TOY = Collection(
+TOY_COLLECTION = Collection(
     name="toy",
     phases=("get", "obey"),
     discovery=Listing(

@@ -1,6 +1,6 @@
-"""A run that ends itself at a point, by a signal: ROOT COLLECTION POINT SIGNAL.
+"""A run that sends itself a signal at a point: arguments ROOT COLLECTION POINT SIGNAL.
 
-The points are those of the collection's settling: before it, amid (when some visits are written) and after it.
+The point is before, amid (when some attempts are written) or after the collection's settling.
 """
 
 import os
@@ -31,7 +31,7 @@ def main(root: Path, collection: str, point: str, name: str) -> None:
         end(run)
         stepping.derive_step(run, step)
 
-    def amid(work: settling.Settling, page: list[settled_pages.SettledVisit], upto: int) -> None:
+    def settle_one_page(work: settling.Settling, page: list[settled_pages.SettledVisit], upto: int) -> None:
         settle_page(work, page, upto)
         end(work._run)
 
@@ -40,7 +40,7 @@ def main(root: Path, collection: str, point: str, name: str) -> None:
         session.WORK[Settle] = before_settling
     elif point == "amid":
         settled_pages.PAGE = 1
-        settling.Settling._settle_page = amid  # type: ignore[method-assign, assignment]
+        settling.Settling._settle_page = settle_one_page  # type: ignore[method-assign, assignment]
     else:
         session.WORK[Derive] = before_deriving
     Windrow(root).run()

@@ -1,4 +1,4 @@
-"""Sinks for the tests, and a way to run one piece of work on a connection."""
+"""A sink for the tests, and functions that run work on a connection."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from windrow.fetch.transport import transport_for
 from windrow.model import ListingEntry, Site
 
 
-class Bag:
-    """A sink that keeps everything in memory."""
+class MemorySink:
+    """A sink that keeps what is written in memory."""
 
     def __init__(
         self, held: bytes = b"", validator: str = "", modified: datetime | None = None, listed: int | None = None
@@ -39,26 +39,26 @@ class Bag:
         self.content += block
 
 
-def on(site: Site, work: Callable[[Any], Awaitable[Any]]) -> Any:
-    """Connect to a site, do the work, close; return what the work returned."""
+def run_connected(site: Site, work: Callable[[Any], Awaitable[Any]]) -> Any:
+    """Connect to a site, run the work, close; return the work's result."""
 
-    async def all_of_it() -> Any:
+    async def connect_and_work() -> Any:
         async with await transport_for(site.scheme).connect(site) as connection:
             return await work(connection)
 
-    return asyncio.run(all_of_it())
+    return asyncio.run(connect_and_work())
 
 
-def entries(site: Site, folder: str) -> dict[str, ListingEntry]:
-    """List a folder, by name; no name may come twice."""
-    found = on(site, lambda connection: connection.list(folder))
-    by_name = {entry.name: entry for entry in found}
-    assert len(by_name) == len(found)
+def list_entries(site: Site, folder: str) -> dict[str, ListingEntry]:
+    """Return the entries of a folder by name; assert that no name comes twice."""
+    listed = run_connected(site, lambda connection: connection.list(folder))
+    by_name = {entry.name: entry for entry in listed}
+    assert len(by_name) == len(listed)
     return by_name
 
 
-def got(site: Site, path: str, bag: Bag | None = None) -> Bag:
-    """Get one file."""
-    bag = bag or Bag()
-    on(site, lambda connection: connection.get(path, bag))
-    return bag
+def get_file(site: Site, path: str, sink: MemorySink | None = None) -> MemorySink:
+    """Get one file into a sink, and return it."""
+    sink = sink or MemorySink()
+    run_connected(site, lambda connection: connection.get(path, sink))
+    return sink

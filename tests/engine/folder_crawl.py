@@ -1,4 +1,4 @@
-"""A tiny collection that crawls: whatever its pages link to below the first one's folder."""
+"""A small collection that crawls the pages below the folder of its first page."""
 
 from __future__ import annotations
 
@@ -11,8 +11,7 @@ from typing import Any
 from windrow.collections.pages.policy import policy
 from windrow.collections.pages.redirect import compute_interval
 from windrow.collections.pages.scope import scope
-from windrow.collections.pages.site_rules import CrawlOptions, SiteRules
-from windrow.collections.pages.site_rules import schedule_attempt as later
+from windrow.collections.pages.site_rules import CrawlOptions, SiteRules, schedule_attempt
 from windrow.contract import Collection, Crawl
 from windrow.digest import number
 from windrow.engine.run import Harvest
@@ -27,7 +26,7 @@ WEEK = 7 * 86_400
 
 def references(url: str, fields: Mapping[str, str], body: bytes) -> tuple[str, list[str]]:
     html = fields.get("content-type", "").startswith("text/html")
-    return url, [found.decode() for found in HREF.findall(body)] if html else []
+    return url, [href.decode() for href in HREF.findall(body)] if html else []
 
 
 def seeds(source: Source, options: Mapping[str, Any]) -> list[FoundUrl]:
@@ -36,17 +35,19 @@ def seeds(source: Source, options: Mapping[str, Any]) -> list[FoundUrl]:
 
 
 def rules(source: Source, origin: str, options: Mapping[str, Any]) -> SiteRules:
-    told = policy(scope([source.options["seed"]], paths=[source.options["below"]]), do_not_crawl=["/drop/*/private/*"])
-    manner = CrawlOptions(told, "windrow-test", float(options.get("delay", 0)), polite=False)
-    return SiteRules(manner, origin, references)
+    crawl_policy = policy(
+        scope([source.options["seed"]], paths=[source.options["below"]]), do_not_crawl=["/drop/*/private/*"]
+    )
+    crawl_options = CrawlOptions(crawl_policy, "windrow-test", float(options.get("delay", 0)), polite=False)
+    return SiteRules(crawl_options, origin, references)
 
 
-def again(source: Source, visit: Attempt, pause: int, failures: int) -> tuple[int, int]:
-    due, rest = later(visit, float(pause), failures, WEEK)
+def next_times(source: Source, attempt: Attempt, pause: int, failures: int) -> tuple[int, int]:
+    due, rest = schedule_attempt(attempt, float(pause), failures, WEEK)
     return int(due), int(rest)
 
 
-def paced(source: Source, changes: Any) -> int:
+def revisit_interval(source: Source, changes: Any) -> int:
     return int(compute_interval(changes, WEEK))
 
 
@@ -54,26 +55,26 @@ def outcome(status: int | None, reason: Reason | None, _location: str) -> str:
     return reason or str(status)
 
 
-STROLL = Collection(
+FOLDER_CRAWL = Collection(
     name="stroll",
     phases=("get",),
-    discovery=Crawl(seeds, rules, again, outcome, str, 0, 1, interval=paced),
+    discovery=Crawl(seeds, rules, next_times, outcome, str, 0, 1, interval=revisit_interval),
     steps=(),
 )
 
 
-def stroll(root: Path, origin: str, folder: str, delay: float = 0.0) -> int:
-    """Crawl a folder of a server in a workspace, and return the exit code."""
-    where = parts(f"{origin}/")
-    site = Site(where.scheme, where.host, where.port, timeout=60, allowed=Allowed(everything=True))
+def crawl_folder(root: Path, origin: str, folder: str, delay: float = 0.0) -> int:
+    """Crawl a folder of a server into a workspace, and return the exit code."""
+    address = parts(f"{origin}/")
+    site = Site(address.scheme, address.host, address.port, timeout=60, allowed=Allowed(everything=True))
     below = f"{folder}*"
     source = Source("site", "stroll", site, options={"seed": f"{origin}{folder}index.html", "below": below})
     session = Session(SessionSettings(root / "ledger.sqlite", root / "archive", Limits()), "test")
-    session.harvest(Harvest(STROLL, (source,), options={"delay": delay}))
+    session.harvest(Harvest(FOLDER_CRAWL, (source,), options={"delay": delay}))
     code = session.close()
     session.ledger.close()
     return code
 
 
 if __name__ == "__main__":
-    sys.exit(stroll(Path(sys.argv[1]), sys.argv[2], sys.argv[3], float(sys.argv[4])))
+    sys.exit(crawl_folder(Path(sys.argv[1]), sys.argv[2], sys.argv[3], float(sys.argv[4])))

@@ -1,4 +1,4 @@
-"""The crawl of the collection `pages`, and nothing else of it: what it asks is what is looked at."""
+"""The crawl of the collection `pages` without its steps: tests look at the requests."""
 
 from __future__ import annotations
 
@@ -18,29 +18,29 @@ from windrow.fetch.politeness.guard import read_allowed
 from windrow.ledger import Ledger
 from windrow.model import Limits, Site, Source
 
-ROAM = Collection(name="roam", phases=("get",), discovery=CRAWL, steps=())
+CRAWL_ONLY = Collection(name="roam", phases=("get",), discovery=CRAWL, steps=())
 AGENT = "sites-crawler (for https://example.org/)"
 LIMITS = Limits(transfer_size=16 << 20, member_size=64 << 20, answer_time=60.0)
 
 
 def source(seeds: Iterable[str], timeout: float = 60.0, **options: Any) -> Source:
-    """Make a site of seeds; its private hosts are those that the tests' servers have.
+    """Make a source of seeds; private addresses are allowed where the tests' servers listen.
 
-    `timeout` is the seconds of silence it bears: few only where silence is what is tested.
+    `timeout` is in seconds without a byte: short only in tests of silence.
     """
-    told: dict[str, Any] = {
+    settings: dict[str, Any] = {
         "seeds": tuple(seeds), "hosts": (), "paths": (), "do_not_crawl": (), "url_query_parameters": ("page",),
         "sitemaps": (), "feeds": (), "delay": 0.0, "recrawl_interval": 7 * 86_400.0,
         "read_sitemaps": True, "read_feeds": True,
     }  # fmt: skip
     site = Site("http", "127.0.0.2", timeout=timeout, agent=AGENT, allowed=read_allowed(["127.0.0.0/27"]))
-    return Source("site", "roam", site, connections=1, options=told | options)
+    return Source("site", "roam", site, connections=1, options=settings | options)
 
 
-def roam(root: Path, *sources: Source, limits: Limits = LIMITS, stops: bool = False) -> int:
-    """Crawl in a workspace, and return the exit code."""
+def crawl_sites(root: Path, *sources: Source, limits: Limits = LIMITS, stops: bool = False) -> int:
+    """Crawl sources in a workspace, and return the exit code."""
     session = Session(SessionSettings(root / "ledger.sqlite", root / "archive", limits), "test")
-    harvest = Harvest(ROAM, sources, options={"patience": 2.0})
+    harvest = Harvest(CRAWL_ONLY, sources, options={"patience": 2.0})
     if stops:
         with session.polite_stop():
             session.harvest(harvest)
@@ -51,25 +51,25 @@ def roam(root: Path, *sources: Source, limits: Limits = LIMITS, stops: bool = Fa
     return code
 
 
-def told(root: Path, sql: str, *values: object) -> list[tuple[object, ...]]:
-    """Ask the ledger something."""
+def query_ledger(root: Path, sql: str, *parameters: object) -> list[tuple[object, ...]]:
+    """Return rows of the ledger."""
     with closing(sqlite3.connect(root / "ledger.sqlite", timeout=30)) as ledger:
-        return ledger.execute(sql, values).fetchall()
+        return ledger.execute(sql, parameters).fetchall()
 
 
-def change(root: Path, sql: str, *values: object) -> None:
-    """Change the ledger, as time would."""
+def change_ledger(root: Path, sql: str, *parameters: object) -> None:
+    """Change the ledger, for instance to make addresses due."""
     with closing(sqlite3.connect(root / "ledger.sqlite", timeout=30)) as ledger, ledger:
-        ledger.execute(sql, values)
+        ledger.execute(sql, parameters)
 
 
 def faults(root: Path) -> list[object]:
-    """Return what a check of the archive, its index and the ledger finds."""
+    """Return the faults that a check of the archive, its index and the ledger finds."""
     archive = root / "archive"
     with closing(Ledger(root / "ledger.sqlite")) as ledger:
-        found = [*check_archive(ledger, archive), *check_index(ledger, archive), *check_standing(ledger)]
-    return [one for one in found if not isinstance(one, int)]
+        found_faults = [*check_archive(ledger, archive), *check_index(ledger, archive), *check_standing(ledger)]
+    return [fault for fault in found_faults if not isinstance(fault, int)]
 
 
 if __name__ == "__main__":
-    sys.exit(roam(Path(sys.argv[1]), source(sys.argv[3:], delay=float(sys.argv[2])), stops=True))
+    sys.exit(crawl_sites(Path(sys.argv[1]), source(sys.argv[3:], delay=float(sys.argv[2])), stops=True))

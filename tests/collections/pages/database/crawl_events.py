@@ -1,4 +1,4 @@
-"""Crawls of a few addresses, told to a Summary Database, and what its tables then say."""
+"""Invented crawls of a few addresses, written to a Summary Database, and the rows of its tables."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def is_content(event: Event) -> bool:
 
 
 def entry(event: Event, *, read: bool = True) -> SummaryEntry:
-    """Return what the store is told of an event; without `read` the bytes were not looked at."""
+    """Return the entry that the store gets for an event; without `read`, without a summary of its bytes."""
     content = is_content(event)
     sight = Sight.CONTENT if content else Sight(event.kind)
     status = {"same": 304, "missing": 404, "gone": 410, "unknown": 503, "move": 302}.get(event.kind, 200)
@@ -79,22 +79,22 @@ def entry(event: Event, *, read: bool = True) -> SummaryEntry:
     return SummaryEntry(crawl, summary(event) if content and read else None)
 
 
-def tell(store: SummaryStore, events: Sequence[Event], size: int = 100) -> None:
-    """Tell events in batches, as the engine does: a payload that is known at its address is not read again."""
+def settle_events(store: SummaryStore, events: Sequence[Event], size: int = 100) -> None:
+    """Write events in batches, as the engine does: a payload that is known at its address is not read again."""
     for start in range(0, len(events), size):
         batch = events[start : start + size]
         entries = [entry(seen, read=not store.same(seen.url, payload(seen))) for seen in batch]
         store.settle(entries, start + len(batch))
 
 
-def pay(store: SummaryStore, events: Iterable[Event]) -> None:
-    """Read what is owed, one at a time."""
+def read_owed(store: SummaryStore, events: Iterable[Event]) -> None:
+    """Read the pages that the store still needs, one at a time."""
     by_number = {event.number: event for event in events}
     while owed := store.to_read_again(1):
         store.read_again({number: entry(by_number[number]) for number in owed})
 
 
-def ask(store: SummaryStore, sql: str) -> list[tuple[Any, ...]]:
+def query(store: SummaryStore, sql: str) -> list[tuple[Any, ...]]:
     return store._connection.execute(sql).fetchall()
 
 
@@ -127,23 +127,23 @@ WHERE d.duplicate_status_end_unix_utc IS NULL ORDER BY 1
 
 
 def tables(store: SummaryStore) -> dict[str, Any]:
-    """Return all that the standard's tables say, apart from numbers of rows and times of copies."""
-    looks = [(*row[:10], json.loads(row[10]), json.loads(row[11]), row[12]) for row in ask(store, _GENERATIONS)]
+    """Return the rows of the standard's tables, without row numbers and times of copies."""
+    looks = [(*row[:10], json.loads(row[10]), json.loads(row[11]), row[12]) for row in query(store, _GENERATIONS)]
     return {
         "generations": sorted(looks, key=repr),
-        "duplicates": ask(store, _DUPLICATES),
-        "piles": sorted(row[0] for row in ask(store, "SELECT text FROM text_pile")),
-        "http": len(ask(store, "SELECT 1 FROM http_summary")),
-        "crawls": len(ask(store, "SELECT 1 FROM crawl_summary")),
-        "links": len(ask(store, "SELECT 1 FROM link_summary")),
-        "owed": ask(store, "SELECT * FROM windrow_owed"),
-        "versions": sorted(ask(store, _VERSIONS), key=repr),
-        "past links": sorted(ask(store, _PAST_LINKS)),
+        "duplicates": query(store, _DUPLICATES),
+        "piles": sorted(row[0] for row in query(store, "SELECT text FROM text_pile")),
+        "http": len(query(store, "SELECT 1 FROM http_summary")),
+        "crawls": len(query(store, "SELECT 1 FROM crawl_summary")),
+        "links": len(query(store, "SELECT 1 FROM link_summary")),
+        "owed": query(store, "SELECT * FROM windrow_owed"),
+        "versions": sorted(query(store, _VERSIONS), key=repr),
+        "past links": sorted(query(store, _PAST_LINKS)),
     }
 
 
 def rows(store: SummaryStore) -> dict[str, list[tuple[Any, ...]]]:
     """Return every row of every table but the checkpoint's."""
-    names = [row[0] for row in ask(store, "SELECT name FROM sqlite_master WHERE type = 'table' ORDER BY name")]
+    names = [row[0] for row in query(store, "SELECT name FROM sqlite_master WHERE type = 'table' ORDER BY name")]
     kept = [name for name in names if "full_text" not in name and name != "unobtanium_database_info"]
-    return {name: sorted(ask(store, f"SELECT * FROM {name}"), key=repr) for name in kept}
+    return {name: sorted(query(store, f"SELECT * FROM {name}"), key=repr) for name in kept}

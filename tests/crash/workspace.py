@@ -1,4 +1,4 @@
-"""A workspace over a folder of drops, run in processes that may be killed, and what its tables say."""
+"""A workspace over a folder of drops, run in processes that may be killed, and the rows of its tables."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ from windrow.config import load
 from windrow.engine.session import Session, SessionSettings
 config = load(Path(sys.argv[1]))
 if sys.argv[2:]:
-    from tests.crash.place import kill_this_process
+    from tests.crash.workspace import kill_this_process
     kill_this_process(config.ledger, sys.argv[2])
 session = Session(SessionSettings(config.ledger, config.archive.folder, config.limits), "test")
 session.harvest(harvest(config))
@@ -51,7 +51,7 @@ sys.exit(session.close())
 """
 
 
-def make(root: Path, zips: int = 6, documents: int = 4) -> Path:
+def make_workspace(root: Path, zips: int = 6, documents: int = 4) -> Path:
     """Make a workspace with two sources; one zip is on both, one is broken, one corrects another."""
     for centre in ("H", "J"):
         for action in ("add", "edit", "delete"):
@@ -77,39 +77,39 @@ def make(root: Path, zips: int = 6, documents: int = 4) -> Path:
     return root
 
 
-def start(root: Path, *query: str) -> programs.Process:
+def start_run(root: Path, *query: str) -> programs.Process:
     """Start a run in a process group of its own, which kills itself once this query of its ledger is true."""
     return programs.start("-c", RUN, root, *query)
 
 
-def finish(root: Path) -> int:
-    """Run to the end and return the exit code."""
-    process = start(root)
+def finish_run(root: Path) -> int:
+    """Run to the end and return the exit code; every document stands where the facts put it."""
+    process = start_run(root)
     _, errors = process.communicate(timeout=PATIENCE)
     assert process.returncode in {0, 3}, errors.decode()
-    assert misplaced(root) == []
+    assert misplaced_documents(root) == []
     return process.returncode
 
 
 def kill_when(root: Path, query: str) -> None:
-    """Start a run that is killed as soon as a query of its ledger is true; fails where it comes to its end before."""
-    process = start(root, query)
+    """Start a run that is killed as soon as a query of its ledger is true; fail if it ends before."""
+    process = start_run(root, query)
     process.communicate(timeout=PATIENCE)
     assert process.returncode == -signal.SIGKILL
 
 
 def kill_this_process(ledger: Path, query: str) -> None:
-    """Ask a ledger in a thread, again and again, and kill this process as soon as the answer is true."""
+    """Query a ledger again and again in a thread, and kill this process as soon as the answer is true."""
 
-    def ask() -> None:
-        while not _ask(ledger, query):
+    def wait() -> None:
+        while not _query(ledger, query):
             time.sleep(0.002)
         os.kill(os.getpid(), signal.SIGKILL)
 
-    threading.Thread(target=ask, daemon=True).start()
+    threading.Thread(target=wait, daemon=True).start()
 
 
-def wrong(root: Path) -> list[Fault]:
+def find_faults(root: Path) -> list[Fault]:
     """Return what `windrow check` finds wrong."""
     workspace = load(root)
     ledger = Ledger(workspace.ledger)
@@ -120,7 +120,7 @@ def wrong(root: Path) -> list[Fault]:
 
 
 LISTING = "SELECT (SELECT count(*) FROM task) > (SELECT count(*) FROM task_end)"
-"""Whether a run has sources in hand that it has not listed yet."""
+"""Whether a run is listing sources."""
 
 
 _NAMED = "SELECT 1 FROM {} WHERE reason IS {} NULL"
@@ -140,8 +140,8 @@ _REACHED = {
 }
 
 
-def moved_to(phase: str, status: Status) -> str:
-    """Return the query whether an item was ever at this state, by the facts that tell it."""
+def reached_query(phase: str, status: Status) -> str:
+    """Return the query whether the facts on record ever put an item into this state."""
     if status is Status.RUNNING:
         step = f"SELECT 1 FROM step_start WHERE step = '{phase}'"
     else:
@@ -150,25 +150,25 @@ def moved_to(phase: str, status: Status) -> str:
 
 
 def reached(root: Path, phase: str, status: Status) -> bool:
-    """Tell whether an item was ever at this state."""
-    return _ask(root / "ledger.sqlite", moved_to(phase, status))
+    """Return whether an item was ever in this state."""
+    return _query(root / "ledger.sqlite", reached_query(phase, status))
 
 
 STEPPED = "(SELECT count(*) FROM step_start) + (SELECT count(*) FROM reading)"
-"""How often a step was begun for something, or ended."""
+"""The number of steps begun and ended."""
 
 
-def misplaced(root: Path) -> list[tuple[int, object, object]]:
-    """Return XML files, with where they stand by the step that they wait for, and where by all that is on record."""
+def misplaced_documents(root: Path) -> list[tuple[int, object, object]]:
+    """Return the documents whose state by their pending step differs from that by all facts: number, both states."""
     with closing(Ledger(root / "ledger.sqlite")) as ledger:
-        seen = [item for item in ledger.items.seen(ledger.items.numbers("drops")) if item.kind == "xml"]
-        stand = xml_states(ledger, seen)
-        events = {item.item: [StateEvent(*row[1:]) for row in ledger.items.events([item.item])] for item in seen}
-    derived = {item.item: xml_state(item.reason, events[item.item]) for item in seen}
-    return [(item, stand[item], derived[item]) for item in stand if stand[item] != derived[item]]
+        documents = [item for item in ledger.items.seen(ledger.items.numbers("drops")) if item.kind == "xml"]
+        stated = xml_states(ledger, documents)
+        events = {item.item: [StateEvent(*row[1:]) for row in ledger.items.events([item.item])] for item in documents}
+    derived = {item.item: xml_state(item.reason, events[item.item]) for item in documents}
+    return [(item, stated[item], derived[item]) for item in stated if stated[item] != derived[item]]
 
 
-def _ask(ledger: Path, query: str) -> bool:
+def _query(ledger: Path, query: str) -> bool:
     if not ledger.exists():
         return False
     try:
@@ -178,9 +178,9 @@ def _ask(ledger: Path, query: str) -> bool:
         return False  # its tables are not made yet
 
 
-def tables(root: Path) -> dict[str, list[tuple[object, ...]]]:
-    """Return what the tables say, without times, sessions and the numbers that follow from them."""
-    found: dict[str, list[tuple[object, ...]]] = {}
+def read_tables(root: Path) -> dict[str, list[tuple[object, ...]]]:
+    """Return the rows of all tables, without times, sessions and the numbers that follow from them."""
+    rows_by_table: dict[str, list[tuple[object, ...]]] = {}
     with closing(Ledger(root / "ledger.sqlite")) as ledger:
         states = all_states(ledger)
     with closing(sqlite3.connect(root / "ledger.sqlite")) as connection, connection:
@@ -190,14 +190,14 @@ def tables(root: Path) -> dict[str, list[tuple[object, ...]]]:
             " WHERE m.attempt = (SELECT max(v.seq) FROM attempt v WHERE v.listed_file = a.listed_file)"
             ") i LEFT JOIN pending_step p ON p.item = i.seq ORDER BY 1, 2"
         )
-        found["standing"] = [(kind, key, *states[item], reason) for kind, key, reason, item in rows]
+        rows_by_table["standing"] = [(kind, key, *states[item], reason) for kind, key, reason, item in rows]
     with closing(sqlite3.connect(root / "tracker.sqlite")) as tracker, tracker:
         for name, text in TRACKER.items():
-            found[name] = tracker.execute(text).fetchall()
+            rows_by_table[name] = tracker.execute(text).fetchall()
     with closing(sqlite3.connect(root / "drops.sqlite")) as store, store:
         for name, text in STORE.items():
-            found[name] = store.execute(text).fetchall()
-    return found
+            rows_by_table[name] = store.execute(text).fetchall()
+    return rows_by_table
 
 
 _STATE = (
@@ -230,7 +230,7 @@ STORE = {
 }
 
 
-def files_open(folder: Path) -> list[str]:
-    """Return the files below a folder that this process has open; an error that is still held keeps what it holds."""
+def open_files(folder: Path) -> list[str]:
+    """Return the files below a folder that this process has open; an exception that is still held keeps its files open."""
     links = Path("/proc/self/fd").iterdir()
     return [name for name in map(os.path.realpath, links) if name.startswith(f"{folder}/")]

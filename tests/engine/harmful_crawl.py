@@ -1,4 +1,4 @@
-"""A collection that crawls, and whose reader does to its process what a page tells it to."""
+"""A collection that crawls, and whose reader harms its process as a page says."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, NoReturn
 
-from tests.engine.roaming import LIMITS, ROAM, source
+from tests.engine.site_crawl import CRAWL_ONLY, LIMITS, source
 from windrow.collections.pages.collection import CRAWL
 from windrow.engine import heartbeat
 from windrow.engine.run import Harvest
@@ -19,20 +19,20 @@ from windrow.engine.session import Session, SessionSettings
 
 
 def hang() -> NoReturn:
-    """Be in a library that never comes back, as far as the interpreter can tell."""
+    """Hang as in a library that never returns to the interpreter."""
     signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGPROF})
     while True:
         time.sleep(0.1)
 
 
 def loop() -> NoReturn:
-    """Be in code that never ends."""
+    """Loop for ever in Python code."""
     while True:
         pass
 
 
 def die() -> None:
-    """Be in a library that breaks."""
+    """Crash as in a faulty library."""
     os.kill(os.getpid(), signal.SIGSEGV)
 
 
@@ -46,37 +46,37 @@ def hoard() -> NoReturn:
 ACTS: dict[bytes, Callable[[], None]] = {b"hang": hang, b"loop": loop, b"die": die, b"hoard": hoard}
 
 
-def rules(*told: Any) -> Any:
-    made: Any = CRAWL.rules(*told)
-    links, ruled = made.links, made.take_robots
+def rules(*arguments: Any) -> Any:
+    site_rules: Any = CRAWL.rules(*arguments)
+    links, take_robots = site_rules.links, site_rules.take_robots
 
     def act(body: bytes) -> None:
         word = body.partition(b"do:")[2].split(b" ")[0]
         if word:
             ACTS[word]()
 
-    def reading(url: str, fields: Any, body: bytes) -> Any:
+    def harmful_links(url: str, fields: Any, body: bytes) -> Any:
         act(body)
         return links(url, fields, body)
 
-    def ruling(at: float, status: int | None, body: bytes) -> Any:
+    def harmful_robots(at: float, status: int | None, body: bytes) -> Any:
         act(body)
-        return ruled(at, status, body)
+        return take_robots(at, status, body)
 
-    made.links, made.take_robots = reading, ruling
-    return made
-
-
-HARM = replace(ROAM, discovery=replace(CRAWL, rules=rules))
+    site_rules.links, site_rules.take_robots = harmful_links, harmful_robots
+    return site_rules
 
 
-def harm(root: Path, *seeds: str, patience: float = 1.0) -> int:
-    """Crawl sites, one a seed, in a workspace; one reading may take `patience` seconds of CPU time, and an answer a minute."""
+HARM = replace(CRAWL_ONLY, discovery=replace(CRAWL, rules=rules))
+
+
+def crawl_harmful(root: Path, *seeds: str, patience: float = 1.0) -> int:
+    """Crawl a site for each seed; a reading may take `patience` seconds of CPU time, an answer a minute. Return the exit code."""
     heartbeat.READING = patience
     limits = replace(LIMITS, memory=256 << 20)
     sites = [source([seed]) for seed in seeds]
     sources = [
-        replace(one, name=f"site{number}", site=replace(one.site, timeout=60.0)) for number, one in enumerate(sites)
+        replace(site, name=f"site{number}", site=replace(site.site, timeout=60.0)) for number, site in enumerate(sites)
     ]
     session = Session(SessionSettings(root / "ledger.sqlite", root / "archive", limits, fetchers=1), "test")
     with session.polite_stop():
@@ -87,4 +87,4 @@ def harm(root: Path, *seeds: str, patience: float = 1.0) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(harm(Path(sys.argv[1]), *sys.argv[2:], patience=1000.0))
+    sys.exit(crawl_harmful(Path(sys.argv[1]), *sys.argv[2:], patience=1000.0))

@@ -1,4 +1,4 @@
-"""Visits as a crawl leaves them: answers in the archive, rows on the ledger; no server is asked."""
+"""Attempts as a crawl records them, made without a server: answers in the archive, rows on the ledger."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Self
 
-from tests.engine.summarising import PAGES
+from tests.engine.summary_crawl import PAGES
 from windrow.archive import ArchiveWriter, CaptureSink
 from windrow.collections.pages.database.store import SummaryStore
 from windrow.contract import Collection
@@ -24,13 +24,13 @@ HTML = {"Content-Type": "text/html; charset=utf-8"}
 
 
 class Visits:
-    """A session that puts answers on record; times are seconds after `BEGAN`."""
+    """A session that records answers; times are seconds after `BEGAN`."""
 
     def __init__(self, root: Path) -> None:
-        """Begin a session in a workspace."""
+        """Open a session in a workspace."""
         self._root = root
         self._session = Session(SessionSettings(root / "ledger.sqlite", root / "archive", Limits()), "test")
-        self._keeper = ArchiveWriter(
+        self._archive = ArchiveWriter(
             root / "archive", f"windrow-{self._session.number:06}-1", Limits(), 1 << 30, "test"
         )
         rows = self._session.ledger.addresses.hosts("pages")
@@ -39,19 +39,18 @@ class Visits:
         self._last: dict[str, KnownCapture] = {}
 
     def __enter__(self) -> Self:
-        """Begin."""
         return self
 
     def __exit__(self, *_: object) -> None:
         """Write the rows, and end the session."""
         with self._session.ledger.writing() as writer:
             for attempt in self._rows:
-                self._put(writer, attempt)
-        self._keeper.close()
+                self._record(writer, attempt)
+        self._archive.close()
         self._session.close()
         self._session.ledger.close()
 
-    def _put(self, writer: LedgerWriter, attempt: Attempt) -> None:
+    def _record(self, writer: LedgerWriter, attempt: Attempt) -> None:
         origin = parts(attempt.url).origin
         if origin not in self._hosts:
             self._hosts[origin] = writer.addresses.add_host(self._session.number, "pages", "site", origin)
@@ -62,15 +61,15 @@ class Visits:
         self, url: str, body: bytes = b"", *, at: int, status: int = 200, fields: Mapping[str, str] = HTML,
         place: str = "", etag: str = "",
     ) -> None:  # fmt: skip
-        """Put an answer on record; bytes that the address had last are kept as a revisit."""
+        """Record an answer; if its bytes are those of the address' last answer, as a revisit."""
         started = BEGAN + timedelta(seconds=at)
         kept: KeptResponse | None = None
         if status != 304:
-            deposit = CaptureSink(self._keeper, FetchJob(0, url, last=self._last.get(url, KnownCapture())), started)
-            lines = "".join(f"{name}: {value}\r\n" for name, value in fields.items())
-            deposit.open(len(body), f"HTTP/1.1 {status} X\r\n{lines}\r\n".encode("latin-1"), b"GET / HTTP/1.1\r\n\r\n")
-            deposit.write(body)
-            kept = deposit.finish()
+            sink = CaptureSink(self._archive, FetchJob(0, url, last=self._last.get(url, KnownCapture())), started)
+            lines = "".join(f"{name}: {text}\r\n" for name, text in fields.items())
+            sink.open(len(body), f"HTTP/1.1 {status} X\r\n{lines}\r\n".encode("latin-1"), b"GET / HTTP/1.1\r\n\r\n")
+            sink.write(body)
+            kept = sink.finish()
         if status == 200:
             self._last[url] = KnownCapture(digest(body), "2026-01-01T00:00:00Z", url)
         self._rows.append(Attempt(
@@ -78,7 +77,7 @@ class Visits:
         ))  # fmt: skip
 
     def failure(self, url: str, reason: Reason, *, at: int, status: int | None = None) -> None:
-        """Put an attempt without an answer on record."""
+        """Record an attempt without an answer."""
         started = BEGAN + timedelta(seconds=at)
         self._rows.append(Attempt(number(url), url, 0, True, started, 0.25, status, None, reason))
 
@@ -87,13 +86,13 @@ def summarise(
     root: Path,
     store: type[SummaryStore] = SummaryStore,
     limits: Limits | None = None,
-    made: Collection = PAGES,
+    collection: Collection = PAGES,
 ) -> int:
-    """Summarise what is on record, and return the exit code."""
+    """Summarise the recorded attempts, and return the exit code."""
     session = Session(SessionSettings(root / "ledger.sqlite", root / "archive", limits or Limits()), "test")
     try:
         version_store = store(root / "summary.sqlite")
-        session.harvest(Harvest(made, (), version_store=version_store), fetch=False)
+        session.harvest(Harvest(collection, (), version_store=version_store), fetch=False)
         return session.close()
     finally:
         session.ledger.close()
