@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import datetime
+from functools import cached_property
 from pathlib import Path
 
 from windrow.ledger.addresses import AddressQueries, AddressWriter
@@ -28,34 +29,39 @@ from windrow.ledger.unread import UnreadQueries, UnreadWriter
 
 
 class LedgerWriter:
-    """Append facts within an open transaction; methods that write a fact return its `seq`."""
+    """Append facts within an open transaction; methods that write a fact return its `seq`.
+
+    Few transactions write to all subjects, so the part for each is made when it is first used. `batch` is for the
+    modules of this package alone.
+    """
+
+    sessions = cached_property(lambda writer: SessionWriter(writer.batch))
+    items = cached_property(lambda writer: ItemWriter(writer.batch))
+    listed_files = cached_property(lambda writer: ListedFileWriter(writer.batch))
+    mirrors = cached_property(lambda writer: MirrorWriter(writer.batch))
+    attempts = cached_property(lambda writer: AttemptWriter(writer.batch))
+    addresses = cached_property(lambda writer: AddressWriter(writer.batch))
+    requests = cached_property(lambda writer: RequestWriter(writer.batch))
+    captures = cached_property(lambda writer: CaptureWriter(writer.batch))
+    takedowns = cached_property(lambda writer: TakedownWriter(writer.batch))
+    imports = cached_property(lambda writer: ImportWriter(writer.batch))
+    unread = cached_property(lambda writer: UnreadWriter(writer.batch))
 
     def __init__(self, database: LedgerDatabase) -> None:
-        batch = self._batch = LedgerBatch(database)
-        self.sessions = SessionWriter(batch)
-        self.items = ItemWriter(batch)
-        self.listed_files = ListedFileWriter(batch)
-        self.mirrors = MirrorWriter(batch)
-        self.attempts = AttemptWriter(batch)
-        self.addresses = AddressWriter(batch)
-        self.requests = RequestWriter(batch)
-        self.captures = CaptureWriter(batch)
-        self.takedowns = TakedownWriter(batch)
-        self.imports = ImportWriter(batch)
-        self.unread = UnreadWriter(batch)
+        self.batch = LedgerBatch(database)
 
     @property
     def at(self) -> datetime:
         """The time of all facts of this transaction."""
-        return self._batch.at
+        return self.batch.at
 
     @at.setter
     def at(self, moment: datetime) -> None:
-        self._batch.at = moment
+        self.batch.at = moment
 
     def flush(self) -> None:
         """Write the collected rows, so that queries within the transaction see it."""
-        self._batch.flush()
+        self.batch.flush()
 
 
 class Ledger:
