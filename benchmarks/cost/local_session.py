@@ -31,7 +31,8 @@ from windrow.engine.fetchers.message import (
 from windrow.engine.heartbeat import Heartbeat, board
 from windrow.engine.listed.connection_pool import HostQueue
 from windrow.engine.steps import settled_pages
-from windrow.engine.steps.worker import AnyJob, JobRunner, WorkerConfig
+from windrow.engine.steps.pool import AnyJob, Pool
+from windrow.engine.steps.worker import JobRunner, WorkerConfig
 from windrow.ledger import sessions
 from windrow.model import FetchJob
 
@@ -139,18 +140,19 @@ class _LocalCrew:
             self._archive.close()
 
 
-class _LocalPool:
+class _LocalPool(Pool):
     """A pool that reads in this process."""
 
-    def __init__(self, config: WorkerConfig, _size: int) -> None:
+    def __init__(self, config: WorkerConfig, size: int) -> None:
+        super().__init__(config, size)
         self._runner = JobRunner(config)
 
-    def run(self, jobs: Iterable[AnyJob], **_: Any) -> Iterator[tuple[AnyJob, Done]]:
+    def run(
+        self, jobs: Iterable[AnyJob], *, batch: int | None = None, pulse: Callable[[], object] | None = None
+    ) -> Iterator[tuple[AnyJob, Done]]:
+        del batch, pulse
         for job in jobs:
             yield job, Done(self._runner.run(job), 0.0)
-
-    def close(self, *, at_once: bool = False) -> None:
-        del at_once
 
 
 def _stopped_clock() -> float:

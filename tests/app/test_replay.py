@@ -11,7 +11,9 @@ import pytest
 import windrow
 from tests.crash.workspace import STORE, finish_run, make_workspace, read_tables
 from windrow.collections.drops.adapter.replay import replay
+from windrow.contract import Load
 from windrow.engine.progress import Progress
+from windrow.engine.steps.stepping import take_step
 from windrow.errors import Stopped
 
 
@@ -66,11 +68,13 @@ def test_other_readers_give_what_a_first_reading_by_them_would(harvested, tmp_pa
 
 
 def test_a_stopped_replay_leaves_store_and_ledger_as_they_were(harvested, monkeypatch):
-    def stop(run, _):
-        if not run.stopping():
+    def stop(run, step):
+        if not isinstance(step, Load):
+            take_step(run, step)
+        elif not run.stopping():
             os.kill(os.getpid(), signal.SIGINT)
 
-    monkeypatch.setattr("windrow.engine.replay.load_step", stop)
+    monkeypatch.setattr("windrow.engine.replay.take_step", stop)
     before = read_tables(harvested)
     with closing(sqlite3.connect(harvested / "ledger.sqlite")) as ledger, ledger:
         read = ledger.execute("SELECT count(*) FROM reading").fetchone()

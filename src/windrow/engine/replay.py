@@ -23,7 +23,6 @@ from windrow import contract
 from windrow.contract import Judge, Load, Read, Rows, Summarise, Undecided
 from windrow.engine.run import HarvestRun, Store, released
 from windrow.engine.session import Session
-from windrow.engine.steps.loading import load_step
 from windrow.engine.steps.stepping import take_step
 from windrow.engine.steps.unread import UnreadVisits
 from windrow.errors import ReaderFailed, Stopped, StoreError
@@ -110,10 +109,8 @@ def replay(run: HarvestRun, real: Ledger, states: Callable[[Ledger], Mapping[int
             for capture in captures:
                 writer.items.arrive(capture.file, first, capture.attempt, capture.attempt)
         for step in run.collection.steps:
-            if isinstance(step, Read):
+            if isinstance(step, Read | Load | Judge | Summarise):
                 take_step(run, step)
-            elif isinstance(step, Load | Judge | Summarise):
-                load_step(run, step)
         if run.stopping():
             return
     yield from _differences(run, real, states)

@@ -38,7 +38,6 @@ from windrow.engine.progress import Progress
 from windrow.engine.requests.origin_rules import walked
 from windrow.engine.run import Close, Harvest, HarvestRun, Projection, SessionAnswers, release, released
 from windrow.engine.runtime import signals_to, warm_up
-from windrow.engine.steps.loading import load_step
 from windrow.engine.steps.pool import Pool
 from windrow.engine.steps.settling import settle_step
 from windrow.engine.steps.stepping import derive_step, take_step
@@ -54,9 +53,9 @@ SOME_FAILED = 3
 WORK: dict[type[Step], Callable[[HarvestRun, Any], None]] = {
     Read: take_step,
     Check: take_step,
-    Load: load_step,
-    Judge: load_step,
-    Summarise: load_step,
+    Load: take_step,
+    Judge: take_step,
+    Summarise: take_step,
     Settle: settle_step,
     Derive: derive_step,
 }

@@ -1,4 +1,11 @@
-"""What is due: items that wait for a step, drawn from the ledger some hundred at a time, in the order of work."""
+"""What is due at a step, drawn from the ledger some hundred at a time, in one of two orders.
+
+By rank: items that wait for a step, as the ledger says. What arrives last may come first, so no number says how far a
+step got, and each item is marked on the ledger when the step is through with it.
+
+By arrival: visits after the checkpoint of the collection's version store. It rises in the transaction that writes what
+they say, so that each visit is written exactly once, and the ledger marks nothing.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +15,7 @@ from typing import NamedTuple
 from windrow.contract import Collection
 from windrow.ledger import Ledger
 from windrow.ledger.typed.items import DueRow
-from windrow.model import Item, Status
+from windrow.model import Item, RecordedAttempt, Status
 from windrow.reasons import Reason
 
 PAGE = 500
@@ -42,6 +49,13 @@ def _due(collection: str, row: DueRow) -> Due:
     digest = row.digest or row.capture
     item = Item(row.item, collection, row.kind, row.key, row.rank, row.attempt, digest, row.member)
     return Due(item, row.owner, row.reason, row.since, row.capture, row.size, row.source)
+
+
+def due_visits(ledger: Ledger, collection: Collection, checkpoint: int) -> Iterator[RecordedAttempt]:
+    """Yield the visits of a collection after a checkpoint, as they arrived."""
+    while visits := ledger.attempts.visits_after(collection.name, checkpoint, PAGE):
+        yield from visits
+        checkpoint = visits[-1].seq
 
 
 def count(ledger: Ledger, collection: Collection, step: str) -> int:

@@ -22,6 +22,7 @@ from windrow.model import Finding, Reading
 from windrow.reasons import Reason
 
 AnyJob = TypeVar("AnyJob", bound=worker.AnyJob)
+Subject = TypeVar("Subject")
 
 BATCH = 16
 STOPPED = frozenset({Reason.TIME_LIMIT, Reason.MEMORY_LIMIT, Reason.WORKER_DIED, Reason.STEP_FAILED})
@@ -217,6 +218,27 @@ class Pool:
                     pulse()
                 for whole in self._collect(waiting):
                     ready[whole.number] = [(job, whole.done[index]) for index, job in enumerate(whole.jobs)]
+
+    def resolve(
+        self, pairs: Iterable[tuple[Subject, Any]], *, batch: int | None = None, pulse: Callable[[], object]
+    ) -> Iterator[tuple[Subject, Any]]:
+        """Yield each subject with the result of its job, in order; where a result stands in place of a job, with that.
+
+        Subjects without a job wait until those before them have their results.
+        """
+        waiting: deque[tuple[Subject, Any]] = deque()
+
+        def jobs() -> Iterator[Job]:
+            for pair in pairs:
+                waiting.append(pair)
+                if isinstance(pair[1], Job):
+                    yield pair[1]
+
+        for _, done in self.run(jobs(), batch=batch, pulse=pulse):
+            while not isinstance(waiting[0][1], Job):
+                yield waiting.popleft()
+            yield waiting.popleft()[0], done.result
+        yield from waiting
 
     def run_alone(self, job: AnyJob, pulse: Callable[[], object] | None = None) -> Done:
         """Return the result of a job that is run while the workers do nothing else."""

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import islice
+from itertools import islice, starmap
 from typing import Any
 
 from windrow import model
@@ -28,11 +27,12 @@ from windrow.engine.requests.services import ServiceRequests
 from windrow.engine.requests.waiting import service_wait
 from windrow.engine.run import ContentStore, HarvestRun, SearchedStore, VersionedStore, VersionStore, WaitingStore
 from windrow.engine.runtime import rare_gc
+from windrow.engine.steps.due import due_visits
 from windrow.engine.steps.settled_pages import PAGE, SettledVisit, pages
 from windrow.engine.steps.stepping import PhaseTasks, first_finding
 from windrow.engine.steps.unread import UnreadVisits
 from windrow.engine.steps.whole_listing import whole_listing
-from windrow.errors import ArchiveError, ReaderFailed, StoreError, WindrowError
+from windrow.errors import ArchiveError, StoreError, WindrowError
 from windrow.model import ArchivePlace, Attempt, Finding, Item, Reading, RecordedAttempt
 from windrow.reasons import OWN_FAULTS, Reason
 
@@ -53,7 +53,7 @@ class Settling:
         self._step = step
         self._version_store = version_store
         self._contents = version_store if isinstance(version_store, ContentStore) else None
-        self._tasks = PhaseTasks(run, run.collection.phase(step.phase))
+        self._tasks = PhaseTasks(run, step.phase)
         self._step_id = run.collection.steps.index(step)
         self._asking = ServiceRequests(run)
         self._sources = {source.name: source for source in run.harvest.sources}
@@ -67,8 +67,7 @@ class Settling:
         run, version_store = self._run, self._version_store
         again = [] if run.harvest.reread else self._unread.due()
         count = run.ledger.attempts.count_after(version_store.checkpoint()) + len(again)
-        run.progress.begin(self._step.phase, count)
-        try:
+        with self._tasks.working(count):  # an error leaves the checkpoint where it is: the next run goes on there
             self._refuse_older_ledger()
             self._compare_versions()
             version_store.note_earlier_sessions(self._earlier_sessions)
@@ -78,14 +77,6 @@ class Settling:
             self._read_again()
             if not run.stopping():
                 self._finish()
-        except (StoreError, ReaderFailed) as error:
-            # The checkpoint stays where it was: the next run goes on here.
-            self._tasks.close(error, error.reason)
-            raise
-        else:
-            self._tasks.close()
-        finally:
-            run.progress.end()
 
     def _finish(self) -> None:
         """Let the store finish, and say which documents wait for services: none may have got through."""
@@ -175,33 +166,19 @@ class Settling:
             yield SettledVisit(recorded, self._run.pool.run_alone(job, self._run.tick).result)
 
     def _visits(self) -> Iterator[RecordedAttempt]:
-        """Yield visits after the checkpoint, `PAGE` of them per query, until a stop."""
-        run, last = self._run, self._version_store.checkpoint()
-        while visits := run.ledger.attempts.visits_after(run.collection.name, last, PAGE):
-            for recorded in visits:
-                if run.stopping():
-                    return
-                if recorded.attempt.kind != ASK or not self._step.takes_answers:  # a service's answer is no document
-                    yield recorded
-            last = visits[-1].seq
+        """Yield the visits that are due, until a stop; a service's answer is not a document."""
+        run = self._run
+        for recorded in due_visits(run.ledger, run.collection, self._version_store.checkpoint()):
+            if run.stopping():
+                return
+            if recorded.attempt.kind != ASK or not self._step.takes_answers:
+                yield recorded
 
     def _read(self, visits: Iterable[RecordedAttempt]) -> Iterator[SettledVisit]:
         """Read in the pool what must be read, and yield all in the order in which they came."""
-        waiting: deque[tuple[RecordedAttempt, bool]] = deque()
-
-        def jobs() -> Iterator[Job]:
-            for visit in visits:
-                place = self._wanted(visit)
-                waiting.append((visit, place is not None))
-                if place is not None:
-                    yield self._job(visit, place)
-
-        for _, done in self._run.pool.run(jobs(), pulse=self._run.tick):
-            while not waiting[0][1]:
-                yield SettledVisit(waiting.popleft()[0], None)
-            yield SettledVisit(waiting.popleft()[0], done.result)
-        for recorded, _ in waiting:
-            yield SettledVisit(recorded, None)
+        places = ((visit, self._wanted(visit)) for visit in visits)
+        pairs = ((visit, self._job(visit, place) if place else None) for visit, place in places)
+        yield from starmap(SettledVisit, self._run.pool.resolve(pairs, pulse=self._run.tick))
 
     def _wanted(self, recorded: RecordedAttempt) -> ArchivePlace | None:
         """Return where the bytes of a visit lie, or None if they need not be read."""
@@ -280,21 +257,20 @@ class Settling:
 
     def _answered(self, ready: Mapping[int, Mapping[str, KeptAnswer]]) -> Iterator[SettledVisit]:
         """Take the step again for visits, with the answers that each waited for."""
-        jobs, by_seq = [], {}
-        for recorded in self._run.ledger.attempts.visits_named([*ready]):
-            place = self._wanted(recorded)
-            if place is None:
-                yield SettledVisit(recorded, Reading(Reason.NOT_FOUND))
-                continue
-            by_seq[recorded.seq] = recorded
-            jobs.append(self._job(recorded, place)._replace(answers=ready[recorded.seq]))
-        for job, done in self._run.pool.run(jobs, pulse=self._run.tick):
-            recorded, result = by_seq[job.item.id], done.result
+        visits = self._run.ledger.attempts.visits_named([*ready])
+        places = ((recorded, self._wanted(recorded)) for recorded in visits)
+        lost = Reading(Reason.NOT_FOUND)
+        pairs = (
+            (recorded, self._job(recorded, place)._replace(answers=ready[recorded.seq]) if place else lost)
+            for recorded, place in places
+        )
+        for recorded, result in self._run.pool.resolve(pairs, pulse=self._run.tick):
             again = _asks(result)
             if again and all(ask.name in ready[recorded.seq] for ask in again):
                 finding = Finding("AskedTwice", f"the step asks again for {again[0].name!r}, which is answered")
-                result = Reading(Reason.STEP_FAILED, (finding,))
-            yield SettledVisit(recorded, result)
+                yield SettledVisit(recorded, Reading(Reason.STEP_FAILED, (finding,)))
+            else:
+                yield SettledVisit(recorded, result)
 
     def _stored_answers(self, page: list[SettledVisit]) -> StoredAnswers:
         """Return the answers of visits about whose records no service is asked: each says why."""
@@ -453,18 +429,17 @@ class Settling:
             run.tick()
 
     def _readings(self, visits: list[RecordedAttempt]) -> Iterator[tuple[int, Any]]:
-        tell, wants = self._step.tell, self._step.wants
-        jobs = []
-        by_seq: Mapping[int, RecordedAttempt] = {recorded.seq: recorded for recorded in visits}
-        for recorded in visits:
-            kept = recorded.attempt.kept
-            if kept is not None and (wants(recorded) or self._wanted(recorded) is not None):
-                jobs.append(self._job(recorded, self._place(recorded.attempt, kept)))
-            else:
-                yield recorded.seq, tell(recorded, None)
-        for job, done in self._run.pool.run(jobs, pulse=self._run.tick):
-            if not isinstance(done.result, Reading):
-                yield job.item.id, tell(by_seq[job.item.id], done.result)
+        """Yield what visits say by their bytes, or by themselves where these are not wanted."""
+        pairs = ((recorded, self._job_again(recorded)) for recorded in visits)
+        for recorded, result in self._run.pool.resolve(pairs, pulse=self._run.tick):
+            if not isinstance(result, Reading):
+                yield recorded.seq, self._step.tell(recorded, result)
+
+    def _job_again(self, recorded: RecordedAttempt) -> Job | None:
+        kept = recorded.attempt.kept
+        if kept is None or not (self._step.wants(recorded) or self._wanted(recorded)):
+            return None
+        return self._job(recorded, self._place(recorded.attempt, kept))
 
 
 def settle_step(run: HarvestRun, step: Settle) -> None:
