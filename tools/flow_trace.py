@@ -1,7 +1,8 @@
-"""Which modules of windrow run while one page is harvested and found, or one zip is harvested to a row of the tracker.
+"""Which modules of windrow run while a page is harvested and found, or a zip is harvested to a row of the tracker.
 
 `python tools/flow_trace.py page|zip [--functions]`. A module runs where the body of one of its functions is entered, in
-any process: the command, the fetcher, the reader. What runs while modules are imported does not count.
+any process: the command, the fetcher, the reader. What runs while modules are imported does not count. A module is *on
+the way* of each document if one of its functions is called at least ten times more for eleven documents than for one.
 """
 
 from __future__ import annotations
@@ -14,13 +15,17 @@ import sys
 import tempfile
 import threading
 import zipfile
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
-PAGE = """<!doctype html><html lang="en"><title>Ferry</title>
-<main><h1>Ferry</h1><p>The ferry leaves every hour, from eight to eighteen.</main>
+PLACES = (
+    "Sark", "Herm", "Brecqhou", "Jethou", "Lihou", "Alderney", "Burhou", "Guernsey", "Jersey", "Chausey", "Tatihou",
+)  # fmt: skip
+PAGE = """<!doctype html><html lang="en"><title>Ferry to {place}</title>
+<main><h1>Ferry to {place}</h1><p>The ferry to {place} leaves every hour, from {hour} to eighteen.{links}</main>
 """
 PAGES = """name = "flow"
 
@@ -37,7 +42,7 @@ seeds = ["http://127.0.0.1:{port}/"]
 SPECIMEN = """<?xml version="1.0" encoding="UTF-8"?>
 <centreSpecimenSet xmlns="http://www.mousephenotype.org/dcc/exportlibrary/datastructure/core/specimen">
   <centre centreID="H">
-    <mouse isBaseline="true" specimenID="M1" strainID="MGI:2159965" gender="female" zygosity="wild type"
+    <mouse isBaseline="true" specimenID="M{number}" strainID="MGI:2159965" gender="female" zygosity="wild type"
            litterId="L1" pipeline="HRWL_001" phenotypingCentre="H" project="BaSH" DOB="2025-01-06"/>
   </centre>
 </centreSpecimenSet>
@@ -53,8 +58,8 @@ centre = "H"
 TRACER = """
 import os, sys, threading
 
-def trace(package, folder):
-    seen, depths = set(), threading.local()
+def trace(package, folder, most):
+    calls, depths = {}, threading.local()
 
     def enter(frame, event, argument):
         code = frame.f_code
@@ -63,23 +68,30 @@ def trace(package, folder):
             return
         if code.co_name == "<module>" and not name.endswith("__main__.py"):
             depths.importing = getattr(depths, "importing", 0) + (1 if event == "call" else -1)
-        elif event == "call" and code.co_flags & 2 and not getattr(depths, "importing", 0) and code not in seen:
-            seen.add(code)
+        elif event == "call" and code.co_flags & 2 and not getattr(depths, "importing", 0):
+            calls[code] = calls.get(code, 0) + 1
+            if calls[code] > most:
+                return
             line = f"{os.getpid()}\\t{name[len(package):]}\\t{code.co_qualname}\\n"
             into = os.open(os.path.join(folder, str(os.getpid())), os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
             os.write(into, line.encode())
             os.close(into)
 
-    os.register_at_fork(after_in_child=seen.clear)
+    os.register_at_fork(after_in_child=calls.clear)
     sys.setprofile(enter)
     threading.setprofile(enter)
 
-trace(os.environ["WINDROW_FLOW_PACKAGE"], os.environ["WINDROW_FLOW"])
+trace(os.environ["WINDROW_FLOW_PACKAGE"], os.environ["WINDROW_FLOW"], int(os.environ["WINDROW_FLOW_CALLS"]))
 """
 """Is run by each Python process as `sitecustomize`; a process that is killed has written what it entered until then."""
 
-Calls = dict[int, dict[str, list[str]]]
-"""The functions that were entered first in each process, by number and module, in order."""
+MORE = 10
+"""Documents after the first one, in the second of two runs that are compared."""
+COUNTED = 40
+"""Calls of a function that are counted in a process: those beyond them could not make a rise by `MORE` clearer."""
+
+Calls = dict[int, dict[str, Counter[str]]]
+"""How often functions were entered in each process, by number, module and name, in the order of the first times."""
 
 
 class _Quiet(SimpleHTTPRequestHandler):
@@ -98,26 +110,52 @@ def site(folder: Path) -> Iterator[int]:
         thread.join()
 
 
-def trace_page(folder: Path) -> Calls:
-    """Harvest one page of a site of this machine, and search it."""
+def trace_page(folder: Path, documents: int = 1) -> Calls:
+    """Harvest a page of a site of this machine, and others that it links to, and search them."""
     (folder / "site").mkdir()
-    (folder / "site" / "index.html").write_text(PAGE)
+    for number, place in enumerate(PLACES[:documents]):
+        name = f"{place}.html" if number else "index.html"
+        links = "" if number else "".join(f' <a href="{other}.html">{other}</a>' for other in PLACES[1:documents])
+        text = PAGE.format(place=place, hour=number + 5, links=links)
+        (folder / "site" / name).write_text(text)
     with site(folder / "site") as port:
         (folder / "windrow.toml").write_text(PAGES.format(port=port))
         return _trace(folder, ["run", "pages"], ["search", "every hour"])
 
 
-def trace_zip(folder: Path) -> Calls:
-    """Harvest one zip from a folder of this machine to its rows in the tracker."""
+def trace_zip(folder: Path, documents: int = 1) -> Calls:
+    """Harvest zips of as many days from a folder of this machine to their rows in the tracker."""
     for name in ("add", "edit", "delete"):
         (folder / "partner" / name).mkdir(parents=True)
-    with zipfile.ZipFile(folder / "partner" / "add" / "H.2025-03-01.1.impc.zip", "w") as archive:
-        archive.writestr("H.2025-03-01.1.specimen.impc.xml", SPECIMEN)
+    for number in range(1, documents + 1):
+        name = f"H.2025-03-{number:02}.1"
+        with zipfile.ZipFile(folder / "partner" / "add" / f"{name}.impc.zip", "w") as archive:
+            archive.writestr(f"{name}.specimen.impc.xml", SPECIMEN.format(number=number))
     (folder / "windrow.toml").write_text(DROPS)
     return _trace(folder, ["run", "drops"])
 
 
 FLOWS = {"page": trace_page, "zip": trace_zip}
+
+
+def modules_of(calls: Calls) -> set[str]:
+    """Return the modules that ran in any process."""
+    return {module for modules in calls.values() for module in modules}
+
+
+def on_the_way(one: Calls, more: Calls) -> dict[str, list[str]]:
+    """Return the functions that are called for each document, by module, from runs with one and with `MORE` besides."""
+    rises: Counter[tuple[str, str]] = Counter()
+    for sign, calls in ((-1, one), (1, more)):
+        for modules in calls.values():
+            for module, counts in modules.items():
+                for function, count in counts.items():
+                    rises[module, function] += sign * count
+    ways: dict[str, list[str]] = {}
+    for (module, function), rise in sorted(rises.items()):
+        if rise >= MORE and not function.endswith(">"):  # comprehensions are loops, as those within a function
+            ways.setdefault(module, []).append(function)
+    return ways
 
 
 def _trace(folder: Path, *commands: Sequence[str]) -> Calls:
@@ -133,6 +171,7 @@ def _trace(folder: Path, *commands: Sequence[str]) -> Calls:
     environment = os.environ | {
         "PYTHONPATH": os.pathsep.join(paths),
         "WINDROW_FLOW": str(traces),
+        "WINDROW_FLOW_CALLS": str(COUNTED),
         "WINDROW_FLOW_PACKAGE": f"{place.stdout.strip()}/",
     }
     for arguments in commands:
@@ -146,24 +185,30 @@ def _trace(folder: Path, *commands: Sequence[str]) -> Calls:
         for line in path.read_text().splitlines():
             number, name, function = line.split("\t")
             module = name.removesuffix(".py").removesuffix("/__init__")
-            calls.setdefault(int(number), {}).setdefault(module, []).append(function)
+            calls.setdefault(int(number), {}).setdefault(module, Counter())[function] += 1
     return calls
 
 
+def _show(modules: Mapping[str, Iterable[str]], *, functions: bool) -> None:
+    for module, names in modules.items():
+        print(f"  {module}" + (f": {', '.join(names)}" if functions else ""))
+
+
 def main() -> None:
-    """Print the modules by process, and how many there are in all."""
+    """Print the modules by process, how many there are in all, and those on the way of each document."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("flow", choices=FLOWS)
     parser.add_argument("--functions", action="store_true", help="print the functions too")
     chosen = parser.parse_args()
-    with tempfile.TemporaryDirectory() as folder:
+    with tempfile.TemporaryDirectory() as folder, tempfile.TemporaryDirectory() as other:
         calls = FLOWS[chosen.flow](Path(folder))
+        ways = on_the_way(calls, FLOWS[chosen.flow](Path(other), 1 + MORE))
     for number, modules in calls.items():
         print(f"process {number}: {len(modules)} modules")
-        for module, functions in modules.items():
-            print(f"  {module}" + (f": {', '.join(functions)}" if chosen.functions else ""))
-    modules_of_all = {module for modules in calls.values() for module in modules}
-    print(f"{len(modules_of_all)} modules run for one {chosen.flow}")
+        _show(modules, functions=chosen.functions)
+    print("on the way of each document:")
+    _show(ways, functions=chosen.functions)
+    print(f"{len(modules_of(calls))} modules run for one {chosen.flow}, {len(ways)} of them for each {chosen.flow}")
 
 
 if __name__ == "__main__":

@@ -45,15 +45,22 @@ def test_each_step_is_a_function_that_is_there(way: str) -> None:
 
 @pytest.mark.parametrize("way", WAYS)
 def test_each_step_is_entered_and_no_more_modules_run_than_the_page_says(way: str, tmp_path: Path) -> None:
+    (tmp_path / "one").mkdir()
+    (tmp_path / "more").mkdir()
+    calls = flow_trace.FLOWS[way](tmp_path / "one")
+    for_each = flow_trace.on_the_way(calls, flow_trace.FLOWS[way](tmp_path / "more", 1 + flow_trace.MORE))
     entered: dict[str, set[str]] = {}
-    for modules in flow_trace.FLOWS[way](tmp_path).values():
+    for modules in calls.values():
         for module, functions in modules.items():
             entered.setdefault(module, set()).update(functions)
     assert [(file, name) for file, name in steps(way) if name not in entered.get(file.removesuffix(".py"), ())] == []
     files = re.search(r"Who follows the first way opens (\d+) files, the second (\d+)\.", PAGE)
     modules = re.search(r"(\d+) modules run for a page, (\d+) for a zip", PAGE)
+    ways = re.search(r"(\d+) of them run for each page, (\d+) for each zip", PAGE)
     assert files
     assert modules
+    assert ways
     number = list(WAYS).index(way) + 1
     assert len({file for file, _ in steps(way)}) == int(files[number])
     assert len(entered) <= int(modules[number]), sorted(entered)
+    assert len(for_each) <= int(ways[number]), sorted(for_each)
