@@ -18,7 +18,7 @@ from windrow.engine.progress import Progress
 from windrow.engine.steps.pool import Pool
 from windrow.errors import Stopped
 from windrow.ledger import Lease, Ledger, LedgerWriter
-from windrow.model import Finding, Item, Level, Limits, Reading, Resource, Source
+from windrow.model import ArchivePlace, Attempt, Finding, Item, Level, Limits, Reading, Resource, Source
 from windrow.reasons import Reason
 
 COMMENT = 2000
@@ -226,6 +226,14 @@ class HarvestRun:
         """Return the number of a new batch of requests."""
         self._batches += 1
         return self._batches
+
+    def place_of(self, attempt: Attempt) -> ArchivePlace | None:
+        """Return the place of an attempt's bytes, which for a repeat is that of the original; None without bytes."""
+        kept = attempt.kept
+        if kept is None or not kept.revisit:
+            return kept.place if kept else None
+        captures = self.ledger.captures
+        return captures.original(attempt.target, kept.digest) or captures.payload(kept.digest) or kept.place
 
     def tick(self, *, force: bool = False) -> None:
         """Renew the lease, bring the books up to date, show progress; cheap when called often."""

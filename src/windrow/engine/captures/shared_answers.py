@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from windrow.clock import now
-from windrow.engine.requests.following import place_of
 from windrow.engine.run import HarvestRun
 from windrow.ledger.typed.addresses import DueAddress
 from windrow.model import Attempt, HeldAnswer, HttpRequest, RecordedAttempt, Source
@@ -75,7 +74,7 @@ class SharedAnswers:
         lender = self._lenders.get(recorded.source)
         if lender is None or recorded.attempt.kept is None or not alike(source, lender):
             return None
-        place = place_of(self._run, recorded.attempt)
+        place = self._run.place_of(recorded.attempt)
         return HeldAnswer(recorded.seq, recorded.attempt, place) if place else None
 
 

@@ -18,7 +18,7 @@ from windrow.engine.crawl.asking import RedirectChains
 from windrow.engine.fetchers.message import AttemptEnded, BatchBroken, BatchEnded, Event, WalkOrigin
 from windrow.engine.listed.connection_pool import LONGEST
 from windrow.engine.requests.answers import context_of
-from windrow.engine.requests.following import AnswerFollower, place_of
+from windrow.engine.requests.following import AnswerFollower
 from windrow.engine.requests.origin_rules import LAST_ATTEMPTS, SERVICE, failures_in_row, service_of
 from windrow.engine.run import Close, HarvestRun, release
 from windrow.errors import Stopped
@@ -321,7 +321,7 @@ class CrawlDispatcher:
         if not wanted:
             return asked
         documents = run.ledger.attempts.visits_named([*wanted])
-        places = {document.seq: place_of(run, document.attempt) for document in documents}
+        places = {document.seq: run.place_of(document.attempt) for document in documents}
         return {
             digest: request._replace(
                 attachments=tuple(part._replace(place=places.get(part.visit)) for part in request.attachments)

@@ -10,7 +10,7 @@ import signal
 import threading
 from collections.abc import Coroutine
 from contextlib import suppress
-from functools import partial
+from functools import cached_property, partial
 from multiprocessing.connection import Connection as Pipe
 from typing import Any
 from weakref import WeakValueDictionary
@@ -46,6 +46,8 @@ REPORT_INTERVAL = 0.05
 class Fetcher:
     """Runs batches from one pipe to the engine, and sends events back over it."""
 
+    _recent = cached_property(lambda _: RecentUrls())
+
     def __init__(self, pipe: Pipe, archive: ArchiveWriter, unarchived: ArchiveWriter, heartbeat: Heartbeat) -> None:
         """Report to `pipe`; responses go to `archive`, those deleted once they were read to `unarchived`."""
         self._pipe = pipe
@@ -57,7 +59,6 @@ class Fetcher:
         self._connections = ConnectionPool()
         self._walkers: dict[int, OriginCrawler] = {}
         self._host_queues: WeakValueDictionary[str, HostQueue] = WeakValueDictionary()
-        self._recent = RecentUrls()
         self._tasks: set[asyncio.Task[None]] = set()
         self._loop = asyncio.get_running_loop()
         self._awake = asyncio.Event()

@@ -29,7 +29,7 @@ from windrow.ledger import LedgerWriter
 from windrow.ledger.rows import Followed
 from windrow.ledger.typed.requests import WholeListingRow
 from windrow.ledger.typed.unread import UnreadDocument
-from windrow.model import ArchivePlace, Attempt, Finding, FoundUrl, Reading, RecordedAttempt, Source
+from windrow.model import Finding, FoundUrl, Reading, RecordedAttempt, Source
 from windrow.reasons import OWN_FAULTS, Reason
 
 PAGE = 64
@@ -222,18 +222,9 @@ class AnswerFollower:
             self._listings[recorded.source] = under_way
 
 
-def place_of(run: HarvestRun, attempt: Attempt) -> ArchivePlace | None:
-    """Return the place of an attempt's bytes, which for a repeat is that of the original; None without bytes."""
-    kept = attempt.kept
-    if kept is None or not kept.revisit:
-        return kept.place if kept else None
-    captures = run.ledger.captures
-    return captures.original(attempt.target, kept.digest) or captures.payload(kept.digest) or kept.place
-
-
 def kept_answer(run: HarvestRun, recorded: RecordedAttempt) -> KeptAnswer:
     """Return a stored response with the place of its bytes, which for a repeat is that of the original."""
-    attempt, kept, place = recorded.attempt, recorded.attempt.kept, place_of(run, recorded.attempt)
+    attempt, kept, place = recorded.attempt, recorded.attempt.kept, run.place_of(recorded.attempt)
     assert kept is not None
     assert place is not None
     head = kept.place if kept.revisit else None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
 from itertools import islice, starmap
 from typing import Any
 
@@ -21,7 +22,6 @@ from windrow.contract import (
 )
 from windrow.engine.fetchers.message import Job
 from windrow.engine.requests.answers import KeptAnswer, request_of
-from windrow.engine.requests.following import place_of
 from windrow.engine.requests.origin_rules import walked
 from windrow.engine.requests.services import ServiceRequests
 from windrow.engine.requests.waiting import service_wait
@@ -33,6 +33,7 @@ from windrow.engine.steps.stepping import PhaseTasks, first_finding
 from windrow.engine.steps.unread import UnreadVisits
 from windrow.engine.steps.whole_listing import whole_listing
 from windrow.errors import ArchiveError, StoreError, WindrowError
+from windrow.ledger.takedowns import TakenDownAddresses
 from windrow.model import ArchivePlace, Attempt, Finding, Item, Reading, RecordedAttempt
 from windrow.reasons import OWN_FAULTS, Reason
 
@@ -55,12 +56,18 @@ class Settling:
         self._contents = version_store if isinstance(version_store, ContentStore) else None
         self._tasks = PhaseTasks(run, step.phase)
         self._step_id = run.collection.steps.index(step)
-        self._asking = ServiceRequests(run)
         self._sources = {source.name: source for source in run.harvest.sources}
         self._options = {name: str(value) for name, value in run.harvest.options.items()}
-        self._taken_down = run.ledger.takedowns.addresses()
         self._unread = UnreadVisits(run.ledger, run.collection.name, self._tasks.phase, step.version)
         self._answered_for = 0  # visits whose step was taken with answers, and asked for nothing more
+
+    @cached_property
+    def _asking(self) -> ServiceRequests:
+        return ServiceRequests(self._run)
+
+    @cached_property
+    def _taken_down(self) -> TakenDownAddresses:
+        return self._run.ledger.takedowns.addresses()
 
     def run(self) -> None:
         """Settle all visits, then those whose services answered; read again what must be; let the store finish."""
@@ -212,7 +219,7 @@ class Settling:
         return self._step.refers(recorded, answer.fields)
 
     def _place(self, attempt: Attempt, kept: model.KeptResponse) -> ArchivePlace:
-        return place_of(self._run, attempt) or kept.place
+        return self._run.place_of(attempt) or kept.place
 
     def _job(self, recorded: RecordedAttempt, place: ArchivePlace) -> Job:
         kept = recorded.attempt.kept
