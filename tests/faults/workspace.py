@@ -97,7 +97,10 @@ class RunnableWorkspace(WorkspaceDatabases):
             user = f"{site.username}@" if site.username else ""
             settings["url"] = f"{site.scheme}://{user}{site.host}:{site.port}{site.base}"
             settings |= {"timeout": site.timeout, "ca_bundle": site.ca_bundle, "host_keys": list(site.host_keys)}
-            settings |= {"secret": site.secret.place if site.secret else "", "key": site.key.place if site.key else ""}
+            settings |= {
+                "secret": site.secret.place if site.secret else "",
+                "ssh_key": site.key.place if site.key else "",
+            }
         else:
             settings["url"] = site
         lines = [f"{key} = {_format_toml(setting)}" for key, setting in {**settings, **more}.items()]
