@@ -13,7 +13,7 @@ from windrow.renamed import REASONS
 class Reason(StrEnum):
     """Why something did not go on.
 
-    >>> Reason.WRONG_PASSWORD.meaning
+    >>> Reason.LOGIN_FAILED.meaning
     'the server refused the user name, password or key'
     """
 
@@ -35,8 +35,8 @@ class Reason(StrEnum):
     def class_name(self) -> str:
         """The word in the style of an exception's class, which is the kind of a finding.
 
-        >>> Reason.WRONG_PASSWORD.class_name
-        'WrongPassword'
+        >>> Reason.LOGIN_FAILED.class_name
+        'LoginFailed'
         """
         return self.value.title().replace("_", "")
 
@@ -59,7 +59,7 @@ class Reason(StrEnum):
     CONNECT_FAILED = "connect_failed", "no connection: refused, unreachable or reset"
     TLS_FAILED = "tls_failed", "the TLS handshake or the certificate check failed"
     TIMEOUT = "timeout", "the server did not answer in time"
-    WRONG_PASSWORD = "wrong_password", "the server refused the user name, password or key"
+    LOGIN_FAILED = "login_failed", "the server refused the user name, password or key"
     NO_SECRET = "no_secret", "the secret is not at the place the source names"
     HOST_KEY_UNKNOWN = "host_key_unknown", "the server's host key is not pinned yet"
     HOST_KEY_CHANGED = "host_key_changed", "the server shows another host key than the pinned one"
@@ -83,7 +83,7 @@ class Reason(StrEnum):
     )
     OUT_OF_SCOPE = "out_of_scope", "the address belongs to none of the sites of this workspace"
     QUERY_DENIED = "query_denied", "no rule of the site allows these query parameters"
-    TRAP = "trap", "the address looks like one of an endless row of generated pages"
+    CRAWLER_TRAP = "crawler_trap", "the address looks like one of an endless row of generated pages"
     ROBOTS_UNREACHABLE = "robots_unreachable", "robots.txt could not be had, so nothing else is asked of the host"
     SITE_GIVEN_UP = "site_given_up", "the site failed again and again and is left alone for this run"
     NOT_DUE = "not_due", "it was fetched a short while ago"
@@ -135,7 +135,7 @@ class Reason(StrEnum):
 
     # articles of news sites
     BOT_WALL = "bot_wall", "a page for people came where data was asked for: the site keeps programs out"
-    PROTECTED = "protected", "the article can be read with a password only"
+    PASSWORD_PROTECTED = "password_protected", "the article can be read with a password only"
     NO_TITLE = "no_title", "the article has no headline"
     NO_TEXT = "no_text", "the article has no text"
     NOT_A_FEED = "not_a_feed", "the answer is neither a feed nor a sitemap nor a page that lists articles"

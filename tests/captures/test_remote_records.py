@@ -108,7 +108,7 @@ def test_a_secret_is_read_from_its_place_and_sent_over_https_only(drop, tmp_path
     options = {"ca_bundle": drop.open.ca_bundle, "warc_secret": Secret("env:WARC_SECRET")}
     assert fetch_records(tmp_path, LINES[:1], shut, **options) == EXPECTED[:1]
     monkeypatch.setenv("WARC_SECRET", "Basic d3Jvbmc6d3Jvbmc=")
-    assert fetch_records(tmp_path, LINES[:1], shut, **options) == [Reason.WRONG_PASSWORD]
+    assert fetch_records(tmp_path, LINES[:1], shut, **options) == [Reason.LOGIN_FAILED]
     monkeypatch.delenv("WARC_SECRET")
     assert fetch_records(tmp_path, LINES[:1], shut, **options) == [Reason.NO_SECRET]
     with pytest.raises(ConfigError, match="over https only"):

@@ -128,7 +128,7 @@ def test_new_addresses_of_a_host_with_an_endless_row_of_known_text_are_given_up_
             assert {(host, path) for host in (GOOD, BAD) for path in ("/", *DEEP)} <= {*server.asked}
             assert 100 < len([path for _, path in server.asked if path.startswith("/num/")]) < 600
             change_ledger(tmp_path, "UPDATE address SET due = 2 WHERE due > 0 AND url NOT LIKE '%/num/%'")
-    rules = query_ledger(tmp_path, "SELECT comment FROM task_end WHERE reason = 'trap' AND NOT failed")
+    rules = query_ledger(tmp_path, "SELECT comment FROM task_end WHERE reason = 'crawler_trap' AND NOT failed")
     assert len(rules) == 2
     assert all(f"{server.origin(BAD)}, where new addresses bring nothing new" in comment for (comment,) in rules)
 
@@ -151,7 +151,7 @@ def test_an_endless_row_of_redirects_is_left_after_as_many_as_browsers_follow_an
         host: {path for at_host, path in server.asked if at_host == host} - {"/robots.txt"} for host in (GOOD, BAD)
     }
     assert asked[GOOD] == asked[BAD] == {"/", *(f"/{at}" for at in range(1, HOPS + 1))}
-    ((comment,),) = query_ledger(tmp_path, "SELECT comment FROM task_end WHERE reason = 'trap' AND NOT failed")
+    ((comment,),) = query_ledger(tmp_path, "SELECT comment FROM task_end WHERE reason = 'crawler_trap' AND NOT failed")
     assert comment == f"1 left out, such as {server.origin(BAD)}/{HOPS + 1}: {ENDLESS_REDIRECTS}"
 
 
@@ -175,7 +175,7 @@ def test_an_endless_chain_of_redirects_over_two_hosts_is_counted_as_one_and_told
         assert crawl_sites(tmp_path, source([f"{server.origin(host)}/" for host in (GOOD, BAD)])) == 0
     asked = {path for _, path in server.asked} - {"/robots.txt"}
     assert asked == {"/", *(f"/{at}" for at in range(1, HOPS + 1))}
-    ((comment,),) = query_ledger(tmp_path, "SELECT comment FROM task_end WHERE reason = 'trap' AND NOT failed")
+    ((comment,),) = query_ledger(tmp_path, "SELECT comment FROM task_end WHERE reason = 'crawler_trap' AND NOT failed")
     assert comment.startswith("2 left out, such as ")
     assert comment.endswith(ENDLESS_REDIRECTS)
 

@@ -55,7 +55,7 @@ def test_a_wrong_password(make_workspace, request, server):
     outcome = workspace.run()
     assert outcome.code == 3
     failed, reason, _ = workspace.tasks("lab")[0]
-    assert (failed, reason) == (1, "wrong_password")
+    assert (failed, reason) == (1, "login_failed")
     assert workspace.query_tracker("SELECT count(*) FROM session_task WHERE status = 1 AND comment LIKE 'lab:%'") == [
         (1,)
     ]

@@ -170,7 +170,7 @@ def test_wrong_password_or_key(served: Served) -> None:
     wrong = served.wrong
     with pytest.raises(TerminalFailure) as failure:
         list_entries(wrong, "add")
-    assert failure.value.reason is Reason.WRONG_PASSWORD
+    assert failure.value.reason is Reason.LOGIN_FAILED
     assert "barley" not in str(failure.value)
 
 

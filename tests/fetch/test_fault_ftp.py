@@ -34,7 +34,7 @@ def test_plain_text_is_refused_where_the_server_demands_tls(vsftpd_tls: Served) 
 
 def test_tls_is_refused_where_the_server_has_none(pyftpd_whole: Served) -> None:
     secure = replace(pyftpd_whole.site, scheme="ftps")
-    assert_fails(lambda: list_entries(secure, "add"), TerminalFailure, Reason.PROTOCOL_ERROR, Reason.WRONG_PASSWORD)
+    assert_fails(lambda: list_entries(secure, "add"), TerminalFailure, Reason.PROTOCOL_ERROR, Reason.LOGIN_FAILED)
 
 
 @pytest.mark.parametrize(
@@ -56,7 +56,7 @@ def test_a_refusal_for_now(reply: bytes, reason: Reason, verb: str) -> None:
 @pytest.mark.parametrize(
     ("reply", "reason"),
     [
-        (b"530 who?\r\n", Reason.WRONG_PASSWORD),
+        (b"530 who?\r\n", Reason.LOGIN_FAILED),
         (b"550 No such file.\r\n", Reason.NOT_FOUND),
         (b"550 Permission denied.\r\n", Reason.PERMISSION_DENIED),
         (b"550 x: not a plain file.\r\n", Reason.NOT_A_FILE),
@@ -139,7 +139,7 @@ def test_a_password_in_a_reply_goes_into_no_message(monkeypatch: pytest.MonkeyPa
     monkeypatch.setenv("WORD", "open sesame")
     with listening(ftp({"PASS": b"530 open sesame is wrong\r\n"})) as port:
         shut = site("ftp", port, username="u", secret=env("WORD"))
-        failure = assert_fails(lambda: get_file(shut, "x"), TerminalFailure, Reason.WRONG_PASSWORD)
+        failure = assert_fails(lambda: get_file(shut, "x"), TerminalFailure, Reason.LOGIN_FAILED)
         assert "sesame" not in str(failure)
         assert "sesame" not in repr(failure.__cause__)
 

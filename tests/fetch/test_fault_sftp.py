@@ -56,7 +56,7 @@ def test_a_key_with_a_passphrase(sshd: Served, tmp_path: Path, monkeypatch: pyte
     assert_fails(lambda: list_entries(locked, "add"), TerminalFailure, Reason.NO_SECRET)
     monkeypatch.setenv("PHRASE", "open barley")
     wrong = replace(locked, secret=Secret("env:PHRASE"))
-    failure = assert_fails(lambda: list_entries(wrong, "add"), TerminalFailure, Reason.WRONG_PASSWORD)
+    failure = assert_fails(lambda: list_entries(wrong, "add"), TerminalFailure, Reason.LOGIN_FAILED)
     assert "barley" not in str(failure)
     monkeypatch.setenv("PHRASE", "open sesame")
     assert "small.zip" in list_entries(wrong, "add")

@@ -30,7 +30,7 @@ def site_at(web: Web, base: str) -> Site:
         ("/gone/", TerminalFailure, Reason.GONE),
         ("/denied/", TerminalFailure, Reason.PERMISSION_DENIED),
         ("/nothing/", TerminalFailure, Reason.NOT_FOUND),
-        ("/shut/", TerminalFailure, Reason.WRONG_PASSWORD),
+        ("/shut/", TerminalFailure, Reason.LOGIN_FAILED),
         ("/broken/", TransientFailure, Reason.SERVER_ERROR),
         ("/busy/", TransientFailure, Reason.RATE_LIMITED),
         ("/moved/", TerminalFailure, Reason.REDIRECTED),

@@ -325,7 +325,7 @@ def test_a_proxy_that_is_encrypted_must_show_its_certificate(certificates: Certi
 @pytest.mark.parametrize(
     ("answer", "kind", "reason"),
     [
-        (b"HTTP/1.1 407 Who?\r\nContent-Length: 5\r\n\r\nwho?\n", TerminalFailure, Reason.WRONG_PASSWORD),
+        (b"HTTP/1.1 407 Who?\r\nContent-Length: 5\r\n\r\nwho?\n", TerminalFailure, Reason.LOGIN_FAILED),
         (b"HTTP/1.1 502 Bad Gateway\r\nContent-Length: 500\r\n\r\n", TransientFailure, Reason.CONNECT_FAILED),
         (b"HTTP/1.1 302 Found\r\nLocation: /login\r\n\r\n", TransientFailure, Reason.CONNECT_FAILED),
         (CONNECTED + b"HTTP/1.1 200 OK\r\n\r\nI am a.example", TerminalFailure, Reason.PROTOCOL_ERROR),

@@ -56,7 +56,7 @@ def test_every_ftp_code(code: int) -> None:
 @pytest.mark.parametrize(
     ("error", "kind", "reason"),
     [
-        (ftplib.error_perm("530 Login incorrect."), TerminalFailure, Reason.WRONG_PASSWORD),
+        (ftplib.error_perm("530 Login incorrect."), TerminalFailure, Reason.LOGIN_FAILED),
         (ftplib.error_perm("550 Failed to open file."), TerminalFailure, Reason.NOT_FOUND),
         (ftplib.error_perm("550 Permission denied"), TerminalFailure, Reason.PERMISSION_DENIED),
         (ftplib.error_temp("421 Timeout"), TransientFailure, Reason.CONNECT_FAILED),
@@ -142,7 +142,7 @@ def test_asyncssh() -> None:
     asyncssh = driver("asyncssh")
     shell = driver("windrow.fetch.sftp")
     for kind, mapped, reason in (
-        (asyncssh.PermissionDenied, TerminalFailure, Reason.WRONG_PASSWORD),
+        (asyncssh.PermissionDenied, TerminalFailure, Reason.LOGIN_FAILED),
         (asyncssh.HostKeyNotVerifiable, TerminalFailure, Reason.HOST_KEY_CHANGED),
         (asyncssh.ConnectionLost, TransientFailure, Reason.INTERRUPTED),
         (asyncssh.KeyExchangeFailed, TerminalFailure, Reason.PROTOCOL_ERROR),

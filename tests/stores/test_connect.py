@@ -37,7 +37,7 @@ def test_a_server_that_does_not_answer_may_be_tried_again(url: str) -> None:
 def test_a_wrong_password_is_told_as_such(mariadb_url: str) -> None:
     url = mariadb_url.replace("root@", "nobody@")
     error = connection_error(url, "hush-hush")
-    assert error.reason is Reason.WRONG_PASSWORD
+    assert error.reason is Reason.LOGIN_FAILED
     assert not error.retry
     assert "hush-hush" not in str(error)
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 @command_group(
     "new",
     examples=[
-        "windrow new source blog https://blog.example.org/ --collection NAME",
+        "windrow new source blog https://blog.example.org/ --collection COLLECTION",
         "windrow new collection recipes",
     ],
 )
@@ -42,14 +42,14 @@ class NewOptions(DeclaredOptions):
     "source",
     shape=NewOptions,
     examples=[
-        "windrow new source blog https://blog.example.org/ --collection NAME",
-        "windrow new source blog https://blog.example.org/ --collection NAME --json",
+        "windrow new source blog https://blog.example.org/ --collection COLLECTION",
+        "windrow new source blog https://blog.example.org/ --collection COLLECTION --json",
     ],
     declared=True,
 )
 @click.argument("name", metavar="NAME")
 @click.argument("url", metavar="URL")
-@option("--collection", metavar="NAME", required=True, shell_complete=kinds, choices=kind_names,
+@option("--collection", metavar="COLLECTION", required=True, shell_complete=kinds, choices=kind_names,
         help="What is harvested there.")  # fmt: skip
 def source(console: Console, *, name: str, url: str, collection: str, **flags: str | None) -> int:
     """Write sources/NAME.toml from the arguments; the source is not contacted.
@@ -114,5 +114,7 @@ def init_command(console: Console, folder: Path | None) -> int:
     for line in done.actions:
         console.inform(f"  {line}")
     if done.changed:
-        console.inform("try: windrow new source NAME URL --collection NAME (windrow new source --help lists the kinds)")
+        console.inform(
+            "try: windrow new source NAME URL --collection COLLECTION (windrow new source --help lists the collections)"
+        )
     return 0

@@ -119,7 +119,9 @@ def _run_session(console: Console, flags: Mapping[str, Any], arguments: Mapping[
     progress = ProgressLines(console.message) if console.json else Progress(quiet=console.quiet)
     workspace = console.open(flags)
     if not workspace.config.sources and all(name in names() for name in arguments["names"]):
-        console.inform("nothing to fetch: there are no sources; try: windrow new source NAME URL --collection NAME")
+        console.inform(
+            "nothing to fetch: there are no sources; try: windrow new source NAME URL --collection COLLECTION"
+        )
     summary = workspace.run(progress=progress, command=_command_line(arguments), **arguments)
     print_summary(console, summary)
     return summary.exit_code or 0

@@ -149,7 +149,9 @@ def _status_lines(state: WorkspaceState) -> list[str]:
         )
         for source in state.sources
     ]
-    parts: list[str] = [table(head, rows) if rows else "no sources; try: windrow new source NAME URL --collection NAME"]
+    parts: list[str] = [
+        table(head, rows) if rows else "no sources; try: windrow new source NAME URL --collection COLLECTION"
+    ]
     if troubles := [of(source.source, source.error) for source in state.sources if source.error]:
         parts += ["", *troubles]
     if state.waits:

@@ -23,13 +23,13 @@ if TYPE_CHECKING:
 @command(
     "try",
     examples=[
-        "windrow try https://example.org/a/page --collection NAME",
-        "windrow try ./a/file --collection NAME --json",
+        "windrow try https://example.org/a/page --collection COLLECTION",
+        "windrow try ./a/file --collection COLLECTION --json",
     ],
     declared=True,
 )
 @click.argument("address", metavar="ADDRESS")
-@option("--collection", metavar="NAME", required=True, shell_complete=kinds, choices=kind_names,
+@option("--collection", metavar="COLLECTION", required=True, shell_complete=kinds, choices=kind_names,
         help="Read it as this collection does.")  # fmt: skip
 @option("--limit", type=click.IntRange(0), metavar="N", default=20, show_default=True,
         help="Print at most N records and N findings of a document; --json prints all.")  # fmt: skip

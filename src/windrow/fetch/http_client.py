@@ -193,10 +193,10 @@ _LONGEST = 86_400.0  # seconds that a server may ask us to stay away
 _SECRET = frozenset({"authorization", "proxy-authorization", "cookie"})
 _FRAMING = re.compile(rb"\r\n(transfer-encoding|content-length)[ \t]*:", re.IGNORECASE)
 _STATUS: dict[int, tuple[type[TransportError], Reason]] = {
-    401: (TerminalFailure, Reason.WRONG_PASSWORD),
+    401: (TerminalFailure, Reason.LOGIN_FAILED),
     403: (TerminalFailure, Reason.PERMISSION_DENIED),
     404: (TerminalFailure, Reason.NOT_FOUND),
-    407: (TerminalFailure, Reason.WRONG_PASSWORD),
+    407: (TerminalFailure, Reason.LOGIN_FAILED),
     408: (TransientFailure, Reason.TIMEOUT),
     410: (TerminalFailure, Reason.GONE),
     425: (TransientFailure, Reason.SERVER_ERROR),

@@ -365,7 +365,7 @@ async def _tunnel(connection: HttpConnection, site: Site, port: int, proxy: Http
 
     def begin(head: AnswerHead) -> None:
         if head.status == 407:
-            raise TerminalFailure(f"{where} answers 407", Reason.WRONG_PASSWORD)
+            raise TerminalFailure(f"{where} answers 407", Reason.LOGIN_FAILED)
         if not 200 <= head.status < 300:
             raise TransientFailure(f"{where} answers {head.status}", Reason.CONNECT_FAILED)
 

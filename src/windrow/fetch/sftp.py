@@ -31,9 +31,9 @@ Alien = (asyncssh.Error, asyncssh.KeyImportError, asyncssh.KeyEncryptionError, *
 """What asyncssh raises while a session lives: all of these `failure` knows."""
 
 _REASONS: tuple[tuple[type[BaseException], type[TransportError], Reason], ...] = (
-    (asyncssh.PermissionDenied, TerminalFailure, Reason.WRONG_PASSWORD),
-    (asyncssh.IllegalUserName, TerminalFailure, Reason.WRONG_PASSWORD),
-    (asyncssh.KeyEncryptionError, TerminalFailure, Reason.WRONG_PASSWORD),
+    (asyncssh.PermissionDenied, TerminalFailure, Reason.LOGIN_FAILED),
+    (asyncssh.IllegalUserName, TerminalFailure, Reason.LOGIN_FAILED),
+    (asyncssh.KeyEncryptionError, TerminalFailure, Reason.LOGIN_FAILED),
     (asyncssh.KeyImportError, TerminalFailure, Reason.NO_SECRET),
     (asyncssh.HostKeyNotVerifiable, TerminalFailure, Reason.HOST_KEY_CHANGED),
     (asyncssh.ConnectionLost, TransientFailure, Reason.INTERRUPTED),
@@ -169,7 +169,7 @@ def _credentials(site: Site, where: str) -> tuple[list[asyncssh.SSHKey] | None, 
     except (asyncssh.KeyImportError, asyncssh.KeyEncryptionError) as error:
         message = str(error)
         locked = secret is not None and ("decrypt" in message or "assphrase" in message)
-        reason = Reason.WRONG_PASSWORD if locked else Reason.NO_SECRET
+        reason = Reason.LOGIN_FAILED if locked else Reason.NO_SECRET
         text = f"{where}: the key at {site.key.place} cannot be used: {shown(message)}"
         raise TerminalFailure(text, reason) from error
 

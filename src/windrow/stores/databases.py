@@ -145,7 +145,7 @@ def _is_operational(error: BaseException) -> bool:
 
 
 _REASONS: tuple[tuple[tuple[str, ...], str, Reason], ...] = (
-    (("28P01", "28000", "1045", "1044", "1698"), "authentication failed", Reason.WRONG_PASSWORD),
+    (("28P01", "28000", "1045", "1044", "1698"), "authentication failed", Reason.LOGIN_FAILED),
     (("3D000", "1049"), '" does not exist', Reason.NOT_FOUND),
     (("53100", "1021", "1114", *FULL), "", Reason.DISK_FULL),
     (("42501", "SQLITE_CANTOPEN", "SQLITE_READONLY", "SQLITE_PERM"), "", Reason.PERMISSION_DENIED),

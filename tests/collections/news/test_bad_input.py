@@ -136,6 +136,6 @@ def test_rows_that_are_listed_twice_protected_or_of_other_types_are_counted_by_r
     press.post(7, title={"rendered": ""})
     run(configured(tmp_path, {"g": {"url": press.url, "kind": "wordpress"}}))
     (summary,) = summaries(tmp_path)
-    wanted = {"error: protected": 1, "type page": 1, "error: no_title": 1}
+    wanted = {"error: password_protected": 1, "type page": 1, "error: no_title": 1}
     assert {name: summary["details"].get(name) for name in wanted} == wanted
     assert not [problem for article in articles(tmp_path).values() for problem in standard.problems(article)]

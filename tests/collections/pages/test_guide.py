@@ -74,7 +74,7 @@ def test_an_address_that_was_allowed_when_it_was_found_is_asked_by_the_rules_in_
     assert guide.refusal(HOME + "x") is Reason.ROBOTS_DENIED
     assert make(b"User-agent: *\nDisallow: /x").refusal(HOME + "x") is Reason.ROBOTS_DENIED
     guide.robots(AT - 400 * DAY)
-    assert guide.refusal(HOME + "2027/01/") is Reason.TRAP
+    assert guide.refusal(HOME + "2027/01/") is Reason.CRAWLER_TRAP
     guide.robots(AT)
     assert guide.follow(HOME, "y") is not None
     for _ in range(3):

@@ -37,7 +37,7 @@ def test_statuses(status, code):
         (Reason.BOMB_RATIO, ExitCode.RESPONSE_TOO_LARGE),
         (Reason.ROBOTS_DENIED, ExitCode.ROBOTS_DENIED),
         (Reason.PRIVATE_ADDRESS, ExitCode.POLICY_DENIED),
-        (Reason.TRAP, ExitCode.POLICY_DENIED),
+        (Reason.CRAWLER_TRAP, ExitCode.POLICY_DENIED),
         (Reason.STOPPED, ExitCode.CANCELLED),
         (Reason.WRONG_ENCODING, ExitCode.DID_NOT_UNDERSTAND_ANSWER),
     ],

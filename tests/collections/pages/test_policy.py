@@ -25,7 +25,7 @@ def test_the_order_of_the_rules():
     assert judge("https://example.com/a/x.zip?q", robots, **rules).reason is Reason.OUT_OF_SCOPE
     assert judge("https://example.org/a/2999/01/x.zip?q", robots, **rules) == (Reason.POLICY_DENIED, "/a/", None)
     assert judge("https://example.org/2999/01/x.zip?q", robots, **rules).reason is Reason.QUERY_DENIED
-    assert judge("https://example.org/2999/01/x.zip", robots, **rules).reason is Reason.TRAP
+    assert judge("https://example.org/2999/01/x.zip", robots, **rules).reason is Reason.CRAWLER_TRAP
     assert judge("https://example.org/x.zip", robots, **rules) == (Reason.UNSUPPORTED, "zip", None)
     assert judge("https://example.org/x", robots, **rules) == (Reason.ROBOTS_DENIED, "Disallow: /", 2)
     assert judge("https://example.org/x", **rules).allowed

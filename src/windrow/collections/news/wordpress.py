@@ -241,7 +241,7 @@ def read(task: Task) -> Iterator[Observation | Skip]:
         elif status != "publish":
             yield Skip(Reason.NOT_WANTED, url or f"post {number}", f"status {status[:40]}")
         elif _rendered(post, "content", "protected") is True:
-            yield Skip(Reason.PROTECTED, url or f"post {number}")
+            yield Skip(Reason.PASSWORD_PROTECTED, url or f"post {number}")
         else:
             name = wordpress_gone.post_name(request.url, number)
             yield article_observation(_build_article(post, url, name, zone), zone, task.visited)

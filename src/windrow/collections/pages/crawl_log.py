@@ -55,7 +55,7 @@ _REASON_CODES = {
     Reason.BOMB_TOTAL: ExitCode.RESPONSE_TOO_LARGE,
     Reason.TIME_LIMIT: ExitCode.REQUEST_TIMEOUT,
     Reason.UNSUPPORTED: ExitCode.FILE_OF_UNKNOWN_TYPE,
-    Reason.WRONG_PASSWORD: ExitCode.SERVER_BLAMED_CLIENT,
+    Reason.LOGIN_FAILED: ExitCode.SERVER_BLAMED_CLIENT,
     Reason.PERMISSION_DENIED: ExitCode.SERVER_BLAMED_CLIENT,
     Reason.NOT_FOUND: ExitCode.FILE_NOT_FOUND,
     Reason.GONE: ExitCode.FILE_GONE,
@@ -72,7 +72,7 @@ _REASON_CODES = {
     Reason.EXPIRED: ExitCode.FILE_INGESTED,
 } | dict.fromkeys(
     (
-        Reason.POLICY_DENIED, Reason.PRIVATE_ADDRESS, Reason.OUT_OF_SCOPE, Reason.QUERY_DENIED, Reason.TRAP,
+        Reason.POLICY_DENIED, Reason.PRIVATE_ADDRESS, Reason.OUT_OF_SCOPE, Reason.QUERY_DENIED, Reason.CRAWLER_TRAP,
         Reason.NO_TRANSPORT, Reason.BAD_ADDRESS, Reason.ADDRESS_TOO_LONG, Reason.SITE_GIVEN_UP, Reason.NOT_WANTED,
         Reason.FORGOTTEN,
     ),

@@ -161,7 +161,7 @@ def describe_verdict(verdict: PolicyVerdict) -> str:
         Reason.ROBOTS_DENIED: f"robots.txt, line {verdict.line}: {verdict.rule}",
         Reason.POLICY_DENIED: f"do_not_crawl: {verdict.rule}",
         Reason.QUERY_DENIED: f"query parameters that no rule allows: {verdict.rule}",
-        Reason.TRAP: f"it looks like a trap: {verdict.rule}",
+        Reason.CRAWLER_TRAP: f"it looks like a trap: {verdict.rule}",
         Reason.OUT_OF_SCOPE: "it matches none of the source's paths" if verdict.rule else "",
         Reason.PRIVATE_ADDRESS: describe_refusal(verdict.rule, Reason.PRIVATE_ADDRESS),
         Reason.UNSUPPORTED: f"files that end in .{verdict.rule} are not read",
@@ -206,7 +206,7 @@ class Policy:
         if address.query is not None and (verdict := self._judge_query(address, spell_path(address))).reason:
             return verdict
         if why := describe_trap(address, year):
-            return PolicyVerdict(Reason.TRAP, why)
+            return PolicyVerdict(Reason.CRAWLER_TRAP, why)
         if not may_be_readable(address.path):
             return PolicyVerdict(Reason.UNSUPPORTED, address.path.rpartition(".")[2][:20])
         return ALLOWED

@@ -305,7 +305,7 @@ class RedirectChains:
         if not event.attempt.location or not event.found:
             return event
         if hops > HOPS:
-            left = [LeftOut(url.digest, url.url, Reason.TRAP, ENDLESS_REDIRECTS) for url in event.found]
+            left = [LeftOut(url.digest, url.url, Reason.CRAWLER_TRAP, ENDLESS_REDIRECTS) for url in event.found]
             return event._replace(found=(), left=(*event.left, *left))
         if len(self._hops) < _MAX_REMEMBERED:  # beyond that, addresses are not counted until others are done
             self._hops |= {url.digest: hops for url in event.found}

@@ -258,7 +258,7 @@ class CrawlDispatcher:
             if host.endless and host.source.name == name:
                 number, example = self._run.ledger.addresses.never_asked(host.seq)
                 if number:
-                    tally.left[Reason.TRAP, ENDLESS.format(host.origin)] = (number, example)
+                    tally.left[Reason.CRAWLER_TRAP, ENDLESS.format(host.origin)] = (number, example)
 
     def _record_left_out(self, name: str, tally: _Tally) -> None:
         """Store how many addresses each rule left out, as one task per rule."""

@@ -20,7 +20,7 @@ from windrow.reasons import Reason
 AGAIN = frozenset({
     Reason.DNS_FAILED, Reason.CONNECT_FAILED, Reason.TIMEOUT, Reason.SERVER_ERROR, Reason.RATE_LIMITED,
     Reason.INTERRUPTED, Reason.PROTOCOL_ERROR, Reason.DISK_FULL, Reason.DISK_FAILED, Reason.SIZE_MISMATCH,
-    Reason.TLS_FAILED, Reason.WRONG_PASSWORD, Reason.NO_SECRET, Reason.HOST_KEY_UNKNOWN, Reason.HOST_KEY_CHANGED,
+    Reason.TLS_FAILED, Reason.LOGIN_FAILED, Reason.NO_SECRET, Reason.HOST_KEY_UNKNOWN, Reason.HOST_KEY_CHANGED,
     Reason.PERMISSION_DENIED, Reason.NOT_FOUND, Reason.NO_TRANSPORT, Reason.STEP_FAILED,
 })  # fmt: skip
 """Failures that do not depend on the bytes: later sessions try again by themselves."""

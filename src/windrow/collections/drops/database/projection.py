@@ -241,8 +241,8 @@ def _zip_key(subject: ledger_facts.Subject) -> str:
 def exception_class(reason: Reason) -> str:
     """Return a reason as a class of the tracker's exceptions.
 
-    >>> exception_class(Reason.WRONG_PASSWORD)
-    'WrongPassword'
+    >>> exception_class(Reason.LOGIN_FAILED)
+    'LoginFailed'
     """
     return reason.value.title().replace("_", "")
 
