@@ -42,9 +42,9 @@ _KINDS = (NEW, CHANGED, GONE)
 class SourceCount(NamedTuple):
     """Counts of a session at one source; `received` in bytes, `error` why it could not be listed.
 
-    For a crawled source, `offered` counts the addresses known now, `redirected` those that redirect, and `due` those
-    due now. There content counts: `changed` has another text or description, `same_text` only other bytes, and `gone`
-    is counted once, when it is certain.
+    For a crawled source, `offered` counts the addresses known now, `redirected` those that redirect, and `waiting`
+    those due now. There content counts: `changed` has another text or description, `same_text` only other bytes, and
+    `gone` is counted once, when it is certain.
     """
 
     source: str
@@ -59,7 +59,7 @@ class SourceCount(NamedTuple):
     received: int = 0
     error: str = ""
     redirected: int = 0
-    due: int = 0
+    waiting: int = 0
     same_text: int = 0
 
 
@@ -215,7 +215,7 @@ def _sources(
     nothing = FrontierCount()
     return tuple(
         SourceCount(
-            name, frontiers.get(name, nothing).known, due=frontiers.get(name, nothing).due,
+            name, frontiers.get(name, nothing).known, waiting=frontiers.get(name, nothing).due,
             error=trouble.get(name, ""), **mine,
         )
         for name, mine in sorted(counts.items())
