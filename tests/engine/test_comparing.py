@@ -15,7 +15,7 @@ def test_a_transfer_that_was_left_behind_is_not_taken_for_a_comparison() -> None
     """A transfer has its item's number, a comparison its own: they may be equal."""
     run: Any = SimpleNamespace(harvest=SimpleNamespace(sources=()))
     comparing: Any = _Comparing(run)
-    comparing._offers[7] = compared = object()
+    comparing._mirrors[7] = compared = object()
     comparing._note(None, AttemptEnded(3, Attempt(7, "ftp://h/7.zip", 0, True, AT, 0.1, 226)))
     comparing._note(None, BatchEnded(3, (7,)))
-    assert comparing._offers == {7: compared}
+    assert comparing._mirrors == {7: compared}

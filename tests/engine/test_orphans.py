@@ -23,7 +23,7 @@ READS = """
 import sys
 from pathlib import Path
 from tests.engine.test_pool import read_in_pool
-for _, reading in read_in_pool(Path(sys.argv[1]), ["spin", "sleep", "spin", "sleep"], batch=1, seconds=1000):
+for _, reading in read_in_pool(Path(sys.argv[1]), ["spin", "sleep", "spin", "sleep"], batch=1, cpu_time=1000):
     print(reading.reason)
 """
 
