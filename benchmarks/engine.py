@@ -54,7 +54,7 @@ def harvest(web: Web, into: Path) -> float:
     code = session.close()
     spent = time.monotonic() - began
     kept = session.ledger.database.connection.execute(
-        "SELECT count(*), count(DISTINCT item) FROM attempt WHERE warc <> '' AND reason IS NULL"
+        "SELECT count(*), count(DISTINCT listed_file) FROM attempt WHERE warc <> '' AND reason IS NULL"
     ).fetchone()
     session.ledger.close()
     assert (code, *kept) == (0, web.pages, web.pages), (code, kept)
