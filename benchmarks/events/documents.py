@@ -123,7 +123,7 @@ def written(count: int = COUNT, bulk: int = BULK, turns: int = TURNS) -> Iterato
             store_ = CouchDocuments(url, [DocumentDatabase(f"bench{turn}")])
             began = time.perf_counter()
             for start in range(0, bulk, 1000):
-                store_._ask("POST", f"/bench{turn}/_bulk_docs", {"docs": events[start : start + 1000]}, good=(201,))  # noqa: SLF001
+                store_._request("POST", f"/bench{turn}/_bulk_docs", {"docs": events[start : start + 1000]}, good=(201,))  # noqa: SLF001
             rates.append(bulk / (time.perf_counter() - began))
             store_.close()
     note = f"ours with its views built, theirs without; {spread(ours, rates)}"

@@ -24,7 +24,7 @@ from windrow.errors import StoreDamaged, WindrowError
 from windrow.ledger import Ledger
 from windrow.stores.documents import SqliteDocuments
 from windrow.stores.index.manifest import IndexManifest
-from windrow.stores.late_visits import LateVisitStore
+from windrow.stores.late_visits import LateAttemptStore
 from windrow.stores.records import RecordStore
 from windrow.stores.sqlite import open_database
 
@@ -36,7 +36,7 @@ OPENERS: dict[str, Callable[[Path], object]] = {
     "catalogue": lambda path: CatalogueIndex(path, stubs=frozenset()),
     "crawler": CrawlerProjection,
     "documents": lambda path: SqliteDocuments(path, []),
-    "late visits": LateVisitStore,
+    "late visits": LateAttemptStore,
     "ledger": Ledger,
     "manifest": IndexManifest,
     "papers": PaperStore,

@@ -21,7 +21,7 @@ from windrow.collections.pages.database.fulltext_table import recount
 from windrow.collections.pages.search.ask import FIELDS, VERSION
 from windrow.query.word import counted
 from windrow.stores.index.fulltext_index import FullTextIndex
-from windrow.stores.index.manifest import IndexManifest, roll_path
+from windrow.stores.index.manifest import IndexManifest, manifest_path
 
 PAGES = [
     Page("https://a.example/1", "red", "One"),
@@ -59,12 +59,12 @@ def test_changes_are_followed(tmp_path: Path) -> None:
     link.execute("DELETE FROM file_summary WHERE entity_generation_id = 3")
     link.execute("DELETE FROM entity_generation WHERE entity_generation_id = 3")
     assert index_pages(path, folder)[1:] == (0, 1)
-    with IndexManifest(roll_path(folder)) as roll:
-        after = roll.named([1, 2, 3, 4])
+    with IndexManifest(manifest_path(folder)) as manifest:
+        after = manifest.read_entries([1, 2, 3, 4])
     shutil.rmtree(folder)
     assert index_pages(path, folder)[1:] == (3, 0)
-    with IndexManifest(roll_path(folder)) as roll:
-        assert roll.named([1, 2, 3, 4]) == after
+    with IndexManifest(manifest_path(folder)) as manifest:
+        assert manifest.read_entries([1, 2, 3, 4]) == after
     link.close()
 
 
@@ -111,14 +111,14 @@ def test_an_index_of_another_version_or_none_is_made_anew_by_a_search(tmp_path: 
     assert "older-" not in note.read_text()
 
 
-@pytest.mark.parametrize("damage", ["meta.json", "*.term", "*.pos", "other bytes", "entries.sqlite", "no roll"])
+@pytest.mark.parametrize("damage", ["meta.json", "*.term", "*.pos", "other bytes", "entries.sqlite", "no manifest"])
 def test_a_torn_index_is_made_anew_by_a_search_and_by_a_run(tmp_path: Path, damage: str) -> None:
     path, folder = make_database(tmp_path, PAGES), tmp_path / "index"
 
     def tear() -> None:
         if damage == "entries.sqlite":
             (folder / damage).write_bytes(b"this is no database, but long enough to be taken for one" * 20)
-        elif damage == "no roll":
+        elif damage == "no manifest":
             (folder / "entries.sqlite").unlink()
         elif damage == "other bytes":
             for file in (folder / "text").glob("*.pos"):
@@ -212,7 +212,7 @@ def test_after_a_kill_at_any_batch_the_next_run_mends_it(tmp_path: Path) -> None
     assert killed > 3
     search_index.follower(whole, tmp_path / "other")(lambda: True)
     assert contents(path) == contents(whole)
-    with IndexManifest(roll_path(folder)) as manifest, IndexManifest(roll_path(tmp_path / "other")) as copied:
+    with IndexManifest(manifest_path(folder)) as manifest, IndexManifest(manifest_path(tmp_path / "other")) as copied:
         assert list(manifest.stamps()) == list(copied.stamps())
         assert len(list(manifest.stamps())) == 20
     assert len(FullTextIndex(folder, FIELDS, VERSION)) == 20

@@ -40,7 +40,7 @@ def test_a_replay_keeps_the_records_of_a_source_that_is_not_configured_any_more(
         path.write_text(path.read_text().replace("[source.words]", "[source.others]"))
         workspace, asked = load_workspace(tmp_path), len(server.asked)
         with adapter._store(workspace) as store:
-            before, words = [*store.versions()], [*store.told_for_others(["others"])]
+            before, words = [*store.versions()], [*store.entries_of_other_sources(["others"])]
         assert len(before) == 3
         assert len(words) == 1
         for _ in range(2):  # what was carried over is carried over again
@@ -48,7 +48,7 @@ def test_a_replay_keeps_the_records_of_a_source_that_is_not_configured_any_more(
             assert report.versions[1:] == (3, 3, 0)
             with adapter._store(workspace) as store:
                 assert [*store.versions()] == before
-                assert [*store.told_for_others(["others"])] == words
+                assert [*store.entries_of_other_sources(["others"])] == words
                 assert not [*store.faults()]
         assert len(server.asked) == asked
     finally:

@@ -14,7 +14,7 @@ from tests.unwritable import unwritable
 from windrow.contract import AttemptObservations, Observation
 from windrow.errors import ConfigError
 from windrow.query import parse
-from windrow.stores.index.folder import held, index_folder
+from windrow.stores.index.folder import index_folder, lock_folder
 from windrow.stores.records import RecordStore
 from windrow.stores.sqlite import close_into_file
 
@@ -115,7 +115,7 @@ def test_the_index_of_records_is_as_a_fresh_one_after_any_changes_and_takedowns(
     before = answers(store)
     assert before[0]
     assert list(store.index_faults()) == []
-    store.make_index(lambda: True)
+    store.rebuild_index(lambda: True)
     assert list(store.index_faults()) == []
     assert answers(store) == before
     shutil.rmtree(index_folder(path))  # the next search makes it
@@ -129,9 +129,9 @@ def test_the_check_of_records_tells_of_an_index_that_is_not_as_it_should_be(stor
     assert list(store.index_faults()) == []
     store._connection.execute("UPDATE indexed SET stamp = 1 WHERE record = 1")
     store._connection.execute("DELETE FROM indexed WHERE record = 2")
-    assert list(store.index_faults()) == ["the search index of 3 records is not what they say now"]
+    assert list(store.index_faults()) == ["the search index is out of date for 3 records"]
     shutil.rmtree(index_folder(store.path))
-    assert list(store.index_faults()) == ["the search index is not there, or not as this file wrote it"]
+    assert list(store.index_faults()) == ["the search index is missing, or was not written from this file"]
     assert keys(store, "brewing") == ["a"]
     assert list(store.index_faults()) == []
 
@@ -226,8 +226,8 @@ def test_a_folder_of_somebody_else_beside_a_store_is_refused_and_left_alone(stor
 def test_what_is_taken_down_is_in_no_part_of_store_and_index(store, tmp_path):
     assert keys(store, "brewing") == ["a"]
     store.forget([1])
-    store.make_index(lambda: True)
-    assert store.scour(lambda: None)
+    store.rebuild_index(lambda: True)
+    assert store.erase_deleted(lambda: None)
     assert keys(store, "brewing") == []
     held = (tmp_path / "records.db").read_bytes() + b"".join(read_tree(index_folder(store.path)).values())
     assert b"rewing" not in held
@@ -240,7 +240,7 @@ def test_what_was_touched_is_noted_in_the_transaction_that_changes_it(store, mon
     assert keys(store, "brewing") == ["a"]
     before = [*store._connection.execute("SELECT * FROM unindexed")]
     with monkeypatch.context() as patched:
-        patched.setattr(RecordStore, "_note_touched", fail)
+        patched.setattr(RecordStore, "_mark_unindexed", fail)
         with pytest.raises(KeyboardInterrupt):
             store.settle([observe(9, "a", {"title": "Changed"}, "other", "https://tea.example/", NEW)], 9)
     assert [*store._connection.execute("SELECT * FROM unindexed")] == before
@@ -252,7 +252,7 @@ def test_while_another_process_writes_the_index_a_search_still_finds_what_is_new
     assert keys(store, "brewing") == ["a"]
     before = read_tree(index_folder(store.path))
     store.settle([observe(5, "e", {"title": "Brewing too"}, "beer", "https://z.example/", NEW)], 5)
-    with held(index_folder(store.path), lambda: False):
+    with lock_folder(index_folder(store.path), lambda: False):
         assert sorted(keys(store, "brewing")) == ["a", "e"]
         assert read_tree(index_folder(store.path)) == before
     assert sorted(keys(store, "brewing")) == ["a", "e"]
@@ -293,9 +293,9 @@ def kill_within(function):
 
 fulltext_index.FullTextIndex.write = kill_within(fulltext_index.FullTextIndex.write)
 fulltext_index.FullTextIndex.empty = kill_within(fulltext_index.FullTextIndex.empty)
-fulltext_index.begin = kill_within(fulltext_index.begin)
+fulltext_index.prepare_folder = kill_within(fulltext_index.prepare_folder)
 fulltext_index.write_note = kill_within(fulltext_index.write_note)
-record_index.entry_of = kill_within(record_index.entry_of)
+record_index.read_entry = kill_within(record_index.read_entry)
 RecordStore(Path(sys.argv[1])).update_index(lambda: True)
 """
 

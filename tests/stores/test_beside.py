@@ -20,8 +20,8 @@ from windrow.query.clause import (
     WordSequence,
 )
 from windrow.query.tree import And, Not, Or
-from windrow.stores.index.folder import remove
-from windrow.stores.index.fulltext_index import FullTextIndex, searchable, writing
+from windrow.stores.index.folder import remove_index
+from windrow.stores.index.fulltext_index import FullTextIndex, open_for_search, open_for_writing
 from windrow.stores.index.manifest import IndexManifest
 
 FIELDS = (
@@ -49,7 +49,7 @@ ENTRIES = [
 
 def open_index(folder: Path, version: str = "1") -> FullTextIndex:
     """Open the index in a folder as a run does: as it is, or rebuilt."""
-    with writing(folder, FIELDS, version) as index:
+    with open_for_writing(folder, FIELDS, version) as index:
         return index
 
 
@@ -160,21 +160,21 @@ def test_bytes_that_make_no_sense_are_our_error_where_they_are_met(tmp_path: Pat
     open_index(tmp_path).write(entry(number, f"red green{number}", when=number) for number in range(2_000))
     for path in (tmp_path / "text").glob("*.fast"):
         path.write_bytes(b"\x55" * 60 + path.read_bytes()[60:])
-    with pytest.raises(IndexDamaged, match="is torn"):
+    with pytest.raises(IndexDamaged, match="is damaged"):
         FullTextIndex(tmp_path, FIELDS, "1").search(WordSequence("red", IN_MAIN), 5)
 
 
 def test_one_process_writes_at_a_time_and_others_are_told(tmp_path: Path) -> None:
-    with writing(tmp_path, FIELDS, "1") as index:
+    with open_for_writing(tmp_path, FIELDS, "1") as index:
         index.write(ENTRIES)
-        with pytest.raises(StoreUnreachable, match="another process writes"), writing(tmp_path, FIELDS, "1"):
+        with pytest.raises(StoreUnreachable, match="another process writes"), open_for_writing(tmp_path, FIELDS, "1"):
             pytest.fail("two at once")
         assert ids(FullTextIndex(tmp_path, FIELDS, "1"), WordSequence("red", IN_MAIN)) == {1, 2}
     waits = iter([True, True, False])
     with (
-        writing(tmp_path, FIELDS, "1"),
+        open_for_writing(tmp_path, FIELDS, "1"),
         pytest.raises(StoreUnreachable),
-        writing(tmp_path, FIELDS, "1", wait=lambda: next(waits)),
+        open_for_writing(tmp_path, FIELDS, "1", wait=lambda: next(waits)),
     ):
         pytest.fail("two at once")
     assert next(waits, None) is None
@@ -192,13 +192,15 @@ def test_an_index_that_cannot_be_locked_is_read_and_brought_up_to_date_beside_it
     open_index(tmp_path).write(ENTRIES)
     block_locks(tmp_path)
     before = read_tree(tmp_path)
-    with pytest.raises(StoreError), writing(tmp_path, FIELDS, "1"):
+    with pytest.raises(StoreError), open_for_writing(tmp_path, FIELDS, "1"):
         pytest.fail("it cannot be written")
     assert read_tree(tmp_path) == before, "it is sound: nothing of it is removed"
-    unchanged = searchable(tmp_path, FIELDS, "1", lambda index: False, lambda index: pytest.fail("it is not behind"))
+    unchanged = open_for_search(
+        tmp_path, FIELDS, "1", lambda index: False, lambda index: pytest.fail("it is not behind")
+    )
     assert unchanged.is_scratch
     assert ids(unchanged, WordSequence("green red", IN_MAIN)) == {2}
-    updated = searchable(
+    updated = open_for_search(
         tmp_path, FIELDS, "1", lambda index: len(index) == 4, lambda index: index.write([entry(9, "red")], [1])
     )
     assert ids(updated, WordSequence("red", IN_MAIN)) == {2, 9}
@@ -212,15 +214,15 @@ def test_an_index_that_cannot_be_locked_is_read_and_brought_up_to_date_beside_it
 
 def test_an_index_that_is_gone_is_made_in_its_folder_where_that_can_be_written(tmp_path: Path) -> None:
     def searched() -> FullTextIndex:
-        return searchable(
+        return open_for_search(
             tmp_path / "index", FIELDS, "1", lambda index: not len(index), lambda index: index.write(ENTRIES)
         )
 
     assert not searched().is_scratch
     assert ids(FullTextIndex(tmp_path / "index", FIELDS, "1"), WordSequence("red", IN_MAIN)) == {1, 2}
-    remove(tmp_path / "index")
+    remove_index(tmp_path / "index")
     (tmp_path / "index").mkdir()
-    with writing(tmp_path / "index", FIELDS, "1"):
+    with open_for_writing(tmp_path / "index", FIELDS, "1"):
         scratch_index = searched()
     assert scratch_index.is_scratch
     assert ids(scratch_index, WordSequence("red", IN_MAIN)) == {1, 2}
@@ -262,7 +264,7 @@ def test_an_index_never_deletes_the_folder_of_somebody_else(tmp_path: Path, note
         (tmp_path / "index.json").write_text(note)
     before = read_tree(tmp_path)
     searched = (tmp_path, FIELDS, "1", lambda index: False, lambda index: None)
-    for act in (lambda: open_index(tmp_path), lambda: remove(tmp_path), lambda: searchable(*searched)):
+    for act in (lambda: open_index(tmp_path), lambda: remove_index(tmp_path), lambda: open_for_search(*searched)):
         with pytest.raises(ConfigError, match="not empty and holds no index of windrow"):
             act()
     assert read_tree(tmp_path) == before
@@ -274,22 +276,22 @@ def test_an_index_is_removed_by_name_and_what_lies_beside_it_stays(tmp_path: Pat
     (tmp_path / "notes.txt").write_text("mine")
     (tmp_path / "text" / "notes.txt").write_text("mine too")
     assert open_index(tmp_path, "2").fresh
-    remove(tmp_path)
+    remove_index(tmp_path)
     assert read_tree(tmp_path) == {"notes.txt": b"mine", "text/notes.txt": b"mine too"}
 
 
 def test_an_index_without_strangers_is_removed_with_its_folder(tmp_path: Path) -> None:
     folder = tmp_path / "index"
     open_index(folder).write(ENTRIES)
-    remove(folder)
+    remove_index(folder)
     assert not folder.exists()
-    remove(folder)
+    remove_index(folder)
 
 
 def test_a_link_in_an_index_is_not_followed_when_it_is_removed(tmp_path: Path) -> None:
     letters, folder = make_foreign_folder(tmp_path / "letters"), tmp_path / "index"
     open_index(folder).write(ENTRIES)
-    remove(folder)
+    remove_index(folder)
     folder.mkdir()
     (folder / "index.json").write_text('{"version": "0", "fields": []}')
     (folder / "entries.sqlite").symlink_to(letters / "ledger.sqlite")
@@ -328,7 +330,7 @@ def test_an_index_whose_removal_was_killed_is_made_again(tmp_path: Path, kill: i
 
 def test_a_scratch_folder_is_removed_although_a_lock_comes_into_it_meanwhile(tmp_path: Path, monkeypatch) -> None:
     open_index(tmp_path / "index")
-    index = FullTextIndex.linked(FIELDS, "1", tmp_path / "index")
+    index = FullTextIndex.open_links(FIELDS, "1", tmp_path / "index")
     lock = index.folder / "text" / ".tantivy-meta.lock"
     remove_folder = os.rmdir
     removed: list[object] = []

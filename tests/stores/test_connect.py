@@ -12,13 +12,13 @@ from windrow.collections.drops.database.table_store import TableStore
 from windrow.collections.drops.elements import TABLES
 from windrow.errors import ConfigError, MissingExtra, StoreError, StoreUnreachable
 from windrow.reasons import Reason
-from windrow.stores.databases import connect, guarded, where
+from windrow.stores.databases import connect, describe_database, map_errors
 
 
 def connection_error(url: str, password: str | None = None) -> StoreError:
     engine = connect(url, password)
     try:
-        with pytest.raises(StoreError) as caught, guarded(engine), engine.connect() as connection:
+        with pytest.raises(StoreError) as caught, map_errors(engine), engine.connect() as connection:
             connection.execute(sa.text("SELECT 1"))
     finally:
         engine.dispose()
@@ -81,14 +81,14 @@ def test_a_missing_driver_names_its_extra(url: str, extra: str, monkeypatch: pyt
 
 def test_a_place_is_named_without_its_secrets() -> None:
     engine = connect("postgresql+psycopg://me:first@h:5/d?sslpassword=second")
-    assert where(engine) == "postgresql h:5/d"
+    assert describe_database(engine) == "postgresql h:5/d"
 
 
 def test_a_locked_database_may_be_tried_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("windrow.stores.databases._WAIT", 50)
+    monkeypatch.setattr("windrow.stores.databases._BUSY_TIMEOUT", 50)
     url = f"sqlite:///{tmp_path}/x.db"
     first, second = connect(url), connect(url)
-    with first.begin(), pytest.raises(StoreUnreachable, match="locked"), guarded(second), second.begin():
+    with first.begin(), pytest.raises(StoreUnreachable, match="locked"), map_errors(second), second.begin():
         pass
     first.dispose()
     second.dispose()
@@ -100,6 +100,6 @@ def test_an_engine_is_strict_everywhere(store_url: str) -> None:
     engine = connect(store_url)
     with engine.begin() as connection:
         connection.exec_driver_sql('CREATE TABLE "order" (name varchar(3) CHECK (length(name) <= 3))')
-    with pytest.raises(StoreError), guarded(engine), engine.begin() as connection:
+    with pytest.raises(StoreError), map_errors(engine), engine.begin() as connection:
         connection.exec_driver_sql("""INSERT INTO "order" VALUES ('long')""")
     engine.dispose()

@@ -12,7 +12,7 @@ import pytest
 
 from tests.servers.pouchdb import couchdb
 from windrow.errors import ConfigError, StoreError, StoreUnreachable
-from windrow.stores.couchdb import DESIGN, CouchDocuments, _map
+from windrow.stores.couchdb import DESIGN, CouchDocuments, _map_function
 from windrow.stores.documents import DocumentDatabase, DocumentView, Span, SqliteDocuments
 
 NUMBERS = count()
@@ -48,7 +48,7 @@ def opener(request, tmp_path):
     yield StoreOpener(lambda: CouchDocuments(url, declared, secret), names)
     store = CouchDocuments(url, declared, secret)
     for name in names:
-        store._ask("DELETE", f"/{name}", good=(200, 202, 404))
+        store._request("DELETE", f"/{name}", good=(200, 202, 404))
     store.close()
 
 
@@ -229,26 +229,26 @@ def test_a_conflict_with_who_writes_at_the_same_time_is_written_over_and_those_o
     name = f"w{os.getpid()}_conflict_{next(NUMBERS)}"
     store = CouchDocuments(url, [DocumentDatabase(name, VIEWS)], secret)
     store.write(name, [document(1)])
-    known = store._known
+    known = store._read_existing
 
     def known_then_changed(database, wanted):
         known_documents = known(database, wanted)
-        store._known = known
+        store._read_existing = known
         second_store = CouchDocuments(url, [DocumentDatabase(name, VIEWS)], secret)
         second_store.write(name, [document(1, title="theirs")])
         second_store.close()
         return known_documents
 
-    store._known = known_then_changed
+    store._read_existing = known_then_changed
     store.write(name, [document(1, title="ours")])
     assert store.get(name, ["d1"])["d1"]["title"] == "ours"
     replicated = {"_id": "d1", "_rev": "1-abc", "title": "elsewhere", "_revisions": {"start": 1, "ids": ["abc"]}}
-    store._ask("POST", f"/{name}/_bulk_docs", {"docs": [replicated], "new_edits": False}, good=(201,))
-    assert store._known(name, ["d1"])["d1"].get("_conflicts")
+    store._request("POST", f"/{name}/_bulk_docs", {"docs": [replicated], "new_edits": False}, good=(201,))
+    assert store._read_existing(name, ["d1"])["d1"].get("_conflicts")
     store.write(name, [document(1, title="settled")])
-    stored = store._known(name, ["d1"])["d1"]
+    stored = store._read_existing(name, ["d1"])["d1"]
     assert (stored["title"], stored.get("_conflicts", [])) == ("settled", [])
-    store._ask("DELETE", f"/{name}", good=(200, 202))
+    store._request("DELETE", f"/{name}", good=(200, 202))
     store.close()
 
 
@@ -256,10 +256,10 @@ def test_views_of_others_in_a_couchdb_are_not_counted_and_half_a_surrogate_pair_
     url, secret = server
     name = f"w{os.getpid()}_{secrets.token_hex(3)}_designs"
     store = CouchDocuments(url, [DocumentDatabase(name, VIEWS)], secret)
-    store._ask("PUT", f"/{name}/_design/theirs", {"views": {}}, good=(201, 202))
+    store._request("PUT", f"/{name}/_design/theirs", {"views": {}}, good=(201, 202))
     store.write(name, [document(1, title="a\ud800b")])
     assert (store.count(name), store.get(name, ["d1"])["d1"]["title"]) == (1, "a?b")
-    store._ask("DELETE", f"/{name}", good=(200, 202))
+    store._request("DELETE", f"/{name}", good=(200, 202))
     store.close()
 
 
@@ -268,20 +268,20 @@ def test_a_view_of_a_couchdb_answers_a_plain_query_with_its_rows_as_any_client_a
     url, secret = server
     name = f"w{os.getpid()}_{secrets.token_hex(3)}_plain"
     store = CouchDocuments(url, [DocumentDatabase(name, VIEWS)], secret)
-    design = store._ask("GET", f"/{name}/{DESIGN}").value
+    design = store._request("GET", f"/{name}/{DESIGN}").content
     counting = {view_name: {**view, "reduce": "_count"} for view_name, view in design["views"].items()}
-    store._ask("PUT", f"/{name}/{DESIGN}", {**design, "views": counting}, good=(201,))  # of an earlier windrow
+    store._request("PUT", f"/{name}/{DESIGN}", {**design, "views": counting}, good=(201,))  # of an earlier windrow
     store.close()
     store = CouchDocuments(url, [DocumentDatabase(name, VIEWS)], secret)
     store.write(name, [document(number) for number in range(1, 5)])
     view = f"/{name}/{DESIGN}/_view"
-    rows = store._ask("GET", f"{view}/all").value["rows"]
+    rows = store._request("GET", f"{view}/all").content["rows"]
     assert [(row["id"], row["key"]) for row in rows] == [(f"d{n}", document(n)["at"]) for n in range(1, 5)]
     newest = "descending=true&endkey=%222026-01-02%22&startkey=%222026-01-04%22"
-    assert [row["id"] for row in store._ask("GET", f"{view}/all?{newest}").value["rows"]] == ["d3", "d2"]
+    assert [row["id"] for row in store._request("GET", f"{view}/all?{newest}").content["rows"]] == ["d3", "d2"]
     of_a = "startkey=%5B%22a%22%5D&endkey=%5B%22a%22,%7B%7D%5D&include_docs=true"
-    assert [row["doc"]["title"] for row in store._ask("GET", f"{view}/kind?{of_a}").value["rows"]] == ["t2", "t4"]
-    store._ask("DELETE", f"/{name}", good=(200, 202))
+    assert [row["doc"]["title"] for row in store._request("GET", f"{view}/kind?{of_a}").content["rows"]] == ["t2", "t4"]
+    store._request("DELETE", f"/{name}", good=(200, 202))
     store.close()
 
 
@@ -294,7 +294,7 @@ def test_who_may_not_make_databases_in_a_couchdb_uses_those_that_there_are(views
 
         def do_GET(self):
             requests.append((self.command, self.path))
-            views_now = {view.name: {**views, "map": _map(view)} for view in VIEWS}
+            views_now = {view.name: {**views, "map": _map_function(view)} for view in VIEWS}
             design = {"_id": DESIGN, "language": "javascript", "views": views_now}
             body = json.dumps(design if self.path.endswith(DESIGN) else {"doc_count": 1}).encode()
             self.send_response(200 if self.command == "GET" else 401)

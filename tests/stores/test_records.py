@@ -27,7 +27,7 @@ def test_what_stands_aside_is_kept_as_it_was_first_seen_and_makes_no_version(tmp
     ]
     assert store.changed_keys((1, 1)) == store.changed_keys((3, 3)) == ["k"]
     assert store.changed_keys((2, 2)) == store.changed_keys((4, 9)) == []
-    assert store.counted([1, 2, 3]) == {1: (1, 1), 2: (1, 0), 3: (1, 0)}
+    assert store.count_records([1, 2, 3]) == {1: (1, 1), 2: (1, 0), 3: (1, 0)}
     assert not list(store.faults())
     store.close()
 
@@ -50,10 +50,10 @@ def test_a_record_is_said_to_be_gone_by_a_name_it_went_by_and_nothing_is_where_n
     assert [version.change for version in store.history("k")] == ["new", "gone"]  # it moved
     assert [version.change for version in store.history("moved")] == ["new", "gone"]
     assert [version.change for version in store.history("l")] == ["new", "gone"]
-    assert not store.known("?")
+    assert not store.has_record("?")
     store.forget([2, 3, 6])
     store.settle([observe_named(7, "?", None, "number 2")], 7)
-    assert not store.known("l")
+    assert not store.has_record("l")
     store.close()
 
 
@@ -135,7 +135,7 @@ def test_a_thing_that_is_told_of_by_several_spellings_of_its_key_is_one_record_b
         ("changed", "http://l", {"url": "http://k?x", "n": 3}),
     ]
     assert store.count()[0] == 2
-    assert not store.known("https://k")
+    assert not store.has_record("https://k")
     assert store.history("http://m")[0].value == {"url": "http://m", "n": 3}
     with closing(RecordStore(tmp_path / "b.db")) as second_store:
         second_store.carry_over(store, {"b"})
@@ -143,6 +143,6 @@ def test_a_thing_that_is_told_of_by_several_spellings_of_its_key_is_one_record_b
         assert [version.value for version in second_store.history("http://k?x")][-1] == {"n": 4}
     store.forget([1, 2, 3, 4])
     store.settle([observe_aliased(7, "https://k", {"n": 1}, "k")], 7)
-    assert store.known("https://k")  # nothing of what was forgotten names it
+    assert store.has_record("https://k")  # nothing of what was forgotten names it
     assert list(store.faults()) == []
     store.close()

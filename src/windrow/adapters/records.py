@@ -245,7 +245,7 @@ class RecordAdapter:
     def explain(self, workspace: Workspace, ledger: Ledger, what: str) -> Explanation | None:
         """Tell the history of a record, by its key; or what became of an address, and what it led to."""
         with self._store(workspace) as store:
-            if store is not None and store.known(what):
+            if store is not None and store.has_record(what):
                 return self._explain_record(ledger, store, what)
             skipped = store.skipped(key=what) if store else []
             if skipped:
@@ -301,7 +301,7 @@ class RecordAdapter:
                 lines.append(
                     f"      from visit {one.visit}: {kept.place.warc} at {kept.place.offset}, {kept.digest[:19]}"
                 )
-        waits = waits_told(ledger, self._collection.name, store.waits_of([one.visit for one in history[-_SHOWN:]]))
+        waits = waits_told(ledger, self._collection.name, store.pending_asks([one.visit for one in history[-_SHOWN:]]))
         lines += [wait.line for wait in waits]
         again = [one.at for one in history if one.change == "same"]
         same = len(again)
@@ -350,7 +350,7 @@ class RecordAdapter:
             lines += record_story.made_lines(made, _SHOWN)
             messages += [Message("visit_record", {"visit": visit.seq, "key": key}) for key in made[:_SHOWN]]
         if store is not None:
-            waits = waits_told(ledger, self._collection.name, store.waits_of([one.seq for one in visits]))
+            waits = waits_told(ledger, self._collection.name, store.pending_asks([one.seq for one in visits]))
             lines += [wait.line for wait in waits]
             messages += [Message(*wait[1:]) for wait in waits]
             for one in store.skipped(url=row.url):
@@ -409,8 +409,8 @@ class RecordAdapter:
         remove_scratch(replay_folder(path), [path.name])
         with self._store(workspace) as store:
             if store is not None:
-                store.make_index(pulse)
-                if not store.scour(pulse):
+                store.rebuild_index(pulse)
+                if not store.erase_deleted(pulse):
                     return (kept_by_reader(path),)
         return ()
 

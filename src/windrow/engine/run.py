@@ -119,10 +119,10 @@ class ValueStore(VersionStore, Protocol):
 class VersionedStore(VersionStore, Protocol):
     """A version store that remembers by which version of its step the first of what it holds was read."""
 
-    def read_by(self) -> str:
+    def reader_version(self) -> str:
         """Return that version; empty where it is not known."""
 
-    def begin_by(self, version: str) -> None:
+    def set_reader_version(self, version: str) -> None:
         """Note the version by which an empty store is filled."""
 
 

@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 
 from windrow.errors import DiskFull, LedgerError
 from windrow.ledger.sql_file import read_blocks
-from windrow.stores.sqlite import FULL, close_on_failure, empty_wal, is_unwritable, open_database
+from windrow.stores.sqlite import DISK_FULL_ERRORS, close_on_failure, empty_wal, is_unwritable, open_database
 
 
 @cache
@@ -165,7 +165,7 @@ class LedgerDatabase:
         try:
             yield
         except sqlite3.Error as error:
-            if getattr(error, "sqlite_errorname", "") in FULL:
+            if getattr(error, "sqlite_errorname", "") in DISK_FULL_ERRORS:
                 raise DiskFull(f"no room for the ledger {self.path}") from error
             raise LedgerError(f"the ledger {self.path} does not answer: {error}") from error
         except OSError as error:

@@ -1,4 +1,4 @@
-"""Documents in a CouchDB, or in anything that speaks its HTTP API: databases made, bulk writes, views, conflicts."""
+"""Documents in CouchDB, or a server with its HTTP API: creates databases, writes in bulk, resolves conflicts."""
 
 from __future__ import annotations
 
@@ -20,145 +20,146 @@ _LOCAL = "_local/windrow"
 _CHUNK, _BYTES = 500, 4_000_000
 _PAGE = 500
 _TRIES = 5
-_LAST = "\ufff0"  # behind every text, as CouchDB sorts them
+_LAST = "\ufff0"  # sorts after every text in CouchDB
 
 
-class _Answered(NamedTuple):
+class _Response(NamedTuple):
     status: int
-    value: Any
+    content: Any
 
 
 _PATIENCE = 60.0
-"""Seconds that an answer of the server may take."""
+"""Timeout of a request in seconds."""
 
 
 class CouchDocuments:
     """`windrow.stores.documents.DocumentStore` on a server."""
 
     def __init__(self, url: str, databases: Sequence[DocumentDatabase], secret: str = "") -> None:
-        """Talk to this server; `secret` is `user:password`. What is missing is made."""
+        """Create missing databases and views at this server; `secret` is `user:password`."""
         parts = urlsplit(url)
         if parts.scheme not in {"http", "https"} or not parts.hostname:
-            raise ConfigError(f"{url!r} is no address of a CouchDB", hint="http://127.0.0.1:5984/")
+            raise ConfigError(f"{url!r} is not an address of a CouchDB", hint="http://127.0.0.1:5984/")
         self._url = url
-        self._where, self._secure = (parts.hostname, parts.port), parts.scheme == "https"
+        self._host_port, self._secure = (parts.hostname, parts.port), parts.scheme == "https"
         self._path = parts.path.rstrip("/")
-        self._fields = {"Accept": "application/json", "Content-Type": "application/json"}
+        self._headers = {"Accept": "application/json", "Content-Type": "application/json"}
         if secret:
-            self._fields["Authorization"] = f"Basic {b64encode(secret.encode()).decode()}"
+            self._headers["Authorization"] = f"Basic {b64encode(secret.encode()).decode()}"
         self._connection: http.client.HTTPConnection | None = None
         self._databases = {check_name(database.name): database for database in databases}
         self._first = next(iter(self._databases))
         for database in databases:
-            self._make(database)
+            self._create(database)
 
-    def _make(self, database: DocumentDatabase) -> None:
-        """Make a database and its views, where they are not there or are of an earlier windrow."""
-        # Only an administrator of the server may make a database, whether it is there or not.
-        if self._ask("GET", f"/{database.name}", good=(200, 404)).status == 404:
-            self._ask("PUT", f"/{database.name}", good=(201, 202, 412))
-        # Without a reduce: a client that asks for a view, and says no more, means its rows.
-        wanted = {"language": "javascript", "views": {view.name: {"map": _map(view)} for view in database.views}}
+    def _create(self, database: DocumentDatabase) -> None:
+        """Create a database and its views if they are missing or of an earlier windrow."""
+        # Only an administrator may ask for a database to be created, even if it exists.
+        if self._request("GET", f"/{database.name}", good=(200, 404)).status == 404:
+            self._request("PUT", f"/{database.name}", good=(201, 202, 412))
+        # No reduce function, so that a view without parameters returns its rows.
+        views = {view.name: {"map": _map_function(view)} for view in database.views}
+        wanted = {"language": "javascript", "views": views}
         for _ in range(_TRIES):
-            found = self._ask("GET", f"/{database.name}/{DESIGN}", good=(200, 404), shape=dict)
-            known = found.value if found.status == 200 else {}
-            if all(known.get(name) == value for name, value in wanted.items()):
+            answer = self._request("GET", f"/{database.name}/{DESIGN}", good=(200, 404), shape=dict)
+            known = answer.content if answer.status == 200 else {}
+            if all(known.get(name) == wanted_part for name, wanted_part in wanted.items()):
                 return
-            # Who may not write designs reads the views of an earlier windrow, where they sort as ours.
-            usable = _maps(known.get("views")) == _maps(wanted["views"])
-            told, good = {**known, **wanted, "_id": DESIGN}, (201, 202, 409, *((401, 403) if usable else ()))
-            if self._ask("PUT", f"/{database.name}/{DESIGN}", told, good=good).status != 409:
+            # Without the right to write designs, the views of an earlier windrow are used if they sort alike.
+            usable = _map_functions(known.get("views")) == _map_functions(wanted["views"])
+            design, accepted = {**known, **wanted, "_id": DESIGN}, (201, 202, 409, *((401, 403) if usable else ()))
+            if self._request("PUT", f"/{database.name}/{DESIGN}", design, good=accepted).status != 409:
                 return
 
-    # The line to the server.
+    # Requests to the server.
 
-    def _ask(
-        self, method: str, path: str, value: Any = None, *, good: tuple[int, ...] = (200,), shape: type = object
-    ) -> _Answered:
-        """Make one request; one that the server could not take now is made again. `shape` is that of a good answer."""
-        # CouchDB refuses a whole request for half of a surrogate pair, which JSON of a source may have.
-        body = None if value is None else json.dumps(value, ensure_ascii=False).encode("utf-8", "replace")
-        told = ""
+    def _request(
+        self, method: str, path: str, document: Any = None, *, good: tuple[int, ...] = (200,), shape: type = object
+    ) -> _Response:
+        """Send a request, again after a temporary failure; `good` are statuses accepted, `shape` the answer's type."""
+        # CouchDB refuses a request with a lone surrogate, which the JSON of a source may contain.
+        body = None if document is None else json.dumps(document, ensure_ascii=False).encode("utf-8", "replace")
+        problem = ""
         for number in range(_TRIES):
             if number:
                 time.sleep(min(0.1 * 2**number, 2.0))
             try:
-                status, content = self._once(method, path, body)
+                status, content = self._send(method, path, body)
             except (OSError, http.client.HTTPException) as error:
                 self.close()
-                told = str(error) or type(error).__name__
+                problem = str(error) or type(error).__name__
                 continue
             if status in good:
-                said = _json(content)
-                if status < 300 and not isinstance(said, shape):
-                    raise self._strange()
-                return _Answered(status, said)
-            told = f"{method} {path[:200]}: status {status}, {content[:300].decode('utf-8', 'replace')}"
+                parsed = _json(content)
+                if status < 300 and not isinstance(parsed, shape):
+                    raise self._unexpected_answer()
+                return _Response(status, parsed)
+            problem = f"{method} {path[:200]}: status {status}, {content[:300].decode('utf-8', 'replace')}"
             if status in {401, 403}:
-                raise StoreError(f"{self._url}: {told}", hint="look at events.documents_secret")
+                raise StoreError(f"{self._url}: {problem}", hint="look at events.documents_secret")
             if status < 500 and status not in {408, 425, 429}:
-                raise StoreError(f"{self._url}: {told}")
-        raise StoreUnreachable(f"{self._url}: {told}")
+                raise StoreError(f"{self._url}: {problem}")
+        raise StoreUnreachable(f"{self._url}: {problem}")
 
-    def _rows_of(self, method: str, path: str, value: Any = None) -> list[dict[str, Any]]:
-        """Make one request whose answer has rows."""
-        rows = self._ask(method, path, value, shape=dict).value.get("rows")
+    def _rows_of(self, method: str, path: str, content: Any = None) -> list[dict[str, Any]]:
+        """Send a request whose answer has rows."""
+        rows = self._request(method, path, content, shape=dict).content.get("rows")
         if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
-            raise self._strange()
+            raise self._unexpected_answer()
         return rows
 
-    def _number(self, path: str, name: str, *, good: tuple[int, ...] = (200,)) -> int:
-        """Ask for an object, and return a number in it; 0 where there is none."""
-        found = self._ask("GET", path, good=good, shape=dict)
-        number = found.value.get(name, 0) if found.status == 200 else 0
+    def _read_number(self, path: str, name: str, *, good: tuple[int, ...] = (200,)) -> int:
+        """Get an object and return a number in it; 0 if either is missing."""
+        answer = self._request("GET", path, good=good, shape=dict)
+        number = answer.content.get(name, 0) if answer.status == 200 else 0
         if not isinstance(number, int):
-            raise self._strange()
+            raise self._unexpected_answer()
         return number
 
-    def _strange(self) -> StoreError:
-        return StoreError(f"{self._url}: its answer is none of a CouchDB's", hint="look at events.documents")
+    def _unexpected_answer(self) -> StoreError:
+        return StoreError(f"{self._url}: the answer is not one of CouchDB", hint="look at events.documents")
 
-    def _once(self, method: str, path: str, body: bytes | None) -> tuple[int, bytes]:
+    def _send(self, method: str, path: str, body: bytes | None) -> tuple[int, bytes]:
         if self._connection is None:
-            host, port = self._where
+            host, port = self._host_port
             if self._secure:
                 context = ssl.create_default_context()
                 self._connection = http.client.HTTPSConnection(host, port, timeout=_PATIENCE, context=context)
             else:
                 self._connection = http.client.HTTPConnection(host, port, timeout=_PATIENCE)
-        self._connection.request(method, self._path + path, body, self._fields)
+        self._connection.request(method, self._path + path, body, self._headers)
         answer = self._connection.getresponse()
         return answer.status, answer.read()
 
-    # What a store does.
+    # The methods of a document store.
 
     def checkpoint(self) -> int:
-        """Return the number that was last written with documents, 0 at first."""
-        return self._number(f"/{self._first}/{_LOCAL}", "checkpoint", good=(200, 404))
+        """Return the number last written with documents, 0 at first."""
+        return self._read_number(f"/{self._first}/{_LOCAL}", "checkpoint", good=(200, 404))
 
-    def _set_checkpoint(self, value: int) -> None:
+    def _set_checkpoint(self, number: int) -> None:
         for _ in range(_TRIES):
-            found = self._ask("GET", f"/{self._first}/{_LOCAL}", good=(200, 404), shape=dict)
-            told = {"_id": _LOCAL, "checkpoint": value}
-            if found.status == 200:
-                told["_rev"] = found.value.get("_rev")
-            if self._ask("PUT", f"/{self._first}/{_LOCAL}", told, good=(201, 202, 409)).status != 409:
+            answer = self._request("GET", f"/{self._first}/{_LOCAL}", good=(200, 404), shape=dict)
+            document = {"_id": _LOCAL, "checkpoint": number}
+            if answer.status == 200:
+                document["_rev"] = answer.content.get("_rev")
+            if self._request("PUT", f"/{self._first}/{_LOCAL}", document, good=(201, 202, 409)).status != 409:
                 return
-        raise StoreError(f"{self._url}: somebody else writes the checkpoint of {self._first}")
+        raise StoreError(f"{self._url}: another client keeps writing the checkpoint of {self._first}")
 
     def write(
         self, database: str, documents: Sequence[Mapping[str, Any]], removed: Iterable[str] = (), *,
         checkpoint: int | None = None,
     ) -> int:  # fmt: skip
-        """Put documents, whatever was there under their ids, and remove others; return how many are new.
+        """Write documents, replacing those with the same ids, and remove others; return how many are new.
 
-        Who wrote at the same time has written before: ours is the next revision. Of revisions that a replication left
-        beside each other, the others are removed.
+        A document that another client wrote meanwhile is read and replaced by the next revision. Conflicting revisions
+        that a replication left are removed.
         """
         fresh = 0
         wanted: dict[str, Mapping[str, Any] | None] = dict.fromkeys(removed)
         wanted |= {str(document["_id"]): document for document in documents}
-        for part in _parts(wanted):
+        for part in _chunks(wanted):
             fresh += self._write(database, part)
         if checkpoint is not None:
             self._set_checkpoint(max(checkpoint, self.checkpoint()))
@@ -167,72 +168,74 @@ class CouchDocuments:
     def _write(self, database: str, wanted: dict[str, Mapping[str, Any] | None]) -> int:
         left, fresh, first = dict(wanted), 0, True
         for _ in range(_TRIES):
-            known = self._known(database, list(left))
-            fresh += sum(one is not None and name not in known for name, one in left.items()) if first else 0
+            known = self._read_existing(database, list(left))
+            fresh += sum(document is not None and name not in known for name, document in left.items()) if first else 0
             first = False
-            told: list[dict[str, Any]] = []
-            for name, one in left.items():
+            changes: list[dict[str, Any]] = []
+            for name, document in left.items():
                 before = known.get(name)
-                if one is not None:
-                    told.append({**one, **({"_rev": before["_rev"]} if before else {})})
+                if document is not None:
+                    changes.append({**document, **({"_rev": before["_rev"]} if before else {})})
                 elif before:
-                    told.append({"_id": name, "_rev": before["_rev"], "_deleted": True})
+                    changes.append({"_id": name, "_rev": before["_rev"], "_deleted": True})
                 others = before.get("_conflicts", ()) if before else ()
-                told += [{"_id": name, "_rev": rev, "_deleted": True} for rev in others]
-            left = self._bulk(database, told, left)
+                changes += [{"_id": name, "_rev": rev, "_deleted": True} for rev in others]
+            left = self._write_bulk(database, changes, left)
             if not left:
                 return fresh
-        raise StoreError(f"{self._url}: {database}: others write {next(iter(left))!r} again and again")
+        raise StoreError(f"{self._url}: {database}: another client keeps writing {next(iter(left))!r}")
 
-    def _bulk(
-        self, database: str, told: list[dict[str, Any]], wanted: dict[str, Mapping[str, Any] | None]
+    def _write_bulk(
+        self, database: str, changes: list[dict[str, Any]], wanted: dict[str, Mapping[str, Any] | None]
     ) -> dict[str, Mapping[str, Any] | None]:
-        """Write documents at once; return those that somebody else wrote meanwhile."""
-        if not told:
+        """Write documents in one request; return those that another client wrote meanwhile."""
+        if not changes:
             return {}
-        answer = self._ask("POST", f"/{database}/_bulk_docs", {"docs": told}, good=(201, 202, 413), shape=list)
+        answer = self._request("POST", f"/{database}/_bulk_docs", {"docs": changes}, good=(201, 202, 413), shape=list)
         if answer.status == 413:
-            return self._large(database, told, wanted)
+            return self._write_split(database, changes, wanted)
         conflicts: dict[str, Mapping[str, Any] | None] = {}
-        for one in answer.value:
-            if one.get("error") == "conflict":
-                conflicts[one["id"]] = wanted[one["id"]]
-            elif one.get("error"):
-                raise StoreError(f"{self._url}: {database}: {one.get('id')}: {one['error']}: {one.get('reason')}")
+        for row in answer.content:
+            if row.get("error") == "conflict":
+                conflicts[row["id"]] = wanted[row["id"]]
+            elif row.get("error"):
+                raise StoreError(f"{self._url}: {database}: {row.get('id')}: {row['error']}: {row.get('reason')}")
         return conflicts
 
-    def _large(
-        self, database: str, told: list[dict[str, Any]], wanted: dict[str, Mapping[str, Any] | None]
+    def _write_split(
+        self, database: str, changes: list[dict[str, Any]], wanted: dict[str, Mapping[str, Any] | None]
     ) -> dict[str, Mapping[str, Any] | None]:
-        """Write what is too much at once in halves; one that is too large by itself goes without its long text."""
-        if len(told) > 1:
-            half = len(told) // 2
-            return self._bulk(database, told[:half], wanted) | self._bulk(database, told[half:], wanted)
-        once, one = self._databases[database].once, told[0]
-        if not once or not one.get(once):
-            raise StoreError(f"{self._url}: {database}: {one['_id']}: it is larger than the server takes")
-        shorter = {**one, once: "", f"{once}_left_out": len(one[once])}
-        return self._bulk(database, [shorter], wanted)
+        """Write documents in halves, and a single one that is too large without its long text."""
+        if len(changes) > 1:
+            half = len(changes) // 2
+            return self._write_bulk(database, changes[:half], wanted) | self._write_bulk(
+                database, changes[half:], wanted
+            )
+        once, document = self._databases[database].once, changes[0]
+        if not once or not document.get(once):
+            raise StoreError(f"{self._url}: {database}: {document['_id']}: larger than the server accepts")
+        shorter = {**document, once: "", f"{once}_left_out": len(document[once])}
+        return self._write_bulk(database, [shorter], wanted)
 
-    def _known(self, database: str, ids: Sequence[str]) -> dict[str, Stored]:
+    def _read_existing(self, database: str, ids: Sequence[str]) -> dict[str, Stored]:
         path = f"/{database}/_all_docs?include_docs=true&conflicts=true"
         rows = self._rows_of("POST", path, {"keys": list(ids)})
-        return {row["doc"]["_id"]: row["doc"] for row in rows if row.get("doc") and not _gone(row)}
+        return {row["doc"]["_id"]: row["doc"] for row in rows if row.get("doc") and not _is_deleted(row)}
 
     def get(self, database: str, ids: Sequence[str]) -> dict[str, Stored]:
-        """Return those of the documents that there are, by id."""
-        found: dict[str, Stored] = {}
+        """Return the documents that exist, by id."""
+        documents: dict[str, Stored] = {}
         for start in range(0, len(ids), _CHUNK):
-            found |= self._known(database, ids[start : start + _CHUNK])
-        return {name: _plain(one) for name, one in found.items()}
+            documents |= self._read_existing(database, ids[start : start + _CHUNK])
+        return {name: _without_server_fields(document) for name, document in documents.items()}
 
     def view(self, database: str, name: str, span: Span = EVERYTHING) -> Iterator[Stored]:
         """Yield documents in the order of a view."""
-        told = self._databases[database].view(name)
-        return islice(self._rows(database, told, span), span.skip, span.skip + span.limit)
+        declared = self._databases[database].view(name)
+        return islice(self._view_rows(database, declared, span), span.skip, span.skip + span.limit)
 
-    def _rows(self, database: str, view: DocumentView, span: Span) -> Iterator[Stored]:
-        """Yield what a view has in a span; the end is left out, which a server does not do where it comes first."""
+    def _view_rows(self, database: str, view: DocumentView, span: Span) -> Iterator[Stored]:
+        """Yield the documents of a view in a span; `span.end` is excluded, which a descending query cannot ask for."""
         low, high = _key(view, span.first, span.start), _key(view, span.first, span.end or _LAST)
         asked: dict[str, Any] = {"reduce": "false", "include_docs": "true", "limit": _PAGE}
         first, last = (high, low) if span.descending else (low, high)
@@ -245,16 +248,16 @@ class CouchDocuments:
             rows = self._rows_of("GET", path)
             for row in rows:
                 if row.get("doc") and not (span.end and row["key"] == high):
-                    yield _plain(row["doc"])
+                    yield _without_server_fields(row["doc"])
             if len(rows) < _PAGE:
                 return
             skip += _PAGE
 
     def count(self, database: str) -> int:
-        """Count the documents of a database, those of its design apart."""
+        """Count the documents of a database without its design documents."""
         between = urlencode({"startkey": '"_design/"', "endkey": '"_design0"'})
         designs = self._rows_of("GET", f"/{database}/_all_docs?{between}")
-        return self._number(f"/{database}", "doc_count") - len(designs)
+        return self._read_number(f"/{database}", "doc_count") - len(designs)
 
     def ids(self, database: str) -> Iterator[str]:
         """Yield the ids of all documents of a database."""
@@ -269,7 +272,7 @@ class CouchDocuments:
             last = names[-1]
 
     def rewind(self) -> None:
-        """Begin at checkpoint 0 again; the documents stay."""
+        """Set the checkpoint to 0; the documents stay."""
         self._set_checkpoint(0)
 
     def close(self) -> None:
@@ -280,53 +283,53 @@ class CouchDocuments:
 
 
 def _key(view: DocumentView, first: tuple[str, ...], rest: str) -> Any:
-    """Return a key of a view: a text where it is sorted by one field, else a list."""
+    """Return a key of a view: a text if it is sorted by one field, else a list."""
     parts = [*first] if len(first) == len(view.by) else [*first, rest]
     return parts[0] if len(view.by) == 1 else parts
 
 
-def _map(view: DocumentView) -> str:
-    """Write a view in JavaScript; what is no text has no place in it."""
+def _map_function(view: DocumentView) -> str:
+    """Return the map function of a view in JavaScript; documents whose fields are not texts are left out."""
     fields = [f"doc[{json.dumps(name)}]" for name in view.by]
     conditions = [f'typeof {field} === "string"' for field in fields]
     if view.without:
-        name, value = view.without
-        conditions.append(f"doc[{json.dumps(name)}] !== {json.dumps(value)}")
+        name, excluded = view.without
+        conditions.append(f"doc[{json.dumps(name)}] !== {json.dumps(excluded)}")
     key = fields[0] if len(fields) == 1 else f"[{', '.join(fields)}]"
     return f"function (doc) {{ if ({' && '.join(conditions)}) {{ emit({key}, null); }} }}"
 
 
-def _maps(views: Any) -> dict[str, Any]:
-    """Return what each view of a design sorts by, in JavaScript."""
+def _map_functions(views: Any) -> dict[str, Any]:
+    """Return the map function of each view of a design document."""
     return {name: view.get("map") for name, view in views.items()} if isinstance(views, dict) else {}
 
 
-def _parts(wanted: Mapping[str, Mapping[str, Any] | None]) -> Iterator[dict[str, Mapping[str, Any] | None]]:
-    """Yield what is written at once: so many documents, or so many bytes. What is removed goes first, with the rest."""
+def _chunks(wanted: Mapping[str, Mapping[str, Any] | None]) -> Iterator[dict[str, Mapping[str, Any] | None]]:
+    """Yield the documents of each bulk write: at most `_CHUNK`, and about `_BYTES`; None stands for a removal."""
     part: dict[str, Mapping[str, Any] | None] = {}
     size = 0
-    for name, one in wanted.items():
-        length = len(json.dumps(one)) if one is not None else 0
+    for name, document in wanted.items():
+        length = len(json.dumps(document)) if document is not None else 0
         if part and (len(part) >= _CHUNK or size + length > _BYTES):
             yield part
             part, size = {}, 0
-        part[name] = one
+        part[name] = document
         size += length
     if part:
         yield part
 
 
-def _gone(row: Mapping[str, Any]) -> bool:
+def _is_deleted(row: Mapping[str, Any]) -> bool:
     return bool(row.get("value", {}).get("deleted"))
 
 
-def _plain(document: Mapping[str, Any]) -> Stored:
-    """Return a document without what the server adds."""
-    return {name: value for name, value in document.items() if name not in {"_rev", "_conflicts"}}
+def _without_server_fields(document: Mapping[str, Any]) -> Stored:
+    """Return a document without the fields that the server adds."""
+    return {name: content for name, content in document.items() if name not in {"_rev", "_conflicts"}}
 
 
 def _json(content: bytes) -> Any:
     try:
         return json.loads(content) if content else {}
     except (ValueError, RecursionError):
-        raise StoreError("the server's answer is no JSON: is this a CouchDB?") from None
+        raise StoreError("the server's answer is not JSON: is this a CouchDB?") from None

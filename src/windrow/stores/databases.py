@@ -1,6 +1,6 @@
-"""Open SQL databases: SQLite, PostgreSQL and MariaDB, the same way everywhere.
+"""Open SQL databases: SQLite, PostgreSQL and MariaDB.
 
-`connect` makes an engine; `guarded` maps every error of the engine and its driver to windrow's own.
+`connect` makes an engine; `map_errors` turns the errors of the engine and its driver into windrow's own.
 """
 
 from __future__ import annotations
@@ -15,16 +15,16 @@ from sqlalchemy import exc
 
 from windrow.errors import ConfigError, MissingExtra, StoreDamaged, StoreError, StoreUnreachable, WindrowError
 from windrow.reasons import Reason
-from windrow.stores.sqlite import FULL, is_damaged
+from windrow.stores.sqlite import DISK_FULL_ERRORS, is_damaged
 
-EXTRAS = {"postgresql": "postgresql", "mariadb": "mariadb", "mysql": "mariadb"}
-"""Which extra brings a database's driver."""
+DRIVER_EXTRAS = {"postgresql": "postgresql", "mariadb": "mariadb", "mysql": "mariadb"}
+"""The extra that installs each backend's driver."""
 
-PAGE = 4096
-"""Bytes of a page of an SQLite file, unless another size is asked for."""
+PAGE_SIZE = 4096
+"""Default size of a page of an SQLite file in bytes."""
 
-READS = {"windrow_reads": True}
-"""Execution options of a connection that only reads: on SQLite it waits for no writer."""
+READ_ONLY = {"windrow_reads": True}
+"""Execution options of a connection that only reads; on SQLite it does not wait for writers."""
 
 _MODE = "ANSI_QUOTES,STRICT_ALL_TABLES,NO_ZERO_DATE,NO_ZERO_IN_DATE,ERROR_FOR_DIVISION_BY_ZERO,NO_ENGINE_SUBSTITUTION"
 _MARIADB: dict[str, Any] = {
@@ -32,18 +32,17 @@ _MARIADB: dict[str, Any] = {
     "init_command": f"SET SESSION sql_mode = '{_MODE}', time_zone = '+00:00'",
     "connect_timeout": 10,
 }
-_WAIT = 30_000  # milliseconds that SQLite waits for another writer
-_LONGEST = 300  # characters of a driver's message that are passed on
+_BUSY_TIMEOUT = 30_000  # milliseconds that SQLite waits for another writer
+_MESSAGE_LENGTH = 300  # characters of a driver's message that are kept
 
 
-def connect(url: str, password: str | None = None, *, durable: bool = True, page: int = PAGE) -> sa.Engine:
+def connect(url: str, password: str | None = None, *, durable: bool = True, page: int = PAGE_SIZE) -> sa.Engine:
     """Make an engine for a database; nothing is opened yet.
 
-    `url` is SQLAlchemy's spelling: `sqlite:///FILE`, `postgresql+psycopg://USER@HOST/NAME`,
-    `mariadb+pymysql://USER@HOST/NAME`. The password is given apart, so that it need not stand in a
-    configuration. With `durable`, what SQLite has committed survives a power cut; without, only a
-    crash of the program. `page` is the size of the pages of a file that SQLite makes anew, in bytes: large ones
-    suit long texts. Raises ConfigError for a URL that makes no sense and MissingExtra where the
+    `url` is one of SQLAlchemy: `sqlite:///FILE`, `postgresql+psycopg://USER@HOST/NAME`,
+    `mariadb+pymysql://USER@HOST/NAME`. The password is separate, so it need not be in a configuration. With `durable`,
+    what SQLite has committed survives a power cut; without, only a crash of the program. `page` is the page size of a
+    new SQLite file in bytes: large pages suit long texts. Raises ConfigError for an invalid URL and MissingExtra if the
     driver is not installed.
     """
     try:
@@ -55,30 +54,30 @@ def connect(url: str, password: str | None = None, *, durable: bool = True, page
             return _sqlite(parsed, durable=durable, page=page)
         arguments: dict[str, Any] = {"connect_timeout": 10}
         if backend in {"mariadb", "mysql"}:
-            arguments = _MARIADB | {key: str(value) for key, value in parsed.query.items()}
+            arguments = _MARIADB | {key: str(text) for key, text in parsed.query.items()}
             parsed = parsed.set(query={})
         return sa.create_engine(parsed, pool_pre_ping=True, connect_args=arguments, hide_parameters=True)
     except exc.NoSuchModuleError:
-        raise ConfigError("no such kind of database: use sqlite, postgresql+psycopg or mariadb+pymysql") from None
+        raise ConfigError("unsupported kind of database: use sqlite, postgresql+psycopg or mariadb+pymysql") from None
     except exc.ArgumentError:
         raise ConfigError("the database's address is not a URL such as sqlite:///FILE") from None
     except ImportError:
-        raise MissingExtra(f"a {backend} database", EXTRAS.get(backend, backend)) from None
+        raise MissingExtra(f"a {backend} database", DRIVER_EXTRAS.get(backend, backend)) from None
 
 
 def _sqlite(url: sa.URL, *, durable: bool, page: int) -> sa.Engine:
-    engine = sa.create_engine(url, connect_args={"timeout": _WAIT / 1000}, hide_parameters=True)
+    engine = sa.create_engine(url, connect_args={"timeout": _BUSY_TIMEOUT / 1000}, hide_parameters=True)
 
     @sa.event.listens_for(engine, "connect")
     def prepare(connection: Any, _record: Any) -> None:
-        connection.isolation_level = None  # transactions begin where we say so, also before DDL
+        connection.isolation_level = None  # transactions begin with our BEGIN, also before DDL
         for pragma in (
             f"page_size = {page}",
             "journal_mode = WAL",
             f"synchronous = {'FULL' if durable else 'NORMAL'}",
             "foreign_keys = ON",
-            f"busy_timeout = {_WAIT}",
-            "cache_size = -16384",  # the same for a small database and a large one
+            f"busy_timeout = {_BUSY_TIMEOUT}",
+            "cache_size = -16384",  # in KiB, whatever the size of the database
             "temp_store = MEMORY",
         ):
             connection.execute(f"PRAGMA {pragma}").close()
@@ -92,35 +91,35 @@ def _sqlite(url: sa.URL, *, durable: bool, page: int) -> sa.Engine:
 
 
 @contextmanager
-def guarded(engine: sa.Engine) -> Iterator[None]:
-    """Turn what SQLAlchemy and its drivers raise in this block into a StoreError."""
+def map_errors(engine: sa.Engine) -> Iterator[None]:
+    """Raise a StoreError for an error of SQLAlchemy or a driver in this block."""
     try:
         yield
     except WindrowError:
         raise
     except (exc.SQLAlchemyError, engine.dialect.loaded_dbapi.Error, OverflowError) as error:
-        raise mapped(error, where(engine)) from error
+        raise map_error(error, describe_database(engine)) from error
 
 
-def file_of(engine: sa.Engine) -> Path:
+def sqlite_file(engine: sa.Engine) -> Path:
     """Return the file of an SQLite database."""
     return Path(engine.url.database or "")
 
 
-def where(engine: sa.Engine) -> str:
-    """Name a database for people: neither user, nor password, nor options."""
+def describe_database(engine: sa.Engine) -> str:
+    """Return backend, host and name of a database for messages, without user, password and options."""
     url = engine.url
     port = f":{url.port}" if url.port else ""
     place = f"{url.host}{port}/" if url.host else ""
     return f"{url.get_backend_name()} {place}{url.database or ''}"
 
 
-def mapped(error: BaseException, place: str) -> StoreError:
-    """Return the error that a driver's error becomes."""
+def map_error(error: BaseException, place: str) -> StoreError:
+    """Return the StoreError for a driver's error; `place` names the database."""
     connecting = isinstance(error, exc.DBAPIError) and error.statement is None
     lost = isinstance(error, exc.DBAPIError) and error.connection_invalidated
     origin = error.orig if isinstance(error, exc.DBAPIError) and error.orig else error
-    code, text = _code(origin), " ".join(str(origin).split())[:_LONGEST]
+    code, text = _error_code(origin), " ".join(str(origin).split())[:_MESSAGE_LENGTH]
     if is_damaged(origin):
         return StoreDamaged(f"{place}: {text}")
     for codes, phrase, reason in _REASONS:
@@ -132,8 +131,8 @@ def mapped(error: BaseException, place: str) -> StoreError:
     return StoreError(f"{place}: {text}")
 
 
-def _code(error: BaseException) -> str:
-    """Return the driver's own short code: an SQLSTATE, a MariaDB number or SQLite's name."""
+def _error_code(error: BaseException) -> str:
+    """Return the driver's error code: an SQLSTATE, a MariaDB number or SQLite's name."""
     first = error.args[0] if error.args else ""
     if isinstance(first, int):
         return str(first)
@@ -147,11 +146,11 @@ def _is_operational(error: BaseException) -> bool:
 _REASONS: tuple[tuple[tuple[str, ...], str, Reason], ...] = (
     (("28P01", "28000", "1045", "1044", "1698"), "authentication failed", Reason.LOGIN_FAILED),
     (("3D000", "1049"), '" does not exist', Reason.NOT_FOUND),
-    (("53100", "1021", "1114", *FULL), "", Reason.DISK_FULL),
+    (("53100", "1021", "1114", *DISK_FULL_ERRORS), "", Reason.DISK_FULL),
     (("42501", "SQLITE_CANTOPEN", "SQLITE_READONLY", "SQLITE_PERM"), "", Reason.PERMISSION_DENIED),
     (("SQLITE_IOERR",), "", Reason.DISK_FAILED),
 )
-"""Codes, what psycopg says instead while it connects, and the reason."""
+"""Error codes, psycopg's phrase for the same while it connects, and the reason."""
 
 _PASSING = {
     *("SQLITE_BUSY", "SQLITE_LOCKED", "SQLITE_BUSY_SNAPSHOT"),
@@ -160,10 +159,10 @@ _PASSING = {
 }
 
 
-def named(url: str, database: str) -> str:
-    """Return the URL of `database` on the server at `url`, unless the URL names one itself.
+def with_database(url: str, database: str) -> str:
+    """Return `url` with the database `database`, unless it names one already.
 
-    >>> named("mariadb+pymysql://app@db.example.org", "phenodcc_tracker")
+    >>> with_database("mariadb+pymysql://app@db.example.org", "phenodcc_tracker")
     'mariadb+pymysql://app@db.example.org/phenodcc_tracker'
     """
     try:
@@ -175,11 +174,11 @@ def named(url: str, database: str) -> str:
     return parsed.set(database=database).render_as_string(hide_password=False)
 
 
-def reach(url: str, password: str | None = None, *, page: int = PAGE) -> sa.Engine:
-    """Open a database, making it where it is missing and may be made.
+def open_or_create(url: str, password: str | None = None, *, page: int = PAGE_SIZE) -> sa.Engine:
+    """Open a database, creating it if it is missing.
 
-    What is lost with the last seconds before a power cut is projected again, so SQLite need not
-    wait for the disk at every batch. `page` is the size of its pages where SQLite makes the file.
+    The last seconds before a power cut may be lost: they are projected again, so SQLite need not wait for the disk at
+    each batch. `page` is the page size of a new SQLite file in bytes.
     """
     engine = connect(url, password, durable=False, page=page)
     if engine.dialect.name == "sqlite":
@@ -187,31 +186,31 @@ def reach(url: str, password: str | None = None, *, page: int = PAGE) -> sa.Engi
             Path(engine.url.database).parent.mkdir(parents=True, exist_ok=True)
         return engine
     try:
-        with guarded(engine):
+        with map_errors(engine):
             engine.connect().close()
     except StoreError as error:
         if error.reason != Reason.NOT_FOUND:
             raise
-        _create(url, password, str(engine.url.database))
+        _create_database(url, password, str(engine.url.database))
     return engine
 
 
-def _create(url: str, password: str | None, name: str) -> None:
+def _create_database(url: str, password: str | None, name: str) -> None:
     parsed = sa.make_url(url)
     mysql = parsed.get_backend_name() != "postgresql"
-    # PostgreSQL has no connection without a database; `postgres` is there to begin from.
+    # PostgreSQL needs a database to connect to; `postgres` always exists.
     begin = parsed.set(database="" if mysql else "postgres").render_as_string(hide_password=False)
     server = connect(begin, password)
     quoted = server.dialect.identifier_preparer.quote(name)
     more = " CHARACTER SET utf8mb4" if mysql else ""
     try:
-        with guarded(server), server.connect().execution_options(isolation_level="AUTOCOMMIT") as link:
+        with map_errors(server), server.connect().execution_options(isolation_level="AUTOCOMMIT") as link:
             link.exec_driver_sql(f"CREATE DATABASE {quoted}{more}")
     except StoreError as error:
         raise StoreError(
-            f"the database {name} is not at {where(server)} and may not be made: {error}",
+            f"the database {name} is missing at {describe_database(server)} and cannot be created: {error}",
             reason=error.reason,
-            hint=f"let an administrator make the database {name} and grant it to this user",
+            hint=f"ask an administrator to create the database {name} and grant it to this user",
         ) from error
     finally:
         server.dispose()

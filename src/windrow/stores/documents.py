@@ -1,4 +1,4 @@
-"""Stores of JSON documents by `_id`, with views that sort them; in one SQLite file, a table for each database."""
+"""Stores of JSON documents by `_id`, with sorted views; and one in an SQLite file with a table for each database."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _NAME = re.compile(r"[a-z][a-z0-9_]{0,62}")
 
 
 class DocumentView(NamedTuple):
-    """Documents sorted by some fields, which must be texts; those whose field says `without` are left out of it."""
+    """Documents sorted by text fields; `without` is a field and its value in documents that are left out."""
 
     name: str
     by: tuple[str, ...]
@@ -28,10 +28,10 @@ class DocumentView(NamedTuple):
 
 
 class DocumentDatabase(NamedTuple):
-    """A database: `once` names a field whose long texts are stored once each, `texts` those that are searched.
+    """A database: equal long texts of the field `once` are stored once; the fields `texts` are searched.
 
-    What has all words in the first of `texts` comes before what does not, and what has the later time in the field
-    `newest` before what has an earlier one.
+    Search results with all words in the first of `texts` come first, and among them those with the latest time in the
+    field `newest`.
     """
 
     name: str
@@ -46,7 +46,7 @@ class DocumentDatabase(NamedTuple):
 
 
 class Span(NamedTuple):
-    """Which documents of a view: with these first fields, from `start` on and before `end` by the one after them."""
+    """A range of a view: the first fields equal `first`, the next one is from `start` on and before `end`."""
 
     first: tuple[str, ...] = ()
     start: str = ""
@@ -61,21 +61,21 @@ EVERYTHING = Span()
 
 
 class DocumentStore(Protocol):
-    """Databases of documents. A write is repeated without harm: the same documents make the same database."""
+    """Databases of documents. A write is idempotent."""
 
     def checkpoint(self) -> int:
-        """Return the number that was last written with documents, 0 at first."""
+        """Return the number last written with documents, 0 at first."""
         ...
 
     def write(
         self, database: str, documents: Sequence[Mapping[str, Any]], removed: Iterable[str] = (), *,
         checkpoint: int | None = None,
     ) -> int:  # fmt: skip
-        """Put documents, whatever was there under their ids, and remove others; return how many are new."""
+        """Write documents, replacing those with the same ids, and remove others; return how many are new."""
         ...
 
     def get(self, database: str, ids: Sequence[str]) -> dict[str, Stored]:
-        """Return those of the documents that there are, by id."""
+        """Return the documents that exist, by id."""
         ...
 
     def view(self, database: str, name: str, span: Span = EVERYTHING) -> Iterator[Stored]:
@@ -91,7 +91,7 @@ class DocumentStore(Protocol):
         ...
 
     def rewind(self) -> None:
-        """Begin at checkpoint 0 again; the documents stay."""
+        """Set the checkpoint to 0; the documents stay."""
         ...
 
     def close(self) -> None:
@@ -100,17 +100,17 @@ class DocumentStore(Protocol):
 
 
 def check_name(name: str) -> str:
-    """Return a name that a database may have in every store."""
+    """Return a name that every store allows for a database; ConfigError for any other."""
     if not _NAME.fullmatch(name):
-        raise ConfigError(f"{name!r} is no name of a database: small letters, digits and _, a letter first")
+        raise ConfigError(f"{name!r} cannot name a database: small letters, digits and _ are allowed, a letter first")
     return name
 
 
 VERSION = 2
-"""Of the tables; documents in those of another version are given up, since they can be made anew."""
+"""Version of the tables; those of another version are dropped, since the documents can be made again."""
 
 _CHUNK = 400
-_SAME_TIME = 10_000  # row numbers for the documents of one second
+_SAME_TIME = 10_000  # row numbers reserved for the documents of one second
 _NO_DIGIT = re.compile("[^0-9]")
 
 
@@ -122,7 +122,7 @@ class SqliteDocuments(SqliteStore):
         self._databases = {check_name(database.name): database for database in databases}
         super().__init__(path)
         with close_on_failure(self.close), self._guarded():
-            self._connection.execute("PRAGMA secure_delete = ON").fetchall()  # nothing stays in free pages
+            self._connection.execute("PRAGMA secure_delete = ON").fetchall()  # removed texts do not stay in free pages
             self._begin_anew()
             self._connection.executescript(
                 "CREATE TABLE IF NOT EXISTS windrow_meta (name TEXT PRIMARY KEY, value INTEGER)"
@@ -131,12 +131,12 @@ class SqliteDocuments(SqliteStore):
                 self._connection.executescript(_schema(database))
 
     def _begin_anew(self) -> None:
-        """Give up tables of another version: with its checkpoint gone, whoever fills the store begins at 0."""
+        """Drop tables of another version, with the checkpoint, so that the store is filled from 0."""
         if self._version() == VERSION:
             return
         with transaction(self._connection):
             if self._version() == VERSION:
-                return  # another process was faster
+                return  # another process did it
             for name in ("windrow_meta", *(f"{database}{part}" for database in self._databases for part in _TABLES)):
                 self._connection.execute(f'DROP TABLE IF EXISTS "{name}"')
             self._connection.execute(f"PRAGMA user_version = {VERSION}")
@@ -145,22 +145,22 @@ class SqliteDocuments(SqliteStore):
         return int(self._connection.execute("PRAGMA user_version").fetchone()[0])
 
     def checkpoint(self) -> int:
-        """Return the number that was last written with documents, 0 at first."""
+        """Return the number last written with documents, 0 at first."""
         with self._guarded():
-            found = self._connection.execute("SELECT value FROM windrow_meta WHERE name = 'checkpoint'").fetchone()
-        return int(found[0]) if found else 0
+            row = self._connection.execute("SELECT value FROM windrow_meta WHERE name = 'checkpoint'").fetchone()
+        return int(row[0]) if row else 0
 
     def write(
         self, database: str, documents: Sequence[Mapping[str, Any]], removed: Iterable[str] = (), *,
         checkpoint: int | None = None,
     ) -> int:  # fmt: skip
-        """Put documents, whatever was there under their ids, and remove others; return how many are new."""
-        told, fresh = self._databases[database], 0
+        """Write documents, replacing those with the same ids, and remove others; return how many are new."""
+        declared, fresh = self._databases[database], 0
         with self._writing():
             for name in removed:
-                self._remove(told, name)
-            for one in _in_time(told, documents):
-                fresh += self._put(told, one)
+                self._remove(declared, name)
+            for document in _by_row_number(declared, documents):
+                fresh += self._put(declared, document)
             if checkpoint is not None:
                 self._connection.execute(
                     "INSERT INTO windrow_meta VALUES ('checkpoint', ?)"
@@ -173,7 +173,7 @@ class SqliteDocuments(SqliteStore):
         run, table = self._connection.execute, database.name
         body, name, once = dict(document), str(document["_id"]), ""
         if database.once and isinstance(text := body.get(database.once), str):
-            body[database.once] = None  # its place among the keys
+            body[database.once] = None  # keeps its position among the keys
             content = text.encode("utf-8", "surrogatepass")
             once = digest(content)
             run(f'INSERT INTO "{table}_text" VALUES (?, ?) ON CONFLICT DO NOTHING', (once, zlib.compress(content)))
@@ -194,9 +194,9 @@ class SqliteDocuments(SqliteStore):
         return before is None
 
     def _row(self, database: DocumentDatabase, document: Mapping[str, Any], before: int | None) -> int | None:
-        """Return a document's row number: documents are numbered in the order of time, so that the newest come first.
+        """Return a document's row number, which rises with its time.
 
-        FTS5 gives what it finds in the order of rows for nothing, while any other order needs all that it finds.
+        FTS5 returns matches in the order of rows at no cost; any other order has to read all matches.
         """
         if not database.newest:
             return before
@@ -208,7 +208,7 @@ class SqliteDocuments(SqliteStore):
             last = self._connection.execute(text, (base, base + _SAME_TIME)).fetchone()[0]
             if last is None or last < base + _SAME_TIME - 1:
                 return base if last is None else int(last) + 1
-            base += _SAME_TIME  # so many in one second: among those of the next
+            base += _SAME_TIME  # more in one second than reserved: continue with the next second's
 
     def _remove(self, database: DocumentDatabase, name: str) -> None:
         run, table = self._connection.execute, database.name
@@ -220,7 +220,7 @@ class SqliteDocuments(SqliteStore):
         self._drop_text(database, before[1])
 
     def _drop_text(self, database: DocumentDatabase, once: str) -> None:
-        """Remove a long text that no document has any more."""
+        """Remove a long text if no document refers to it."""
         if once:
             self._connection.execute(
                 f'DELETE FROM "{database.name}_text" WHERE digest = ?1'
@@ -229,56 +229,58 @@ class SqliteDocuments(SqliteStore):
             )
 
     def get(self, database: str, ids: Sequence[str]) -> dict[str, Stored]:
-        """Return those of the documents that there are, by id."""
-        found: dict[str, Stored] = {}
+        """Return the documents that exist, by id."""
+        documents: dict[str, Stored] = {}
         for start in range(0, len(ids), _CHUNK):
             part = ids[start : start + _CHUNK]
             marks = ",".join("?" * len(part))
             for row in self._rows(database, f"WHERE d.id IN ({marks})", part):
-                found[row["_id"]] = row
-        return found
+                documents[row["_id"]] = row
+        return documents
 
     def view(self, database: str, name: str, span: Span = EVERYTHING) -> Iterator[Stored]:
         """Yield documents in the order of a view."""
-        told = self._databases[database].view(name)
-        columns = [_field(one) for one in told.by]
+        view_ = self._databases[database].view(name)
+        columns = [_json_field(field) for field in view_.by]
         where = [f"{column} = ?" for column in columns[: len(span.first)]]
-        values: list[Any] = [*span.first]
+        parameters: list[Any] = [*span.first]
         if len(span.first) < len(columns):
-            # A value that is no text has no place in the order: it is left out, as CouchDB's views leave out null.
+            # A value that is not a text is left out, as in CouchDB's views.
             ranged = columns[len(span.first)]
             where.append(f"{ranged} >= ?")
-            values.append(span.start)
+            parameters.append(span.start)
             if span.end:
                 where.append(f"{ranged} < ?")
-                values.append(span.end)
-        if told.without:
-            where.append(_without(told))
+                parameters.append(span.end)
+        if view_.without:
+            where.append(_exclusion(view_))
         way = "DESC" if span.descending else "ASC"
-        order = ", ".join(f"{column} {way}" for column in [*columns[len(span.first) :], "d.id"])  # by what differs
+        order = ", ".join(
+            f"{column} {way}" for column in [*columns[len(span.first) :], "d.id"]
+        )  # the leading columns are equal
         rest = f"WHERE {' AND '.join(where)} ORDER BY {order} LIMIT ? OFFSET ?"
-        return self._rows(database, rest, [*values, span.limit, span.skip])
+        return self._rows(database, rest, [*parameters, span.limit, span.skip])
 
     def search(self, database: str, text: str, view: str = "", span: Span = EVERYTHING) -> Iterator[Stored]:
-        """Yield documents that have all the words of a text and are in a span of a view; any text will do.
+        """Yield documents that have all the words of a text and are in a span of a view; any text is a valid query.
 
-        First those that have all words in the first of the fields that are searched, then the others, and each time the
-        newest first. Ranking by how rare words are would look at every document that has one of them.
+        Those with all words in the first searched field come first, then the others, each the newest first. Ranking by
+        rarity of words would read every document that has one of them.
         """
-        told = self._databases[database]
+        declared = self._databases[database]
         words = " ".join(f'"{word.replace(chr(34), "")}"' for word in text.split() if word.strip('"'))
         if not words:
             return
         where = [f'"{database}_search" MATCH ?']
-        values: list[Any] = []
+        parameters: list[Any] = []
         if span.first:
-            where.append(f"{_field(told.view(view).by[0])} = ?")
-            values.append(span.first[0])
+            where.append(f"{_json_field(declared.view(view).by[0])} = ?")
+            parameters.append(span.first[0])
         for bound, sign in ((span.start, ">="), (span.end, "<")):
             if bound:
                 where.append(f"s.rowid {sign} ?")
-                values.append(_first_row(bound))
-        # CROSS JOIN: the words come first, and what is found in the order of rows.
+                parameters.append(_first_row(bound))
+        # CROSS JOIN makes SQLite look up the words first, so that matches come in the order of rows.
         rest = f"""
             FROM "{database}_search" s CROSS JOIN "{database}" d ON d.rowid = s.rowid
             WHERE {" AND ".join(where)} ORDER BY s.rowid DESC LIMIT ?
@@ -286,28 +288,30 @@ class SqliteDocuments(SqliteStore):
         wanted = span.skip + span.limit
         with self._guarded():
             rows = self._connection.execute(
-                f"SELECT d.rowid {rest}", (f"{{{told.texts[0]}}} : ({words})", *values, wanted)
+                f"SELECT d.rowid {rest}", (f"{{{declared.texts[0]}}} : ({words})", *parameters, wanted)
             )
-            found = dict.fromkeys(row for (row,) in rows)
-            if len(found) < wanted:
-                rows = self._connection.execute(f"SELECT d.rowid {rest}", (f"{words}", *values, wanted + len(found)))
-                found |= dict.fromkeys(row for (row,) in rows)
-        for row in [*found][span.skip : wanted]:
+            row_ids = dict.fromkeys(row for (row,) in rows)
+            if len(row_ids) < wanted:
+                rows = self._connection.execute(
+                    f"SELECT d.rowid {rest}", (f"{words}", *parameters, wanted + len(row_ids))
+                )
+                row_ids |= dict.fromkeys(row for (row,) in rows)
+        for row in [*row_ids][span.skip : wanted]:
             yield from self._rows(database, "WHERE d.rowid = ?", [row])
 
-    def _rows(self, database: str, rest: str, values: Sequence[Any]) -> Iterator[Stored]:
+    def _rows(self, database: str, rest: str, parameters: Sequence[Any]) -> Iterator[Stored]:
         once = self._databases[database].once
         joined, column = "", "NULL"
         if once:
             joined, column = f'LEFT JOIN "{database}_text" t ON t.digest = d.once', "t.content"
         with self._guarded():
             for body, content in self._connection.execute(
-                f'SELECT d.body, {column} FROM "{database}" d {joined} {rest}', values
+                f'SELECT d.body, {column} FROM "{database}" d {joined} {rest}', parameters
             ):
-                made: Stored = json.loads(body)
+                document: Stored = json.loads(body)
                 if content is not None:
-                    made[once] = zlib.decompress(content).decode("utf-8", "surrogatepass")
-                yield made
+                    document[once] = zlib.decompress(content).decode("utf-8", "surrogatepass")
+                yield document
 
     def count(self, database: str) -> int:
         """Count the documents of a database."""
@@ -315,7 +319,7 @@ class SqliteDocuments(SqliteStore):
             return int(self._connection.execute(f'SELECT count(*) FROM "{database}"').fetchone()[0])
 
     def faults(self) -> Iterator[str]:
-        """Yield in a sentence each where the file is broken."""
+        """Yield a sentence for each damage to the file."""
         with self._guarded():
             for (line,) in self._connection.execute("PRAGMA integrity_check"):
                 if line != "ok":
@@ -328,36 +332,36 @@ class SqliteDocuments(SqliteStore):
                 yield name
 
     def rewind(self) -> None:
-        """Begin at checkpoint 0 again; the documents stay."""
+        """Set the checkpoint to 0; the documents stay."""
         with self._writing():
             self._connection.execute("DELETE FROM windrow_meta")
 
 
-def _field(name: str) -> str:
+def _json_field(name: str) -> str:
     return f"json_extract(d.body, '$.{name}')"
 
 
-def _without(view: DocumentView) -> str:
-    """Return the condition of a view that leaves documents out; the names and values are our own declarations."""
+def _exclusion(view: DocumentView) -> str:
+    """Return the SQL condition for `view.without`; its name and value are declared in our own code."""
     assert view.without is not None
-    field, value = view.without
-    return f"json_extract(d.body, '$.{field}') <> '{value}'"
+    field, excluded = view.without
+    return f"json_extract(d.body, '$.{field}') <> '{excluded}'"
 
 
 _TABLES = ("", "_text", "_search")
-"""What the names of a database's tables end in."""
+"""Suffixes of the names of a database's tables."""
 
 
-def _in_time(database: DocumentDatabase, documents: Iterable[Mapping[str, Any]]) -> Iterable[Mapping[str, Any]]:
-    """Return documents in the order of their row numbers: FTS5 writes out all that it holds at each step back."""
+def _by_row_number(database: DocumentDatabase, documents: Iterable[Mapping[str, Any]]) -> Iterable[Mapping[str, Any]]:
+    """Return documents in the order of their row numbers: FTS5 flushes its buffer at each lower one."""
     last = {str(document["_id"]): document for document in documents}
-    return (
-        sorted(last.values(), key=lambda one: str(one.get(database.newest) or "")) if database.newest else last.values()
-    )
+    if not database.newest:
+        return last.values()
+    return sorted(last.values(), key=lambda document: str(document.get(database.newest) or ""))
 
 
 def _first_row(time: str) -> int:
-    """Return the first row number of the documents of a second; of a part of a time, that of its beginning.
+    """Return the first row number of a second's documents; a partial time stands for its beginning.
 
     >>> _first_row("2026-10") < _first_row("2026-10-05T12:30:00Z") < _first_row("2026-10-05T12:30:01Z")
     True

@@ -1,4 +1,4 @@
-"""A store of records for those who write visits out in order: it lists those that were read late, or read again."""
+"""A store of records that lists attempts which were read, or read differently, after later ones were written out."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-from windrow.stores.records import RecordStore, VisitStatement
+from windrow.stores.records import AttemptStatement, RecordStore
 from windrow.stores.sqlite import close_on_failure
 
-# What a visit before the checkpoint said of a record, or with its `json` what it had said until then.
+# A record that an attempt before the checkpoint observed, or with `json`, its value that was taken back.
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS late_statement (
     visit INTEGER NOT NULL, key TEXT NOT NULL, json TEXT NOT NULL, PRIMARY KEY (visit, key, json)
@@ -26,8 +26,10 @@ WHEN old.visit <= coalesce((SELECT value FROM meta WHERE name = 'checkpoint'), 0
     FROM record WHERE id = old.record;
 END;
 """
-_LISTED = "SELECT key, json FROM late_statement WHERE visit IN (SELECT value FROM json_each(?)) ORDER BY key, visit"
-_RECOUNTED = """
+_LATE_STATEMENTS = (
+    "SELECT key, json FROM late_statement WHERE visit IN (SELECT value FROM json_each(?)) ORDER BY key, visit"
+)
+_TO_RECOUNT = """
 SELECT value FROM json_each(?1) UNION
 SELECT (SELECT o.visit FROM observation o WHERE o.record = r.id AND o.visit NOT IN (SELECT visit FROM late_statement)
     ORDER BY o.at, o.visit LIMIT 1) AS first
@@ -36,39 +38,39 @@ WHERE s.visit IN (SELECT value FROM json_each(?1)) AND first IS NOT NULL
 """
 
 
-class LateVisitStore(RecordStore):
-    """A store of records that lists visits before its checkpoint of which something was read, or taken back, late.
+class LateAttemptStore(RecordStore):
+    """A store of records that lists attempts before its checkpoint whose observations were added or removed late.
 
-    An earlier run could not read them, or read them otherwise.
+    An earlier run could not read them, or read them differently.
     """
 
     def __init__(self, path: Path) -> None:
-        """Open the file, making its tables."""
+        """Open the file and create its tables."""
         super().__init__(path)
         with close_on_failure(self._connection.close), self._guarded():
             self._connection.executescript(f"BEGIN; {_SCHEMA} COMMIT;")
 
     def late_visits(self, limit: int = -1) -> list[int]:
-        """Return the first visits that are not written out yet, or all, in their order."""
+        """Return the listed attempts in order, at most `limit`; all if that is -1."""
         text = "SELECT DISTINCT visit FROM late_statement ORDER BY visit LIMIT ?"
         with self._guarded():
             return [visit for (visit,) in self._connection.execute(text, (limit,))]
 
     def late_records(self, visits: Sequence[int]) -> dict[str, list[Any]]:
-        """Return the keys of the records of which listed visits say or said something, and the values taken back."""
+        """Return the keys of the records that listed attempts observe or observed, each with its values taken back."""
         records: dict[str, list[Any]] = {}
         with self._guarded():
-            for key, spelled in self._connection.execute(_LISTED, (json.dumps([*visits]),)):
+            for key, spelled in self._connection.execute(_LATE_STATEMENTS, (json.dumps([*visits]),)):
                 records.setdefault(key, []).extend([json.loads(spelled)] if spelled else ())
         return records
 
-    def recounted_visits(self, visits: Sequence[int]) -> list[int]:
-        """Return listed visits, and those that `counted` may count otherwise for them: the first of each record."""
+    def attempts_to_recount(self, visits: Sequence[int]) -> list[int]:
+        """Return these attempts, and the first of each of their records: their `count_records` may have changed."""
         with self._guarded():
-            return [visit for (visit,) in self._connection.execute(_RECOUNTED, (json.dumps([*visits]),))]
+            return [visit for (visit,) in self._connection.execute(_TO_RECOUNT, (json.dumps([*visits]),))]
 
-    def is_latest(self, statement: VisitStatement) -> bool:
-        """Tell whether nothing later is known of the record of which a visit said something."""
+    def is_latest(self, statement: AttemptStatement) -> bool:
+        """Return whether a statement is the last one about its record."""
         text = """
             SELECT o.visit FROM observation o JOIN record r ON r.id = o.record
             WHERE r.key = ? ORDER BY o.at DESC, o.visit DESC LIMIT 1
@@ -77,12 +79,12 @@ class LateVisitStore(RecordStore):
             return bool(self._connection.execute(text, (statement.key,)).fetchone() == (statement.visit,))
 
     def remove_late_visits(self, visits: Sequence[int]) -> None:
-        """Take visits off the list."""
+        """Remove attempts from the list."""
         with self._writing():
             self._connection.executemany("DELETE FROM late_statement WHERE visit = ?", ((visit,) for visit in visits))
 
     def forget(self, visits: Iterable[int]) -> int:
-        """Remove what visits said, from the list too."""
+        """Remove what attempts said, and the attempts from the list."""
         forgotten = [*visits]
         count = super().forget(forgotten)
         self.remove_late_visits(forgotten)

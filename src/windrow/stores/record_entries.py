@@ -1,4 +1,4 @@
-"""What the search index has of a record, and a query as a question to it."""
+"""Records as entries of the search index, and queries as clauses for it."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ from windrow.query.parse import Query
 from windrow.query.tree import Filter, TimeSpan
 from windrow.query.word import address_text, indexed
 
-VERSION = "1"
-"""Of what is put in; another one makes the index anew."""
+INDEX_VERSION = "1"
+"""Version of the entries; an index of another version is built again."""
 
 FIELDS = (
     IndexField("main", "words"),
@@ -43,11 +43,11 @@ FIELDS = (
     IndexField("published", "number"),
     IndexField("updated", "number"),
 )
-TITLE, KEY = 5, 2
-"""How often title and key come in `main`; address and text come once."""
+TITLE_WEIGHT, KEY_WEIGHT = 5, 2
+"""How often title and key are repeated in `main`; address and text are in it once."""
 _SCOPES = {"title": "title", "headline": "title", "inurl": "address"}
 _WORDS = (("main", 1.0),)
-_NOW = """
+_CURRENT_ENTRY = """
 SELECT r.key, v.json, v.text, o.url, min(f.at), coalesce((
     SELECT min(u.at) FROM observation u WHERE u.record = r.id AND u.at > coalesce((
         SELECT max(b.at) FROM observation b WHERE b.record = r.id AND b.value IS NOT v.id), '')), o.at)
@@ -56,15 +56,15 @@ JOIN observation o ON (o.record, o.at, o.visit) = (
     SELECT record, at, visit FROM observation WHERE record = r.id ORDER BY at DESC, visit DESC LIMIT 1)
 JOIN value v ON v.id = o.value WHERE r.id = ? GROUP BY r.id
 """
-_SEEN = """
+_SEEN_BETWEEN = """
 SELECT record FROM observation GROUP BY record HAVING unixepoch(min(at)) < ? AND unixepoch(max(at)) >= ?
 """
 _TITLES = ("title", "headline", "name", "summary")
-"""What a record may call its title; one without is known by its key."""
+"""Fields that may hold a record's title; if none does, the key is used."""
 
 
 class Entry(NamedTuple):
-    """A record that was found: what it says now; times are UNIX seconds."""
+    """A record as it is now; times are UNIX seconds."""
 
     key: str
     title: str
@@ -77,7 +77,7 @@ class Entry(NamedTuple):
 
 
 class FoundEntries(NamedTuple):
-    """The entries found; `relaxed` where none has all words, and `words` in how many entries each word stands."""
+    """The entries found; `relaxed` if none has all words; `frequency` is the number of `documents` with each word."""
 
     entries: tuple[Entry, ...]
     relaxed: bool
@@ -85,44 +85,44 @@ class FoundEntries(NamedTuple):
     documents: int
 
 
-def entry_of(connection: sqlite3.Connection, record: int, score: float = 0.0) -> Entry | None:
-    """Return what a record says now; None where it is gone."""
-    row = connection.execute(_NOW, (record,)).fetchone()
+def read_entry(connection: sqlite3.Connection, record: int, score: float = 0.0) -> Entry | None:
+    """Return a record as it is now; None if it is gone."""
+    row = connection.execute(_CURRENT_ENTRY, (record,)).fetchone()
     if row is None:
         return None
     key, spelled, text, url, first, changed = row
     return Entry(key, title_of(json.loads(spelled), key), url, _seconds(first), _seconds(changed), text, spelled, score)
 
 
-def title_of(value: Any, key: str) -> str:
-    """Return what a record calls its title, else its key."""
-    told = (value.get(name) for name in _TITLES) if isinstance(value, dict) else ()
-    return next((" ".join(one.split()) for one in told if isinstance(one, str) and one.strip()), key)
+def title_of(record: Any, key: str) -> str:
+    """Return a record's title, or its key."""
+    titles = (record.get(name) for name in _TITLES) if isinstance(record, dict) else ()
+    return next((" ".join(title.split()) for title in titles if isinstance(title, str) and title.strip()), key)
 
 
 def _seconds(at: str) -> int:
     return int(datetime.fromisoformat(at).timestamp())
 
 
-def document(record: int, entry: Entry) -> IndexDocument:
-    """Return a record as the index takes it."""
+def index_document(record: int, entry: Entry) -> IndexDocument:
+    """Return a record as a document of the index."""
     title, address = indexed(entry.title), indexed(address_text(entry.url))
-    main = [*[title] * TITLE, *[indexed(entry.key)] * KEY, address, indexed(entry.text)]
+    main = [*[title] * TITLE_WEIGHT, *[indexed(entry.key)] * KEY_WEIGHT, address, indexed(entry.text)]
     texts = [*(("main", text) for text in main), ("title", title), ("address", address)]
     resolved = normalise(entry.url).url  # a document may spell an address in any way
     marks = address_marks(resolved, parts(resolved).host) if resolved else []
     return IndexDocument(record, (*texts, *marks), (("published", entry.published), ("updated", entry.updated)))
 
 
-def stamp(made: IndexDocument) -> int:
-    """Return a number that changes with a document."""
-    return int.from_bytes(blake2b(repr(made).encode("utf-8", "replace"), digest_size=8).digest(), "big") >> 1
+def compute_stamp(document: IndexDocument) -> int:
+    """Return a 63-bit hash of a document."""
+    return int.from_bytes(blake2b(repr(document).encode("utf-8", "replace"), digest_size=8).digest(), "big") >> 1
 
 
-def ask(connection: sqlite3.Connection, query: Query, kind: str, share: float) -> Clause:
-    """Return the question; with a `share` below 1, so much of the words need be found.
+def build_clause(connection: sqlite3.Connection, query: Query, kind: str, share: float) -> Clause:
+    """Return the clause of a query; with a `share` below 1, only that share of the words is required.
 
-    `kind` is the type that `type:` knows the records by.
+    `kind` is the word for these records in `type:`.
     """
     if query.root is None:
         return Everything()
@@ -132,12 +132,12 @@ def ask(connection: sqlite3.Connection, query: Query, kind: str, share: float) -
 
 def _leaves(connection: sqlite3.Connection, kind: str) -> Callable[[Leaf], Clause]:
     def clause(leaf: Leaf) -> Clause:
-        """Return the clause of a leaf; a filter that no record can answer finds none."""
+        """Return the clause of a leaf; a filter that does not apply to records matches nothing."""
         if not isinstance(leaf, Filter):
             return sequence(leaf, _WORDS)
         match leaf:
             case Filter("seen", TimeSpan(start, end)):
-                return NumberIn("id", tuple(record for (record,) in connection.execute(_SEEN, (end, start))))
+                return NumberIn("id", tuple(record for (record,) in connection.execute(_SEEN_BETWEEN, (end, start))))
             case Filter("type", str(text)):
                 return Everything() if text == kind else NOTHING
             case _:

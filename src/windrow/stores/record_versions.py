@@ -1,4 +1,4 @@
-"""Versions of records, as the observations of each say in the order of time, and which of them a session wrote."""
+"""Versions of records, derived from their observations in the order of time, and which of them a session wrote."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from windrow.reasons import Reason
 from windrow.stores.settled import visits_of_sessions
 
-_TOUCHED = """
+_TOUCHED_RECORDS = """
 WHERE record IN (
     SELECT record FROM observation WHERE visit BETWEEN ? AND ?
     UNION SELECT record FROM completed WHERE session BETWEEN ? AND ?
@@ -21,7 +21,7 @@ _COMPLETED = """
 SELECT c.visit, r.key, c.before FROM completed c JOIN record r ON r.id = c.record
 WHERE c.session BETWEEN ? AND ? ORDER BY c.session DESC
 """
-# Of what a visit said first with its answers, a session that settled it without them says nothing.
+# Records that an attempt first had with its answers: the session that settled it without them did not write these.
 _FIRST_LATER = """
 SELECT c.visit, r.key FROM completed c JOIN record r ON r.id = c.record
 WHERE c.session > ? AND c.before IS NULL AND c.visit BETWEEN ? AND ?
@@ -29,7 +29,7 @@ WHERE c.session > ? AND c.before IS NULL AND c.visit BETWEEN ? AND ?
 _OBSERVED = """
 SELECT o.record, o.at, o.value, v.json FROM observation o LEFT JOIN value v ON v.id = o.value WHERE o.visit = ?
 """
-# Of visits that say nothing of a record any more nothing was completed.
+# Only of attempts that still observe the record.
 _ADOPTED = """
 INSERT OR IGNORE INTO completed
 SELECT o.visit, o.record, ?3, ?4 FROM observation o JOIN record r ON r.id = o.record WHERE o.visit = ?1 AND r.key = ?2
@@ -44,7 +44,7 @@ SELECT key, json FROM (
 
 
 class Skipped(NamedTuple):
-    """Why nothing was made of a document (`key` empty), or of a thing in it."""
+    """Why a document (`key` is empty) or an entry in it gave no record."""
 
     visit: int
     key: str
@@ -54,9 +54,9 @@ class Skipped(NamedTuple):
 
 
 class RecordVersion(NamedTuple):
-    """What a source said of a record at a time: `change` is new, changed, same or gone; `json` is empty for gone.
+    """A record as a source had it at a time: `change` is new, changed, same or gone; `json` is empty for gone.
 
-    `aside` is what stood beside the value when it was first seen, as JSON; empty where there was nothing.
+    `aside` is what was kept beside the value when it was first seen, as JSON; empty if there was nothing.
     """
 
     key: str
@@ -71,29 +71,29 @@ class RecordVersion(NamedTuple):
 
     @property
     def value(self) -> Any:
-        """The record, None where it is gone."""
+        """The record; None if it is gone."""
         return json.loads(self.json) if self.json else None
 
 
 Change = tuple[RecordVersion | None, RecordVersion]
-"""What was said before, None for nothing, and what is said."""
+"""The version before, None for the first, and the new one."""
 
 
-def versions(connection: sqlite3.Connection, rest: str, *values: Any) -> Iterator[RecordVersion]:
-    """Yield the rows of the view `history` that the end of a query chooses."""
+def read_versions(connection: sqlite3.Connection, rest: str, *parameters: Any) -> Iterator[RecordVersion]:
+    """Yield rows of the view `history`; `rest` is the end of the query, with `parameters`."""
     text = f"""
         SELECT key, at, visit, source, url, change, coalesce(digest, ''), coalesce(json, ''), coalesce(aside, '')
         FROM history {rest}
     """
-    for row in connection.execute(text, values):
+    for row in connection.execute(text, parameters):
         yield RecordVersion(row[0], datetime.fromisoformat(row[1]), *row[2:])
 
 
 def changed_versions(connection: sqlite3.Connection, visits: tuple[int, int]) -> Iterator[Change]:
-    """Yield what visits from one number to another said that is other than before, and what was said before it."""
+    """Yield the changes that a range of attempts observed, each with the version before."""
     first, last = visits
     before: RecordVersion | None = None
-    for version in versions(connection, _TOUCHED, first, last, 1, 0):
+    for version in read_versions(connection, _TOUCHED_RECORDS, first, last, 1, 0):
         if before is not None and before.key != version.key:
             before = None
         if version.change != "same":
@@ -103,16 +103,16 @@ def changed_versions(connection: sqlite3.Connection, visits: tuple[int, int]) ->
 
 
 def written_versions(connection: sqlite3.Connection, sessions: tuple[int, int]) -> Iterator[Change]:
-    """Yield what sessions from one number to another wrote that is other than before, and what was said before it.
+    """Yield the changes that a range of sessions wrote, each with the version before.
 
-    Where a visit was settled by an earlier session and completed by one of these, with the answers of services, what
-    the earlier one wrote of it is what was said before.
+    If an earlier session settled an attempt and one of these completed it with the answers of services, the version
+    before is what the earlier session wrote.
     """
     first, last = visits_of_sessions(connection, sessions)
     completed = {(visit, key): earlier for visit, key, earlier in connection.execute(_COMPLETED, sessions)}
     later = {(visit, key) for visit, key in connection.execute(_FIRST_LATER, (sessions[1], first, last))}
     before: RecordVersion | None = None
-    for version in versions(connection, _TOUCHED, first, last, *sessions):
+    for version in read_versions(connection, _TOUCHED_RECORDS, first, last, *sessions):
         if before is not None and before.key != version.key:
             before = None
         place = (version.visit, version.key)
@@ -128,29 +128,29 @@ def written_versions(connection: sqlite3.Connection, sessions: tuple[int, int]) 
 
 
 Observed = dict[tuple[int, str], tuple[int | None, str]]
-"""The number and JSON of each value that a visit observed, by record and time; None and empty for what is gone."""
+"""The id and JSON of each value that an attempt observed, by record and time; None and empty for a gone record."""
 
 
-def observed_by(connection: sqlite3.Connection, visit: int) -> Observed:
-    """Return the values that a visit observed."""
+def read_observed(connection: sqlite3.Connection, visit: int) -> Observed:
+    """Return the values that an attempt observed."""
     rows = connection.execute(_OBSERVED, (visit,)).fetchall()
     return {(record, at): (value, spelled or "") for record, at, value, spelled in rows}
 
 
 def note_completed(connection: sqlite3.Connection, visit: int, session: int, before: Observed) -> None:
-    """Note what a session says of records by a visit that an earlier one settled, where it is other than `before`."""
+    """Record the values that a session changed of an attempt which an earlier one settled with the values `before`."""
     connection.executemany(
         "INSERT INTO completed VALUES (?,?,?,?) ON CONFLICT DO NOTHING",
         [
             (visit, place[0], session, before[place][1] if place in before else None)
-            for place, (value, _) in observed_by(connection, visit).items()
+            for place, (value, _) in read_observed(connection, visit).items()
             if place not in before or before[place][0] != value
         ],
     )
 
 
 def adopt_completed(connection: sqlite3.Connection, before: sqlite3.Connection) -> None:
-    """Let a store that replaces another say by which sessions visits were completed, within an open transaction."""
+    """Copy which sessions completed attempts from the store that this one replaces, in the open transaction."""
     rows = before.execute(
         "SELECT c.visit, r.key, c.session, c.before FROM completed c JOIN record r ON r.id = c.record"
     )
@@ -160,6 +160,6 @@ def adopt_completed(connection: sqlite3.Connection, before: sqlite3.Connection) 
 def latest_values(
     connection: sqlite3.Connection, keys: Sequence[str], before: int
 ) -> Mapping[str, Mapping[str, Any] | None]:
-    """Return the values of records by key as of before a visit, or of now for 0; None for one that is gone."""
+    """Return the values of records by key before an attempt, or the current ones for 0; None for a gone record."""
     rows = connection.execute(_LATEST, (json.dumps([*keys]), before)).fetchall()
     return {key: json.loads(spelled) if spelled else None for key, spelled in rows}

@@ -1,8 +1,8 @@
 """A store of JSON records with their history, for collections whose standard has no tables of its own.
 
-Every observation of a record is kept: its key, when its source says it was so, the visit, and the value. Versions are
-no rows: they are what the observations of a key say in the order of time, so that the order in which these come makes
-no difference, nor does it when one comes twice.
+Every observation of a record is kept: its key, its time according to the source, the attempt, and the value. Versions
+are derived from the observations of a key in the order of time, so it makes no difference in which order these are
+written, or whether one is written twice.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ from windrow.reasons import OWN_FAULTS, Reason
 from windrow.stores.record_entries import FoundEntries
 from windrow.stores.record_tables import (
     SCHEMA,
-    forget_names,
-    key_of,
+    ensure_record,
+    format_time,
     key_of_alias,
-    keyed,
-    record_of,
-    rename,
+    key_of_named,
+    remove_record,
+    replace_own_key,
     replace_surrogates,
-    spell_time,
+    set_names,
 )
 from windrow.stores.record_versions import (
     Change,
@@ -40,8 +40,8 @@ from windrow.stores.record_versions import (
     changed_versions,
     latest_values,
     note_completed,
-    observed_by,
-    versions,
+    read_observed,
+    read_versions,
     written_versions,
 )
 from windrow.stores.settled import adopt_sessions, note_earlier_sessions, note_sessions
@@ -54,12 +54,12 @@ _LATEST = """
 SELECT o.value FROM observation o WHERE o.record = ? ORDER BY o.at DESC, o.visit DESC LIMIT 1
 """
 
-_ORPHANS = "DELETE FROM value WHERE NOT EXISTS (SELECT 1 FROM observation o WHERE o.value = value.id)"
+_DELETE_UNUSED_VALUES = "DELETE FROM value WHERE NOT EXISTS (SELECT 1 FROM observation o WHERE o.value = value.id)"
 _CHUNK = 400
 
 
-class VisitStatement(NamedTuple):
-    """What a visit said of one thing: `json` is its record, empty where it is gone or where there is a `reason`."""
+class AttemptStatement(NamedTuple):
+    """What an attempt said of a key: `json` is the record, empty if it is gone or was skipped for a `reason`."""
 
     visit: int
     key: str
@@ -72,13 +72,13 @@ class VisitStatement(NamedTuple):
 
 
 class RecordStore(SqliteStore):
-    """`windrow.engine.run.VersionStore` over one SQLite file."""
+    """`windrow.engine.run.VersionStore` in an SQLite file."""
 
     def __init__(self, path: Path, *, read_only: bool = False) -> None:
-        """Open the file, making its tables."""
+        """Open the file and create its tables."""
         super().__init__(path, SCHEMA, read_only=read_only)
         self._read_only = read_only
-        self._writer = 0, 0  # a session, and up to which visit others had written before it
+        self._writer = 0, 0  # the writing session, and the last attempt written before it
         if not read_only:
             with close_on_failure(self.close), self._guarded():
                 if not self._meta("identity"):
@@ -86,35 +86,35 @@ class RecordStore(SqliteStore):
                     self._connection.execute("INSERT OR IGNORE INTO meta VALUES (?, ?)", row)
 
     def _meta(self, name: str) -> int:
-        found = self._connection.execute("SELECT value FROM meta WHERE name = ?", (name,)).fetchone()
-        return int(found[0]) if found else 0
+        row = self._connection.execute("SELECT value FROM meta WHERE name = ?", (name,)).fetchone()
+        return int(row[0]) if row else 0
 
-    # What the engine asks and writes.
+    # What the engine reads and writes.
 
-    def read_by(self) -> str:
-        """Return the version of the step by which the first records were read; empty where that is not known."""
-        found = self._connection.execute("SELECT value FROM meta WHERE name = 'read_by'").fetchone()
-        return str(found[0]).removeprefix("v") if found else ""
+    def reader_version(self) -> str:
+        """Return the version of the step that read the first records; empty if it is not known."""
+        row = self._connection.execute("SELECT value FROM meta WHERE name = 'read_by'").fetchone()
+        return str(row[0]).removeprefix("v") if row else ""
 
-    def begin_by(self, version: str) -> None:
-        """Note the version of the step by which an empty store is filled."""
+    def set_reader_version(self, version: str) -> None:
+        """Record the version of the step that fills an empty store."""
         with self._writing():
-            # Without a letter before it SQLite would make a number of "2.10", since the column is one of numbers.
+            # The column has numeric affinity: without the "v", SQLite would store "2.10" as a number.
             self._connection.execute("INSERT OR REPLACE INTO meta VALUES ('read_by', ?)", (f"v{version}",))
 
     def checkpoint(self) -> int:
-        """Return the number of the last visit that was settled, 0 at first."""
+        """Return the number of the last settled attempt, 0 at first."""
         return self._meta("checkpoint")
 
     def note_earlier_sessions(self, read: Callable[[], Mapping[int, int]]) -> None:
-        """Note up to which visit earlier sessions wrote, as `read` says it, where no session is known here."""
+        """Record the last attempt that each earlier session wrote, as `read` returns it, if no session is recorded."""
         with self._writing():
             note_earlier_sessions(self._connection, read)
 
     def settle(self, entries: Sequence[Any], checkpoint: int, session: int = 0) -> None:
-        """Write what visits said, up to a visit; what one of them said before is replaced, unless it was not read now.
+        """Write what attempts said, and the checkpoint; what one said before is replaced unless it could not be read.
 
-        What changed by it belongs to the session; with number 0, to the one that writes next.
+        The changes belong to the session; with number 0, to the one that writes next.
         """
         with self._writing():
             touched: set[int] = set()
@@ -122,150 +122,150 @@ class RecordStore(SqliteStore):
                 self._writer = session, self.checkpoint() if session else 0
             for entry in entries:
                 is_earlier = entry.visit <= self._writer[1]
-                before = observed_by(self._connection, entry.visit) if is_earlier else {}
-                touched |= self._settle_one(entry)
+                before = read_observed(self._connection, entry.visit) if is_earlier else {}
+                touched |= self._settle_entry(entry)
                 if is_earlier:
                     note_completed(self._connection, entry.visit, session, before)
             note_sessions(self._connection, {session: checkpoint})
-            self._note_touched(touched)
+            self._mark_unindexed(touched)
             self._connection.execute(
                 "INSERT INTO meta VALUES ('checkpoint', ?)"
                 " ON CONFLICT DO UPDATE SET value = max(value, excluded.value)",
                 (checkpoint,),
             )
 
-    def _settle_one(self, entry: AttemptObservations) -> set[int]:
+    def _settle_entry(self, entry: AttemptObservations) -> set[int]:
         run = self._connection.execute
-        waits = [tuple(one) for one in entry.results if isinstance(one, PendingAsk)]
+        waits = [tuple(ask) for ask in entry.results if isinstance(ask, PendingAsk)]
         if waits:
             run("DELETE FROM waiting WHERE visit = ?", (entry.visit,))
             run("INSERT INTO waiting VALUES (?, ?)", (entry.visit, json.dumps(waits)))
             if run("SELECT 1 FROM observation WHERE visit = ?", (entry.visit,)).fetchone():
-                return set()  # what the visit told before holds until the answers are there
-            beside = [one for one in entry.results if isinstance(one, Observation) and one.value is not None]
-            whole = [one._replace(key=replace_surrogates(one.key)) for one in beside]
-            return set[int]().union(*(self._observe(entry, one) for one in whole))
-        touched = {one for (one,) in run("SELECT record FROM observation WHERE visit = ?", (entry.visit,))}
-        unread = any(isinstance(one, Skip) and one.reason in OWN_FAULTS for one in entry.results)
+                return set()  # what the attempt said before stays valid until the answers are there
+            observed = [seen for seen in entry.results if isinstance(seen, Observation) and seen.value is not None]
+            valid = [seen._replace(key=replace_surrogates(seen.key)) for seen in observed]
+            return set[int]().union(*(self._write_observation(entry, seen) for seen in valid))
+        touched = {record for (record,) in run("SELECT record FROM observation WHERE visit = ?", (entry.visit,))}
+        unread = any(isinstance(result, Skip) and result.reason in OWN_FAULTS for result in entry.results)
         for table in ("skipped", "waiting") if unread else ("observation", "skipped", "waiting"):
             run(f"DELETE FROM {table} WHERE visit = ?", (entry.visit,))
-        for one in entry.results:
-            if isinstance(one, Observation):
-                key = key_of(self._connection, one) if one.value is None and one.names else one.key
+        for result in entry.results:
+            if isinstance(result, Observation):
+                key = key_of_named(self._connection, result) if result.value is None and result.names else result.key
                 if key:
-                    touched |= self._observe(entry, one._replace(key=replace_surrogates(key)))
-            elif isinstance(one, Skip):
-                reason, message = str(one.reason), replace_surrogates(one.message[:2000])
-                told = (entry.visit, replace_surrogates(one.key), entry.url, reason, message)
-                run("INSERT INTO skipped VALUES (?,?,?,?,?) ON CONFLICT DO NOTHING", told)
+                    touched |= self._write_observation(entry, result._replace(key=replace_surrogates(key)))
+            elif isinstance(result, Skip):
+                reason, message = str(result.reason), replace_surrogates(result.message[:2000])
+                row = (entry.visit, replace_surrogates(result.key), entry.url, reason, message)
+                run("INSERT INTO skipped VALUES (?,?,?,?,?) ON CONFLICT DO NOTHING", row)
         return touched
 
-    def _observe(self, entry: AttemptObservations, one: Observation) -> set[int]:
-        """Take an observation; return the records that it is of: one that moved is gone under its old key."""
+    def _write_observation(self, entry: AttemptObservations, seen: Observation) -> set[int]:
+        """Write an observation; return its record, and those that had its names: these moved here, and are gone."""
         run = self._connection.execute
-        record, key = record_of(self._connection, one)
-        value = None
-        if one.value is not None:
-            told = keyed(one.value, one.key, key)
-            spelled = replace_surrogates(json.dumps(told, ensure_ascii=False, sort_keys=True, separators=(",", ":")))
-            text = replace_surrogates(one.text)
+        record, key = ensure_record(self._connection, seen)
+        value_id = None
+        if seen.value is not None:
+            value = replace_own_key(seen.value, seen.key, key)
+            spelled = replace_surrogates(json.dumps(value, ensure_ascii=False, sort_keys=True, separators=(",", ":")))
+            text = replace_surrogates(seen.text)
             name = digest(f"{spelled}\n{text}".encode())
-            aside = replace_surrogates(json.dumps(one.aside, ensure_ascii=False, sort_keys=True)) if one.aside else ""
+            aside = replace_surrogates(json.dumps(seen.aside, ensure_ascii=False, sort_keys=True)) if seen.aside else ""
             run(
                 "INSERT INTO value (digest, json, text, aside) VALUES (?,?,?,?) ON CONFLICT DO NOTHING",
                 (name, spelled, text, aside),
             )
-            value = run("SELECT id FROM value WHERE digest = ?", (name,)).fetchone()[0]
-        at, url = spell_time(one.at or entry.at), replace_surrogates(one.url or entry.url)
-        moved = rename(self._connection, one.names, record) if value is not None and one.names else set()
+            value_id = run("SELECT id FROM value WHERE digest = ?", (name,)).fetchone()[0]
+        at, url = format_time(seen.at or entry.at), replace_surrogates(seen.url or entry.url)
+        moved = set_names(self._connection, seen.names, record) if value_id is not None and seen.names else set()
         rows = [(old, at, entry.visit, entry.source, url) for old in moved]
         self._connection.executemany("INSERT INTO observation VALUES (?,?,?,NULL,?,?) ON CONFLICT DO NOTHING", rows)
-        row = (record, at, entry.visit, value, entry.source, url)
+        row = (record, at, entry.visit, value_id, entry.source, url)
         run("INSERT INTO observation VALUES (?,?,?,?,?,?) ON CONFLICT DO UPDATE SET value = excluded.value", row)
         return {record} | moved
 
-    def _note_touched(self, records: Iterable[int]) -> None:
-        """Have the search index say what these records say now."""
+    def _mark_unindexed(self, records: Iterable[int]) -> None:
+        """Mark records to be indexed again, and remove those without an observation."""
         for record in records:
             if self._connection.execute(_LATEST, (record,)).fetchone() is None:
-                forget_names(self._connection, record)
+                remove_record(self._connection, record)
             self._connection.execute("INSERT INTO unindexed (record) VALUES (?)", (record,))
 
     def waiting(self, after: int) -> Mapping[int, Sequence[PendingAsk]]:
-        """Return some visits after a given one whose step asked services, and was not taken with their answers yet."""
+        """Return attempts after a given one that wait for answers of services, with their requests; at most 256."""
         text = "SELECT visit, asks FROM waiting WHERE visit > ? ORDER BY visit LIMIT 256"
         rows = self._connection.execute(text, (after,)).fetchall()
         return {visit: [PendingAsk(*load) for load in json.loads(asks)] for visit, asks in rows}
 
     def count_waiting(self) -> tuple[int, int]:
-        """Count the visits that wait, and return the first of them, 0 where there is none."""
+        """Return how many attempts wait, and the first of them; 0 if none does."""
         with self._guarded():
             count, first = self._connection.execute("SELECT count(*), coalesce(min(visit), 0) FROM waiting").fetchone()
         return int(count), int(first)
 
-    def waits_of(self, visits: Sequence[int]) -> dict[int, list[PendingAsk]]:
-        """Return what visits wait for, of those that do; some hundreds of them at most."""
+    def pending_asks(self, visits: Sequence[int]) -> dict[int, list[PendingAsk]]:
+        """Return what each of these attempts waits for, if it does; for some hundred attempts at most."""
         text = f"SELECT visit, asks FROM waiting WHERE visit IN ({','.join('?' * len(visits))}) ORDER BY visit"
         with self._guarded():
             rows = self._connection.execute(text, [*visits]).fetchall()
         return {visit: [PendingAsk(*load) for load in json.loads(asks)] for visit, asks in rows}
 
     def finish(self, at: int, pulse: Callable[[], bool]) -> int:
-        """Remove values that no observation has any more, such as those of a visit that was told anew."""
+        """Remove values without an observation, such as those of an attempt that was read again; return how many."""
         del at, pulse
         with self._writing():
-            return self._connection.execute(_ORPHANS).rowcount
+            return self._connection.execute(_DELETE_UNUSED_VALUES).rowcount
 
     def update_index(self, pulse: Callable[[], bool]) -> None:
-        """Bring the search index up to date; `pulse` is called between, and may end it: the next search goes on."""
+        """Update the search index; the work stops when `pulse` returns False, and the next search continues it."""
         with self._guarded():
             self._index().update(pulse)
 
-    def make_index(self, pulse: Callable[[], object]) -> None:
-        """Make the search index anew, so that nothing of what was removed stays in its files."""
+    def rebuild_index(self, pulse: Callable[[], object]) -> None:
+        """Build the search index again, so that nothing that was removed stays in its files."""
         with self._guarded():
-            self._index().begin_anew(pulse)
+            self._index().rebuild(pulse)
 
     def _index(self) -> RecordIndex:
-        from windrow.stores.record_index import RecordIndex  # noqa: PLC0415 Tantivy, which most commands do without
+        from windrow.stores.record_index import RecordIndex  # noqa: PLC0415 imports Tantivy, which most commands do not need
 
         return RecordIndex(self.path, self._connection, read_only=self._read_only)
 
-    # What people ask.
+    # What people ask for.
 
     def count(self) -> tuple[int, int]:
-        """Count the records that are there now, and the versions of all."""
+        """Return the numbers of current records and of versions."""
         with self._guarded():
             now = sum(self.count_by_source().values())
             versions = self._connection.execute("SELECT count(*) FROM history WHERE change <> 'same'").fetchone()[0]
         return int(now), int(versions)
 
     def history(self, key: str) -> list[RecordVersion]:
-        """Return what was said of a record, oldest first."""
-        # The number is looked up first: with a subquery in its place SQLite numbers all observations for each record.
+        """Return the observations of a record, oldest first."""
+        # The id is looked up first: with a subquery SQLite would number all observations for each record.
         row = self._connection.execute("SELECT id FROM record WHERE key = ?", (key,)).fetchone()
         return list(self._versions("WHERE record = ? ORDER BY at, visit", row[0])) if row else []
 
     def versions(self) -> Iterator[RecordVersion]:
-        """Yield every version of every record: what says the same as before is left out."""
+        """Yield every version of every record, without observations that changed nothing."""
         return self._versions("WHERE change <> 'same' ORDER BY key, at, visit")
 
-    def _versions(self, rest: str, *values: Any) -> Iterator[RecordVersion]:
+    def _versions(self, rest: str, *parameters: Any) -> Iterator[RecordVersion]:
         with self._guarded():
-            yield from versions(self._connection, rest, *values)
+            yield from read_versions(self._connection, rest, *parameters)
 
     def changed_versions(self, visits: tuple[int, int]) -> Iterator[Change]:
-        """Yield what visits from one number to another said that is other than before, and what was said before it."""
+        """Yield the changes that a range of attempts observed, each with the version before."""
         with self._guarded():
             yield from changed_versions(self._connection, visits)
 
     def written_versions(self, sessions: tuple[int, int]) -> Iterator[Change]:
-        """Yield what sessions from one number to another wrote that is other than before, and what was said before."""
+        """Yield the changes that a range of sessions wrote, each with the version before."""
         with self._guarded():
             yield from written_versions(self._connection, sessions)
 
     def count_by_source(self) -> dict[str, int]:
-        """Count the records that are there now, by the source that said so last."""
+        """Count the current records by the source that observed each last."""
         text = """
             SELECT source, count(*) FROM (
                 SELECT source, value, max(at || printf('%020d', visit)) FROM observation GROUP BY record
@@ -274,10 +274,10 @@ class RecordStore(SqliteStore):
         with self._guarded():
             return dict(self._connection.execute(text).fetchall())
 
-    def statements(self, visits: Sequence[int]) -> list[VisitStatement]:
-        """Return all that some visits said, in their order, what was skipped last; some hundreds of them at most."""
+    def statements(self, visits: Sequence[int]) -> list[AttemptStatement]:
+        """Return what attempts said, in their order, skipped entries last; for some hundred attempts at most."""
         marks = ",".join("?" * len(visits))
-        said = f"""
+        observed = f"""
             SELECT o.visit, r.key, o.url, o.source, coalesce(v.json, ''), NULL, '', coalesce(v.aside, '')
             FROM observation o
             JOIN record r ON r.id = o.record LEFT JOIN value v ON v.id = o.value
@@ -287,37 +287,37 @@ class RecordStore(SqliteStore):
             SELECT visit, key, url, reason, message FROM skipped WHERE visit IN ({marks}) ORDER BY visit, key
         """
         with self._guarded():
-            found = [VisitStatement(*row) for row in self._connection.execute(said, visits)]
+            statements = [AttemptStatement(*row) for row in self._connection.execute(observed, visits)]
             for visit, key, url, reason, message in self._connection.execute(skipped, visits):
-                found.append(VisitStatement(visit, key, url, "", "", Reason(reason), message))
-        return sorted(found, key=lambda one: one.visit)
+                statements.append(AttemptStatement(visit, key, url, "", "", Reason(reason), message))
+        return sorted(statements, key=lambda statement: statement.visit)
 
     def carry_over(self, before: RecordStore, sources: Collection[str]) -> None:
-        """Say of what was fetched for other sources than these what an earlier store said.
+        """Copy the observations of sources other than these from an earlier store.
 
-        How it is to be read their configuration said, which is not there any more.
+        Their configuration is gone, so what was fetched for them cannot be read again.
         """
         with self._writing():
             adopt_sessions(self._connection, before._connection)
-            gone = before._connection.execute("SELECT key, visit FROM taken_down")
-            self._connection.executemany("INSERT OR IGNORE INTO taken_down VALUES (?, ?)", gone)
-        told = before.told_for_others(sources)
-        while page := [*islice(told, _CHUNK)]:
+            taken_down = before._connection.execute("SELECT key, visit FROM taken_down")
+            self._connection.executemany("INSERT OR IGNORE INTO taken_down VALUES (?, ?)", taken_down)
+        entries = before.entries_of_other_sources(sources)
+        while page := [*islice(entries, _CHUNK)]:
             self.settle(page, 0)
         with self._writing():
             adopt_completed(self._connection, before._connection)
         self.finish(0, lambda: True)
 
     def latest(self, keys: Sequence[str], before: int = 0) -> Mapping[str, Mapping[str, Any] | None]:
-        """Return the values of records by key, None for one that is gone; those that never were are left out.
+        """Return the values of records by key, None for a gone record; unknown keys are left out.
 
-        What the visit `before` and later ones said does not count, unless it is 0.
+        The attempt `before` and later ones are ignored, unless it is 0.
         """
         with self._guarded():
             return latest_values(self._connection, keys, before)
 
-    def told_for_others(self, sources: Collection[str]) -> Iterator[AttemptObservations]:
-        """Yield what visits told that were made for other sources than these, in the order of visits."""
+    def entries_of_other_sources(self, sources: Collection[str]) -> Iterator[AttemptObservations]:
+        """Yield what attempts for sources other than these said, in the order of attempts."""
         text = """
             SELECT o.visit, r.key, o.at, o.source, o.url, v.json, coalesce(v.text, ''), coalesce(v.aside, ''),
                 CASE WHEN v.json IS NULL THEN '[]' ELSE
@@ -329,32 +329,32 @@ class RecordStore(SqliteStore):
         with self._guarded():
             rows = self._connection.execute(text, (json.dumps([*sources]),))
             for visit, of_visit in groupby(rows, key=itemgetter(0)):
-                told = [*of_visit]
-                _, _, at, source, url, *_ = told[0]
-                made = [
+                group = [*of_visit]
+                _, _, at, source, url, *_ = group[0]
+                observations = [
                     Observation(
                         key, json.loads(spelled) if spelled else None, words, datetime.fromisoformat(when), where,
                         json.loads(aside) if aside else {}, tuple(json.loads(names)), tuple(json.loads(aliases)),
                     )
-                    for _, key, when, _, where, spelled, words, aside, names, aliases in told
+                    for _, key, when, _, where, spelled, words, aside, names, aliases in group
                 ]  # fmt: skip
-                yield AttemptObservations(visit, datetime.fromisoformat(at), url, source, tuple(made))
+                yield AttemptObservations(visit, datetime.fromisoformat(at), url, source, tuple(observations))
 
     def search(self, query: Query, kind: str, *, offset: int, limit: int) -> FoundEntries:
-        """Return the records that a query finds as they are now, the best first."""
+        """Return the current records that match a query, the best first."""
         with self._guarded():
             return self._index().find(query, kind, offset=offset, limit=limit)
 
-    def known(self, key: str) -> bool:
-        """Tell whether there was a record of this key."""
+    def has_record(self, key: str) -> bool:
+        """Return whether there is or was a record with this key."""
         return self._connection.execute("SELECT 1 FROM record WHERE key = ?", (key,)).fetchone() is not None
 
     def key_of_alias(self, alias: str) -> str:
-        """Return the key of the record that has an alias; empty where there is none."""
+        """Return the key of the record with an alias; empty if there is none."""
         return key_of_alias(self._connection, alias)
 
     def changed_keys(self, visits: tuple[int, int]) -> list[str]:
-        """Return the keys of which visits from one number to another said something else than was said before it."""
+        """Return the keys of the records that a range of attempts changed."""
         text = """
             SELECT key FROM record WHERE id IN (
                 SELECT o.record FROM observation o WHERE o.visit BETWEEN ? AND ? AND o.value IS NOT (
@@ -365,43 +365,43 @@ class RecordStore(SqliteStore):
         with self._guarded():
             return [key for (key,) in self._connection.execute(text, visits)]
 
-    def counted(self, visits: Sequence[int], without: tuple[str, str] = ("", "")) -> dict[int, tuple[int, int]]:
-        """Count of each visit the records of which it said something, and those of which none did before.
+    def count_records(self, visits: Sequence[int], without: tuple[str, str] = ("", "")) -> dict[int, tuple[int, int]]:
+        """Count for each attempt the records that it observed, and those among them that it observed first.
 
-        Records that have a value in a field are left out: `without` names both.
+        Records whose field `without[0]` has the value `without[1]` are left out.
         """
-        field, value = without
+        field, excluded = without
         text = """
             SELECT o.visit, count(*), sum(NOT EXISTS (
                 SELECT 1 FROM observation p WHERE p.record = o.record AND (p.at, p.visit) < (o.at, o.visit)))
             FROM observation o LEFT JOIN value v ON v.id = o.value
             WHERE o.visit IN ({marks}) AND (? = '' OR json_extract(v.json, ?) IS NOT ?) GROUP BY o.visit
         """
-        found = self._of_visits(text, visits, field, f"$.{field}", value)
-        return {visit: (said, first) for visit, said, first in found}
+        rows = self._of_visits(text, visits, field, f"$.{field}", excluded)
+        return {visit: (observed, first) for visit, observed, first in rows}
 
     def skipped(self, key: str = "", url: str = "", visits: Sequence[int] = ()) -> list[Skipped]:
-        """Return why nothing was made of a document, or of a thing in it: by its key, its address or its visits."""
+        """Return why documents or entries in them gave no record: by key, address or attempts."""
         text = "SELECT visit, key, url, reason, message FROM skipped WHERE {} ORDER BY visit, key"
         rows = [*self._of_visits(text.format("visit IN ({marks})"), visits)]
         with self._guarded():
-            for column, value in (("key", key), ("url", url)):
-                rows += self._connection.execute(text.format(f"{column} = ?"), (value,)).fetchall() if value else ()
+            for column, wanted in (("key", key), ("url", url)):
+                rows += self._connection.execute(text.format(f"{column} = ?"), (wanted,)).fetchall() if wanted else ()
         return [Skipped(row[0], row[1], row[2], Reason(row[3]), row[4]) for row in rows]
 
-    def _of_visits(self, text: str, visits: Sequence[int], *values: str) -> Iterator[tuple[Any, ...]]:
+    def _of_visits(self, text: str, visits: Sequence[int], *parameters: str) -> Iterator[tuple[Any, ...]]:
         with self._guarded():
             for start in range(0, len(visits), _CHUNK):
                 part = visits[start : start + _CHUNK]
-                yield from self._connection.execute(text.format(marks=",".join("?" * len(part))), (*part, *values))
+                yield from self._connection.execute(text.format(marks=",".join("?" * len(part))), (*part, *parameters))
 
     def visits_of(self, key: str) -> list[int]:
-        """Return the visits that said something of a record."""
+        """Return the attempts that observed a record."""
         text = "SELECT visit FROM observation WHERE record = (SELECT id FROM record WHERE key = ?) ORDER BY visit"
         return [visit for (visit,) in self._connection.execute(text, (key,))]
 
     def keys_of(self, visit: int, most: int) -> list[str]:
-        """Return the keys of the first records of which a visit said something."""
+        """Return the first keys of the records that an attempt observed, at most `most`."""
         text = """
             SELECT DISTINCT r.key FROM observation o JOIN record r ON r.id = o.record
             WHERE o.visit = ? ORDER BY r.key LIMIT ?
@@ -410,22 +410,22 @@ class RecordStore(SqliteStore):
             return [key for (key,) in self._connection.execute(text, (visit, most))]
 
     def faults(self) -> Iterator[str]:
-        """Yield in a sentence each where the tables do not agree."""
+        """Yield a sentence for each fault in the tables."""
         with self._guarded():
             for (line,) in self._connection.execute("PRAGMA integrity_check"):
                 if line != "ok":
                     yield str(line)
             for name, spelled, text in self._connection.execute("SELECT digest, json, text FROM value"):
                 if digest(f"{spelled}\n{text}".encode("utf-8", "replace")) != name:
-                    yield f"a value is not what its digest {name[:19]} says"
+                    yield f"a value does not match its digest {name[:19]}"
 
     def index_faults(self) -> Iterator[str]:
-        """Yield in a sentence each where the search index is not what a fresh one would be."""
+        """Yield a sentence for each difference between the search index and a new one."""
         with self._guarded():
             yield from self._index().faults()
 
     def forget(self, visits: Iterable[int]) -> int:
-        """Remove what visits said; return how many observations that were. Nothing of it stays in free pages."""
+        """Remove what attempts said, from free pages too; return the number of observations removed."""
         self._connection.execute("PRAGMA secure_delete = ON").fetchall()
         count, numbers = 0, list(visits)
         with self._writing():
@@ -433,22 +433,22 @@ class RecordStore(SqliteStore):
             for start in range(0, len(numbers), _CHUNK):
                 part = numbers[start : start + _CHUNK]
                 marks = ",".join("?" * len(part))
-                told = self._connection.execute(
+                removed = self._connection.execute(
                     f"SELECT r.key, o.visit FROM observation o JOIN record r ON r.id = o.record"
                     f" WHERE o.visit IN ({marks})", part)  # fmt: skip
                 self._connection.executemany("INSERT OR IGNORE INTO taken_down VALUES (?, ?)",
-                                       [(number(key), visit) for key, visit in told])  # fmt: skip
-                touched |= {one for (one,) in self._connection.execute(
+                                       [(number(key), visit) for key, visit in removed])  # fmt: skip
+                touched |= {record for (record,) in self._connection.execute(
                     f"SELECT record FROM observation WHERE visit IN ({marks})", part)}  # fmt: skip
                 for table in ("observation", "skipped", "waiting", "completed"):
                     gone = self._connection.execute(f"DELETE FROM {table} WHERE visit IN ({marks})", part)
                     count += gone.rowcount if table == "observation" else 0
-            self._note_touched(touched)
-            self._connection.execute(_ORPHANS)
+            self._mark_unindexed(touched)
+            self._connection.execute(_DELETE_UNUSED_VALUES)
         return count
 
     def taken_down(self, key: str) -> list[int]:
-        """Return the visits that told of a record and were taken down."""
+        """Return the attempts that observed a record and were taken down."""
         text = "SELECT visit FROM taken_down WHERE key = ? ORDER BY visit"
         with self._guarded():
             return [visit for (visit,) in self._connection.execute(text, (number(key),))]

@@ -1,7 +1,7 @@
-"""Which session wrote what visits said into a version store: a change belongs to it, whichever session asked.
+"""Which session wrote which attempts into a version store: a change belongs to that session, not to the one that asked.
 
-Visits are written in the order of their numbers, so the table `windrow_settled` of each store has one row for each
-session: up to which visit it wrote.
+Attempts are written in the order of their numbers, so the table `windrow_settled` has one row for each session: the
+last attempt that it wrote.
 """
 
 from __future__ import annotations
@@ -13,24 +13,24 @@ VISITS = """
 SELECT coalesce((SELECT max(upto) FROM windrow_settled WHERE session < ?1), 0) + 1,
     coalesce((SELECT max(upto) FROM windrow_settled WHERE session <= ?2), 0)
 """
-"""Asks for the first and the last visit that sessions from one number to another wrote; of none, the last is less."""
+"""Selects the first and last attempt that a range of sessions wrote; if there is none, the last is the smaller."""
 
 _NOTE = "INSERT INTO windrow_settled VALUES (?, ?) ON CONFLICT DO UPDATE SET upto = max(upto, excluded.upto)"
 
 
 def note_sessions(connection: sqlite3.Connection, sessions: Mapping[int, int]) -> None:
-    """Note up to which visit sessions wrote, within the transaction that is open; number 0 is no session."""
-    connection.executemany(_NOTE, [one for one in sessions.items() if one[0]])
+    """Record the last attempt that each session wrote, in the open transaction; session 0 is ignored."""
+    connection.executemany(_NOTE, [row for row in sessions.items() if row[0]])
 
 
 def note_earlier_sessions(connection: sqlite3.Connection, read: Callable[[], Mapping[int, int]]) -> None:
-    """Note up to which visit earlier sessions wrote, as `read` says it, where this is not known of any."""
+    """Record the last attempt that each earlier session wrote, as `read` returns it, if no session is recorded."""
     if connection.execute("SELECT 1 FROM windrow_settled").fetchone() is None:
         note_sessions(connection, read())
 
 
 def adopt_sessions(connection: sqlite3.Connection, before: sqlite3.Connection) -> None:
-    """Let a store that replaces another say of earlier sessions what that one said, within an open transaction."""
+    """Copy the rows of earlier sessions from the store that this one replaces, in the open transaction."""
     if before.execute("SELECT 1 FROM sqlite_master WHERE name = 'windrow_settled'").fetchone() is None:
         return
     earlier = before.execute("SELECT session, upto FROM windrow_settled").fetchall()
@@ -40,6 +40,6 @@ def adopt_sessions(connection: sqlite3.Connection, before: sqlite3.Connection) -
 
 
 def visits_of_sessions(connection: sqlite3.Connection, sessions: tuple[int, int]) -> tuple[int, int]:
-    """Return the first and the last visit that sessions from one number to another wrote; of none, the last is less."""
+    """Return the first and last attempt that a range of sessions wrote; if there is none, the last is the smaller."""
     first, last = connection.execute(VISITS, sessions).fetchone()
     return int(first), int(last)

@@ -1,4 +1,4 @@
-"""SQLite files: transactions, errors, a scratch folder for one built beside another; read by the driver alone."""
+"""SQLite files without SQLAlchemy: transactions, errors, and scratch folders in which a new file is built."""
 
 from __future__ import annotations
 
@@ -13,37 +13,37 @@ from windrow.errors import DiskFull, StoreDamaged, StoreError, StoreUnreachable
 from windrow.reasons import Reason
 
 SIDECARS = ("-wal", "-shm", "-journal")
-"""What SQLite puts behind a database's name for the files beside it."""
+"""Suffixes of the files that SQLite keeps beside a database."""
 
 
-FULL = ("SQLITE_FULL", "SQLITE_IOERR_SHMSIZE")
-"""SQLite's names of errors that mean a full disk; of the second it says only that it is an error of the disk."""
+DISK_FULL_ERRORS = ("SQLITE_FULL", "SQLITE_IOERR_SHMSIZE")
+"""SQLite's names of the errors that mean a full disk; the second is reported as an I/O error."""
 
 
 @contextmanager
 def store_errors(path: Path) -> Iterator[None]:
-    """Raise DiskFull or StoreError, which name the file, where SQLite raises errors of its own."""
+    """Raise DiskFull or StoreError, which name the file, for an error of SQLite."""
     try:
         yield
     except sqlite3.Error as error:
-        if getattr(error, "sqlite_errorname", "") in FULL:
+        if getattr(error, "sqlite_errorname", "") in DISK_FULL_ERRORS:
             raise DiskFull(f"no room for {path}") from error
         raise store_error(error, f"{path}: {error}") from error
 
 
-def store_error(error: BaseException, told: str) -> StoreError:
-    """Return what an error of SQLite becomes: another where the file is broken, which has to be made anew."""
-    return StoreDamaged(told) if is_damaged(error) else StoreError(told)
+def store_error(error: BaseException, message: str) -> StoreError:
+    """Return the StoreError for an error of SQLite; StoreDamaged if the file has to be made again."""
+    return StoreDamaged(message) if is_damaged(error) else StoreError(message)
 
 
 def is_damaged(error: BaseException) -> bool:
-    """Tell whether SQLite says that a file is broken, or no database."""
+    """Return whether SQLite reports that a file is damaged or not a database."""
     return str(getattr(error, "sqlite_errorname", None) or "").startswith(("SQLITE_CORRUPT", "SQLITE_NOTADB"))
 
 
 @contextmanager
 def close_on_failure(close: Callable[[], object]) -> Iterator[None]:
-    """Call `close` where a block fails: a database that cannot be made ready is not left open."""
+    """Call `close` if the block raises, so that a database that cannot be set up is not left open."""
     try:
         yield
     except BaseException:
@@ -52,13 +52,12 @@ def close_on_failure(close: Callable[[], object]) -> Iterator[None]:
 
 
 def open_database(path: Path, *, read_only: bool = False, page: int = 4096) -> sqlite3.Connection:
-    """Open a file in autocommit mode, with a log beside it whose every transaction survives a loss of power.
+    """Open a file in autocommit mode, with a write-ahead log; each committed transaction survives a power cut.
 
-    It is made where it is not there, with pages of `page` bytes. One that is `read_only` is left as it is, and must be
-    there.
+    It is created if it is missing, with pages of `page` bytes. With `read_only` it is not changed, and must exist.
     """
     if read_only:
-        return open_to_read(path, "mode=ro")
+        return open_read_only(path, "mode=ro")
     path.parent.mkdir(parents=True, exist_ok=True)
     connection = sqlite3.connect(path, isolation_level=None, timeout=30)
     with close_on_failure(connection.close):
@@ -68,20 +67,20 @@ def open_database(path: Path, *, read_only: bool = False, page: int = 4096) -> s
     return connection
 
 
-_UNWRITABLE = ("SQLITE_READONLY", "SQLITE_CANTOPEN")
-"""How SQLite says that the files beside a database, without which no log is read, can be neither made nor written."""
+_UNWRITABLE_ERRORS = ("SQLITE_READONLY", "SQLITE_CANTOPEN")
+"""SQLite's names of the errors when the files beside a database, which reading a log needs, cannot be written."""
 
 
 def is_unwritable(error: BaseException) -> bool:
-    """Tell whether SQLite says that a file, or one beside it, cannot be written here."""
-    return str(getattr(error, "sqlite_errorname", None) or "").startswith(_UNWRITABLE)
+    """Return whether SQLite reports that a file, or one beside it, cannot be written."""
+    return str(getattr(error, "sqlite_errorname", None) or "").startswith(_UNWRITABLE_ERRORS)
 
 
-def open_to_read(path: Path, *ways: str) -> sqlite3.Connection:
-    """Open a file in autocommit mode by the first of some ways (`mode=rw`, `mode=ro`) in which it can be read here.
+def open_read_only(path: Path, *ways: str) -> sqlite3.Connection:
+    """Open a file in autocommit mode with the first of these modes (`mode=rw`, `mode=ro`) in which it can be read.
 
-    Where none will do, since nothing can be written beside it, and there is no log of a crash, it is read as it is
-    without one: who may not write there cannot see that others do meanwhile.
+    If none works because nothing can be written beside it, and no log of a crash is there, it is opened as immutable:
+    changes by other processes are then not noticed.
     """
     for way in (*ways, "immutable=1"):
         connection = sqlite3.connect(
@@ -105,7 +104,7 @@ def _has_log(path: Path) -> bool:
 
 @contextmanager
 def transaction(connection: sqlite3.Connection) -> Iterator[None]:
-    """Write all of a block or nothing of it; `connection` is in autocommit mode."""
+    """Commit the block's writes, or roll them back if it raises; `connection` is in autocommit mode."""
     connection.execute("BEGIN IMMEDIATE")
     try:
         yield
@@ -116,18 +115,18 @@ def transaction(connection: sqlite3.Connection) -> Iterator[None]:
 
 
 def make_scratch(folder: Path, databases: Iterable[str]) -> None:
-    """Make the folder anew; of what a killed run left in it, only these databases are removed."""
+    """Create the folder, after removing these databases that a killed run may have left in it."""
     remove_scratch(folder, databases)
     folder.mkdir(parents=True)
 
 
 def remove_scratch(folder: Path, databases: Iterable[str]) -> None:
-    """Remove these databases and the folder. Raises StoreError where it holds anything else, and then removes nothing.
+    """Remove these databases and the folder; a StoreError, and nothing is removed, if it holds anything else.
 
-    A link is not followed: what it leads to is not ours.
+    A symbolic link is not followed.
     """
     if folder.is_symlink() or (folder.exists() and not folder.is_dir()):
-        raise StoreError(f"{folder} is in the way: it is not a folder of windrow's", hint=f"move {folder} elsewhere")
+        raise StoreError(f"{folder} is in the way: it is not a folder of windrow", hint=f"move {folder} elsewhere")
     if not folder.exists():
         return
     ours = {name + suffix for name in databases for suffix in ("", *SIDECARS)}
@@ -143,36 +142,36 @@ def remove_scratch(folder: Path, databases: Iterable[str]) -> None:
     folder.rmdir()
 
 
-PATIENCE = 30.0
-"""Seconds that other processes are given to end their transactions."""
-_PAUSE = 0.2
+LOCK_TIMEOUT = 30.0
+"""Seconds to wait for other processes to end their transactions."""
+_POLL_INTERVAL = 0.2
 
 
 def empty_wal(connection: sqlite3.Connection, pulse: Callable[[], object] = lambda: None) -> bool:
-    """Bring the log into the database's file and cut it to nothing; False where another process prevented that.
+    """Copy the write-ahead log into the database and truncate it; False if another process prevented that.
 
-    A read transaction of another process keeps the pages that it began with: SQLite then leaves the log as it is,
-    and raises nothing. `pulse` is called about five times a second. No transaction may be open on `connection`.
+    While another process reads, SQLite leaves the log as it is and raises nothing. `pulse` is called about five times
+    a second. No transaction may be open on `connection`.
     """
     before = connection.execute("PRAGMA busy_timeout").fetchone()[0]
     connection.execute("PRAGMA busy_timeout = 0")
-    until = monotonic() + PATIENCE
+    until = monotonic() + LOCK_TIMEOUT
     try:
         while connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0]:
             if monotonic() >= until:
                 return False
             pulse()
-            sleep(_PAUSE)
+            sleep(_POLL_INTERVAL)
     finally:
         connection.execute(f"PRAGMA busy_timeout = {before}")
     return True
 
 
 class SqliteStore:
-    """A file that one connection reads and writes; its errors name the file."""
+    """A file with one connection; its errors name the file."""
 
     def __init__(self, path: Path, schema: str = "", *, read_only: bool = False) -> None:
-        """Open the file, making it and the tables of `schema`, unless it is only read and so must be there."""
+        """Open the file and create the tables of `schema`; with `read_only` it must exist and is not changed."""
         self.path = path
         with self._guarded():
             self._connection = open_database(path, read_only=read_only)
@@ -188,8 +187,8 @@ class SqliteStore:
         with self._guarded(), transaction(self._connection):
             yield
 
-    def scour(self, pulse: Callable[[], object]) -> bool:
-        """Leave nothing of what was removed in the file's log; False where another process holds it."""
+    def erase_deleted(self, pulse: Callable[[], object]) -> bool:
+        """Erase what was removed from the file's log; False if another process prevents that."""
         return empty_wal(self._connection, pulse)
 
     def close(self) -> None:
@@ -198,20 +197,20 @@ class SqliteStore:
 
 
 def close_into_file(path: Path) -> None:
-    """Bring what is written beside a database into its file, so that the file alone is all of it."""
+    """Copy the write-ahead log into the database and remove it, so that the file is complete on its own."""
     try:
         with closing(sqlite3.connect(path, timeout=30)) as connection:
             connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
             connection.execute("PRAGMA journal_mode = DELETE").fetchall()
     except sqlite3.Error as error:
         raise StoreError(
-            f"{path} cannot be closed: {error}", hint="end what has it open; then: windrow replay"
+            f"{path} cannot be closed: {error}", hint="end the program that has it open; then: windrow replay"
         ) from error
 
 
-_WAIT = 30_000  # milliseconds that SQLite waits for another writer
-_PRAGMAS = (f"busy_timeout = {_WAIT}", "cache_size = -16384", "temp_store = MEMORY", "query_only = ON")
-_PASSING = ("SQLITE_BUSY", "SQLITE_LOCKED")
+_BUSY_TIMEOUT = 30_000  # milliseconds that SQLite waits for another writer
+_PRAGMAS = (f"busy_timeout = {_BUSY_TIMEOUT}", "cache_size = -16384", "temp_store = MEMORY", "query_only = ON")
+_BUSY_ERRORS = ("SQLITE_BUSY", "SQLITE_LOCKED")
 _REASONS = {
     "SQLITE_CANTOPEN": Reason.PERMISSION_DENIED,
     "SQLITE_READONLY": Reason.PERMISSION_DENIED,
@@ -222,47 +221,47 @@ _REASONS = {
 
 
 class SqliteReader:
-    """Reads one file; each thread has a connection of its own, kept until `close`."""
+    """Reads a file with one connection for each thread, kept until `close`."""
 
     def __init__(self, path: Path, functions: Mapping[str, Callable[..., str | int]] | None = None) -> None:
-        """Take the file, and functions that its SQL may call; nothing is opened yet."""
+        """Take the path, and functions that its SQL may call; nothing is opened yet."""
         self.path = path
         self._functions = functions or {}
-        self._here = threading.local()
-        self._links: list[sqlite3.Connection] = []
+        self._local = threading.local()
+        self._connections: list[sqlite3.Connection] = []
 
     @contextmanager
     def reading(self) -> Iterator[sqlite3.Connection]:
-        """Read in one transaction, so that all within the block sees one state; a block within a block joins it."""
+        """Read in one transaction, so that the block sees one state; a nested block joins it."""
         with self._guarded():
-            if getattr(self._here, "within", False):
-                yield self._here.link
+            if getattr(self._local, "within", False):
+                yield self._local.link
                 return
-            link = self._link()
+            link = self._connection()
             link.execute("BEGIN")
-            self._here.within = True
+            self._local.within = True
             try:
                 yield link
             finally:
-                self._here.within = False
+                self._local.within = False
                 link.rollback()
 
     def close(self) -> None:
         """Close the connections of all threads."""
-        while self._links:
-            self._links.pop().close()
-        self._here = threading.local()
+        while self._connections:
+            self._connections.pop().close()
+        self._local = threading.local()
 
-    def _link(self) -> sqlite3.Connection:
-        link = getattr(self._here, "link", None)
+    def _connection(self) -> sqlite3.Connection:
+        link = getattr(self._local, "link", None)
         if link is None:
-            link = open_to_read(self.path, "mode=rw", "mode=ro")  # a reader too may have to mend the log of a crash
-            self._links.append(link)
+            link = open_read_only(self.path, "mode=rw", "mode=ro")  # a reader may have to recover the log of a crash
+            self._connections.append(link)
             for pragma in _PRAGMAS:
                 link.execute(f"PRAGMA {pragma}").close()
             for name, function in self._functions.items():
                 link.create_function(name, -1, function, deterministic=True)
-            self._here.link = link
+            self._local.link = link
         return link
 
     @contextmanager
@@ -271,9 +270,9 @@ class SqliteReader:
             yield
         except (sqlite3.Error, OverflowError) as error:
             code = str(getattr(error, "sqlite_errorname", None) or "")
-            if code.startswith(_PASSING):
+            if code.startswith(_BUSY_ERRORS):
                 raise StoreUnreachable(f"{self.path}: {error}") from error
             if is_damaged(error):
                 raise StoreDamaged(f"{self.path}: {error}") from error
-            reason = next((one for name, one in _REASONS.items() if code.startswith(name)), None)
+            reason = next((mapped for name, mapped in _REASONS.items() if code.startswith(name)), None)
             raise StoreError(f"{self.path}: {error}", reason=reason) from error

@@ -48,16 +48,16 @@ def child(folder: Path, command: str, deadly: int, out: int) -> None:
             pass_moment(deadly)
 
     sqlite, documents = cast(Any, sqlite3), cast(Any, couchdb.CouchDocuments)
-    connect, once = sqlite.connect, documents._once
+    connect, send = sqlite.connect, documents._send
 
     def asked(*arguments: Any) -> Any:
         pass_moment(deadly)
-        answer = once(*arguments)
+        answer = send(*arguments)
         pass_moment(deadly)
         return answer
 
     sqlite.connect = lambda *arguments, **more: connect(*arguments, factory=Connection, **more)
-    documents._once = asked
+    documents._send = asked
     projection.PAGE = 3  # several writes of each kind
     workspace = load(folder, environ={}, collections={"events": COLLECTION})
     if command == "run":

@@ -62,7 +62,7 @@ def test_events_are_written_to_a_couchdb_as_to_sqlite_and_replicated_unchanged(t
         assert sorted(plain, key=lambda document: document["datetime"]) == before[0]
         with open_databases(workspace) as held:
             for name in (held.events, held.log):
-                held.store._ask("DELETE", f"/{name}", good=(200, 202))
+                held.store._request("DELETE", f"/{name}", good=(200, 202))
 
 
 def replicated(url):

@@ -189,7 +189,7 @@ def test_documents_whose_writing_to_a_couchdb_is_killed_at_any_request_are_the_s
             assert faults(workspace) == [], moment
             with open_databases(workspace) as held:
                 for name in (held.events, held.log):
-                    held.store._ask("DELETE", f"/{name}", good=(200, 202))
+                    held.store._request("DELETE", f"/{name}", good=(200, 202))
 
 
 def test_what_vanished_in_a_session_whose_documents_were_not_written_is_told_when_the_next_one_has_it_again(tmp_path):

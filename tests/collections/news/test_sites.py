@@ -350,7 +350,7 @@ def test_an_article_whose_page_is_not_there_any_more_is_gone_and_keeps_its_file(
     assert summaries(tmp_path)[-1]["statistics"]["errors"] == 1  # the page that is not an article
     with closing(RecordStore(tmp_path / "news.db", read_only=True)) as store:
         assert [version.change for version in store.history(urls[1])] == ["new", "gone"]
-        assert not store.known(missing)
+        assert not store.has_record(missing)
     page(press, 2)
     sitemap(22)
     pass_time(1.1)

@@ -218,7 +218,7 @@ def test_a_file_takes_new_families_and_belongs_to_one_table(tmp_path):
     more.put([Put(b"k", {"match0:doi": b"10.1/x"})])
     assert set(more.get(b"k")) == {"f:c", "match0:doi"}
     more.delete([b"k"])
-    assert more.scour(lambda: None)
+    assert more.erase_deleted(lambda: None)
     more.close()
     assert b"secret-value" not in (tmp_path / "rows.db").read_bytes()
     with pytest.raises(ConfigError, match="holds the table one"):

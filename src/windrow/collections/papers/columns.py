@@ -71,7 +71,7 @@ class WideTable(Protocol):
     def families(self) -> tuple[Family, ...]:
         """Return the table's families, in the order of their names and without their columns."""
 
-    def scour(self, pulse: Callable[[], object]) -> bool:
+    def erase_deleted(self, pulse: Callable[[], object]) -> bool:
         """Erase what was removed from the store's files; return False if another process prevents that."""
 
     def close(self) -> None:

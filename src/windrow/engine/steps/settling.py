@@ -122,8 +122,8 @@ class Settling:
         if not isinstance(store, VersionedStore):
             return
         if not store.checkpoint():
-            store.begin_by(step.version)
-        elif (before := store.read_by()) and before != step.version:
+            store.set_reader_version(step.version)
+        elif (before := store.reader_version()) and before != step.version:
             message = f"{run.collection.name}: version {step.version} of {step.phase} reads what is new; what was read"
             message += f" by version {before} stays as it is until: windrow replay"
             run.close_task(run.open_task(run.collection.phase(step.phase)), message)

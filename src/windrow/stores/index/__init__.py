@@ -1,1 +1,1 @@
-"""Full text: the tables of the Summary Database, and an index beside them."""
+"""A full-text index of documents in a folder."""

@@ -1,7 +1,7 @@
 """A full-text index of documents in a folder, by whole-number ids.
 
-An index can always be made anew from the store whose documents it has. So one that is gone, torn or of another version
-is made anew, and one that cannot be read or written where it is, is read and written through links in a scratch folder.
+An index can always be built again from its store. So one that is missing, damaged or of another version is built again,
+and one that cannot be read or written in its folder is opened through links in a scratch folder.
 """
 
 from __future__ import annotations
@@ -24,39 +24,39 @@ from windrow.stores.index.folder import (
     META,
     NOTE,
     TEXT,
-    begin,
-    held,
+    format_note,
     link_files,
-    note,
-    refuse_strange,
+    lock_folder,
+    prepare_folder,
+    refuse_foreign,
     write_note,
 )
 from windrow.stores.index.translate import Translator
 from windrow.stores.sqlite import close_on_failure
 
-MEMORY = 128_000_000  # bytes that a writer gathers before it writes a segment
+WRITER_MEMORY = 128_000_000  # bytes that a writer buffers before it writes a segment
 _ANALYSER = "folded"
-_TRIES = 3  # links to files of an index that another process writes: one may be gone before it is opened
+_TRIES = 3  # another process may remove a file of the index before the link to it is opened
 
 
 class FullTextIndex:
-    """An index of documents in a folder, by whole-number ids; `fresh` until something was written into a new one."""
+    """An index of documents in a folder, by whole-number ids; a new one is `fresh` until something is written."""
 
     def __init__(self, folder: Path, fields: Sequence[IndexField], version: str, *, fresh: bool = False) -> None:
-        """Open the index, or begin a `fresh` one in the place of any other.
+        """Open the index, or with `fresh` replace it by an empty one.
 
-        `version` names what was put in and how. Raises IndexDamaged where there is none of this version, StoreError
-        where it cannot be read here, ConfigError where the folder holds something else than an index.
+        `version` is the version of the documents. Raises IndexDamaged if there is no index of this version, StoreError
+        if it cannot be read, ConfigError if the folder holds something other than an index.
         """
         self.fresh = fresh
         self.folder = folder
         self._fields = {"id": "number"} | {field.name: field.kind for field in fields}
         self._scratch: tempfile.TemporaryDirectory[str] | None = None
-        written = note(version, [list(field) for field in fields])
-        with _guarded(folder):
+        written = format_note(version, [list(field) for field in fields])
+        with _map_errors(folder):
             if fresh:
-                begin(folder)
-            elif not _is_noted(folder, written):
+                prepare_folder(folder)
+            elif not _has_note(folder, written):
                 raise IndexDamaged(f"no search index of this version is in {folder}")
             self.commit = 0 if fresh else int(json.loads((folder / TEXT / META).read_text())["opstamp"])
             self._index = self._open()
@@ -66,21 +66,21 @@ class FullTextIndex:
         self._translate = Translator(self._index.schema, self._analyser(), self._fields)
 
     @classmethod
-    def in_scratch(cls, folder: Path, fields: Sequence[IndexField], version: str, *, anew: bool = False) -> Self:
-        """Open an index through links in a scratch folder, which goes with it.
+    def open_scratch(cls, folder: Path, fields: Sequence[IndexField], version: str, *, anew: bool = False) -> Self:
+        """Open an index through links in a scratch folder, which is removed when it is closed.
 
-        It is `fresh` where there is none to link to, and with `anew`.
+        It is `fresh` if there is no index to link to, and with `anew`.
         """
         for _ in range(0 if anew else _TRIES):
             with suppress(OSError, sqlite3.Error, WindrowError):
-                return cls.linked(fields, version, folder)
-        return cls.linked(fields, version)
+                return cls.open_links(fields, version, folder)
+        return cls.open_links(fields, version)
 
     @classmethod
-    def linked(cls, fields: Sequence[IndexField], version: str, folder: Path | None = None) -> Self:
-        """Open an index of links to the files in a folder, or a `fresh` one without any; both in a scratch folder."""
+    def open_links(cls, fields: Sequence[IndexField], version: str, folder: Path | None = None) -> Self:
+        """Open an index in a scratch folder: of links to the files in `folder`, or a `fresh` one without it."""
         scratch = tempfile.TemporaryDirectory(prefix="windrow-index-")
-        with close_on_failure(lambda: _remove(scratch)):
+        with close_on_failure(lambda: _remove_scratch(scratch)):
             if folder is not None:
                 link_files(folder, Path(scratch.name))
             index = cls(Path(scratch.name), fields, version, fresh=folder is None)
@@ -89,7 +89,7 @@ class FullTextIndex:
 
     @property
     def is_scratch(self) -> bool:
-        """Whether what is written goes with this process, and the index in its own folder stays as it is."""
+        """Whether the index is in a scratch folder, so that what is written is lost when it is closed."""
         return self._scratch is not None
 
     def __len__(self) -> int:
@@ -97,21 +97,20 @@ class FullTextIndex:
         return int(self._index.searcher().num_docs)
 
     def write(self, entries: Iterable[IndexDocument], gone: Iterable[int] = ()) -> int:
-        """Put documents in the place of those with the same ids, remove others, and return how many were put.
+        """Write documents, replacing those with the same ids, and remove others; return how many were written.
 
-        All of it is there after that, or after a crash nothing; `commit` is another number then. `gone` is asked for
-        after all entries.
+        A crash leaves all of it or nothing; `commit` has another number afterwards. `gone` is read after all entries.
         """
         count = 0
-        with _guarded(self.folder):
-            writer = self._index.writer(MEMORY, 1)
+        with _map_errors(self.folder):
+            writer = self._index.writer(WRITER_MEMORY, 1)
             for entry in entries:
                 if not self.fresh:
                     writer.delete_documents_by_term("id", entry.id)
                 writer.add_document(self._document(entry))
                 count += 1
-            for one in gone:
-                writer.delete_documents_by_term("id", one)
+            for id_ in gone:
+                writer.delete_documents_by_term("id", id_)
             self._commit(writer)
         self.fresh = False
         return count
@@ -119,8 +118,8 @@ class FullTextIndex:
     def empty(self) -> None:
         """Remove all documents."""
         if not self.fresh:
-            with _guarded(self.folder):
-                writer = self._index.writer(MEMORY, 1)
+            with _map_errors(self.folder):
+                writer = self._index.writer(WRITER_MEMORY, 1)
                 writer.delete_all_documents()
                 self._commit(writer)
             self.fresh = True
@@ -133,27 +132,27 @@ class FullTextIndex:
     def search(self, clause: Clause, limit: int, *, offset: int = 0, newest: str = "") -> list[IndexHit]:
         """Return the best documents, or with `newest` those with the largest number in that field.
 
-        Equal scores keep the order of the index, so pages do not overlap while it does not change.
+        Equal scores keep the order of the index, so pages of results do not overlap unless it changes.
         """
-        with _guarded(self.folder):
+        with _map_errors(self.folder):
             searcher = self._index.searcher()
             query = self._translate.query(clause, searcher)
             more: dict[str, Any] = {"order_by_field": newest} if newest else {}
             hits = searcher.search(query, limit, count=False, offset=offset, **more).hits
             ids = searcher.fast_field_values("id", [address for _, address in hits])
-        return [IndexHit(int(one or 0), 0.0 if newest else float(hit[0])) for one, hit in zip(ids, hits, strict=True)]
+        return [IndexHit(int(id_ or 0), 0.0 if newest else float(hit[0])) for id_, hit in zip(ids, hits, strict=True)]
 
     def ordered(self, clause: Clause, most: int, field: str, *, scored: bool) -> list[IndexHit]:
-        """Return the best documents: by score where they are `scored`, then the largest number in a field, then the id.
+        """Return the best documents: by score if `scored`, then by the largest number in a field, then by id.
 
-        So it makes no difference in which order they came into the index.
+        The order does not depend on the order in which they were written.
         """
-        with _guarded(self.folder):
+        with _map_errors(self.folder):
             searcher = self._index.searcher()
             query = self._translate.query(clause, searcher)
             more: dict[str, Any] = {} if scored else {"order_by_field": field}
             asked = most
-            while True:  # until all that are as good as the last one are there
+            while True:  # until all with the score of the last one are included
                 hits = [
                     (round(at, 4), address) for at, address in searcher.search(query, asked, count=False, **more).hits
                 ]
@@ -163,16 +162,16 @@ class FullTextIndex:
             addresses = [address for _, address in hits]
             ids, numbers = (searcher.fast_field_values(name, addresses) for name in ("id", field))
         rows = sorted(
-            (-at, -int(number or 0), int(one or 0)) for (at, _), number, one in zip(hits, numbers, ids, strict=True)
+            (-at, -int(number or 0), int(id_ or 0)) for (at, _), number, id_ in zip(hits, numbers, ids, strict=True)
         )
-        return [IndexHit(one, -at if scored else 0.0) for at, _, one in rows[:most]]
+        return [IndexHit(id_, -at if scored else 0.0) for at, _, id_ in rows[:most]]
 
     def frequency(self, word: str, field: str) -> int:
-        """Return in how many documents a word stands in a field."""
-        with _guarded(self.folder):
+        """Return the number of documents that have a word in a field."""
+        with _map_errors(self.folder):
             searcher = self._index.searcher()
-            found = self._translate.tokens(word)
-            return min((int(searcher.doc_freq(field, token)) for token in found), default=0)
+            tokens = self._translate.tokens(word)
+            return min((int(searcher.doc_freq(field, token)) for token in tokens), default=0)
 
     def size(self) -> int:
         """Return the bytes on disk."""
@@ -181,7 +180,7 @@ class FullTextIndex:
     def close(self) -> None:
         """Remove the scratch folder, where there is one."""
         if self._scratch is not None:
-            _remove(self._scratch)
+            _remove_scratch(self._scratch)
 
     def _document(self, entry: IndexDocument) -> Any:
         document = tantivy.Document()
@@ -203,7 +202,7 @@ class FullTextIndex:
                 builder.add_integer_field(name, fast=True, indexed=name == "id")
         index = tantivy.Index(builder.build(), str(self.folder / TEXT))
         index.register_tokenizer(_ANALYSER, self._analyser())
-        index.config_reader("manual")  # what is open answers from the index as it was, and nothing watches its folder
+        index.config_reader("manual")  # an open index does not change, and no thread watches its folder
         return index
 
     @staticmethod
@@ -213,7 +212,7 @@ class FullTextIndex:
 
 
 @contextmanager
-def writing(
+def open_for_writing(
     folder: Path,
     fields: Sequence[IndexField],
     version: str,
@@ -221,18 +220,18 @@ def writing(
     wait: Callable[[], bool] = lambda: False,
     anew: bool = False,
 ) -> Iterator[FullTextIndex]:
-    """Hold the index in a folder alone: a `fresh` one where there is none of this version, where it is torn, or `anew`.
+    """Lock and open the index in a folder: a `fresh` one if there is none of this version, if it is damaged, or `anew`.
 
-    Raises StoreUnreachable where another process holds it, and `wait` does not say True; StoreError where it cannot be
-    written, ConfigError where the folder holds something else than an index.
+    Raises StoreUnreachable if another process has the lock and `wait` returns False; StoreError if it cannot be
+    written, ConfigError if the folder holds something other than an index.
     """
-    refuse_strange(folder)
-    with _guarded(folder), held(folder, wait):
-        yield FullTextIndex(folder, fields, version, fresh=True) if anew else _whole(folder, fields, version)
+    refuse_foreign(folder)
+    with _map_errors(folder), lock_folder(folder, wait):
+        yield FullTextIndex(folder, fields, version, fresh=True) if anew else _open_or_rebuild(folder, fields, version)
 
 
-def _whole(folder: Path, fields: Sequence[IndexField], version: str) -> FullTextIndex:
-    """Open the index in a folder; begin it anew unless its files are sound, and only the place is at fault."""
+def _open_or_rebuild(folder: Path, fields: Sequence[IndexField], version: str) -> FullTextIndex:
+    """Open the index in a folder; build it again if that fails, unless its files can be read through links."""
     try:
         return FullTextIndex(folder, fields, version)
     except StoreError:
@@ -243,7 +242,7 @@ def _whole(folder: Path, fields: Sequence[IndexField], version: str) -> FullText
 
 def _is_sound(folder: Path, fields: Sequence[IndexField], version: str) -> bool:
     try:
-        FullTextIndex.linked(fields, version, folder).close()
+        FullTextIndex.open_links(fields, version, folder).close()
     except (OSError, sqlite3.Error, WindrowError):
         return False
     return True
@@ -252,49 +251,49 @@ def _is_sound(folder: Path, fields: Sequence[IndexField], version: str) -> bool:
 Done = TypeVar("Done")
 
 
-def update(
+def fill_index(
     folder: Path, fields: Sequence[IndexField], version: str, fill: Callable[[FullTextIndex], Done],
     wait: Callable[[], bool],
 ) -> Done:  # fmt: skip
-    """Have `fill` bring the index in a folder up to date: a `fresh` one where it turns out that its files are torn."""
+    """Let `fill` update the index in a folder; a `fresh` one if its files turn out to be damaged."""
     try:
-        with writing(folder, fields, version, wait=wait) as index:
+        with open_for_writing(folder, fields, version, wait=wait) as index:
             return fill(index)
     except IndexDamaged:
-        with writing(folder, fields, version, wait=wait, anew=True) as index:
+        with open_for_writing(folder, fields, version, wait=wait, anew=True) as index:
             return fill(index)
 
 
-def searchable(
+def open_for_search(
     folder: Path, fields: Sequence[IndexField], version: str,
     is_behind: Callable[[FullTextIndex], bool], fill: Callable[[FullTextIndex], object],
     *, anew: bool = False, in_place: bool = True,
 ) -> FullTextIndex:  # fmt: skip
-    """Open an index for searches, once `fill` brought it up to date where that `is_behind` its store, or not there.
+    """Open an index for searches; `fill` updates it first if it is missing or `is_behind` its store.
 
-    What cannot be written now `in_place`, since that is forbidden or another process does, is in a scratch folder. With
-    `anew` nothing of the index that is there is used: its files are torn.
+    If it cannot be written `in_place`, because that is forbidden or another process writes it, it is updated in a
+    scratch folder. With `anew` the present index is not used: its files are damaged.
     """
-    refuse_strange(folder)
+    refuse_foreign(folder)
     if not anew:
         with suppress(StoreError):
             index = FullTextIndex(folder, fields, version)
             if not is_behind(index):
                 return index
     if in_place:
-        with suppress(StoreError, DiskFull), writing(folder, fields, version, anew=anew) as index:
+        with suppress(StoreError, DiskFull), open_for_writing(folder, fields, version, anew=anew) as index:
             if index.fresh or is_behind(index):
                 fill(index)
             return index
-    index = FullTextIndex.in_scratch(folder, fields, version, anew=anew)
+    index = FullTextIndex.open_scratch(folder, fields, version, anew=anew)
     with close_on_failure(index.close):
         if index.fresh or is_behind(index):
             fill(index)
     return index
 
 
-def _remove(scratch: tempfile.TemporaryDirectory[str]) -> None:
-    """Remove a scratch folder, although the watcher that Tantivy starts with an index may put a lock into it."""
+def _remove_scratch(scratch: tempfile.TemporaryDirectory[str]) -> None:
+    """Remove a scratch folder, into which Tantivy's watcher thread may still write a lock file."""
     for _ in range(_TRIES):
         with suppress(OSError):
             scratch.cleanup()
@@ -302,27 +301,27 @@ def _remove(scratch: tempfile.TemporaryDirectory[str]) -> None:
     scratch.cleanup()
 
 
-def _is_noted(folder: Path, written: str) -> bool:
-    """Say whether the note of a folder is this one, and Tantivy's list of files is there."""
+def _has_note(folder: Path, written: str) -> bool:
+    """Return whether a folder has this note, and Tantivy's list of files."""
     path = folder / NOTE
     return path.exists() and path.read_text() == written and (folder / TEXT / META).exists()
 
 
 @contextmanager
-def _guarded(folder: Path) -> Iterator[None]:
-    """Raise our errors where Tantivy or the disk raise theirs."""
+def _map_errors(folder: Path) -> Iterator[None]:
+    """Turn errors of Tantivy and of the disk into windrow's own."""
     try:
         yield
     except WindrowError:
         raise
     except (OSError, ValueError, KeyError, TypeError) as error:
-        told = f"the search index in {folder}: {error}"
+        message = f"the search index in {folder}: {error}"
         if getattr(error, "errno", None) == errno.ENOSPC or "No space left" in str(error):
             raise DiskFull(f"no room for the search index in {folder}") from error
         if isinstance(error, OSError):
-            raise StoreError(told, hint=IndexDamaged.hint, reason=Reason.DISK_FAILED) from error
-        raise IndexDamaged(told) from error
+            raise StoreError(message, hint=IndexDamaged.hint, reason=Reason.DISK_FAILED) from error
+        raise IndexDamaged(message) from error
     except BaseException as error:
-        if type(error).__name__ != "PanicException":  # what Rust raises where bytes make no sense
+        if type(error).__name__ != "PanicException":  # a panic of Tantivy's Rust code on damaged files
             raise
-        raise IndexDamaged(f"the search index in {folder} is torn: {error}") from None
+        raise IndexDamaged(f"the search index in {folder} is damaged: {error}") from None

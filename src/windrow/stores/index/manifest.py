@@ -1,4 +1,4 @@
-"""The manifest of an index: what is in it, by stamps that tell whether a document is another one now."""
+"""The manifest of an index: its documents, with stamps that show whether one has changed."""
 
 from __future__ import annotations
 
@@ -10,24 +10,24 @@ from pathlib import Path
 from typing import NamedTuple, Self
 
 from windrow.errors import IndexDamaged, StoreDamaged
-from windrow.stores.index.folder import ROLL
-from windrow.stores.sqlite import close_on_failure, open_to_read, store_errors, transaction
+from windrow.stores.index.folder import MANIFEST
+from windrow.stores.sqlite import close_on_failure, open_read_only, store_errors, transaction
 
 _TABLE = """
 CREATE TABLE IF NOT EXISTS entry (
   id INTEGER PRIMARY KEY,
-  own INTEGER NOT NULL,      -- stamp of what the document says of itself
-  whole INTEGER NOT NULL,    -- the same with what others say of it
+  own INTEGER NOT NULL,      -- stamp of the document's own content
+  whole INTEGER NOT NULL,    -- stamp of that and what other pages say of it
   links INTEGER NOT NULL,    -- how many pages link to it
-  anchors TEXT NOT NULL      -- what they call it, a line each, most frequent first
+  anchors TEXT NOT NULL      -- their link texts as JSON, most frequent first
 )
 """
 _DUE = "CREATE TEMP TABLE IF NOT EXISTS due (id INTEGER PRIMARY KEY)"
-_MANY = 500  # ids in one question
+_CHUNK = 500  # ids per query
 
 
 class ManifestEntry(NamedTuple):
-    """A document of the index; stamps are whole numbers of 63 bits."""
+    """A document of the index; `own` and `whole` are stamps, numbers of 63 bits."""
 
     id: int
     own: int
@@ -40,13 +40,13 @@ class IndexManifest:
     """The rows of `entries.sqlite` in an index's folder."""
 
     def __init__(self, path: Path, *, read_only: bool = False) -> None:
-        """Open or make the file; one that is `read_only` is left as it is, and must be there. Raises StoreError."""
-        self._guarded = partial(_roll_errors, path)
+        """Open or create the file; with `read_only` it must exist and is not changed. Raises StoreError."""
+        self._guarded = partial(_manifest_errors, path)
         with self._guarded():
-            self._connection = open_to_read(path, "mode=rw", "mode=ro") if read_only else _manifest(path)
+            self._connection = open_read_only(path, "mode=rw", "mode=ro") if read_only else _open_manifest(path)
 
     def __enter__(self) -> Self:
-        """Give the open roll."""
+        """Return the open manifest."""
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -58,39 +58,39 @@ class IndexManifest:
         with self._guarded():
             yield from self._connection.execute("SELECT id, own FROM entry ORDER BY id")
 
-    def need(self, ids: Iterable[int]) -> None:
-        """Note documents that may have to be written again; as long as the roll is open, and no longer."""
+    def mark_due(self, ids: Iterable[int]) -> None:
+        """Mark documents that may have to be written again, until the manifest is closed."""
         with self._guarded(), transaction(self._connection):
             self._connection.executemany("INSERT OR IGNORE INTO due VALUES (?)", [(id_,) for id_ in ids])
 
     def due(self, most: int) -> list[int]:
-        """Return the first of those that were noted."""
+        """Return the first of the marked documents."""
         return [row[0] for row in self._connection.execute("SELECT id FROM due ORDER BY id LIMIT ?", (most,))]
 
-    def done(self, ids: Sequence[int]) -> None:
-        """Forget the first of those that were noted, up to the last of these."""
+    def clear_due(self, ids: Sequence[int]) -> None:
+        """Unmark documents up to the last of these."""
         self._connection.execute("DELETE FROM due WHERE id <= ?", (ids[-1],))
 
-    def named(self, ids: Sequence[int]) -> dict[int, ManifestEntry]:
-        """Return the documents of these ids."""
-        found: dict[int, ManifestEntry] = {}
-        for start in range(0, len(ids), _MANY):
-            some = ids[start : start + _MANY]
-            marks = ",".join("?" * len(some))
+    def read_entries(self, ids: Sequence[int]) -> dict[int, ManifestEntry]:
+        """Return the entries with these ids."""
+        entries: dict[int, ManifestEntry] = {}
+        for start in range(0, len(ids), _CHUNK):
+            chunk = ids[start : start + _CHUNK]
+            marks = ",".join("?" * len(chunk))
             sql = f"SELECT id, own, whole, links, anchors FROM entry WHERE id IN ({marks})"
             with self._guarded():
-                found |= {row[0]: ManifestEntry(*row) for row in self._connection.execute(sql, some)}
-        return found
+                entries |= {row[0]: ManifestEntry(*row) for row in self._connection.execute(sql, chunk)}
+        return entries
 
     def write(self, rows: Iterable[ManifestEntry], gone: Iterable[int] = ()) -> None:
-        """Note documents that were put in and those that were removed, in one transaction."""
+        """Record written and removed documents in one transaction."""
         with self._guarded(), transaction(self._connection):
-            self._connection.executemany("DELETE FROM entry WHERE id = ?", [(one,) for one in gone])
+            self._connection.executemany("DELETE FROM entry WHERE id = ?", [(id_,) for id_ in gone])
             self._connection.executemany("INSERT OR REPLACE INTO entry VALUES (?, ?, ?, ?, ?)", rows)
 
 
 @contextmanager
-def _roll_errors(path: Path) -> Iterator[None]:
+def _manifest_errors(path: Path) -> Iterator[None]:
     try:
         with store_errors(path):
             yield
@@ -98,7 +98,7 @@ def _roll_errors(path: Path) -> Iterator[None]:
         raise IndexDamaged(str(error)) from error
 
 
-def _manifest(path: Path) -> sqlite3.Connection:
+def _open_manifest(path: Path) -> sqlite3.Connection:
     connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
     with close_on_failure(connection.close):
         connection.execute("PRAGMA journal_mode = WAL").close()
@@ -107,6 +107,6 @@ def _manifest(path: Path) -> sqlite3.Connection:
     return connection
 
 
-def roll_path(folder: Path) -> Path:
-    """Return where the manifest of an index is."""
-    return folder / ROLL
+def manifest_path(folder: Path) -> Path:
+    """Return the path of an index's manifest."""
+    return folder / MANIFEST

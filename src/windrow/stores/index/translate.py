@@ -1,4 +1,4 @@
-"""Clauses as queries of Tantivy."""
+"""Translate clauses into queries of Tantivy."""
 
 from __future__ import annotations
 
@@ -10,99 +10,99 @@ from tantivy import FieldType, Occur, Query
 from windrow.query.clause import Clause, MarkIn, MarkLike, NumberIn, NumberRange, WordSequence
 from windrow.query.tree import And, Not, Or
 
-COMPLETIONS = 64  # words a prefix is completed to, the most frequent ones; the rest is found but not scored
-_LEAST, _MOST = -(2**63), 2**63 - 1
+COMPLETIONS = 64  # the most frequent words with a prefix are scored; others are found but not scored
+_MIN, _MAX = -(2**63), 2**63 - 1
 
 
 _QUOTED = str.maketrans({sign: f"\\{sign}" for sign in "\\.+*?()|[]{}^$"})
 
 
-def _quoted(text: str) -> str:
-    """Return a regular expression for a text, in Tantivy's spelling of them."""
+def _escape_regex(text: str) -> str:
+    """Return a regular expression that matches a text, in Tantivy's syntax."""
     return text.translate(_QUOTED)
 
 
 class Translator:
-    """Makes queries for one schema; words are cut as the index cuts them."""
+    """Makes queries for one schema; texts are split into words as in the index."""
 
     def __init__(self, schema: Any, analyser: Any, fields: Mapping[str, str]) -> None:
-        """Take the schema, the analyser of its fields of words, and the kinds of its fields."""
+        """Take the schema, the analyser of its text fields, and the kinds of its fields."""
         self._schema, self._analyser, self._fields = schema, analyser, fields
 
     def tokens(self, text: str) -> list[str]:
-        """Cut a text as the index does."""
+        """Split a text into words as the index does."""
         return list(self._analyser.analyze(text))
 
     def query(self, clause: Clause, searcher: Any) -> Any:
-        """Return the query of a clause. A searcher is asked which words a prefix stands for."""
+        """Return the query of a clause; `searcher` gives the words that begin with a prefix."""
         match clause:
             case WordSequence():
-                return self._text(clause, searcher)
+                return self._word_sequence(clause, searcher)
             case Not():
-                return self._all((clause,), searcher)
+                return self._conjunction((clause,), searcher)
             case And(parts):
-                return self._all(parts, searcher)
+                return self._conjunction(parts, searcher)
             case Or(parts, least):
-                some = [(Occur.Should, self.query(part, searcher)) for part in parts]
-                return Query.boolean_query(some, minimum_number_should_match=least if least > 1 else None)
+                alternatives = [(Occur.Should, self.query(part, searcher)) for part in parts]
+                return Query.boolean_query(alternatives, minimum_number_should_match=least if least > 1 else None)
             case _:
                 return Query.const_score_query(self._filter(clause), 0.0)
 
     def _filter(self, clause: Clause) -> Any:
-        """Return the query of a clause that scores nothing."""
+        """Return the query of a clause that does not score."""
         match clause:
-            case MarkIn(field, values):
-                terms = [(Occur.Should, Query.term_query(self._schema, field, one, "basic")) for one in values]
+            case MarkIn(field, marks):
+                terms = [(Occur.Should, Query.term_query(self._schema, field, mark, "basic")) for mark in marks]
                 return Query.boolean_query(terms)
             case MarkLike(field, text, before, after):
-                expression = f"{'.*' * before}{_quoted(text)}{'.*' * after}"
+                expression = f"{'.*' * before}{_escape_regex(text)}{'.*' * after}"
                 return Query.regex_query(self._schema, field, expression)
             case NumberRange(field, low, high):
-                ends = (_LEAST if low is None else low, _MOST if high is None else high)
+                ends = (_MIN if low is None else low, _MAX if high is None else high)
                 return Query.range_query(self._schema, field, FieldType.Integer, *ends)
-            case NumberIn(field, values) if values:
-                return Query.term_set_query(self._schema, field, list(values))
+            case NumberIn(field, marks) if marks:
+                return Query.term_set_query(self._schema, field, list(marks))
             case NumberIn():
                 return Query.empty_query()
             case _:
                 return Query.all_query()
 
-    def _all(self, parts: tuple[Clause, ...], searcher: Any) -> Any:
-        made = [
+    def _conjunction(self, parts: tuple[Clause, ...], searcher: Any) -> Any:
+        conditions = [
             (Occur.MustNot, self.query(part.part, searcher))
             if isinstance(part, Not)
             else (Occur.Must, self.query(part, searcher))
             for part in parts
         ]
-        if all(occur == Occur.MustNot for occur, _ in made):
-            made.append((Occur.Must, Query.const_score_query(Query.all_query(), 0.0)))
-        return Query.boolean_query(made)
+        if all(occur == Occur.MustNot for occur, _ in conditions):
+            conditions.append((Occur.Must, Query.const_score_query(Query.all_query(), 0.0)))
+        return Query.boolean_query(conditions)
 
-    def _text(self, clause: WordSequence, searcher: Any) -> Any:
+    def _word_sequence(self, clause: WordSequence, searcher: Any) -> Any:
         tokens = self.tokens(clause.text)
         if not tokens:
             return Query.empty_query()
-        some = []
+        alternatives = []
         for field, weight in clause.fields:
-            one = self._in_field(field, tokens, searcher) if clause.prefix else self._exact(field, tokens)
-            some.append((Occur.Should, one if weight == 1 else Query.boost_query(one, weight)))
-        return some[0][1] if len(some) == 1 else Query.boolean_query(some)
+            query = self._prefix_query(field, tokens, searcher) if clause.prefix else self._phrase_query(field, tokens)
+            alternatives.append((Occur.Should, query if weight == 1 else Query.boost_query(query, weight)))
+        return alternatives[0][1] if len(alternatives) == 1 else Query.boolean_query(alternatives)
 
-    def _exact(self, field: str, tokens: list[str]) -> Any:
+    def _phrase_query(self, field: str, tokens: list[str]) -> Any:
         if len(tokens) == 1:
             return Query.term_query(self._schema, field, tokens[0])
         return Query.phrase_query(self._schema, field, list(tokens))
 
-    def _in_field(self, field: str, tokens: list[str], searcher: Any) -> Any:
-        """Return the query of words whose last one is a beginning."""
+    def _prefix_query(self, field: str, tokens: list[str], searcher: Any) -> Any:
+        """Return the query of words the last of which is a prefix."""
         completed = searcher.terms_with_prefix(field, tokens[-1])
         often = sorted(completed, key=lambda pair: (-pair[1], pair[0]))
         if len(tokens) > 1:
-            ends = [(Occur.Should, self._exact(field, [*tokens[:-1], word])) for word, _ in often]
+            ends = [(Occur.Should, self._phrase_query(field, [*tokens[:-1], word])) for word, _ in often]
             return Query.boolean_query(ends) if ends else Query.empty_query()
         often = often[:COMPLETIONS]
-        some = [(Occur.Should, Query.term_query(self._schema, field, word)) for word, _ in often]
+        alternatives = [(Occur.Should, Query.term_query(self._schema, field, word)) for word, _ in often]
         if len(completed) > COMPLETIONS:
             rest = Query.regex_query(self._schema, field, f"{tokens[0]}.*")
-            some.append((Occur.Should, Query.const_score_query(rest, 0.0)))
-        return Query.boolean_query(some) if some else Query.empty_query()
+            alternatives.append((Occur.Should, Query.const_score_query(rest, 0.0)))
+        return Query.boolean_query(alternatives) if alternatives else Query.empty_query()

@@ -22,7 +22,7 @@ from windrow.engine.check import Fault
 from windrow.engine.run import released
 from windrow.ledger import Ledger
 from windrow.model import Status
-from windrow.stores.databases import READS, connect, guarded, named
+from windrow.stores.databases import READ_ONLY, connect, map_errors, with_database
 
 AGAIN = "drop the tracker's tables, or empty all of them (an SQLite file: move it away), then: windrow run"
 
@@ -55,8 +55,8 @@ def check_tracker(workspace: Workspace, ledger: Ledger) -> Iterator[Fault]:
     expected = {(kind, phase, int(status)): number for (kind, (phase, status)), number in count_shown(ledger).items()}
     if not expected:
         return
-    engine = connect(named(drops.tracker.url, DATABASE), password(drops.tracker))
-    with released(engine.dispose), guarded(engine), engine.connect().execution_options(**READS) as connection:
+    engine = connect(with_database(drops.tracker.url, DATABASE), password(drops.tracker))
+    with released(engine.dispose), map_errors(engine), engine.connect().execution_options(**READ_ONLY) as connection:
         tables = set(sa.inspect(connection).get_table_names())
         if "zip_action" not in tables:
             yield Fault("tracker", "has no tables yet; windrow run makes them")

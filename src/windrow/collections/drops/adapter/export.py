@@ -15,18 +15,18 @@ from windrow.config import Workspace
 from windrow.config.workspace import password
 from windrow.errors import WindrowError
 from windrow.reasons import Reason
-from windrow.stores.databases import connect, guarded, named
+from windrow.stores.databases import connect, map_errors, with_database
 
 
 def tracker(workspace: Workspace, dialect: str, out: TextIO) -> int:
     """Write the tracker's 17 tables as SQL for the client of `dialect`; return the rows."""
     place = workspace.section(Drops).tracker
-    engine = connect(named(place.url, DATABASE), password(place))
+    engine = connect(with_database(place.url, DATABASE), password(place))
     try:
         path = engine.url.database if engine.dialect.name == "sqlite" else None
         if path and not Path(path).exists():
             raise WindrowError(f"there is no tracker yet: {path}", hint="windrow run drops", reason=Reason.NOT_FOUND)
-        with guarded(engine):
+        with map_errors(engine):
             empty = not sa.inspect(engine).has_table("zip_file")
         if empty:
             database = place.url if path is None else path

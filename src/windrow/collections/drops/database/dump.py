@@ -16,7 +16,7 @@ from typing import Any, NamedTuple, TextIO
 import sqlalchemy as sa
 
 from windrow.errors import StoreError, UsageError
-from windrow.stores.databases import READS, guarded
+from windrow.stores.databases import READ_ONLY, map_errors
 
 DIALECTS = ("mysql", "postgresql", "sqlite")
 """The clients that a dump can be written for."""
@@ -65,7 +65,7 @@ def dump(engine: sa.Engine, metadata: sa.MetaData, dialect: str, out: TextIO) ->
     out.writelines(f"{line};\n" for line in _BEFORE[dialect])
     kind = _schema(metadata, target, out)
     count = 0
-    with guarded(engine), _snapshot(engine) as connection:
+    with map_errors(engine), _snapshot(engine) as connection:
         for table in metadata.sorted_tables:
             for part in _rows(connection, table):
                 _insert(table, part, kind, out)
@@ -90,7 +90,7 @@ def _schema(metadata: sa.MetaData, target: sa.URL, out: TextIO) -> sa.Dialect:
 def _snapshot(engine: sa.Engine) -> sa.Connection:
     """Open a connection that sees one state of the database and does not block writers."""
     level = {"isolation_level": "REPEATABLE READ"} if engine.dialect.name != "sqlite" else {}
-    return engine.connect().execution_options(stream_results=True, **READS, **level)
+    return engine.connect().execution_options(stream_results=True, **READ_ONLY, **level)
 
 
 def _rows(connection: sa.Connection, table: sa.Table) -> Iterator[list[Any]]:

@@ -17,7 +17,7 @@ from sqlalchemy import exc
 
 from windrow.collections.drops.database.tracker_tables import MARIADB
 from windrow.errors import StoreError
-from windrow.stores.databases import guarded
+from windrow.stores.databases import map_errors
 
 _NOTHING: Mapping[str, Any] = MappingProxyType({})
 
@@ -255,7 +255,7 @@ class IdLookup:
         self.link, self.checkpoint = _tables(self._kind)
         self._known: dict[str, dict[str, int]] = {}
         self._next: dict[str, int] = {}
-        with guarded(engine), engine.begin() as connection:
+        with map_errors(engine), engine.begin() as connection:
             self._make_schema(connection)
             self.link.metadata.create_all(connection)
 

@@ -31,7 +31,7 @@ from windrow.collections.drops.database.projection_rows import (
     insert_seeds,
 )
 from windrow.errors import StoreError
-from windrow.stores.databases import guarded, named, reach, where
+from windrow.stores.databases import describe_database, map_errors, open_or_create, with_database
 from windrow.stores.sqlite import close_on_failure
 
 FEW = 4
@@ -319,9 +319,9 @@ class ProjectionTables:
         """
         self.metadata = metadata
         self.adopt = adopt
-        self.engine = reach(named(url, database), password)
+        self.engine = open_or_create(with_database(url, database), password)
         self.links = IdLookup(self.engine, name)
-        with close_on_failure(self.close), guarded(self.engine):
+        with close_on_failure(self.close), map_errors(self.engine):
             present = set(sa.inspect(self.engine).get_table_names())
             if not present.isdisjoint(metadata.tables):
                 self._refuse_lost(metadata.tables.keys() - present)
@@ -339,8 +339,11 @@ class ProjectionTables:
         with self.engine.begin() as connection:
             lost = sorted(name for name in missing if self.links.has(connection, name))
         if lost:
-            message = f"{where(self.engine)}: {', '.join(lost)}: dropped, and the tables that belong to it are there"
-            raise StoreError(message, hint="drop the other tables too, or put the lost ones back; then: windrow run")
+            message = f"{', '.join(lost)}: dropped, and the tables that belong to it are there"
+            raise StoreError(
+                f"{describe_database(self.engine)}: {message}",
+                hint="drop the other tables too, or put the lost ones back; then: windrow run",
+            )
 
     def _is_emptied(self, connection: sa.Connection) -> bool:
         """Tell whether rows were written and no table has any now: all facts are to be projected again."""
@@ -350,17 +353,17 @@ class ProjectionTables:
 
     def seed(self, seeds: Iterable[Seed]) -> int:
         """Insert the standard's seed rows that are missing; return their number."""
-        with guarded(self.engine), self.engine.begin() as connection:
+        with map_errors(self.engine), self.engine.begin() as connection:
             return insert_seeds(connection, self.metadata, seeds)
 
     def checkpoint(self) -> int:
         """Return the seq of the last projected fact, 0 at first."""
-        with guarded(self.engine), self.engine.begin() as connection:
+        with map_errors(self.engine), self.engine.begin() as connection:
             return self.links.seq(connection)
 
     def keys(self, table: str) -> list[str]:
         """Return the keys of all rows of a table that this projection ever inserted or adopted."""
-        with guarded(self.engine), self.engine.begin() as connection:
+        with map_errors(self.engine), self.engine.begin() as connection:
             return self.links.keys(connection, table)
 
     def apply(self, puts: Iterable[RowPut | SameValues], checkpoint: int) -> None:
@@ -372,7 +375,7 @@ class ProjectionTables:
         self._write(list(puts), None)
 
     def _write(self, puts: Sequence[RowPut | SameValues], checkpoint: int | None) -> None:
-        with guarded(self.engine):
+        with map_errors(self.engine):
             try:
                 self._write_once(puts, checkpoint, careful=False)
             except exc.IntegrityError:
@@ -397,4 +400,4 @@ class ProjectionTables:
 
     def __repr__(self) -> str:
         """Return the database's address without its password."""
-        return f"ProjectionTables({where(self.engine)!r})"
+        return f"ProjectionTables({describe_database(self.engine)!r})"

@@ -37,7 +37,7 @@ from windrow.collections.drops.elements import CountTable, ElementTable
 from windrow.contract import Rows, Undecided
 from windrow.errors import StoreError
 from windrow.reasons import Reason
-from windrow.stores.databases import READS, connect, guarded
+from windrow.stores.databases import READ_ONLY, connect, map_errors
 
 
 class Summarised(NamedTuple):
@@ -285,13 +285,13 @@ class TableStore:
 
     @contextmanager
     def _write(self) -> Iterator[sa.Connection]:
-        with guarded(self._engine), self._engine.begin() as connection:
+        with map_errors(self._engine), self._engine.begin() as connection:
             yield connection
 
     @contextmanager
     def _read(self) -> Iterator[sa.Connection]:
-        with guarded(self._engine), self._engine.connect() as connection:
-            yield connection.execution_options(**READS)
+        with map_errors(self._engine), self._engine.connect() as connection:
+            yield connection.execution_options(**READ_ONLY)
 
     def _find_staged(self, connection: sa.Connection, documents: Sequence[tuple[Submission, Rows]]) -> dict[int, int]:
         """Return the ids of documents staged already, by item; delete rows that other bytes replace."""

@@ -30,7 +30,7 @@ from windrow.formats.text import json_text
 from windrow.ledger import Ledger
 from windrow.model import Source
 from windrow.stores.documents import DocumentStore, Span, SqliteDocuments, Stored
-from windrow.stores.late_visits import LateVisitStore
+from windrow.stores.late_visits import LateAttemptStore
 
 _LINE = 300
 
@@ -82,7 +82,7 @@ class EventAdapter(RecordAdapter):
         with self._store(workspace) as records, closing(Ledger(workspace.ledger)) as ledger:
             if records is None:
                 return "nothing is read yet"
-            assert isinstance(records, LateVisitStore)
+            assert isinstance(records, LateAttemptStore)
             with open_databases(workspace) as databases:
                 remember_parsers(ledger, self._collection.name, workspace.of(self._collection.name))
                 sources = tuple(map(_with_current_address, self._sources_read_again(workspace, ledger)))
@@ -91,8 +91,8 @@ class EventAdapter(RecordAdapter):
                 )
                 return projection.run(pulse)
 
-    def _open_store(self, path: Path) -> LateVisitStore:
-        return LateVisitStore(path)
+    def _open_store(self, path: Path) -> LateAttemptStore:
+        return LateAttemptStore(path)
 
     def _rewrite_documents(self, workspace: Workspace) -> None:
         """Write all documents again, and remove those without a record."""
@@ -143,7 +143,7 @@ class EventAdapter(RecordAdapter):
     def _meant_document(self, workspace: Workspace, what: str) -> tuple[str, Stored | None]:
         """Return the uid or address that `what` refers to, and the event's document, None for anything else."""
         with self._store(workspace) as records:
-            last = records.history(what)[-1:] if records is not None and records.known(what) else []
+            last = records.history(what)[-1:] if records is not None and records.has_record(what) else []
         names = [id_of(version.value) for version in last if version.value]
         ids = [id_ for name in names for id_ in (name, distinct_id(name, what))]
         if not ids and " - " in what:

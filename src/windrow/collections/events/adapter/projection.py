@@ -24,7 +24,7 @@ from windrow.collections.events.documents import (
 from windrow.formats.text import counted
 from windrow.ledger import Ledger
 from windrow.model import Limits, Source
-from windrow.stores.late_visits import LateVisitStore
+from windrow.stores.late_visits import LateAttemptStore
 
 PAGE = 256
 
@@ -35,7 +35,7 @@ class EventProjection:
     """Writes the documents of a workspace's events and of the runs of its parsers."""
 
     def __init__(
-        self, records: LateVisitStore, ledger: Ledger, databases: EventDatabases, sources: Sequence[Source],
+        self, records: LateAttemptStore, ledger: Ledger, databases: EventDatabases, sources: Sequence[Source],
         *, archive: Path, limits: Limits,
     ) -> None:  # fmt: skip
         self._records = records
@@ -73,7 +73,7 @@ class EventProjection:
             removed = {key: [id_of(event) for event in events] for key, events in late_records.items()}
             for keys in _chunks([*removed], PAGE):
                 self._write_events(keys, None, removed)
-            if not self._logs.write(upto, upto, None, pulse, self._records.recounted_visits(late)):
+            if not self._logs.write(upto, upto, None, pulse, self._records.attempts_to_recount(late)):
                 return
             self._logs.remove_former()
             self._records.remove_late_visits(late)

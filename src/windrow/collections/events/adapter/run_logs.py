@@ -170,7 +170,7 @@ class RunLogs:
         parser = parser_of(source)
         attempts = self._last_attempts(run.visits)
         numbers = [recorded.seq for recorded in attempts]
-        counts = self._records.counted(numbers, ("status", MISSING))
+        counts = self._records.count_records(numbers, ("status", MISSING))
         skips: dict[int, list[Skipped]] = {}
         for skip in self._records.skipped(visits=numbers):
             skips.setdefault(skip.visit, []).append(skip)

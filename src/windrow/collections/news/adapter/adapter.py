@@ -26,7 +26,7 @@ from windrow.engine.takedown import TakedownTarget
 from windrow.formats.url import normalise
 from windrow.ledger import Ledger
 from windrow.model import Limits
-from windrow.stores.late_visits import LateVisitStore
+from windrow.stores.late_visits import LateAttemptStore
 
 
 class NewsAdapter(RecordAdapter):
@@ -44,8 +44,8 @@ class NewsAdapter(RecordAdapter):
         publisher = Publisher(workspace.ledger, self._path(workspace), self._folders(workspace), kinds)
         return replace(base, derivations={"publish": publisher}, limits=_limits(workspace))
 
-    def _open_store(self, path: Path) -> LateVisitStore:
-        return LateVisitStore(path)
+    def _open_store(self, path: Path) -> LateAttemptStore:
+        return LateAttemptStore(path)
 
     def check(self, workspace: Workspace, ledger: Ledger) -> Iterable[Fault]:
         """Check the records, and that the file of each article exists."""
@@ -132,7 +132,7 @@ class NewsAdapter(RecordAdapter):
                 known = index.find([standard.alias(url)])
             key = store.key_of_alias(standard.alias(url))
             names = dict.fromkeys(name for name in (url, key, known.url if known else "") if name)
-            return tuple(name for name in names if store.known(name)) or ((known.url,) if known else ())
+            return tuple(name for name in names if store.has_record(name)) or ((known.url,) if known else ())
 
     def remove_taken_down(self, workspace: Workspace, target: TakedownTarget, visits: Sequence[int]) -> int:
         """Remove what was read at visits from the records, from the tree and from the directories of runs."""

@@ -32,8 +32,8 @@ from windrow.ledger import Ledger
 from windrow.ledger.rows import Followed
 from windrow.model import Limits, RecordedAttempt
 from windrow.reasons import Reason
-from windrow.stores.late_visits import LateVisitStore
-from windrow.stores.records import RecordStore, VisitStatement
+from windrow.stores.late_visits import LateAttemptStore
+from windrow.stores.records import AttemptStatement, RecordStore
 
 _PAGE = 200
 _DISK_FULL = 28
@@ -62,7 +62,11 @@ class Publisher:
     def __call__(self, pulse: Callable[[], bool]) -> Derived:
         """Write the runs that are not written yet, the oldest first; return a summary, and the sources that failed."""
         ledger = Ledger(self.ledger)
-        with closing(ledger), closing(LateVisitStore(self.records)) as store, closing(TreeIndex(self.records)) as index:
+        with (
+            closing(ledger),
+            closing(LateAttemptStore(self.records)) as store,
+            closing(TreeIndex(self.records)) as index,
+        ):
             new = runs = 0
             failed: dict[str, str] = {}
             try:
@@ -99,7 +103,9 @@ def _visits(ledger: Ledger, after: int, upto: int) -> Iterator[RecordedAttempt]:
 
 
 class _RunWriter:
-    def __init__(self, ledger: Ledger, store: LateVisitStore, index: TreeIndex, owner: Publisher, session: int) -> None:
+    def __init__(
+        self, ledger: Ledger, store: LateAttemptStore, index: TreeIndex, owner: Publisher, session: int
+    ) -> None:
         self._kinds = owner.kinds
         self._ledger = ledger
         self._store = store
@@ -119,7 +125,7 @@ class _RunWriter:
         last, opened = 0, datetime.now(UTC)
         with self._index.run():
             for page in _pages(visits):
-                statements: dict[int, list[VisitStatement]] = {}
+                statements: dict[int, list[AttemptStatement]] = {}
                 for statement in self._store.statements([recorded.seq for recorded in page]):
                     statements.setdefault(statement.visit, []).append(statement)
                 for recorded in page:
@@ -156,7 +162,7 @@ class _RunWriter:
         asked = self._ledger.requests.asked(recorded.seq)
         return str(json.loads(asked.context).get("name", "")) if asked and asked.context else ""
 
-    def _visit(self, recorded: RecordedAttempt, statements: list[VisitStatement]) -> None:
+    def _visit(self, recorded: RecordedAttempt, statements: list[AttemptStatement]) -> None:
         name = self._name(recorded)
         kind, followed = kind_of(name), self._ledger.requests.followed(recorded.seq)
         if followed is not None and name and not name.endswith(f".{ARTICLE}"):
@@ -211,7 +217,7 @@ class _RunWriter:
         return run
 
     def _write_article(
-        self, statement: VisitStatement, recorded: RecordedAttempt, kind: str, *, update: bool = True
+        self, statement: AttemptStatement, recorded: RecordedAttempt, kind: str, *, update: bool = True
     ) -> tuple[str, str]:
         """Write an article if it is new, or if it changed and `update` is set; return the outcome and its detail."""
         if statement.reason is Reason.FORGOTTEN:

@@ -26,7 +26,7 @@ from windrow.formats.url import parts
 from windrow.ledger import Ledger
 from windrow.model import ArchivePlace, Source
 from windrow.reasons import Reason
-from windrow.stores.index.folder import refuse_strange
+from windrow.stores.index.folder import refuse_foreign
 from windrow.stores.sqlite import close_on_failure
 
 
@@ -39,7 +39,7 @@ def harvest(workspace: Workspace) -> Harvest:
     agent = agent_of(workspace) if named else agent_known(workspace)
     sources = tuple(replace(source, site=replace(source.site, agent=agent)) for source in named)
     section = workspace.section(Pages)
-    refuse_strange(section.index)
+    refuse_foreign(section.index)
     books = CrawlerProjection(
         section.crawler_database,
         agent,
@@ -105,7 +105,7 @@ def _mend(workspace: Workspace, value: Value) -> str:
 def require_ready(workspace: Workspace) -> None:
     """Refuse to crawl without an operator and contact, or with an index in a folder that has other contents."""
     agent_of(workspace)
-    refuse_strange(workspace.section(Pages).index)
+    refuse_foreign(workspace.section(Pages).index)
 
 
 def check_source(workspace: Workspace, source: Source) -> None:

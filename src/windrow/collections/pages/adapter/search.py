@@ -38,7 +38,7 @@ from windrow.query.clause import IndexHit
 from windrow.query.likeness import LOOKED_AT, Sought, attempts, marked, pattern, sought
 from windrow.query.tree import Filter, filters, wanted
 from windrow.query.word import pieces, says, words
-from windrow.stores.index.manifest import IndexManifest, roll_path
+from windrow.stores.index.manifest import IndexManifest, manifest_path
 from windrow.stores.sqlite import close_on_failure
 
 BLOCK = 40
@@ -104,7 +104,7 @@ class Search:
         self._notes = (UNKEPT,) if unkept else ()
         with close_on_failure(self._index.close):
             try:
-                self._roll = IndexManifest(roll_path(self._index.folder), read_only=True)
+                self._manifest = IndexManifest(manifest_path(self._index.folder), read_only=True)
             except IndexDamaged:
                 if anew:
                     raise
@@ -157,7 +157,7 @@ class Search:
     def close(self) -> None:
         """Close the database and the index."""
         self._summary.close()
-        self._roll.__exit__()
+        self._manifest.__exit__()
         self._index.close()
 
     def _gather(self, query: Query, prepared: Sought, need: int, share: float, among: Among) -> list[Ranked]:
@@ -211,9 +211,9 @@ class Search:
     def _candidates(self, block: list[IndexHit], best: float) -> list[Candidate]:
         ids = [hit.id for hit in block]
         scores = {hit.id: hit.score for hit in block}
-        rolled = self._roll.named(ids)
+        entries = self._manifest.read_entries(ids)
         return [
-            Candidate(page, links_of(rolled[page.id]) if page.id in rolled else NO_LINKS, scores[page.id], best)
+            Candidate(page, links_of(entries[page.id]) if page.id in entries else NO_LINKS, scores[page.id], best)
             for page in self._summary.generations(ids, texts=False)
         ]
 

@@ -18,8 +18,8 @@ from windrow.collections.pages.database.search_view import (
 )
 from windrow.collections.pages.search.ask import FIELDS, VERSION, entry, stamp
 from windrow.query.word import counted, readable
-from windrow.stores.index.fulltext_index import FullTextIndex, searchable, update
-from windrow.stores.index.manifest import IndexManifest, ManifestEntry, roll_path
+from windrow.stores.index.fulltext_index import FullTextIndex, fill_index, open_for_search
+from windrow.stores.index.manifest import IndexManifest, ManifestEntry, manifest_path
 
 BATCH = 1_000
 """Pages read at once."""
@@ -38,32 +38,32 @@ def open_to_search(summary: SummaryReader, folder: Path, *, anew: bool = False) 
         made_in.append(index)
         bring_up_to_date(index, summary, lambda: True)
 
-    index = searchable(folder, FIELDS, VERSION, _has_no_roll, fill, anew=anew)
+    index = open_for_search(folder, FIELDS, VERSION, _has_no_manifest, fill, anew=anew)
     return index, index in made_in and index.is_scratch
 
 
 def update_index(summary: SummaryReader, folder: Path, pulse: Callable[[], bool]) -> tuple[int, int]:
     """Update the index in a folder; return the numbers of pages added and removed."""
-    return update(folder, FIELDS, VERSION, lambda index: bring_up_to_date(index, summary, pulse), pulse)
+    return fill_index(folder, FIELDS, VERSION, lambda index: bring_up_to_date(index, summary, pulse), pulse)
 
 
 def bring_up_to_date(index: FullTextIndex, summary: SummaryReader, pulse: Callable[[], bool]) -> tuple[int, int]:
     """Add new pages to an index and remove those that are gone; return the numbers of pages added and removed."""
-    if _has_no_roll(index):
+    if _has_no_manifest(index):
         index.empty()
-    with IndexManifest(roll_path(index.folder)) as roll:
-        return _Renewal(summary, index, roll, pulse).run()
+    with IndexManifest(manifest_path(index.folder)) as manifest:
+        return _Renewal(summary, index, manifest, pulse).run()
 
 
-def _has_no_roll(index: FullTextIndex) -> bool:
-    return not roll_path(index.folder).exists()
+def _has_no_manifest(index: FullTextIndex) -> bool:
+    return not manifest_path(index.folder).exists()
 
 
-def links_of(rolled: ManifestEntry) -> IncomingLinks:
+def links_of(entry: ManifestEntry) -> IncomingLinks:
     """Decode the links of a page in the manifest."""
-    if rolled.anchors == "[]":
+    if entry.anchors == "[]":
         return NO_LINKS
-    return IncomingLinks(rolled.links, tuple((text, count) for text, count in json.loads(rolled.anchors)))
+    return IncomingLinks(entry.links, tuple((text, count) for text, count in json.loads(entry.anchors)))
 
 
 def behind(file: Path, folder: Path) -> Iterator[str]:
@@ -71,15 +71,15 @@ def behind(file: Path, folder: Path) -> Iterator[str]:
 
     Nothing is changed, and no index is made. Raises StoreError where one of the two cannot be read.
     """
-    with closing(SummaryReader(file)) as summary, closing(FullTextIndex.in_scratch(folder, FIELDS, VERSION)) as index:
-        if index.fresh or _has_no_roll(index):
+    with closing(SummaryReader(file)) as summary, closing(FullTextIndex.open_scratch(folder, FIELDS, VERSION)) as index:
+        if index.fresh or _has_no_manifest(index):
             if next(summary.states(), None) is not None:
                 yield "the search index is not there, or of another version"
             return
-        with IndexManifest(roll_path(index.folder)) as roll:
-            noted = sum(1 for _ in roll.stamps())
+        with IndexManifest(manifest_path(index.folder)) as manifest:
+            noted = sum(1 for _ in manifest.stamps())
             gone = changed = 0
-            for _, is_there in _differences(summary, roll):
+            for _, is_there in _differences(summary, manifest):
                 changed += is_there
                 gone += not is_there
         if changed:
@@ -90,39 +90,39 @@ def behind(file: Path, folder: Path) -> Iterator[str]:
             yield f"the search index has {len(index):,} pages, and should have {noted:,}"
 
 
-def _differences(summary: SummaryReader, roll: IndexManifest) -> Iterator[tuple[int, bool]]:
+def _differences(summary: SummaryReader, manifest: IndexManifest) -> Iterator[tuple[int, bool]]:
     """Yield the id of each page with another stamp in the manifest, or none, and of each that is gone (False)."""
-    rolled = roll.stamps()
-    head = next(rolled, None)
+    stamps = manifest.stamps()
+    head = next(stamps, None)
     for page in summary.states():
         while head is not None and head[0] < page.id:
             yield head[0], False
-            head = next(rolled, None)
+            head = next(stamps, None)
         if head is None or head[0] != page.id or head[1] != stamp(page):
             yield page.id, True
         if head is not None and head[0] == page.id:
-            head = next(rolled, None)
+            head = next(stamps, None)
     while head is not None:
         yield head[0], False
-        head = next(rolled, None)
+        head = next(stamps, None)
 
 
-def _compare(summary: SummaryReader, roll: IndexManifest) -> list[int]:
+def _compare(summary: SummaryReader, manifest: IndexManifest) -> list[int]:
     """Note in the manifest which pages have another stamp, and return those that are gone."""
     gone: list[int] = []
     changed: list[int] = []
-    for number, is_there in _differences(summary, roll):
+    for number, is_there in _differences(summary, manifest):
         (changed if is_there else gone).append(number)
         if len(changed) == BATCH:
-            _note(summary, roll, changed)
+            _note(summary, manifest, changed)
             changed = []
-    _note(summary, roll, changed)
+    _note(summary, manifest, changed)
     return gone
 
 
-def _note(summary: SummaryReader, roll: IndexManifest, changed: list[int]) -> None:
-    roll.need(changed)
-    roll.need(summary.targets(changed))
+def _note(summary: SummaryReader, manifest: IndexManifest, changed: list[int]) -> None:
+    manifest.mark_due(changed)
+    manifest.mark_due(summary.targets(changed))
 
 
 class _Renewal(NamedTuple):
@@ -130,29 +130,29 @@ class _Renewal(NamedTuple):
 
     summary: SummaryReader
     beside: FullTextIndex
-    roll: IndexManifest
+    manifest: IndexManifest
     pulse: Callable[[], bool]
 
     def run(self) -> tuple[int, int]:
         """Return the numbers of pages added and removed."""
-        gone = _compare(self.summary, self.roll)
+        gone = _compare(self.summary, self.manifest)
         if gone:
             self.beside.write((), gone)
-            self.roll.write((), gone)
+            self.manifest.write((), gone)
         put = 0
-        while self.pulse() and (due := self.roll.due(BATCH * COMMIT)):
+        while self.pulse() and (due := self.manifest.due(BATCH * COMMIT)):
             rows: list[ManifestEntry] = []
             entries = (entry(page, called) for page, called in self._changed(due, rows))
             put += self.beside.write(entries)
-            self.roll.write(rows)
-            self.roll.done(due)
+            self.manifest.write(rows)
+            self.manifest.clear_due(due)
         return put, len(gone)
 
     def _changed(self, due: list[int], rows: list[ManifestEntry]) -> Iterator[tuple[IndexedGeneration, IncomingLinks]]:
         """Yield the documents that must be written again, and note them in `rows`."""
         for start in range(0, len(due), BATCH):
             chunk = due[start : start + BATCH]
-            before = self.roll.named(chunk)
+            before = self.manifest.read_entries(chunk)
             pages = [page for page in self.summary.generations(chunk) if is_findable(page)]
             links = self.summary.links({page.url_id for page in pages})
             for page in pages:

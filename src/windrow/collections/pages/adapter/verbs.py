@@ -40,8 +40,7 @@ from windrow.formats.text import json_text, plain
 from windrow.ledger import Ledger
 from windrow.query.word import counted
 from windrow.reasons import Reason
-from windrow.stores.index.folder import refuse_strange
-from windrow.stores.index.folder import remove as remove_index
+from windrow.stores.index.folder import refuse_foreign, remove_index
 from windrow.stores.sqlite import SqliteReader, remove_scratch
 
 KIND = "pages"
@@ -49,7 +48,7 @@ KIND = "pages"
 
 def refuse_takedown(workspace: Workspace) -> None:
     """Refuse an index in a folder that holds anything else."""
-    refuse_strange(workspace.section(Pages).index)
+    refuse_foreign(workspace.section(Pages).index)
 
 
 def takedown_targets(workspace: Workspace, ledger: Ledger, name: str) -> Iterator[TakedownTarget]:
@@ -84,7 +83,7 @@ def clean_stores(workspace: Workspace, pulse: Callable[[], None]) -> tuple[str, 
     The index beside the database is rebuilt: what is removed from one stays in its files for a while. What a
     killed replay left unfinished goes.
     """
-    refuse_strange(workspace.section(Pages).index)
+    refuse_foreign(workspace.section(Pages).index)
     place = workspace.section(Pages).summary_database
     remove_scratch(workspace.root / REPLAY, SCRATCH)
     remove_scratch(replay_folder(place), [place.name])
@@ -136,7 +135,7 @@ def replay(workspace: Workspace, setup: SessionSettings, progress: Progress) -> 
     """Rebuild the Summary Database from the captures, and the index from that; None where there is none yet."""
     old, index = workspace.section(Pages).summary_database, workspace.section(Pages).index
     if old.is_file():
-        refuse_strange(index)
+        refuse_foreign(index)
 
     def build(session: Session, new: Path) -> None:
         rebuilt = harvest(workspace.with_section("pages", replace(workspace.section(Pages), summary_database=new)))

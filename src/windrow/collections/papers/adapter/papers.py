@@ -21,7 +21,14 @@ from windrow.adapters.adapter import (
 )
 from windrow.adapters.records import RecordAdapter
 from windrow.collections.papers.adapter.exports import exports
-from windrow.collections.papers.adapter.rows import Places, bring_up_to_date, extracted_by_others, opened, places, scour
+from windrow.collections.papers.adapter.rows import (
+    Places,
+    bring_up_to_date,
+    erase_deleted,
+    extracted_by_others,
+    opened,
+    places,
+)
 from windrow.collections.papers.collection import COLLECTION
 from windrow.collections.papers.columns import decode_row
 from windrow.collections.papers.database.store import PaperStore
@@ -150,7 +157,7 @@ class PaperAdapter(RecordAdapter):
 
         if where.store.is_file():
             bring_up_to_date(where, go_on)
-            scour(where, pulse)
+            erase_deleted(where, pulse)
         return super().clean_stores(workspace, pulse)
 
 

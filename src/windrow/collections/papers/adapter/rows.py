@@ -274,8 +274,8 @@ def _files(path: Path) -> list[Path]:
     raise UsageError(f"the catalogue {path} does not exist", hint="windrow config papers.catalogue")
 
 
-def scour(where: Places, pulse: Callable[[], object]) -> bool:
+def erase_deleted(where: Places, pulse: Callable[[], object]) -> bool:
     """Erase removed rows from the table's file; return False if another process prevents that."""
     with suppress(FileNotFoundError), opened(where) as table:
-        return table.scour(pulse)
+        return table.erase_deleted(pulse)
     return True

@@ -220,7 +220,7 @@ class HbaseTable:
         """Return the families as HBase describes them."""
         return self._families
 
-    def scour(self, pulse: Callable[[], object]) -> bool:
+    def erase_deleted(self, pulse: Callable[[], object]) -> bool:
         """Do nothing: HBase removes deleted cells from its files with a major compaction."""
         del pulse
         return True
