@@ -25,7 +25,7 @@ OUTCOMES = [
     (304, "", None, ""),
     (404, "", Reason.NOT_FOUND, "not there"),
     (503, "", Reason.SERVER_ERROR, ""),
-    (None, "", Reason.TIMEOUT, "no whole answer in 10 seconds"),
+    (None, "", Reason.TIMEOUT, "no complete answer in 10 seconds"),
     (None, "", Reason.DNS_FAILED, "nobody knows that name"),
     (None, "", Reason.ROBOTS_DENIED, ""),
     (None, "", Reason.UNSUPPORTED, ""),

@@ -24,7 +24,7 @@ from windrow.errors import StoreDamaged, WindrowError
 from windrow.ledger import Ledger
 from windrow.stores.documents import SqliteDocuments
 from windrow.stores.index.manifest import IndexManifest
-from windrow.stores.late_visits import LateAttemptStore
+from windrow.stores.late_attempts import LateAttemptStore
 from windrow.stores.records import RecordStore
 from windrow.stores.sqlite import open_database
 

@@ -11,7 +11,7 @@ import pytest
 
 from tests.collections.events.place import calendar, configured, event, serving
 from tests.waiting import PATIENCE
-from windrow.adapters.record_changes import difference
+from windrow.adapters.record_changes import describe_difference
 
 MEETING = ";TZID=America/New_York:20270115T100000"
 
@@ -113,7 +113,7 @@ def test_a_wrong_choice_is_guessed_and_an_empty_one_is_called_so(tmp_path, windr
 
 def test_a_long_text_that_changed_late_is_shown_where_it_differs() -> None:
     old, new = "The same words. " * 20 + "Open until six.", "The same words. " * 20 + "Open until ten."
-    text = difference({"text": old}, {"text": new})
+    text = describe_difference({"text": old}, {"text": new})
     before, after = text.removeprefix("text ").split(" -> ")
     assert before != after
     assert before.endswith("six.")

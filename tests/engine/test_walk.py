@@ -19,8 +19,8 @@ from windrow.engine.crawl.asking import ArchivingClient
 from windrow.engine.crawl.walk import OriginCrawler, RecentUrls, origin_site
 from windrow.engine.fetchers.message import AttemptEnded, BatchEnded, WalkOrigin
 from windrow.engine.listed.connection_pool import HostQueue
-from windrow.fetch.http_client import HttpClient, fields_of
-from windrow.fetch.politeness import robots_standing
+from windrow.fetch.http_client import HttpClient, request_fields
+from windrow.fetch.politeness import robots_state
 from windrow.fetch.politeness.guard import read_allowed
 from windrow.model import FetchJob, Secret, Site, Source
 from windrow.reasons import Reason
@@ -115,7 +115,7 @@ def how_it_ended(events):
 
 
 def test_a_host_whose_rules_fail_pauses_and_is_then_walked_by_them(tmp_path, monkeypatch):
-    monkeypatch.setattr(robots_standing, "_FIRST", 0.3)
+    monkeypatch.setattr(robots_state, "_FIRST_RETRY", 0.3)
     answers = {"/robots.txt": [OUT_OF_ORDER, OUT_OF_ORDER, RULES]}
     events, asked = walk(tmp_path, answers, ("/a", "/no"))
     assert [path for _, path in asked] == ["/robots.txt"] * 3 + ["/a"]
@@ -298,7 +298,8 @@ def test_a_login_goes_to_the_origin_of_its_source_alone(monkeypatch):
     own = Site("https", "api.example", username="reader", secret=Secret("env:LOGIN"), base="/v1/")
     walk = WalkOrigin(1, Source("api", "news", own), "https://static.example", CRAWL, {})
     sent = {
-        origin: fields_of(origin_site(walk, origin)) for origin in ("https://api.example", "https://static.example")
+        origin: request_fields(origin_site(walk, origin))
+        for origin in ("https://api.example", "https://static.example")
     }
     assert "Authorization" in sent["https://api.example"]
     assert "Authorization" not in sent["https://static.example"]

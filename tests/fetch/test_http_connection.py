@@ -234,7 +234,7 @@ def visit_through(
 
     async def visit(client: HttpClient) -> tuple[Reply, MemorySink]:
         sink = MemorySink()
-        return await client.visit(f"{site.origin}/a", {}, sink, BOUNDS), sink
+        return await client.send(f"{site.origin}/a", {}, sink, BOUNDS), sink
 
     async def connect() -> Any:
         tls = tls_context(certificates) if encrypted else None
@@ -273,7 +273,7 @@ def test_a_site_is_reached_through_a_proxy_by_its_name(certificates: Certificate
     async def visit_twice(client: HttpClient) -> list[bytes]:
         sinks = [MemorySink(), MemorySink()]
         for sink in sinks:
-            await client.visit("https://a.example/a", {}, sink, BOUNDS)
+            await client.send("https://a.example/a", {}, sink, BOUNDS)
         return [bytes(sink.content) for sink in sinks]
 
     assert visit_through(proxy, certificates, target, encrypted=encrypted, work=visit_twice) == [b"hello", b"hello"]
@@ -296,7 +296,7 @@ def test_large_answers_and_uploads_come_through_two_layers_of_tls(certificates: 
     async def upload(client: HttpClient) -> bytes:
         sink = MemorySink()
         request = HttpRequest("POST", body=b"x" * 60_000)
-        await client.visit("https://a.example/a", {}, sink, BOUNDS, request)
+        await client.send("https://a.example/a", {}, sink, BOUNDS, request)
         return bytes(sink.content)
 
     assert visit_through(Proxy(), certificates, target, encrypted=True, work=upload) == body

@@ -13,7 +13,7 @@ import pytest
 from tests.servers.daemon import driver
 from windrow.errors import TerminalFailure, TransientFailure, TransportError
 from windrow.fetch import ftp, local
-from windrow.fetch.dial import Foreign, network
+from windrow.fetch.dial import NETWORK_ERRORS, map_network_error
 from windrow.reasons import Reason
 
 WHERE = "ftp://h/x"
@@ -48,7 +48,7 @@ def assert_mapped(error: TransportError, *expected: object) -> None:
 @pytest.mark.parametrize("code", [*range(400, 460), *range(500, 560)])
 def test_every_ftp_code(code: int) -> None:
     kind = ftplib.error_temp if code < 500 else ftplib.error_perm
-    error = ftp.failure(kind(f"{code} told"), WHERE)
+    error = ftp.map_error(kind(f"{code} told"), WHERE)
     assert_mapped(error)
     assert error.retry is (code < 500 and code != 430)
 
@@ -78,7 +78,7 @@ def test_every_ftp_code(code: int) -> None:
     ],
 )
 def test_ftp(error: BaseException, kind: type, reason: Reason) -> None:
-    assert_mapped(ftp.failure(error, WHERE), kind, reason)
+    assert_mapped(ftp.map_error(error, WHERE), kind, reason)
 
 
 FOREIGN = {
@@ -93,8 +93,8 @@ FOREIGN = {
 @pytest.mark.parametrize("open_line", [False, True])
 def test_every_error_of_a_socket_a_resolver_and_tls(name: str, open_line: bool) -> None:
     error = make_error(FOREIGN[name])
-    assert isinstance(error, Foreign)
-    assert_mapped(network(error, WHERE, open_line=open_line))
+    assert isinstance(error, NETWORK_ERRORS)
+    assert_mapped(map_network_error(error, WHERE, open_line=open_line))
 
 
 @pytest.mark.parametrize(
@@ -118,13 +118,13 @@ def test_every_error_of_a_socket_a_resolver_and_tls(name: str, open_line: bool) 
     ],
 )
 def test_web(error: BaseException, kind: type, reason: Reason, before: Reason) -> None:
-    assert_mapped(network(error, WHERE, open_line=True), kind, reason)
-    assert_mapped(network(error, WHERE, open_line=False), kind, before)
+    assert_mapped(map_network_error(error, WHERE, open_line=True), kind, reason)
+    assert_mapped(map_network_error(error, WHERE, open_line=False), kind, before)
 
 
 def test_what_is_mapped_already_stays_as_it_is() -> None:
     failure = TerminalFailure(f"{WHERE}: no answer in HTTP/1.1", Reason.PROTOCOL_ERROR)
-    assert network(failure, "elsewhere", open_line=True) is failure
+    assert map_network_error(failure, "elsewhere", open_line=True) is failure
 
 
 def test_every_asyncssh_error() -> None:
@@ -134,8 +134,8 @@ def test_every_asyncssh_error() -> None:
     assert len(kinds) > 40
     for kind in kinds:
         error = make_error(kind)
-        assert isinstance(error, shell.Alien)
-        assert_mapped(shell.failure(error, WHERE))
+        assert isinstance(error, shell.SFTP_ERRORS)
+        assert_mapped(shell.map_error(error, WHERE))
 
 
 def test_asyncssh() -> None:
@@ -151,13 +151,13 @@ def test_asyncssh() -> None:
         (asyncssh.SFTPFailure, TransientFailure, Reason.SERVER_ERROR),
         (asyncssh.SFTPConnectionLost, TransientFailure, Reason.INTERRUPTED),
     ):
-        assert_mapped(shell.failure(make_error(kind), WHERE), mapped, reason)
+        assert_mapped(shell.map_error(make_error(kind), WHERE), mapped, reason)
     for error, mapped, reason in (
         (TimeoutError(), TransientFailure, Reason.TIMEOUT),
         (socket.gaierror(-2, "unknown"), TransientFailure, Reason.DNS_FAILED),
         (ConnectionRefusedError(), TransientFailure, Reason.CONNECT_FAILED),
     ):
-        assert_mapped(shell.failure(error, WHERE), mapped, reason)
+        assert_mapped(shell.map_error(error, WHERE), mapped, reason)
 
 
 @pytest.mark.parametrize(
@@ -176,11 +176,11 @@ def test_asyncssh() -> None:
     ],
 )
 def test_folder(number: int, kind: type, reason: Reason) -> None:
-    assert_mapped(local.failure(OSError(number, "told"), WHERE), kind, reason)
+    assert_mapped(local.map_error(OSError(number, "told"), WHERE), kind, reason)
 
 
 def test_what_a_server_says_cannot_break_a_line() -> None:
-    text = str(ftp.failure(ftplib.error_perm("550 x\r\nINFO all is well\x1b[2J" + "y" * 10_000), WHERE))
+    text = str(ftp.map_error(ftplib.error_perm("550 x\r\nINFO all is well\x1b[2J" + "y" * 10_000), WHERE))
     assert "\n" not in text
     assert "\x1b" not in text
     assert len(text) < 400

@@ -78,7 +78,7 @@ def run_connected(server: Server, work: Work, site: Site = HERE, certificates: C
 async def ask(client: HttpClient, url: str, bounds: ReplyLimits = BOUNDS) -> tuple[Reply, MemorySink]:
     """Request one page."""
     sink = MemorySink()
-    return await client.visit(url, {}, sink, bounds), sink
+    return await client.send(url, {}, sink, bounds), sink
 
 
 def reply_to(answer: bytes, *, close: bool = False, **bounds: Any) -> tuple[Reply, MemorySink]:
@@ -264,7 +264,7 @@ def test_a_field_cannot_say_more_than_its_value() -> None:
 
     async def work(client: HttpClient, origin: str) -> Any:
         asked = {"If-None-Match": '"x"\r\nX-Evil: yes', "If-Modified-Since": "then"}
-        return await client.visit(f"{origin}/a", asked, MemorySink(), BOUNDS)
+        return await client.send(f"{origin}/a", asked, MemorySink(), BOUNDS)
 
     assert run_connected(server, work).status == 200
     assert b"vil" not in server.asked[0]

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from windrow.adapters.record_changes import content, difference
+from windrow.adapters.record_changes import count_changes, describe_difference
 from windrow.contract import AttemptObservations, Observation, Skip
 from windrow.reasons import Reason
 from windrow.stores.records import RecordStore
@@ -51,15 +51,15 @@ def test_changes_between_visits_have_what_was_said_before(store: RecordStore) ->
 
 
 def test_changes_and_what_is_there_are_counted_by_source(store: RecordStore) -> None:
-    assert content(store, (2, 4)) == {"council": {"changed": 1, "gone": 1}, "museum": {"new": 1}}
+    assert count_changes(store, (2, 4)) == {"council": {"changed": 1, "gone": 1}, "museum": {"new": 1}}
     assert store.count_by_source() == {"council": 1, "museum": 1}
 
 
 def test_a_difference_names_few_fields_and_counts_the_others() -> None:
-    assert difference({"a": 1}, {"a": 2, "b": "x"}) == "a 1 -> 2; b nothing -> x"
-    assert difference({}, dict.fromkeys("abcdef", 1)).endswith("d nothing -> 1; 2 more fields")
-    assert difference("one", "two") == "one -> two"
-    assert len(difference({"text": "a" * 500}, {"text": "b" * 500})) < 150
+    assert describe_difference({"a": 1}, {"a": 2, "b": "x"}) == "a 1 -> 2; b nothing -> x"
+    assert describe_difference({}, dict.fromkeys("abcdef", 1)).endswith("d nothing -> 1; 2 more fields")
+    assert describe_difference("one", "two") == "one -> two"
+    assert len(describe_difference({"text": "a" * 500}, {"text": "b" * 500})) < 150
 
 
 def test_a_store_that_replaces_another_tells_of_each_session_what_that_one_told(tmp_path: Path) -> None:

@@ -189,7 +189,7 @@ class Explanation(NamedTuple):
 class Export(NamedTuple):
     """Something that `windrow export` can write, in which formats; `write` returns how many `unit` it wrote."""
 
-    what: str
+    name: str
     forms: tuple[str, ...]
     help: str
     write: Callable[[Workspace, str, TextIO], int]  # to a UTF-8 stream; bytes go to its `buffer`
@@ -260,15 +260,15 @@ class Adapter(Protocol):
 class Explains(Protocol):
     """Can explain what is not an item of the ledger, such as a page or a record."""
 
-    def explain(self, workspace: Workspace, ledger: Ledger, what: str) -> Explanation | None:
-        """Explain what a person names: a key, an address, a title; None if this collection does not have it."""
+    def explain(self, workspace: Workspace, ledger: Ledger, name: str) -> Explanation | None:
+        """Explain a key, an address or a title; None if this collection does not have it."""
         ...
 
 
 class PredictsOutcome(Protocol):
     """Can predict what would happen to a file or address that is not in the ledger."""
 
-    def predict(self, workspace: Workspace, what: str) -> str:
+    def predict(self, workspace: Workspace, name: str) -> str:
         """Apply the rules to a name and return a clause for a message; empty if no rule applies."""
         ...
 
@@ -287,12 +287,12 @@ class ListsChanges(Protocol):
     def content_of_visits(
         self, workspace: Workspace, ledger: Ledger, facts: tuple[int, int]
     ) -> Mapping[str, Counter[str]] | None:
-        """Count what visits between two facts found, by source and kind; None where that is not known yet."""
+        """Count what the attempts between two facts observed, by source and kind; None if that is not known yet."""
         ...
 
 
 class RestCount(NamedTuple):
-    """How many items of a kind came to rest in a phase, with a status, and for what reason."""
+    """How many items of a kind stopped in a phase, with a status and reason."""
 
     collection: str
     kind: str
@@ -303,28 +303,28 @@ class RestCount(NamedTuple):
 
 
 class DerivesStates(Protocol):
-    """Derives from the ledger where items stand, as its projection shows it; others tell the pending step."""
+    """Derives the states of items from the ledger as its projection shows them; others show the pending step."""
 
     def states(self, ledger: Ledger, items: Sequence[int]) -> Mapping[int, State]:
-        """Return where some of its items stand."""
+        """Return the states of some of its items."""
         ...
 
     def count_states(self, ledger: Ledger) -> Mapping[tuple[str, State], int]:
-        """Count its items by kind and by where they stand; of documents those that the latest attempt brought."""
+        """Count its items by kind and state; of documents only those of the latest attempt."""
         ...
 
     def count_rests(self, ledger: Ledger, span: tuple[int, int]) -> list[RestCount]:
-        """Count where its items came to rest between two facts, each once for each state and reason."""
+        """Count the states in which its items stopped between two facts, each once for each state and reason."""
         ...
 
 
 class CountsOutcomes(Protocol):
-    """Knows the outcome of each visit of its crawl once its answer was read."""
+    """Knows the outcome of each attempt of its crawl once the answer was read."""
 
     def outcomes(
         self, workspace: Workspace, ledger: Ledger, facts: tuple[int, int], counted: Counter[str]
     ) -> Counter[str]:
-        """Count visits between two facts by outcome, as `Crawl.outcome` names it; `counted` is the ledger's count."""
+        """Count attempts between two facts by `Crawl.outcome`; `counted` is the ledger's count."""
         ...
 
 
@@ -332,7 +332,7 @@ class CountsRecords(Protocol):
     """Makes records from its addresses, some only after a service has answered."""
 
     def holdings(self, workspace: Workspace) -> Mapping[str, int]:
-        """Return the current number of records of each source."""
+        """Return the number of current records by source."""
         ...
 
     def waits(self, workspace: Workspace, ledger: Ledger) -> ServiceWait | None:
@@ -425,7 +425,7 @@ class Forgets(Protocol):
         ...
 
     def remove_taken_down(self, workspace: Workspace, target: TakedownTarget, visits: Sequence[int]) -> int:
-        """Remove what these visits brought of a target, of whichever collection, from the stores; return how much.
+        """Remove what these attempts brought of a target, of any collection, from the stores; return how much.
 
         It is idempotent.
         """

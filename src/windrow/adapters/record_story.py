@@ -1,4 +1,4 @@
-"""How a record is told: its lines in `why`, and its line among the results of a search."""
+"""Records for people and programs: their lines in `windrow why`, and as results of a search."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ from windrow.stores.records import RecordStore
 
 
 class RecordAddress(NamedTuple):
-    """An address that a collection of records asked or took, and where it was found.
+    """An address of a collection of records, and where it was found.
 
-    `due` is when it is asked next, None for never; one that is due now may have been so since 1970.
+    `due` is the time of the next request, None for never; it may be in the past, even 1970, if it is due now.
     """
 
     url: str
@@ -39,19 +39,19 @@ class RecordAddress(NamedTuple):
     failures: int
 
 
-def address_told(row: AddressRow) -> RecordAddress:
-    """Return what programs are told of an address."""
+def record_address(row: AddressRow) -> RecordAddress:
+    """Return an address as `why --json` shows it."""
     due = None if row.due is None else datetime.fromtimestamp(row.due, UTC)
     return RecordAddress(row.url, row.origin, row.source, row.collection, row.via_url, due, row.failures)
 
 
-def standing(last: RecordVersion) -> str:
-    """Say how a record stands by its last version."""
+def describe_state(last: RecordVersion) -> str:
+    """Describe the state of a record by its last version."""
     return "gone" if last.change == "gone" or not last.json else "there when it was last looked at"
 
 
 def write_versions(versions: Iterable[RecordVersion], out: TextIO) -> int:
-    """Write a line of JSON for each version; return how many."""
+    """Write a line of JSON for each version; return the number of lines."""
     count = 0
     for version in versions:
         line = {
@@ -63,44 +63,44 @@ def write_versions(versions: Iterable[RecordVersion], out: TextIO) -> int:
     return count
 
 
-def follow_notes(url: str, phase: str, result: FollowResult) -> Iterator[DocumentFinding]:
-    """Tell what following an answer led to."""
-    for finding in result.findings:
+def follow_findings(url: str, phase: str, follow: FollowResult) -> Iterator[DocumentFinding]:
+    """Yield the findings, requests and end of a followed answer."""
+    for finding in follow.findings:
         yield DocumentFinding(url, phase, finding.level, finding.kind, finding.message)
-    for request in result.requests:
+    for request in follow.requests:
         yield DocumentFinding(url, phase, Level.NOTE, "Request", f"{request.method} {request.url}")
-    if result.end:
-        yield DocumentFinding(url, phase, Level.NOTE, "End", result.end)
+    if follow.end:
+        yield DocumentFinding(url, phase, Level.NOTE, "End", follow.end)
 
 
-def describe_capture(source: str, one: ExplainedCapture) -> tuple[str, dict[str, Any]]:
-    """Tell in a line, and to programs, why a source took a capture that others kept or did not."""
-    left_out, at = one.left_out, show(one.recorded.attempt.started)
+def describe_capture(source: str, capture: ExplainedCapture) -> tuple[str, dict[str, Any]]:
+    """Describe, as a line and as JSON, why a source took a capture of others or left it out."""
+    left_out, at = capture.left_out, show(capture.recorded.attempt.started)
     why = f"{left_out.reason}: {left_out.rule}" if left_out else "wanted; the next run takes it"
-    told = {"source": source, "from": one.found_in, "visit": one.recorded.seq}
+    message = {"source": source, "from": capture.found_in, "visit": capture.recorded.seq}
     rule = {"reason": left_out.reason, "rule": left_out.rule} if left_out else {}
-    return f"  {source} looks at what {one.found_in} kept at {at}: {why}", told | rule
+    return f"  {source} looks at what {capture.found_in} kept at {at}: {why}", message | rule
 
 
-def made_lines(keys: Sequence[str], most: int) -> Iterator[str]:
-    """Name the records that were made of an answer, up to some."""
+def record_lines(keys: Sequence[str], most: int) -> Iterator[str]:
+    """Yield lines with the keys of the records read from an answer, at most `most` keys."""
     for key in keys[:most]:
         yield f"      made of it: {key}"
     if len(keys) > most:
         yield "      made of it: further records"
 
 
-def takedown_lines(one: TombstoneRow) -> Iterator[str]:
-    """Tell of a takedown of an address, or of all of its origin."""
-    yield f"  {show(one.at)}  {takedown_line(one.target, one.holder, one.reason)}"
-    if one.lifted is not None:
-        yield f"  {show(one.lifted)}  lifted: it may be asked for again"
-    elif one.done is None:
-        yield f"  {unfinished_line(one.target)}"
+def takedown_lines(tombstone: TombstoneRow) -> Iterator[str]:
+    """Describe a takedown of an address or of its whole origin."""
+    yield f"  {show(tombstone.at)}  {takedown_line(tombstone.target, tombstone.holder, tombstone.reason)}"
+    if tombstone.lifted is not None:
+        yield f"  {show(tombstone.lifted)}  lifted: it may be asked for again"
+    elif tombstone.done is None:
+        yield f"  {unfinished_line(tombstone.target)}"
 
 
 class RecordHit(NamedTuple):
-    """A record found: `published` is when its source first said anything of it, `updated` when it last changed."""
+    """A record found: `published` is when its source first had it, `updated` when it last changed."""
 
     url: str
     title: str
@@ -115,27 +115,27 @@ class RecordHit(NamedTuple):
 
 
 def search(store: RecordStore, name: str, text: str, *, offset: int, limit: int, explain: bool) -> SearchAnswer:
-    """Search the records of the collection of this name as they are now; any text is a query."""
+    """Search the current records of the collection `name`; any text is a valid query."""
     query = parse(text)
-    found = store.search(query, name, offset=offset, limit=limit + 1)
+    entries = store.search(query, name, offset=offset, limit=limit + 1)
     find = pattern(wanted(query.root))
-    results = tuple(_result(entry, name, find, explain=explain) for entry in found.entries[:limit])
-    past = (f"{name} is searched as it is now, so as-of: finds nothing of it",) if query.as_of is not None else ()
+    results = tuple(_search_result(entry, name, find, explain=explain) for entry in entries.entries[:limit])
+    past = (f"{name} can only be searched as it is now: as-of: finds nothing",) if query.as_of is not None else ()
     notes = (*query.notes, *past)
-    further = len(found.entries) > limit
-    return SearchAnswer(text, offset, results, notes, further, found.relaxed, found.frequency, found.documents)
+    further = len(entries.entries) > limit
+    return SearchAnswer(text, offset, results, notes, further, entries.relaxed, entries.frequency, entries.documents)
 
 
-def _result(one: Entry, name: str, find: re.Pattern[str] | None, *, explain: bool) -> SearchResult:
-    """Put an entry of the collection of this name as every collection's results are put."""
-    shown, title = snippet(one.text, find), marked(one.title, find)
-    score = round(one.score, 4)
-    published, updated = (datetime.fromtimestamp(at, UTC) for at in (one.published, one.updated))
+def _search_result(entry: Entry, name: str, find: re.Pattern[str] | None, *, explain: bool) -> SearchResult:
+    """Return an entry of the collection `name` as a search result."""
+    shown, title = snippet(entry.text, find), marked(entry.title, find)
+    score = round(entry.score, 4)
+    published, updated = (datetime.fromtimestamp(at, UTC) for at in (entry.published, entry.updated))
     hit = RecordHit(
-        one.url, one.title, "".join(piece for piece, _ in shown), snippet_marks(shown), published, updated,
-        score, name, one.key, json.loads(one.json),
+        entry.url, entry.title, "".join(piece for piece, _ in shown), snippet_marks(shown), published, updated,
+        score, name, entry.key, json.loads(entry.json),
     )  # fmt: skip
-    remarks = (f"score {score:.3f}: how much its key, title, address and text speak of the words",)
-    key = "" if one.key in {one.title, one.url} else one.key
+    remarks = (f"score {score:.3f}: how well its key, title, address and text match the words",)
+    key = "" if entry.key in {entry.title, entry.url} else entry.key
     about = " ".join(filter(None, [name, key, f"updated {updated:%Y-%m-%d}"]))
-    return SearchResult(title, one.url, about, shown, remarks if explain else (), "record_result", hit, updated)
+    return SearchResult(title, entry.url, about, shown, remarks if explain else (), "record_result", hit, updated)

@@ -1,4 +1,4 @@
-"""A replay of a collection that keeps versions in one file: built beside the old file, compared, and swapped."""
+"""Replay of a collection that keeps versions in one file: built beside the old file, compared, and swapped."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from windrow.engine.session import Session, SessionSettings
 class VersionFile(NamedTuple):
     """A collection's file of versions.
 
-    `build` makes it anew at a path, `compare` counts the versions of the old file and the new one, and those that the
-    old one lacks, and `finish` makes what is derived from the new one once it is in place.
+    `build` builds it at a path; `compare` returns the number of versions in the old file, in the new one, and in the
+    new one only; `finish` updates what is derived from the file once it is in place.
     """
 
     collection: str
@@ -29,9 +29,9 @@ class VersionFile(NamedTuple):
 
 
 def replay_versions(file: VersionFile, setup: SessionSettings, progress: Progress) -> ReplayResult | None:
-    """Rebuild a file of versions from the captures; None where there is none yet.
+    """Rebuild a file of versions from the captures; None if there is no file yet.
 
-    The old file is in place until all is read; a stop leaves it as it is.
+    The old file is replaced once everything is read; a stop leaves it unchanged.
     """
     old = file.path
     if not old.is_file():

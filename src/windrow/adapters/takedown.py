@@ -1,4 +1,4 @@
-"""Takedowns: the origins that a name stands for, and the lines that describe them, for all collections."""
+"""Takedowns in all collections: the origins that a name stands for, and lines that describe takedowns."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from windrow.ledger.typed.addresses import HostState
 def named_origins(
     workspace: Workspace, ledger: Ledger, collection: str, name: str, host: str
 ) -> Iterator[tuple[HostState, str]]:
-    """Yield a collection's origins: those that its source of this name asks, with that name, or those of a host."""
+    """Yield a collection's origins, with the name: those of the source `name`, or with an empty one those of a host."""
     source = workspace.source(name)
     mine = name if source and source.collection == collection else ""
     at = "" if mine else host.lower()
@@ -22,10 +22,10 @@ def named_origins(
 
 
 def takedown_line(target: str, holder: str, reason: str) -> str:
-    """Say what was taken down by whom, and why where that is known."""
+    """Return a sentence about what was taken down, by whom, and why."""
     return f"{target} taken down by {holder}" + (f": {reason}" if reason else "")
 
 
 def unfinished_line(target: str) -> str:
-    """Say that a takedown is not done, and what finishes it."""
-    return f"taking {target} down was cut short: windrow forget finishes it"
+    """Return a sentence about an unfinished takedown and how to finish it."""
+    return f"the takedown of {target} was interrupted: windrow forget finishes it"

@@ -30,7 +30,7 @@ def captures(workspace: Workspace, form: str, out: TextIO) -> int:
 def forms(among: Container[str] | None = None) -> dict[str, Export]:
     """Return all exports, or those of some collections, by name."""
     exports = {"captures": Export("captures", ("cdxj",), "an index of the archive", captures)}
-    return exports | {export.what: export for adapter in capable(Exports, among).values() for export in adapter.EXPORTS}
+    return exports | {export.name: export for adapter in capable(Exports, among).values() for export in adapter.EXPORTS}
 
 
 def export(workspace: Workspace, name: str, form: str, out: TextIO) -> tuple[int, str]:

@@ -152,7 +152,7 @@ def check_command(console: Console, place: tuple[str, ...]) -> int:
         if console.json:
             console.message("fault", fault)
         else:
-            console.print(f"{fault.where}: {fault.what}" + (f" ({fault.hint})" if fault.hint else ""))
+            console.print(f"{fault.location}: {fault.problem}" + (f" ({fault.hint})" if fault.hint else ""))
     if console.json:
         counts = {"captures": checkup.captures, "bytes": checkup.bytes, "faults": len(checkup.faults)}
         console.message("check", counts)
@@ -173,7 +173,7 @@ def _check_tree(console: Console, place: tuple[str, ...]) -> int:
         if console.json:
             console.message("fault", fault_or_bytes)
         else:
-            console.print(f"{fault_or_bytes.where}: {fault_or_bytes.what}")
+            console.print(f"{fault_or_bytes.location}: {fault_or_bytes.problem}")
     if console.json:
         console.message("folder_check", {"files": files, "bytes": size, "faults": faults})
     verdict = counted(faults, "fault") if faults else "all follow the standard"

@@ -89,8 +89,8 @@ BLOCK = 1 << 20
 class Fault(NamedTuple):
     """Something that does not agree, and what mends it."""
 
-    where: str
-    what: str
+    location: str
+    problem: str
     hint: str = ""
 
 

@@ -1,4 +1,4 @@
-"""FTP and FTP over TLS (RFC 959, 2428, 3659, 4217), blocking, over ftplib's control line."""
+"""FTP and FTP over TLS (RFC 959, 2428, 3659, 4217), blocking, over ftplib's control connection."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from datetime import datetime
 from typing import NamedTuple
 
 from windrow.errors import TerminalFailure, TransientFailure, TransportError
-from windrow.fetch.dial import Foreign, context, direct, network
+from windrow.fetch.dial import NETWORK_ERRORS, map_network_error, refuse_proxy, tls_context
 from windrow.fetch.ftp_session import Delayed, FtpSession, Refused
 from windrow.fetch.secret import reveal
-from windrow.fetch.transport import Connection, Sink, TransferEnd, at, replaced, shown, wire
+from windrow.fetch.transport import Connection, Sink, TransferEnd, is_replaced, printable, public_address, server_path
 from windrow.formats.listing import Entries, read_list, read_mlsd, read_nlst, read_time
 from windrow.model import ListingEntry, Site
 from windrow.reasons import Reason
 
 DATED = 10_000
-"""The most files of one LIST whose times are asked for one by one."""
+"""Most files of one LIST whose times are requested one by one."""
 
 _ANNOUNCED = re.compile(r"\((\d{1,18}) bytes\)", re.ASCII)
 _PLAIN = re.compile(r"[^\x00-\x1f\x7f/]+")
@@ -39,7 +39,7 @@ _CODES: dict[str, tuple[type[TransportError], Reason]] = {
     "551": (TerminalFailure, Reason.NOT_FOUND),
     "553": (TerminalFailure, Reason.PERMISSION_DENIED),
 }
-# Servers say several things under one code; these words in a reply tell which.
+# Servers use one code for several errors; these words in the reply distinguish them.
 _WORDS: tuple[tuple[str, re.Pattern[str], Reason], ...] = (
     ("530", re.compile("encrypt|tls|ssl", re.IGNORECASE), Reason.TLS_FAILED),
     ("550", re.compile("permission|denied|not permitted", re.IGNORECASE), Reason.PERMISSION_DENIED),
@@ -47,12 +47,12 @@ _WORDS: tuple[tuple[str, re.Pattern[str], Reason], ...] = (
 )
 
 
-def failure(error: BaseException, where: str) -> TransportError:
-    """Map what ftplib, sockets and TLS raise while a session lives."""
+def map_error(error: BaseException, where: str) -> TransportError:
+    """Map an error of ftplib, a socket or TLS in an open session."""
     if not isinstance(error, ftplib.Error):
-        return network(error, where, open_line=True)
+        return map_network_error(error, where, open_line=True)
     reply = str(error)
-    text = f"{where}: {shown(reply)}"
+    text = f"{where}: {printable(reply)}"
     if not isinstance(error, Refused | Delayed):
         return TerminalFailure(text, Reason.PROTOCOL_ERROR)
     for code, words, reason in _WORDS:
@@ -66,7 +66,7 @@ def failure(error: BaseException, where: str) -> TransportError:
 
 
 class _Expected(NamedTuple):
-    """A file that was asked for already: its size if that was asked, where it comes, or why it does not."""
+    """A file requested in advance: its size if that was asked, and its data socket or the error."""
 
     path: str
     size: int | None
@@ -74,30 +74,30 @@ class _Expected(NamedTuple):
 
 
 class FtpConnection(Connection):
-    """A session that comes back: after a break the next call opens a new one by itself."""
+    """A session that the next call opens again after a broken connection."""
 
     def __init__(self, site: Site) -> None:
-        """Prepare for a site; `open` connects."""
+        """Take the site; `open` connects."""
         self._site = site
-        self._context = context(site) if site.scheme == "ftps" else None
+        self._context = tls_context(site) if site.scheme == "ftps" else None
         self._session: FtpSession | None = None
         self._mlsd = True
-        self._telling = False  # the reply before the bytes tells their number
+        self._size_in_reply = False  # the reply before the data states its size
         self._expected: _Expected | None = None
 
     def open(self) -> FtpSession:
-        """Connect and log in, unless there is a session."""
+        """Connect and log in if there is no session."""
         if self._session is None:
             password = reveal(self._site.secret) if self._site.secret else ""
             try:
                 self._session = FtpSession(self._site, password, self._context)
-            except (ftplib.Error, *Foreign) as error:
-                raise failure(error, at(self._site)) from error
-            self._mlsd = self._session.features is None or self._session.can("MLST")
+            except (ftplib.Error, *NETWORK_ERRORS) as error:
+                raise map_error(error, public_address(self._site)) from error
+            self._mlsd = self._session.features is None or self._session.has_feature("MLST")
         return self._session
 
-    def _drop(self) -> None:
-        """Close at once: after a break nobody knows what the server says next."""
+    def _disconnect(self) -> None:
+        """Close at once: after an error the next replies are not defined."""
         session, self._session = self._session, None
         expected, self._expected = self._expected, None
         if session:
@@ -106,177 +106,179 @@ class FtpConnection(Connection):
             expected.source.close()
 
     @contextmanager
-    def _line(self, path: str, expected: str = "") -> Iterator[FtpSession]:
+    def _use_session(self, path: str, expected: str = "") -> Iterator[FtpSession]:
         if self._expected and self._expected.path != expected:
-            self._drop()  # its bytes are on the way, and nobody wants them
+            self._disconnect()  # another file's data is on the way and not wanted
         session = self.open()
         try:
             yield session
         except (Refused, Delayed) as error:
             if str(error).startswith("421"):
-                self._drop()
-            raise failure(error, at(self._site, path)) from error
-        except (ftplib.Error, *Foreign) as error:
-            self._drop()
-            raise failure(error, at(self._site, path)) from error
+                self._disconnect()
+            raise map_error(error, public_address(self._site, path)) from error
+        except (ftplib.Error, *NETWORK_ERRORS) as error:
+            self._disconnect()
+            raise map_error(error, public_address(self._site, path)) from error
         except BaseException:
-            self._drop()
+            self._disconnect()
             raise
 
     async def get(self, path: str, sink: Sink) -> TransferEnd:
-        """Get one file (RETR), going on at `sink.start` where the server can (REST).
+        """Get one file (RETR), resuming at `sink.start` if the server can (REST).
 
-        Bytes that are not as many as the server announced are a SIZE_MISMATCH, which may pass: the
-        file may be growing.
+        Another number of bytes than announced raises SIZE_MISMATCH, which is transient: the file may be growing.
         """
-        whole = wire(self.open().site, path)
-        with self._line(path, "" if sink.start else path) as session:
-            start, size, (data, reply) = self._begin(session, whole, sink)
-            with data:
+        whole = server_path(self.open().site, path)
+        with self._use_session(path, "" if sink.start else path) as session:
+            start, size, (line, reply) = self._start_transfer(session, whole, sink)
+            with line:
                 if not start:
                     announced = _ANNOUNCED.search(reply)
-                    self._telling = announced is not None
+                    self._size_in_reply = announced is not None
                     size = int(announced[1]) if announced else size
                 sink.open(size)
-                received = start + _pump(session, data, sink, None if size is None else size - start)
-            code = session.done()
+                received = start + _copy(session, line, sink, None if size is None else size - start)
+            code = session.finish_data()
         if size is not None and received != size:
             raise TransientFailure(
-                f"{at(self._site, path)}: {received:,} bytes came, {size:,} were announced", Reason.SIZE_MISMATCH
+                f"{public_address(self._site, path)}: {received:,} bytes received, {size:,} announced",
+                Reason.SIZE_MISMATCH,
             )
         return TransferEnd(code)
 
     def expect(self, path: str) -> None:
-        """Ask for the file that is got next: the server sends it while the one before it is kept."""
+        """Request the next file, so that the server sends it while the one before is written."""
         session, size = self._session, None
         if session is None or self._expected is not None:
             return
         source: socket.socket | Exception
         try:
-            whole = wire(session.site, path)
-            size = None if self._telling else session.size(whole)
-            source = session.ask_data(f"RETR {whole}")
+            whole = server_path(session.site, path)
+            size = None if self._size_in_reply else session.size(whole)
+            source = session.request_data(f"RETR {whole}")
         except TransportError:
-            return  # the name is unsafe, as `get` finds too
-        except (ftplib.Error, *Foreign) as error:
+            return  # the name is unsafe: `get` raises this
+        except (ftplib.Error, *NETWORK_ERRORS) as error:
             source = error
         self._expected = _Expected(path, size, source)
 
-    def _begin(self, session: FtpSession, whole: str, sink: Sink) -> tuple[int, int | None, tuple[socket.socket, str]]:
-        """Have a file sent; return where it begins, its size if that was asked, and what `FtpSession.data` returns."""
+    def _start_transfer(
+        self, session: FtpSession, whole: str, sink: Sink
+    ) -> tuple[int, int | None, tuple[socket.socket, str]]:
+        """Start a transfer; return its offset, its size if that was asked, and what `FtpSession.open_data` returns."""
         expected, self._expected = self._expected, None
         if expected is not None:
             if isinstance(expected.source, Exception):
                 raise expected.source
-            return 0, expected.size, session.begun(expected.source)
+            return 0, expected.size, session.accept_data(expected.source)
         start, size = self._resume(session, whole, sink)
         try:
-            return start, size, session.data(f"RETR {whole}")
+            return start, size, session.open_data(f"RETR {whole}")
         except Refused as error:
             if not start or not str(error).startswith("554"):
                 raise
-            sink.restart()  # the file is shorter than what is held (RFC 3659 leaves 554 for this)
-            return 0, size, session.data(f"RETR {whole}")
+            sink.restart()  # the file is shorter than the part we have (554: RFC 3659)
+            return 0, size, session.open_data(f"RETR {whole}")
 
     def _resume(self, session: FtpSession, whole: str, sink: Sink) -> tuple[int, int | None]:
-        """Agree on where to begin, and ask for the size where no later reply will tell it."""
+        """Return the offset to start at, and the size if no later reply states it."""
         start = sink.start
-        size = None if self._telling and not start else session.size(whole)
+        size = None if self._size_in_reply and not start else session.size(whole)
         longer = size is not None and start > size
-        if start and (longer or replaced(sink, _time(session, whole)) or not session.begin_at(start)):
+        if start and (longer or is_replaced(sink, _ask_time(session, whole)) or not session.restart_at(start)):
             sink.restart()
             start = 0
         return start, size
 
     async def list(self, folder: str) -> Entries | None:
-        """List a folder by MLSD where the server has it, else by LIST, else by NLST.
+        """List a folder by MLSD if the server has it, else by LIST, else by NLST.
 
-        MLSD tells times; after LIST and NLST they are asked for (MDTM), for the first `DATED` files.
+        MLSD includes times; after LIST and NLST they are requested (MDTM), for the first `DATED` files.
         """
-        whole = wire(self.open().site, folder)
-        with self._line(folder) as session, session.listing():
+        whole = server_path(self.open().site, folder)
+        with self._use_session(folder) as session, session.listing():
             if self._mlsd:
                 try:
-                    return read_mlsd(folder, session.lines(f"MLSD {whole}", at(self._site, folder)))
+                    return read_mlsd(folder, session.lines(f"MLSD {whole}", public_address(self._site, folder)))
                 except Refused as error:
-                    if session.can("MLST") or str(error)[:3] not in {"500", "501", "502", "504"}:
-                        _missing(error)
+                    if session.has_feature("MLST") or str(error)[:3] not in {"500", "501", "502", "504"}:
+                        _require_missing(error)
                         return None
                     self._mlsd = False
             try:
                 session.cwd(whole)
-                entries = read_list(folder, session.lines("LIST", at(self._site, folder)))
+                entries = read_list(folder, session.lines("LIST", public_address(self._site, folder)))
                 if entries is None:
-                    entries = self._named(session, folder)
+                    entries = self._list_names(session, folder)
             except Refused as error:
-                _missing(error)
+                _require_missing(error)
                 return None
-            return _dated(session, whole, entries)
+            return _with_times(session, whole, entries)
 
-    def _named(self, session: FtpSession, folder: str) -> Entries:
-        """List by names alone; what has a size is a file."""
+    def _list_names(self, session: FtpSession, folder: str) -> Entries:
+        """List names by NLST; an entry with a size is a file."""
         entries = []
-        for name in read_nlst(session.lines("NLST", at(self._site, folder))):
+        for name in read_nlst(session.lines("NLST", public_address(self._site, folder))):
             size = session.size(name) if _PLAIN.fullmatch(name) else None
             entries.append(ListingEntry(folder, name, size, None, size is not None or not session.sizes))
         return entries
 
     async def close(self) -> None:
-        """Say QUIT without waiting for the reply."""
+        """Send QUIT without waiting for the reply."""
         if self._session:
             with suppress(OSError):
                 self._session.push(b"QUIT\r\n")
-        self._drop()
+        self._disconnect()
 
 
-def _pump(session: FtpSession, data: socket.socket, sink: Sink, expected: int | None) -> int:
-    """Move a file's bytes into the sink; return their number."""
-    view, take, write, received = session.view, data.recv_into, sink.write, 0
+def _copy(session: FtpSession, line: socket.socket, sink: Sink, expected: int | None) -> int:
+    """Copy a file's data into the sink; return the number of bytes."""
+    view, take, write, received = session.view, line.recv_into, sink.write, 0
     try:
         while count := take(view):
             write(view[:count])
             received += count
-        session.end(data)
-    except ssl.SSLEOFError:  # TLS demands a farewell; without one, only the size proves the end
+        session.close_data(line)
+    except ssl.SSLEOFError:  # TLS ends with close_notify; without it, only the size shows that the file is complete
         if received != expected:
             raise
     return received
 
 
-def _missing(error: ftplib.Error) -> None:
-    """Take a refusal for a missing folder, unless it says something else."""
-    missing = str(error).startswith("501") or failure(error, "").reason is Reason.NOT_FOUND
+def _require_missing(error: ftplib.Error) -> None:
+    """Raise the error unless it means that the folder is missing."""
+    missing = str(error).startswith("501") or map_error(error, "").reason is Reason.NOT_FOUND
     if not missing:
         raise error
 
 
-def _dated(session: FtpSession, whole: str, entries: Entries) -> Entries:
-    """Ask for the files' times, where the server tells them (MDTM)."""
-    if not session.can("MDTM"):
+def _with_times(session: FtpSession, whole: str, entries: Entries) -> Entries:
+    """Add the files' times if the server has MDTM."""
+    if not session.has_feature("MDTM"):
         return entries
     asked = [
         n for n, entry in enumerate(entries) if entry.is_file and not entry.reason and _PLAIN.fullmatch(entry.name)
     ]
     asked = asked[:DATED]
     folder = whole.rstrip("/")
-    replies = session.ask(f"MDTM {folder}/{entries[n].name}" for n in asked)
+    replies = session.ask_all(f"MDTM {folder}/{entries[n].name}" for n in asked)
     for n, reply in zip(asked, replies, strict=True):
         if reply.startswith("213"):
             entries[n] = entries[n]._replace(modified=read_time(reply[4:].strip()))
     return entries
 
 
-def _time(session: FtpSession, path: str) -> datetime | None:
-    """Ask for one file's time; None where the server does not tell."""
-    if not session.can("MDTM"):
+def _ask_time(session: FtpSession, path: str) -> datetime | None:
+    """Return a file's time by MDTM; None if the server does not tell it."""
+    if not session.has_feature("MDTM"):
         return None
-    reply = session.ask([f"MDTM {path}"])[0]
+    reply = session.ask_all([f"MDTM {path}"])[0]
     return read_time(reply[4:].strip()) if reply.startswith("213") else None
 
 
 async def connect(site: Site) -> FtpConnection:
     """Open a session, logged in and in binary mode; `ftps` is FTP over TLS by AUTH TLS on the ordinary port."""
-    direct(site)
+    refuse_proxy(site)
     connection = FtpConnection(site)
     connection.open()
     return connection

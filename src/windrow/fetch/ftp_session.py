@@ -1,4 +1,4 @@
-"""An FTP session: ftplib's commands over a reader that is bounded and lean, and how data lines are opened."""
+"""An FTP session: ftplib's commands with a bounded reader of replies, and data connections."""
 
 from __future__ import annotations
 
@@ -16,35 +16,34 @@ from windrow.formats.listing import LineSplitter
 from windrow.model import Site
 
 Broken, Refused, Delayed = ftplib.error_proto, ftplib.error_perm, ftplib.error_temp
-"""ftplib's words for: against the protocol, refused for good (5yz), refused for now (4yz)."""
+"""ftplib's errors for: a protocol error, a permanent refusal (5yz), a temporary one (4yz)."""
 
 BLOCK = 256 * 2**10
-"""Bytes that are read at once."""
+"""Bytes per read."""
 
 _LINE = 8 * 2**10
 _REPLY = 256 * 2**10
-_AHEAD = 32  # questions sent before their answers are read
+_AHEAD = 32  # commands sent before their replies are read
 _PASSIVE = re.compile(r"(?<!\d)\d{1,3},\d{1,3},\d{1,3},\d{1,3},(\d{1,3}),(\d{1,3})(?!\d)")
 _EXTENDED = re.compile(r"\((.)\1\1(\d{1,5})\1\)")
 
 
 class FtpSession(ftplib.FTP):
-    """A control line, logged in and in binary mode, with what FEAT told (RFC 2389).
+    """A control connection, logged in and in binary mode, with the server's features (FEAT, RFC 2389).
 
-    Names survive any bytes, and replies cannot grow, or take, without end: they are read from the socket into one
-    buffer, a line at most 8 kB and a reply at most 256 kB (ftplib itself bounds neither the lines of a reply nor asks
-    for less than a makefile per line).
+    Names may hold any bytes. Replies are bounded in size and time: a line has at most 8 kB, a reply 256 kB (ftplib does
+    not bound the number of lines).
 
-    `features` is None where the server has no FEAT. `site.base` is made absolute.
+    `features` is None if the server has no FEAT. `site.base` is made absolute.
     """
 
     def __init__(self, site: Site, password: str, context: ssl.SSLContext | None) -> None:
-        """Connect, encrypt with `context` where there is one, log in; every wait is bounded by the site's timeout."""
+        """Connect, encrypt with `context` if given, and log in; each wait lasts at most the site's timeout."""
         super().__init__(timeout=site.timeout, encoding="utf-8")
         self.site = site
         self.host = site.host
         self.view = memoryview(bytearray(BLOCK))
-        self.until = 0.0  # when a listing that is under way must have ended
+        self.deadline = 0.0  # when a running listing must have ended
         self._rest = b""
         self._context: ssl.SSLContext | None = None
         self.sock = dial(site, 21)
@@ -55,8 +54,8 @@ class FtpSession(ftplib.FTP):
             if context:
                 self._secure(context)
             self._login(password)
-            self.features = self._learn()
-            if self.can("UTF8"):
+            self.features = self._read_features()
+            if self.has_feature("UTF8"):
                 with suppress(Refused):
                     self.sendcmd("OPTS UTF8 ON")
             self.voidcmd("TYPE I")
@@ -65,13 +64,13 @@ class FtpSession(ftplib.FTP):
         except BaseException:
             self.close()
             raise
-        self.sizes = self.features is None or self.can("SIZE")
-        self._extended = self.af == socket.AF_INET6 or self.can("EPSV")
+        self.sizes = self.features is None or self.has_feature("SIZE")
+        self._extended = self.af == socket.AF_INET6 or self.has_feature("EPSV")
 
     def _secure(self, context: ssl.SSLContext) -> None:
-        """Encrypt this line (RFC 4217: AUTH TLS) and every data line (PBSZ 0, PROT P)."""
+        """Encrypt this connection (RFC 4217: AUTH TLS) and every data connection (PBSZ 0, PROT P)."""
         self.voidcmd("AUTH TLS")
-        if self._rest:  # sent in the clear, to be read as if it were not
+        if self._rest:  # sent unencrypted, but would be read as if encrypted
             raise Broken("text before the TLS handshake")
         assert self.sock is not None
         self.sock = context.wrap_socket(self.sock, server_hostname=self.host)
@@ -87,7 +86,7 @@ class FtpSession(ftplib.FTP):
             reply = str(error)
             raise type(error)(f"{reply[:3]} refused" if password and password in reply else reply) from None
 
-    def _learn(self) -> frozenset[str] | None:
+    def _read_features(self) -> frozenset[str] | None:
         try:
             reply = self.sendcmd("FEAT")
         except Refused:
@@ -95,27 +94,27 @@ class FtpSession(ftplib.FTP):
         lines = [line.split() for line in reply.splitlines()[1:-1]]
         return frozenset(words[0].upper() for words in lines if words)
 
-    def can(self, feature: str) -> bool:
-        """Tell whether FEAT named a feature."""
+    def has_feature(self, feature: str) -> bool:
+        """Return whether the server has a feature, by FEAT."""
         return self.features is not None and feature in self.features
 
     def putline(self, line: str) -> None:
-        """Send one command; a line break in it is refused."""
+        """Send a command; one with a line break is refused."""
         if "\r" in line or "\n" in line:
             raise Broken("a command holds a line break")
         self.push(line.encode("utf-8", "surrogateescape") + b"\r\n")
 
     def push(self, lines: bytes) -> None:
-        """Send whole command lines as they are."""
+        """Send complete command lines unchanged."""
         assert self.sock is not None
         self.sock.sendall(lines)
 
     def getline(self) -> str:
-        """Read one line of a reply, without its end."""
+        """Read one line of a reply, without its line break."""
         return self._line(time.monotonic() + self.site.timeout).decode("utf-8", "surrogateescape")
 
     def getmultiline(self) -> str:
-        """Read one reply, its lines joined by newlines (RFC 959, section 4.2); all of it must come in time."""
+        """Read a reply, its lines joined by newlines (RFC 959, section 4.2), within the site's timeout."""
         until = time.monotonic() + self.site.timeout
         line = self._line(until)
         if line[3:4] != b"-":
@@ -147,17 +146,17 @@ class FtpSession(ftplib.FTP):
         return line[:-1] if line.endswith(b"\r") else line
 
     def close(self) -> None:
-        """Close the line without a word; it may be closed already."""
+        """Close the connection without QUIT; it may be closed already."""
         if self.sock is not None:
             self.sock.close()
             self.sock = None
 
-    def data(self, verb: str) -> tuple[socket.socket, str]:
-        """Send a command that brings data; return the data line and the reply that precedes it."""
-        return self.begun(self.ask_data(verb))
+    def open_data(self, verb: str) -> tuple[socket.socket, str]:
+        """Send a command that brings data; return the data connection and the reply that precedes it."""
+        return self.accept_data(self.request_data(verb))
 
-    def ask_data(self, verb: str) -> socket.socket:
-        """Send a command that brings data; return the socket for `begun`, before which nothing else may be sent."""
+    def request_data(self, verb: str) -> socket.socket:
+        """Send a command that brings data; return the socket for `accept_data`, which must be called next."""
         source = self._dial_data() if self.site.passive else self.makeport()
         try:
             self.putline(verb)
@@ -166,14 +165,14 @@ class FtpSession(ftplib.FTP):
             raise
         return source
 
-    def begun(self, source: socket.socket) -> tuple[socket.socket, str]:
-        """Wait for the data that were asked for; return the data line and the reply that precedes it."""
+    def accept_data(self, source: socket.socket) -> tuple[socket.socket, str]:
+        """Wait for the requested data; return the data connection and the reply that precedes it."""
         try:
             reply = self.getmultiline()
-            if reply[:1] == "2":  # some servers answer twice, the first time too early
+            if reply[:1] == "2":  # some servers send a completion reply too early
                 reply = self.getmultiline()
             if reply[:1] != "1":
-                raise reply_error(reply)  # noqa: TRY301 - the data line is closed in one place
+                raise reply_error(reply)  # noqa: TRY301 - the data connection is closed in one place
             line = source if self.site.passive else self._accept_data(source)
             return self._encrypt_data(line), reply
         except BaseException:
@@ -181,7 +180,7 @@ class FtpSession(ftplib.FTP):
             raise
 
     def _dial_data(self) -> socket.socket:
-        """Open a data line to the very host of the control line."""
+        """Open a data connection to the host of the control connection."""
         self.push(b"EPSV\r\n" if self._extended else b"PASV\r\n")
         reply = self.getmultiline()
         if reply[:1] == "5" and self._extended and self.af == socket.AF_INET:
@@ -198,19 +197,19 @@ class FtpSession(ftplib.FTP):
         return line
 
     def _accept_data(self, listener: socket.socket) -> socket.socket:
-        """Take the data line that the server opens, and nobody else's."""
+        """Accept the data connection of the server, and of no other host."""
         line, caller = listener.accept()
         listener.close()
         if caller[0] != self._peer[0]:
             line.close()
-            raise Broken(f"data line from {caller[0]}, not from the server")
+            raise Broken(f"data connection from {caller[0]}, not from the server")
         line.settimeout(self.site.timeout)
         return line
 
     def _encrypt_data(self, line: socket.socket) -> socket.socket:
-        """Encrypt a data line where the session is, going on with the control line's TLS session.
+        """Encrypt a data connection if the session is encrypted, resuming the TLS session of the control connection.
 
-        Servers that demand such a resumption prove by it that both lines come from one client.
+        Some servers require this as proof that both connections come from one client.
         """
         if self._context is None:
             return line
@@ -219,14 +218,14 @@ class FtpSession(ftplib.FTP):
             line, server_hostname=self.host, session=self.sock.session, suppress_ragged_eofs=False
         )
 
-    def end(self, line: socket.socket) -> None:
-        """Answer the farewell on an encrypted data line; the server may have gone already."""
+    def close_data(self, line: socket.socket) -> None:
+        """End TLS on an encrypted data connection; the server may have closed it already."""
         if isinstance(line, ssl.SSLSocket):
             with suppress(OSError):
                 line.unwrap()
 
-    def done(self) -> int:
-        """Read the reply that follows the data; return its code."""
+    def finish_data(self) -> int:
+        """Read the reply after the data; return its code."""
         reply = self.getmultiline()
         if reply[:1] != "2":
             raise reply_error(reply)
@@ -234,35 +233,35 @@ class FtpSession(ftplib.FTP):
 
     @contextmanager
     def listing(self) -> Iterator[None]:
-        """Bound the time of what is done within: that of one listing."""
-        self.until = time.monotonic() + self.site.listing_timeout
+        """Bound the time of the block by the site's listing timeout."""
+        self.deadline = time.monotonic() + self.site.listing_timeout
         try:
             yield
         finally:
-            self.until = 0.0
+            self.deadline = 0.0
 
     def lines(self, verb: str, where: str) -> list[str]:
-        """Return the lines that a listing command brings; `where` is for messages."""
+        """Return the lines of a listing command's data; `where` is for messages."""
         lines = LineSplitter(where)
-        data, _ = self.data(verb)
-        with data:
-            while count := data.recv_into(self.view):
+        line, _ = self.open_data(verb)
+        with line:
+            while count := line.recv_into(self.view):
                 lines.feed(bytes(self.view[:count]))
-                self._in_time()
-            self.end(data)
-        self.done()
+                self._check_deadline()
+            self.close_data(line)
+        self.finish_data()
         return list(lines.end())
 
-    def begin_at(self, start: int) -> bool:
-        """Ask that the next transfer begin at an offset (REST); tell whether it will."""
-        reply = self._answer(f"REST {start}")
+    def restart_at(self, start: int) -> bool:
+        """Ask for the next transfer to begin at an offset (REST); return whether it will."""
+        reply = self._query(f"REST {start}")
         return reply[:1] == "3"
 
     def size(self, filename: str) -> int | None:
-        """Ask for a file's size in bytes; None where the server does not tell."""
+        """Return a file's size in bytes; None if the server does not tell it."""
         if not self.sizes:
             return None
-        reply = self._answer(f"SIZE {filename}")
+        reply = self._query(f"SIZE {filename}")
         digits = reply[4:].strip()
         if reply.startswith("213") and digits.isascii() and digits.isdecimal() and len(digits) < 19:
             return int(digits)
@@ -270,21 +269,21 @@ class FtpSession(ftplib.FTP):
             self.sizes = False
         return None
 
-    def ask(self, questions: Iterable[str]) -> list[str]:
-        """Ask many short questions, several under way at once; return the replies in order."""
+    def ask_all(self, questions: Iterable[str]) -> list[str]:
+        """Send short commands, several at a time before their replies; return the replies in order."""
         waiting, replies = list(questions), []
         for first in range(0, len(waiting), _AHEAD):
-            some = waiting[first : first + _AHEAD]
-            self.push(b"".join(question.encode("utf-8", "surrogateescape") + b"\r\n" for question in some))
-            replies += [self.getmultiline() for _ in some]
-            self._in_time()
+            batch = waiting[first : first + _AHEAD]
+            self.push(b"".join(question.encode("utf-8", "surrogateescape") + b"\r\n" for question in batch))
+            replies += [self.getmultiline() for _ in batch]
+            self._check_deadline()
         return replies
 
-    def _in_time(self) -> None:
-        if self.until and time.monotonic() > self.until:
+    def _check_deadline(self) -> None:
+        if self.deadline and time.monotonic() > self.deadline:
             raise TimeoutError("a listing that does not end")
 
-    def _answer(self, verb: str) -> str:
+    def _query(self, verb: str) -> str:
         self.putline(verb)
         reply = self.getmultiline()
         if reply.startswith("421"):
@@ -293,12 +292,12 @@ class FtpSession(ftplib.FTP):
 
 
 def reply_error(reply: str) -> ftplib.Error:
-    """Return the exception that a reply other than the expected one amounts to."""
+    """Return the exception for an unexpected reply."""
     return {"4": Delayed, "5": Refused}.get(reply[:1], Broken)(reply)
 
 
 def passive_port(reply: str) -> int:
-    """Return the port that a 229 or 227 reply names; its address is not believed (RFC 2577, 3).
+    """Return the port of a 229 or 227 reply; its address is ignored (RFC 2577, section 3).
 
     >>> passive_port("229 Extended Passive (|||50001|)"), passive_port("227 Now passive (10,0,0,9,195,81).")
     (50001, 50001)

@@ -1,6 +1,6 @@
-"""Ask a web server as a crawler does: every answer is an answer, whatever its status.
+"""HTTP client of the crawler: a response of any status is a result, not an error.
 
-Below the client: the heads of requests and responses as they are sent and kept, and what their fields say.
+After the client: heads of requests and responses as they are sent and kept, and values of their fields.
 """
 
 from __future__ import annotations
@@ -14,31 +14,31 @@ from types import TracebackType
 from typing import NamedTuple, Protocol, Self
 
 from windrow.errors import TerminalFailure, TransientFailure, TransportError
-from windrow.fetch.dial import Foreign, network
-from windrow.fetch.http_connection import EnoughRead, HttpConnection, HttpProxy, StaleConnection, connect_web
+from windrow.fetch.dial import NETWORK_ERRORS, map_network_error
+from windrow.fetch.http_connection import HttpConnection, HttpProxy, StaleConnection, StopReading, connect_web
 from windrow.fetch.politeness.guard import loopback
 from windrow.fetch.secret import HidingSink, SentSecrets, reveal
-from windrow.fetch.transport import Sink, at, behind, shown
+from windrow.fetch.transport import Sink, printable, public_address, request_target
 from windrow.formats.answer import AnswerHead, AnswerReader
 from windrow.formats.http import ASKED, read_head
 from windrow.formats.moment import moment
 from windrow.model import HttpRequest, Site
 from windrow.reasons import Reason
 
-_ASKED = f"Accept-Encoding: {ASKED}\r\n"
+_ACCEPT_ENCODING = f"Accept-Encoding: {ASKED}\r\n"
 
-BARE = frozenset({204, 304})
-"""Statuses without a body, whatever length they tell."""
+WITHOUT_BODY = frozenset({204, 304})
+"""Statuses whose responses have no body, whatever their Content-Length."""
 
 GET = HttpRequest()
 """A plain GET."""
 
 
 class ReplyLimits(NamedTuple):
-    """What one answer may take: bytes of its body as it comes, and seconds for all of it.
+    """Limits of one response: bytes of its body as sent, and seconds for all of it.
 
-    With `part` a longer body is read up to there; without it, it is refused as soon as it is known to be longer.
-    `silence` is for how many seconds nothing may come, 0: as many as the site says.
+    With `part` a longer body is cut there; without it, it is refused as soon as it is known to be longer.
+    `silence` is the longest time without data in seconds; 0 stands for the site's timeout.
     """
 
     most: int
@@ -48,37 +48,37 @@ class ReplyLimits(NamedTuple):
 
 
 class RequestBody(Protocol):
-    """A body that is read as it is sent; `size` in bytes."""
+    """A request body that is read while it is sent; `size` is in bytes."""
 
     size: int
 
     def blocks(self) -> Iterator[bytes]:
-        """Yield it from its beginning, some bytes at a time."""
+        """Yield the body from its beginning, block by block."""
         ...
 
 
 class Reply(NamedTuple):
-    """A server's answer: `wait` is what its Retry-After asks for, in seconds."""
+    """A server's response; `wait` is its Retry-After in seconds."""
 
     status: int
     fields: Mapping[str, str]  # as `windrow.formats.http.joined` spells them
     wait: float | None
-    cut: bool = False  # the body goes on beyond the bound
+    cut: bool = False  # the body is longer than the limit
 
 
 class HttpClient:
     """A session with one origin over one connection at a time."""
 
     def __init__(self, site: Site) -> None:
-        """Prepare; the connection is opened when it is needed."""
+        """Take the site; the connection is opened by the first request."""
         self._site = site
         self._origin = site.origin
         self._prefix = target_prefix(site)
-        fields = {"Host": self._origin.partition("://")[2], **fields_of(site), "Accept-Encoding": ASKED}
+        fields = {"Host": self._origin.partition("://")[2], **request_fields(site), "Accept-Encoding": ASKED}
         self._fields = field_lines(fields)
         self._public = field_lines(public_fields(fields))
-        self._line: HttpConnection | None = None
-        self.stale = 0  # how often the last visit met a connection that was closed, and was asked again over another
+        self._connection: HttpConnection | None = None
+        self.stale = 0  # how often the last request was repeated because the server had closed the connection
 
     async def __aenter__(self) -> Self:
         """Return the session."""
@@ -87,75 +87,77 @@ class HttpClient:
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Close the line."""
-        if self._line:
-            self._line.close()
+        """Close the connection."""
+        if self._connection:
+            self._connection.close()
 
-    async def visit(
+    async def send(
         self, url: str, asked: Mapping[str, str], sink: Sink, bounds: ReplyLimits, request: HttpRequest = GET,
         *, body: RequestBody | None = None, secrets: SentSecrets | None = None,
     ) -> Reply:  # fmt: skip
-        """Ask for a URL of this origin and put the answer's body into the sink, as it comes.
+        """Send a request for a URL of this origin and write the response's body into the sink, as it comes.
 
-        What may change something there is sent once only: over a line that is new, so that none can have gone stale.
-        A `body` is sent in place of the request's own, and is not told to the sink. Nor are `secrets`, which are
-        overwritten in what is answered.
+        A request other than GET is sent once only, over a new connection, which cannot be stale. A `body` is sent in
+        place of the request's own; the sink does not see it. Nor does it see `secrets`, which are overwritten in the
+        response.
         """
-        where = shown(url, 1000)
-        target, last = behind(self._origin, url), field_lines(asked) + "\r\n"
+        where = printable(url, 1000)
+        target, last = request_target(self._origin, url), field_lines(asked) + "\r\n"
         first = f"{request.method} {target} HTTP/1.1\r\n"
         fields, public = self._fields, self._public
         if secrets:
-            # What comes compressed could not be looked through on its way.
-            public = public.replace(_ASKED, "Accept-Encoding: identity\r\n")
-            fields = fields.replace(_ASKED, "Accept-Encoding: identity\r\n") + field_lines(secrets.headers)
-            target = behind(self._origin, secrets.url(url))
+            # A compressed response could not be searched for secrets.
+            public = public.replace(_ACCEPT_ENCODING, "Accept-Encoding: identity\r\n")
+            fields = fields.replace(_ACCEPT_ENCODING, "Accept-Encoding: identity\r\n") + field_lines(secrets.headers)
+            target = request_target(self._origin, secrets.url(url))
         sent = f"{request.method} {self._prefix}{target} HTTP/1.1\r\n"
         own = b"" if body else request.body
         if request.method != "GET":
             last = f"Content-Length: {body.size if body else len(own)}\r\n{last}"
-            if self._line:
-                self._line.close()
+            if self._connection:
+                self._connection.close()
         kept = (first + public + last).encode() + own
-        told = kept if public == fields and first == sent else (sent + fields + last).encode() + own
+        sent_bytes = kept if public == fields and first == sent else (sent + fields + last).encode() + own
         hiding = HidingSink(sink, secrets) if secrets else None
-        taken = _Taken(hiding or sink, bounds, where, kept)
+        taken = _BoundedSink(hiding or sink, bounds, where, kept)
         try:
-            await self._ask(told, taken, where, bounds, body)
+            await self._exchange(sent_bytes, taken, where, bounds, body)
             if hiding:
                 hiding.end()
         except TimeoutError as error:
-            late = str(error) or f"no whole answer in {bounds.seconds:g} seconds"
+            late = str(error) or f"no complete answer in {bounds.seconds:g} seconds"
             raise TransientFailure(f"{where}: {late}", Reason.TIMEOUT) from error
-        except Foreign as error:
-            raise network(error, where, open_line=self._line is not None) from error
+        except NETWORK_ERRORS as error:
+            raise map_network_error(error, where, open_line=self._connection is not None) from error
         assert taken.head is not None
-        came = read_head(secrets.hidden(taken.head.text) if secrets else taken.head.text).fields
+        came = read_head(secrets.hide(taken.head.text) if secrets else taken.head.text).fields
         after = came.get("retry-after", "")
         return Reply(taken.head.status, came, pause(after, datetime.now(UTC)) if after else None, taken.cut)
 
-    async def _ask(self, told: bytes, taken: _Taken, where: str, bounds: ReplyLimits, body: RequestBody | None) -> None:
-        """Send a request over the line that is open, or over a new one where it has gone stale."""
+    async def _exchange(
+        self, request: bytes, taken: _BoundedSink, where: str, bounds: ReplyLimits, body: RequestBody | None
+    ) -> None:
+        """Send a request over the open connection, or over a new one if that is stale."""
         self.stale = 0
         while True:
-            line = self._line
+            line = self._connection
             if line is None or not line.usable:
-                self._line = None
+                self._connection = None
                 async with asyncio.timeout(bounds.seconds):
-                    line = self._line = await connect_web(self._site)
+                    line = self._connection = await connect_web(self._site)
             reader, silence = AnswerReader(where, taken.begin, taken.write), bounds.silence or self._site.timeout
             try:
-                await line.ask(told, reader, bounds.seconds, silence, body.blocks() if body else ())
+                await line.exchange(request, reader, bounds.seconds, silence, body.blocks() if body else ())
             except StaleConnection:
                 self.stale += 1
                 continue
-            except EnoughRead:
+            except StopReading:
                 taken.cut = True
             return
 
 
-class _Taken:
-    """Puts an answer into its sink, up to its bound."""
+class _BoundedSink:
+    """Writes a response into a sink, up to the limit."""
 
     __slots__ = ("_bounds", "_kept", "_sink", "_size", "_where", "cut", "head")
 
@@ -167,7 +169,7 @@ class _Taken:
 
     def begin(self, head: AnswerHead) -> None:
         self.head = head
-        bounds, size = self._bounds, None if head.status in BARE else head.size
+        bounds, size = self._bounds, None if head.status in WITHOUT_BODY else head.size
         self._sink.open(None if bounds.part else size, kept_head(head), self._kept)
         if size is not None and size > bounds.most and not bounds.part:
             self._refuse(size)
@@ -181,16 +183,16 @@ class _Taken:
         if not self._bounds.part:
             self._refuse(self._size)
         self._sink.write(block[: len(block) - over])
-        raise EnoughRead
+        raise StopReading
 
     def _refuse(self, size: int) -> None:
-        told = f"{self._where}: {size} bytes at least, {self._bounds.most} are allowed"
-        raise TerminalFailure(told, Reason.TOO_LARGE)
+        message = f"{self._where}: at least {size} bytes, {self._bounds.most} are allowed"
+        raise TerminalFailure(message, Reason.TOO_LARGE)
 
 
 _RANGE = re.compile(r"bytes (\d{1,18})-(\d{1,18})/(?:(\d{1,18})|\*)", re.ASCII)
-_LONGEST = 86_400.0  # seconds that a server may ask us to stay away
-_SECRET = frozenset({"authorization", "proxy-authorization", "cookie"})
+_MAX_WAIT = 86_400.0  # longest Retry-After in seconds
+_SECRET_FIELDS = frozenset({"authorization", "proxy-authorization", "cookie"})
 _FRAMING = re.compile(rb"\r\n(transfer-encoding|content-length)[ \t]*:", re.IGNORECASE)
 _STATUS: dict[int, tuple[type[TransportError], Reason]] = {
     401: (TerminalFailure, Reason.LOGIN_FAILED),
@@ -206,61 +208,61 @@ _STATUS: dict[int, tuple[type[TransportError], Reason]] = {
 
 
 def field_lines(fields: Mapping[str, str]) -> str:
-    r"""Spell fields; a value that would end its line is left out.
+    r"""Return header lines; a field whose value would end its line is left out.
 
     >>> field_lines({"If-None-Match": '"x"', "Cookie": "a\r\nb"})
     'If-None-Match: "x"\r\n'
     """
-    return "".join(f"{name}: {value}\r\n" for name, value in fields.items() if value.isprintable())
+    return "".join(f"{name}: {text}\r\n" for name, text in fields.items() if text.isprintable())
 
 
 def public_fields(fields: Mapping[str, str]) -> dict[str, str]:
-    """Return fields without those that hold a secret: as they are kept."""
-    return {name: value for name, value in fields.items() if name.lower() not in _SECRET}
+    """Return fields without those that hold secrets, as they are kept."""
+    return {name: text for name, text in fields.items() if name.lower() not in _SECRET_FIELDS}
 
 
 def kept_head(head: AnswerHead) -> bytes:
-    """Return a head as it is kept: as it came, unless the body's framing is gone or its lines end oddly."""
+    """Return a response head as it is kept: as sent, except for chunked framing and line ends other than CRLF."""
     text = head.text
     if text.count(b"\n") != text.count(b"\r\n"):
         text = text.replace(b"\r\n", b"\n").replace(b"\n", b"\r\n")
-    if head.chunked:  # Since the chunks are gone, both would lie; a length beside chunks never counted.
-        text = _FRAMING.sub(lambda found: b"\r\nx-orig-" + found[1].lower() + b":", text)
+    if head.chunked:  # the kept body is not chunked, and a Content-Length beside chunks is not valid
+        text = _FRAMING.sub(lambda match: b"\r\nx-orig-" + match[1].lower() + b":", text)
     return text
 
 
-def total(content_range: str, start: int) -> tuple[bool, int | None]:
-    """Read Content-Range (RFC 9110, section 14.4): whether it begins at `start`, and the whole size.
+def range_size(content_range: str, start: int) -> tuple[bool, int | None]:
+    """Read Content-Range (RFC 9110, section 14.4): whether it begins at `start`, and the total size.
 
-    >>> total("bytes 100-199/200", 100), total("bytes 0-199/200", 100), total("", 100)
+    >>> range_size("bytes 100-199/200", 100), range_size("bytes 0-199/200", 100), range_size("", 100)
     ((True, 200), (False, 200), (False, None))
     """
-    found = _RANGE.fullmatch(content_range.strip())
-    if not found:
+    match = _RANGE.fullmatch(content_range.strip())
+    if not match:
         return False, None
-    whole = int(found[3]) if found[3] else None
-    fits = int(found[1]) == start and (whole is None or int(found[2]) == whole - 1)
+    whole = int(match[3]) if match[3] else None
+    fits = int(match[1]) == start and (whole is None or int(match[2]) == whole - 1)
     return fits, whole
 
 
-def span(content_range: str) -> tuple[int, int] | tuple[None, None]:
-    """Read the first and the last byte that Content-Range names (RFC 9110, section 14.4).
+def range_bounds(content_range: str) -> tuple[int, int] | tuple[None, None]:
+    """Return the first and last byte of a Content-Range (RFC 9110, section 14.4).
 
-    >>> span("bytes 100-199/200"), span("bytes */200")
+    >>> range_bounds("bytes 100-199/200"), range_bounds("bytes */200")
     ((100, 199), (None, None))
     """
-    found = _RANGE.fullmatch(content_range.strip())
-    return (int(found[1]), int(found[2])) if found else (None, None)
+    match = _RANGE.fullmatch(content_range.strip())
+    return (int(match[1]), int(match[2])) if match else (None, None)
 
 
-def refusal(status: int, reason: str, where: str, *, target: str, after: str, now: datetime) -> TransportError:
-    """Return the error that a status other than success amounts to.
+def status_error(status: int, reason: str, where: str, *, target: str, after: str, now: datetime) -> TransportError:
+    """Return the error for a status other than success.
 
-    `target` is its Location and `after` its Retry-After, empty where it has none.
+    `target` is its Location and `after` its Retry-After, empty if there is none.
     """
-    text = f"{where}: {status} {shown(reason)}".rstrip()
+    text = f"{where}: {status} {printable(reason)}".rstrip()
     if 300 <= status < 400 and target:
-        return TerminalFailure(f"{text}: points to {shown(target, 1000)}", Reason.REDIRECTED, target=target)
+        return TerminalFailure(f"{text}: redirects to {printable(target, 1000)}", Reason.REDIRECTED, target=target)
     wait = pause(after, now)
     if known := _STATUS.get(status):
         kind, why = known
@@ -281,13 +283,13 @@ def pause(retry_after: str, now: datetime) -> float | None:
     """
     text = retry_after.strip()
     if text.isascii() and text.isdecimal():
-        return min(float(text[:9]), _LONGEST)
+        return min(float(text[:9]), _MAX_WAIT)
     until = moment(text)
-    return min(max((until - now).total_seconds(), 0.0), _LONGEST) if until else None
+    return min(max((until - now).total_seconds(), 0.0), _MAX_WAIT) if until else None
 
 
 def target_prefix(site: Site) -> str:
-    """Return what a request line has before the path: a proxy is asked for whole addresses (RFC 9112, section 3.2.2).
+    """Return what a request line has before the path: a proxy needs an absolute URL (RFC 9112, section 3.2.2).
 
     >>> target_prefix(Site("http", "a.example", proxy="http://p")), target_prefix(Site("https", "a.example", proxy="http://p"))
     ('http://a.example', '')
@@ -295,8 +297,8 @@ def target_prefix(site: Site) -> str:
     return site.origin if site.proxy and site.scheme == "http" else ""
 
 
-def fields_of(site: Site) -> dict[str, str]:
-    """Return the fields that all requests have; a password goes out encrypted or not at all."""
+def request_fields(site: Site) -> dict[str, str]:
+    """Return the fields of every request; TerminalFailure if a password would be sent unencrypted."""
     fields = {"User-Agent": site.agent, "Accept": "*/*", "Accept-Encoding": "identity"}
     if target_prefix(site) and (authorization := HttpProxy.of(site).authorization):
         fields["Proxy-Authorization"] = authorization
@@ -304,7 +306,7 @@ def fields_of(site: Site) -> dict[str, str]:
         return fields
     if site.scheme != "https" and (site.proxy or not loopback(site.host)):
         raise TerminalFailure(
-            f"{at(site)}: a password is sent over https only", Reason.POLICY_DENIED, hint="use scheme https"
+            f"{public_address(site)}: a password is sent over https only", Reason.POLICY_DENIED, hint="use scheme https"
         )
     word = f"{site.username}:{reveal(site.secret) if site.secret else ''}"
     return fields | {"Authorization": f"Basic {base64.b64encode(word.encode()).decode()}"}

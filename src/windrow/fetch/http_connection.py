@@ -1,7 +1,7 @@
-"""A connection to a web server: how it is opened, through a proxy or not, and one question at a time over it.
+"""Connections to web servers, direct or through a proxy, with one request at a time.
 
-An answer takes no more work than there are bytes in it. The guard judges every number that is dialled, but for those of
-a proxy: its owner named it.
+The work for a response is proportional to its bytes. The guard checks every address except those of a proxy, which the
+configuration names.
 """
 
 from __future__ import annotations
@@ -20,61 +20,60 @@ from urllib.parse import unquote, urlsplit
 from windrow.errors import TerminalFailure, TransientFailure, WindrowError
 from windrow.fetch.dial import (
     FAMILY,
-    Foreign,
+    NETWORK_ERRORS,
     ResolvedAddress,
     allowed_addresses,
-    context,
-    network,
+    map_network_error,
     refuse_behind_proxy,
+    tls_context,
 )
-from windrow.fetch.transport import at
+from windrow.fetch.transport import public_address
 from windrow.formats.answer import AnswerHead, AnswerReader
 from windrow.model import Site
 from windrow.reasons import Reason
 
-REST = 15.0
-"""Seconds after which a line is not used again: many servers and routers have forgotten it by then."""
+MAX_IDLE = 15.0
+"""Seconds after which an idle connection is not used again: many servers and routers drop it by then."""
 
 _BLOCK = memoryview(bytearray(1 << 17))
-"""Where bytes arrive: they are gone from it before another line of this process's one loop can get any."""
-
+"""Receive buffer of all connections: it is emptied before another one of this process's event loop can receive."""
 
 ATTEMPT_DELAY = 0.25
-"""Seconds after which the next address is tried beside one that is silent (RFC 8305, section 5)."""
+"""Seconds after which the next address is tried beside one that does not answer (RFC 8305, section 5)."""
 
 _PORTS = {"http": 80, "https": 443}
 
 
 class StaleConnection(Exception):
-    """The line was closed at the other end before it was used again."""
+    """The server closed the connection before it was used again."""
 
 
-class EnoughRead(Exception):
-    """What takes an answer wants no more of it."""
+class StopReading(Exception):
+    """Raised by a reader to stop reading a response."""
 
 
 class HttpConnection(asyncio.BufferedProtocol):
-    """A connection; one question at a time. Whoever asks looks first whether it is `usable`."""
+    """A connection for one request at a time; check `usable` before each."""
 
     def __init__(self) -> None:
-        """Begin unconnected."""
+        """Create the protocol, not connected yet."""
         self._loop = asyncio.get_running_loop()
         self._transport: asyncio.Transport | None = None
         self._reader: AnswerReader | None = None
         self._answered: asyncio.Future[None] | None = None
         self._alarm: asyncio.TimerHandle | None = None
-        self._until = 0.0  # when an answer is late, or the line has rested long enough
-        self._end = self._silence = 0.0  # when an answer is late at last, and how long nothing may come
-        self._full: asyncio.Future[None] | None = None  # as long as the other end takes no more
+        self._deadline = 0.0  # when the response is late, or the connection idle for too long
+        self._last_deadline = self._silence = 0.0  # the response's deadline, and the longest time without data
+        self._full: asyncio.Future[None] | None = None  # set while the send buffer is full
         self.fresh = True
         self.usable = True
 
     def pause_writing(self) -> None:
-        """Note that what is to be sent piles up."""
+        """Pause sending: the buffer is full."""
         self._full = self._loop.create_future()
 
     def resume_writing(self) -> None:
-        """Note that it is sent."""
+        """Resume sending."""
         if self._full is not None and not self._full.done():
             self._full.set_result(None)
         self._full = None
@@ -84,31 +83,31 @@ class HttpConnection(asyncio.BufferedProtocol):
         assert isinstance(transport, asyncio.Transport)
         self._transport = transport
 
-    def get_buffer(self, sizehint: int) -> memoryview:  # noqa: ARG002 the shape of its kind
-        """Say where to put what comes."""
+    def get_buffer(self, sizehint: int) -> memoryview:  # noqa: ARG002 part of the interface
+        """Return the receive buffer."""
         return _BLOCK
 
     def buffer_updated(self, nbytes: int) -> None:
-        """Hand on what came."""
+        """Pass received bytes to the reader."""
         reader = self._reader
         if reader is None:
-            self.close()  # it speaks unasked
+            self.close()  # data without a request
             return
-        self._until = min(self._end, self._loop.time() + self._silence)
+        self._deadline = min(self._last_deadline, self._loop.time() + self._silence)
         try:
             reader.feed(_BLOCK[:nbytes])
-        except (WindrowError, EnoughRead) as error:  # what the sink or the reader says is told to who asked
+        except (WindrowError, StopReading) as error:  # errors of the sink or the reader end the request
             self._finish(error)
             return
         if reader.done:
             self._finish(None)
 
     def eof_received(self) -> None:
-        """Take the end of what the server says; nothing is left to say for us either."""
+        """Handle the end of the server's data; the connection is closed."""
         self._lost(None)
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Take the end of the line."""
+        """Handle the loss of the connection."""
         self._lost(exc)
 
     def _lost(self, error: Exception | None) -> None:
@@ -131,7 +130,7 @@ class HttpConnection(asyncio.BufferedProtocol):
     def _finish(self, error: Exception | None) -> None:
         reader, answered = self._reader, self._answered
         self._reader = self._answered = None
-        self.resume_writing()  # who sends looks whether it is of use
+        self.resume_writing()  # a waiting sender checks whether the request is still open
         if reader is None or answered is None or answered.done():
             return
         if error is not None or not reader.keep:
@@ -141,58 +140,55 @@ class HttpConnection(asyncio.BufferedProtocol):
         else:
             answered.set_result(None)
 
-    async def ask(
+    async def exchange(
         self, request: bytes, reader: AnswerReader, seconds: float, silence: float, body: Iterable[bytes] = ()
     ) -> None:
-        """Send a request, and the blocks of its body, and wait until its answer is through.
+        """Send a request and the blocks of its body, and wait for the complete response.
 
-        That takes `seconds` at most, `silence` of them without a word or a block that goes out.
+        It takes `seconds` at most, and at most `silence` seconds without a byte received or a block sent.
         """
         assert self._transport is not None
         self._reader = reader
         answered = self._answered = self._loop.create_future()
         now = self._loop.time()
-        self._end, self._silence = now + seconds, silence
-        self._until = min(self._end, now + silence)
+        self._last_deadline, self._silence = now + seconds, silence
+        self._deadline = min(self._last_deadline, now + silence)
         if self._alarm is None:
-            self._alarm = self._loop.call_at(self._until, self._late)
-        elif self._alarm.when() > self._until:
+            self._alarm = self._loop.call_at(self._deadline, self._check_deadline)
+        elif self._alarm.when() > self._deadline:
             self._alarm.cancel()
-            self._alarm = self._loop.call_at(self._until, self._late)
+            self._alarm = self._loop.call_at(self._deadline, self._check_deadline)
         try:
             self._transport.write(request)
             for block in body:
                 self._transport.write(block)
                 await (self._full or asyncio.sleep(0))
                 if answered.done():
-                    self.close()  # it was answered before all was sent: the rest would be taken for another question
+                    self.close()  # answered before the body was complete: the rest would be read as another request
                     break
-                self._until = min(self._end, self._loop.time() + silence)
+                self._deadline = min(self._last_deadline, self._loop.time() + silence)
             await answered
         except BaseException:
             self._reader = None
             self.close()
             raise
         self.fresh = False
-        self._until = self._loop.time() + REST
+        self._deadline = self._loop.time() + MAX_IDLE
 
     def lift_deadline(self) -> None:
-        """Let the rest of an answer take as long as it will, while something comes."""
-        self._end = math.inf
-        self._until = self._loop.time() + self._silence
+        """Remove the deadline of the response; only silence ends it."""
+        self._last_deadline = math.inf
+        self._deadline = self._loop.time() + self._silence
 
     async def start_tls(self, context: ssl.SSLContext, host: str, seconds: float) -> None:
-        """Encrypt what comes and goes from now on; the other end shows a certificate of `host` within some seconds.
-
-        The connection is closed where that fails.
-        """
+        """Start TLS, verifying the certificate of `host`, within `seconds`; the connection is closed if that fails."""
         assert self._transport is not None
-        self._cancel_alarm()  # a handshake may take longer than a connection rests
+        self._cancel_alarm()  # a handshake may take longer than the idle limit
         transport = None
         try:
             if self.usable:
                 async with asyncio.timeout(seconds):
-                    # Its own limit comes later, since it would not be told as a timeout.
+                    # asyncio's own limit is later, since it does not raise TimeoutError.
                     transport = await self._loop.start_tls(
                         self._transport, self, context, server_hostname=host, ssl_handshake_timeout=2 * seconds
                     )
@@ -204,20 +200,20 @@ class HttpConnection(asyncio.BufferedProtocol):
             raise ConnectionResetError("the connection ended before it was encrypted")
         self._transport, self.fresh = transport, True
 
-    def _late(self) -> None:
-        """Look whether it is too late: one alarm serves many questions, since it is set anew only when it rings."""
-        if self._loop.time() < self._until:
-            self._alarm = self._loop.call_at(self._until, self._late)
+    def _check_deadline(self) -> None:
+        """Check the deadline; one timer serves many requests, since it is only set again when it fires."""
+        if self._loop.time() < self._deadline:
+            self._alarm = self._loop.call_at(self._deadline, self._check_deadline)
             return
         self._alarm = None
         if self._reader is None:
             self.close()
         else:
-            late = self._loop.time() >= self._end
+            late = self._loop.time() >= self._last_deadline
             self._finish(TimeoutError("" if late else f"nothing came for {self._silence:g} seconds"))
 
     def close(self) -> None:
-        """End the line at once."""
+        """Close the connection at once."""
         self.usable = False
         self._cancel_alarm()
         if self._transport is not None:
@@ -230,23 +226,23 @@ class HttpConnection(asyncio.BufferedProtocol):
 
 
 async def connect_web(site: Site) -> HttpConnection:
-    """Connect to a web site, or to its proxy and through that to the site; encrypted where its scheme is https.
+    """Connect to a web site, directly or through its proxy, encrypted if its scheme is https.
 
-    Each address has `site.timeout` seconds to take the connection, and each TLS handshake as many. The certificates
-    that `ca_bundle` names are those that sites and proxies are believed by.
+    Each address has `site.timeout` seconds to accept the connection, and each TLS handshake as many. `ca_bundle` holds
+    for sites and proxies.
     """
     port = site.port or _PORTS[site.scheme]
-    tls = context(site) if site.scheme == "https" else None
+    tls = tls_context(site) if site.scheme == "https" else None
     try:
         if site.proxy:
             connection = await _connect_through_proxy(site, port, tls)
         else:
             addresses = allowed_addresses(site, await _resolve(site.host, port, site.address_family))
             connection = await _connect_any(addresses, site.timeout, tls, site.host)
-    except (*Foreign, UnicodeError) as error:
-        raise network(error, at(site), open_line=False) from error
+    except (*NETWORK_ERRORS, UnicodeError) as error:
+        raise map_network_error(error, public_address(site), open_line=False) from error
     if not connection.usable:
-        raise TransientFailure(f"{at(site)}: the line ended before anything was asked", Reason.INTERRUPTED)
+        raise TransientFailure(f"{public_address(site)}: the connection ended before the request", Reason.INTERRUPTED)
     return connection
 
 
@@ -254,7 +250,7 @@ async def _connect_through_proxy(site: Site, port: int, tls: ssl.SSLContext | No
     refuse_behind_proxy(site)
     proxy = HttpProxy.of(site)
     addresses = await _resolve(proxy.host, proxy.port, site.address_family)
-    proxy_tls = context(site) if proxy.encrypted else None
+    proxy_tls = tls_context(site) if proxy.encrypted else None
     connection = await _connect_any(addresses, site.timeout, proxy_tls, proxy.host)
     if tls:
         await _tunnel(connection, site, port, proxy)
@@ -263,7 +259,7 @@ async def _connect_through_proxy(site: Site, port: int, tls: ssl.SSLContext | No
 
 
 class HttpProxy(NamedTuple):
-    """Where a site's proxy is; `authorization` is the value of the field Proxy-Authorization, or empty."""
+    """Address of a site's proxy; `authorization` is the value of Proxy-Authorization, or empty."""
 
     host: str
     port: int
@@ -272,7 +268,7 @@ class HttpProxy(NamedTuple):
 
     @classmethod
     def of(cls, site: Site) -> Self:
-        """Read `site.proxy`; NO_TRANSPORT where it is no address of an HTTP proxy."""
+        """Read `site.proxy`; NO_TRANSPORT if it is not the address of an HTTP proxy."""
         try:
             parts = urlsplit(site.proxy)
             usual_port = _PORTS[parts.scheme]
@@ -280,7 +276,7 @@ class HttpProxy(NamedTuple):
         except (ValueError, KeyError):
             parts, port = urlsplit(""), 0
         if not parts.hostname:
-            message = f"{at(site)}: its proxy is neither http://HOST:PORT nor https://HOST:PORT"
+            message = f"{public_address(site)}: its proxy is neither http://HOST:PORT nor https://HOST:PORT"
             raise TerminalFailure(message, Reason.NO_TRANSPORT, hint="windrow config")
         authorization = ""
         if parts.username is not None:
@@ -297,9 +293,9 @@ async def _resolve(host: str, port: int, family: str) -> Sequence[ResolvedAddres
 async def _connect_any(
     addresses: Sequence[ResolvedAddress], seconds: float, tls: ssl.SSLContext | None, host: str
 ) -> HttpConnection:
-    """Connect to the first address that answers (RFC 8305), and encrypt the connection where there is a context.
+    """Connect to the first address that answers (RFC 8305), encrypted if `tls` is given.
 
-    The next address is tried where one failed, and beside one that is silent for `ATTEMPT_DELAY`.
+    The next address is tried after a failure, and beside an address that does not answer for `ATTEMPT_DELAY`.
     """
     waiting = deque(_alternate_families(addresses))
     attempts: set[asyncio.Task[HttpConnection]] = set()
@@ -316,7 +312,7 @@ async def _connect_any(
                     connection = attempt.result()
                     if tls:
                         await connection.start_tls(tls, host, seconds)
-                except Foreign as error:
+                except NETWORK_ERRORS as error:
                     failure = error
                 else:
                     return connection
@@ -345,22 +341,22 @@ async def _connect(address: ResolvedAddress, seconds: float) -> HttpConnection:
 
 
 def _close_unused(attempt: asyncio.Task[HttpConnection]) -> None:
-    """Close what was connected beside the connection that is used."""
+    """Close a connection that was made beside the one in use."""
     if not attempt.cancelled() and attempt.exception() is None:
         attempt.result().close()
 
 
 def _alternate_families(addresses: Sequence[ResolvedAddress]) -> Iterator[ResolvedAddress]:
-    """Yield addresses of both families in turn, as RFC 8305, section 4, has it; that of the first address begins."""
+    """Yield addresses of both families in turn, beginning with the first one's (RFC 8305, section 4)."""
     first = [address for address in addresses if address[0] == addresses[0][0]]
-    other = [address for address in addresses if address[0] != addresses[0][0]]
-    for pair in zip_longest(first, other):
+    second = [address for address in addresses if address[0] != addresses[0][0]]
+    for pair in zip_longest(first, second):
         yield from filter(None, pair)
 
 
 async def _tunnel(connection: HttpConnection, site: Site, port: int, proxy: HttpProxy) -> None:
-    """Have a proxy connect to the site (RFC 9110, section 9.3.6)."""
-    where = f"{at(site)}: its proxy"
+    """Open a tunnel to the site through a proxy (CONNECT, RFC 9110, section 9.3.6)."""
+    where = f"{public_address(site)}: its proxy"
     target = f"[{site.host}]:{port}" if ":" in site.host else f"{site.host}:{port}"
 
     def begin(head: AnswerHead) -> None:
@@ -370,12 +366,12 @@ async def _tunnel(connection: HttpConnection, site: Site, port: int, proxy: Http
             raise TransientFailure(f"{where} answers {head.status}", Reason.CONNECT_FAILED)
 
     def write(block: memoryview) -> None:
-        """Take no body: success has none."""
+        """Ignore the body: a successful response has none."""
 
     reader = AnswerReader(where, begin, write, connect=True)
     authorization = f"Proxy-Authorization: {proxy.authorization}\r\n" if proxy.authorization else ""
     request = f"CONNECT {target} HTTP/1.1\r\nHost: {target}\r\n{authorization}\r\n"
-    await connection.ask(request.encode(), reader, site.timeout, site.timeout)
+    await connection.exchange(request.encode(), reader, site.timeout, site.timeout)
     if not reader.keep:
-        # As plain text it would be taken for words of the site, which has to prove first who it is.
-        raise TerminalFailure(f"{where} speaks before the TLS handshake", Reason.PROTOCOL_ERROR)
+        # Unencrypted bytes must not be read as the site's, whose certificate is not verified yet.
+        raise TerminalFailure(f"{where} sends data before the TLS handshake", Reason.PROTOCOL_ERROR)

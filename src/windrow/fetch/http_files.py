@@ -1,6 +1,6 @@
-"""HTTP and HTTPS: files, ranges, and folders by their index page or a manifest.
+"""HTTP and HTTPS as a transport: files, ranges, and folders by their index page or a manifest.
 
-Redirects are not followed, and bodies are kept as they came.
+Redirects are not followed, and bodies are kept as sent.
 """
 
 from __future__ import annotations
@@ -13,20 +13,28 @@ from functools import partial
 from urllib.parse import quote
 
 from windrow.errors import TerminalFailure, TransientFailure, TransportError
-from windrow.fetch.dial import Foreign, network
+from windrow.fetch.dial import NETWORK_ERRORS, map_network_error
 from windrow.fetch.http_client import (
-    BARE,
+    WITHOUT_BODY,
     field_lines,
-    fields_of,
     kept_head,
     public_fields,
-    refusal,
-    span,
+    range_bounds,
+    range_size,
+    request_fields,
+    status_error,
     target_prefix,
-    total,
 )
-from windrow.fetch.http_connection import EnoughRead, HttpConnection, StaleConnection, connect_web
-from windrow.fetch.transport import Connection, Sink, TransferEnd, at, behind, shown, wire
+from windrow.fetch.http_connection import HttpConnection, StaleConnection, StopReading, connect_web
+from windrow.fetch.transport import (
+    Connection,
+    Sink,
+    TransferEnd,
+    printable,
+    public_address,
+    request_target,
+    server_path,
+)
 from windrow.formats.answer import AnswerHead, AnswerReader
 from windrow.formats.http import read_head, same
 from windrow.formats.listing import WHOLE, Entries, read_index_page, read_manifest
@@ -35,70 +43,72 @@ from windrow.model import Site
 from windrow.reasons import Reason
 
 Begin = Callable[[AnswerHead, Mapping[str, str]], TransportError | None]
-"""Takes a head and its fields; returns why its body is not wanted."""
+"""Takes a response's head and fields; returns an error if its body is not wanted."""
 
-SHORT = 1 << 16
-"""Bytes of a body that is not wanted and is read all the same, so that its connection can be used again."""
+MAX_DISCARDED = 1 << 16
+"""An unwanted body up to this many bytes is read and discarded, so that its connection can be used again."""
 
-_PATH = "/:@!$&'()*+,;=~-._"  # what a path keeps as it is (RFC 3986, section 3.3)
+_PATH = "/:@!$&'()*+,;=~-._"  # characters of a path that are not escaped (RFC 3986, section 3.3)
 
 
 async def connect(site: Site) -> Connection:
-    """Return a session; the first request opens a connection."""
+    """Return a session; its first request opens a connection."""
     return HttpFiles(site)
 
 
 class HttpFiles(Connection):
-    """A session with one server; several `get` may run at once on it, each over a connection of its own."""
+    """A session with one server; each of several concurrent `get` has a connection of its own."""
 
     def __init__(self, site: Site) -> None:
-        """Prepare; connections are opened when they are needed, and rest until the next request."""
+        """Take the site; connections are opened by requests and kept for later ones."""
         self._site = site
         self._dialled = replace(site, host=_ascii(site.host))
-        fields = {"Host": self._dialled.origin.partition("://")[2], **fields_of(site)}
+        fields = {"Host": self._dialled.origin.partition("://")[2], **request_fields(site)}
         self._fields = field_lines(fields)
         self._public = field_lines(public_fields(fields))
-        self._resting: list[HttpConnection] = []
+        self._idle: list[HttpConnection] = []
         self._busy: set[HttpConnection] = set()
 
     def _url(self, path: str) -> str:
-        """Return the address of a path; one that is a whole URL of this server is taken as it is."""
+        """Return the URL of a path; a URL of this server is returned unchanged."""
         if path.startswith(("http://", "https://")):
-            behind(self._site.origin, path)
+            request_target(self._site.origin, path)
             return path
-        return self._site.origin + quote(wire(self._site, path), safe=_PATH, errors="surrogateescape")
+        return self._site.origin + quote(server_path(self._site, path), safe=_PATH, errors="surrogateescape")
 
     async def get(self, path: str, sink: Sink) -> TransferEnd:
-        """Get one file, going on at `sink.start` where the server can and the file is the same.
+        """Get one file, resuming at `sink.start` if the server can and the file is the same.
 
-        The sink's `validator` makes sure of the latter (If-Range, RFC 9110, section 13.1.5); without
-        one all of it is asked for again. Redirects are refused with REDIRECTED.
+        The sink's `validator` ensures that (If-Range, RFC 9110, section 13.1.5); without one the whole file is
+        requested. Redirects are refused with REDIRECTED.
         """
-        where = at(self._site, path) if "://" not in path else shown(path, 1000)
+        where = public_address(self._site, path) if "://" not in path else printable(path, 1000)
         url = self._url(path)
         if sink.start and not (sink.validator and sink.validator.isprintable()):
             sink.restart()
         try:
             return await self._get(url, where, sink, sink.start)
-        except EnoughRead:  # the server cannot go on there: all of it again
+        except StopReading:  # the server cannot resume there: get the whole file
             sink.restart()
             return await self._get(url, where, sink, 0)
 
     async def _get(self, url: str, where: str, sink: Sink, start: int) -> TransferEnd:
-        """Make one request; EnoughRead where the part that was asked for does not fit what is held."""
+        """Make one request; StopReading if the range does not continue the part we have."""
         asked = {"Range": f"bytes={start}-", "If-Range": sink.validator} if start else {}
-        kept = f"GET {behind(self._site.origin, url)} HTTP/1.1\r\n{self._public}{field_lines(asked)}\r\n".encode()
+        kept = (
+            f"GET {request_target(self._site.origin, url)} HTTP/1.1\r\n{self._public}{field_lines(asked)}\r\n".encode()
+        )
         end = TransferEnd()
 
         def begin(head: AnswerHead, fields: Mapping[str, str]) -> TransportError | None:
             nonlocal end
-            size = None if head.status in BARE else head.size
+            size = None if head.status in WITHOUT_BODY else head.size
             if head.status == 206 and start:
-                fits, size = total(fields.get("content-range", ""), start)
+                fits, size = range_size(fields.get("content-range", ""), start)
                 if not fits or not same(sink.validator, fields):
-                    raise EnoughRead
+                    raise StopReading
             elif head.status == 416 and start:
-                raise EnoughRead
+                raise StopReading
             elif not 200 <= head.status < 300 or head.status == 206:
                 return _refusal(head, fields, where)
             elif start:
@@ -107,14 +117,14 @@ class HttpFiles(Connection):
             end = TransferEnd(head.status, fields.get("etag", ""), fields.get("last-modified", ""))
             return None
 
-        await self._ask(url, asked, where, begin, sink.write)
+        await self._request(url, asked, where, begin, sink.write)
         return end
 
-    async def _ask(
+    async def _request(
         self, url: str, asked: Mapping[str, str], where: str, begin: Begin, write: Callable[[memoryview], object]
     ) -> None:
-        """Make one request, and raise why its answer is refused."""
-        target = f"{target_prefix(self._dialled)}{behind(self._site.origin, url)}"
+        """Make one request; raise the error for which its response is refused."""
+        target = f"{target_prefix(self._dialled)}{request_target(self._site.origin, url)}"
         request = f"GET {target} HTTP/1.1\r\n{self._fields}{field_lines(asked)}\r\n".encode()
         refused: TransportError | None = None
 
@@ -123,8 +133,8 @@ class HttpFiles(Connection):
             refused = begin(head, read_head(head.text).fields)
             if not refused:
                 connection.lift_deadline()
-            elif head.size is None or head.size > SHORT:
-                raise EnoughRead
+            elif head.size is None or head.size > MAX_DISCARDED:
+                raise StopReading
 
         def take_block(block: memoryview) -> None:
             if not refused:
@@ -132,8 +142,8 @@ class HttpFiles(Connection):
 
         try:
             await self._exchange(request, where, take_head, take_block)
-        except (EnoughRead, TransportError):
-            if not refused:  # the body of a refusal need not be whole
+        except (StopReading, TransportError):
+            if not refused:  # the body of a refused response may be incomplete
                 raise
         if refused:
             raise refused
@@ -145,36 +155,36 @@ class HttpFiles(Connection):
         take_head: Callable[[HttpConnection, AnswerHead], None],
         take_block: Callable[[memoryview], None],
     ) -> None:
-        """Send a request over a connection that rests, or a new one; that and the answer have twice `timeout`."""
+        """Send a request over an idle or new connection; connecting and the response take at most twice `timeout`."""
         loop, timeout = asyncio.get_running_loop(), self._site.timeout
         deadline = loop.time() + 2 * timeout
         while True:
             try:
                 async with asyncio.timeout_at(deadline):
-                    connection = self._take_resting() or await connect_web(self._dialled)
+                    connection = self._take_idle() or await connect_web(self._dialled)
                 self._busy.add(connection)
                 try:
                     reader = AnswerReader(where, partial(take_head, connection), take_block)
-                    await connection.ask(request, reader, deadline - loop.time(), timeout)
+                    await connection.exchange(request, reader, deadline - loop.time(), timeout)
                 finally:
                     self._busy.discard(connection)
             except StaleConnection:
                 continue
-            except Foreign as error:
-                raise network(error, where, open_line=True) from error
+            except NETWORK_ERRORS as error:
+                raise map_network_error(error, where, open_line=True) from error
             if connection.usable:
-                self._resting.append(connection)
+                self._idle.append(connection)
             return
 
-    def _take_resting(self) -> HttpConnection | None:
-        """Return the connection that rests for the shortest time; None where none does any more."""
-        while self._resting:
-            connection = self._resting.pop()
+    def _take_idle(self) -> HttpConnection | None:
+        """Return the connection that was used last; None if none is idle."""
+        while self._idle:
+            connection = self._idle.pop()
             if connection.usable:
                 return connection
         return None
 
-    async def part(
+    async def get_range(
         self,
         url: str,
         start: int,
@@ -184,12 +194,11 @@ class HttpFiles(Connection):
         *,
         short: bool = False,
     ) -> int:
-        """Get `length` bytes of a file of this server from `start` on (RFC 9110, section 14); return how many came.
+        """Get `length` bytes of a file of this server from `start` on (RFC 9110, section 14); return their number.
 
-        A server that sends anything else than these bytes is refused: at once where it sends all of the file. The file
-        may end before all of them only where `short` is set.
+        Any other response is refused, and at once if it is the whole file. Only with `short` may the file end earlier.
         """
-        where, left = shown(url, 1000), 0
+        where, left = printable(url, 1000), 0
         asked = {**headers, "Range": f"bytes={start}-{start + length - 1}"}
 
         def begin(head: AnswerHead, fields: Mapping[str, str]) -> TransportError | None:
@@ -203,28 +212,28 @@ class HttpFiles(Connection):
             nonlocal left
             left -= len(block)
             if left < 0:
-                raise TerminalFailure(f"{where}: more bytes than were asked for", Reason.PROTOCOL_ERROR)
+                raise TerminalFailure(f"{where}: more bytes than requested", Reason.PROTOCOL_ERROR)
             write(block)
 
-        await self._ask(self._url(url), asked, where, begin, take)
+        await self._request(self._url(url), asked, where, begin, take)
         if left:
             raise TransientFailure(f"{where}: {left} of {length} bytes are missing", Reason.INTERRUPTED)
         return length
 
     async def list(self, folder: str) -> Entries | None:
-        """List a folder by its index page, or by the manifest where the site names one."""
+        """List a folder by its index page, or by the site's manifest if it has one."""
         try:
             async with asyncio.timeout(self._site.listing_timeout):
                 return await self._list(folder)
         except TimeoutError as error:
-            raise network(error, at(self._site, folder), open_line=True) from error
+            raise map_network_error(error, public_address(self._site, folder), open_line=True) from error
 
     async def _list(self, folder: str) -> Entries | None:
-        page = _Page(at(self._site, folder))
+        page = _Page(public_address(self._site, folder))
         if self._site.manifest:
             await self.get(self._site.manifest, page)
             text = page.content.decode("utf-8", "surrogateescape")
-            return read_manifest(folder, at(self._site, self._site.manifest), text)
+            return read_manifest(folder, public_address(self._site, self._site.manifest), text)
         path = f"{folder.rstrip('/')}/" if folder else ""
         try:
             await self.get(path, page)
@@ -236,13 +245,13 @@ class HttpFiles(Connection):
 
     async def close(self) -> None:
         """Close the connections, also those in use."""
-        for connection in (*self._resting, *self._busy):
+        for connection in (*self._idle, *self._busy):
             connection.close()
-        self._resting.clear()
+        self._idle.clear()
 
 
 def _ascii(host: str) -> str:
-    """Return a host as requests and certificates spell it: its letters beyond ASCII in punycode."""
+    """Return a host in ASCII, with punycode for other letters."""
     if host.isascii():
         return host
     url = normalise(f"http://{host}/").url
@@ -250,31 +259,33 @@ def _ascii(host: str) -> str:
 
 
 def _refusal(head: AnswerHead, fields: Mapping[str, str], where: str) -> TransportError:
-    """Return the error that a status other than success amounts to."""
+    """Return the error for a status other than success."""
     words = head.text.partition(b"\n")[0].decode("latin-1").strip().split(" ", 2)[2:]
     target, after = fields.get("location", ""), fields.get("retry-after", "")
-    return refusal(head.status, "".join(words), where, target=target, after=after, now=datetime.now(UTC))
+    return status_error(head.status, "".join(words), where, target=target, after=after, now=datetime.now(UTC))
 
 
 def _part_length(status: int, fields: Mapping[str, str], start: int, length: int, where: str, *, short: bool) -> int:
-    """Return how many bytes come; refuse an answer that is not the part that was asked for."""
+    """Return the number of bytes in a response; refuse one that is not the requested range."""
     if status == 416:
         raise TerminalFailure(f"{where}: the file ends before byte {start}", Reason.TRUNCATED)
     if status == 200:
         raise TerminalFailure(f"{where}: the server sends whole files only", Reason.UNSUPPORTED)
-    told, coding = fields.get("content-range", ""), fields.get("content-encoding", "identity")
+    content_range, coding = fields.get("content-range", ""), fields.get("content-encoding", "identity")
     if coding.strip().lower() not in {"", "identity"}:
-        raise TerminalFailure(f"{where}: the part comes packed as {shown(coding)}", Reason.PROTOCOL_ERROR)
-    first, last = span(told)
+        raise TerminalFailure(f"{where}: the range is encoded as {printable(coding)}", Reason.PROTOCOL_ERROR)
+    first, last = range_bounds(content_range)
     if first != start or last is None or last >= start + length:
-        raise TerminalFailure(f"{where}: Content-Range is {shown(told) or 'missing'}", Reason.PROTOCOL_ERROR)
+        raise TerminalFailure(
+            f"{where}: Content-Range is {printable(content_range) or 'missing'}", Reason.PROTOCOL_ERROR
+        )
     if last < start + length - 1 and not short:
         raise TerminalFailure(f"{where}: the file ends at byte {last}", Reason.TRUNCATED)
     return last - start + 1
 
 
 class _Page:
-    """A sink for a listing: in memory, bounded, and as plain text or not at all."""
+    """A sink for a listing: in memory, bounded, uncompressed only."""
 
     start = 0
     validator = ""
@@ -286,7 +297,7 @@ class _Page:
         self.content = bytearray()
 
     def open(self, size: int | None, head: bytes = b"", request: bytes = b"") -> None:
-        """Refuse what is compressed though nobody asked for it: read as text it would look empty."""
+        """Refuse a compressed body, which was not asked for and would be read as an empty listing."""
         del size, request
         if read_head(head).fields.get("content-encoding", "").lower() not in {"", "identity"}:
             raise TerminalFailure(f"{self._where}: the listing is compressed", Reason.PROTOCOL_ERROR)
@@ -296,7 +307,7 @@ class _Page:
         self.content.clear()
 
     def write(self, block: bytes | memoryview) -> None:
-        """Take a block, up to the bound of all listings."""
+        """Add a block, up to the limit of all listings."""
         self.content += block
         if len(self.content) > WHOLE:
             raise TerminalFailure(f"{self._where}: a listing of more than {WHOLE:,} bytes", Reason.TOO_LARGE)

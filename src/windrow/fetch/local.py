@@ -1,4 +1,4 @@
-"""A folder of this machine as a source: the simplest transport, and the strictest about paths."""
+"""A folder of this machine as a source; symbolic links below it are not followed."""
 
 from __future__ import annotations
 
@@ -8,7 +8,16 @@ import stat
 from itertools import islice
 
 from windrow.errors import TerminalFailure, TransientFailure, TransportError
-from windrow.fetch.transport import Connection, Sink, TransferEnd, at, moment, replaced, shown, wire
+from windrow.fetch.transport import (
+    Connection,
+    Sink,
+    TransferEnd,
+    from_timestamp,
+    is_replaced,
+    printable,
+    public_address,
+    server_path,
+)
 from windrow.formats.listing import ENTRIES, Entries, refuse_too_many
 from windrow.model import ListingEntry, Site
 from windrow.reasons import Reason
@@ -17,9 +26,9 @@ BLOCK = 256 * 2**10
 _STEP = os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
 
 
-def failure(error: OSError, where: str) -> TransportError:
-    """Map what the operating system says about a file or folder."""
-    text = f"{where}: {shown(error.strerror or str(error))}"
+def map_error(error: OSError, where: str) -> TransportError:
+    """Map an error of the operating system for a file or folder."""
+    text = f"{where}: {printable(error.strerror or str(error))}"
     match error:
         case FileNotFoundError():
             return TerminalFailure(text, Reason.NOT_FOUND)
@@ -34,20 +43,20 @@ def failure(error: OSError, where: str) -> TransportError:
 
 
 class LocalConnection(Connection):
-    """A folder, held open; paths are walked below it and no link is followed."""
+    """An open folder; paths are opened below it without following symbolic links."""
 
     def __init__(self, site: Site) -> None:
-        """Open the base folder, which itself may be reached through links."""
+        """Open the base folder, whose own path may have symbolic links."""
         self._site = site
         self._view = memoryview(bytearray(BLOCK))
         try:
             self._base = os.open(site.base, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         except OSError as error:
-            raise failure(error, at(site)) from error
+            raise map_error(error, public_address(site)) from error
 
     def _open(self, path: str, kind: int) -> int:
-        """Walk to a path part by part, so that nothing on the way can lead elsewhere."""
-        wire(self._site, path)
+        """Open a path part by part, so that no part can lead elsewhere."""
+        server_path(self._site, path)
         parts = [part for part in path.split("/") if part not in {"", "."}] or ["."]
         here = self._base
         for number, part in enumerate(parts):
@@ -61,60 +70,62 @@ class LocalConnection(Connection):
         return here
 
     async def list(self, folder: str) -> Entries | None:
-        """List a folder; links, pipes and devices are there, but not as files."""
+        """List a folder; links, pipes and devices are listed, but not as files."""
         try:
             number = self._open(folder, os.O_DIRECTORY)
         except FileNotFoundError:
             return None
         except OSError as error:
-            raise failure(error, at(self._site, folder)) from error
+            raise map_error(error, public_address(self._site, folder)) from error
         try:
-            with os.scandir(number) as found:
-                entries = [self._entry(folder, one) for one in islice(found, ENTRIES + 1)]
+            with os.scandir(number) as directory:
+                entries = [self._entry(folder, entry) for entry in islice(directory, ENTRIES + 1)]
         except OSError as error:
-            raise failure(error, at(self._site, folder)) from error
+            raise map_error(error, public_address(self._site, folder)) from error
         finally:
             os.close(number)
-        refuse_too_many(len(entries), at(self._site, folder))
+        refuse_too_many(len(entries), public_address(self._site, folder))
         return entries
 
-    def _entry(self, folder: str, one: os.DirEntry[str]) -> ListingEntry:
-        told = one.stat(follow_symlinks=False)
-        is_file = stat.S_ISREG(told.st_mode)
-        return ListingEntry(folder, one.name, told.st_size if is_file else None, moment(told.st_mtime), is_file)
+    def _entry(self, folder: str, entry: os.DirEntry[str]) -> ListingEntry:
+        status = entry.stat(follow_symlinks=False)
+        is_file = stat.S_ISREG(status.st_mode)
+        return ListingEntry(
+            folder, entry.name, status.st_size if is_file else None, from_timestamp(status.st_mtime), is_file
+        )
 
     async def get(self, path: str, sink: Sink) -> TransferEnd:
         """Read one regular file into the sink, from `sink.start` on."""
         try:
             number = self._open(path, 0)
         except OSError as error:
-            raise failure(error, at(self._site, path)) from error
+            raise map_error(error, public_address(self._site, path)) from error
         try:
-            told = os.fstat(number)
-            if not stat.S_ISREG(told.st_mode):
-                raise TerminalFailure(f"{at(self._site, path)}: not a regular file", Reason.NOT_A_FILE)
-            if sink.start > told.st_size or replaced(sink, moment(told.st_mtime)):
+            status = os.fstat(number)
+            if not stat.S_ISREG(status.st_mode):
+                raise TerminalFailure(f"{public_address(self._site, path)}: not a regular file", Reason.NOT_A_FILE)
+            if sink.start > status.st_size or is_replaced(sink, from_timestamp(status.st_mtime)):
                 sink.restart()
-            sink.open(told.st_size)
-            self._pump(number, path, sink)
+            sink.open(status.st_size)
+            self._copy(number, path, sink)
         finally:
             os.close(number)
         return TransferEnd()
 
-    def _pump(self, number: int, path: str, sink: Sink) -> None:
+    def _copy(self, number: int, path: str, sink: Sink) -> None:
         where = sink.start
         while True:
             try:
                 count = os.preadv(number, [self._view], where)
             except OSError as error:
-                raise failure(error, at(self._site, path)) from error
+                raise map_error(error, public_address(self._site, path)) from error
             if not count:
                 return
             sink.write(self._view[:count])
             where += count
 
     async def close(self) -> None:
-        """Let the base folder go."""
+        """Close the base folder."""
         base, self._base = self._base, -1
         if base >= 0:
             os.close(base)

@@ -1,7 +1,7 @@
-"""Secrets: fetched from the place that the configuration names, sent with requests, hidden in what is kept.
+"""Secrets: read from the place that the configuration names, sent with requests, hidden in what is kept.
 
-They are sent beside what is kept of a request, and overwritten where an answer repeats them. Requests to
-S3-compatible stores are signed with one (AWS Signature Version 4) by botocore: the extra `s3`.
+They are not part of the request as it is kept, and overwritten where a response repeats them. Requests to S3-compatible
+stores are signed with one (AWS Signature Version 4) by botocore: the extra `s3`.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from urllib.parse import quote
 
 from windrow.errors import MissingExtra, TerminalFailure
 from windrow.fetch.politeness.guard import loopback
-from windrow.fetch.transport import Sink, at
+from windrow.fetch.transport import Sink, public_address
 from windrow.model import Credential, Secret, Site
 from windrow.reasons import Reason
 
@@ -28,52 +28,54 @@ _LARGEST = 64 * 2**10
 def reveal(secret: Secret) -> str:
     """Return the secret at `env:NAME` or in `file:PATH`, without the newline that ends a file.
 
-    A place that is empty, missing, unreadable or larger than 64 kB is a TerminalFailure with
-    NO_SECRET. The message names the place; what is there never enters a message.
+    Raises TerminalFailure with NO_SECRET for a place that is empty, missing, unreadable or larger than 64 kB. The
+    message names the place, never what is there.
     """
     kind, _, where = secret.place.partition(":")
     if kind == "env":
-        value = os.environ.get(where, "")
+        secret_text = os.environ.get(where, "")
     elif kind == "file":
-        value = _text(secret, Path(where).expanduser())
+        secret_text = _read_file(secret, Path(where).expanduser())
     else:
-        raise _missing(secret, "neither env:NAME nor file:PATH")
-    if not value:
-        raise _missing(secret, "nothing is there")
-    return value
+        raise _no_secret(secret, "neither env:NAME nor file:PATH")
+    if not secret_text:
+        raise _no_secret(secret, "nothing is there")
+    return secret_text
 
 
-def _text(secret: Secret, path: Path) -> str:
+def _read_file(secret: Secret, path: Path) -> str:
     try:
         with path.open("rb") as file:
             content = file.read(_LARGEST + 1)
         text = content.decode()
     except OSError as error:
-        raise _missing(secret, error.strerror or "it cannot be read") from None
+        raise _no_secret(secret, error.strerror or "it cannot be read") from None
     except UnicodeDecodeError:
-        raise _missing(secret, "it is not UTF-8 text") from None
+        raise _no_secret(secret, "it is not UTF-8 text") from None
     if len(content) > _LARGEST:
-        raise _missing(secret, "it is too large for a secret")
+        raise _no_secret(secret, "it is too large for a secret")
     return text.removesuffix("\n").removesuffix("\r")
 
 
-def _missing(secret: Secret, why: str) -> TerminalFailure:
+def _no_secret(secret: Secret, why: str) -> TerminalFailure:
     place = secret.place if secret.place.startswith(("env:", "file:")) else "(place not shown)"
     return TerminalFailure(f"no secret at {place}: {why}", Reason.NO_SECRET, hint="set it there, then: windrow run")
 
 
-SHORTEST = 6
-"""Characters of a secret that is looked for in answers: a shorter one may be any word."""
+MIN_HIDDEN = 6
+"""Length from which a secret is hidden in responses: a shorter one may be any word."""
 
 
 class SentSecrets:
-    """The secrets of one origin, revealed; it lives in the process that asks alone."""
+    """The revealed secrets of one origin; they stay in the process that makes requests."""
 
     def __init__(self, site: Site, credentials: Sequence[Credential]) -> None:
-        """Reveal them; a secret goes out encrypted or not at all."""
+        """Reveal the secrets; TerminalFailure if they would be sent unencrypted."""
         if site.scheme != "https" and not (loopback(site.host) and not site.proxy):
             raise TerminalFailure(
-                f"{at(site)}: a secret is sent over https only", Reason.POLICY_DENIED, hint="use scheme https"
+                f"{public_address(site)}: a secret is sent over https only",
+                Reason.POLICY_DENIED,
+                hint="use scheme https",
             )
         self.headers: dict[str, str] = {}
         self._query: list[str] = []
@@ -89,47 +91,47 @@ class SentSecrets:
                 self.headers[credential.header] = credential.prefix + word
             else:
                 self._query.append(f"{credential.query}={quote(word, safe='')}")
-        spelled = {form for word in words if len(word) >= SHORTEST for form in _spellings(word)}
+        spelled = {form for word in words if len(word) >= MIN_HIDDEN for form in _spellings(word)}
         self._longest = max(map(len, spelled), default=1)
         longest_first = sorted(spelled, key=len, reverse=True)
-        self._found = re.compile(b"|".join(re.escape(one.encode()) for one in longest_first)) if spelled else None
+        self._pattern = re.compile(b"|".join(re.escape(form.encode()) for form in longest_first)) if spelled else None
 
     def __repr__(self) -> str:
-        """Say nothing of them."""
+        """Show no secret."""
         return "SentSecrets()"
 
     def url(self, url: str) -> str:
-        """Return an address with the secrets that belong into its query."""
+        """Return a URL with the secrets that are sent in its query."""
         if not self._query:
             return url
         return f"{url}{'&' if '?' in url else '?'}{'&'.join(self._query)}"
 
-    def hidden(self, text: bytes) -> bytes:
-        """Overwrite them in a text, which keeps its length."""
-        return self._found.sub(lambda found: b"x" * len(found[0]), text) if self._found else text
+    def hide(self, text: bytes) -> bytes:
+        """Overwrite secrets in a text, which keeps its length."""
+        return self._pattern.sub(lambda match: b"x" * len(match[0]), text) if self._pattern else text
 
-    def hidden_text(self, text: str) -> str:
-        """Overwrite them in a message."""
-        return self.hidden(text.encode("utf-8", "surrogateescape")).decode("utf-8", "surrogateescape")
+    def hide_in_text(self, text: str) -> str:
+        """Overwrite secrets in a message."""
+        return self.hide(text.encode("utf-8", "surrogateescape")).decode("utf-8", "surrogateescape")
 
-    def repeated(self, text: bytes) -> bool:
-        """Tell whether a text repeats one."""
-        return self._found is not None and self._found.search(text) is not None
+    def contains_secret(self, text: bytes) -> bool:
+        """Return whether a text contains a secret."""
+        return self._pattern is not None and self._pattern.search(text) is not None
 
     def split(self, text: bytes) -> tuple[bytes, bytes]:
-        """Return what of a stream is through, secrets overwritten, and what its next bytes may make a secret."""
-        text = self.hidden(text)
+        """Return the part of a stream that is final, secrets overwritten, and the rest, which may begin a secret."""
+        text = self.hide(text)
         kept = max(0, len(text) - self._longest + 1)
         return text[:kept], text[kept:]
 
 
 def _spellings(word: str) -> Iterable[str]:
-    """Return how a text is spelled in answers: as it is, in an address, in JSON and in HTML."""
+    """Return the forms of a text in responses: plain, in a URL, in JSON and in HTML."""
     return {word, quote(word, safe=""), quote(word), json.dumps(word)[1:-1], html.escape(word)}
 
 
 class HidingSink:
-    """A sink before another one: what comes through has no secrets any more."""
+    """A sink that overwrites secrets and writes into another sink."""
 
     start = 0
     validator = ""
@@ -137,13 +139,13 @@ class HidingSink:
     listed: int | None = None
 
     def __init__(self, sink: Sink, secrets: SentSecrets) -> None:
-        """Put into `sink` what is left."""
+        """Write into `sink`."""
         self._sink, self._secrets = sink, secrets
         self._held = b""
 
     def open(self, size: int | None, head: bytes = b"", request: bytes = b"") -> None:
-        """Begin an answer."""
-        self._sink.open(size, self._secrets.hidden(head), request)
+        """Begin a response."""
+        self._sink.open(size, self._secrets.hide(head), request)
 
     def restart(self) -> None:
         """Begin again."""
@@ -151,23 +153,23 @@ class HidingSink:
         self._sink.restart()
 
     def write(self, block: bytes | memoryview) -> None:
-        """Take the next bytes, the last few of which wait for what follows them."""
+        """Write the next bytes; the last few are held until more follow."""
         through, self._held = self._secrets.split(self._held + bytes(block))
         if through:
             self._sink.write(through)
 
     def end(self) -> None:
-        """Hand on what waited."""
+        """Write the bytes that were held."""
         if self._held:
             self._sink.write(self._held)
             self._held = b""
 
 
 class S3Signer:
-    """Signs reading requests with the key at a place, which is written there as `KEY:SECRET` or `KEY:SECRET:TOKEN`."""
+    """Signs GET requests; the secret at `place` is `KEY:SECRET` or `KEY:SECRET:TOKEN`."""
 
     def __init__(self, place: Secret, region: str) -> None:
-        """Fetch the key from its place."""
+        """Read the key from its place."""
         if find_spec("botocore") is None:
             raise MissingExtra("signing requests to S3", "s3")
         from botocore.auth import S3SigV4Auth  # noqa: PLC0415 an extra
@@ -180,9 +182,9 @@ class S3Signer:
         self._auth = S3SigV4Auth(Credentials(key, secret, token or None), "s3", region)
 
     def headers(self, url: str) -> dict[str, str]:
-        """Return the headers with which a GET of a URL is signed now."""
+        """Return the headers that sign a GET of a URL at the present time."""
         from botocore.awsrequest import AWSRequest  # noqa: PLC0415 an extra
 
         request = AWSRequest("GET", url)
         self._auth.add_auth(request)
-        return {str(name): str(value) for name, value in request.headers.items()}
+        return {str(name): str(text) for name, text in request.headers.items()}

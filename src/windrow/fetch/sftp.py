@@ -1,4 +1,4 @@
-"""A session over SFTP by asyncssh: pinned host keys, one login, its errors as reasons."""
+"""SFTP as a transport, by asyncssh: pinned host keys, login, and its errors as reasons."""
 
 from __future__ import annotations
 
@@ -14,21 +14,30 @@ from typing import cast
 import asyncssh
 
 from windrow.errors import TerminalFailure, TransientFailure, TransportError
-from windrow.fetch.dial import Foreign, dial, direct, network
+from windrow.fetch.dial import NETWORK_ERRORS, dial, map_network_error, refuse_proxy
 from windrow.fetch.secret import reveal
 from windrow.fetch.sftp_client import Attributes, SftpClient
-from windrow.fetch.transport import Connection, Sink, TransferEnd, at, moment, replaced, shown, wire
+from windrow.fetch.transport import (
+    Connection,
+    Sink,
+    TransferEnd,
+    from_timestamp,
+    is_replaced,
+    printable,
+    public_address,
+    server_path,
+)
 from windrow.formats.listing import ENTRIES, Entries, refuse_too_many
 from windrow.model import ListingEntry, Site
 from windrow.reasons import Reason
 
 # The fastest ciphers first (AES with hardware, which authenticate in the same pass).
 _CIPHERS = "^aes128-gcm@openssh.com,aes256-gcm@openssh.com"
-# A server may own a key of each kind, of which one is pinned.
+# A server may have a key of each kind, one of which is pinned.
 _KINDS = ("default", "ssh-ed25519", "ecdsa-sha2-*", "rsa-sha2-*")
 
-Alien = (asyncssh.Error, asyncssh.KeyImportError, asyncssh.KeyEncryptionError, *Foreign)
-"""What asyncssh raises while a session lives: all of these `failure` knows."""
+SFTP_ERRORS = (asyncssh.Error, asyncssh.KeyImportError, asyncssh.KeyEncryptionError, *NETWORK_ERRORS)
+"""What asyncssh raises in an open session; `map_error` maps all of these."""
 
 _REASONS: tuple[tuple[type[BaseException], type[TransportError], Reason], ...] = (
     (asyncssh.PermissionDenied, TerminalFailure, Reason.LOGIN_FAILED),
@@ -61,12 +70,12 @@ _REASONS: tuple[tuple[type[BaseException], type[TransportError], Reason], ...] =
 )
 
 
-def failure(error: BaseException, where: str) -> TransportError:
-    """Map what asyncssh and sockets raise while a session lives."""
+def map_error(error: BaseException, where: str) -> TransportError:
+    """Map an error of asyncssh or a socket in an open session."""
     for known, kind, reason in _REASONS:
         if isinstance(error, known):
-            return kind(f"{where}: {shown(str(error)) or type(error).__name__}", reason)
-    return network(error, where, open_line=True)
+            return kind(f"{where}: {printable(str(error)) or type(error).__name__}", reason)
+    return map_network_error(error, where, open_line=True)
 
 
 @dataclass(slots=True)
@@ -81,7 +90,7 @@ class SftpChannel:
         self.connection.abort()
 
     async def end(self) -> None:
-        """Close, waiting a second at most for the goodbye."""
+        """Close, waiting a second at most for the server."""
         self.sftp.exit()
         self.connection.close()
         try:
@@ -89,26 +98,26 @@ class SftpChannel:
                 await self.connection.wait_closed()
         except TimeoutError:
             self.drop()
-            await asyncio.sleep(0)  # the socket is closed in the loop's next turn
+            await asyncio.sleep(0)  # the event loop then closes the socket
 
 
 class _Client(asyncssh.SSHClient):
-    """Accept the pinned host keys only, and remember the key that was shown."""
+    """Accepts only the pinned host keys, and remembers the server's key."""
 
     def __init__(self, pins: tuple[str, ...]) -> None:
         self._pins = pins
         self.seen = ""
 
     def validate_host_public_key(self, host: str, addr: str, port: int, key: asyncssh.SSHKey) -> bool:
-        """Compare fingerprints in OpenSSH's spelling, `SHA256:...`."""
+        """Return whether the key's fingerprint, `SHA256:...` as in OpenSSH, is pinned."""
         del host, addr, port
         self.seen = key.get_fingerprint("sha256")
         return self.seen in self._pins
 
 
-async def open_line(site: Site) -> SftpChannel:
+async def open_channel(site: Site) -> SftpChannel:
     """Connect, check the host key, log in and start SFTP."""
-    where = at(site)
+    where = public_address(site)
     seen = ""
     keys, password = _credentials(site, where)
     for kind in _KINDS:
@@ -120,11 +129,11 @@ async def open_line(site: Site) -> SftpChannel:
             seen = seen or client.seen
             if not site.host_keys:
                 break
-        except Alien as error:
+        except SFTP_ERRORS as error:
             if seen and client.seen not in site.host_keys:
-                continue  # the server has no key of this kind, and says so in one way or another
-            raise failure(error, where) from error
-    raise _stranger(site, seen)
+                continue  # the server has no key of this kind; its error does not matter
+            raise map_error(error, where) from error
+    raise _unknown_host_key(site, seen)
 
 
 async def _start(
@@ -160,7 +169,7 @@ async def _start(
 
 
 def _credentials(site: Site, where: str) -> tuple[list[asyncssh.SSHKey] | None, str | None]:
-    """Return the private key (whose passphrase is then the secret), or the password."""
+    """Return the private key (its passphrase is then the secret), or the password."""
     secret = reveal(site.secret) if site.secret else None
     if site.key is None:
         return None, secret
@@ -170,59 +179,59 @@ def _credentials(site: Site, where: str) -> tuple[list[asyncssh.SSHKey] | None, 
         message = str(error)
         locked = secret is not None and ("decrypt" in message or "assphrase" in message)
         reason = Reason.LOGIN_FAILED if locked else Reason.NO_SECRET
-        text = f"{where}: the key at {site.key.place} cannot be used: {shown(message)}"
+        text = f"{where}: the key at {site.key.place} cannot be used: {printable(message)}"
         raise TerminalFailure(text, reason) from error
 
 
-def _stranger(site: Site, seen: str) -> TerminalFailure:
-    """Say which key was shown, and how to trust it once it was compared with the owner's."""
+def _unknown_host_key(site: Site, seen: str) -> TerminalFailure:
+    """Return the error for an unknown host key; its hint says how to trust the key."""
     hint = f"compare it with the server's owner, then: windrow config trust NAME {seen}"
     if site.host_keys:
-        text = f"{at(site)}: the host key is {seen}, pinned is {', '.join(site.host_keys)}"
+        text = f"{public_address(site)}: the host key is {seen}, pinned is {', '.join(site.host_keys)}"
         return TerminalFailure(text, Reason.HOST_KEY_CHANGED, hint=hint)
-    return TerminalFailure(f"{at(site)}: unknown host key {seen}", Reason.HOST_KEY_UNKNOWN, hint=hint)
+    return TerminalFailure(f"{public_address(site)}: unknown host key {seen}", Reason.HOST_KEY_UNKNOWN, hint=hint)
 
 
-AHEAD = 4 * 2**20
-"""Bytes of one file that are asked for before the first of them came."""
+READ_AHEAD = 4 * 2**20
+"""Bytes of one file that are requested before the first of them arrive."""
 
-_BREAKING = {Reason.TIMEOUT, Reason.INTERRUPTED, Reason.PROTOCOL_ERROR}  # nothing more will come over this line
+_BREAKING = {Reason.TIMEOUT, Reason.INTERRUPTED, Reason.PROTOCOL_ERROR}  # the connection is no longer usable
 
 
 class SftpConnection(Connection):
-    """A session that comes back: after a break the next call opens a new one by itself."""
+    """A session that the next call opens again after a broken connection."""
 
     def __init__(self, site: Site) -> None:
         """Prepare for a site; `open` connects."""
         self._site = site
-        self._line: SftpChannel | None = None
+        self._channel: SftpChannel | None = None
         self._opening = asyncio.Lock()
 
     async def open(self) -> SftpChannel:
-        """Connect and log in, unless there is a line that lives."""
-        if self._line is None or self._line.connection.is_closed():
+        """Connect and log in if there is no open session."""
+        if self._channel is None or self._channel.connection.is_closed():
             async with self._opening:
-                if self._line is None or self._line.connection.is_closed():
-                    self._line = await open_line(self._site)
-        return self._line
+                if self._channel is None or self._channel.connection.is_closed():
+                    self._channel = await open_channel(self._site)
+        return self._channel
 
     @contextmanager
-    def _mapped(self, line: SftpChannel, path: str) -> Iterator[None]:
+    def _map_errors(self, line: SftpChannel, path: str) -> Iterator[None]:
         try:
             yield
-        except Alien as error:
-            mapped = failure(error, at(self._site, path))
+        except SFTP_ERRORS as error:
+            mapped = map_error(error, public_address(self._site, path))
             if mapped.reason in _BREAKING:
-                self._line = None if self._line is line else self._line
+                self._channel = None if self._channel is line else self._channel
                 line.drop()
             raise mapped from error
 
     async def list(self, folder: str) -> Entries | None:
-        """List a folder; links are there, but not as files (attributes are the link's own)."""
-        whole = _spelled(self._site, folder)
+        """List a folder; links are listed, but not as files (attributes are the link's own)."""
+        whole = _encoded_path(self._site, folder)
         line = await self.open()
         entries: Entries = []
-        with self._mapped(line, folder):
+        with self._map_errors(line, folder):
             try:
                 end = asyncio.get_running_loop().time() + self._site.listing_timeout
                 async with asyncio.timeout(self._site.timeout) as bound:
@@ -231,16 +240,16 @@ class SftpConnection(Connection):
                         entries += [_entry(folder, name, attributes) for name, attributes in names]
                         if len(entries) > ENTRIES + 2:
                             break
-                        self._alive(bound, end)
+                        self._extend_timeout(bound, end)
                     line.sftp.close(handle)
             except (asyncssh.SFTPNoSuchFile, asyncssh.SFTPNoSuchPath):
                 return None
         entries = [entry for entry in entries if entry.name not in {".", ".."}]
-        refuse_too_many(len(entries), at(self._site, folder))
+        refuse_too_many(len(entries), public_address(self._site, folder))
         return entries
 
-    def _alive(self, bound: asyncio.Timeout, end: float = math.inf) -> None:
-        """Give the server its time anew, and a quarter more: then not every block of a file has to set an alarm."""
+    def _extend_timeout(self, bound: asyncio.Timeout, end: float = math.inf) -> None:
+        """Extend the timeout to 1.25 times the site's, so that not every block has to set it again."""
         now = asyncio.get_running_loop().time()
         if (bound.when() or 0.0) - now < self._site.timeout:
             bound.reschedule(min(now + 1.25 * self._site.timeout, end))
@@ -248,86 +257,86 @@ class SftpConnection(Connection):
     async def get(self, path: str, sink: Sink) -> TransferEnd:
         """Get one file, in order, from `sink.start` on.
 
-        Bytes that are not as many as the server announced are a SIZE_MISMATCH, which may pass: the
-        file may be growing.
+        Another number of bytes than announced raises SIZE_MISMATCH, which is transient: the file may be growing.
         """
-        whole = _spelled(self._site, path)
+        whole = _encoded_path(self._site, path)
         line = await self.open()
-        with self._mapped(line, path):
+        with self._map_errors(line, path):
             async with asyncio.timeout(1.25 * self._site.timeout) as bound:
                 handle = await line.sftp.open(whole)
                 try:
-                    self._alive(bound)
-                    received, size = await self._pump(line.sftp, handle, sink, bound)
+                    self._extend_timeout(bound)
+                    received, size = await self._read_file(line.sftp, handle, sink, bound)
                 finally:
                     line.sftp.close(handle)
         if size is not None and received != size:
             raise TransientFailure(
-                f"{at(self._site, path)}: {received:,} bytes came, {size:,} were announced", Reason.SIZE_MISMATCH
+                f"{public_address(self._site, path)}: {received:,} bytes received, {size:,} announced",
+                Reason.SIZE_MISMATCH,
             )
         return TransferEnd()
 
-    async def _pump(
+    async def _read_file(
         self, sftp: SftpClient, handle: bytes, sink: Sink, bound: asyncio.Timeout
     ) -> tuple[int, int | None]:  # fmt: skip
-        """Read to the end; return where that was, and the size that the server told."""
-        # The first read travels beside the question for the size: a small file is one round trip.
+        """Read to the end; return the end's offset, and the size according to the server."""
+        # The first read is sent together with the request for the size: a small file takes one round trip.
         block, waiting = sftp.block, deque([sftp.ask_read(handle, sftp.block, sink.start)])
         if sink.listed and sink.listed < block and not sink.start:
             content = sftp.read(await waiting[0])
             if len(content) == sink.listed:
-                # More was asked for than the listing told, and just that came: this is the whole file, and needs no
-                # question more. Of a thousand small files, most are got so.
+                # More was requested than the listed size, and exactly that came: the file is complete. Most small files
+                # are read this way.
                 sink.open(sink.listed)
-                self._alive(bound)
+                self._extend_timeout(bound)
                 sink.write(content)
                 return sink.listed, sink.listed
         attributes = await sftp.stat(handle)
         size = attributes.size
-        if (size is not None and sink.start > size) or replaced(sink, moment(attributes.mtime)):
+        if (size is not None and sink.start > size) or is_replaced(sink, from_timestamp(attributes.mtime)):
             sink.restart()
             waiting = deque([sftp.ask_read(handle, block, 0)])
         sink.open(size)
         where, asked = sink.start, sink.start + block
         while waiting:
-            while (size is None or asked < size) and len(waiting) * block < AHEAD:
+            while (size is None or asked < size) and len(waiting) * block < READ_AHEAD:
                 waiting.append(sftp.ask_read(handle, block, asked))
                 asked += block
             content = sftp.read(await waiting.popleft())
             end = where + block
             while content:
-                self._alive(bound)
+                self._extend_timeout(bound)
                 sink.write(content)
                 where += len(content)
                 if where >= end or where == size:
                     break
-                # a server may send less than asked
+                # a server may send less than requested
                 content = sftp.read(await sftp.ask_read(handle, end - where, where))
             else:
                 break
         return where, size
 
     async def close(self) -> None:
-        """Say goodbye, for a second at most."""
-        line, self._line = self._line, None
+        """Close the session, waiting a second at most."""
+        line, self._channel = self._channel, None
         if line:
             await line.end()
 
 
 async def connect(site: Site) -> SftpConnection:
     """Open a session, logged in, to a server whose host key is pinned."""
-    direct(site)
+    refuse_proxy(site)
     connection = SftpConnection(site)
     await connection.open()
     return connection
 
 
-def _spelled(site: Site, path: str) -> bytes:
-    """Return a whole path as requests spell it."""
-    return wire(site, path).encode("utf-8", "surrogateescape")
+def _encoded_path(site: Site, path: str) -> bytes:
+    """Return the encoded full path for requests."""
+    return server_path(site, path).encode("utf-8", "surrogateescape")
 
 
 def _entry(folder: str, name: bytes, attributes: Attributes) -> ListingEntry:
     text = name.decode("utf-8", "surrogateescape")
     is_file = attributes.permissions is not None and stat.S_ISREG(attributes.permissions)
-    return ListingEntry(folder, text, attributes.size if is_file else None, moment(attributes.mtime), is_file)
+    return ListingEntry(folder, text, attributes.size if is_file else None, from_timestamp(attributes.mtime), is_file)

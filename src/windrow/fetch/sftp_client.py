@@ -1,7 +1,7 @@
-"""SFTP, version 3 (draft-ietf-secsh-filexfer-02), over a channel of asyncssh: what listing and getting files take.
+"""SFTP, version 3 (draft-ietf-secsh-filexfer-02), over a channel of asyncssh: listing and reading files.
 
-asyncssh has a client of its own, which does far more. For small files it takes more of the processor than the
-encryption does, so that it, and not the server, bounds how many come in a second.
+asyncssh's own client does far more, but takes more processor time for small files than the encryption: then it limits
+the rate, not the server.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ import asyncssh
 
 _INIT, _OPEN, _CLOSE, _READ, _FSTAT, _OPENDIR, _READDIR, _EXTENDED = 1, 3, 4, 5, 8, 11, 12, 200
 _VERSION, _STATUS, _HANDLE, _DATA, _NAME, _ATTRS, _EXTENDED_REPLY = 2, 101, 102, 103, 104, 105, 201
-_SPOKEN = 3
-_LOST = -1  # the kind of an answer that will not come any more
+_PROTOCOL_VERSION = 3
+_LOST = -1  # the kind of a response that was lost with the connection
 
-_LARGEST = 4 * 2**20
-"""Bytes of an answer at most; what is asked for is far less."""
+_MAX_PACKET = 4 * 2**20
+"""Most bytes of a response; requests ask for far less."""
 
-_LEAST, _MOST = 32 * 2**10, 256 * 2**10
-"""Bytes that one read asks for: every server gives the least, and OpenSSH's takes no more than the most."""
+_MIN_BLOCK, _MAX_BLOCK = 32 * 2**10, 256 * 2**10
+"""Bytes per read: every server supports the first number, OpenSSH at most the second."""
 
 _LIMITS = b"limits@openssh.com"
 _EOF = 1
@@ -33,7 +33,7 @@ _ERRORS: dict[int, Callable[[str], asyncssh.SFTPError]] = {
     6: asyncssh.SFTPNoConnection,
     7: asyncssh.SFTPConnectionLost,
     8: asyncssh.SFTPOpUnsupported,
-    # version 3 ends here, and servers tell the codes of later ones nevertheless
+    # codes of later versions, which servers send nevertheless
     10: asyncssh.SFTPNoSuchPath,
     19: asyncssh.SFTPNotADirectory,
     20: asyncssh.SFTPInvalidFilename,
@@ -42,11 +42,11 @@ _ERRORS: dict[int, Callable[[str], asyncssh.SFTPError]] = {
 }
 
 Answer = tuple[int, memoryview]
-"""The kind of a packet, and what stands behind its number."""
+"""The kind of a packet, and its content after the request number."""
 
 
 class Attributes(NamedTuple):
-    """What a server tells of a file: bytes, mode, seconds since 1970; None where it does not."""
+    """A file's size in bytes, mode, and modification time (seconds since 1970); None for what the server leaves out."""
 
     size: int | None = None
     permissions: int | None = None
@@ -54,14 +54,14 @@ class Attributes(NamedTuple):
 
 
 class SftpClient(asyncssh.SSHClientSession[bytes]):
-    """An SFTP session; many requests may be under way at once.
+    """An SFTP session; many requests may be open at once.
 
-    `block` is what one read may ask for, in bytes. What the server refuses is raised as an `asyncssh.SFTPError`.
+    `block` is the size of a read in bytes. A refusal by the server is raised as an `asyncssh.SFTPError`.
     """
 
     def __init__(self) -> None:
         """Wait for the channel."""
-        self.block = _LEAST
+        self.block = _MIN_BLOCK
         self._loop = asyncio.get_running_loop()
         self._waiting: dict[int, asyncio.Future[Answer]] = {}
         self._number = 0
@@ -75,21 +75,21 @@ class SftpClient(asyncssh.SSHClientSession[bytes]):
         """Take the channel."""
         self.channel = chan
 
-    def data_received(self, data: bytes, datatype: Any) -> None:
+    def data_received(self, block: bytes, datatype: Any) -> None:
         """Take what came, and give each answer to who waits for it."""
         del datatype
         if self._lost is not None:
             return
-        self._parts.append(data)
-        self._held += len(data)
+        self._parts.append(block)
+        self._held += len(block)
         if self._held < self._wanted:
             return
-        data = b"".join(self._parts) if len(self._parts) > 1 else data
-        view, at, end = memoryview(data), 0, len(data)
+        block = b"".join(self._parts) if len(self._parts) > 1 else block
+        view, at, end = memoryview(block), 0, len(block)
         self._wanted = 4
         while end - at >= 4:
             size = int.from_bytes(view[at : at + 4], "big")
-            if not 5 <= size <= _LARGEST:
+            if not 5 <= size <= _MAX_PACKET:
                 self._fail(asyncssh.SFTPBadMessage(f"a packet of {size:,} bytes"))
                 return
             if end - at < size + 4:
@@ -97,7 +97,7 @@ class SftpClient(asyncssh.SSHClientSession[bytes]):
                 break
             self._take(view[at + 4 : at + 4 + size])
             at += size + 4
-        self._parts, self._held = [data[at:]] if at < end else [], end - at
+        self._parts, self._held = [block[at:]] if at < end else [], end - at
 
     def _take(self, packet: memoryview) -> None:
         kind = packet[0]
@@ -118,8 +118,8 @@ class SftpClient(asyncssh.SSHClientSession[bytes]):
             if not waiter.done():
                 waiter.set_result((_LOST, memoryview(b"")))
 
-    def _ask(self, kind: int, content: bytes) -> asyncio.Future[Answer]:
-        """Send a request; the future of its answer never fails, so that nobody has to wait for it."""
+    def _request(self, kind: int, content: bytes) -> asyncio.Future[Answer]:
+        """Send a request; the future of its response never fails, so it need not be awaited."""
         self._number = number = (self._number + 1) & 0xFFFFFFFF
         waiter: asyncio.Future[Answer] = self._loop.create_future()
         if self._lost is not None or self.channel.is_closing():
@@ -132,17 +132,17 @@ class SftpClient(asyncssh.SSHClientSession[bytes]):
         return waiter
 
     def _send(self) -> None:
-        """Send the requests of one turn of the loop together.
+        """Send the requests of one iteration of the event loop together.
 
-        asyncssh encrypts whatever is written by itself, with an empty packet before it: for a small file that is six
+        asyncssh encrypts each write separately, with an empty packet before it: for a small file these would be six
         packets and six system calls, each of which may wake the server.
         """
         requests, self._unsent = b"".join(self._unsent), []
         if requests and not self.channel.is_closing():
             self.channel.write(requests)
 
-    def _content(self, answer: Answer, kind: int) -> memoryview:
-        """Return what an answer of some kind holds; raise what it says instead."""
+    def _payload(self, answer: Answer, kind: int) -> memoryview:
+        """Return the content of a response of this kind; raise the error that it holds instead."""
         if answer[0] == kind:
             return answer[1]
         if answer[0] == _STATUS:
@@ -154,64 +154,64 @@ class SftpClient(asyncssh.SSHClientSession[bytes]):
         raise asyncssh.SFTPBadMessage(f"an answer of kind {answer[0]}, not {kind}")
 
     async def begin(self) -> None:
-        """Agree on the version, and learn how much one read may ask for."""
-        self.channel.write(struct.pack(">IBI", 5, _INIT, _SPOKEN))
-        greeting = self._content(await self._greeting, _VERSION)
+        """Negotiate the version and the size of reads."""
+        self.channel.write(struct.pack(">IBI", 5, _INIT, _PROTOCOL_VERSION))
+        greeting = self._payload(await self._greeting, _VERSION)
         version = int.from_bytes(greeting[:4], "big")
-        if version != _SPOKEN:
-            raise asyncssh.SFTPBadMessage(f"version {version} of SFTP, not {_SPOKEN}")
+        if version != _PROTOCOL_VERSION:
+            raise asyncssh.SFTPBadMessage(f"version {version} of SFTP, not {_PROTOCOL_VERSION}")
         at, extensions = 4, []
         while at < len(greeting):
             name, at = _text(greeting, at)
             kind, at = _text(greeting, at)
             extensions.append((bytes(name), bytes(kind)))
         if (_LIMITS, b"1") in extensions:
-            limits = self._content(await self._ask(_EXTENDED, _string(_LIMITS)), _EXTENDED_REPLY)
-            self.block = min(max(int.from_bytes(limits[8:16], "big"), _LEAST), _MOST)
+            limits = self._payload(await self._request(_EXTENDED, _string(_LIMITS)), _EXTENDED_REPLY)
+            self.block = min(max(int.from_bytes(limits[8:16], "big"), _MIN_BLOCK), _MAX_BLOCK)
 
     async def open(self, path: bytes) -> bytes:
-        """Open a file to read it, and return its handle."""
-        return await self._handle(self._ask(_OPEN, _string(path) + b"\0\0\0\1\0\0\0\0"))
+        """Open a file for reading and return its handle."""
+        return await self._handle(self._request(_OPEN, _string(path) + b"\0\0\0\1\0\0\0\0"))
 
     async def open_folder(self, path: bytes) -> bytes:
-        """Open a folder to list it, and return its handle."""
-        return await self._handle(self._ask(_OPENDIR, _string(path)))
+        """Open a folder for listing and return its handle."""
+        return await self._handle(self._request(_OPENDIR, _string(path)))
 
     async def _handle(self, asked: asyncio.Future[Answer]) -> bytes:
-        """Return a handle as requests spell it."""
-        return _string(bytes(_text(self._content(await asked, _HANDLE), 0)[0]))
+        """Return a handle in the form that requests need."""
+        return _string(bytes(_text(self._payload(await asked, _HANDLE), 0)[0]))
 
     def ask_read(self, handle: bytes, size: int, start: int) -> asyncio.Future[Answer]:
-        """Ask for a piece of a file; `read` returns it."""
-        return self._ask(_READ, handle + struct.pack(">QI", start, size))
+        """Request a block of a file; `read` returns it."""
+        return self._request(_READ, handle + struct.pack(">QI", start, size))
 
     def read(self, answer: Answer) -> memoryview:
-        """Return the bytes that an answer to `ask_read` brings; none at the end of the file."""
+        """Return the bytes of a response to `ask_read`; empty at the end of the file."""
         if answer[0] == _STATUS and int.from_bytes(answer[1][:4], "big") == _EOF:
             return answer[1][:0]
-        return _text(self._content(answer, _DATA), 0)[0]
+        return _text(self._payload(answer, _DATA), 0)[0]
 
     async def stat(self, handle: bytes) -> Attributes:
-        """Ask what the server knows of an open file."""
-        return _attributes(self._content(await self._ask(_FSTAT, handle), _ATTRS), 0)[0]
+        """Return the attributes of an open file."""
+        return _attributes(self._payload(await self._request(_FSTAT, handle), _ATTRS), 0)[0]
 
     async def names(self, handle: bytes) -> list[tuple[bytes, Attributes]]:
-        """Return the next names of a folder, and what is told of them; none at its end."""
-        answer = await self._ask(_READDIR, handle)
+        """Return the next names of a folder with their attributes; an empty list at its end."""
+        answer = await self._request(_READDIR, handle)
         if answer[0] == _STATUS and int.from_bytes(answer[1][:4], "big") == _EOF:
             return []
-        packet = self._content(answer, _NAME)
+        packet = self._payload(answer, _NAME)
         at, names = 4, []
         for _ in range(int.from_bytes(packet[:4], "big")):
             name, at = _text(packet, at)
-            _, at = _text(packet, at)  # a line for people
+            _, at = _text(packet, at)  # the line for people
             attributes, at = _attributes(packet, at)
             names.append((bytes(name), attributes))
         return names
 
     def close(self, handle: bytes) -> None:
-        """Close a file or a folder, without waiting for the server to agree."""
-        self._ask(_CLOSE, handle)
+        """Close a file or a folder without waiting for the response."""
+        self._request(_CLOSE, handle)
 
     def exit(self) -> None:
         """End the session."""
@@ -224,7 +224,7 @@ def _string(text: bytes) -> bytes:
 
 
 def _text(packet: memoryview, at: int) -> tuple[memoryview, int]:
-    """Return the string at a place of a packet, and where it ends."""
+    """Return the string at an offset of a packet, and the offset of its end."""
     end = at + 4 + int.from_bytes(packet[at : at + 4], "big")
     if end > len(packet):
         raise asyncssh.SFTPBadMessage("a packet that ends too early")
@@ -232,7 +232,7 @@ def _text(packet: memoryview, at: int) -> tuple[memoryview, int]:
 
 
 def _attributes(packet: memoryview, at: int) -> tuple[Attributes, int]:
-    """Return the attributes at a place of a packet, and where they end."""
+    """Return the attributes at an offset of a packet, and the offset of their end."""
     try:
         (flags,) = struct.unpack_from(">I", packet, at)
         at += 4

@@ -136,7 +136,7 @@ def test_check_finds_nothing_and_every_form_is_written_of_what_hostile_sources_s
     ledger = Ledger(harvested.ledger)
     assert list(ADAPTER.check(harvested, ledger)) == []
     ledger.close()
-    forms, count = next(export for export in ADAPTER.EXPORTS if export.what == "events"), len(events(harvested))
+    forms, count = next(export for export in ADAPTER.EXPORTS if export.name == "events"), len(events(harvested))
     written = {}
     for form in ("ical", "atom", "jsonfeed", "csv", "ocd", "html", "json"):
         out = io.StringIO()

@@ -14,7 +14,7 @@ from windrow.collections.events.adapter.projection import EventProjection
 from windrow.collections.events.adapter.run_logs import RunLogs
 from windrow.contract import AttemptObservations
 from windrow.engine.progress import Progress
-from windrow.stores.late_visits import LateAttemptStore
+from windrow.stores.late_attempts import LateAttemptStore
 from windrow.stores.records import RecordStore
 
 FIRST, SECOND = ":20990115T150000Z", ":20990120T150000Z"
@@ -45,7 +45,7 @@ def read_as_empty(workspace, visit):
         records.settle([AttemptObservations(visit, before.at, before.url, before.source, ())], records.checkpoint())
     ADAPTER._derive(workspace, lambda: True)
     with ADAPTER._store(workspace) as records:
-        assert records.late_visits() == []
+        assert records.late_attempts() == []
 
 
 def visits(workspace, uid):
@@ -101,7 +101,7 @@ def test_nothing_of_what_was_taken_down_stays_on_the_list_of_late_visits(site, w
     with ADAPTER._store(workspace) as records:
         assert isinstance(records, LateAttemptStore)
         assert records.forget(records.visits_of("council/a@x")) == 1
-        assert records.late_visits() == []
+        assert records.late_attempts() == []
         path = records.path
     with closing(RecordStore(path)) as records:
         assert records.count() == (0, 0)

@@ -53,7 +53,7 @@ def test_events_that_a_run_did_not_read_are_written_by_the_next_one(tmp_path, si
     assert len(site.asked) == asked, "nothing is asked again"
     assert sorted(document["uid"] for document in events(workspace)) == ["council/a@x", "council/b@x"]
     with ADAPTER._store(workspace) as records:
-        assert records.late_visits() == []
+        assert records.late_attempts() == []
 
 
 def test_every_document_has_the_keys_and_types_of_the_standard(tmp_path, site):
@@ -272,7 +272,7 @@ def test_try_check_search_replay_export_and_forget_work_on_events(tmp_path, site
     for export in ADAPTER.EXPORTS:
         out = io.StringIO()
         assert export.write(workspace, "jsonl", out)
-        written[export.what] = [json.loads(line) for line in out.getvalue().splitlines()]
+        written[export.name] = [json.loads(line) for line in out.getvalue().splitlines()]
     assert written["vd_events"] == before[0]
     assert written["vd_log"] == before[1]
     take_down(workspace, session_settings(workspace), ["council/a@x"], "asked", {"events": ADAPTER})

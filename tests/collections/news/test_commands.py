@@ -254,7 +254,7 @@ def test_check_tells_each_fault_of_a_tree_that_other_tools_made_as_a_line_of_jso
     code, output = windrow("check", "news", tmp_path, "--json")
     faults = [fault for fault in map(json.loads, output.splitlines()) if fault["type"] == "fault"]
     assert code == 1
-    assert {fault["where"].rpartition("/")[2][:4] for fault in faults} == {
+    assert {fault["location"].rpartition("/")[2][:4] for fault in faults} == {
         name[:4],
         "a1b2",
         "0000",

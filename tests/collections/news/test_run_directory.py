@@ -80,11 +80,11 @@ def test_articles_that_were_read_late_are_written_page_by_page_until_the_run_is_
     (write,) = harvest.derivations.values()
     assert articles(tmp_path) == {}
     with ADAPTER._store(workspace) as records:
-        late = len(records.late_visits())
+        late = len(records.late_attempts())
     write(lambda: not articles(tmp_path))  # stopped once an article is written
     assert 0 < len(articles(tmp_path)) < 4
     with ADAPTER._store(workspace) as records:
-        assert 0 < len(records.late_visits()) < late
+        assert 0 < len(records.late_attempts()) < late
     write(lambda: True)
     assert len(articles(tmp_path)) == 4
 

@@ -158,7 +158,7 @@ def test_a_tree_of_another_tool_is_judged_file_by_file(tmp_path, changes, words)
     path = folder / standard.file_name("https://example.com/article1")
     path.write_text(json.dumps(good(**changes)))
     faults = [fault for fault in check_tree(("news", str(tmp_path))) if isinstance(fault, Fault)]
-    assert any(words in fault.what for fault in faults), faults
+    assert any(words in fault.problem for fault in faults), faults
 
 
 def test_a_good_tree_has_no_fault_and_strange_files_are_told(tmp_path):
@@ -171,7 +171,7 @@ def test_a_good_tree_has_no_fault_and_strange_files_are_told(tmp_path):
     (folder / "deep").mkdir()
     (folder / "deep" / "x.json").write_text("{}")
     (folder / "notes.txt").write_text("x")
-    problems = {fault.where: fault.what for fault in check_tree((str(tmp_path),)) if isinstance(fault, Fault)}
+    problems = {fault.location: fault.problem for fault in check_tree((str(tmp_path),)) if isinstance(fault, Fault)}
     assert len(problems) == 3
     assert problems["example.com/a1b2.json"] == "is not UTF-8"
 

@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 from windrow.collections.pages.code import Locality
 from windrow.collections.pages.scope import locality, scope
 from windrow.errors import ConfigError
-from windrow.fetch.politeness.guard import host_fits, host_pattern
+from windrow.fetch.politeness.guard import host_matches, host_pattern
 from windrow.formats.url import normalise, parts
 
 
@@ -76,10 +76,10 @@ def test_a_name_fits_itself_and_a_dot_all_below(host):
         name = host_pattern(host.strip("."), "hosts")
     except ConfigError:
         return
-    assert host_fits(name, name)
-    assert host_fits(f".{name}", name)
-    assert host_fits(f".{name}", f"x.{name}")
-    assert not host_fits(f".{name}", f"x{name}")
+    assert host_matches(name, name)
+    assert host_matches(f".{name}", name)
+    assert host_matches(f".{name}", f"x.{name}")
+    assert not host_matches(f".{name}", f"x{name}")
 
 
 @pytest.mark.parametrize(

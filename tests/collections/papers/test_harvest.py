@@ -82,7 +82,7 @@ def harvested(tmp_path_factory) -> Library:
 
 
 def exported(workspace: Library, name: str, form: str) -> bytes:
-    (export,) = [candidate for candidate in ADAPTER.EXPORTS if candidate.what == name]
+    (export,) = [candidate for candidate in ADAPTER.EXPORTS if candidate.name == name]
     raw = io.BytesIO()
     out = io.TextIOWrapper(raw, encoding="utf-8", newline="\n")
     export.write(workspace.workspace(), form, out)
@@ -195,7 +195,7 @@ def test_what_is_no_paper_has_a_reason_each(harvested):
         assert f"has sha1:{real}, the index says sha1:{claimed}" in text
     assert "no record with these bytes is in papers" in harvested.why(f"sha1:{claimed}")
     assert harvested.why(f"sha1:{sha1(b'unknown')}") == ""
-    taken = r"nobody was asked: it was taken from .*/one\.warc\.gz at \d+\n"
+    taken = r"no request was made: it was taken from .*/one\.warc\.gz at \d+\n"
     assert re.search(taken, harvested.why("http://example.org/lie.pdf"))
     rules = harvested.why("http://example.org/slow.pdf")
     assert re.search(

@@ -8,12 +8,12 @@ from hypothesis import strategies as st
 from windrow.fetch.politeness.pace import (
     FAILED,
     LIMITED,
-    LONGEST,
+    MAX_RETRY_AFTER,
     UNAVAILABLE,
     AnswerTiming,
     Pace,
     is_transient,
-    least,
+    minimum_delay,
     retry_after,
 )
 from windrow.reasons import Reason
@@ -33,7 +33,7 @@ ANSWERS = st.lists(
 def run(answers, delay=1.0):
     pace = Pace()
     for answer in answers:
-        pace = pace.step(answer, delay)
+        pace = pace.after_answer(answer, delay)
         yield pace
 
 
@@ -69,9 +69,9 @@ def test_the_promise_of_the_delay(answers, delay):
         wait = pace.wait(delay)
         assert wait >= max(delay, answer.seconds * 2**pace.p)
         assert pace.p >= 0
-        assert wait >= min(answer.after or 0, LONGEST)
-        assert wait <= max(1e9, LONGEST)
-        asked = min(answer.after or 0.0, LONGEST)
+        assert wait >= min(answer.after or 0, MAX_RETRY_AFTER)
+        assert wait <= max(1e9, MAX_RETRY_AFTER)
+        asked = min(answer.after or 0.0, MAX_RETRY_AFTER)
         if pace.held:
             assert wait >= since
             since = max(since, wait if wait > asked else since)
@@ -98,7 +98,7 @@ def test_a_site_is_given_up(status, limit):
 def test_retry_after_holds_once():
     first, second = run([AnswerTiming(503, 0.1, 60.0), AnswerTiming(200, 0.1)])
     assert (first.wait(1.0), second.wait(1.0)) == (60.0, 1.0)
-    assert next(run([AnswerTiming(503, 0.1, 1e9)])).wait(1.0) == LONGEST
+    assert next(run([AnswerTiming(503, 0.1, 1e9)])).wait(1.0) == MAX_RETRY_AFTER
     assert next(run([AnswerTiming(503, 0.1, -5.0)])).wait(1.0) == 1.0
 
 
@@ -107,7 +107,7 @@ def test_retry_after_holds_once():
     [
         ("0", 0.0),
         (" 30 ", 30.0),
-        ("9" * 12, LONGEST),
+        ("9" * 12, MAX_RETRY_AFTER),
         ("9" * 13, None),
         ("-1", None),
         ("1.5", None),
@@ -117,7 +117,7 @@ def test_retry_after_holds_once():
         ("Saturday, 21-Nov-26 12:00:10 GMT", 10.0),
         ("Sat Nov 21 12:00:10 2026", 10.0),
         ("Sat, 21 Nov 2026 11:00:00 GMT", 0.0),
-        ("Sat, 21 Nov 2099 11:00:00 GMT", LONGEST),
+        ("Sat, 21 Nov 2099 11:00:00 GMT", MAX_RETRY_AFTER),
     ],
 )
 def test_retry_after(text, seconds):
@@ -127,11 +127,11 @@ def test_retry_after(text, seconds):
 @given(st.text(max_size=40))
 def test_any_retry_after_is_bounded(text):
     pause = retry_after(text, NOON)
-    assert pause is None or 0 <= pause <= LONGEST
+    assert pause is None or 0 <= pause <= MAX_RETRY_AFTER
 
 
 def test_the_least_delay():
-    assert (least(None, 1.5), least(0.0, 1.5), least(180.0, 1.5)) == (1.5, 0.0, 180.0)
+    assert (minimum_delay(None, 1.5), minimum_delay(0.0, 1.5), minimum_delay(180.0, 1.5)) == (1.5, 0.0, 180.0)
 
 
 def test_flukes():

@@ -1,7 +1,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from windrow.fetch.politeness.robots_standing import AGE, HOPS, NEW, STALE, follow, updated
+from windrow.fetch.politeness.robots_state import MAX_AGE, MAX_REDIRECTS, MAX_STALE, NEW, redirect_target, update_state
 from windrow.formats.robots import ALLOW_ALL
 from windrow.reasons import Reason
 
@@ -10,7 +10,7 @@ AGENT = "x-crawler (for https://example.org/)"
 
 
 def update_after(before, status, now, content=b""):
-    return updated(before, status=status, content=content, agent=AGENT, now=now)
+    return update_state(before, status=status, content=content, agent=AGENT, now=now)
 
 
 def test_before_the_first_attempt_nothing_may_be_asked():
@@ -21,14 +21,14 @@ def test_before_the_first_attempt_nothing_may_be_asked():
 
 def test_a_file_counts_for_half_an_hour():
     standing = update_after(NEW, 200, 1000.0, FILE)
-    assert (standing.due, standing.robots.delay, standing.robots.ask("/x").allowed) == (1000.0 + AGE, 3.0, False)
+    assert (standing.due, standing.robots.delay, standing.robots.ask("/x").allowed) == (1000.0 + MAX_AGE, 3.0, False)
 
 
 def test_without_a_file_all_is_allowed():
     for status in (300, 301, 400, 401, 403, 404, 410, 451):
         standing = update_after(NEW, status, 0.0, b"User-agent: *\nDisallow: /")
         assert standing.robots == ALLOW_ALL
-        assert standing.due == AGE
+        assert standing.due == MAX_AGE
 
 
 def test_a_failure_shuts_the_site_and_is_tried_again_ever_later():
@@ -44,23 +44,28 @@ def test_a_failure_shuts_the_site_and_is_tried_again_ever_later():
 
 def test_an_older_file_stays_in_force_for_a_day():
     standing = update_after(NEW, 200, 0.0, FILE)
-    standing = update_after(standing, 503, AGE)
+    standing = update_after(standing, 503, MAX_AGE)
     assert standing.robots.ask("/y").allowed
     assert not standing.robots.ask("/x").allowed
-    standing = update_after(standing, None, STALE - 1)
+    standing = update_after(standing, None, MAX_STALE - 1)
     assert standing.robots.ask("/y").allowed
-    standing = update_after(standing, 500, STALE)
+    standing = update_after(standing, 500, MAX_STALE)
     assert standing.robots.ask("/y").reason is Reason.ROBOTS_UNREACHABLE
-    standing = update_after(standing, 500, STALE + 1)
+    standing = update_after(standing, 500, MAX_STALE + 1)
     assert not standing.robots.ask("/y").allowed
 
 
 def test_redirects_are_followed_five_times():
     base, hops = "https://example.org/robots.txt", 0
-    while url := follow(302, "//www.example.org/r?x#y", base, hops):
+    while url := redirect_target(302, "//www.example.org/r?x#y", base, hops):
         base, hops = url, hops + 1
-    assert (base, hops) == ("https://www.example.org/r?x", HOPS)
-    assert follow(304, "/x", base, 0) == follow(301, "", base, 0) == follow(301, "file:///etc/passwd", base, 0) == ""
+    assert (base, hops) == ("https://www.example.org/r?x", MAX_REDIRECTS)
+    assert (
+        redirect_target(304, "/x", base, 0)
+        == redirect_target(301, "", base, 0)
+        == redirect_target(301, "file:///etc/passwd", base, 0)
+        == ""
+    )
 
 
 @given(st.lists(st.tuples(st.sampled_from([200, 404, 429, 500, None]), st.floats(0, 90_000)), max_size=20))
@@ -69,6 +74,6 @@ def test_a_refusal_is_never_lost_to_a_failure(steps):
     for status, pause in steps:
         now += pause
         before, standing = standing, update_after(standing, status, now, FILE)
-        assert now < standing.due <= now + AGE
+        assert now < standing.due <= now + MAX_AGE
         if status in {429, 500, None} and not before.robots.ask("/x").allowed:
             assert not standing.robots.ask("/x").allowed

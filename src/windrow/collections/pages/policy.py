@@ -11,7 +11,7 @@ from typing import NamedTuple
 from windrow.collections.pages import scope
 from windrow.collections.pages.code import may_be_readable
 from windrow.collections.pages.scope import AllowedParameters, Scope, parameter_names, path_pattern, spell_path
-from windrow.fetch.politeness.guard import describe_refusal, host_fits, host_pattern
+from windrow.fetch.politeness.guard import describe_refusal, host_matches, host_pattern
 from windrow.formats.robots import Pattern, Robots
 from windrow.formats.url import Parts, parts
 from windrow.reasons import Reason
@@ -215,7 +215,7 @@ class Policy:
         """Judge an address in parts by `do_not_crawl` only."""
         path_and_query = spell_path(address) if self.deny_rules else ""
         for deny_rule in self.deny_rules:
-            if deny_rule.pattern.matches(path_and_query) and host_fits(deny_rule.host, address.host):
+            if deny_rule.pattern.matches(path_and_query) and host_matches(deny_rule.host, address.host):
                 return PolicyVerdict(Reason.POLICY_DENIED, deny_rule.text)
         return ALLOWED
 

@@ -9,7 +9,7 @@ from urllib.parse import unquote_plus
 
 from windrow.collections.pages.code import Locality
 from windrow.errors import ConfigError
-from windrow.fetch.politeness.guard import host_fits, host_pattern
+from windrow.fetch.politeness.guard import host_matches, host_pattern
 from windrow.formats.robots import Pattern, canonical, pattern
 from windrow.formats.url import Parts, normalise, parts
 
@@ -45,7 +45,7 @@ class Scope:
         return len(authorities) == 1 and not self.hosts and not self.paths
 
     def _is_named(self, host: str) -> bool:
-        return any(host_fits(name, host) for name in self.hosts)
+        return any(host_matches(name, host) for name in self.hosts)
 
 
 def scope(seeds: Iterable[str], hosts: Iterable[str] = (), paths: Iterable[str] = ()) -> Scope:

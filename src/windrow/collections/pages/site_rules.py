@@ -15,7 +15,7 @@ from windrow.collections.pages.redirect import resolve_refresh
 from windrow.collections.pages.references import LinkMemo, ReadReferences, assets
 from windrow.contract.discoveries import BEHIND
 from windrow.digest import number
-from windrow.fetch.politeness import pace, robots_standing
+from windrow.fetch.politeness import pace, robots_state
 from windrow.formats.robots import header
 from windrow.formats.url import Resolver, normalise, parts
 from windrow.formats.url_hints import HintKind, read
@@ -86,7 +86,7 @@ class SiteRules:
         self._link_memo = LinkMemo(read)
         self._resolver = Resolver(origin, _MAX_REMEMBERED)
         self._pace = pace.Pace()
-        self._robots_state = robots_standing.NEW
+        self._robots_state = robots_state.NEW
         self._year, self._year_start, self._year_end = _NO_YEAR, 0.0, 0.0
         self._rules = next(_RULES)
         self._followed: dict[str, FoundUrl | None] = {}  # results of `follow`: pages repeat their links
@@ -110,7 +110,7 @@ class SiteRules:
         """Take the last answer to the request for robots.txt, redirects followed; return the sitemaps it names."""
         agent = self._options.agent
         self._forget_verdicts()
-        self._robots_state = robots_standing.updated(
+        self._robots_state = robots_state.update_state(
             self._robots_state, status=status, content=body, agent=agent, now=at
         )
         urls = self._robots_state.robots.sitemaps if self._options.sitemaps else ()
@@ -123,7 +123,7 @@ class SiteRules:
 
     def moved(self, status: int, location: str, base: str, hops: int) -> str:
         """Return the target of a redirect of robots.txt; empty if it is not followed."""
-        return robots_standing.follow(status, location, base, hops)
+        return robots_state.redirect_target(status, location, base, hops)
 
     def robots_wait(self, at: float) -> float:
         """Return the seconds until robots.txt is requested again if it could not be read; 0 if one is in force."""
@@ -159,9 +159,9 @@ class SiteRules:
 
     def pause(self, seconds: float, status: int | None, wait: float | None) -> float | None:
         """Return the seconds to wait after an answer; None if the site is given up for this run."""
-        delay = pace.least(self._robots_state.robots.delay, self._options.delay)
+        delay = pace.minimum_delay(self._robots_state.robots.delay, self._options.delay)
         duration = seconds if self._options.polite else 0.0
-        self._pace = self._pace.step(pace.AnswerTiming(status, duration, wait), delay)
+        self._pace = self._pace.after_answer(pace.AnswerTiming(status, duration, wait), delay)
         return None if self._pace.given_up else self._pace.wait(delay)
 
     def endless(self, job: FetchJob, body: bytes) -> bool:

@@ -22,7 +22,7 @@ from windrow.contract import RemoteFolder
 from windrow.errors import TerminalFailure, TransportError, WindrowError
 from windrow.fetch.http_files import HttpFiles
 from windrow.fetch.secret import S3Signer, reveal
-from windrow.fetch.transport import wire
+from windrow.fetch.transport import server_path
 from windrow.model import CdxLine, Finding, Reading
 from windrow.reasons import Reason
 
@@ -221,7 +221,7 @@ class RemoteRecords:
     async def _fetch_from(self, folder: _Folder, name: str, place: _Place, path: Path) -> None:
         """Fetch a record from a folder; repeat if its server is busy or breaks off."""
         site = folder.folder.site
-        url = replace(site, base="").address() + quote(wire(site, name), safe="/-._~", errors="surrogateescape")
+        url = replace(site, base="").address() + quote(server_path(site, name), safe="/-._~", errors="surrogateescape")
         for number in range(TRIES):
             if self._failed >= FAILURES:
                 raise TerminalFailure(f"{site.address()}: {Reason.SITE_GIVEN_UP.meaning}", Reason.SITE_GIVEN_UP)
@@ -254,14 +254,14 @@ class RemoteRecords:
 async def _fetch_bytes(folder: _Folder, url: str, place: _Place, file: BinaryIO) -> None:
     """Fetch a record; one of unknown length in parts until it ends."""
     if place.length is not None:
-        await folder.connection.part(url, place.offset, place.length, file.write, folder.headers(url))
+        await folder.connection.get_range(url, place.offset, place.length, file.write, folder.headers(url))
         return
     record, size = GrowingRecord(file, url), FIRST_PART
     while not record.ended:
         offset, wanted = place.offset + record.seen, min(size, place.largest - record.seen)
         if wanted <= 0:
             raise TerminalFailure(f"{url}: the record has more than {place.largest} bytes", Reason.TOO_LARGE)
-        came = await folder.connection.part(url, offset, wanted, record.write, folder.headers(url), short=True)
+        came = await folder.connection.get_range(url, offset, wanted, record.write, folder.headers(url), short=True)
         if came < wanted and not record.ended:
             raise TerminalFailure(f"{url}: the file ends within the record", Reason.TRUNCATED)
         size *= LARGER

@@ -205,7 +205,7 @@ class ArchivingClient:
         bounds = self._bounds(job.kind, request.seconds)
         secrets = None if job.kind == self._rules else self._secrets
         try:
-            reply = await client.visit(job.url, headers, sink, bounds, request, body=upload, secrets=secrets)
+            reply = await client.send(job.url, headers, sink, bounds, request, body=upload, secrets=secrets)
         except TransportError as error:
             return _failed(job.attempt(started, time.monotonic() - clock), sink, error)
         except BaseException:
@@ -255,7 +255,9 @@ class ArchivingClient:
         limits = self._archive.limits
         try:
             raw = sink.content(bounds.most)
-            return self._secrets.repeated(plain(raw, _codings(fields), most=limits.member_size, ratio=limits.ratio))
+            return self._secrets.contains_secret(
+                plain(raw, _codings(fields), most=limits.member_size, ratio=limits.ratio)
+            )
         except (StepError, MemoryError):
             return True
 

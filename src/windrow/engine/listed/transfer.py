@@ -359,7 +359,7 @@ class _Text:
         if len(self.content) > _LARGEST:
             raise TerminalFailure(f"{self._where}: more than {_LARGEST} bytes", Reason.TOO_LARGE)
         if time.monotonic() > self._until:
-            raise TransientFailure(f"{self._where}: no whole answer in time", Reason.TIMEOUT)
+            raise TransientFailure(f"{self._where}: no complete answer in time", Reason.TIMEOUT)
 
 
 _LARGEST = 1 << 16

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from windrow.contract import ASK, REQUEST, ROBOTS, Collection, Crawl, Listing
-from windrow.fetch.politeness import pace, robots_standing
+from windrow.fetch.politeness import pace, robots_state
 from windrow.formats.url import normalise
 from windrow.model import Attempt, FetchJob, FoundUrl, LeftOut, Source
 from windrow.reasons import OVERSIZE, Reason
@@ -45,7 +45,7 @@ class OriginRules:
         delay = self._service.delay if self._service else source.options.get("delay", source.pace or DELAY)
         self._delay = float(delay)
         self._pace = pace.Pace()
-        self._standing = robots_standing.NEW
+        self._standing = robots_state.NEW
         self._busy = 0  # requests in a row that the service did not answer
 
     def robots(self, at: float) -> str:
@@ -55,12 +55,14 @@ class OriginRules:
 
     def take_robots(self, at: float, status: int | None, body: bytes) -> list[FoundUrl]:
         """Apply robots.txt; `status` None: it is not available."""
-        self._standing = robots_standing.updated(self._standing, status=status, content=body, agent=self._agent, now=at)
+        self._standing = robots_state.update_state(
+            self._standing, status=status, content=body, agent=self._agent, now=at
+        )
         return []
 
     def moved(self, status: int, location: str, base: str, hops: int) -> str:
         """Return the target of a redirect of robots.txt; empty if it is not followed."""
-        return robots_standing.follow(status, location, base, hops)
+        return robots_state.redirect_target(status, location, base, hops)
 
     def robots_wait(self, at: float) -> float:
         """Return the seconds until robots.txt is tried again; 0 if it is available."""
@@ -84,8 +86,8 @@ class OriginRules:
         """Return the seconds to wait after a response; None if the origin is given up for the run."""
         if self._service is not None:
             return self._service_pause(self._service, seconds, status, wait)
-        delay = pace.least(self._standing.robots.delay, self._delay)
-        self._pace = self._pace.step(pace.AnswerTiming(status, seconds, wait), delay)
+        delay = pace.minimum_delay(self._standing.robots.delay, self._delay)
+        self._pace = self._pace.after_answer(pace.AnswerTiming(status, seconds, wait), delay)
         return None if self._pace.given_up else self._pace.wait(delay)
 
     def _service_pause(self, service: Service, seconds: float, status: int | None, wait: float | None) -> float | None:

@@ -88,7 +88,7 @@ class WaitTold(NamedTuple):
     omit_empty: bool = True
 
 
-def waits_told(ledger: Ledger, collection: str, waits: Mapping[int, Sequence[PendingAsk]]) -> list[WaitTold]:
+def describe_waits(ledger: Ledger, collection: str, waits: Mapping[int, Sequence[PendingAsk]]) -> list[WaitTold]:
     """Return lines about waiting attempts: the service, its latest answers, and the next command."""
     lines = []
     for visit, asks in waits.items():

@@ -1,1 +1,1 @@
-"""How an origin is treated, whoever asks it: robots.txt, the pace, private addresses, and who we say we are. Pure."""
+"""Rules for requests to any origin: robots.txt, the pace, private addresses and the user agent. Pure."""

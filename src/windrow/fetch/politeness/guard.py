@@ -1,9 +1,9 @@
-"""Which numbers of machines may be dialled: public ones, and what a source allows beside them.
+"""Which IP addresses may be connected to: public ones, and those that a source allows.
 
-Whoever opens a connection asks here for each number just before it is dialled, never for a name: a name that resolves
-to a public number now and to a private one later (DNS rebinding) gains nothing. The tables are our own: `is_global` of
-Python's `ipaddress` differs from one Python to the next, calls multicast and what nobody was given global, and does not
-look into the IPv6 numbers that stand for an IPv4 one.
+Each address is checked just before the connection is made, never a name: a name that resolves to a public address first
+and to a private one later (DNS rebinding) gains nothing. The tables are our own: `is_global` of Python's `ipaddress`
+differs between versions, counts multicast and unassigned addresses as global, and does not look into IPv6 addresses
+that contain an IPv4 one.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ _CLOSED_IPV4 = tuple(map(IPv4Network, (
     "192.0.2.0/24", "192.88.99.0/24", "192.168.0.0/16", "198.18.0.0/15", "198.51.100.0/24", "203.0.113.0/24",
     "224.0.0.0/3",  # multicast, reserved, broadcast
 )))  # fmt: skip
-"""IANA's registry of special-purpose IPv4 numbers, whole blocks: no documents live at its exceptions."""
+"""IANA's registry of special-purpose IPv4 addresses, whole blocks: its exceptions serve no documents."""
 
 _OPEN_IPV6 = IPv6Network("2000::/3")
-"""All that IANA gives to networks. Outside are loopback, local and multicast numbers, and what nobody was given."""
+"""All that IANA assigns to networks; outside are loopback, local, multicast and unassigned addresses."""
 
 _CLOSED_IPV6 = tuple(map(IPv6Network, ("2001::/23", "2001:db8::/32", "3fff::/20")))
-"""Within that: protocols' own numbers such as Teredo and ORCHID, and numbers for documentation."""
+"""Special blocks within that: for protocols such as Teredo and ORCHID, and for documentation."""
 
 _WRAPPERS = (
     (IPv6Network("::ffff:0:0/96"), 0),  # mapped (RFC 4291)
@@ -38,31 +38,31 @@ _WRAPPERS = (
     (IPv6Network("::/96"), 0),  # compatible (RFC 4291)
     (IPv6Network("2002::/16"), 80),  # 6to4 (RFC 3056)
 )
-"""IPv6 numbers that stand for an IPv4 one, and the bits to the right of it."""
+"""IPv6 networks whose addresses contain an IPv4 one, and the number of bits to its right."""
 
 _DELIMITERS = frozenset("/?#@\\")
-"""What ends a host in an address, or stands before it: a host that holds it is none."""
+"""Delimiters of a host in a URL: a host cannot contain them."""
 
 _NO_WRAPPERS = frozenset({IPv6Address("::"), IPv6Address("::1")})
 
 
 def refusal(host: str, number: str, allowed: Allowed = NOTHING) -> Reason | None:
-    """Return why a host may not be dialled at a number that it resolved to; None where it may.
+    """Return why a host may not be connected to at an address that it resolved to; None if it may.
 
     >>> refusal("example.org", "93.184.215.14"), refusal("example.org", "10.0.0.1")
     (None, <Reason.PRIVATE_ADDRESS: 'private_address'>)
     >>> refusal("example.org", "10.0.0.1", read_allowed(["10.0.0.0/8"]))
     """
     try:
-        given = ipaddress.ip_address(number.partition("%")[0].strip("[]"))
+        parsed = ipaddress.ip_address(number.partition("%")[0].strip("[]"))
     except ValueError:
         return Reason.BAD_ADDRESS
-    inner = _unwrap(given)
+    inner = _unwrap(parsed)
     if allowed.everything or _is_public(inner):
         return None
-    if any(host_fits(pattern, host) for pattern in allowed.hosts):
+    if any(host_matches(pattern, host) for pattern in allowed.hosts):
         return None
-    if any(given in network or inner in network for network in allowed.networks):
+    if any(parsed in network or inner in network for network in allowed.networks):
         return None
     return Reason.PRIVATE_ADDRESS
 
@@ -75,15 +75,15 @@ def refusal_behind_proxy(host: str, allowed: Allowed = NOTHING) -> Reason | None
     >>> refusal_behind_proxy("example.org"), str(refusal_behind_proxy("0x7f.0.0.0.1"))
     (None, 'bad_address')
     """
-    name = _normal(host)
+    name = _normal_host(host)
     if allowed.everything or not name:
         return None if allowed.everything else Reason.BAD_ADDRESS
-    number = _number_of(name)
+    number = _literal_number(name)
     return refusal(host, number, allowed) if number else None
 
 
 def loopback(host: str) -> bool:
-    """Tell whether a host name means this machine, so that nothing leaves it in the clear."""
+    """Return whether a host name means this machine, so that nothing is sent over a network."""
     if host == "localhost":
         return True
     try:
@@ -110,7 +110,7 @@ def read_allowed(written: Iterable[str], own_host: str = "") -> Allowed:
             hosts.append(host_pattern(text, "private_hosts"))
     if own_host == "localhost":
         hosts.append(own_host)
-    elif number := _number_of(_normal(own_host)):
+    elif number := _literal_number(_normal_host(own_host)):
         networks.append(ipaddress.ip_network(number))
     return Allowed(tuple(hosts), tuple(networks))
 
@@ -135,7 +135,7 @@ def _is_public(number: IPv4Address | IPv6Address) -> bool:
 
 
 def _unwrap(number: IPv4Address | IPv6Address) -> IPv4Address | IPv6Address:
-    """Return the IPv4 number that an IPv6 one stands for; any other as it is."""
+    """Return the IPv4 address in an IPv6 one; any other address unchanged."""
     if isinstance(number, IPv6Address) and number not in _NO_WRAPPERS:
         for network, shift in _WRAPPERS:
             if number in network:
@@ -143,8 +143,8 @@ def _unwrap(number: IPv4Address | IPv6Address) -> IPv4Address | IPv6Address:
     return number
 
 
-def _normal(host: str) -> str:
-    """Return the normal spelling of a host, so that `0x7f.1` and 2130706433 are 127.0.0.1; empty for what is none."""
+def _normal_host(host: str) -> str:
+    """Return the normal form of a host, so that `0x7f.1` and 2130706433 are 127.0.0.1; empty if it is not a host."""
     bare = host.strip("[]")
     if not _DELIMITERS.isdisjoint(bare):
         return ""
@@ -152,8 +152,8 @@ def _normal(host: str) -> str:
     return parts(url).host.strip("[]") if url else ""
 
 
-def _number_of(name: str) -> str:
-    """Return the number that a normal host is; empty for a name that has to be resolved."""
+def _literal_number(name: str) -> str:
+    """Return the IP address that a normal host is; empty for a name that has to be resolved."""
     if name == "localhost" or name.endswith(".localhost"):  # loopback, whoever resolves it (RFC 6761)
         return "127.0.0.1"
     try:
@@ -178,8 +178,8 @@ def host_pattern(text: str, setting: str) -> str:
     raise ConfigError(f"{setting}: {text[:200]!r} is not a host: example.org, .example.org or *")
 
 
-def host_fits(name: str, host: str) -> bool:
-    """Tell whether a host's normal name fits a pattern that `host_pattern` read."""
+def host_matches(name: str, host: str) -> bool:
+    """Return whether a host's normal name matches a pattern from `host_pattern`."""
     if name.startswith("."):
         return host.endswith(name) or host == name[1:]
     return name in {host, "*"}

@@ -1,4 +1,4 @@
-"""How long to wait between two requests to one origin: a state, and what each answer makes of it.
+"""How long to wait between two requests to one origin: a state that each response updates.
 
 The wait lasts from the end of one answer to the beginning of the next request and is the longest of
 
@@ -20,25 +20,25 @@ from typing import NamedTuple
 from windrow.formats.moment import moment
 from windrow.reasons import Reason
 
-LONGEST = 86_400.0
-"""Seconds that a Retry-After is obeyed at most."""
+MAX_RETRY_AFTER = 86_400.0
+"""Longest Retry-After that is obeyed, in seconds."""
 
-SHORTEST = 1.0
-"""Seconds of a pause that is put on record, so that the next run holds it too; none begins sooner."""
+MIN_RECORDED_PAUSE = 1.0
+"""Shortest pause in seconds that is recorded for the next run, which cannot begin sooner."""
 
 UNAVAILABLE, LIMITED, FAILED = 3, 8, 10
-"""Answers in a row after which a site is given up: 503, 429, none at all."""
+"""Results in a row after which a site is given up: 503, 429, no response."""
 
 UNREACHED = frozenset({Reason.DNS_FAILED, Reason.CONNECT_FAILED, Reason.TLS_FAILED, Reason.TIMEOUT, Reason.INTERRUPTED})
-"""Why a request may have no answer, and another time have one."""
+"""Reasons for which a request has no response now but may have one later."""
 
-FLUKES = frozenset({Reason.CONNECT_FAILED, Reason.INTERRUPTED})
-_BEGIN = 20  # tenths of p
+RETRIED_AT_ONCE = frozenset({Reason.CONNECT_FAILED, Reason.INTERRUPTED})
+_INITIAL_TENTHS = 20  # tenths of p
 _DIGITS = re.compile(r"[0-9]{1,12}")
 
 
 class AnswerTiming(NamedTuple):
-    """What came of one request: status (None: no answer), duration in seconds, and seconds of Retry-After."""
+    """The result of a request: status (None: no response), duration in seconds, and Retry-After in seconds."""
 
     status: int | None
     seconds: float
@@ -48,15 +48,15 @@ class AnswerTiming(NamedTuple):
 class Pace(NamedTuple):
     """The state of one origin within one run.
 
-    >>> Pace().wait(1.0), Pace().step(AnswerTiming(200, 2.0), 1.0).wait(1.0) == 2.0 * 2**1.9
+    >>> Pace().wait(1.0), Pace().after_answer(AnswerTiming(200, 2.0), 1.0).wait(1.0) == 2.0 * 2**1.9
     (1.0, True)
     """
 
-    tenths: int = _BEGIN  # p, in tenths
-    held: bool = False  # a 429 came: p does not fall any more
-    floor: float = 0.0  # seconds that a wait lasts at least, since a 429
+    tenths: int = _INITIAL_TENTHS  # p, in tenths
+    held: bool = False  # after a 429: p does not fall any more
+    floor: float = 0.0  # shortest wait in seconds, since a 429
     seconds: float = 0.0  # duration of the last request
-    after: float = 0.0  # what the last answer asked for, in seconds from its end
+    after: float = 0.0  # Retry-After of the last response, in seconds from its end
     unavailable: int = 0
     limited: int = 0
     failed: int = 0
@@ -68,15 +68,15 @@ class Pace(NamedTuple):
 
     @property
     def given_up(self) -> bool:
-        """Tell whether the site is left alone for the rest of the run."""
+        """Return whether the site gets no more requests in this run."""
         return self.unavailable >= UNAVAILABLE or self.limited >= LIMITED or self.failed >= FAILED
 
     def wait(self, least: float) -> float:
-        """Return the seconds from the end of the last answer to the next request."""
+        """Return the seconds from the end of the last response to the next request."""
         return max(least, self.seconds * 2**self.p, self.floor, self.after)
 
-    def step(self, answer: AnswerTiming, least: float) -> Pace:
-        """Return the state after an answer; `least` is the least delay in force."""
+    def after_answer(self, answer: AnswerTiming, least: float) -> Pace:
+        """Return the state after a response; `least` is the least delay in force."""
         status = answer.status
         limited = status == 429
         tenths = self.tenths
@@ -84,23 +84,23 @@ class Pace(NamedTuple):
             tenths += 10
         elif not self.held and status is not None and status < 400:
             tenths = max(0, tenths - 1)
-        made = Pace(
+        pace = Pace(
             tenths,
             held=self.held or limited,
             floor=self.floor,
             seconds=max(0.0, answer.seconds),
-            after=min(max(answer.after or 0.0, 0.0), LONGEST),
+            after=min(max(answer.after or 0.0, 0.0), MAX_RETRY_AFTER),
             unavailable=self.unavailable + 1 if status == 503 else 0,
             limited=self.limited + 1 if limited else 0,
             failed=self.failed + 1 if status is None else 0,
         )
-        if not made.held:
-            return made
+        if not pace.held:
+            return pace
         before = max(least, self.seconds * 2**self.p, self.floor)
-        return made._replace(floor=max(before, made.seconds * 2**made.p))
+        return pace._replace(floor=max(before, pace.seconds * 2**pace.p))
 
 
-def least(delay: float | None, default: float) -> float:
+def minimum_delay(delay: float | None, default: float) -> float:
     """Return the least delay of a site: its Crawl-delay (already capped), else the configured one."""
     return default if delay is None else delay
 
@@ -115,15 +115,15 @@ def retry_after(text: str, now: datetime) -> float | None:
     """
     text = text.strip()
     if _DIGITS.fullmatch(text):
-        return min(float(text), LONGEST)
+        return min(float(text), MAX_RETRY_AFTER)
     time = None if text[:1].isdigit() else moment(text)
-    return min(max((time - now).total_seconds(), 0.0), LONGEST) if time else None
+    return min(max((time - now).total_seconds(), 0.0), MAX_RETRY_AFTER) if time else None
 
 
 def is_transient(reason: Reason | None, tries: int) -> bool:
-    """Tell whether to ask again at once: a connection that failed, and only the first time.
+    """Return whether to repeat a request at once: only after the first try, and a failed connection.
 
     >>> is_transient(Reason.CONNECT_FAILED, 1), is_transient(Reason.CONNECT_FAILED, 2), is_transient(Reason.TIMEOUT, 1)
     (True, False, False)
     """
-    return tries == 1 and reason in FLUKES
+    return tries == 1 and reason in RETRIED_AT_ONCE

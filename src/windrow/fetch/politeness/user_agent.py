@@ -1,4 +1,4 @@
-"""Who crawls: the user agent names the operator and where to reach them, or nothing is crawled."""
+"""The user agent, which must name the operator and a contact."""
 
 from __future__ import annotations
 
@@ -15,35 +15,35 @@ _HINT = "set operator and contact, a web page or a mail address, for [pages] in 
 
 
 def user_agent(operator: str, contact: str, text: str = "") -> str:
-    """Return the user agent, `OPERATOR-crawler (for CONTACT)`, or `text` where the workspace has its own.
+    """Return the user agent, `OPERATOR-crawler (for CONTACT)`, or `text` if the workspace configures its own.
 
-    An own text must begin with a word that robots.txt can name, and hold a contact. Without a name and
-    a contact that can be reached ConfigError is raised.
+    Such a text must begin with a name for robots.txt, and include a contact. Raises ConfigError without a name and a
+    valid contact.
 
     >>> user_agent("example", "https://example.org/about-our-crawler")
     'example-crawler (for https://example.org/about-our-crawler)'
     """
     if text:
-        return _own(text)
+        return _check_custom(text)
     if not _PROJECT.fullmatch(operator):
-        raise ConfigError("operator: wanted a name of letters, digits, - . and _ for the user agent", hint=_HINT)
+        raise ConfigError("operator: a name of letters, digits, - . and _ is needed for the user agent", hint=_HINT)
     if not _reachable(contact.removeprefix("mailto:")):
-        given = f", not {contact!r}" if contact else ""
-        raise ConfigError(f"contact: wanted the address of a web page or of a mailbox{given}", hint=_HINT)
+        received = f", not {contact!r}" if contact else ""
+        raise ConfigError(f"contact: the address of a web page or a mailbox is needed{received}", hint=_HINT)
     return f"{operator}-crawler (for {contact})"
 
 
-def _own(text: str) -> str:
-    """Check a user agent that the workspace wrote."""
+def _check_custom(text: str) -> str:
+    """Check a user agent from the configuration."""
     if not _TEXT.fullmatch(text) or not _PROJECT.match(text):
-        raise ConfigError("user_agent: wanted one line of plain characters that begins with a name", hint=_HINT)
+        raise ConfigError("user_agent: one line of ASCII characters that begins with a name is needed", hint=_HINT)
     if not names_contact(text):
-        raise ConfigError("user_agent: it names no web page and no mailbox of its operator", hint=_HINT)
+        raise ConfigError("user_agent: it names neither a web page nor a mailbox of its operator", hint=_HINT)
     return text
 
 
 def names_contact(agent: str) -> bool:
-    """Tell whether a user agent names a public web page, or a mailbox.
+    """Return whether a user agent names a public web page or a mailbox.
 
     >>> names_contact("windrow/1.0 (https://example.org/our-crawler)"), names_contact("windrow/1.0")
     (True, False)
@@ -52,7 +52,7 @@ def names_contact(agent: str) -> bool:
 
 
 def _reachable(contact: str) -> bool:
-    """Tell whether a contact is a public web page's address, or a mailbox."""
+    """Return whether a contact is a public web page's address or a mailbox."""
     if _MAIL.fullmatch(contact):
         return True
     if not contact.startswith(("http://", "https://")) or not _TEXT.fullmatch(contact) or re.search(r"[\s()]", contact):

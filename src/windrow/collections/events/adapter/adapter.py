@@ -30,7 +30,7 @@ from windrow.formats.text import json_text
 from windrow.ledger import Ledger
 from windrow.model import Source
 from windrow.stores.documents import DocumentStore, Span, SqliteDocuments, Stored
-from windrow.stores.late_visits import LateAttemptStore
+from windrow.stores.late_attempts import LateAttemptStore
 
 _LINE = 300
 
@@ -127,9 +127,9 @@ class EventAdapter(RecordAdapter):
                 if reached > last:
                     yield Fault(name, f"has documents up to visit {reached}; the records end at visit {last}", again)
 
-    def explain(self, workspace: Workspace, ledger: Ledger, what: str) -> Explanation | None:
+    def explain(self, workspace: Workspace, ledger: Ledger, name: str) -> Explanation | None:
         """Explain an event, by its uid or its document's id, or an address, by itself or a log's id."""
-        key, document = self._meant_document(workspace, what)
+        key, document = self._meant_document(workspace, name)
         explanation = super().explain(workspace, ledger, key)
         if explanation is None or document is None:
             return explanation

@@ -24,7 +24,7 @@ from windrow.collections.events.documents import (
 from windrow.formats.text import counted
 from windrow.ledger import Ledger
 from windrow.model import Limits, Source
-from windrow.stores.late_visits import LateAttemptStore
+from windrow.stores.late_attempts import LateAttemptStore
 
 PAGE = 256
 
@@ -68,7 +68,7 @@ class EventProjection:
 
     def _write_late(self, upto: int, pulse: Callable[[], bool]) -> None:
         """Rewrite what changed because an earlier visit was read late, or again."""
-        while pulse() and (late := self._records.late_visits(PAGE)):
+        while pulse() and (late := self._records.late_attempts(PAGE)):
             late_records = self._records.late_records(late)
             removed = {key: [id_of(event) for event in events] for key, events in late_records.items()}
             for keys in _chunks([*removed], PAGE):
@@ -76,7 +76,7 @@ class EventProjection:
             if not self._logs.write(upto, upto, None, pulse, self._records.attempts_to_recount(late)):
                 return
             self._logs.remove_former()
-            self._records.remove_late_visits(late)
+            self._records.remove_late_attempts(late)
 
     def _summarize(self) -> str:
         events, logs = counted(self._written["new"], "event"), counted(self._logs.written, "log")

@@ -26,7 +26,7 @@ from windrow.engine.takedown import TakedownTarget
 from windrow.formats.url import normalise
 from windrow.ledger import Ledger
 from windrow.model import Limits
-from windrow.stores.late_visits import LateAttemptStore
+from windrow.stores.late_attempts import LateAttemptStore
 
 
 class NewsAdapter(RecordAdapter):
@@ -99,10 +99,10 @@ class NewsAdapter(RecordAdapter):
                 last = visits[-1].seq
         return count
 
-    def explain(self, workspace: Workspace, ledger: Ledger, what: str) -> Explanation | None:
+    def explain(self, workspace: Workspace, ledger: Ledger, name: str) -> Explanation | None:
         """Explain an address, or an article by any spelling of its address."""
-        explanation = super().explain(workspace, ledger, what)
-        urls = self._articles_at(workspace, what) if explanation is None else ()
+        explanation = super().explain(workspace, ledger, name)
+        urls = self._articles_at(workspace, name) if explanation is None else ()
         return super().explain(workspace, ledger, urls[0]) if urls else explanation
 
     def takedown_targets(self, workspace: Workspace, ledger: Ledger, name: str) -> Iterator[TakedownTarget]:
@@ -162,7 +162,7 @@ class NewsAdapter(RecordAdapter):
         os.sync()
 
     def _folders(self, workspace: Workspace) -> NewsFolders:
-        values = self._values(workspace)
+        values = self._settings(workspace)
         return NewsFolders(
             Path(values["news.article_folder"]), Path(values["news.raw_folder"]), workspace.archive.folder,
             _limits(workspace), update=bool(values["news.rewrite_changed"]),

@@ -32,7 +32,7 @@ from windrow.ledger import Ledger
 from windrow.ledger.rows import Followed
 from windrow.model import Limits, RecordedAttempt
 from windrow.reasons import Reason
-from windrow.stores.late_visits import LateAttemptStore
+from windrow.stores.late_attempts import LateAttemptStore
 from windrow.stores.records import AttemptStatement, RecordStore
 
 _PAGE = 200
@@ -78,9 +78,9 @@ class Publisher:
                     new += writer.write(session_visits, pulse)
                     failed = writer.failed()  # only the failures of the last run are reported
                     runs += 1
-                while pulse() and (late := store.late_visits(_PAGE)):
+                while pulse() and (late := store.late_attempts(_PAGE)):
                     new += _RunWriter(ledger, store, index, self, 0).write_late(ledger.attempts.visits_named(late))
-                    store.remove_late_visits(late)
+                    store.remove_late_attempts(late)
             except OSError as error:
                 kind = DiskFull if error.errno == _DISK_FULL else StoreError
                 raise kind(f"the tree of articles cannot be written: {error}") from error

@@ -43,18 +43,18 @@ _TOLD = frozenset(("refused", "forgotten", "cancelled"))
 _VAIN = "there when it was last had, and asked for in vain since; it ends when that is certain"
 
 
-def explain(workspace: Workspace, ledger: Ledger, what: str) -> Explanation | None:
+def explain(workspace: Workspace, ledger: Ledger, name: str) -> Explanation | None:
     """Explain a page, a crawled site or a host; None for anything else."""
     if not workspace.of(COLLECTION.name) and not ledger.addresses.hosts(COLLECTION.name):
         return None
-    if what.endswith("/robots.txt") and (rules := site_at(workspace, ledger, what)):
+    if name.endswith("/robots.txt") and (rules := site_at(workspace, ledger, name)):
         return of_site(rules)
-    if page_state := page(workspace, ledger, what):
+    if page_state := page(workspace, ledger, name):
         return of_page(page_state)
-    source = workspace.source(what)
+    source = workspace.source(name)
     if source is not None:
         return of_site(site_of(workspace, ledger, source)) if source.collection == COLLECTION.name else None
-    host = site_at(workspace, ledger, what)
+    host = site_at(workspace, ledger, name)
     return of_site(host) if host else None
 
 

@@ -18,7 +18,7 @@ from windrow.collections.pages.settings import Pages
 from windrow.config import Value, Workspace
 from windrow.engine.run import Harvest
 from windrow.errors import ConfigError, UsageError, WindrowError
-from windrow.fetch.politeness import robots_standing
+from windrow.fetch.politeness import robots_state
 from windrow.fetch.politeness.user_agent import user_agent
 from windrow.formats.http import plain
 from windrow.formats.robots import CAP
@@ -122,9 +122,9 @@ def update_projection(workspace: Workspace, ledger: Ledger) -> None:
     del workspace, ledger
 
 
-def predict(workspace: Workspace, what: str) -> str:
+def predict(workspace: Workspace, name: str) -> str:
     """Explain why an address is not known."""
-    if workspace.of(COLLECTION.name) and what.startswith(("http://", "https://")):
+    if workspace.of(COLLECTION.name) and name.startswith(("http://", "https://")):
         return "; the address belongs to none of the sites of this workspace"
     return ""
 
@@ -181,19 +181,19 @@ def _private(ledger: Ledger, url: str) -> PolicyVerdict | None:
     return None
 
 
-def standing(workspace: Workspace, ledger: Ledger, source: Source, origin: str) -> robots_standing.RobotsState:
+def standing(workspace: Workspace, ledger: Ledger, source: Source, origin: str) -> robots_state.RobotsState:
     """Return the robots.txt in force at an origin, from its answers so far.
 
     Before its first answer all is allowed here: nobody knows what it says.
     """
     kind = int(CrawlType.ROBOTSTXT_FETCH)
     visits = ledger.attempts.of_rules(origin, "pages", kind, _LOOKED_AT)
-    state = robots_standing.NEW
+    state = robots_state.NEW
     for visit in reversed(visits):
         content = _content(workspace, visit.place) if visit.place else b""
         at = visit.started.timestamp()
-        state = robots_standing.updated(state, status=visit.status, content=content, agent=source.site.agent, now=at)
-    return state if visits else robots_standing.updated(robots_standing.NEW, status=404, content=b"", agent="", now=0.0)
+        state = robots_state.update_state(state, status=visit.status, content=content, agent=source.site.agent, now=at)
+    return state if visits else robots_state.update_state(robots_state.NEW, status=404, content=b"", agent="", now=0.0)
 
 
 def _content(workspace: Workspace, place: ArchivePlace) -> bytes:

@@ -17,7 +17,7 @@ from windrow.collections.pages.database.page_versions import NearDuplicate, Orig
 from windrow.collections.pages.discover import address
 from windrow.config import Workspace
 from windrow.digest import number, short
-from windrow.fetch.politeness.robots_standing import RobotsState
+from windrow.fetch.politeness.robots_state import RobotsState
 from windrow.ledger import ELSEWHERE, Ledger
 from windrow.ledger.typed.addresses import AddressRow, HostState
 from windrow.ledger.typed.attempts import AttemptRow

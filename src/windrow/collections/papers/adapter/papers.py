@@ -105,17 +105,17 @@ class PaperAdapter(RecordAdapter):
             if missing:
                 yield Fault(where.table, f"{missing} papers have no row", "windrow replay")
 
-    def explain(self, workspace: Workspace, ledger: Ledger, what: str) -> Explanation | None:
+    def explain(self, workspace: Workspace, ledger: Ledger, name: str) -> Explanation | None:
         """Explain a paper by its digest in any spelling: with its row, and failed index lines with the digest."""
-        explanation = super().explain(workspace, ledger, _key(what))
+        explanation = super().explain(workspace, ledger, _key(name))
         where = self._places(workspace)
-        if not parse_digest(what):
+        if not parse_digest(name):
             return explanation
         if explanation is not None and where.store.is_file():
-            explanation = _with_row(explanation, where, what)
-        claims = list(_failed_claims(ledger, parse_digest(what)))
+            explanation = _with_row(explanation, where, name)
+        claims = list(_failed_claims(ledger, parse_digest(name)))
         if claims and explanation is None:
-            explanation = Explanation(_key(what), (), (f"{_key(what)}: no record with these bytes is in papers",))
+            explanation = Explanation(_key(name), (), (f"{_key(name)}: no record with these bytes is in papers",))
         if explanation is None or not claims:
             return explanation
         messages = [Message("failed_capture", claim) for claim in claims]
@@ -131,7 +131,7 @@ class PaperAdapter(RecordAdapter):
             return
         content = path.read_bytes()
         yield FetchedBytes(address, path.name, len(content), digest(content), 0.0)
-        options = self._spelled_options(workspace) | {"grobid": ""}
+        options = self._text_options(workspace) | {"grobid": ""}
         task = Task(Item(0, "papers", "visit", address), cast(Any, io.BytesIO(content)), Limits(), {}, options)
         try:
             observations = self._step.run(task)

@@ -50,7 +50,7 @@ class LateAttemptStore(RecordStore):
         with close_on_failure(self._connection.close), self._guarded():
             self._connection.executescript(f"BEGIN; {_SCHEMA} COMMIT;")
 
-    def late_visits(self, limit: int = -1) -> list[int]:
+    def late_attempts(self, limit: int = -1) -> list[int]:
         """Return the listed attempts in order, at most `limit`; all if that is -1."""
         text = "SELECT DISTINCT visit FROM late_statement ORDER BY visit LIMIT ?"
         with self._guarded():
@@ -78,7 +78,7 @@ class LateAttemptStore(RecordStore):
         with self._guarded():
             return bool(self._connection.execute(text, (statement.key,)).fetchone() == (statement.visit,))
 
-    def remove_late_visits(self, visits: Sequence[int]) -> None:
+    def remove_late_attempts(self, visits: Sequence[int]) -> None:
         """Remove attempts from the list."""
         with self._writing():
             self._connection.executemany("DELETE FROM late_statement WHERE visit = ?", ((visit,) for visit in visits))
@@ -87,5 +87,5 @@ class LateAttemptStore(RecordStore):
         """Remove what attempts said, and the attempts from the list."""
         forgotten = [*visits]
         count = super().forget(forgotten)
-        self.remove_late_visits(forgotten)
+        self.remove_late_attempts(forgotten)
         return count

@@ -1,0 +1,77 @@
+"""Which robots.txt is in force at an origin after each attempt to fetch it (RFC 9309, section 2.3).
+
+- 2xx: the file, for 30 minutes.
+- 3xx: followed, five times at most and to any origin; one more counts as 4xx.
+- 4xx except 429: there is none, everything is allowed, for 30 minutes.
+- 429, 5xx, and no response: nothing may be requested. It is tried again after 1 minute, 2, 4 and so on, 30 minutes at
+  most. A file that was read within the last 24 hours stays in force meanwhile.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from windrow.formats.robots import ALLOW_ALL, Robots, parse
+from windrow.formats.url import normalise
+from windrow.reasons import Reason
+
+MAX_AGE = 1800.0
+"""Seconds for which a robots.txt is in force."""
+
+MAX_STALE = 86_400.0
+"""Seconds for which it stays in force while no newer one can be fetched."""
+
+MAX_REDIRECTS = 5
+"""Redirects that are followed."""
+
+DENY_ALL = Robots(refusal=Reason.ROBOTS_UNREACHABLE)
+_FIRST_RETRY = 60.0
+
+
+@dataclass(frozen=True, slots=True)
+class RobotsState:
+    """The robots.txt in force at an origin, and when it is to be fetched next (seconds of any one clock)."""
+
+    robots: Robots
+    due: float
+    read: float | None = None  # when the file in force was read
+    failures: int = 0  # attempts in a row that failed
+
+
+NEW = RobotsState(DENY_ALL, 0.0)
+"""Before the first attempt: only robots.txt itself may be requested."""
+
+
+def update_state(before: RobotsState, *, status: int | None, content: bytes, agent: str, now: float) -> RobotsState:
+    """Return the state after an attempt that ended `now`.
+
+    `status` is None if there was no response; 3xx stands for a redirect that is not followed.
+
+    >>> update_state(NEW, status=404, content=b"", agent="x-crawler", now=0.0).robots.ask("/a").allowed
+    True
+    >>> update_state(NEW, status=503, content=b"", agent="x-crawler", now=0.0).due
+    60.0
+    """
+    if status is not None and 200 <= status < 300:
+        return RobotsState(parse(content, agent), now + MAX_AGE, now)
+    if status is not None and 300 <= status < 500 and status != 429:
+        return RobotsState(ALLOW_ALL, now + MAX_AGE, now)
+    wait = min(_FIRST_RETRY * 2 ** min(before.failures, 10), MAX_AGE)
+    fresh = before.read is not None and now - before.read < MAX_STALE
+    kept, read = (before.robots, before.read) if fresh else (DENY_ALL, None)
+    return RobotsState(kept, now + wait, read, before.failures + 1)
+
+
+def redirect_target(status: int, location: str, base: str, hops: int) -> str:
+    """Return the normal URL to which a redirect of robots.txt leads; empty if it is not followed.
+
+    `hops` counts the redirects followed before this one.
+
+    >>> redirect_target(301, "/r.txt", "https://example.org/robots.txt", 0)
+    'https://example.org/r.txt'
+    >>> redirect_target(301, "/r.txt", "https://example.org/robots.txt", 5)
+    ''
+    """
+    if status not in {301, 302, 303, 307, 308} or hops >= MAX_REDIRECTS or not location:
+        return ""
+    return normalise(location, base).url
