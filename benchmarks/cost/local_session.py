@@ -24,9 +24,9 @@ from windrow.engine.crawl.walk import OriginCrawler, RecentUrls
 from windrow.engine.fetchers.message import (
     ArchiveSettings,
     AttemptEnded,
+    CrawlOrigin,
     Done,
     Event,
-    WalkOrigin,
 )
 from windrow.engine.heartbeat import Heartbeat, board
 from windrow.engine.listed.connection_pool import HostQueue
@@ -109,7 +109,7 @@ class _LocalCrew:
         self._given = 0
         self._changed = asyncio.Event()
 
-    def start_walk(self, walk: WalkOrigin) -> None:
+    def start_walk(self, walk: CrawlOrigin) -> None:
         reading = partial(self._heartbeat.reading, walk.number)
         asker = ArchivingClient(self._archive, walk.crawl.robots, walk.crawl.large, reading)
         walker = self._walkers[walk.number] = OriginCrawler(walk, asker, self._sightings, self._report, HostQueue())

@@ -31,7 +31,7 @@ def main(root: Path, collection: str, point: str, name: str) -> None:
         end(run)
         stepping.derive_step(run, step)
 
-    def settle_one_page(work: settling.Settling, page: list[settled_pages.SettledVisit], upto: int) -> None:
+    def settle_one_page(work: settling.Settling, page: list[settled_pages.SettledAttempt], upto: int) -> None:
         settle_page(work, page, upto)
         end(work._run)
 

@@ -174,7 +174,7 @@ def taken_lines(workspace):
     """Return the CDX line of each capture that was taken, by the attempt's address."""
     ledger = Ledger(workspace.ledger)
     try:
-        visits = ledger.attempts.visits_after("quotes", 0, 99)
+        visits = ledger.attempts.after("quotes", 0, 99)
         captured_by_url = {
             visit.attempt.url.removeprefix(ORIGIN): ledger.captures.captured(visit.seq) for visit in visits
         }

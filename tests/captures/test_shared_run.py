@@ -76,7 +76,7 @@ def test_captures_of_one_run_serve_both_collections_and_the_delay_holds_over_the
     ledger = Ledger(workspace.ledger)
     last = [
         recorded
-        for recorded in ledger.attempts.visits_after(order[1], 0, 99)
+        for recorded in ledger.attempts.after(order[1], 0, 99)
         if recorded.attempt.url.endswith("article1.html")
     ]
     taken = ledger.captures.captured(last[0].seq)

@@ -42,7 +42,7 @@ def test_a_run_without_a_contact_asks_nobody(tmp_path, monkeypatch, windrow) -> 
     assert output.code == 4
     assert "contact is missing, and council.example.org is to be told who asks" in output.err
     with closing(Ledger(tmp_path / "ledger.sqlite")) as ledger:
-        assert ledger.attempts.last_visit() == 0
+        assert ledger.attempts.last_number() == 0
     assert windrow("run", "council", "--from", "read").code == 0  # what is kept is read without asking anybody
     path.write_text(SOURCE.format(url="http://127.0.0.1:1/a.ics"))
     output = windrow("run", "council")

@@ -39,7 +39,7 @@ def open_session(root: Path) -> Session:
 def test_a_session_closes_all_books_and_gives_the_lease_back_though_one_fails(tmp_path: Path) -> None:
     log: list[str] = []
     session = open_session(tmp_path)
-    session._books = [
+    session._projections = [
         FailingProjection("first", log, "catch up"),
         FailingProjection("second", log, "close"),
         FailingProjection("third", log),
@@ -58,7 +58,7 @@ def test_a_session_closes_all_books_and_gives_the_lease_back_though_one_fails(tm
 def test_a_session_that_ends_with_an_error_is_closed_and_the_error_is_told(tmp_path: Path) -> None:
     log: list[str] = []
     with pytest.raises(StoreError, match="the disk is gone") as error, open_session(tmp_path) as session:
-        session._books = [FailingProjection("tracker", log, "catch up")]
+        session._projections = [FailingProjection("tracker", log, "catch up")]
         raise StoreError("the disk is gone")
     assert error.value.__notes__ == ["and then: StoreError: tracker cannot catch up"]
     ledger = Ledger(tmp_path / "ledger.sqlite")

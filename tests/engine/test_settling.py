@@ -9,7 +9,7 @@ import pytest
 
 from tests.engine.summary_crawl import crawl_and_summarise, query_summary
 from tests.waiting import until
-from windrow.engine.steps.settled_pages import HELD, PAGE, SECONDS, SettledVisit, pages
+from windrow.engine.steps.settled_pages import HELD, PAGE, SECONDS, SettledAttempt, pages
 from windrow.model import ArchivePlace, Attempt, KeptResponse, RecordedAttempt
 
 STATES = """
@@ -151,7 +151,7 @@ def test_what_is_told_at_once_is_bounded_in_visits_and_in_bytes(size, counts):
     visit = Attempt(
         1, "https://example.org/", 0, True, at, 0.1, 200, KeptResponse("sha256:0", size, ArchivePlace("a", 0, 9))
     )
-    visits = [SettledVisit(RecordedAttempt(number, 1, at, "site", visit), "read") for number in range(300)]
+    visits = [SettledAttempt(RecordedAttempt(number, 1, at, "site", visit), "read") for number in range(300)]
     batches = list(pages(iter(visits)))
     assert [len(page) for page in batches] == counts
     assert [settled for page in batches for settled in page] == visits
@@ -162,7 +162,7 @@ def test_what_is_told_at_once_is_bounded_in_visits_and_in_bytes(size, counts):
 def test_what_takes_long_is_told_by_time_so_that_a_kill_loses_little():
     at = datetime(2026, 1, 1, tzinfo=UTC)
     visit = Attempt(1, "https://example.org/", 0, True, at, 0.1, 404)
-    visits = [SettledVisit(RecordedAttempt(number, 1, at, "site", visit), None) for number in range(100)]
+    visits = [SettledAttempt(RecordedAttempt(number, 1, at, "site", visit), None) for number in range(100)]
     ticks = iter(range(10_000))
     batches = list(pages(iter(visits), clock=lambda: float(next(ticks))))
     assert [settled for page in batches for settled in page] == visits

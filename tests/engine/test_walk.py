@@ -17,7 +17,7 @@ from windrow.archive import ArchiveWriter
 from windrow.digest import number
 from windrow.engine.crawl.asking import ArchivingClient
 from windrow.engine.crawl.walk import OriginCrawler, RecentUrls, origin_site
-from windrow.engine.fetchers.message import AttemptEnded, BatchEnded, WalkOrigin
+from windrow.engine.fetchers.message import AttemptEnded, BatchEnded, CrawlOrigin
 from windrow.engine.listed.connection_pool import HostQueue
 from windrow.fetch.http_client import HttpClient, request_fields
 from windrow.fetch.politeness import robots_state
@@ -79,7 +79,7 @@ def walk(
             origin = f"http://{host}:{port}"
             seed = source([f"{origin}/"])
             seed = seed if allowed is None else replace(seed, site=replace(seed.site, allowed=allowed))
-            walk_order = WalkOrigin(1, seed, origin, crawl, {"patience": patience})
+            walk_order = CrawlOrigin(1, seed, origin, crawl, {"patience": patience})
             events = []
             archive = ArchiveWriter(tmp_path / "archive", "windrow-1-1", limits, 1 << 30, "test")
             walker = OriginCrawler(
@@ -274,7 +274,7 @@ def test_http_and_https_of_one_host_wait_in_one_line_and_each_reads_its_own_rule
             work = []
             for seq, port in ((1, first), (2, second)):
                 origin = f"http://127.0.0.9:{port}"
-                walk_order = WalkOrigin(seq, source([f"{origin}/"], delay=0.2), origin, CRAWL, {})
+                walk_order = CrawlOrigin(seq, source([f"{origin}/"], delay=0.2), origin, CRAWL, {})
                 client = ArchivingClient(archive, CRAWL.robots, CRAWL.large, unlimited)
                 walker = OriginCrawler(walk_order, client, RecentUrls(), events.append, queue)
                 walker.submit(tuple(FetchJob(number(f"{origin}/{at}"), f"{origin}/{at}") for at in range(4)))
@@ -296,7 +296,7 @@ def test_http_and_https_of_one_host_wait_in_one_line_and_each_reads_its_own_rule
 def test_a_login_goes_to_the_origin_of_its_source_alone(monkeypatch):
     monkeypatch.setenv("LOGIN", "s3cret")
     own = Site("https", "api.example", username="reader", secret=Secret("env:LOGIN"), base="/v1/")
-    walk = WalkOrigin(1, Source("api", "news", own), "https://static.example", CRAWL, {})
+    walk = CrawlOrigin(1, Source("api", "news", own), "https://static.example", CRAWL, {})
     sent = {
         origin: request_fields(origin_site(walk, origin))
         for origin in ("https://api.example", "https://static.example")

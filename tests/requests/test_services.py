@@ -120,7 +120,7 @@ def test_answers_of_a_service_are_told_apart_and_nothing_transient_is_stored(tmp
     assert len(shop.waiting()) == 1
     wait = shop.waits()
     assert (wait.service, wait.documents, wait.why.split(",")[0]) == ("reader", 1, "it answered with status 401")
-    assert wait.told() in shop.notes()[-1]
+    assert wait.describe() in shop.notes()[-1]
     asked.answer = scripted(SCRIPT | {"refused": [(200, b"welcome")]}, {})
     before = len(asked.asked)
     shop.run()

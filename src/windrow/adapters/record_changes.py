@@ -38,7 +38,7 @@ def changes(
 
     @lru_cache(maxsize=1_000)  # one answer may hold many records
     def attempt_time(visit: int) -> datetime | None:
-        attempts = ledger.attempts.visits_named([visit])
+        attempts = ledger.attempts.by_numbers([visit])
         return max(attempts[0].opened, attempts[0].attempt.started) if attempts else None
 
     first, last = window.facts or (1, 2**62)

@@ -119,7 +119,7 @@ class RecordAdapter:
         with self._store(workspace) as store:
             if store is None:
                 return
-            reached, last = store.checkpoint(), ledger.attempts.last_visit()
+            reached, last = store.checkpoint(), ledger.attempts.last_number()
             if reached > last:
                 yield Fault(
                     path.name, f"has records up to attempt {reached}; the ledger ends with attempt {last}", again
@@ -276,7 +276,7 @@ class RecordAdapter:
     def _explain_taken_down(self, ledger: Ledger, store: RecordStore, key: str) -> Explanation | None:
         """Explain a record that is gone because its addresses were taken down."""
         lines, messages = [f"{key}: a record of {self._collection.name}, taken down"], []
-        attempts = ledger.attempts.visits_named(store.taken_down(key))
+        attempts = ledger.attempts.by_numbers(store.taken_down(key))
         for url in dict.fromkeys(recorded.attempt.url for recorded in attempts):
             row = ledger.addresses.get(self._collection.name, number(url))
             for grave in ledger.takedowns.of(number(url), row.host if row else -1):
@@ -306,7 +306,7 @@ class RecordAdapter:
         lines = [f"{key}: a record of {self._collection.name}, {record_story.describe_state(history[-1])}"]
         for version in [version for version in history if version.change != "same"][-_MAX_LISTED:]:
             lines.append(f"  {show(version.at)}  {version.change}  {version.url}")
-            attempts = ledger.attempts.visits_named([version.visit])
+            attempts = ledger.attempts.by_numbers([version.visit])
             if attempts and (kept := attempts[0].attempt.kept):
                 lines.append(
                     f"      from attempt {version.visit}: {kept.place.warc} at {kept.place.offset}, {kept.digest[:19]}"
@@ -355,7 +355,7 @@ class RecordAdapter:
                 lines.append(f"      {effect}" + (f"; {followed.ending}" if followed.ending else ""))
                 if followed.reason:
                     lines.append(f"      not followed: {followed.reason}")
-                lines += [f"      {finding.kind}: {finding.message}" for finding in followed.told()]
+                lines += [f"      {finding.kind}: {finding.message}" for finding in followed.read_findings()]
                 messages.append(Message("followed", followed))
             keys = store.keys_of(visit.seq, _MAX_LISTED + 1) if store is not None else []
             lines += record_story.record_lines(keys, _MAX_LISTED)
@@ -399,7 +399,7 @@ class RecordAdapter:
             visits = store.visits_of(name) if store else []
             if store and not visits and self._address(ledger, name) is None:
                 visits = store.taken_down(name)
-        for recorded in ledger.attempts.visits_named(visits):
+        for recorded in ledger.attempts.by_numbers(visits):
             yield TakedownTarget(recorded.attempt.url, recorded.attempt.target, 0, self._collection.name)
         if visits:
             return

@@ -49,7 +49,7 @@ def check(workspace: Workspace, ledger: Ledger) -> Checkup:
     behind += [*check_steps(ledger), *(fault for adapter in adapters for fault in adapter.check(workspace, ledger))]
     if behind and (who := holder(ledger)):
         raise Locked(
-            f"{who} runs here now, and its books are being written", hint="windrow status, then: windrow check"
+            f"{who} runs here now, and its projection is being written", hint="windrow status, then: windrow check"
         )
     checkup.faults += behind
     return checkup

@@ -155,7 +155,7 @@ def _status_lines(state: WorkspaceState) -> list[str]:
     if troubles := [of(source.source, source.error) for source in state.sources if source.error]:
         parts += ["", *troubles]
     if state.waits:
-        parts += ["", *(f"{wait.collection}: {wait.told()}" for wait in state.waits)]
+        parts += ["", *(f"{wait.collection}: {wait.describe()}" for wait in state.waits)]
     if state.left_out:
         parts += ["", *left_out(state.left_out)]
     if state.states:

@@ -24,7 +24,7 @@ from windrow.contract import Judge, Load, Read, Rows, Summarise, Undecided
 from windrow.engine.run import HarvestRun, Store, released
 from windrow.engine.session import Session
 from windrow.engine.steps.stepping import take_step
-from windrow.engine.steps.unread import UnreadVisits
+from windrow.engine.steps.unread import UnreadAttempts
 from windrow.errors import ReaderFailed, Stopped, StoreError
 from windrow.formats.text import counted
 from windrow.ledger import Ledger
@@ -207,7 +207,7 @@ def settle_unread(
         )
     for step in collection.steps:
         if isinstance(step, contract.Settle):
-            known = UnreadVisits(ledger, collection.name, collection.phase(step.phase), step.version)
+            known = UnreadAttempts(ledger, collection.name, collection.phase(step.phase), step.version)
             with ledger.writing() as writer:
                 known.note(writer, {visit: reason for visit, reason in unread.items() if visit not in known})
 

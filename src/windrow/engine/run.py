@@ -22,12 +22,12 @@ from windrow.model import ArchivePlace, Attempt, Finding, Item, Level, Limits, R
 from windrow.reasons import Reason
 
 COMMENT = 2000
-"""Characters of a task's comment that are kept; books may have less room."""
+"""Characters of a task's comment that are kept; projection may have less room."""
 
 TICK = 1.0
-"""Seconds between two looks at the lease, the books and the progress line."""
+"""Seconds between two looks at the lease, the projection and the progress line."""
 BOOKS, LATE = 20, 2.0
-"""While nothing is transferred the books take a twentieth of the time, unless that leaves them seconds behind."""
+"""While nothing is transferred the projection take a twentieth of the time, unless that leaves them seconds behind."""
 
 
 class Store(Protocol):
@@ -168,7 +168,7 @@ class Harvest:
     resources: Mapping[str, Resource] = field(default_factory=dict)
     options: Mapping[str, Any] = field(default_factory=dict)
     store: Store | None = None
-    books: Projection | None = None
+    projection: Projection | None = None
     version_store: VersionStore | None = None
     derivations: Mapping[str, Derivation] = field(default_factory=dict)  # by phase
     listers: int = 4
@@ -214,7 +214,7 @@ class HarvestRun:
     failed: int = 0  # tasks that failed
     grown: dict[int, int] = field(default_factory=dict)
     _ticked: float = 0.0
-    _books_due: float = 0.0
+    _projection_due: float = 0.0
     _batches: int = 0
 
     @property
@@ -236,7 +236,7 @@ class HarvestRun:
         return captures.original(attempt.target, kept.digest) or captures.payload(kept.digest) or kept.place
 
     def tick(self, *, force: bool = False) -> None:
-        """Renew the lease, bring the books up to date, show progress; cheap when called often."""
+        """Renew the lease, bring the projection up to date, show progress; cheap when called often."""
         if self.stopping() > 1:
             raise Stopped("stopped at once; the next run goes on from here")
         at = time.monotonic()
@@ -244,12 +244,12 @@ class HarvestRun:
             return
         self._ticked = at
         self.lease.beat()
-        if self.harvest.books and (force or self.grown or at >= self._books_due):
-            self.harvest.books.catch_up(self.ledger)
+        if self.harvest.projection and (force or self.grown or at >= self._projection_due):
+            self.harvest.projection.catch_up(self.ledger)
             if self.grown:
-                self.harvest.books.grow(self.grown)
+                self.harvest.projection.grow(self.grown)
             # What happened since is written together: the longer that takes, the longer more is gathered.
-            self._books_due = at + min(BOOKS * (time.monotonic() - at), LATE)
+            self._projection_due = at + min(BOOKS * (time.monotonic() - at), LATE)
         self.progress.show()
 
     def open_task(self, phase: int, source: str = "") -> int:

@@ -129,7 +129,7 @@ class Session:
         self.stops = 0
         self.failed = 0
         self._shared = SessionAnswers()
-        self._books: list[Projection] = []
+        self._projections: list[Projection] = []
         self._closed = False
         lease = None
         try:
@@ -165,7 +165,7 @@ class Session:
         is_listed = isinstance(harvest.collection.discovery, Listing)
         schemes = {source.site.scheme for source in harvest.sources} if is_listed else ()
         warm_up(schemes, _modules(harvest.collection))
-        self._books += [harvest.books] if harvest.books else []
+        self._projections += [harvest.projection] if harvest.projection else []
         keep = ArchiveSettings(setup.archive, self.number, setup.limits, setup.rotate, setup.agent)
         stores = [store.close for store in (harvest.store, harvest.version_store) if store]
         with ExitStack() as held:
@@ -212,9 +212,9 @@ class Session:
                 FETCH[type(discovery)](run, discovery)
         sweep(self.setup.archive)
 
-    def follow(self, books: Projection) -> None:
+    def follow(self, projection: Projection) -> None:
         """Update these projections, the session's end included, and close them with the session."""
-        self._books.append(books)
+        self._projections.append(projection)
 
     def close(self, outcome: int | None = None, error: BaseException | None = None) -> int:
         """Record the end, release the lease, and return the exit code; the ledger stays open for reading.
@@ -224,8 +224,8 @@ class Session:
         self._closed = True
         code = outcome if outcome is not None else 130 if self.stops else SOME_FAILED if self.failed else 0
         parts: list[Close] = [lambda: index_archive(self.ledger, self.setup.archive), lambda: self._put_end(code)]
-        for books in self._books:
-            parts += [partial(books.catch_up, self.ledger), books.close]
+        for projection in self._projections:
+            parts += [partial(projection.catch_up, self.ledger), projection.close]
         release([*parts, self.lease.release], error)
         return code
 

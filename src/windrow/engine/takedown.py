@@ -135,14 +135,14 @@ def _begin(session: Session, targets: Iterable[TakedownTarget], reason: str) -> 
 
 
 def _begun(ledger: Ledger, row: OpenTombstone) -> _Takedown:
-    visits = ledger.takedowns.visits(row.address, row.host)
+    visits = ledger.takedowns.attempts(row.address, row.host)
     asked = ledger.takedowns.asked(visits)
     return _Takedown(
         row.seq,
         TakedownTarget(row.target, row.address, row.host, row.collection, bool(row.shared)),
         visits,
         [target.url for target in asked],
-        [visit for target in asked for visit in ledger.takedowns.visits(target.digest, 0)],
+        [visit for target in asked for visit in ledger.takedowns.attempts(target.digest, 0)],
         {row.collection, *ledger.takedowns.collections(visits)},
     )
 
@@ -245,7 +245,7 @@ def _beside(session: Session, warc: str, mine: list[ErasedSpan], taken: _Takedow
     shared = {place.offset for place in known} - {span.offset for span in mine}
     target, urls = taken.target, {taken.target.name, *taken.asked}
     if target.host and not target.name.startswith(("http://", "https://")):  # what one source asked of an origin
-        asked = {recorded.attempt.url for recorded in ledger.attempts.visits_named(taken.visits)}
+        asked = {recorded.attempt.url for recorded in ledger.attempts.by_numbers(taken.visits)}
         urls |= asked | {f"{parts(url).origin}/robots.txt" for url in asked}
 
     def ours(uri: str) -> bool:

@@ -80,7 +80,7 @@ class AddressWriter:
         self._batch.row("known", url.digest, host, url.url, url.place, url.kind)
 
     def hint(self, host: int, urls: Iterable[FoundUrl], rest: int) -> None:
-        """Make hinted addresses due, at least `rest` seconds after their last visit."""
+        """Make hinted addresses due, at least `rest` seconds after their last attempt."""
         self._batch.rows("hinted", [(url.digest, host, rest, spell(url.hinted)) for url in urls if url.hinted])
 
     def rest(self, origin: str, until: int) -> None:
@@ -105,12 +105,12 @@ class AddressWriter:
         kept = (json.dumps([*digests]), json.dumps([*origins]))
         self._batch.database.execute("begun_never_again", kind, collection, source, *kept)
 
-    def pace(self, visit: RecordedAttempt, pause: int) -> None:
-        """Put the interval of an address on record, in seconds, if this visit to it is its last."""
+    def pace(self, recorded: RecordedAttempt, pause: int) -> None:
+        """Put the interval of an address on record, in seconds, if this attempt to it is its last."""
         self._batch.flush()
-        self._batch.database.execute("address_paced", int(visit.attempt.started.timestamp()), pause, visit.seq)
+        self._batch.database.execute("address_paced", int(recorded.attempt.started.timestamp()), pause, recorded.seq)
 
-    def due_by(self, visit: RecordedAttempt, until: int) -> None:
-        """Have an address asked at a time (seconds since 1970) at the latest, if this visit to it is its last."""
+    def due_by(self, recorded: RecordedAttempt, until: int) -> None:
+        """Have an address asked at a time (seconds since 1970) at the latest, if this attempt to it is its last."""
         self._batch.flush()
-        self._batch.database.execute("address_due_by", until, visit.seq)
+        self._batch.database.execute("address_due_by", until, recorded.seq)

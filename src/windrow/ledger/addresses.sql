@@ -33,7 +33,7 @@ FROM address a LEFT JOIN attempt v ON v.seq = a.capture AND v.kind = a.kind
 WHERE a.host = :host AND a.due BETWEEN :first AND :last AND a.place < :below ORDER BY a.due, a.place LIMIT :limit;
 
 -- name: address_hinted
--- Make an address due that is said to have changed since its last visit, but not sooner than a while after that.
+-- Make an address due that is said to have changed since its last attempt, but not sooner than a while after that.
 UPDATE address SET due = min(due, (SELECT CAST(strftime('%s', max(v.started)) AS INTEGER) FROM attempt v
     WHERE v.address = :digest AND v.host = :host) + :rest)
 WHERE digest = :digest AND host = :host AND due > 0
@@ -132,7 +132,7 @@ WHERE h.collection = :collection AND NOT EXISTS (SELECT 1 FROM tombstone t
 AND a.digest IN (SELECT value FROM json_each(:digests));
 
 -- def failing(collection: str, source: str, reason: str) -> list[ChosenAddress]
--- Return those that fail now, of a source and for the reason of their last visit; empty means any.
+-- Return those that fail now, of a source and for the reason of their last attempt; empty means any.
 SELECT a.digest, a.url, a.due, a.failures FROM address a JOIN host h ON h.seq = a.host
 WHERE h.collection = :collection AND (:source = '' OR h.source = :source) AND a.due IS NOT NULL AND a.failures > 0
 AND (:reason = '' OR (SELECT v.reason FROM attempt v
@@ -164,20 +164,20 @@ AND host IN (SELECT seq FROM host WHERE collection = ?2 AND source = ?3) AND (vi
         AND origin NOT IN (SELECT value FROM json_each(?5))));
 
 -- name: address_paced
--- The interval of an address after its last visit, once its content is known. One that was made due sooner stays so.
+-- The interval of an address after its last attempt, once its content is known. One that was made due sooner stays so.
 UPDATE address SET due = ?1 + ?2, pause = ?2
 WHERE (digest, host) = (SELECT v.address, v.host FROM attempt v WHERE v.seq = ?3)
 AND failures = 0 AND due >= ?1 + pause - 1
 AND NOT EXISTS (SELECT 1 FROM attempt v WHERE v.address = address.digest AND v.host = address.host AND v.seq > ?3);
 
 -- name: address_due_by
--- What its last visit brought holds until then; one that is never due stays so.
+-- What its last attempt brought holds until then; one that is never due stays so.
 UPDATE address SET due = ?1 WHERE (digest, host) = (SELECT v.address, v.host FROM attempt v WHERE v.seq = ?2)
 AND due > ?1
 AND NOT EXISTS (SELECT 1 FROM attempt v WHERE v.address = address.digest AND v.host = address.host AND v.seq > ?2);
 
 -- def wrong() -> Iterator[WrongAddress]
--- Yield addresses that are due, or have a last capture, other than their visits say.
+-- Yield addresses that are due, or have a last capture, other than their attempts say.
 -- Not those that are never due: they are known from elsewhere, or were taken down. Nor what others asked, which took no
 -- time that we know of.
 SELECT url, due AS "due: int", capture, visits AS "visits: int", last AS "last: int" FROM (

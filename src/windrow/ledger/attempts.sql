@@ -1,5 +1,4 @@
--- Queries on attempts to get something: an address that was found, or a file that a source lists. A visit is an
--- attempt at an address.
+-- Queries on attempts to get something: an address that was found, or a file that a source lists.
 
 -- part: attempt
 -- The columns of an AttemptRow.
@@ -12,14 +11,14 @@ SELECT v.seq, v.at, v.session, h.source, coalesce(a.url, v.url) AS "url: str", v
 FROM attempt v CROSS JOIN host h ON h.seq = v.host LEFT JOIN address a ON a.digest = v.address AND a.host = v.host
 
 -- part: recorded
--- The columns of a RecordedAttempt, which is a visit, and at their end who made it.
+-- The columns of a RecordedAttempt, which is an attempt, and at their end who made it.
 v.seq, v.session, s.at, coalesce((SELECT c.source FROM captured c WHERE c.visit = v.seq), h.source), v.address,
        coalesce(a.url, nullif(v.url, ''), h.origin || '/robots.txt'), v.kind, v.allowed, v.started, v.seconds,
        v.status, v.reason, v.message, v.digest, v.size, v.warc, v.place_offset, v.place_length, v.revisit, v.mime,
        v.etag, v.modified, v.location, s.holder
 
--- part: visits
--- Visits lead: whatever their number, the first ones come at once.
+-- part: from_attempts
+-- Attempts lead: whatever their number, the first ones come at once.
 FROM attempt v CROSS JOIN host h ON h.seq = v.host CROSS JOIN session s ON s.seq = v.session
 LEFT JOIN address a ON a.digest = v.address AND a.host = v.host
 
@@ -127,32 +126,32 @@ LEFT JOIN pending_step p ON p.item = f.seq
 WHERE f.collection = :collection AND coalesce(p.status, 0) <> 4 AND v.end_seq > 0 AND v.reason IS NULL
 ORDER BY v.session, v.seq;
 
--- def visits_after(collection: str, after: int, limit: int) -> list[RecordedAttempt]
--- Return visits to a collection's addresses after a given one, in the order of the ledger.
-SELECT {recorded} {visits} WHERE h.collection = :collection AND v.seq > :after AND {at_address}
+-- def after(collection: str, after: int, limit: int) -> list[RecordedAttempt]
+-- Return attempts to a collection's addresses after a given one, in the order of the ledger.
+SELECT {recorded} {from_attempts} WHERE h.collection = :collection AND v.seq > :after AND {at_address}
 ORDER BY v.seq LIMIT :limit;
 
--- def visits_logged(collection: str, after: int, limit: int) -> list[LoggedAttempt]
--- Return the visits of a collection after a given one, those to the rules of hosts too.
-SELECT {recorded} {visits} WHERE h.collection = :collection AND v.seq > :after AND v.listed_file IS NULL
+-- def logged_after(collection: str, after: int, limit: int) -> list[LoggedAttempt]
+-- Return the attempts of a collection after a given one, those to the rules of hosts too.
+SELECT {recorded} {from_attempts} WHERE h.collection = :collection AND v.seq > :after AND v.listed_file IS NULL
 ORDER BY v.seq LIMIT :limit;
 
--- def visits_named(visits: Sequence[int]) -> list[RecordedAttempt]
--- Return visits by their numbers.
-SELECT {recorded} {visits} WHERE v.seq IN (SELECT value FROM json_each(:visits)) AND {at_address} ORDER BY v.seq;
+-- def by_numbers(attempts: Sequence[int]) -> list[RecordedAttempt]
+-- Return attempts by their numbers.
+SELECT {recorded} {from_attempts} WHERE v.seq IN (SELECT value FROM json_each(:attempts)) AND {at_address} ORDER BY v.seq;
 
--- def count_after(visit: int) -> int
--- Count the visits to addresses after a given one, of all collections.
-SELECT count(*) FROM attempt WHERE seq > :visit AND address <> 0;
+-- def count_after(attempt: int) -> int
+-- Count the attempts to addresses after a given one, of all collections.
+SELECT count(*) FROM attempt WHERE seq > :attempt AND address <> 0;
 
--- def last_visit() -> int
--- Return the number of the last visit, 0 before the first.
+-- def last_number() -> int
+-- Return the number of the last attempt, 0 before the first.
 SELECT coalesce((SELECT seq FROM attempt WHERE listed_file IS NULL ORDER BY seq DESC LIMIT 1), 0);
 
--- def count_upto(collection: str, visit: int) -> int
--- Count a collection's visits up to a given one.
+-- def count_upto(collection: str, attempt: int) -> int
+-- Count a collection's attempts up to a given one.
 SELECT count(*) FROM attempt v CROSS JOIN host h ON h.seq = v.host AND h.collection = :collection
-WHERE v.seq <= :visit AND v.listed_file IS NULL;
+WHERE v.seq <= :attempt AND v.listed_file IS NULL;
 
 -- def rules_failed_between(span: tuple[int, int], collection: str, kind: int) -> list[RulesFailure]
 -- Return hosts whose rules could not be had; `kind` is the collection's word for a question for rules.

@@ -35,19 +35,19 @@ class CaptureWriter:
         """Add to the count of what a rule left out."""
         self._batch.database.execute("capture_leave_out", index, *rule)
 
-    def fail(self, visit: int, collection: str, source: str, row: FailedRow) -> None:
+    def fail(self, attempt: int, collection: str, source: str, row: FailedRow) -> None:
         """Record that a wanted record could not be read."""
         where = (row.found_in, row.warc, row.offset, row.line, row.reason, row.address)
-        self._batch.row("capture_failed", collection, source, *where, visit)
+        self._batch.row("capture_failed", collection, source, *where, attempt)
 
     def mend(self, collection: str, place: tuple[str, int]) -> None:
         """Record that a failed record could be read after all."""
         self._batch.database.execute("capture_mended", collection, *place)
 
-    def take(self, visit: int, collection: str, source: str, row: CapturedRow, index: int) -> None:
-        """Record whose capture a visit took."""
+    def take(self, attempt: int, collection: str, source: str, row: CapturedRow, index: int) -> None:
+        """Record whose capture an attempt took."""
         line = json.dumps([*row.line]) if row.line else ""
-        self._batch.row("captured", visit, collection, source, row.original, index, row.warc, row.offset, line)
+        self._batch.row("captured", attempt, collection, source, row.original, index, row.warc, row.offset, line)
 
 
 class ImportWriter:

@@ -6,7 +6,7 @@ SELECT warc, place_offset AS offset, place_length AS length FROM attempt
 WHERE listed_file IS NOT NULL AND digest = :digest AND revisit = 0 AND reason IS NULL ORDER BY end_seq LIMIT 1;
 
 -- def original(address: int, digest: str) -> ArchivePlace | None
--- Return where the bytes lie that a later visit to the same address brought again.
+-- Return where the bytes lie that a later attempt to the same address brought again.
 SELECT warc, place_offset AS offset, place_length AS length FROM attempt
 WHERE address = :address AND digest = :digest AND revisit = 0 AND warc <> '' ORDER BY seq LIMIT 1;
 
@@ -57,9 +57,9 @@ LEFT JOIN listed_file f ON f.seq = v.listed_file LEFT JOIN address a ON a.digest
 WHERE v.warc <> '' AND v.revisit = 0 AND (v.listed_file IS NULL OR v.reason IS NULL)
 AND NOT EXISTS (SELECT 1 FROM captured c WHERE c.visit = v.seq AND c.original <> 0) ORDER BY 1, 2;
 
--- def after(visit: int, limit: int, origins: Sequence[tuple[str, str]], statuses: Iterable[int] = ())
+-- def after(attempt: int, limit: int, origins: Sequence[tuple[str, str]], statuses: Iterable[int] = ())
 --     -> list[RecordedAttempt]
--- Return answers that were kept after a given visit, or said that known bytes are still there, in their order.
+-- Return answers kept after a given attempt, or that said that known bytes are still there, in their order.
 -- `origins` are the collections and sources whose answers are wanted, a source empty for all of a collection;
 -- `statuses` those without a document that are wanted too. The last one's `seq` is where to go on.
 SELECT v.seq, v.session, s.at, coalesce((SELECT c.source FROM captured c WHERE c.visit = v.seq), h.source), v.address,
@@ -70,7 +70,7 @@ SELECT v.seq, v.session, s.at, coalesce((SELECT c.source FROM captured c WHERE c
        v.etag, v.modified, v.location
 FROM attempt v CROSS JOIN host h ON h.seq = v.host CROSS JOIN address a ON a.digest = v.address AND a.host = v.host
 CROSS JOIN session s ON s.seq = v.session
-WHERE v.seq > :visit AND v.warc <> '' AND v.warc NOT GLOB 'unarchived-*' AND v.reason IS NULL
+WHERE v.seq > :attempt AND v.warc <> '' AND v.warc NOT GLOB 'unarchived-*' AND v.reason IS NULL
 AND (v.status BETWEEN 200 AND 299 OR (v.status = 304 AND v.digest <> '')
     OR v.status IN (SELECT value FROM json_each(:statuses)))
 AND EXISTS (SELECT 1 FROM json_each(:origins) k WHERE h.collection = json_extract(k.value, '$[0]')
@@ -78,7 +78,7 @@ AND EXISTS (SELECT 1 FROM json_each(:origins) k WHERE h.collection = json_extrac
 
 -- def of_address(collection: str, address: int) -> list[RecordedAttempt]
 -- Return the answers that a collection kept of an address.
-SELECT {recorded} {visits}
+SELECT {recorded} {from_attempts}
 WHERE v.address = :address AND h.collection = :collection AND {at_address} AND v.warc <> ''
 AND v.reason IS NULL ORDER BY v.seq;
 
@@ -121,17 +121,17 @@ ON CONFLICT DO UPDATE SET lines = lines + excluded.lines;
 SELECT reason, rule, lines, url FROM capture_left_out WHERE capture_index = :index ORDER BY lines DESC, reason, rule;
 
 -- def taken(collection: str, place: ArchivePlace) -> int
--- Return the visit in which a collection took the record at a place, 0 where it did not.
+-- Return the attempt in which a collection took the record at a place, 0 where it did not.
 SELECT coalesce((SELECT visit FROM captured
     WHERE collection = :collection AND warc = :place.warc AND place_offset = :place.offset AND capture_index <> 0), 0);
 
--- def captured(visit: int) -> CapturedRow | None
--- Return whose capture a visit took; None where it asked for itself.
+-- def captured(attempt: int) -> CapturedRow | None
+-- Return whose capture an attempt took; None where it asked for itself.
 SELECT c.visit, c.original, coalesce(h.collection, ''), coalesce(h.source, ''), coalesce(i.name, ''), c.warc,
        c.place_offset,
     c.line
 FROM captured c LEFT JOIN attempt o ON o.seq = c.original LEFT JOIN host h ON h.seq = o.host
-LEFT JOIN capture_index i ON i.id = c.capture_index WHERE c.visit = :visit;
+LEFT JOIN capture_index i ON i.id = c.capture_index WHERE c.visit = :attempt;
 
 -- row: FailedRow
 -- A wanted line of an index whose record could not be had; `line` is JSON, `address` that of what it captured.
@@ -175,7 +175,7 @@ DELETE FROM capture_failed WHERE collection = ? AND warc = ? AND place_offset = 
 -- Return the latest answer that another collection kept of an address since a fact.
 -- `address` is the digest of what is asked. With a session's number, two collections on one site ask for each page
 -- once.
-SELECT {recorded} {visits}
+SELECT {recorded} {from_attempts}
 WHERE v.address = :address AND v.seq > :since AND {at_address} AND h.collection <> :collection AND v.warc <> ''
 AND v.warc NOT GLOB 'unarchived-*' AND v.reason IS NULL
 ORDER BY v.seq DESC LIMIT 1;

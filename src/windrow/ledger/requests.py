@@ -34,12 +34,12 @@ class RequestQueries(TypedRequests):
         return address
 
     def listing_begun(self, collection: str, source: str) -> int:
-        """Return the visit with which a listing of all that a source has began; 0 where none is under way."""
+        """Return the attempt with which a listing of all that a source has began; 0 where none is under way."""
         return int(self.learned_as(collection, _LISTING).get(source) or 0)
 
-    def asked(self, visit: int) -> HttpRequest | None:
-        """Return what a visit asked, where that is not the URL alone."""
-        row = self.asked_row(visit)
+    def asked(self, attempt: int) -> HttpRequest | None:
+        """Return what an attempt asked, where that is not the URL alone."""
+        row = self.asked_row(attempt)
         return row.request() if row else None
 
 
@@ -53,14 +53,14 @@ class RequestWriter:
         """Record what an answer led to: the source's following got as far as this."""
         self._batch.row("followed", followed.visit, collection, source, *followed[1:])
 
-    def learn(self, collection: str, source: str, learned: Mapping[str, Any], visit: int) -> None:
+    def learn(self, collection: str, source: str, learned: Mapping[str, Any], attempt: int) -> None:
         """Record what was learned of a source from an answer, over what was learned before."""
         for name, value in learned.items():
-            self._batch.row("learned", collection, source, name, json.dumps(value), visit)
+            self._batch.row("learned", collection, source, name, json.dumps(value), attempt)
 
-    def begin_listing(self, collection: str, source: str, visit: int) -> None:
-        """Record the visit with which a listing of all that a source has begins; 0: none is under way."""
-        self.learn(collection, source, {_LISTING: visit}, visit)
+    def begin_listing(self, collection: str, source: str, attempt: int) -> None:
+        """Record the attempt with which a listing of all that a source has begins; 0: none is under way."""
+        self.learn(collection, source, {_LISTING: attempt}, attempt)
 
     def end_listing(self, listing: WholeListingRow) -> None:
         """Record that a listing came to its end."""
@@ -70,16 +70,16 @@ class RequestWriter:
         """Record the address of a source."""
         self.learn(collection, source, {_ADDRESS: address}, 0)
 
-    def offer(self, collection: str, source: str, visit: int, offers: Iterable[Offering]) -> None:
+    def offer(self, collection: str, source: str, attempt: int, offers: Iterable[Offering]) -> None:
         """Record what an answer offers."""
         for number, offering in enumerate(offers):
             offset, length = offering.part or (0, -1)
-            self._batch.row("offered", visit, number, offering.key, offset, length, offering.url)
-            self._batch.row("offer_known", collection, source, offering.key, visit)
+            self._batch.row("offered", attempt, number, offering.key, offset, length, offering.url)
+            self._batch.row("offer_known", collection, source, offering.key, attempt)
 
-    def ask(self, visit: int, host: int, digest: int) -> None:
-        """Record that the step taken on a visit asks this of a service."""
-        self._batch.row("asked", visit, digest, host)
+    def ask(self, attempt: int, host: int, digest: int) -> None:
+        """Record that the step taken on an attempt asks this of a service."""
+        self._batch.row("asked", attempt, digest, host)
 
     def drop_bytes(self, answers: Sequence[UnarchivedAnswer]) -> None:
         """Note that the bytes of answers are not there any more; that they came stays a fact."""

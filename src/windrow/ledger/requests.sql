@@ -1,12 +1,12 @@
 -- What is found by requests.
 
 -- def followed_upto(collection: str, source: str) -> int
--- Return the last visit of a source that was followed, 0 before the first.
+-- Return the last attempt of a source that was followed, 0 before the first.
 SELECT coalesce(max(visit), 0) FROM followed WHERE collection = :collection AND source = :source;
 
--- def followed(visit: int) -> Followed | None
+-- def followed(attempt: int) -> Followed | None
 -- Return what an answer led to.
-SELECT visit, requests, offers, fresh, reason, ending, findings, seconds FROM followed WHERE visit = :visit;
+SELECT visit, requests, offers, fresh, reason, ending, findings, seconds FROM followed WHERE visit = :attempt;
 
 -- def latest(collection: str, source: str, limit: int) -> list[Followed]
 -- Return what the last answers of a source led to, the latest first.
@@ -23,16 +23,16 @@ AND name NOT IN ('windrow.address', 'windrow.listing');
 -- Return what was learned under a name of each source that has it, as JSON.
 SELECT source, value FROM learned WHERE collection = :collection AND name = :name;
 
--- def visits(collection: str, source: str, after: int, kinds: Iterable[int], limit: int) -> list[RecordedAttempt]
--- Return visits of a source after a given one, of some kinds, in the order of the ledger.
-SELECT {recorded} {visits} WHERE h.collection = :collection AND v.seq > :after
+-- def answers(collection: str, source: str, after: int, kinds: Iterable[int], limit: int) -> list[RecordedAttempt]
+-- Return attempts of a source after a given one, of some kinds, in the order of the ledger.
+SELECT {recorded} {from_attempts} WHERE h.collection = :collection AND v.seq > :after
 AND v.kind IN (SELECT value FROM json_each(:kinds))
 AND {at_address} AND coalesce((SELECT c.source FROM captured c WHERE c.visit = v.seq), h.source) = :source
 ORDER BY v.seq LIMIT :limit;
 
--- def offers(visit: int) -> list[Offering]
+-- def offers(attempt: int) -> list[Offering]
 -- Return what an answer offered, in its order.
-SELECT name, part_offset, part_length, url FROM offered WHERE visit = :visit ORDER BY ordinal;
+SELECT name, part_offset, part_length, url FROM offered WHERE visit = :attempt ORDER BY ordinal;
 
 -- def known(collection: str, source: str, keys: Sequence[str]) -> set[str]
 -- Return those of the keys that a source offered before.
@@ -40,10 +40,10 @@ SELECT name FROM offer_known WHERE collection = :collection AND source = :source
 AND name IN (SELECT value FROM json_each(:keys));
 
 -- row: WholeListingRow
--- A listing of all that a source has: the visits that its first and last answer came in.
+-- A listing of all that a source has: the attempts that its first and last answer came in.
 
 -- def whole_listing(ended: int) -> WholeListingRow | None
--- Return the listing that ended with a visit.
+-- Return the listing that ended with an attempt.
 SELECT collection, source, began, ended FROM whole_listing WHERE ended = :ended;
 
 -- def whole_listings_before(listing: WholeListingRow, limit: int) -> list[WholeListingRow]
@@ -67,10 +67,10 @@ AND k.name NOT IN (SELECT o.name FROM followed f JOIN offered o ON o.visit = f.v
     AND :listing.ended)
 ORDER BY k.name;
 
--- def asked_row(visit: int) -> RequestRow | None
--- Return what a visit asked, where that is not the URL alone.
+-- def asked_row(attempt: int) -> RequestRow | None
+-- Return what an attempt asked, where that is not the URL alone.
 SELECT r.digest, r.method, r.headers, r.body, r.context, r.attachments, r.seconds
-FROM attempt v JOIN request r ON r.digest = v.address AND r.host = v.host WHERE v.seq = :visit;
+FROM attempt v JOIN request r ON r.digest = v.address AND r.host = v.host WHERE v.seq = :attempt;
 
 -- row: RequestAttempt
 -- An attempt at a request, and what was asked: `kept` where there are bytes of an answer.

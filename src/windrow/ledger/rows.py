@@ -147,7 +147,7 @@ class Followed(NamedTuple):
     findings: str
     seconds: float = 0.0
 
-    def told(self) -> list[Finding]:
+    def read_findings(self) -> list[Finding]:
         """Return its findings."""
         return [Finding(kind, message, Level(level)) for kind, message, level in json.loads(self.findings)]
 

@@ -38,7 +38,7 @@ class TakedownQueries(TypedTakedowns):
 
     def count(self, address: int, host: int) -> TargetCount:
         """Count what there is of a target."""
-        return self.count_visits(self.visits(address, host))
+        return self.count_attempts(self.attempts(address, host))
 
     def overwrite_what_is_deleted(self) -> None:
         """Leave nothing of what is taken down in free places of the ledger's file, from now on."""
@@ -70,12 +70,12 @@ class TakedownWriter:
         """Note which records are to be erased."""
         self._batch.database.execute_many("takedown_mark_span", [(tombstone, *place) for place in places])
 
-    def clear(self, tombstone: int, host: int, visits: Sequence[int], kept: Collection[int]) -> None:
-        """Clear what came of visits to a target, and its origin's requests; the captures of those `kept` stay."""
+    def clear(self, tombstone: int, host: int, attempts: Sequence[int], kept: Collection[int]) -> None:
+        """Clear what came of attempts to a target, and its origin's requests; the captures of those `kept` stay."""
         self._batch.database.execute("takedown_clear_payloads", tombstone)
-        self._clear_services(visits)
-        run, every = self._batch.database.execute, json.dumps(visits)
-        for ending in TypedTakedowns(self._batch.database).endings(visits):
+        self._clear_services(attempts)
+        run, every = self._batch.database.execute, json.dumps(attempts)
+        for ending in TypedTakedowns(self._batch.database).endings(attempts):
             run("takedown_clear_comments", ending)
         for query in (
             "takedown_clear_followed",
@@ -88,17 +88,17 @@ class TakedownWriter:
         ):
             run(query, every)
         run("takedown_clear_requests", host)
-        cleared = json.dumps([visit for visit in visits if visit not in kept])
-        run("takedown_clear_visits", cleared)
+        cleared = json.dumps([attempt for attempt in attempts if attempt not in kept])
+        run("takedown_clear_attempts", cleared)
         run("takedown_clear_lines", cleared)
 
-    def _clear_services(self, visits: Sequence[int]) -> None:
-        """Clear what services were asked for visits; what they were asked for others too is sent from those now."""
+    def _clear_services(self, attempts: Sequence[int]) -> None:
+        """Clear what services were asked for attempts; what they were asked for others too is sent from those now."""
         database, queries = self._batch.database, TypedTakedowns(self._batch.database)
-        for request in queries.asked(visits):
+        for request in queries.asked(attempts):
             database.execute("takedown_clear_request", request.digest, request.host)
             database.execute("takedown_clear_address", request.digest, request.host)
-        for shared in queries.asked_too(visits):
+        for shared in queries.asked_too(attempts):
             attachments = [[at, shared.visit, *rest] for at, _, *rest in json.loads(shared.attachments)]
             database.execute("takedown_send_from", json.dumps(attachments), shared.digest, shared.host)
             database.execute("takedown_found_from", shared.visit, shared.digest, shared.host)

@@ -1,4 +1,4 @@
--- What is asked, and changed, when something is taken down. A visit stays as a fact, but not what came of it: a
+-- What is asked, and changed, when something is taken down. An attempt stays as a fact, but not what came of it: a
 -- fact is written over only here, and where the bytes of an answer go that is not archived.
 
 -- row: TombstoneRow
@@ -44,8 +44,8 @@ UPDATE address SET due = 0 WHERE host = ?1 AND due IS NULL AND NOT EXISTS (SELEC
     WHERE t.host = 0 AND t.address = address.digest
     AND NOT EXISTS (SELECT 1 FROM tombstone_end e WHERE e.tombstone = t.seq AND e.event = 'lifted'));
 
--- def visits(address: int, host: int) -> list[int]
--- Return the visits to a target, and those of other collections that took their captures.
+-- def attempts(address: int, host: int) -> list[int]
+-- Return the attempts to a target, and those of other collections that took their captures.
 -- Their bytes may be gone already.
 WITH RECURSIVE gone (seq) AS (
     SELECT seq FROM attempt WHERE (:host = 0 AND address = :address) OR (:host <> 0 AND host = :host)
@@ -53,34 +53,34 @@ WITH RECURSIVE gone (seq) AS (
     WHERE c.original <> 0 AND c.capture_index <> 0
 ) SELECT seq FROM gone ORDER BY seq;
 
--- def collections(visits: Iterable[int]) -> list[str]
--- Return the collections that made visits.
+-- def collections(attempts: Iterable[int]) -> list[str]
+-- Return the collections that made attempts.
 SELECT DISTINCT h.collection FROM attempt v JOIN host h ON h.seq = v.host
-WHERE v.seq IN (SELECT value FROM json_each(:visits)) ORDER BY 1;
+WHERE v.seq IN (SELECT value FROM json_each(:attempts)) ORDER BY 1;
 
--- def captures(visits: Iterable[int]) -> list[TargetCapture]
--- Return what was kept in visits, file by file.
+-- def captures(attempts: Iterable[int]) -> list[TargetCapture]
+-- Return what was kept in attempts, file by file.
 SELECT v.seq AS visit, v.session, v.warc, v.place_offset AS "offset: int", v.place_length AS "length: int", v.digest,
        v.revisit, EXISTS (SELECT 1 FROM captured c WHERE c.visit = v.seq AND c.original <> 0) AS "borrowed: bool"
 FROM attempt v
-WHERE v.seq IN (SELECT value FROM json_each(:visits)) AND v.warc <> '' ORDER BY v.warc, v.place_offset;
+WHERE v.seq IN (SELECT value FROM json_each(:attempts)) AND v.warc <> '' ORDER BY v.warc, v.place_offset;
 
--- def lent(visits: Iterable[int], gone: Iterable[int]) -> set[str]
--- Return digests of visits whose bytes a visit that is not `gone` has only by a revisit of them.
+-- def lent(attempts: Iterable[int], gone: Iterable[int]) -> set[str]
+-- Return digests of attempts whose bytes an attempt that is not `gone` has only by a revisit of them.
 SELECT DISTINCT v.digest FROM attempt v WHERE v.revisit = 1 AND v.digest <> ''
-AND v.digest IN (SELECT digest FROM attempt WHERE seq IN (SELECT value FROM json_each(:visits)) AND revisit = 0)
+AND v.digest IN (SELECT digest FROM attempt WHERE seq IN (SELECT value FROM json_each(:attempts)) AND revisit = 0)
 AND v.seq NOT IN (SELECT value FROM json_each(:gone))
 AND NOT EXISTS (SELECT 1 FROM attempt o WHERE o.address = v.address AND o.digest = v.digest AND o.revisit = 0
     AND o.seq NOT IN (SELECT value FROM json_each(:gone)));
 
 -- row: SharedRecord
--- A visit whose record another visit names too: whether that is one to the same address, and whose it is.
+-- An attempt whose record another attempt names too: whether that is one to the same address, and whose it is.
 
--- def shared(visits: Iterable[int], gone: Iterable[int]) -> list[SharedRecord]
--- Return visits whose record a visit that is not `gone` names as its own.
+-- def shared(attempts: Iterable[int], gone: Iterable[int]) -> list[SharedRecord]
+-- Return attempts whose record an attempt that is not `gone` names as its own.
 SELECT v.seq AS visit, v.address = o.address AS "same_address: bool", h.collection, h.source FROM attempt v
 JOIN attempt o ON o.warc = v.warc AND o.place_offset = v.place_offset JOIN host h ON h.seq = o.host
-WHERE v.seq IN (SELECT value FROM json_each(:visits)) AND v.warc <> ''
+WHERE v.seq IN (SELECT value FROM json_each(:attempts)) AND v.warc <> ''
 AND o.seq NOT IN (SELECT value FROM json_each(:gone));
 
 -- def spans(tombstone: int) -> list[ArchivePlace]
@@ -103,23 +103,23 @@ DELETE FROM payload WHERE EXISTS (SELECT 1 FROM tombstone_span s
 -- Return the places of all records of a file that are on the ledger, in order.
 SELECT DISTINCT place_offset AS "offset: int", place_length AS "length: int" FROM attempt WHERE warc = :warc ORDER BY 1;
 
--- name: takedown_clear_visits
+-- name: takedown_clear_attempts
 UPDATE attempt SET status = NULL, reason = 'forgotten', message = '', digest = '', size = NULL, warc = '',
     place_offset = NULL, place_length = NULL, revisit = 0, etag = '', modified = '', location = '', mime = ''
 WHERE seq IN (SELECT value FROM json_each(?1)) AND status IS NOT NULL;
 
 -- name: takedown_clear_lines
--- What indexes said of the captures that some visits took: the digest of their bytes among it.
+-- What indexes said of the captures that some attempts took: the digest of their bytes among it.
 UPDATE captured SET line = '' WHERE visit IN (SELECT value FROM json_each(?1)) AND line <> '';
 
 -- row: TargetCount
 -- What the ledger has of a target; sizes in bytes, as they lie in the archive.
 
--- def count_visits(visits: Sequence[int]) -> TargetCount
--- Count what some visits are of, and what they brought.
+-- def count_attempts(attempts: Sequence[int]) -> TargetCount
+-- Count what some attempts are of, and what they brought.
 SELECT count(DISTINCT address) AS "addresses: int", count(*) AS "visits: int",
        coalesce(sum(warc <> ''), 0) AS "captures: int", coalesce(sum(place_length), 0) AS "bytes: int" FROM attempt
-WHERE seq IN (SELECT value FROM json_each(:visits));
+WHERE seq IN (SELECT value FROM json_each(:attempts));
 
 -- row: TakenDown
 -- An address of which nothing may be kept, or where there is one, an origin.
@@ -134,24 +134,24 @@ AND NOT EXISTS (SELECT 1 FROM tombstone_end e WHERE e.tombstone = t.seq AND e.ev
 -- row: AskedRequest
 -- What a step asked of a service for a document: the number of the request, and where it went.
 
--- def asked(visits: Sequence[int]) -> list[AskedRequest]
--- Return what steps asked of services for visits, and for no other: it goes with them.
+-- def asked(attempts: Sequence[int]) -> list[AskedRequest]
+-- Return what steps asked of services for attempts, and for no other: it goes with them.
 SELECT DISTINCT k.digest, k.host, a.url FROM attempt v JOIN asked k ON k.visit = v.seq
 JOIN address a ON a.digest = k.digest AND a.host = k.host
-WHERE v.seq IN (SELECT value FROM json_each(:visits))
+WHERE v.seq IN (SELECT value FROM json_each(:attempts))
 AND NOT EXISTS (SELECT 1 FROM asked o WHERE o.digest = k.digest AND o.host = k.host
-    AND o.visit NOT IN (SELECT value FROM json_each(:visits)));
+    AND o.visit NOT IN (SELECT value FROM json_each(:attempts)));
 
 -- row: SharedRequest
 -- What a step asked of a service for a document and for others too.
 -- `visit` is the first of those; attachments are JSON.
 
--- def asked_too(visits: Sequence[int]) -> list[SharedRequest]
--- Return what was asked for one of some visits, and for others too.
+-- def asked_too(attempts: Sequence[int]) -> list[SharedRequest]
+-- Return what was asked for one of some attempts, and for others too.
 SELECT k.digest, k.host, min(o.visit) AS "visit: int", r.attachments FROM attempt v JOIN asked k ON k.visit = v.seq
 JOIN request r ON r.digest = k.digest AND r.host = k.host
 JOIN asked o ON o.digest = k.digest AND o.host = k.host
-WHERE v.seq IN (SELECT value FROM json_each(:visits)) AND o.visit NOT IN (SELECT value FROM json_each(:visits))
+WHERE v.seq IN (SELECT value FROM json_each(:attempts)) AND o.visit NOT IN (SELECT value FROM json_each(:attempts))
 GROUP BY k.digest, k.host;
 
 -- name: takedown_send_from
@@ -173,9 +173,9 @@ DELETE FROM request WHERE host = ? AND host <> 0;
 -- name: takedown_clear_address
 DELETE FROM address WHERE digest = ? AND host = ?;
 
--- def endings(visits: Sequence[int]) -> list[str]
--- Return why answers of some visits led to nothing.
-SELECT DISTINCT ending FROM followed WHERE ending <> '' AND visit IN (SELECT value FROM json_each(:visits));
+-- def endings(attempts: Sequence[int]) -> list[str]
+-- Return why answers of some attempts led to nothing.
+SELECT DISTINCT ending FROM followed WHERE ending <> '' AND visit IN (SELECT value FROM json_each(:attempts));
 
 -- name: takedown_clear_comments
 UPDATE task_end SET comment = replace(comment, ?1, '(forgotten)') WHERE instr(comment, ?1) > 0;

@@ -1,4 +1,4 @@
-"""What was not read, and not by its own fault: visits and items that a later run reads again."""
+"""What was not read, and not by its own fault: attempts and items that a later run reads again."""
 
 from __future__ import annotations
 
@@ -19,20 +19,20 @@ class UnreadQueries(TypedUnread):
 
 
 class UnreadWriter:
-    """Writes visits that were not read."""
+    """Writes attempts that were not read."""
 
     def __init__(self, batch: LedgerBatch) -> None:
         self._batch = batch
 
     def put(self, collection: str, phase: int, rows: Iterable[UnreadDocument]) -> None:
-        """Note visits that a step did not read."""
+        """Note attempts that a step did not read."""
         columns = [(row.number, collection, phase, *row[1:4], spell(row.at)) for row in rows]
         self._batch.database.execute_many("unread_put", columns)
 
-    def remove(self, visits: Iterable[tuple[int, int]]) -> None:
-        """Note that steps have read visits: the numbers of their phases, and of the visits."""
-        self._batch.database.execute_many("unread_remove", visits)
+    def remove(self, attempts: Iterable[tuple[int, int]]) -> None:
+        """Note that steps have read attempts: the numbers of their phases, and of the attempts."""
+        self._batch.database.execute_many("unread_remove", attempts)
 
-    def ask(self, visits: Iterable[tuple[int, int]]) -> None:
-        """Have visits read by the next run, whatever came of them: the numbers of phases, and of the visits."""
-        self._batch.database.execute_many("unread_ask", visits)
+    def ask(self, attempts: Iterable[tuple[int, int]]) -> None:
+        """Have attempts read by the next run, whatever came of them: the numbers of phases, and of the attempts."""
+        self._batch.database.execute_many("unread_ask", attempts)

@@ -1,10 +1,10 @@
--- What was not read and is to be read again: visits, and items.
+-- What was not read and is to be read again: attempts, and items.
 
 -- row: UnreadDocument
--- A visit or an item that a version of a step did not read: so many times in a row, and when last.
+-- An attempt or an item that a version of a step did not read: so many times in a row, and when last.
 
--- def visits(collection: str, phase: int) -> list[UnreadDocument]
--- Return the visits that a step did not read, in the order of the ledger.
+-- def attempts(collection: str, phase: int) -> list[UnreadDocument]
+-- Return the attempts that a step did not read, in the order of the ledger.
 SELECT visit AS number, version, reason, times, at FROM unread WHERE collection = :collection AND phase = :phase
 ORDER BY visit;
 
@@ -18,11 +18,11 @@ WHERE p.collection = :collection AND p.step = :step AND p.status = 5 AND {of_lat
 AND p.reason IN (SELECT value FROM json_each(:reasons)) ORDER BY p.item;
 
 -- row: UnreadAddress
--- A visit that is to be read again, the phase of its step, and the address.
+-- An attempt that is to be read again, the phase of its step, and the address.
 
 -- def addresses(collection: str, source: str = "", reason: str = "", among: Sequence[int] | None = None)
 --     -> list[UnreadAddress]
--- Return the visits of a source, for a reason and to some addresses, where these are given.
+-- Return the attempts of a source, for a reason and to some addresses, where these are given.
 SELECT u.visit, u.phase, v.address AS "address: int", coalesce(a.url, v.url) AS "url: str"
 FROM unread u JOIN attempt v ON v.seq = u.visit
 LEFT JOIN host h ON h.seq = v.host LEFT JOIN address a ON a.digest = v.address AND a.host = v.host

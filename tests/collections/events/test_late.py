@@ -78,7 +78,7 @@ def test_a_late_reading_writes_its_own_records_and_the_logs_that_it_changes(site
     with stop_all_steps(monkeypatch):
         run(workspace)
     with monkeypatch.context() as patched:
-        patched.setattr("windrow.engine.steps.unread.UnreadVisits.due", lambda _: [])
+        patched.setattr("windrow.engine.steps.unread.UnreadAttempts.due", lambda _: [])
         for name in "abcd":
             harvest(site, workspace, event("a@x", FIRST), event(f"{name}-{name}@x", FIRST))
     assert [log["insert_count"] for log in logs(workspace)] == [1, 0, 2, 1, 1, 1]

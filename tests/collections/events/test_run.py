@@ -218,7 +218,7 @@ def test_the_runtime_of_a_parser_has_the_reading_of_its_answers_and_no_pause_bet
     run(workspace)
     (log,) = logs(workspace)
     with closing(Ledger(workspace.ledger)) as ledger:
-        (visit,) = ledger.attempts.visits_named([log["visit"]])
+        (visit,) = ledger.attempts.by_numbers([log["visit"]])
         read = ledger.requests.followed(log["visit"]).seconds
     assert read > 0
     assert log["parser_runtime"] == round(visit.attempt.seconds + read, 3)

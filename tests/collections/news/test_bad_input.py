@@ -38,7 +38,7 @@ def followed(workspace):
     """Return why responses could not be used, by the first part of their paths."""
     outcomes = {}
     with closing(Ledger(workspace.ledger)) as ledger:
-        for recorded in ledger.attempts.visits_after("news", 0, 999):
+        for recorded in ledger.attempts.after("news", 0, 999):
             outcome = ledger.requests.followed(recorded.seq)
             if reason := recorded.attempt.reason or (outcome.reason if outcome else None):
                 outcomes.setdefault(recorded.attempt.url.split("/")[3], set()).add(str(reason))

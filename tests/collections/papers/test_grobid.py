@@ -348,7 +348,7 @@ def test_papers_whose_grobid_is_down_have_the_row_of_a_file_that_was_not_asked_a
         assert "connect_failed" in workspace.why(name)
     workspace.section = ""
     workspace.run()
-    assert "no address in the configuration any more" in waits(workspace).told()
+    assert "no address in the configuration any more" in waits(workspace).describe()
     ADAPTER.replay(workspace.workspace(), workspace.setup(), Progress(None))
     (row,) = workspace.rows().values()
     assert decode_row(row)["text0:tinfo"]["title"] == "The paper that waits for its server"

@@ -15,7 +15,7 @@ from windrow.contract import NOT_MODIFIED, Crawl
 from windrow.contract.discoveries import BEHIND
 from windrow.engine.captures.shared_answers import SharedAnswers
 from windrow.engine.crawl.asking import RedirectChains
-from windrow.engine.fetchers.message import AttemptEnded, BatchBroken, BatchEnded, Event, WalkOrigin
+from windrow.engine.fetchers.message import AttemptEnded, BatchBroken, BatchEnded, CrawlOrigin, Event
 from windrow.engine.listed.connection_pool import LONGEST
 from windrow.engine.requests.answers import context_of
 from windrow.engine.requests.following import AnswerFollower
@@ -320,7 +320,7 @@ class CrawlDispatcher:
         wanted = {part.visit for request in asked.values() for part in request.attachments}
         if not wanted:
             return asked
-        documents = run.ledger.attempts.visits_named([*wanted])
+        documents = run.ledger.attempts.by_numbers([*wanted])
         places = {document.seq: run.place_of(document.attempt) for document in documents}
         return {
             digest: request._replace(
@@ -343,7 +343,7 @@ class CrawlDispatcher:
         shared, options = self._shared, run.harvest.options
         wait = max(wait, shared.wait(host.source, host.origin))
         rules, last = shared.rules(host.source, host.origin), shared.last(host.origin)
-        run.crew.start_walk(WalkOrigin(host.walk, host.source, host.origin, self._crawl, options, wait, rules, last))
+        run.crew.start_walk(CrawlOrigin(host.walk, host.source, host.origin, self._crawl, options, wait, rules, last))
         return True
 
     def _leave_host(self, host: _Host, reason: Reason, message: str) -> None:
@@ -472,7 +472,7 @@ class CrawlDispatcher:
         again = why.reason is Reason.INTERRUPTED or (why.reason is Reason.TIME_LIMIT and event.culprit)
         host.given_up, host.exhausted = not (again and host.deaths < host.source.attempts), False
         if host.given_up and why.reason is not Reason.STOPPED:
-            self._leave_host(host, why.reason, why.told(host.source.name))
+            self._leave_host(host, why.reason, why.describe(host.source.name))
         writer.flush()
 
     def _record_harm(self, writer: LedgerWriter, host: _Host, why: BatchBroken, culprit: int) -> None:

@@ -10,7 +10,7 @@ from dataclasses import replace
 
 from windrow.clock import now
 from windrow.engine.crawl.asking import ArchivingClient, CrawlResult
-from windrow.engine.fetchers.message import AttemptEnded, BatchBroken, BatchEnded, Event, WalkOrigin
+from windrow.engine.fetchers.message import AttemptEnded, BatchBroken, BatchEnded, CrawlOrigin, Event
 from windrow.engine.listed.connection_pool import LONGEST, HostQueue
 from windrow.errors import TransportError, WindrowError
 from windrow.fetch.http_client import HttpClient
@@ -54,7 +54,7 @@ class OriginCrawler:
     """Walks one origin over one connection, or a service over several."""
 
     def __init__(
-        self, walk: WalkOrigin, archiver: ArchivingClient, recent: RecentUrls, report: Callable[[Event], None],
+        self, walk: CrawlOrigin, archiver: ArchivingClient, recent: RecentUrls, report: Callable[[Event], None],
         queue: HostQueue, *, parallel: int = 1,
     ) -> None:  # fmt: skip
         """Walk by the collection's crawl rules; all origins of the host share `queue`.
@@ -341,7 +341,7 @@ def _with_wait(attempt: Attempt, pause: float | None) -> Attempt:
     return attempt if wait == attempt.wait else attempt._replace(wait=wait)
 
 
-def origin_site(walk: WalkOrigin, origin: str) -> Site:
+def origin_site(walk: CrawlOrigin, origin: str) -> Site:
     """Return an origin as a site with the source's connection settings; its login goes to its own origin only."""
     where, own = parts(f"{origin}/"), walk.source.site
     site = replace(own, scheme=where.scheme, host=where.host.strip("[]"), port=where.port, base="/")

@@ -20,11 +20,11 @@ from windrow.engine.fetchers.message import (
     BatchBroken,
     BatchEnded,
     CloseConnection,
+    CrawlOrigin,
     Event,
     Halt,
     MoreJobs,
     TransferBatch,
-    WalkOrigin,
 )
 from windrow.engine.heartbeat import Watch
 from windrow.engine.listed.connection_pool import host
@@ -33,7 +33,7 @@ from windrow.formats.url import parts
 from windrow.model import FetchJob, Site
 from windrow.reasons import Reason
 
-FetcherMessage = TransferBatch | CloseConnection | Halt | WalkOrigin | MoreJobs | None
+FetcherMessage = TransferBatch | CloseConnection | Halt | CrawlOrigin | MoreJobs | None
 """What is sent to a fetcher process; None ends it."""
 
 _ENDED = "a fetcher process was ended: to read what came from the host took too long"
@@ -72,7 +72,7 @@ class _RunningFetcher:
         """Batches that run here, and idle connections whose site may get another."""
         return len(self.batches) + self.resting.total()
 
-    def begin(self, batch: TransferBatch | WalkOrigin, jobs: Sequence[FetchJob] = ()) -> None:
+    def begin(self, batch: TransferBatch | CrawlOrigin, jobs: Sequence[FetchJob] = ()) -> None:
         self.batches[batch.number] = {job.target for job in jobs}
         self.send(batch)
 
@@ -142,7 +142,7 @@ class FetcherPool:
             member = _RunningFetcher(self._keep, self._started)
             self._members[member.pipe] = member
 
-    def start_walk(self, walk: WalkOrigin) -> None:
+    def start_walk(self, walk: CrawlOrigin) -> None:
         """Give an origin to the process that walks others of its host, else to the least loaded one."""
         self._start_missing()
         member = self._owner(parts(f"{walk.origin}/").host, min(self._members.values(), key=attrgetter("load")))

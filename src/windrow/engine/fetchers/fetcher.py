@@ -22,11 +22,11 @@ from windrow.engine.fetchers.message import (
     ArchiveSettings,
     BatchEnded,
     CloseConnection,
+    CrawlOrigin,
     Event,
     Halt,
     MoreJobs,
     TransferBatch,
-    WalkOrigin,
 )
 from windrow.engine.heartbeat import Heartbeat, limit_memory
 from windrow.engine.listed.connection_pool import REST, ConnectionPool, HostQueue
@@ -121,7 +121,7 @@ class Fetcher:
                         walker.halt()
                 elif isinstance(message, MoreJobs):
                     self._walkers[message.batch].submit(message.jobs)
-                elif isinstance(message, WalkOrigin):
+                elif isinstance(message, CrawlOrigin):
                     reading = partial(self._heartbeat.reading, message.number)
                     service = service_of(message.source)
                     archive = self._archive if service is None or service.archived else self._unarchived

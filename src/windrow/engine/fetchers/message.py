@@ -87,7 +87,7 @@ class BatchBroken(NamedTuple):
     retry: bool
     wait: float | None
 
-    def told(self, source: str) -> str:
+    def describe(self, source: str) -> str:
         """Return the message with its hint, in which NAME becomes the name of the source."""
         return f"{self.message} ({self.hint.replace('NAME', source)})" if self.hint else self.message
 
@@ -106,7 +106,7 @@ class BatchEnded(NamedTuple):
     spared: bool = False
 
 
-class WalkOrigin(NamedTuple):
+class CrawlOrigin(NamedTuple):
     """An origin to walk: a batch whose jobs follow in groups. Its first request is made after `wait` seconds."""
 
     number: int

@@ -42,7 +42,7 @@ class _Host:
     received: int = 0  # bytes
 
     @property
-    def told(self) -> str:
+    def summary(self) -> str:
         """The comment for its task: how many mirrors were the same, differed or failed."""
         message = f"{self.source.name}: compared with what is held from elsewhere: {self.same} the same"
         message += f", {self.differing} with other bytes, {self.failed} not compared"
@@ -89,7 +89,7 @@ class _Comparing:
                         self._note(writer, event)
             run.tick()
         for compared in hosts:
-            run.close_task(compared.task, compared.told)
+            run.close_task(compared.task, compared.summary)
 
     def _hand(self, compared: _Host) -> None:
         """Submit the next batch of a source's mirrors."""

@@ -200,7 +200,7 @@ class Fetching:
             comment += " (" + ", ".join(f"{reason} {count}" for reason, count in host.failed.most_common(5)) + ")"
         reason = why.reason if why else next(iter(host.failed), None)
         if why:
-            comment += f"; {why.told(host.source.name)}"
+            comment += f"; {why.describe(host.source.name)}"
         elif host.why:
             comment += f"; asked again after {host.breaks} breaks, the last: {host.why.message}"
         self._run.close_task(host.task, comment, reason, failed=bool(why or failed), writer=writer)

@@ -133,7 +133,9 @@ def _again(run: HarvestRun, listed: _Listed, broken: BatchBroken) -> bool:
     if broken.retry and worth_waiting(broken.wait) and listed.attempts < listed.source.attempts and not run.stopping():
         listed.due = time.monotonic() + wait_before(listed.attempts, broken.wait)
         return True
-    run.close_task(listed.task, f"{listed.source.name}: {broken.told(listed.source.name)}", broken.reason, failed=True)
+    run.close_task(
+        listed.task, f"{listed.source.name}: {broken.describe(listed.source.name)}", broken.reason, failed=True
+    )
     run.progress.step(1, 1)
     return False
 

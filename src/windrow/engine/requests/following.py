@@ -24,7 +24,7 @@ from windrow.engine.requests.answers import (
     source_address,
 )
 from windrow.engine.run import HarvestRun
-from windrow.engine.steps.unread import FOLLOWING_PHASE, UnreadVisits
+from windrow.engine.steps.unread import FOLLOWING_PHASE, UnreadAttempts
 from windrow.ledger import LedgerWriter
 from windrow.ledger.rows import Followed
 from windrow.ledger.typed.requests import WholeListingRow
@@ -73,9 +73,9 @@ class AnswerFollower:
         self._waiting: dict[str, deque[RecordedAttempt]] = {source: deque() for source in self._sources}
         self._with_new = set(self._sources)
         steps = [settle.version for settle in run.collection.steps if isinstance(settle, Settle)]
-        self._unread = UnreadVisits(run.ledger, name, FOLLOWING_PHASE, "+".join(steps))
+        self._unread = UnreadAttempts(run.ledger, name, FOLLOWING_PHASE, "+".join(steps))
         self._again = set(self._unread.due())
-        for recorded in run.ledger.attempts.visits_named(sorted(self._again)):
+        for recorded in run.ledger.attempts.by_numbers(sorted(self._again)):
             if recorded.source in self._waiting:
                 self._waiting[recorded.source].append(recorded)
 
@@ -118,7 +118,7 @@ class AnswerFollower:
         waiting = self._waiting[name]
         if not waiting and name in self._with_new:
             queries = self._run.ledger.requests
-            waiting += queries.visits(self._run.collection.name, name, self._read[name], self._kinds, PAGE)
+            waiting += queries.answers(self._run.collection.name, name, self._read[name], self._kinds, PAGE)
             if waiting:
                 self._read[name] = waiting[-1].seq
             else:

@@ -115,7 +115,7 @@ class ServiceRequests:
             tries = failures_in_row(service, [earlier.reason for earlier in rows]) if row is rows[0] else 1
             if not is_answer(service, row.status, row.reason, tries):
                 continue
-            recorded = ledger.attempts.visits_named([row.visit])[0]
+            recorded = ledger.attempts.by_numbers([row.visit])[0]
             if recorded.attempt.kept is not None:
                 return kept_answer(self._run, recorded)._replace(reason=row.reason)
             with ledger.writing() as writer:
@@ -134,14 +134,14 @@ class ServiceRequests:
             with run.ledger.writing() as writer:
                 writer.addresses.due_at(run.collection.name, self._lost, 1)
             self._lost.clear()
-        before = run.ledger.attempts.last_visit()
+        before = run.ledger.attempts.last_number()
         services = [service for service in run.harvest.services if service.name not in self.given_up]
         if not services:
             return False
         with CrawlDispatcher(run, ASKED_AS_CRAWL, services) as crawling:
             crawling.run()
             self.given_up |= crawling.given_up()
-        helped = run.ledger.attempts.last_visit() > before
+        helped = run.ledger.attempts.last_number() > before
         self.asked |= helped
         return helped
 

@@ -37,7 +37,7 @@ class ServiceWait(NamedTuple):
     why: str
     command: str
 
-    def told(self) -> str:
+    def describe(self) -> str:
         """Return the wait as one line."""
         many = f"{self.documents:,} documents wait" if self.documents != 1 else "1 document waits"
         return f"{many} for {self.service} since {show(self.since)} UTC: {self.why}; try: {self.command}"
@@ -50,7 +50,7 @@ def service_wait(
     count, first = store.count_waiting()
     if not count:
         return None
-    (recorded,) = ledger.attempts.visits_named([first]) or (None,)
+    (recorded,) = ledger.attempts.by_numbers([first]) or (None,)
     asks = [wait for waits in [*store.waiting(0).values()][:_LOOKED_AT] for wait in waits]
     services = sorted({row.source for ask in asks for row in ledger.addresses.of_sources(collection, ask.address)})
     last = max(

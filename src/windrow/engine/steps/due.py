@@ -53,7 +53,7 @@ def _due(collection: str, row: DueRow) -> Due:
 
 def due_visits(ledger: Ledger, collection: Collection, checkpoint: int) -> Iterator[RecordedAttempt]:
     """Yield the visits of a collection after a checkpoint, as they arrived."""
-    while visits := ledger.attempts.visits_after(collection.name, checkpoint, PAGE):
+    while visits := ledger.attempts.after(collection.name, checkpoint, PAGE):
         yield from visits
         checkpoint = visits[-1].seq
 

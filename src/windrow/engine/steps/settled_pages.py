@@ -18,16 +18,18 @@ SECONDS = 5.0
 """For which visits are gathered at most before they are written: a process that is killed loses what it read."""
 
 
-class SettledVisit(NamedTuple):
+class SettledAttempt(NamedTuple):
     """A visit, and what the step made of its bytes; None where they were not read."""
 
     recorded: RecordedAttempt
     result: Any
 
 
-def pages(visits: Iterator[SettledVisit], clock: Callable[[], float] = time.monotonic) -> Iterator[list[SettledVisit]]:
+def pages(
+    visits: Iterator[SettledAttempt], clock: Callable[[], float] = time.monotonic
+) -> Iterator[list[SettledAttempt]]:
     """Gather what is written together: `PAGE` visits, or fewer where a lot was read or it takes long."""
-    page: list[SettledVisit] = []
+    page: list[SettledAttempt] = []
     held, began = 0, clock()
     for visit in visits:
         page.append(visit)

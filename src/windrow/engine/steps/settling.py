@@ -28,9 +28,9 @@ from windrow.engine.requests.waiting import service_wait
 from windrow.engine.run import ContentStore, HarvestRun, SearchedStore, VersionedStore, VersionStore, WaitingStore
 from windrow.engine.runtime import rare_gc
 from windrow.engine.steps.due import due_visits
-from windrow.engine.steps.settled_pages import PAGE, SettledVisit, pages
+from windrow.engine.steps.settled_pages import PAGE, SettledAttempt, pages
 from windrow.engine.steps.stepping import PhaseTasks, first_finding
-from windrow.engine.steps.unread import UnreadVisits
+from windrow.engine.steps.unread import UnreadAttempts
 from windrow.engine.steps.whole_listing import whole_listing
 from windrow.errors import ArchiveError, StoreError, WindrowError
 from windrow.ledger.takedowns import TakenDownAddresses
@@ -58,7 +58,7 @@ class Settling:
         self._step_id = run.collection.steps.index(step)
         self._sources = {source.name: source for source in run.harvest.sources}
         self._options = {name: str(value) for name, value in run.harvest.options.items()}
-        self._unread = UnreadVisits(run.ledger, run.collection.name, self._tasks.phase, step.version)
+        self._unread = UnreadAttempts(run.ledger, run.collection.name, self._tasks.phase, step.version)
         self._answered_for = 0  # visits whose step was taken with answers, and asked for nothing more
 
     @cached_property
@@ -100,11 +100,11 @@ class Settling:
             got_through = self._answered_for - (wait.documents - before)
             failed = self._asking.asked and (bool(self._asking.given_up) or got_through <= 0)
             task = run.open_task(run.collection.phase(self._step.phase))
-            run.close_task(task, f"{run.collection.name}: {wait.told()}", failed=failed)
+            run.close_task(task, f"{run.collection.name}: {wait.describe()}", failed=failed)
 
     def _refuse_older_ledger(self) -> None:
         """Refuse to go on where an older ledger was put back: its next visits would be taken for settled ones."""
-        checkpoint, last = self._version_store.checkpoint(), self._run.ledger.attempts.last_visit()
+        checkpoint, last = self._version_store.checkpoint(), self._run.ledger.attempts.last_number()
         if checkpoint > last:
             raise StoreError(
                 f"what visits told is on record up to visit {checkpoint}, and the ledger ends with visit {last}",
@@ -139,8 +139,8 @@ class Settling:
         """
         stream = self._visits()
         while not self._run.stopping():
-            held: list[tuple[list[SettledVisit], StoredAnswers]] = []
-            page: list[SettledVisit] = []
+            held: list[tuple[list[SettledAttempt], StoredAnswers]] = []
+            page: list[SettledAttempt] = []
             for page in pages(self._read(_until_held(islice(stream, READ_AHEAD), held))):
                 answers = self._stored_answers(page)
                 if held or answers:
@@ -156,21 +156,21 @@ class Settling:
         """Read again what was not read by an earlier run, one document after the other."""
         for start in range(0, len(visits), PAGE):
             left = [visit for visit in visits[start : start + PAGE] if visit in self._unread]  # not settled by this run
-            for page in pages(self._read_alone(self._run.ledger.attempts.visits_named(left))):
+            for page in pages(self._read_alone(self._run.ledger.attempts.by_numbers(left))):
                 whole = self._take_again(page, self._stored_answers(page))
                 self._settle_page(whole, self._version_store.checkpoint())
 
-    def _read_alone(self, visits: list[RecordedAttempt]) -> Iterator[SettledVisit]:
+    def _read_alone(self, visits: list[RecordedAttempt]) -> Iterator[SettledAttempt]:
         """Read visits while the pool does nothing else; what was taken down meanwhile has no bytes any more."""
         for recorded in visits:
             if self._run.stopping():
                 return
             kept = recorded.attempt.kept
             if kept is None:
-                yield SettledVisit(recorded, None)
+                yield SettledAttempt(recorded, None)
                 continue
             job = self._job(recorded, self._place(recorded.attempt, kept))
-            yield SettledVisit(recorded, self._run.pool.run_alone(job, self._run.tick).result)
+            yield SettledAttempt(recorded, self._run.pool.run_alone(job, self._run.tick).result)
 
     def _visits(self) -> Iterator[RecordedAttempt]:
         """Yield the visits that are due, until a stop; a service's answer is not a document."""
@@ -181,11 +181,11 @@ class Settling:
             if recorded.attempt.kind != ASK or not self._step.takes_answers:
                 yield recorded
 
-    def _read(self, visits: Iterable[RecordedAttempt]) -> Iterator[SettledVisit]:
+    def _read(self, visits: Iterable[RecordedAttempt]) -> Iterator[SettledAttempt]:
         """Read in the pool what must be read, and yield all in the order in which they came."""
         places = ((visit, self._wanted(visit)) for visit in visits)
         pairs = ((visit, self._job(visit, place) if place else None) for visit, place in places)
-        yield from starmap(SettledVisit, self._run.pool.resolve(pairs, pulse=self._run.tick))
+        yield from starmap(SettledAttempt, self._run.pool.resolve(pairs, pulse=self._run.tick))
 
     def _wanted(self, recorded: RecordedAttempt) -> ArchivePlace | None:
         """Return where the bytes of a visit lie, or None if they need not be read."""
@@ -262,9 +262,9 @@ class Settling:
             after = max(waiting)
             yield from waiting.values()
 
-    def _answered(self, ready: Mapping[int, Mapping[str, KeptAnswer]]) -> Iterator[SettledVisit]:
+    def _answered(self, ready: Mapping[int, Mapping[str, KeptAnswer]]) -> Iterator[SettledAttempt]:
         """Take the step again for visits, with the answers that each waited for."""
-        visits = self._run.ledger.attempts.visits_named([*ready])
+        visits = self._run.ledger.attempts.by_numbers([*ready])
         places = ((recorded, self._wanted(recorded)) for recorded in visits)
         lost = Reading(Reason.NOT_FOUND)
         pairs = (
@@ -275,11 +275,11 @@ class Settling:
             again = _asks(result)
             if again and all(ask.name in ready[recorded.seq] for ask in again):
                 finding = Finding("AskedTwice", f"the step asks again for {again[0].name!r}, which is answered")
-                yield SettledVisit(recorded, Reading(Reason.STEP_FAILED, (finding,)))
+                yield SettledAttempt(recorded, Reading(Reason.STEP_FAILED, (finding,)))
             else:
-                yield SettledVisit(recorded, result)
+                yield SettledAttempt(recorded, result)
 
-    def _stored_answers(self, page: list[SettledVisit]) -> StoredAnswers:
+    def _stored_answers(self, page: list[SettledAttempt]) -> StoredAnswers:
         """Return the answers of visits about whose records no service is asked: each says why."""
         unasked = self._run.harvest.unasked
         asking = {settled.recorded.seq: settled.result for settled in page if unasked and _asks(settled.result)}
@@ -292,12 +292,12 @@ class Settling:
             for seq, result in asking.items() if keys[seq] and keys[seq] <= reasons.keys()
         }  # fmt: skip
 
-    def _take_again(self, page: list[SettledVisit], answers: StoredAnswers) -> list[SettledVisit]:
+    def _take_again(self, page: list[SettledAttempt], answers: StoredAnswers) -> list[SettledAttempt]:
         """Take the step again for visits of a page that have answers; the pool must be free."""
         retaken = {settled.recorded.seq: settled for settled in self._answered(answers)} if answers else {}
         return [retaken.get(settled.recorded.seq, settled) for settled in page]
 
-    def _entries(self, page: list[SettledVisit]) -> list[Any]:
+    def _entries(self, page: list[SettledAttempt]) -> list[Any]:
         """Return what the version store takes; what steps ask of services is put on the ledger first."""
         if not self._step.takes_answers:
             return [self._step.tell(settled.recorded, settled.result) for settled in page]
@@ -307,7 +307,7 @@ class Settling:
                 asks = [(ask.name, *self._asking.request_for(ask, settled.recorded)) for ask in _asks(settled.result)]
             except WindrowError as error:
                 failed = Reading(error.reason or Reason.STEP_FAILED, (Finding("BadRequest", str(error)),))
-                page[number] = settled = SettledVisit(settled.recorded, failed)  # noqa: PLW2901 the fault takes its place
+                page[number] = settled = SettledAttempt(settled.recorded, failed)  # noqa: PLW2901 the fault takes its place
                 asks = []
             wanted += [(settled.recorded, source, request) for _, source, request in asks]
             entry = self._step.tell(settled.recorded, settled.result)
@@ -345,7 +345,7 @@ class Settling:
         listed = whole_listing(self._run.ledger, listing, source, recorded.attempt.started, self._version_store)
         return [*self._step.missing(listed)] if listed.missing else []
 
-    def _settle(self, page: list[SettledVisit]) -> None:
+    def _settle(self, page: list[SettledAttempt]) -> None:
         """Write a page of visits in one transaction; one that ends a listing after all before it."""
         start = 0
         for number, settled in enumerate(page if self._step.missing else ()):
@@ -354,7 +354,7 @@ class Settling:
                 start = number
         self._settle_page(page[start:], page[-1].recorded.seq)
 
-    def _settle_page(self, page: list[SettledVisit], upto: int) -> None:
+    def _settle_page(self, page: list[SettledAttempt], upto: int) -> None:
         entries = self._entries(page)
         # First what was not read: the store is told that it is settled.
         failed = {settled.recorded.seq: reason for settled in page if (reason := self._own_fault(settled.result))}
@@ -367,7 +367,7 @@ class Settling:
         self._set_due(page)
         self._count(page)
 
-    def _set_due(self, page: list[SettledVisit]) -> None:
+    def _set_due(self, page: list[SettledAttempt]) -> None:
         """Update the due times of these visits' addresses from what is now known of their content.
 
         They depend on all visits to an address, so that settling a visit twice changes nothing.
@@ -388,13 +388,13 @@ class Settling:
                 if settled.recorded.attempt.url in visits and (until := self._expiry(settled)) is not None:
                     writer.addresses.due_by(settled.recorded, until)
 
-    def _expiry(self, settled: SettledVisit) -> int | None:
+    def _expiry(self, settled: SettledAttempt) -> int | None:
         """Return until when the result is valid, or None if it is valid as long as the bytes do not change."""
         if self._step.expires is None or settled.result is None or isinstance(settled.result, Reading):
             return None
         return self._step.expires(settled.result)
 
-    def _count(self, page: list[SettledVisit]) -> None:
+    def _count(self, page: list[SettledAttempt]) -> None:
         run, failed = self._run, 0
         with run.ledger.writing() as writer:
             if not run.harvest.reread:  # a replay may be stopped, and what is in place is as it was
@@ -431,7 +431,7 @@ class Settling:
         """Read once more what stands for another version than it did, and could not be had then."""
         run, contents = self._run, self._contents
         while contents is not None and not run.stopping() and (to_read := contents.to_read_again(PAGE)):
-            visits = run.ledger.attempts.visits_named(to_read)
+            visits = run.ledger.attempts.by_numbers(to_read)
             contents.read_again(dict.fromkeys(to_read) | dict(self._readings(visits)))
             run.tick()
 

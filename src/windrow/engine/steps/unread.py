@@ -56,13 +56,13 @@ class UnreadCount(NamedTuple):
 def count_unread(ledger: Ledger, collection: Collection) -> list[UnreadCount]:
     """Return what later runs read again, by the phase and reason."""
     unread: dict[tuple[str, Reason], list[UnreadDocument]] = {}
-    for document in ledger.unread.visits(collection.name, FOLLOWING_PHASE):
+    for document in ledger.unread.attempts(collection.name, FOLLOWING_PHASE):
         unread.setdefault((collection.phases[0], document.reason), []).append(document)
     for step in collection.steps:
         phase = collection.phase(step.phase)
         rows: list[UnreadDocument] = []
         if isinstance(step, Settle):
-            rows = ledger.unread.visits(collection.name, phase)
+            rows = ledger.unread.attempts(collection.name, phase)
         elif isinstance(step, Read | Load | Judge):
             rows = ledger.unread.items(collection.name, step.phase)
         for document in rows:
@@ -73,7 +73,7 @@ def count_unread(ledger: Ledger, collection: Collection) -> list[UnreadCount]:
     ]
 
 
-class UnreadVisits:
+class UnreadAttempts:
     """The visits that a step did not read, and not by their fault, in earlier runs and in this one."""
 
     def __init__(self, ledger: Ledger, collection: str, phase: int, version: str) -> None:
@@ -81,7 +81,7 @@ class UnreadVisits:
         self._collection = collection
         self._phase = phase
         self._version = version
-        self._known = {visit.number: visit for visit in ledger.unread.visits(collection, phase)}
+        self._known = {visit.number: visit for visit in ledger.unread.attempts(collection, phase)}
         self._waiting: set[int] = set()  # of these, those that wait for services
 
     def __contains__(self, visit: int) -> bool:

@@ -148,7 +148,7 @@ CREATE TABLE address (
 CREATE INDEX address_due ON address (host, due, place);
 
 -- What is asked at an address where that is no plain GET, and a text that its discovery gave it for itself.
--- `attachments` has, as JSON, where in the body which bytes of which visit go; `seconds` is for how long at most.
+-- `attachments` has, as JSON, where in the body which bytes of which attempt go; `seconds` is for how long at most.
 CREATE TABLE request (
     digest BIGINT NOT NULL, host BIGINT NOT NULL, method VARCHAR(16) NOT NULL, headers TEXT NOT NULL,
     body BLOB NOT NULL, context TEXT NOT NULL, attachments TEXT NOT NULL, seconds DOUBLE PRECISION NOT NULL,
@@ -179,7 +179,7 @@ CREATE INDEX attempt_by_file ON attempt (listed_file) WHERE listed_file IS NOT N
 CREATE INDEX attempt_by_end ON attempt (end_seq) WHERE end_seq IS NOT seq;  -- those whose end is a fact of its own
 CREATE INDEX attempt_by_digest ON attempt (digest) WHERE listed_file IS NOT NULL;
 
--- Visits whose answer a step did not read, and not by the answer's fault: a later run reads it again. The reason, how
+-- Attempts whose answer a step did not read, and not by the answer's fault: a later run reads it again. The reason, how
 -- often in a row this version of the step failed so, and when last; the version is empty where an operator asked for
 -- another attempt.
 CREATE TABLE unread (
@@ -223,7 +223,7 @@ CREATE TABLE whole_listing (
 );
 CREATE INDEX whole_listing_by_source ON whole_listing (collection, source, ended);
 
--- A visit whose step asks this of a service.
+-- An attempt whose step asks this of a service.
 CREATE TABLE asked (
     visit BIGINT NOT NULL, digest BIGINT NOT NULL, host BIGINT NOT NULL, PRIMARY KEY (visit, digest, host)
 ) WITHOUT ROWID;
@@ -259,7 +259,7 @@ CREATE INDEX intake_waiting_by_payload ON intake_waiting (spelled);
 
 -- Where a source looks for captures. `name` is a collection, a source as collection:source, or the path of a file.
 -- `rules` is a digest of the rules by which lines were chosen (and of what the file was), `place` how far that got: a
--- visit, a line of an index file, an offset in a WARC file; or -1 where a file is through.
+-- attempt, a line of an index file, an offset in a WARC file; or -1 where a file is through.
 CREATE TABLE capture_index (
     id INTEGER PRIMARY KEY, collection VARCHAR(32) NOT NULL, source VARCHAR(128) NOT NULL, name VARCHAR(1024) NOT NULL,
     rules VARCHAR(96) NOT NULL, place BIGINT NOT NULL, seen BIGINT NOT NULL, taken BIGINT NOT NULL
@@ -272,10 +272,10 @@ CREATE TABLE capture_left_out (
     url VARCHAR(2048) NOT NULL, PRIMARY KEY (capture_index, reason, rule)
 ) WITHOUT ROWID;
 
--- Visits that asked nobody, since the capture was there: whose source it is, the visit that it was made in, the index
+-- Attempts that asked nobody, since the capture was there: whose source it is, the attempt that it was made in, the index
 -- it was found by (0: it was there when it was to be asked for), and where the record was found. `original` is 0 for the
 -- record of another maker, which was copied. `line` is what the index said of it, as a JSON list: its address, key and
--- file name are spelled as the index has them; the visit has the address in its normal form. It is empty where no line
+-- file name are spelled as the index has them; the attempt has the address in its normal form. It is empty where no line
 -- told of it, or where the capture was taken down.
 CREATE TABLE captured (
     visit BIGINT PRIMARY KEY, collection VARCHAR(32) NOT NULL, source VARCHAR(128) NOT NULL, original BIGINT NOT NULL,
@@ -285,7 +285,7 @@ CREATE UNIQUE INDEX captured_by_place ON captured (collection, warc, place_offse
 CREATE INDEX captured_by_original ON captured (original) WHERE original <> 0;
 
 -- Wanted lines of indexes whose record could not be had: where it should lie, the line (as a JSON list), why not, and the
--- visit that says so.
+-- attempt that says so.
 CREATE TABLE capture_failed (
     collection VARCHAR(32) NOT NULL, source VARCHAR(128) NOT NULL, capture_index INTEGER NOT NULL,
     warc VARCHAR(1024) NOT NULL, place_offset BIGINT NOT NULL, line TEXT NOT NULL, reason REASON_TEXT NOT NULL,

@@ -238,7 +238,7 @@ class TypedAddresses(LedgerQueries):
         return self._database.rows(ChosenAddress._make, "addresses.chosen", collection, json.dumps([*digests]))
 
     def failing(self, collection: str, source: str, reason: str) -> list[ChosenAddress]:
-        """Return those that fail now, of a source and for the reason of their last visit; empty means any."""
+        """Return those that fail now, of a source and for the reason of their last attempt; empty means any."""
         return self._database.rows(ChosenAddress._make, "addresses.failing", collection, source, reason)
 
     def waiting(self, collection: str, source: str, reason: str) -> list[ChosenAddress]:
@@ -246,7 +246,7 @@ class TypedAddresses(LedgerQueries):
         return self._database.rows(ChosenAddress._make, "addresses.waiting", collection, source, reason)
 
     def wrong(self) -> Iterator[WrongAddress]:
-        """Yield addresses that are due, or have a last capture, other than their visits say.
+        """Yield addresses that are due, or have a last capture, other than their attempts say.
 
         Not those that are never due: they are known from elsewhere, or were taken down. Nor what others asked, which
         took no time that we know of.

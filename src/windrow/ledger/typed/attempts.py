@@ -273,31 +273,31 @@ class TypedAttempts(LedgerQueries):
         """Return every good capture of a collection, session by session; not of files that an operator ended."""
         return self._database.rows(_make_session_capture, "attempts.captures_by_session", collection)
 
-    def visits_after(self, collection: str, after: int, limit: int) -> list[RecordedAttempt]:
-        """Return visits to a collection's addresses after a given one, in the order of the ledger."""
-        return self._database.rows(recorded, "attempts.visits_after", collection, after, limit)
+    def after(self, collection: str, after: int, limit: int) -> list[RecordedAttempt]:
+        """Return attempts to a collection's addresses after a given one, in the order of the ledger."""
+        return self._database.rows(recorded, "attempts.after", collection, after, limit)
 
-    def visits_logged(self, collection: str, after: int, limit: int) -> list[LoggedAttempt]:
-        """Return the visits of a collection after a given one, those to the rules of hosts too."""
-        return self._database.rows(logged, "attempts.visits_logged", collection, after, limit)
+    def logged_after(self, collection: str, after: int, limit: int) -> list[LoggedAttempt]:
+        """Return the attempts of a collection after a given one, those to the rules of hosts too."""
+        return self._database.rows(logged, "attempts.logged_after", collection, after, limit)
 
-    def visits_named(self, visits: Sequence[int]) -> list[RecordedAttempt]:
-        """Return visits by their numbers."""
-        return self._database.rows(recorded, "attempts.visits_named", json.dumps([*visits]))
+    def by_numbers(self, attempts: Sequence[int]) -> list[RecordedAttempt]:
+        """Return attempts by their numbers."""
+        return self._database.rows(recorded, "attempts.by_numbers", json.dumps([*attempts]))
 
-    def count_after(self, visit: int) -> int:
-        """Count the visits to addresses after a given one, of all collections."""
-        value: int = self._database.value("attempts.count_after", visit)
+    def count_after(self, attempt: int) -> int:
+        """Count the attempts to addresses after a given one, of all collections."""
+        value: int = self._database.value("attempts.count_after", attempt)
         return value
 
-    def last_visit(self) -> int:
-        """Return the number of the last visit, 0 before the first."""
-        value: int = self._database.value("attempts.last_visit")
+    def last_number(self) -> int:
+        """Return the number of the last attempt, 0 before the first."""
+        value: int = self._database.value("attempts.last_number")
         return value
 
-    def count_upto(self, collection: str, visit: int) -> int:
-        """Count a collection's visits up to a given one."""
-        value: int = self._database.value("attempts.count_upto", collection, visit)
+    def count_upto(self, collection: str, attempt: int) -> int:
+        """Count a collection's attempts up to a given one."""
+        value: int = self._database.value("attempts.count_upto", collection, attempt)
         return value
 
     def rules_failed_between(self, span: tuple[int, int], collection: str, kind: int) -> list[RulesFailure]:

@@ -106,7 +106,7 @@ class TypedCaptures(LedgerQueries):
         return self._database.first(ArchivePlace._make, "captures.of_digest", digest)
 
     def original(self, address: int, digest: str) -> ArchivePlace | None:
-        """Return where the bytes lie that a later visit to the same address brought again."""
+        """Return where the bytes lie that a later attempt to the same address brought again."""
         return self._database.first(ArchivePlace._make, "captures.original", address, digest)
 
     def payload(self, digest: str) -> ArchivePlace | None:
@@ -133,15 +133,15 @@ class TypedCaptures(LedgerQueries):
         return self._database.stream(HeldCapture._make, "captures.held")
 
     def after(
-        self, visit: int, limit: int, origins: Sequence[tuple[str, str]], statuses: Iterable[int] = ()
+        self, attempt: int, limit: int, origins: Sequence[tuple[str, str]], statuses: Iterable[int] = ()
     ) -> list[RecordedAttempt]:
-        """Return answers that were kept after a given visit, or said that known bytes are still there, in their order.
+        """Return answers kept after a given attempt, or that said that known bytes are still there, in their order.
 
         `origins` are the collections and sources whose answers are wanted, a source empty for all of a collection;
         `statuses` those without a document that are wanted too. The last one's `seq` is where to go on.
         """
         return self._database.rows(
-            recorded, "captures.after", visit, json.dumps([*statuses]), json.dumps([*origins]), limit
+            recorded, "captures.after", attempt, json.dumps([*statuses]), json.dumps([*origins]), limit
         )
 
     def of_address(self, collection: str, address: int) -> list[RecordedAttempt]:
@@ -161,13 +161,13 @@ class TypedCaptures(LedgerQueries):
         return self._database.rows(_make_rule_row, "captures.left_out", index)
 
     def taken(self, collection: str, place: ArchivePlace) -> int:
-        """Return the visit in which a collection took the record at a place, 0 where it did not."""
+        """Return the attempt in which a collection took the record at a place, 0 where it did not."""
         value: int = self._database.value("captures.taken", collection, place.warc, place.offset)
         return value
 
-    def captured(self, visit: int) -> CapturedRow | None:
-        """Return whose capture a visit took; None where it asked for itself."""
-        return self._database.first(captured_row, "captures.captured", visit)
+    def captured(self, attempt: int) -> CapturedRow | None:
+        """Return whose capture an attempt took; None where it asked for itself."""
+        return self._database.first(captured_row, "captures.captured", attempt)
 
     def failed(
         self, collection: str, source: str, after: tuple[str, int], reasons: Iterable[str], limit: int

@@ -14,7 +14,7 @@ from windrow.reasons import Reason
 
 
 class WholeListingRow(NamedTuple):
-    """A listing of all that a source has: the visits that its first and last answer came in."""
+    """A listing of all that a source has: the attempts that its first and last answer came in."""
 
     collection: str
     source: str
@@ -61,13 +61,13 @@ class TypedRequests(LedgerQueries):
     """The queries of requests.sql."""
 
     def followed_upto(self, collection: str, source: str) -> int:
-        """Return the last visit of a source that was followed, 0 before the first."""
+        """Return the last attempt of a source that was followed, 0 before the first."""
         value: int = self._database.value("requests.followed_upto", collection, source)
         return value
 
-    def followed(self, visit: int) -> Followed | None:
+    def followed(self, attempt: int) -> Followed | None:
         """Return what an answer led to."""
-        return self._database.first(_make_followed, "requests.followed", visit)
+        return self._database.first(_make_followed, "requests.followed", attempt)
 
     def latest(self, collection: str, source: str, limit: int) -> list[Followed]:
         """Return what the last answers of a source led to, the latest first."""
@@ -81,22 +81,22 @@ class TypedRequests(LedgerQueries):
         """Return what was learned under a name of each source that has it, as JSON."""
         return dict(self._database.rows(tuple, "requests.learned_texts_as", collection, name))
 
-    def visits(
+    def answers(
         self, collection: str, source: str, after: int, kinds: Iterable[int], limit: int
     ) -> list[RecordedAttempt]:
-        """Return visits of a source after a given one, of some kinds, in the order of the ledger."""
-        return self._database.rows(recorded, "requests.visits", collection, after, json.dumps([*kinds]), source, limit)
+        """Return attempts of a source after a given one, of some kinds, in the order of the ledger."""
+        return self._database.rows(recorded, "requests.answers", collection, after, json.dumps([*kinds]), source, limit)
 
-    def offers(self, visit: int) -> list[Offering]:
+    def offers(self, attempt: int) -> list[Offering]:
         """Return what an answer offered, in its order."""
-        return self._database.rows(offering, "requests.offers", visit)
+        return self._database.rows(offering, "requests.offers", attempt)
 
     def known(self, collection: str, source: str, keys: Sequence[str]) -> set[str]:
         """Return those of the keys that a source offered before."""
         return {*self._database.column("requests.known", collection, source, json.dumps([*keys]))}
 
     def whole_listing(self, ended: int) -> WholeListingRow | None:
-        """Return the listing that ended with a visit."""
+        """Return the listing that ended with an attempt."""
         return self._database.first(WholeListingRow._make, "requests.whole_listing", ended)
 
     def whole_listings_before(self, listing: WholeListingRow, limit: int) -> list[WholeListingRow]:
@@ -123,9 +123,9 @@ class TypedRequests(LedgerQueries):
             "requests.missing", listing.collection, listing.source, listing.began, listing.ended
         )
 
-    def asked_row(self, visit: int) -> RequestRow | None:
-        """Return what a visit asked, where that is not the URL alone."""
-        return self._database.first(RequestRow._make, "requests.asked_row", visit)
+    def asked_row(self, attempt: int) -> RequestRow | None:
+        """Return what an attempt asked, where that is not the URL alone."""
+        return self._database.first(RequestRow._make, "requests.asked_row", attempt)
 
     def attempts(self, collection: str, address: int, limit: int) -> list[RequestAttempt]:
         """Return the last attempts at a request, the latest first, and the source or service that was asked."""

@@ -38,7 +38,7 @@ class OpenTombstone(NamedTuple):
 
 
 class SharedRecord(NamedTuple):
-    """A visit whose record another visit names too: whether that is one to the same address, and whose it is."""
+    """An attempt whose record another attempt names too: whether that is one to the same address, and whose it is."""
 
     visit: int
     same_address: bool
@@ -137,28 +137,30 @@ class TypedTakedowns(LedgerQueries):
         """Return the origins of which nothing may be asked."""
         return {*self._database.column("takedowns.hosts")}
 
-    def visits(self, address: int, host: int) -> list[int]:
-        """Return the visits to a target, and those of other collections that took their captures.
+    def attempts(self, address: int, host: int) -> list[int]:
+        """Return the attempts to a target, and those of other collections that took their captures.
 
         Their bytes may be gone already.
         """
-        return self._database.column("takedowns.visits", host, address)
+        return self._database.column("takedowns.attempts", host, address)
 
-    def collections(self, visits: Iterable[int]) -> list[str]:
-        """Return the collections that made visits."""
-        return self._database.column("takedowns.collections", json.dumps([*visits]))
+    def collections(self, attempts: Iterable[int]) -> list[str]:
+        """Return the collections that made attempts."""
+        return self._database.column("takedowns.collections", json.dumps([*attempts]))
 
-    def captures(self, visits: Iterable[int]) -> list[TargetCapture]:
-        """Return what was kept in visits, file by file."""
-        return self._database.rows(_make_target_capture, "takedowns.captures", json.dumps([*visits]))
+    def captures(self, attempts: Iterable[int]) -> list[TargetCapture]:
+        """Return what was kept in attempts, file by file."""
+        return self._database.rows(_make_target_capture, "takedowns.captures", json.dumps([*attempts]))
 
-    def lent(self, visits: Iterable[int], gone: Iterable[int]) -> set[str]:
-        """Return digests of visits whose bytes a visit that is not `gone` has only by a revisit of them."""
-        return {*self._database.column("takedowns.lent", json.dumps([*visits]), json.dumps([*gone]))}
+    def lent(self, attempts: Iterable[int], gone: Iterable[int]) -> set[str]:
+        """Return digests of attempts whose bytes an attempt that is not `gone` has only by a revisit of them."""
+        return {*self._database.column("takedowns.lent", json.dumps([*attempts]), json.dumps([*gone]))}
 
-    def shared(self, visits: Iterable[int], gone: Iterable[int]) -> list[SharedRecord]:
-        """Return visits whose record a visit that is not `gone` names as its own."""
-        return self._database.rows(_make_shared_record, "takedowns.shared", json.dumps([*visits]), json.dumps([*gone]))
+    def shared(self, attempts: Iterable[int], gone: Iterable[int]) -> list[SharedRecord]:
+        """Return attempts whose record an attempt that is not `gone` names as its own."""
+        return self._database.rows(
+            _make_shared_record, "takedowns.shared", json.dumps([*attempts]), json.dumps([*gone])
+        )
 
     def spans(self, tombstone: int) -> list[ArchivePlace]:
         """Return the records that are to be erased, file by file."""
@@ -168,9 +170,9 @@ class TypedTakedowns(LedgerQueries):
         """Return the places of all records of a file that are on the ledger, in order."""
         return self._database.rows(RecordSpan._make, "takedowns.records_of", warc)
 
-    def count_visits(self, visits: Sequence[int]) -> TargetCount:
-        """Count what some visits are of, and what they brought."""
-        (row,) = self._database.rows(TargetCount._make, "takedowns.count_visits", json.dumps([*visits]))
+    def count_attempts(self, attempts: Sequence[int]) -> TargetCount:
+        """Count what some attempts are of, and what they brought."""
+        (row,) = self._database.rows(TargetCount._make, "takedowns.count_attempts", json.dumps([*attempts]))
         return row
 
     def taken_down(self) -> list[TakenDown]:
@@ -180,14 +182,14 @@ class TypedTakedowns(LedgerQueries):
         """
         return self._database.rows(TakenDown._make, "takedowns.taken_down")
 
-    def asked(self, visits: Sequence[int]) -> list[AskedRequest]:
-        """Return what steps asked of services for visits, and for no other: it goes with them."""
-        return self._database.rows(AskedRequest._make, "takedowns.asked", json.dumps([*visits]))
+    def asked(self, attempts: Sequence[int]) -> list[AskedRequest]:
+        """Return what steps asked of services for attempts, and for no other: it goes with them."""
+        return self._database.rows(AskedRequest._make, "takedowns.asked", json.dumps([*attempts]))
 
-    def asked_too(self, visits: Sequence[int]) -> list[SharedRequest]:
-        """Return what was asked for one of some visits, and for others too."""
-        return self._database.rows(SharedRequest._make, "takedowns.asked_too", json.dumps([*visits]))
+    def asked_too(self, attempts: Sequence[int]) -> list[SharedRequest]:
+        """Return what was asked for one of some attempts, and for others too."""
+        return self._database.rows(SharedRequest._make, "takedowns.asked_too", json.dumps([*attempts]))
 
-    def endings(self, visits: Sequence[int]) -> list[str]:
-        """Return why answers of some visits led to nothing."""
-        return self._database.column("takedowns.endings", json.dumps([*visits]))
+    def endings(self, attempts: Sequence[int]) -> list[str]:
+        """Return why answers of some attempts led to nothing."""
+        return self._database.column("takedowns.endings", json.dumps([*attempts]))

@@ -13,7 +13,7 @@ from windrow.reasons import Reason
 
 
 class UnreadDocument(NamedTuple):
-    """A visit or an item that a version of a step did not read: so many times in a row, and when last."""
+    """An attempt or an item that a version of a step did not read: so many times in a row, and when last."""
 
     number: int
     version: str
@@ -23,7 +23,7 @@ class UnreadDocument(NamedTuple):
 
 
 class UnreadAddress(NamedTuple):
-    """A visit that is to be read again, the phase of its step, and the address."""
+    """An attempt that is to be read again, the phase of its step, and the address."""
 
     visit: int
     phase: int
@@ -39,9 +39,9 @@ def _make_unread_document(row: tuple[Any, ...]) -> UnreadDocument:
 class TypedUnread(LedgerQueries):
     """The queries of unread.sql."""
 
-    def visits(self, collection: str, phase: int) -> list[UnreadDocument]:
-        """Return the visits that a step did not read, in the order of the ledger."""
-        return self._database.rows(_make_unread_document, "unread.visits", collection, phase)
+    def attempts(self, collection: str, phase: int) -> list[UnreadDocument]:
+        """Return the attempts that a step did not read, in the order of the ledger."""
+        return self._database.rows(_make_unread_document, "unread.attempts", collection, phase)
 
     def items_failed(self, collection: str, step: str, reasons: Iterable[str]) -> list[UnreadDocument]:
         """Return the items that failed at a step for one of some reasons, with its last reading of them."""
@@ -52,7 +52,7 @@ class TypedUnread(LedgerQueries):
     def addresses(
         self, collection: str, source: str = "", reason: str = "", among: Sequence[int] | None = None
     ) -> list[UnreadAddress]:
-        """Return the visits of a source, for a reason and to some addresses, where these are given."""
+        """Return the attempts of a source, for a reason and to some addresses, where these are given."""
         return self._database.rows(
             UnreadAddress._make,
             "unread.addresses",

@@ -93,7 +93,7 @@ class Tracker:
         """Open the tracker's database and create what is missing of it."""
         drops = workspace.section(Drops)
         self._declared = read_declared(workspace, sources)
-        self.books = ProjectionTables(
+        self.projection = ProjectionTables(
             drops.tracker.url,
             TRACKER,
             PROJECTION,
@@ -105,12 +105,12 @@ class Tracker:
 
     def _begin(self, ledger: Ledger) -> int:
         """Bring seeds, centres and sources up to date, once per run."""
-        self.books.seed(seeds(self._declared.at))
-        at = self.books.checkpoint()
+        self.projection.seed(seeds(self._declared.at))
+        at = self.projection.checkpoint()
         known = ledger.mirrors.sources()
         gone = tuple(sorted(known - {source.name for source in self._declared.sources}))
-        closed = tuple(sorted(set(self.books.keys("centre")) - {name.lower() for name in self._declared.names}))
-        self.books.apply(declare(replace(self._declared, gone=gone, closed=closed)), at)
+        closed = tuple(sorted(set(self.projection.keys("centre")) - {name.lower() for name in self._declared.names}))
+        self.projection.apply(declare(replace(self._declared, gone=gone, closed=closed)), at)
         return at
 
     def catch_up(self, ledger: Ledger) -> None:
@@ -120,16 +120,16 @@ class Tracker:
         for facts in batches(ledger, self._at):
             # A state may be newer than the checkpoint, never older.
             places = project_states(*find_shown(ledger, find_touched(facts)))
-            self.books.apply([*project_facts(facts, self._declared), *places], facts[-1].seq)
+            self.projection.apply([*project_facts(facts, self._declared), *places], facts[-1].seq)
             self._at = facts[-1].seq
 
     def grow(self, sizes: Mapping[int, int]) -> None:
         """Write the bytes received so far by each attempt under way."""
-        self.books.note(project_progress(sizes))
+        self.projection.note(project_progress(sizes))
 
     def close(self) -> None:
         """Close the connections."""
-        self.books.close()
+        self.projection.close()
 
 
 class DropsStore:
@@ -190,7 +190,7 @@ def harvest(workspace: Workspace) -> Harvest:
         files,
         options,
         store=DropsStore(tables, declarations.names, declarations.xml_name),
-        books=tracker,
+        projection=tracker,
         listers=drops.listers,
         downloaders=drops.downloaders,
         attempts=drops.attempts,

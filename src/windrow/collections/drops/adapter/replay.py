@@ -52,15 +52,15 @@ def replay(workspace: Workspace, setup: SessionSettings, progress: Progress) -> 
         def build() -> None:
             rebuilt = harvest(beside)
             assert isinstance(rebuilt.store, DropsStore)
-            assert rebuilt.books is not None
-            session.follow(rebuilt.books)
+            assert rebuilt.projection is not None
+            session.follow(rebuilt.projection)
             unread = session.ledger.copy_unread(scratch)
             keep = ArchiveSettings(setup.archive, session.number, setup.limits, setup.rotate, setup.agent)
             pool = Pool(WorkerConfig(rebuilt.collection, setup.archive, setup.limits, rebuilt.resources), setup.workers)
             first = rebuilt.collection.step_after(rebuilt.collection.members.kind)
             renamed = Renamed(rebuilt.store, session.ledger, unread, session.number, first)
             run = HarvestRun(
-                replace(rebuilt, store=renamed, books=None), unread, session.lease, FetcherPool(keep, 0), pool,
+                replace(rebuilt, store=renamed, projection=None), unread, session.lease, FetcherPool(keep, 0), pool,
                 session.number, setup.archive, setup.limits, progress, lambda: session.stops,
             )  # fmt: skip
             with released(pool.close, unread.close, rebuilt.store.tables.close):

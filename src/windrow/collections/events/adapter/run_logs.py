@@ -157,7 +157,7 @@ class RunLogs:
 
     def _visits(self, first: int, last: int) -> Iterator[RecordedAttempt]:
         after = first
-        while page := self._ledger.attempts.visits_logged(COLLECTION, after, PAGE):
+        while page := self._ledger.attempts.logged_after(COLLECTION, after, PAGE):
             for row in page:
                 if row.recorded.seq > last:
                     return
@@ -240,7 +240,8 @@ class RunLogs:
         if attempt.kept:
             facts |= {"bytes": attempt.kept.size, "digest": attempt.kept.digest}
         followed = self._ledger.requests.followed(recorded.seq)
-        drifts = tuple(finding.message for finding in followed.told() if finding.kind == DRIFT) if followed else ()
+        findings = followed.read_findings() if followed else []
+        drifts = tuple(finding.message for finding in findings if finding.kind == DRIFT)
         return AskedAddress(
             attempt.started, url, attempt.seconds + (followed.seconds if followed else 0.0), *count, rejected,
             reason.class_name if reason else "", (message or reason.meaning) if reason else "", drifts, facts,

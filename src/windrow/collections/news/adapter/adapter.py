@@ -89,7 +89,7 @@ class NewsAdapter(RecordAdapter):
             return 0
         count = last = 0
         with closing(Ledger(workspace.ledger)) as ledger:
-            while visits := ledger.attempts.visits_after(self._collection.name, last, 500):
+            while visits := ledger.attempts.after(self._collection.name, last, 500):
                 for one in visits:
                     if (kept := one.attempt.kept) is not None:
                         with (workspace.archive.folder / kept.place.warc).open("rb") as file:

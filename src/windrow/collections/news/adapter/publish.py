@@ -79,7 +79,7 @@ class Publisher:
                     failed = writer.failed()  # only the failures of the last run are reported
                     runs += 1
                 while pulse() and (late := store.late_attempts(_PAGE)):
-                    new += _RunWriter(ledger, store, index, self, 0).write_late(ledger.attempts.visits_named(late))
+                    new += _RunWriter(ledger, store, index, self, 0).write_late(ledger.attempts.by_numbers(late))
                     store.remove_late_attempts(late)
             except OSError as error:
                 kind = DiskFull if error.errno == _DISK_FULL else StoreError
@@ -90,11 +90,11 @@ class Publisher:
 def _upto(ledger: Ledger, store: RecordStore) -> int:
     """Return the last visit up to which all documents are read; visits of robots.txt alone need no reading."""
     read = store.checkpoint()
-    return read if ledger.attempts.visits_after("news", read, 1) else ledger.attempts.last_visit()
+    return read if ledger.attempts.after("news", read, 1) else ledger.attempts.last_number()
 
 
 def _visits(ledger: Ledger, after: int, upto: int) -> Iterator[RecordedAttempt]:
-    while visits := ledger.attempts.visits_logged("news", after, _PAGE):
+    while visits := ledger.attempts.logged_after("news", after, _PAGE):
         for visit in visits:
             if visit.recorded.seq > upto:
                 return

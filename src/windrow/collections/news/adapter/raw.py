@@ -229,7 +229,7 @@ class RawRun:
 
 def refusal_of(followed: Followed) -> str:
     """Return why a response could not be used."""
-    findings = followed.told()
+    findings = followed.read_findings()
     return findings[0].message if findings else str(followed.reason)
 
 

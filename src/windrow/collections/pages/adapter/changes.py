@@ -217,7 +217,7 @@ def outcomes(workspace: Workspace, ledger: Ledger, facts: tuple[int, int], count
 
 
 def _is_read(summary: SqliteReader, ledger: Ledger, facts: tuple[int, int]) -> bool:
-    return reached(summary) >= min(facts[1], ledger.attempts.last_visit())
+    return reached(summary) >= min(facts[1], ledger.attempts.last_number())
 
 
 def content(workspace: Workspace, ledger: Ledger, facts: tuple[int, int]) -> Mapping[str, Counter[str]]:

@@ -78,7 +78,7 @@ class CrawlerProjection:
 
     def _crawls(self, ledger: Ledger) -> bool:
         """Project some visits, and tell whether there may be more."""
-        visits = ledger.attempts.visits_logged(COLLECTION, self.store.checkpoint(), self._piece)
+        visits = ledger.attempts.logged_after(COLLECTION, self.store.checkpoint(), self._piece)
         if visits:
             texts = self._texts(ledger, visits) if self._archive is not None else ()
             self.store.log([log_attempt(*visit) for visit in visits], self._user_agent, texts)
@@ -142,7 +142,7 @@ class CrawlerProjection:
 
 def check_crawler(path: Path, ledger: Ledger) -> Iterator[Fault]:
     """Compare the numbers of crawls and candidates in the crawler database with those in the ledger."""
-    visited = ledger.attempts.visits_logged(COLLECTION, 0, 1)
+    visited = ledger.attempts.logged_after(COLLECTION, 0, 1)
     if not path.exists():
         if visited and not ledger.sessions.running():
             yield Fault("crawler database", f"there is no {path}", "windrow run")
@@ -155,6 +155,6 @@ def check_crawler(path: Path, ledger: Ledger) -> Iterator[Fault]:
     addresses = ledger.addresses.count_upto(COLLECTION, known)
     if there["crawl_candidate"] < addresses:
         yield Fault("crawler database", f"has {there['crawl_candidate']} candidates; the ledger has {addresses}", AGAIN)
-    latest = ledger.attempts.visits_logged(COLLECTION, upto, 1)
+    latest = ledger.attempts.logged_after(COLLECTION, upto, 1)
     if latest and not ledger.sessions.running():
         yield Fault("crawler database", "does not have the latest visits", "windrow run")

@@ -40,19 +40,19 @@ def harvest(workspace: Workspace) -> Harvest:
     sources = tuple(replace(source, site=replace(source.site, agent=agent)) for source in named)
     section = workspace.section(Pages)
     refuse_foreign(section.index)
-    books = CrawlerProjection(
+    projection = CrawlerProjection(
         section.crawler_database,
         agent,
         archive=workspace.archive.folder if section.file_text else None,
         summary=section.summary_database,
     )
-    with close_on_failure(books.close):
+    with close_on_failure(projection.close):
         store = SummaryStore(section.summary_database)
     return Harvest(
         COLLECTION,
         sources,
         options={"agent": agent},
-        books=books,
+        projection=projection,
         version_store=store,
         derivations={"index": follower(section.summary_database, section.index)},
         limits=section.limits,

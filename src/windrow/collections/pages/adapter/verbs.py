@@ -139,14 +139,14 @@ def replay(workspace: Workspace, setup: SessionSettings, progress: Progress) -> 
 
     def build(session: Session, new: Path) -> None:
         rebuilt = harvest(workspace.with_section("pages", replace(workspace.section(Pages), summary_database=new)))
-        if rebuilt.books:
-            rebuilt.books.close()
-        session.harvest(replace(rebuilt, books=None, reread=True), phases=frozenset({"summarise"}), fetch=False)
+        if rebuilt.projection:
+            rebuilt.projection.close()
+        session.harvest(replace(rebuilt, projection=None, reread=True), phases=frozenset({"summarise"}), fetch=False)
         with closing(SummaryStore(new)) as after:
             after.adopt_sessions(old)
         if not session.stops:
             phase = rebuilt.collection.phase("summarise")
-            known = {one.number for one in session.ledger.unread.visits("pages", phase)}
+            known = {one.number for one in session.ledger.unread.attempts("pages", phase)}
             with closing(SqliteReader(old)) as before:
                 settled_upto = reached(before)
             lost = [visit for visit in rebuilt.unread if visit <= settled_upto and visit not in known]
@@ -168,7 +168,7 @@ def check(workspace: Workspace, ledger: Ledger) -> Iterator[Fault]:
     section = workspace.section(Pages)
     with summary_if_there(workspace) as reader:
         if reader is not None:
-            told_of, last = reached(reader), ledger.attempts.last_visit()
+            told_of, last = reached(reader), ledger.attempts.last_number()
             if told_of > last:
                 yield Fault(
                     section.summary_database.name, f"tells of visit {told_of}; the ledger ends with visit {last}", AGAIN

@@ -188,7 +188,7 @@ def extracted_by_others(where: Places, keys: Sequence[str]) -> set[str]:
 def _first_captures(papers: Iterable[PaperRecord], where: Places, ledger: Ledger) -> dict[str, FoundCapture]:
     """Return each paper's first capture; one from a foreign WARC file has its place there, not that of our copy."""
     papers = list(papers)
-    recorded = {visit.seq: visit for visit in ledger.attempts.visits_named([paper.first for paper in papers])}
+    recorded = {visit.seq: visit for visit in ledger.attempts.by_numbers([paper.first for paper in papers])}
     captures = {}
     for paper in papers:
         place = dict(capture_location(recorded[paper.first])) if paper.first in recorded else {}
