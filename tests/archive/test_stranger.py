@@ -22,7 +22,7 @@ from tests.archive.foreign_records import (
 from tests.cpu import cpu_seconds
 from windrow.archive import open_capture
 from windrow.archive.import_file import sweep, take
-from windrow.archive.warc_reader import met, vet
+from windrow.archive.warc_reader import detect_form, read_records
 from windrow.digest import digest
 from windrow.errors import ArchiveError
 from windrow.model import ArchivePlace, Limits
@@ -45,7 +45,7 @@ def write(request, tmp_path):
 
 
 def read(path, start=0, limits=None):
-    return list(met(path, start, limits or Limits()))
+    return list(read_records(path, start, limits or Limits()))
 
 
 def test_records_and_their_places(write):
@@ -67,9 +67,9 @@ def test_what_is_no_warc_file_is_refused(tmp_path):
     for content in (b"PK\x03\x04", b"WARC/0.9\r\n", b"hello", b"http://a/ 1.2.3.4 20040101000000 text/html 5\nhello"):
         path.write_bytes(content)
         with pytest.raises(ArchiveError, match="not a WARC or ARC file"):
-            vet(path)
+            detect_form(path)
     with pytest.raises(ArchiveError):
-        vet(tmp_path / "missing")
+        detect_form(tmp_path / "missing")
     path.write_bytes(b"")
     assert read(path) == []
 
@@ -111,7 +111,7 @@ def test_one_gzip_stream_for_all_is_told(tmp_path):
     path.write_bytes(gzip.compress(b"".join(RECORDS)))
     records = read(path)
     assert [record_.reason for record_ in records] == [Reason.UNSUPPORTED]
-    assert vet(path).must_repack
+    assert detect_form(path).must_repack
 
 
 def test_bombs_are_not_inflated(tmp_path):

@@ -20,7 +20,7 @@ from zipfile import is_zipfile
 from windrow.adapters.adapter import Adopts, ImportsWarc
 from windrow.app.changes import MOST, of_session, was_read
 from windrow.app.summary import SessionSummary, summarise
-from windrow.archive.warc_reader import ENDINGS, vet
+from windrow.archive.warc_reader import ENDINGS, detect_form
 from windrow.config import Workspace
 from windrow.contract import Collection
 from windrow.contract.registry import adapter, capable, collection, installed, phases
@@ -232,7 +232,7 @@ def _below(path: Path) -> Iterator[Path]:
 
 def _is_warc(path: Path) -> bool:
     try:
-        vet(path)
+        detect_form(path)
     except ArchiveError:
         return False
     return True

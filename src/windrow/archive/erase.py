@@ -17,7 +17,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import NamedTuple
 
-from windrow.archive.warc_reader import met
+from windrow.archive.warc_reader import read_records
 from windrow.archive.warc_writer import guarded
 from windrow.clock import spell
 from windrow.errors import ArchiveError
@@ -85,7 +85,7 @@ def related(path: Path, bounds: tuple[int, int], limits: Limits, ours: Callable[
     The first bound is 0 or the end of a record. Requests have the address of their response, and so have other
     crawlers' records about it (`about`).
     """
-    for record in met(path, bounds[0], limits):
+    for record in read_records(path, bounds[0], limits):
         if record.offset >= bounds[1]:
             return
         uri = about(record.fields)

@@ -20,7 +20,7 @@ from typing import BinaryIO, NamedTuple, cast
 
 from isal import isal_zlib
 
-from windrow.archive.warc_reader import GZIP, ZSTD, WarcForm, WarcRecord, met, vet
+from windrow.archive.warc_reader import GZIP, ZSTD, WarcForm, WarcRecord, detect_form, read_records
 from windrow.archive.warc_writer import guarded
 from windrow.digest import ALGORITHM, Hasher
 from windrow.errors import ArchiveError, DiskFull
@@ -49,7 +49,7 @@ def repack(source: Path, destination: Path, form: WarcForm, name: str, limits: L
         if plain != source:
             trouble = _unpack(source, plain, limits)
         with guarded(destination), destination.open("wb") as out, plain.open("rb") as records:
-            for record in met(plain, 0, limits):
+            for record in read_records(plain, 0, limits):
                 _need_room(destination.parent, record.length, limits)
                 for block in _packed(_pieces(records, record, form, name)):
                     out.write(block)
@@ -238,7 +238,7 @@ class ImportedFile(NamedTuple):
 
 def take(archive: Path, path: Path, limits: Limits) -> ImportedFile:
     """Import a file; ArchiveError if it is not a WARC file or cannot be read, DiskFull without room."""
-    form = vet(path)
+    form = detect_form(path)
     folder = archive / FOREIGN
     with guarded(folder):
         folder.mkdir(parents=True, exist_ok=True)

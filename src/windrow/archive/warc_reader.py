@@ -188,7 +188,7 @@ class WarcForm(NamedTuple):
     must_repack: bool
 
 
-def vet(path: Path) -> WarcForm:
+def detect_form(path: Path) -> WarcForm:
     """Determine a file's form from its first records; ArchiveError if it is not a WARC file or cannot be read."""
     try:
         with path.open("rb", buffering=0) as raw:
@@ -202,7 +202,7 @@ def vet(path: Path) -> WarcForm:
         raise ArchiveError(f"the file cannot be read: {error.strerror}") from error
 
 
-def met(path: Path, start: int, limits: Limits, *algorithms: str) -> Iterator[WarcRecord]:
+def read_records(path: Path, start: int, limits: Limits, *algorithms: str) -> Iterator[WarcRecord]:
     """Yield the records of a file from offset `start`, which must be 0 or a record's `next`.
 
     A payload above `limits.transfer_size` bytes is skipped. A record's `digests` has those by `algorithms`.
@@ -220,7 +220,7 @@ def met_at(path: Path, offset: int, limits: Limits, take: Callable[[bytes], obje
     """Return the record that begins at an offset of a file; its payload is passed to `take` piece by piece.
 
     Its `digests` has those of the payload by `algorithms`. A broken record is returned with a reason. ArchiveError as
-    of `met`.
+    of `read_records`.
     """
     try:
         with path.open("rb", buffering=0) as raw:

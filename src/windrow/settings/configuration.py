@@ -13,7 +13,7 @@ from windrow.errors import ConfigError
 from windrow.model import Credential, Secret, Site, Source
 from windrow.reasons import Reason
 from windrow.renamed import SETTINGS, current
-from windrow.settings.kinds import place
+from windrow.settings.kinds import split_address
 from windrow.settings.setting import PREFIX, Setting, Value, variable
 
 if TYPE_CHECKING:
@@ -84,7 +84,7 @@ def source_at_url(table: SourceTable, values: Mapping[str, Value], context: Surr
         missing = f": one of url, {', '.join(capture_settings)} is missing" if capture_settings else ".url is missing"
         raise ConfigError(f"{table.file}: source.{table.name}{missing}", hint=f"edit {table.file}")
     try:
-        address = place(url.value, context.root)
+        address = split_address(url.value, context.root)
     except ConfigError as error:
         raise ConfigError(f"{url.origin}: {url.name}: {error}", hint=f"edit {table.file}") from None
     bundle = values["ca_bundle"].value

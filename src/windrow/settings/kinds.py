@@ -291,14 +291,14 @@ class AddressParts(NamedTuple):
     base: str
 
 
-def place(url: str, root: Path) -> AddressParts:
+def split_address(url: str, root: Path) -> AddressParts:
     """Split the address of a source; a `file:` address may be relative to `root`.
 
     A password in it is refused, and not repeated in the message.
 
-    >>> place("sftp://harvest@drop.example.org:2222/out/", Path("/w"))
+    >>> split_address("sftp://harvest@drop.example.org:2222/out/", Path("/w"))
     AddressParts(scheme='sftp', host='drop.example.org', port=2222, username='harvest', base='/out/')
-    >>> place("file:partner", Path("/w")).base
+    >>> split_address("file:partner", Path("/w")).base
     '/w/partner'
     """
     try:

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from windrow.archive import verify_record
 from windrow.archive.erase import about
-from windrow.archive.warc_reader import WarcRecord, met
+from windrow.archive.warc_reader import WarcRecord, read_records
 from windrow.contract import CAPTURED, NOT_MODIFIED, Captures, Skip
 from windrow.digest import number, spelled_alike, warc
 from windrow.engine.captures.rules import IndexRules, LeftOutLines
@@ -214,7 +214,7 @@ class ScanJob(NamedTuple):
         rules = IndexRules(self.captures, self.source, self.options)
         wanted: list[CdxLine] = []
         count, after = 0, self.start
-        for record, method in with_methods(met(self.path, self.start, limits, _INDEXED)):
+        for record, method in with_methods(read_records(self.path, self.start, limits, _INDEXED)):
             count, after = count + 1, record.next
             imported = interpret_record(record, self.path.name, CAPTURED, method)
             if imported.attempt is None:

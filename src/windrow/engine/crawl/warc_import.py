@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from windrow.archive.erase import ErasedSpan, about, erase
 from windrow.archive.import_file import ImportedFile, sweep, take
-from windrow.archive.warc_reader import WarcRecord, met
+from windrow.archive.warc_reader import WarcRecord, read_records
 from windrow.clock import now
 from windrow.digest import NOTHING, digest
 from windrow.engine.captures.foreign_records import ImportedRecord, interpret_record, with_methods
@@ -167,7 +167,7 @@ class WarcImporter:
             tally.held += 1
             return
         counts = _Tally(tally.task)
-        for batch in _batches(with_methods(met(run.archive / taken.warc, offset, run.limits))):
+        for batch in _batches(with_methods(read_records(run.archive / taken.warc, offset, run.limits))):
             last = batch[-1][0].next
             with run.ledger.writing() as writer:
                 wrong = counts.wrong.total()
@@ -305,7 +305,7 @@ def _read_record(run: HarvestRun, warc: str, offset: int) -> WarcRecord:
     unreadable = WarcRecord(offset, 0, offset, reason=Reason.NOT_FOUND, message="the file is not in the archive")
     path: Path = run.archive / warc
     try:
-        records: Iterator[WarcRecord] = met(path, offset, run.limits)
+        records: Iterator[WarcRecord] = read_records(path, offset, run.limits)
         return next(records, unreadable)
     except ArchiveError as error:
         return unreadable._replace(message=str(error))

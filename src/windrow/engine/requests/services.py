@@ -23,7 +23,7 @@ from windrow.engine.run import HarvestRun
 from windrow.errors import ConfigError, StepError
 from windrow.model import Allowed, FoundUrl, RecordedAttempt, Site, Source
 from windrow.settings.configuration import credentials_of
-from windrow.settings.kinds import place
+from windrow.settings.kinds import split_address
 
 
 def service_sources(collection: Collection, settings: Mapping[str, Any], root: Path, agent: str) -> tuple[Source, ...]:
@@ -36,7 +36,7 @@ def service_sources(collection: Collection, settings: Mapping[str, Any], root: P
         url = settings.get(service.setting)
         if not url:
             continue
-        where = place(str(url), root)
+        where = split_address(str(url), root)
         if where.scheme not in {"http", "https"}:
             raise ConfigError(f"{service.setting}: wanted a web address", hint="windrow config")
         numbers = {

@@ -35,7 +35,7 @@ from windrow.model import (
     Source,
 )
 from windrow.reasons import Reason
-from windrow.settings.kinds import SCHEMES, place
+from windrow.settings.kinds import SCHEMES, split_address
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +95,7 @@ def _locate(setup: TrialSetup, address: str) -> tuple[Site, str, str]:
             path = address.removeprefix(base)
             return source.site, path, path.rpartition("/")[2]
     try:
-        parsed = place(address, Path.cwd())
+        parsed = split_address(address, Path.cwd())
     except ConfigError as error:
         raise UsageError(str(error), hint="windrow try --help") from None
     folder, _, name = parsed.base.rpartition("/")

@@ -154,7 +154,7 @@ def judge(workspace: Workspace, ledger: Ledger, url: str, *, beside: str = "") -
         verdict = site(owner).denies(parts(url))
         if verdict.allowed:
             verdict = _private(ledger, url) or judge_by_robots(
-                url, standing(workspace, ledger, owner, parts(url).origin).robots
+                url, robots_in_force(workspace, ledger, owner, parts(url).origin).robots
             )
         return Judged(beside, verdict.reason, describe_verdict(verdict))
     judged = Judged("", Reason.OUT_OF_SCOPE, "it belongs to none of the sites of this workspace")
@@ -167,7 +167,7 @@ def judge(workspace: Workspace, ledger: Ledger, url: str, *, beside: str = "") -
         if verdict.reason is Reason.OUT_OF_SCOPE:
             continue
         if verdict.allowed:
-            robots = standing(workspace, ledger, source, parts(url).origin).robots
+            robots = robots_in_force(workspace, ledger, source, parts(url).origin).robots
             verdict = _private(ledger, url) or policy.judge(url, year, robots)
         return Judged(source.name, verdict.reason, describe_verdict(verdict))
     return judged
@@ -181,7 +181,7 @@ def _private(ledger: Ledger, url: str) -> PolicyVerdict | None:
     return None
 
 
-def standing(workspace: Workspace, ledger: Ledger, source: Source, origin: str) -> robots_state.RobotsState:
+def robots_in_force(workspace: Workspace, ledger: Ledger, source: Source, origin: str) -> robots_state.RobotsState:
     """Return the robots.txt in force at an origin, from its answers so far.
 
     Before its first answer all is allowed here: nobody knows what it says.

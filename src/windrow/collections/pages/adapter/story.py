@@ -10,7 +10,7 @@ from typing import NamedTuple
 from windrow.archive.import_file import FOREIGN
 from windrow.clock import now
 from windrow.collections.pages.adapter.changes import Edition, editions
-from windrow.collections.pages.adapter.harvest import judge, standing
+from windrow.collections.pages.adapter.harvest import judge, robots_in_force
 from windrow.collections.pages.adapter.lookup import summary_if_there, when
 from windrow.collections.pages.code import ASSET, CrawlType
 from windrow.collections.pages.database.page_versions import NearDuplicate, OriginCounts, Versions
@@ -285,7 +285,7 @@ def _site(
 
 
 def _origin(workspace: Workspace, ledger: Ledger, source: Source | None, host: HostState) -> SiteOrigin:
-    state = standing(workspace, ledger, source, host.origin) if source else None
+    state = robots_in_force(workspace, ledger, source, host.origin) if source else None
     came = [
         OutcomeTally(
             outcome.reason or str(outcome.status),
