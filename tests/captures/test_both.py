@@ -139,7 +139,7 @@ def test_captures_that_say_a_page_is_not_there_any_more_are_taken_where_a_collec
     collection = replace(
         BOTH,
         discovery=Captures(select, "1", statuses=(404,)),
-        steps=(replace(BOTH.steps[0], tell=observe_gone),),
+        steps=(replace(BOTH.steps[0], make_entry=observe_gone),),
     )
     workspace = configure(tmp_path, site, url=False)
     for session_name in ("first", "second"):

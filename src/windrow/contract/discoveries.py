@@ -64,7 +64,7 @@ class CrawlRules(Protocol):
     def refusal(self, url: str, kind: int = 0) -> Reason | None:
         """Return why an address may not be requested now; None if it may."""
 
-    def again(self, reason: Reason | None, tries: int) -> bool:
+    def should_retry(self, reason: Reason | None, tries: int) -> bool:
         """Return whether to retry at once after so many tries."""
 
     def pause(self, seconds: float, status: int | None, wait: float | None) -> float | None:
@@ -73,7 +73,7 @@ class CrawlRules(Protocol):
         `seconds` is how long the answer took, `wait` the pause that the host demanded.
         """
 
-    def endless(self, job: FetchJob, body: bytes) -> bool:
+    def is_endless(self, job: FetchJob, body: bytes) -> bool:
         """Take the body of a new address, before its links; return whether for long none had anything new.
 
         From then on the run only requests the origin's new addresses below `BEHIND`, and those requested before.
@@ -137,7 +137,7 @@ class ContentCheck(NamedTuple):
 class Crawl:
     """Find documents by following links from page to page.
 
-    `seeds` gives a source's first addresses, `rules` those of one of its origins, and `again`
+    `seeds` gives a source's first addresses, `rules` those of one of its origins, and `next_due`
     the state of an address of a source after a visit: when it is due (seconds since 1970, None for
     never) and the seconds after which it may have changed, from those it had and the failures in a
     row. `outcome` is the collection's word for what came of a request, by its status, its reason and
@@ -151,7 +151,7 @@ class Crawl:
 
     seeds: Callable[[Source, Mapping[str, Any]], list[FoundUrl]]
     rules: Callable[[Source, str, Mapping[str, Any]], CrawlRules]
-    again: Callable[[Source, Attempt, int, int], tuple[int | None, int]]
+    next_due: Callable[[Source, Attempt, int, int], tuple[int | None, int]]
     outcome: Callable[[int | None, Reason | None, str], str]
     normal: Callable[[str], str]  # an address as it is kept; empty for what is none
     page: int  # the kind of a visit to a page

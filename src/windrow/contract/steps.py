@@ -175,32 +175,33 @@ def observed(recorded: RecordedAttempt, result: Any) -> AttemptObservations | No
 
 @dataclass(frozen=True, slots=True)
 class Settle:
-    """Turn each visit, in the order of the ledger, into an entry of the version store.
+    """Turn each attempt, in the order of the ledger, into an entry of the version store.
 
     `version` rises when the same bytes would give other records. A run reads only what is new; if the store was begun
     by another version the run says so, and `windrow replay` reads all that is kept with this one.
-    `run` reads the bytes in the pool, if `wants` returns True. `tell` makes an entry of the version store, or None, of
-    the visit and the result of `run` (None if the bytes were not read, a Reading if reading failed). `refers` says
-    whether an answer without a body has fields for which the bytes that it refers to are read again. `expires` returns
-    until when (seconds since 1970) the result holds, which is when the address is due; None: as long as the bytes.
-    `known_as` names the bytes together with what the header says of them, by default by their digest: if the version
-    store knows the name, they are not read again. `missing`, a pure function, returns what becomes of things missing
-    from a whole listing (`FollowResult.ends_listing`), such as that they are gone. `retakes` is how often a step is run
-    again on a document after it was ended by a limit or with its process: `Task.stopped` has the reasons then, and it
-    should leave out what is risky and return a Skip with the reason. If it is ended each time, the first end counts.
-    With `takes_answers` a visit is an answer to a request, or a capture of one: `run` is given the decoded body with
-    its offers and request (`Task.offers`, `Task.request`), and returns observations, skips and asks. Without it `run`
-    is given the bytes as they were kept, and its result goes to `tell` alone.
+    `run` reads the bytes in the pool, if `needs_body` returns True. `make_entry` makes an entry of the version store,
+    or None, from the attempt and the result of `run` (None if the bytes were not read, a Reading if reading failed).
+    `rereads_original` says whether an answer without a body has fields for which the bytes that it refers to are read
+    again. `expires` returns until when (seconds since 1970) the result holds, which is when the address is due; None:
+    as long as the bytes. `name_payload` names the bytes together with what the header says of them, by default by their
+    digest: if the version store knows the name, they are not read again. `missing`, a pure function, returns what
+    becomes of things missing from a whole listing (`FollowResult.ends_listing`), such as that they are gone. `retakes`
+    is how often a step is run again on a document after it was ended by a limit or with its process: `Task.stopped` has
+    the reasons then, and it should leave out what is risky and return a Skip with the reason. If it is ended each time,
+    the first end counts.
+    With `takes_answers` an attempt is a request, or a capture of one: `run` is given the decoded body with its offers
+    and request (`Task.offers`, `Task.request`), and returns observations, skips and asks. Without it `run` is given the
+    bytes as they were kept, and its result goes to `make_entry` alone.
     """
 
     phase: str
     version: str
     run: Callable[[Task], Any]
-    wants: Callable[[RecordedAttempt], bool] = has_document
-    tell: Callable[[RecordedAttempt, Any], Any] = observed
-    refers: Callable[[RecordedAttempt, Mapping[str, str]], bool] | None = None
+    needs_body: Callable[[RecordedAttempt], bool] = has_document
+    make_entry: Callable[[RecordedAttempt, Any], Any] = observed
+    rereads_original: Callable[[RecordedAttempt, Mapping[str, str]], bool] | None = None
     expires: Callable[[Any], int | None] | None = None
-    known_as: Callable[[RecordedAttempt], str] | None = None
+    name_payload: Callable[[RecordedAttempt], str] | None = None
     missing: Callable[[WholeListing], Iterable[Observation | Skip]] | None = None
     retakes: int = 0
     takes_answers: bool = True

@@ -226,10 +226,10 @@ def test_a_header_can_forbid_to_follow():
 
 def test_flukes_are_tried_once_more():
     guide = make()
-    assert guide.again(Reason.CONNECT_FAILED, 1)
-    assert not guide.again(Reason.CONNECT_FAILED, 2)
-    assert not guide.again(Reason.TIMEOUT, 1)
-    assert not guide.again(None, 1)
+    assert guide.should_retry(Reason.CONNECT_FAILED, 1)
+    assert not guide.should_retry(Reason.CONNECT_FAILED, 2)
+    assert not guide.should_retry(Reason.TIMEOUT, 1)
+    assert not guide.should_retry(None, 1)
 
 
 def test_a_sitemap_is_looked_at_every_day():

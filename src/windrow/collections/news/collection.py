@@ -109,7 +109,7 @@ COLLECTION = Collection(
         Captures(later(f"{_DISCOVER}:select"), "2", statuses=(404, 410)),
     ),
     steps=(
-        Settle("read", "1", later(f"{_DISCOVER}:read"), tell=later(f"{_DISCOVER}:tell")),
+        Settle("read", "1", later(f"{_DISCOVER}:read"), make_entry=later(f"{_DISCOVER}:tell")),
         Derive("publish"),
     ),
     adapter="windrow.collections.news.adapter:ADAPTER",

@@ -153,7 +153,7 @@ class SiteRules:
                 return None
         return self.verdict(url, kind).reason
 
-    def again(self, reason: Reason | None, tries: int) -> bool:
+    def should_retry(self, reason: Reason | None, tries: int) -> bool:
         """Tell whether to repeat a request at once: most failed connections succeed at the second try."""
         return pace.is_transient(reason, tries)
 
@@ -164,7 +164,7 @@ class SiteRules:
         self._pace = self._pace.after_answer(pace.AnswerTiming(status, duration, wait), delay)
         return None if self._pace.given_up else self._pace.wait(delay)
 
-    def endless(self, job: FetchJob, body: bytes) -> bool:
+    def is_endless(self, job: FetchJob, body: bytes) -> bool:
         """Count the body of a new address; tell whether the origin keeps returning texts that are known already.
 
         The links of a page that repeated a known text are taken after those of all other pages.

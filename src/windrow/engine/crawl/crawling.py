@@ -371,7 +371,7 @@ class CrawlDispatcher:
                 self._short.add(host.seq)
             failures = failures + 1 if failed else 0
             tries = (self._final_failures(writer, host.source, attempt) if failed else 0) or failures
-            due, rest = self._crawl.again(host.source, attempt, pause, tries)
+            due, rest = self._crawl.next_due(host.source, attempt, pause, tries)
             again = (self._after_this_run(due) if event.held else due, rest, failures)
         seq = writer.attempts.record_attempt(run.session, host.seq, attempt, again=again, beside=self._crawl.beside)
         if event.held and attempt.kept:

@@ -158,7 +158,7 @@ class OriginCrawler:
         pause = self._rules.pause(reply.attempt.seconds, reply.status, reply.attempt.wait)
         reply = reply._replace(attempt=_with_wait(reply.attempt, pause))
         new = not job.last.digest and reply.attempt.status == OK
-        endless = new and self._rules.endless(job, reply.body)
+        endless = new and self._rules.is_endless(job, reply.body)
         ended = self._read_links(job, reply)
         self._report(ended._replace(endless=True) if endless else ended)
         if ended.attempt.reason and (why := self._count_harmful(ended.attempt)):
@@ -188,7 +188,7 @@ class OriginCrawler:
         reply = await self._archiver.fetch(client, job)
         for _ in range(client.stale):
             self._report(AttemptEnded(self._walk.number, _stale_attempt(reply.attempt)))
-        while self._rules.again(reply.attempt.reason, tries):
+        while self._rules.should_retry(reply.attempt.reason, tries):
             # Without a target it does not count for the address: another attempt follows at once.
             self._report(AttemptEnded(self._walk.number, reply.attempt._replace(target=0, wait=None)))
             tries += 1

@@ -78,7 +78,7 @@ class OriginRules:
             return None
         return self._standing.robots.ask("/" + url.split("/", 3)[3]).reason
 
-    def again(self, reason: Reason | None, tries: int) -> bool:
+    def should_retry(self, reason: Reason | None, tries: int) -> bool:
         """Return whether to retry at once: most failed connections succeed at the second try."""
         return pace.is_transient(reason, tries)
 
@@ -104,7 +104,7 @@ class OriginRules:
             return None
         return max(self._delay, wait or (0.0 if status is None else float(service.busy)))
 
-    def endless(self, job: FetchJob, body: bytes) -> bool:
+    def is_endless(self, job: FetchJob, body: bytes) -> bool:
         """Return False: the discovery decides where a source ends."""
         del job, body
         return False

@@ -103,12 +103,12 @@ class Settling:
             run.close_task(task, f"{run.collection.name}: {wait.describe()}", failed=failed)
 
     def _refuse_older_ledger(self) -> None:
-        """Refuse to go on where an older ledger was put back: its next visits would be taken for settled ones."""
+        """Refuse an older ledger that was put back: its next attempts would be taken for settled ones."""
         checkpoint, last = self._version_store.checkpoint(), self._run.ledger.attempts.last_number()
         if checkpoint > last:
             raise StoreError(
-                f"what visits told is on record up to visit {checkpoint}, and the ledger ends with visit {last}",
-                hint="put back the ledger that belongs to these books, or remove them: the next run makes them anew",
+                f"the store has attempts up to {checkpoint}, and the ledger ends with attempt {last}",
+                hint="put back the ledger that belongs to this store, or remove it: the next run builds it again",
             )
 
     def _earlier_sessions(self) -> Mapping[int, int]:
@@ -194,7 +194,7 @@ class Settling:
             return None
         if kept.revisit and (self._is_temporary(recorded, kept) or self._refers(recorded, kept)):
             return self._place(recorded.attempt, kept)
-        if not self._step.wants(recorded) or (kept.revisit and self._known(recorded, kept)):
+        if not self._step.needs_body(recorded) or (kept.revisit and self._known(recorded, kept)):
             return None
         return self._place(recorded.attempt, kept)
 
@@ -202,21 +202,21 @@ class Settling:
         return self._contents is not None and self._contents.is_temporary(recorded.attempt.url, kept.digest)
 
     def _known(self, recorded: RecordedAttempt, kept: model.KeptResponse) -> bool:
-        known_as = self._step.known_as
+        name_payload = self._step.name_payload
         if self._contents is None:  # that a record is still there is an observation too
             return False
-        return self._contents.same(recorded.attempt.url, known_as(recorded) if known_as else kept.digest)
+        return self._contents.same(recorded.attempt.url, name_payload(recorded) if name_payload else kept.digest)
 
     def _refers(self, recorded: RecordedAttempt, kept: model.KeptResponse) -> bool:
         """Return whether the headers of an answer with known bytes say more than the bytes."""
-        if self._step.refers is None:
+        if self._step.rereads_original is None:
             return False
         try:
             answer = open_response(self._run.archive, kept.place)
         except ArchiveError:
             return False  # `windrow check` tells of it; what is known stays
         answer.view.close()
-        return self._step.refers(recorded, answer.fields)
+        return self._step.rereads_original(recorded, answer.fields)
 
     def _place(self, attempt: Attempt, kept: model.KeptResponse) -> ArchivePlace:
         return self._run.place_of(attempt) or kept.place
@@ -300,7 +300,7 @@ class Settling:
     def _entries(self, page: list[SettledAttempt]) -> list[Any]:
         """Return what the version store takes; what steps ask of services is put on the ledger first."""
         if not self._step.takes_answers:
-            return [self._step.tell(settled.recorded, settled.result) for settled in page]
+            return [self._step.make_entry(settled.recorded, settled.result) for settled in page]
         entries, wanted = [], []
         for number, settled in enumerate(page):
             try:
@@ -310,7 +310,7 @@ class Settling:
                 page[number] = settled = SettledAttempt(settled.recorded, failed)  # noqa: PLW2901 the fault takes its place
                 asks = []
             wanted += [(settled.recorded, source, request) for _, source, request in asks]
-            entry = self._step.tell(settled.recorded, settled.result)
+            entry = self._step.make_entry(settled.recorded, settled.result)
             if entry is None and isinstance(settled.result, Reading):
                 entry = _entry(settled.recorded, _failed(settled.result))
             if not asks and (missing := self._missing(settled.recorded)):
@@ -440,11 +440,11 @@ class Settling:
         pairs = ((recorded, self._job_again(recorded)) for recorded in visits)
         for recorded, result in self._run.pool.resolve(pairs, pulse=self._run.tick):
             if not isinstance(result, Reading):
-                yield recorded.seq, self._step.tell(recorded, result)
+                yield recorded.seq, self._step.make_entry(recorded, result)
 
     def _job_again(self, recorded: RecordedAttempt) -> Job | None:
         kept = recorded.attempt.kept
-        if kept is None or not (self._step.wants(recorded) or self._wanted(recorded)):
+        if kept is None or not (self._step.needs_body(recorded) or self._wanted(recorded)):
             return None
         return self._job(recorded, self._place(recorded.attempt, kept))
 
