@@ -7,8 +7,6 @@ these words. The meaning beside each word is what `windrow why` prints and what 
 from enum import StrEnum
 from typing import Self
 
-from windrow.renamed import REASONS
-
 
 class Reason(StrEnum):
     """Why something did not go on.
@@ -29,6 +27,8 @@ class Reason(StrEnum):
     @classmethod
     def _missing_(cls, value: object) -> Self | None:
         """Return the reason that had this word in an older ledger."""
+        from windrow.renamed import REASONS  # noqa: PLC0415 windrow.content loads no other room
+
         return cls(REASONS[value]) if isinstance(value, str) and value in REASONS else None
 
     @property
