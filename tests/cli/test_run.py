@@ -71,7 +71,7 @@ def test_dry_run_asks_nobody_and_writes_nothing(workspace, partner, windrow) -> 
     assert output.code == 0
     assert str(partner) in output.out
     assert "add edit delete" in output.out
-    assert count(workspace, "session") == count(workspace, "attempt") == count(workspace, "item") == 0
+    assert count(workspace, "session") == count(workspace, "attempt") == count(workspace, "listed_file") == 0
     assert not (workspace / "archive").exists()
 
 

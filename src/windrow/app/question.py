@@ -174,8 +174,8 @@ def _as_projected(ledger: Ledger, kind: str, chosen: Sequence[Chosen]) -> list[C
     adapter = capable(DerivesStates, [kind]).get(kind) if chosen else None
     if adapter is None:
         return [*chosen]
-    states_by_item = adapter.states(ledger, [choice.item for choice in chosen])
-    return [choice._replace(state=states_by_item.get(choice.item, choice.state)) for choice in chosen]
+    states_by_item = adapter.states(ledger, [choice.number for choice in chosen])
+    return [choice._replace(state=states_by_item.get(choice.number, choice.state)) for choice in chosen]
 
 
 def _refuse_finished(chosen: Mapping[str, Sequence[Chosen]]) -> None:

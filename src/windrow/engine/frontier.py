@@ -105,14 +105,14 @@ EVER = 2**62
 
 
 class Chosen(NamedTuple):
-    """An item, and the documents of its latest attempt that wait for a step; or an address, by its number.
+    """A listed file, and the members of its latest attempt that wait for a step; or an address.
 
-    The state of an item is its pending step: a projection may have another word for that. The children of an address
+    The state of a file is its pending step: a projection may have another word for that. The children of an address
     are its visits that a step did not read, and not by their fault. One that was chosen only for these stands at the
     phase of the first step, not at that of requests. `through` tells whether all of it went all the way.
     """
 
-    item: int
+    number: int
     key: str
     state: State
     children: tuple[tuple[int, State], ...]
@@ -155,9 +155,9 @@ class FileFrontier:
                     writer.items.find(session, child, phase, [Finding("Cancelled", message, Level.WARN)])
             if act == RETRY:
                 asked = "an operator asked for another attempt"
-                writer.items.retry(session, file.item, self._listing.fetch_phase, asked)
+                writer.items.retry(session, file.number, self._listing.fetch_phase, asked)
             else:
-                writer.items.end(session, file.item, reason, message)
+                writer.items.end(session, file.number, reason, message)
 
     def put_back(self, session: int, sources: Iterable[Source]) -> int:
         """Have all that these sources list, done or failed, fetched once more; return how many files that are."""
@@ -293,7 +293,7 @@ class AddressFrontier:
     def decide(self, writer: LedgerWriter, session: int, act: str, chosen: Sequence[Chosen]) -> None:
         """Have addresses asked next, or never again, and those visits to them read that a step did not read."""
         del session  # that an operator decided so is told by its session alone
-        asked = [address.item for address in chosen if address.state[0] == 1]
+        asked = [address.number for address in chosen if address.state[0] == 1]
         writer.addresses.due_at(self._collection.name, asked, 1 if act == RETRY else None)
         visits = [(phase, visit) for address in chosen for visit, (phase, _) in address.children]
         (writer.unread.ask if act == RETRY else writer.unread.remove)(visits)
