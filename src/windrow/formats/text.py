@@ -8,7 +8,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import fields, is_dataclass
 from datetime import date, datetime
 from enum import Enum, IntEnum
-from html import escape as escape_markup
 from pathlib import Path
 from typing import Any
 
@@ -38,6 +37,8 @@ def xml_text(text: str) -> str:
     >>> xml_text("a < \"b\" \0")
     'a &lt; &quot;b&quot; \ufffd'
     """
+    from html import escape as escape_markup  # noqa: PLC0415 `--help` needs no markup
+
     return escape_markup(_NOT_XML.sub("\N{REPLACEMENT CHARACTER}", text))
 
 
