@@ -51,7 +51,7 @@ def test_a_flipped_byte_in_a_capture(root):
     damaged[offset + length - 20] ^= 1
     path.write_bytes(damaged)
     wrong = faults(root)
-    assert [fault.where for fault in wrong] == [f"{warc} at {offset}"]
+    assert [fault.location for fault in wrong] == [f"{warc} at {offset}"]
     assert f"restore {warc} from a backup" in wrong[0].hint
     path.write_bytes(whole)
     assert faults(root) == []
@@ -66,7 +66,7 @@ def test_an_index(root, damage):
     else:
         index.unlink()
     wrong = faults(root)
-    assert [fault.where for fault in wrong] == [index.name]
+    assert [fault.location for fault in wrong] == [index.name]
     assert "windrow run makes it anew" in wrong[0].hint
     index.unlink(missing_ok=True)
     assert finish_run(root) == 0
@@ -93,7 +93,7 @@ def test_a_changed_row_of_the_tracker(root):
         "UPDATE zip_action SET status_id = 5 WHERE id IN (SELECT min(id) FROM zip_action WHERE status_id = 3)",
     )
     wrong = faults(root)
-    assert {fault.where for fault in wrong} == {"tracker, zip"}
+    assert {fault.location for fault in wrong} == {"tracker, zip"}
     assert "windrow run" in wrong[0].hint
     for path in root.glob("tracker.sqlite*"):
         path.unlink()
@@ -107,7 +107,7 @@ def test_a_table_of_the_tracker_that_was_emptied_is_told_and_mended(root, table)
     before = read_tables(root)
     change(root / "tracker.sqlite", f"DELETE FROM {table}")
     wrong = faults(root)
-    assert [fault.where for fault in wrong] == [f"tracker, {table}"]
+    assert [fault.location for fault in wrong] == [f"tracker, {table}"]
     assert "windrow run" in wrong[0].hint
     for path in root.glob("tracker.sqlite*"):
         path.unlink()
@@ -120,7 +120,7 @@ def test_a_table_of_the_tracker_that_was_dropped_is_told(root):
     with closing(sqlite3.connect(root / "tracker.sqlite")) as tracker, tracker:
         tracker.execute("DROP TABLE xml_log")
     tracker.close()
-    assert [(fault.where, fault.what) for fault in faults(root)] == [("tracker, xml_log", "is not there")]
+    assert [(fault.location, fault.problem) for fault in faults(root)] == [("tracker, xml_log", "is not there")]
     assert open_files(root) == []
 
 

@@ -97,7 +97,7 @@ def test_a_table_of_the_tracker_that_was_emptied_is_told(tmp_path, url):
     with engine.begin() as connection:
         connection.execute(sa.text("DELETE FROM session_task"))
     engine.dispose()
-    assert [fault.where for fault in faults(workspace)] == ["tracker, session_task"]
+    assert [fault.location for fault in faults(workspace)] == ["tracker, session_task"]
 
 
 @pytest.mark.parametrize("step", ["xsd", "upload", "data"])
