@@ -144,7 +144,7 @@ def test_only_collections_that_have_sources_are_searched_and_missed(ask):
         raise WindrowError("there are no records of events yet")
 
     makers = {"events": SimpleNamespace(search=search)}
-    with pytest.raises(UsageError, match="nothing of drops can be searched"):
+    with pytest.raises(UsageError, match="drops cannot be searched"):
         ask(makers, used=["drops"])
     with pytest.raises(WindrowError, match="no records of events"):
         ask(makers, used=["drops", "events"])

@@ -67,7 +67,7 @@ def test_controls_of_a_stranger_do_not_reach_the_terminal(tmp_path, windrow) -> 
     [
         (("nowhere.html",), 2, "there is no file nowhere.html"),
         (("https://site.example/", "--url", "https://x.example/"), 2, "another one is for bytes and files"),
-        (("gopher://x/",), 2, "is not an address of the web"),
+        (("gopher://x/",), 2, "is not a web address"),
         (("https://site.example/",), 4, "contact is missing"),
     ],
 )

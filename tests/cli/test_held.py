@@ -119,7 +119,7 @@ def test_a_list_and_names(root, held, windrow):
         (["held", "--again"], "--again"),
         (["held", "--source", "a b"], "--source"),
         (["--source", "name"], "no file is named"),
-        (["empty"], "is a folder and no source"),
+        (["empty"], "is a folder and not a source"),
     ],
 )
 def test_what_makes_no_sense_is_told(root, held, windrow, monkeypatch, words, why):

@@ -129,7 +129,7 @@ def test_what_nothing_named_is_told_apart_from_what_is_foreign(why, windrow) -> 
     assert why("/never")[0]["state"] == "unknown"
     output = windrow("why", "https://elsewhere.example/a")
     assert output.code == 1
-    assert "nothing is known of" in output.err
+    assert "is not known" in output.err
 
 
 def test_equal_pages_are_told(why, village) -> None:

@@ -216,7 +216,7 @@ def test_a_search_asks_only_collections_that_have_sources(root: Path, tmp_path: 
     prepare(tmp_path / "drops")
     Windrow(tmp_path / "drops").new_source("H", "ftp://h.example/", collection="drops", centre="H")
     monkeypatch.chdir(tmp_path / "drops")
-    assert windrow("search", "zebras").err.startswith("windrow: nothing of drops can be searched")
+    assert windrow("search", "zebras").err.startswith("windrow: drops cannot be searched")
 
 
 def test_a_search_of_pages_loads_neither_sqlalchemy_nor_a_reader(root: Path) -> None:

@@ -1,1 +1,1 @@
-"""What joins a collection with a workspace, and the ready adapter of collections whose values are records."""
+"""The interface between a collection and a workspace, and a ready adapter for collections of records."""

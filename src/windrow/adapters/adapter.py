@@ -57,7 +57,7 @@ def refuse_without_contact(workspace: Workspace | None, host: str) -> None:
     first_step = "" if workspace else "windrow init, then: "
     path = workspace.root / "windrow.toml" if workspace else "windrow.toml"
     raise ConfigError(
-        f"windrow.toml: contact is missing, and {host} is to be told who asks",
+        f"windrow.toml: contact is missing, and {host} must be told who asks",
         hint=f'{first_step}contact = "https://example.org/our-crawler" at the top of {path}',
     )
 
@@ -87,7 +87,7 @@ class LazyAdapter:
 
 
 class FetchedBytes(NamedTuple):
-    """The bytes that `windrow try` read: their address, size, digest, and why their name would be refused, if so."""
+    """The bytes that `windrow try` read: their address, size, digest, and the reason if their name would be refused."""
 
     address: str
     key: str
@@ -132,7 +132,7 @@ class DocumentFinding(NamedTuple):
 
 
 TrialPart = FetchedBytes | DocumentReport | RecordPreview | DocumentFinding
-"""What `windrow try` yields."""
+"""The parts that `windrow try` yields."""
 
 TRIAL_TYPES: Mapping[type[TrialPart], str] = {
     FetchedBytes: "fetched",
@@ -161,7 +161,7 @@ class ReplayResult(NamedTuple):
 
 
 class TakedownEstimate(NamedTuple):
-    """What there is of something that would be taken down; `bytes` as they lie in the archive."""
+    """How much a takedown would remove; `bytes` is their size in the archive, compressed."""
 
     target: str
     addresses: int
@@ -187,7 +187,7 @@ class Explanation(NamedTuple):
 
 
 class Export(NamedTuple):
-    """Something that `windrow export` can write, in which formats; `write` returns how many `unit` it wrote."""
+    """An export of `windrow export` and its formats; `write` returns the number of units that it wrote."""
 
     name: str
     forms: tuple[str, ...]
@@ -233,7 +233,7 @@ class Adapter(Protocol):
         ...
 
     def require_ready(self, workspace: Workspace) -> None:
-        """Raise ConfigError if a run could not begin with this configuration; opens no database."""
+        """Raise ConfigError if a run could not begin with this configuration; does not open a database."""
         ...
 
     def check_source(self, workspace: Workspace, source: Source) -> None:
@@ -249,7 +249,7 @@ class Adapter(Protocol):
         ...
 
     def replay(self, workspace: Workspace, setup: SessionSettings, progress: Progress) -> ReplayResult | None:
-        """Read what is kept again with today's readers; None if nothing is to be rebuilt."""
+        """Read the kept captures again with today's readers; None if there is nothing to rebuild."""
         ...
 
     def try_address(self, workspace: Workspace | None, address: str) -> Iterator[TrialPart]:
@@ -258,7 +258,7 @@ class Adapter(Protocol):
 
 
 class Explains(Protocol):
-    """Can explain what is not an item of the ledger, such as a page or a record."""
+    """Can explain names that are not items of the ledger, such as a page or a record."""
 
     def explain(self, workspace: Workspace, ledger: Ledger, name: str) -> Explanation | None:
         """Explain a key, an address or a title; None if this collection does not have it."""
@@ -319,7 +319,7 @@ class DerivesStates(Protocol):
 
 
 class CountsOutcomes(Protocol):
-    """Knows the outcome of each attempt of its crawl once the answer was read."""
+    """Counts the outcomes of its crawl's attempts, which are known once the answers were read."""
 
     def outcomes(
         self, workspace: Workspace, ledger: Ledger, facts: tuple[int, int], counted: Counter[str]
@@ -336,7 +336,7 @@ class CountsRecords(Protocol):
         ...
 
     def waits(self, workspace: Workspace, ledger: Ledger) -> ServiceWait | None:
-        """Return how many records wait for which service, since when and why; None if none waits."""
+        """Return how many records wait for which service, since when and why; None if no record waits."""
         ...
 
 
@@ -393,7 +393,7 @@ class Compares(Protocol):
     """Can show what changed between two versions of a page."""
 
     def compare(self, workspace: Workspace, name: str, since: str, until: str, *, context: int) -> Comparison:
-        """Compare two versions; UsageError where there are none."""
+        """Compare two versions of a page. Raises UsageError if it does not have them."""
         ...
 
 
@@ -414,25 +414,25 @@ class ChecksTree(Protocol):
 
 
 class Forgets(Protocol):
-    """Can take down what it holds and leave only a tombstone."""
+    """Can remove what it holds of a target; only a tombstone stays."""
 
     def refuse_takedown(self, workspace: Workspace) -> None:
         """Raise ConfigError if a store is in a place that is not windrow's own: then nothing may be taken down."""
         ...
 
     def takedown_targets(self, workspace: Workspace, ledger: Ledger, name: str) -> Iterable[TakedownTarget]:
-        """Return what a name stands for; empty if it is not known."""
+        """Return the targets that a name stands for; empty if the name is not known."""
         ...
 
     def remove_taken_down(self, workspace: Workspace, target: TakedownTarget, visits: Sequence[int]) -> int:
-        """Remove what these attempts brought of a target, of any collection, from the stores; return how much.
+        """Remove what these attempts, of any collection, brought of a target from the stores; return the number.
 
         It is idempotent.
         """
         ...
 
     def clean_stores(self, workspace: Workspace, pulse: Callable[[], None]) -> tuple[str, ...]:
-        """Overwrite what was removed in the stores' files; return one sentence for each place where it remains.
+        """Overwrite removed data in the stores' files; return a sentence for each file in which some remains.
 
         `pulse` is called often, so the caller can show progress.
         """
@@ -447,7 +447,7 @@ class SnippetMark(NamedTuple):
 
 
 def snippet_marks(pieces: Sequence[tuple[str, bool]]) -> tuple[SnippetMark, ...]:
-    """Return the ranges of the matches in a text that is given in pieces, each with whether it is a match."""
+    """Return the ranges of the matches in a text that is given as pieces of (text, whether it is a match)."""
     marks, start = [], 0
     for text, is_match in pieces:
         if is_match:
@@ -457,7 +457,7 @@ def snippet_marks(pieces: Sequence[tuple[str, bool]]) -> tuple[SnippetMark, ...]
 
 
 class SearchResult(NamedTuple):
-    """One search result. Title and snippet are pieces of text, each with whether it is a match.
+    """One search result. Title and snippet are pieces of (text, whether it is a match).
 
     `details` is its collection's own description, such as a `PageHit`, and `type` the type of that as a line of JSON;
     `at` is when it was last changed or published, if known.
@@ -474,7 +474,7 @@ class SearchResult(NamedTuple):
 
 
 class SearchAnswer(NamedTuple):
-    """The results of a query from `offset` on, best first; whether there are `further` ones, and notes for people.
+    """The results of a query from `offset` on, best first; whether there are `further` results, and notes for people.
 
     `relaxed` is true if nothing has all the words and results with most of them are shown. `frequency` is in how many
     of the `documents` searched each word occurs.

@@ -25,15 +25,19 @@ _MAX_FIELDS = 4
 
 
 DescribeRemoval = Callable[[Any], str]
-"""Returns a short text if a record's value says that its subject is gone, else an empty one."""
+"""Returns a short text if a record's value says that its subject is gone, or an empty text if it does not."""
 
 
 def changes(
-    store: RecordStore, ledger: Ledger, collection: str, window: Window, away: DescribeRemoval = lambda _: ""
+    store: RecordStore,
+    ledger: Ledger,
+    collection: str,
+    window: Window,
+    describe_removal: DescribeRemoval = lambda _: "",
 ) -> Iterator[SourceChange]:
     """Yield the changes in a window, unordered, each at the time of its attempt.
 
-    For a window since a time, the session before the first one is read too: it may have been running at that time.
+    For a window since a time, the session before its first is read too: it may have been running at that time.
     """
 
     @lru_cache(maxsize=1_000)  # one answer may hold many records
@@ -41,21 +45,29 @@ def changes(
         attempts = ledger.attempts.by_numbers([visit])
         return max(attempts[0].opened, attempts[0].attempt.started) if attempts else None
 
-    first, last = window.facts or (1, 2**62)
-    for sessions in ((first, last), *([] if window.since is None else [(first - 1, first - 1)])):
-        for before, version in store.written_versions(sessions):
+    first_fact, last_fact = window.facts or (1, 2**62)
+    for sessions in ((first_fact, last_fact), *([] if window.since is None else [(first_fact - 1, first_fact - 1)])):
+        for previous, version in store.written_versions(sessions):
             at = attempt_time(version.visit) or version.at
-            if sessions[0] < first and window.since is not None and at < window.since:
+            if sessions[0] < first_fact and window.since is not None and at < window.since:
                 continue
-            shown = version.value or (before.value if before else None)
-            changed = describe_difference(before.value, version.value) if version.change == CHANGED and before else ""
-            gone = away(version.value) if version.value is not None else ""
-            kind = GONE if gone else version.change
-            yield SourceChange(at, version.source, collection, kind, version.key, title_of(shown, ""), gone or changed)
+            value = version.value or (previous.value if previous else None)
+            difference = (
+                describe_difference(previous.value, version.value) if version.change == CHANGED and previous else ""
+            )
+            removal = describe_removal(version.value) if version.value is not None else ""
+            kind = GONE if removal else version.change
+            yield SourceChange(
+                at, version.source, collection, kind, version.key, title_of(value, ""), removal or difference
+            )
 
 
 def count_changes(
-    store: RecordStore, facts: tuple[int, int], away: DescribeRemoval = lambda _: "", *, visited: bool = False
+    store: RecordStore,
+    facts: tuple[int, int],
+    describe_removal: DescribeRemoval = lambda _: "",
+    *,
+    visited: bool = False,
 ) -> dict[str, Counter[str]]:
     """Count new, changed and gone records by source: those written by the sessions between two facts.
 
@@ -63,32 +75,32 @@ def count_changes(
     """
     counts: dict[str, Counter[str]] = {}
     for _, version in store.changed_versions(facts) if visited else store.written_versions(facts):
-        gone = version.value is not None and away(version.value)
-        counts.setdefault(version.source, Counter())[GONE if gone else version.change] += 1
+        removal = version.value is not None and describe_removal(version.value)
+        counts.setdefault(version.source, Counter())[GONE if removal else version.change] += 1
     return counts
 
 
-def count_versions(old: Path, new: Path) -> tuple[int, int, int]:
-    """Return the number of versions in a store, in the one that replaces it, and in the new one only."""
-    with closing(RecordStore(old)) as before, closing(RecordStore(new)) as after:
-        old_versions = {(version.key, version.digest, version.change) for version in before.versions()}
-        new_versions = [(version.key, version.digest, version.change) for version in after.versions()]
+def count_versions(old_path: Path, new_path: Path) -> tuple[int, int, int]:
+    """Return the number of versions in a store, in the new store that replaces it, and in the new store only."""
+    with closing(RecordStore(old_path)) as old_store, closing(RecordStore(new_path)) as new_store:
+        old_versions = {(version.key, version.digest, version.change) for version in old_store.versions()}
+        new_versions = [(version.key, version.digest, version.change) for version in new_store.versions()]
         return len(old_versions), len(new_versions), sum(version not in old_versions for version in new_versions)
 
 
-def attempts_with_fewer_records(before: RecordStore, after: RecordStore, visits: Iterable[int]) -> list[int]:
+def attempts_with_fewer_records(old_store: RecordStore, new_store: RecordStore, visits: Iterable[int]) -> list[int]:
     """Return the attempts that observe fewer records in the store `after` than in `before`, which it replaces."""
     lost = []
     for visit in visits:
         old_keys, new_keys = (
             {statement.key for statement in store.statements([visit]) if statement.reason is None}
-            for store in (before, after)
+            for store in (old_store, new_store)
         )
         lost += [visit] if old_keys - new_keys else []
     return lost
 
 
-def describe_difference(before: Any, after: Any) -> str:
+def describe_difference(old: Any, new: Any) -> str:
     """Describe in one line which fields of a record changed.
 
     >>> describe_difference({"start": "2026-11-24", "title": "Budget"}, {"start": "2026-11-25", "title": "Budget"})
@@ -99,18 +111,20 @@ def describe_difference(before: Any, after: Any) -> str:
     >>> describe_difference({"text": "The old pump. " * 9 + "It works."}, {"text": "The old pump. " * 9 + "It leaks."})
     'text …p. The old pump. It works. -> …p. The old pump. It leaks.'
     """
-    if not isinstance(before, Mapping) or not isinstance(after, Mapping):
-        return _describe_change(before, after)
-    names = [name for name in dict.fromkeys((*before, *after)) if before.get(name) != after.get(name)]
-    fields = [f"{name} {_describe_change(before.get(name), after.get(name))}" for name in names[:_MAX_FIELDS]]
+    if not isinstance(old, Mapping) or not isinstance(new, Mapping):
+        return _describe_change(old, new)
+    names = [name for name in dict.fromkeys((*old, *new)) if old.get(name) != new.get(name)]
+    fields = [f"{name} {_describe_change(old.get(name), new.get(name))}" for name in names[:_MAX_FIELDS]]
     return "; ".join((*fields, *([f"{len(names) - _MAX_FIELDS} more fields"] if len(names) > _MAX_FIELDS else [])))
 
 
-def _describe_change(before: Any, after: Any) -> str:
-    """Show the old and the new value, of long ones from shortly before the first difference on."""
-    old, new = _format_value(before), _format_value(after)
-    alike = next((at for at, (a, b) in enumerate(zip(old, new, strict=False)) if a != b), min(len(old), len(new)))
-    start = alike - _CONTEXT if max(len(old), len(new)) > _MAX_LENGTH and alike > _CONTEXT else 0
+def _describe_change(old_value: Any, new_value: Any) -> str:
+    """Show the old and the new value; long values are shown from shortly before the first difference on."""
+    old, new = _format_value(old_value), _format_value(new_value)
+    shared_length = next(
+        (at for at, (a, b) in enumerate(zip(old, new, strict=False)) if a != b), min(len(old), len(new))
+    )
+    start = shared_length - _CONTEXT if max(len(old), len(new)) > _MAX_LENGTH and shared_length > _CONTEXT else 0
     return f"{_shorten(old, start)} -> {_shorten(new, start)}"
 
 

@@ -45,12 +45,12 @@ def record_address(row: AddressRow) -> RecordAddress:
     return RecordAddress(row.url, row.origin, row.source, row.collection, row.via_url, due, row.failures)
 
 
-def describe_state(last: RecordVersion) -> str:
-    """Describe the state of a record by its last version."""
-    return "gone" if last.change == "gone" or not last.json else "there when it was last looked at"
+def describe_state(version: RecordVersion) -> str:
+    """Describe the state of a record by its last version: gone, or there."""
+    return "gone" if version.change == "gone" or not version.json else "there when it was last looked at"
 
 
-def write_versions(versions: Iterable[RecordVersion], out: TextIO) -> int:
+def write_versions(versions: Iterable[RecordVersion], stream: TextIO) -> int:
     """Write a line of JSON for each version; return the number of lines."""
     count = 0
     for version in versions:
@@ -58,35 +58,35 @@ def write_versions(versions: Iterable[RecordVersion], out: TextIO) -> int:
             "key": version.key, "at": version.at.isoformat(), "change": version.change, "source": version.source,
             "url": version.url, "visit": version.visit, "digest": version.digest, "value": version.value,
         }  # fmt: skip
-        out.write(json_text(line) + "\n")
+        stream.write(json_text(line) + "\n")
         count += 1
     return count
 
 
-def follow_findings(url: str, phase: str, follow: FollowResult) -> Iterator[DocumentFinding]:
+def follow_findings(url: str, phase: str, follow_result: FollowResult) -> Iterator[DocumentFinding]:
     """Yield the findings, requests and end of a followed answer."""
-    for finding in follow.findings:
+    for finding in follow_result.findings:
         yield DocumentFinding(url, phase, finding.level, finding.kind, finding.message)
-    for request in follow.requests:
+    for request in follow_result.requests:
         yield DocumentFinding(url, phase, Level.NOTE, "Request", f"{request.method} {request.url}")
-    if follow.end:
-        yield DocumentFinding(url, phase, Level.NOTE, "End", follow.end)
+    if follow_result.end:
+        yield DocumentFinding(url, phase, Level.NOTE, "End", follow_result.end)
 
 
 def describe_capture(source: str, capture: ExplainedCapture) -> tuple[str, dict[str, Any]]:
     """Describe, as a line and as JSON, why a source took a capture of others or left it out."""
-    left_out, at = capture.left_out, show(capture.recorded.attempt.started)
-    why = f"{left_out.reason}: {left_out.rule}" if left_out else "wanted; the next run takes it"
+    left_out, started = capture.left_out, show(capture.recorded.attempt.started)
+    verdict = f"{left_out.reason}: {left_out.rule}" if left_out else "wanted; the next run takes it"
     message = {"source": source, "from": capture.found_in, "visit": capture.recorded.seq}
-    rule = {"reason": left_out.reason, "rule": left_out.rule} if left_out else {}
-    return f"  {source} looks at what {capture.found_in} kept at {at}: {why}", message | rule
+    rule_fields = {"reason": left_out.reason, "rule": left_out.rule} if left_out else {}
+    return f"  {source} looks at what {capture.found_in} kept at {started}: {verdict}", message | rule_fields
 
 
-def record_lines(keys: Sequence[str], most: int) -> Iterator[str]:
-    """Yield lines with the keys of the records read from an answer, at most `most` keys."""
-    for key in keys[:most]:
+def record_lines(keys: Sequence[str], limit: int) -> Iterator[str]:
+    """Yield lines with the keys of the records read from an answer, at limit `limit` keys."""
+    for key in keys[:limit]:
         yield f"      made of it: {key}"
-    if len(keys) > most:
+    if len(keys) > limit:
         yield "      made of it: further records"
 
 
@@ -120,8 +120,8 @@ def search(store: RecordStore, name: str, text: str, *, offset: int, limit: int,
     entries = store.search(query, name, offset=offset, limit=limit + 1)
     find = pattern(wanted(query.root))
     results = tuple(_search_result(entry, name, find, explain=explain) for entry in entries.entries[:limit])
-    past = (f"{name} can only be searched as it is now: as-of: finds nothing",) if query.as_of is not None else ()
-    notes = (*query.notes, *past)
+    as_of_note = (f"{name} can only be searched as it is now: as-of: finds nothing",) if query.as_of is not None else ()
+    notes = (*query.notes, *as_of_note)
     further = len(entries.entries) > limit
     return SearchAnswer(text, offset, results, notes, further, entries.relaxed, entries.frequency, entries.documents)
 
@@ -137,5 +137,5 @@ def _search_result(entry: Entry, name: str, find: re.Pattern[str] | None, *, exp
     )  # fmt: skip
     remarks = (f"score {score:.3f}: how well its key, title, address and text match the words",)
     key = "" if entry.key in {entry.title, entry.url} else entry.key
-    about = " ".join(filter(None, [name, key, f"updated {updated:%Y-%m-%d}"]))
-    return SearchResult(title, entry.url, about, shown, remarks if explain else (), "record_result", hit, updated)
+    description = " ".join(filter(None, [name, key, f"updated {updated:%Y-%m-%d}"]))
+    return SearchResult(title, entry.url, description, shown, remarks if explain else (), "record_result", hit, updated)

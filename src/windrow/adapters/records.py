@@ -105,7 +105,7 @@ class RecordAdapter:
                     refuse_without_contact(workspace, remote.site.host)
 
     def check_source(self, workspace: Workspace, source: Source) -> None:
-        """Accept every source: they may share an origin."""
+        """Accept every source: sources may share an origin."""
         del workspace, source
 
     def update_projection(self, workspace: Workspace, ledger: Ledger) -> None:
@@ -115,22 +115,24 @@ class RecordAdapter:
     def check(self, workspace: Workspace, ledger: Ledger) -> Iterable[Fault]:
         """Check the store, and compare its checkpoint with the ledger."""
         path = self._path(workspace)
-        again = f"remove {path}; the next windrow run builds it again"
+        hint = f"remove {path}; the next windrow run builds it again"
         with self._store(workspace) as store:
             if store is None:
                 return
-            reached, last = store.checkpoint(), ledger.attempts.last_number()
-            if reached > last:
+            checkpoint, last_attempt = store.checkpoint(), ledger.attempts.last_number()
+            if checkpoint > last_attempt:
                 yield Fault(
-                    path.name, f"has records up to attempt {reached}; the ledger ends with attempt {last}", again
+                    path.name,
+                    f"has records up to attempt {checkpoint}; the ledger ends with attempt {last_attempt}",
+                    hint,
                 )
             for line in store.faults():
-                yield Fault(path.name, line, again)
+                yield Fault(path.name, line, hint)
             for line in store.index_faults():
                 yield Fault(index_folder(path).name, line, f"windrow search --collection {self._collection.name} WORD")
 
     def replay(self, workspace: Workspace, setup: SessionSettings, progress: Progress) -> ReplayResult | None:
-        """Rebuild the store from the captures beside the old one, compare, and swap; None if there is no store yet."""
+        """Rebuild the store from the captures beside the old one, compare and swap them; None if no store exists."""
         old = self._path(workspace)
 
         def build(session: Session, new: Path) -> None:
@@ -146,10 +148,10 @@ class RecordAdapter:
             services = tuple(replace(service, active=not is_archived(service)) for service in rebuilt.services)
             session.harvest(replace(rebuilt, services=services), fetch=False)
             if not session.stops:
-                with closing(self._open_store(old)) as before, closing(RecordStore(new)) as after:
-                    after.carry_over(before, {source.name for source in sources})
-                    lost = record_changes.attempts_with_fewer_records(before, after, rebuilt.unread)
-                settle_unread(session.ledger, self._collection, rebuilt.unread, lost, old)
+                with closing(self._open_store(old)) as old_store, closing(RecordStore(new)) as new_store:
+                    new_store.carry_over(old_store, {source.name for source in sources})
+                    poorer_attempts = record_changes.attempts_with_fewer_records(old_store, new_store, rebuilt.unread)
+                settle_unread(session.ledger, self._collection, rebuilt.unread, poorer_attempts, old)
 
         def finish(session: Session) -> None:
             with closing(self._open_store(old)) as store:
@@ -164,27 +166,28 @@ class RecordAdapter:
         return workspace.of(self._collection.name)
 
     def try_address(self, workspace: Workspace | None, address: str) -> Iterator[TrialPart]:
-        """Get one address, follow its answer and read it by the step; services are not asked."""
-        first = normalise(address).url
-        if not first:
-            raise UsageError(f"{address[:200]!r} is not an address of the web", hint="windrow try --help")
+        """Fetch one address, follow its answer and read it by the step; services are not asked."""
+        first_url = normalise(address).url
+        if not first_url:
+            raise UsageError(f"{address[:200]!r} is not a web address", hint="windrow try --help")
         limits = replace(workspace.limits if workspace else Limits(), transfer_size=1 << 28)
 
         def access(hop: str) -> Source:
             refuse_without_contact(workspace, parts(hop).host)
-            return self._source_at(workspace, hop, first)
+            return self._source_at(workspace, hop, first_url)
 
-        answer = sample_address(access, first, limits)
+        answer = sample_address(access, first_url, limits)
         url = answer.url
         content = body_of(io.BytesIO(answer.body), answer.fields, limits).read()
         yield FetchedBytes(url, url, len(content), digest(content), round(answer.seconds, 3))
-        source = self._source_at(workspace, url, first)
-        asked = Answer(Request(url), answer.status, answer.fields, io.BytesIO(content), now())
+        source = self._source_at(workspace, url, first_url)
+        answered = Answer(Request(url), answer.status, answer.fields, io.BytesIO(content), now())
         follow = self._collection.follow
-        follow_result = follow(source, {}, asked) if follow else FollowResult()
+        follow_result = follow(source, {}, answered) if follow else FollowResult()
         document = Item(0, self._collection.name, "visit", url)
         task = Task(document, io.BytesIO(content), limits, {}, self._text_options(workspace), fields=answer.fields,
-                    source=source, visited=asked.at, offers=follow_result.offers, request=asked.request)  # fmt: skip
+                    source=source, visited=answered.at, offers=follow_result.offers,
+                    request=answered.request)  # fmt: skip
         parts_read = results_of(self._step.run(task))
         if follow_result.skip and any(isinstance(part, Observation) for part in parts_read):
             follow_result = FollowResult()  # a document that leads nowhere and is itself a record, such as an article
@@ -237,7 +240,7 @@ class RecordAdapter:
         return {source.name: counts.get(source.name, Counter()) for source in workspace.of(self._collection.name)}
 
     def _describe_removal(self, record: Any) -> str:
-        """Return a short text if a record says that its subject is gone, else an empty one."""
+        """Return a short text if a record says that its subject is gone, or an empty text if it does not."""
         del record
         return ""
 
@@ -253,7 +256,7 @@ class RecordAdapter:
             return service_wait(ledger, self._collection.name, store, services) if store is not None else None
 
     def explain(self, workspace: Workspace, ledger: Ledger, name: str) -> Explanation | None:
-        """Explain a record by its key, or an address: its attempts and what they led to."""
+        """Explain a record by its key, or an address by its attempts and what they led to; None if it is not known."""
         with self._store(workspace) as store:
             if store is not None and store.has_record(name):
                 return self._explain_record(ledger, store, name)
@@ -262,10 +265,10 @@ class RecordAdapter:
                 lines = [f"{name}: no record was read from it"]
                 lines += [f"  {skip.url}: {skip.reason} {skip.message}".rstrip() for skip in skipped]
                 return Explanation(name, tuple(Message("skipped", skip) for skip in skipped), tuple(lines))
-            row = self._address(ledger, name)
+            row = self._address_row(ledger, name)
             if row is None:
-                gone = self._explain_taken_down(ledger, store, name) if store is not None else None
-                return gone or self._explain_not_taken(workspace, ledger, name)
+                explanation = self._explain_taken_down(ledger, store, name) if store is not None else None
+                return explanation or self._explain_not_taken(workspace, ledger, name)
             explanations = [
                 self._explain_address(ledger, store, source)
                 for source in ledger.addresses.of_sources(self._collection.name, row.digest)
@@ -279,9 +282,9 @@ class RecordAdapter:
         attempts = ledger.attempts.by_numbers(store.taken_down(key))
         for url in dict.fromkeys(recorded.attempt.url for recorded in attempts):
             row = ledger.addresses.get(self._collection.name, number(url))
-            for grave in ledger.takedowns.of(number(url), row.host if row else -1):
-                lines += record_story.takedown_lines(grave)
-                messages.append(Message("tombstone", grave, omit_empty=True))
+            for tombstone in ledger.takedowns.of(number(url), row.host if row else -1):
+                lines += record_story.takedown_lines(tombstone)
+                messages.append(Message("tombstone", tombstone, omit_empty=True))
         return Explanation(key, tuple(messages), tuple(dict.fromkeys(lines))) if messages else None
 
     def _explain_not_taken(self, workspace: Workspace, ledger: Ledger, name: str) -> Explanation | None:
@@ -297,7 +300,7 @@ class RecordAdapter:
             return None
         return Explanation(url, tuple(messages), (f"{url}: it is not in {self._collection.name}", *lines))
 
-    def _address(self, ledger: Ledger, name: str) -> AddressRow | None:
+    def _address_row(self, ledger: Ledger, name: str) -> AddressRow | None:
         url = normalise(name).url if name.startswith(("http://", "https://")) else ""
         return ledger.addresses.get(self._collection.name, number(url)) if url else None
 
@@ -314,12 +317,16 @@ class RecordAdapter:
         asks = store.pending_asks([version.visit for version in history[-_MAX_LISTED:]])
         waits = describe_waits(ledger, self._collection.name, asks)
         lines += [wait.line for wait in waits]
-        again = [version.at for version in history if version.change == "same"]
-        same = len(again)
-        if again:
-            lines.append(f"  seen without a change {counted(same, 'time')}, last {show(again[-1])}")
+        unchanged_times = [version.at for version in history if version.change == "same"]
+        unchanged_count = len(unchanged_times)
+        if unchanged_times:
+            lines.append(
+                f"  seen without a change {counted(unchanged_count, 'time')}, last {show(unchanged_times[-1])}"
+            )
         messages = [
-            Message("record", {"key": key, "collection": self._collection.name, "versions": len(history) - same})
+            Message(
+                "record", {"key": key, "collection": self._collection.name, "versions": len(history) - unchanged_count}
+            )
         ]
         messages += [*(Message("version", version) for version in history), *(Message(*wait[1:]) for wait in waits)]
         return Explanation(key, tuple(messages), tuple(lines))
@@ -327,31 +334,32 @@ class RecordAdapter:
     def _explain_address(self, ledger: Ledger, store: RecordStore | None, row: AddressRow) -> Explanation:
         visits = ledger.attempts.of_address(row.host, row.digest)[-_MAX_LISTED:]
         captures = {attempt.seq: ledger.captures.captured(attempt.seq) for attempt in visits}
-        graves = ledger.takedowns.of(row.digest, row.host)
-        indexed = any(capture is not None and capture.found_in for capture in captures.values())
-        taken = row.pause == ELSEWHERE or (bool(graves) and indexed)  # a takedown clears `pause`
-        lines = [f"{row.url}: {'taken' if taken else 'asked'} for {self._collection.name}, source {row.source}"]
+        tombstones = ledger.takedowns.of(row.digest, row.host)
+        was_indexed = any(capture is not None and capture.found_in for capture in captures.values())
+        was_taken = row.pause == ELSEWHERE or (bool(tombstones) and was_indexed)  # a takedown clears `pause`
+        lines = [f"{row.url}: {'taken' if was_taken else 'asked'} for {self._collection.name}, source {row.source}"]
         if row.via_url:
             lines.append(f"  found at {row.via_url}")
         messages = [Message("address", record_story.record_address(row))]
-        lines += [line for grave in graves for line in record_story.takedown_lines(grave)]
-        messages += [Message("tombstone", grave, omit_empty=True) for grave in graves]
+        lines += [line for tombstone in tombstones for line in record_story.takedown_lines(tombstone)]
+        messages += [Message("tombstone", tombstone, omit_empty=True) for tombstone in tombstones]
         for visit in visits:
-            came = f"status {visit.status}" if visit.status else "no answer"
-            why = f"; {visit.reason}: {visit.message}" if visit.reason else ""
+            status_text = f"status {visit.status}" if visit.status else "no answer"
+            failure_text = f"; {visit.reason}: {visit.message}" if visit.reason else ""
             lines.append(
-                f"  {show(visit.started)}  {came}{why}" + (f"  {visit.warc} at {visit.offset}" if visit.warc else "")
+                f"  {show(visit.started)}  {status_text}{failure_text}"
+                + (f"  {visit.warc} at {visit.offset}" if visit.warc else "")
             )
             messages.append(Message("visit", visit, omit_empty=True))
             if captured := captures[visit.seq]:
-                whose = f"as {captured.collection}:{captured.source} kept it in attempt {captured.original}"
+                origin_text = f"as {captured.collection}:{captured.source} kept it in attempt {captured.original}"
                 if not captured.original:  # the record of another maker
-                    whose = f"from {captured.warc} at {captured.offset}"
-                lines.append(f"      no request was made: it was taken {whose}")
+                    origin_text = f"from {captured.warc} at {captured.offset}"
+                lines.append(f"      no request was made: it was taken {origin_text}")
                 messages.append(Message("captured", captured))
             if followed := ledger.requests.followed(visit.seq):
-                led = f"{counted(followed.requests, 'request')} and {counted(followed.offers, 'offer')}"
-                effect = f"led to {led}, {followed.fresh} of them new"
+                led_to = f"{counted(followed.requests, 'request')} and {counted(followed.offers, 'offer')}"
+                effect = f"led to {led_to}, {followed.fresh} of them new"
                 lines.append(f"      {effect}" + (f"; {followed.ending}" if followed.ending else ""))
                 if followed.reason:
                     lines.append(f"      not followed: {followed.reason}")
@@ -383,27 +391,27 @@ class RecordAdapter:
         with closing(self._open_to_search(path)) as store:
             return record_story.search(store, name, text, offset=offset, limit=limit, explain=explain)
 
-    def _export(self, workspace: Workspace, form: str, out: TextIO) -> int:
+    def _export(self, workspace: Workspace, form: str, stream: TextIO) -> int:
         """Write a line of JSON for each version of each record."""
         del form
         with self._store(workspace) as store:
-            return record_story.write_versions(store.versions(), out) if store else 0
+            return record_story.write_versions(store.versions(), stream) if store else 0
 
     def refuse_takedown(self, workspace: Workspace) -> None:
         """Accept every takedown: the store is windrow's own file."""
         del workspace
 
     def takedown_targets(self, workspace: Workspace, ledger: Ledger, name: str) -> Iterator[TakedownTarget]:
-        """Yield the targets for an address, host or source, or for a record: its addresses."""
+        """Yield the targets that a name stands for: an address, a host, a source, or the addresses of a record."""
         with self._store(workspace) as store:
             visits = store.visits_of(name) if store else []
-            if store and not visits and self._address(ledger, name) is None:
+            if store and not visits and self._address_row(ledger, name) is None:
                 visits = store.taken_down(name)
         for recorded in ledger.attempts.by_numbers(visits):
             yield TakedownTarget(recorded.attempt.url, recorded.attempt.target, 0, self._collection.name)
         if visits:
             return
-        if row := self._address(ledger, name):
+        if row := self._address_row(ledger, name):
             yield TakedownTarget(row.url, row.digest, 0, self._collection.name)
             return
         for origin, source in named_origins(workspace, ledger, self._collection.name, name, name):
@@ -449,20 +457,22 @@ class RecordAdapter:
         return service_sources(self._collection, self._settings(workspace), workspace.root, workspace.user_agent)
 
     def _unasked(self, workspace: Workspace) -> Callable[[Sequence[str]], Mapping[str, Reason]] | None:
-        """Return a function from keys to why no service is to be asked about these records, or None."""
+        """Return a function that tells by key why no service is asked about a record; None if all may be asked."""
         del workspace
         return None
 
-    def _source_at(self, workspace: Workspace | None, url: str, named: str) -> Source:
-        """Return the source of an address, or a new one whose only allowed private number is that of `named`."""
+    def _source_at(self, workspace: Workspace | None, url: str, first_url: str) -> Source:
+        """Return the source of an address, or a new source that may only reach the private host of `first_url`."""
         origin = parts(url).origin
         sources = workspace.of(self._collection.name) if workspace else ()
-        mine = [source for source in sources if origin in allowed_origins(self._collection, source)]
-        if mine:  # of several at one origin, the one with the longest matching base
-            return max(mine, key=lambda source: len(source.site.base) if url.startswith(source.site.address("")) else 0)
-        where, agent = parts(url), workspace.user_agent if workspace else "windrow"
-        allowed = read_allowed((), parts(named).host)
-        site = Site(where.scheme, where.host.strip("[]"), where.port, agent=agent, allowed=allowed)
+        matching = [source for source in sources if origin in allowed_origins(self._collection, source)]
+        if matching:  # of several at one origin, the one with the longest matching base
+            return max(
+                matching, key=lambda source: len(source.site.base) if url.startswith(source.site.address("")) else 0
+            )
+        address, agent = parts(url), workspace.user_agent if workspace else "windrow"
+        allowed = read_allowed((), parts(first_url).host)
+        site = Site(address.scheme, address.host.strip("[]"), address.port, agent=agent, allowed=allowed)
         return Source("try", self._collection.name, site)
 
     def _open_store(self, path: Path) -> RecordStore:

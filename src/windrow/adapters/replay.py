@@ -18,7 +18,7 @@ class VersionFile(NamedTuple):
     """A collection's file of versions.
 
     `build` builds it at a path; `compare` returns the number of versions in the old file, in the new one, and in the
-    new one only; `finish` updates what is derived from the file once it is in place.
+    new one only; `finish` updates the search index of the file once it is in place.
     """
 
     collection: str
@@ -29,15 +29,21 @@ class VersionFile(NamedTuple):
 
 
 def replay_versions(file: VersionFile, setup: SessionSettings, progress: Progress) -> ReplayResult | None:
-    """Rebuild a file of versions from the captures; None if there is no file yet.
+    """Rebuild a file of versions from the captures; None if the file does not exist yet.
 
     The old file is replaced once everything is read; a stop leaves it unchanged.
     """
-    old = file.path
-    if not old.is_file():
+    old_path = file.path
+    if not old_path.is_file():
         return None
-    new = replay_folder(old) / old.name
+    new_path = replay_folder(old_path) / old_path.name
     with Session(setup, f"replay {file.collection}", progress) as session:
-        counts = rebuild(session, old, new, partial(file.build, session, new), partial(file.compare, old, new))
+        counts = rebuild(
+            session,
+            old_path,
+            new_path,
+            partial(file.build, session, new_path),
+            partial(file.compare, old_path, new_path),
+        )
         file.finish(session)
     return ReplayResult(session.ordinal, versions=VersionCounts(session.ordinal, *counts))

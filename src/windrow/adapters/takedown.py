@@ -12,13 +12,17 @@ from windrow.ledger.typed.addresses import HostState
 def named_origins(
     workspace: Workspace, ledger: Ledger, collection: str, name: str, host: str
 ) -> Iterator[tuple[HostState, str]]:
-    """Yield a collection's origins, with the name: those of the source `name`, or with an empty one those of a host."""
+    """Yield the origins of the source `name` with its name, or without such a source, those of `host` with ""."""
     source = workspace.source(name)
-    mine = name if source and source.collection == collection else ""
-    at = "" if mine else host.lower()
-    for origin in ledger.addresses.host_states(mine, at, 0) if mine or (at and "/" not in at) else ():
+    source_name = name if source and source.collection == collection else ""
+    host_name = "" if source_name else host.lower()
+    for origin in (
+        ledger.addresses.host_states(source_name, host_name, 0)
+        if source_name or (host_name and "/" not in host_name)
+        else ()
+    ):
         if origin.collection == collection:
-            yield origin, mine
+            yield origin, source_name
 
 
 def takedown_line(target: str, holder: str, reason: str) -> str:

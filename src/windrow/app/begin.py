@@ -41,7 +41,7 @@ def prepare(folder: Path) -> Prepared:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)  # harvested documents may be confidential
         folder = folder.resolve()
         main = folder / MAIN
-        (created if _write(main, default_toml(folder.name or "windrow")) else kept).append(MAIN)
+        (created if _write_new(main, default_toml(folder.name or "windrow")) else kept).append(MAIN)
         sources = folder / FOLDER
         (kept if sources.is_dir() else created).append(f"{FOLDER}/")
         sources.mkdir(exist_ok=True)
@@ -50,24 +50,24 @@ def prepare(folder: Path) -> Prepared:
             f"{folder} cannot be made a workspace: {error.strerror}", hint="ls -ld " + str(folder)
         ) from error
     workspace = load(folder)
-    did = [*(f"made {name}" for name in created), *(f"kept {name} as it is" for name in kept)]
-    step = _ledger(workspace.ledger)
-    return Prepared(folder, (*did, step), bool(created) or not step.startswith("kept"))
+    actions = [*(f"made {name}" for name in created), *(f"kept {name} as it is" for name in kept)]
+    ledger_action = _prepare_ledger(workspace.ledger)
+    return Prepared(folder, (*actions, ledger_action), bool(created) or not ledger_action.startswith("kept"))
 
 
-def _ledger(path: Path) -> str:
-    """Make or upgrade the ledger; return which, as a sentence."""
+def _prepare_ledger(path: Path) -> str:
+    """Make or upgrade the ledger; return a sentence that says what was done."""
     newest = newest_schema()
-    before = schema(path)
+    old_schema = schema(path)
     Ledger(path).close()
-    if before is None:
+    if old_schema is None:
         return f"made {path.name}, the ledger (schema {newest})"
-    if before < newest:
-        return f"upgraded {path.name} from schema {before} to {newest}; a copy of the old one is beside it"
+    if old_schema < newest:
+        return f"upgraded {path.name} from schema {old_schema} to {newest}; a copy of the old one is beside it"
     return f"kept {path.name} as it is (schema {newest})"
 
 
-def _write(path: Path, text: str) -> bool:
+def _write_new(path: Path, text: str) -> bool:
     """Write a new file; return False if it exists already."""
     try:
         with path.open("x", encoding="utf-8") as file:
@@ -78,7 +78,7 @@ def _write(path: Path, text: str) -> bool:
 
 
 class NewSource(NamedTuple):
-    """The arguments of `windrow new source`; `more` has further settings of the source, by name."""
+    """The arguments of `windrow new source`; `more` has further settings of the source by name."""
 
     name: str
     url: str
@@ -90,21 +90,23 @@ def add_source(root: Path, new: NewSource) -> Path:
     """Write `sources/NAME.toml`, checked by reading the whole configuration with it; return its path."""
     registry.collection(new.collection)
     if _SECRET.search(new.url):  # neither written nor repeated in the message
-        raise UsageError("an address may not hold a password: name its place", hint="windrow new source --help")
+        raise UsageError(
+            "an address may not hold a password: name the place of the secret", hint="windrow new source --help"
+        )
     path = root / FOLDER / f"{new.name}.toml"
     if "/" in new.name or new.name.startswith("."):
         raise UsageError(f"{new.name!r} is not a name for a source: letters, digits, - and _")
-    known = {source.name: source for source in load(root).sources}
-    if new.name in known or path.exists():
+    sources = {source.name: source for source in load(root).sources}
+    if new.name in sources or path.exists():
         raise UsageError(f"there is a source {new.name} already; {path} is left as it is", hint="windrow config")
     settings = {"url": new.url, "collection": new.collection, **new.more}
     lines = [f"{name} = {json.dumps(value, ensure_ascii=False)}" for name, value in settings.items()]
     try:
         path.parent.mkdir(exist_ok=True)
-        written = _write(path, "\n".join(lines) + "\n")
+        created = _write_new(path, "\n".join(lines) + "\n")
     except OSError as error:
         raise ConfigError(f"{path} cannot be written: {error.strerror}") from error
-    if not written:
+    if not created:
         raise UsageError(f"{path} is there already and left as it is")
     try:
         workspace = load(root)
@@ -137,7 +139,7 @@ class NewCollection(NamedTuple):
 
 
 def add_collection(name: str, into: Path) -> NewCollection:
-    """Write the package of a new collection into a new folder `windrow-NAME`.
+    """Write the package of a new collection into a new folder `windrow-NAME`; return what was written.
 
     Raises UsageError if the name cannot be that of a package or a table of the configuration, or the folder exists.
     """
@@ -145,19 +147,19 @@ def add_collection(name: str, into: Path) -> NewCollection:
     folder = into / f"windrow-{name.replace('_', '-')}"
     substitutes = {"name": name, "package": f"windrow_{name}", "project": folder.name}
     texts = {path.replace(_PLACE, name): Template(text).substitute(substitutes) for path, text in sorted(_template())}
-    written: list[Path] = []
+    written_paths: list[Path] = []
     try:
         into.mkdir(parents=True, exist_ok=True)
         folder.mkdir()
         for path, text in texts.items():
-            place = folder / path
-            place.parent.mkdir(parents=True, exist_ok=True)
-            written.append(place)
-            place.write_text(text, encoding="utf-8")
+            target = folder / path
+            target.parent.mkdir(parents=True, exist_ok=True)
+            written_paths.append(target)
+            target.write_text(text, encoding="utf-8")
     except FileExistsError:
         raise UsageError(f"{folder} is there already and left as it is", hint=f"ls -ld {folder}") from None
     except OSError as error:
-        _remove(folder, written)
+        _remove_written(folder, written_paths)
         raise ConfigError(f"{folder} cannot be written: {error.strerror}", hint=f"ls -ld {into}") from error
     commands = (
         f"pip install -e {quote(str(folder))}",
@@ -172,15 +174,15 @@ def add_collection(name: str, into: Path) -> NewCollection:
 def _check_name(name: str) -> None:
     """Raise UsageError for a name that a collection may not have."""
     if not _NAME.fullmatch(name):
-        near = re.sub(r"[^a-z0-9]+", "_", name.lower()).strip("_0123456789")[:32].rstrip("_")
+        suggestion = re.sub(r"[^a-z0-9]+", "_", name.lower()).strip("_0123456789")[:32].rstrip("_")
         raise UsageError(
             f"{name!r} is not a name for a collection: up to 32 small letters of ASCII, digits and _, a letter first",
-            hint=f"windrow new collection {near or 'items'}",
+            hint=f"windrow new collection {suggestion or 'items'}",
         )
     if name in registry.names():
         raise UsageError(f"a collection {name!r} is installed already", hint="windrow config")
-    taken = {setting.name.partition(".")[0] for setting in WORKSPACE} | {"source", *forms()}
-    if name in taken:
+    reserved = {setting.name.partition(".")[0] for setting in WORKSPACE} | {"source", *forms()}
+    if name in reserved:
         raise UsageError(
             f"a collection cannot be called {name!r}: that is a word of the configuration or of an export",
             hint=f"windrow new collection {name}_items",
@@ -198,9 +200,11 @@ def _template(at: Traversable | None = None, path: str = "") -> list[tuple[str, 
     return texts
 
 
-def _remove(folder: Path, written: list[Path]) -> None:
-    for path in written:
+def _remove_written(folder: Path, written_paths: list[Path]) -> None:
+    for path in written_paths:
         path.unlink(missing_ok=True)
-    for path in sorted({each for file in written for each in file.relative_to(folder).parents}, key=str, reverse=True):
+    for path in sorted(
+        {parent for file in written_paths for parent in file.relative_to(folder).parents}, key=str, reverse=True
+    ):
         if (folder / path).is_dir():
             (folder / path).rmdir()

@@ -44,20 +44,20 @@ def changes(
     used = harvested_collections(workspace, ledger)
     for name in installed():
         if name in used and (not source or sources[source] == name):
-            for answer in _answers(name, workspace, ledger, window):
-                if (not source or answer.source == source) and (not kind or answer.kind == kind):
-                    yield answer
+            for change in _collection_changes(name, workspace, ledger, window):
+                if (not source or change.source == source) and (not kind or change.kind == kind):
+                    yield change
 
 
-def _answers(name: str, workspace: Workspace, ledger: Ledger, window: Window) -> Iterator[SourceChange]:
-    if able := capable(ListsChanges, {name}):
-        yield from able[name].changes(workspace, ledger, window)
+def _collection_changes(name: str, workspace: Workspace, ledger: Ledger, window: Window) -> Iterator[SourceChange]:
+    if adapters := capable(ListsChanges, {name}):
+        yield from adapters[name].changes(workspace, ledger, window)
     else:
         yield from of_listings(ledger, name, window)
 
 
 def was_read(workspace: Workspace, ledger: Ledger) -> ContentCounts:
-    """Return the functions that count by content, for the collections that compare content and not bytes."""
+    """Return functions that count changes by content, for the collections that compare content and not bytes."""
     used = harvested_collections(workspace, ledger)
 
     def visited(facts: tuple[int, int]) -> Mapping[str, Counter[str]]:
@@ -73,8 +73,8 @@ def was_read(workspace: Workspace, ledger: Ledger) -> ContentCounts:
         return counts
 
     def outcomes(name: str, facts: tuple[int, int], visited: Counter[str]) -> Counter[str]:
-        able = capable(CountsOutcomes, {name})
-        return able[name].outcomes(workspace, ledger, facts, visited) if able else visited
+        adapters = capable(CountsOutcomes, {name})
+        return adapters[name].outcomes(workspace, ledger, facts, visited) if adapters else visited
 
     return ContentCounts(visited, written, outcomes)
 
@@ -86,7 +86,7 @@ def of_session(workspace: Workspace, ledger: Ledger, session: int) -> tuple[Sour
 
 
 def since_window(ledger: Ledger, since: datetime) -> Window:
-    """Return the window of what was seen since a time, and what later sessions wrote of what was seen before."""
+    """Return the window of the changes seen since a time, or seen before it and written by a later session."""
     return Window(since, (ledger.sessions.last_before(since) + 1, 2**62))
 
 
@@ -99,7 +99,7 @@ def of_listings(ledger: Ledger, collection: str, window: Window) -> Iterator[Sou
         kind = NEW if change.event in {"listed", "refused"} else change.event
         difference = counted(change.size, "byte") if change.size is not None else ""
         if kind == CHANGED and change.before != change.size:
-            difference = f"size {_bytes(change.before)} -> {_bytes(change.size)}"
+            difference = f"size {_format_size(change.before)} -> {_format_size(change.size)}"
         elif kind == CHANGED:
             difference = "another date"
         yield SourceChange(
@@ -107,22 +107,22 @@ def of_listings(ledger: Ledger, collection: str, window: Window) -> Iterator[Sou
         )
 
 
-def _bytes(size: int | None) -> str:
+def _format_size(size: int | None) -> str:
     return "unknown" if size is None else counted(size, "byte")
 
 
 def compare(workspace: Workspace, name: str, since: str, until: str, *, context: int) -> Comparison:
-    """Compare two versions of a record; the first collection that knows its name answers.
+    """Compare two versions of a page, by the first collection that has a page of this name.
 
-    Raises the last collection's error if none does.
+    Raises the error of the last collection tried if no collection has it.
     """
-    last: WindrowError = UsageError("no collection of this workspace compares versions", hint="windrow status")
+    last_error: WindrowError = UsageError("no collection of this workspace compares versions", hint="windrow status")
     for adapter in capable(Compares, harvested_collections(workspace)).values():
         try:
             return adapter.compare(workspace, name, since, until, context=context)
         except WindrowError as error:
-            last = error
-    raise last
+            last_error = error
+    raise last_error
 
 
 def atom(changes: Iterable[SourceChange], name: str, at: datetime) -> str:
@@ -131,19 +131,19 @@ def atom(changes: Iterable[SourceChange], name: str, at: datetime) -> str:
         '<?xml version="1.0" encoding="utf-8"?>',
         '<feed xmlns="http://www.w3.org/2005/Atom">',
         f"<title>{xml_text(name)}: what changed</title>",
-        f"<id>{_urn(name)}</id>",
-        f"<updated>{_time(at)}</updated>",
+        f"<id>{_make_urn(name)}</id>",
+        f"<updated>{_format_time(at)}</updated>",
         "<author><name>windrow</name></author>",
     ]
     for change in changes:
         lines += [
             "<entry>",
             f"<title>{xml_text(f'{change.kind}: {change.title or change.key}')}</title>",
-            f"<id>{_urn(f'{change.kind} {change.at.isoformat()} {change.source} {change.key}')}</id>",
-            f"<updated>{_time(change.at)}</updated>",
+            f"<id>{_make_urn(f'{change.kind} {change.at.isoformat()} {change.source} {change.key}')}</id>",
+            f"<updated>{_format_time(change.at)}</updated>",
             f'<category term="{xml_text(change.kind)}"/>',
             *([f'<link href="{xml_text(change.key)}"/>'] if _is_address(change.key) else []),
-            f"<summary>{xml_text(_summary(change))}</summary>",
+            f"<summary>{xml_text(_summarise_change(change))}</summary>",
             "</entry>",
         ]
     return "\n".join([*lines, "</feed>", ""])
@@ -164,21 +164,21 @@ def html(changes: Iterable[SourceChange], name: str) -> str:
 
 
 def _link(change: SourceChange) -> str:
-    shown = xml_text(change.title or change.key)
-    return f'<a href="{xml_text(change.key)}">{shown}</a>' if _is_address(change.key) else shown
+    text = xml_text(change.title or change.key)
+    return f'<a href="{xml_text(change.key)}">{text}</a>' if _is_address(change.key) else text
 
 
 def _is_address(key: str) -> bool:
     return key.startswith(("http://", "https://"))
 
 
-def _summary(change: SourceChange) -> str:
+def _summarise_change(change: SourceChange) -> str:
     return f"{change.source}: {change.difference}" if change.difference else change.source
 
 
-def _urn(text: str) -> str:
+def _make_urn(text: str) -> str:
     return uuid5(NAMESPACE_URL, f"windrow changes {text}").urn
 
 
-def _time(at: datetime) -> str:
+def _format_time(at: datetime) -> str:
     return at.isoformat(timespec="seconds").replace("+00:00", "Z")

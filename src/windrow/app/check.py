@@ -44,14 +44,19 @@ def check(workspace: Workspace, ledger: Ledger) -> Checkup:
     checkup.faults += check_standing(ledger)
     used = harvested_collections(workspace, ledger)
     adapters = [registry.adapter(name) for name in registry.installed() if name in used]
-    cut_short = "is being taken down, and that was cut short"
-    behind = [Fault(takedown.target, cut_short, "windrow forget finishes it") for takedown in ledger.takedowns.open()]
-    behind += [*check_steps(ledger), *(fault for adapter in adapters for fault in adapter.check(workspace, ledger))]
-    if behind and (who := holder(ledger)):
+    interrupted = "is being taken down, and that was interrupted"
+    projection_faults = [
+        Fault(takedown.target, interrupted, "windrow forget finishes it") for takedown in ledger.takedowns.open()
+    ]
+    projection_faults += [
+        *check_steps(ledger),
+        *(fault for adapter in adapters for fault in adapter.check(workspace, ledger)),
+    ]
+    if projection_faults and (holder_name := holder(ledger)):
         raise Locked(
-            f"{who} runs here now, and its projection is being written", hint="windrow status, then: windrow check"
+            f"{holder_name} runs here now and is writing the projections", hint="windrow status, then: windrow check"
         )
-    checkup.faults += behind
+    checkup.faults += projection_faults
     return checkup
 
 
@@ -60,21 +65,21 @@ def check_tree(arguments: Sequence[str]) -> Iterator[Fault | int]:
 
     `arguments` are the folder, or a collection and the folder; the only collection with such a standard may be omitted.
     """
-    able = registry.capable(ChecksTree)
+    adapters = registry.capable(ChecksTree)
     name, folder = (arguments[0], arguments[-1]) if len(arguments) > 1 else ("", arguments[0])
-    if not name and folder in able:
-        raise UsageError(f"name the folder that is to be judged: windrow check {folder} FOLDER")
-    if (name and name not in able) or (not name and len(able) != 1) or len(arguments) > 2:
-        raise UsageError(f"name one of {', '.join(sorted(able))}, and a folder", hint="windrow check --help")
+    if not name and folder in adapters:
+        raise UsageError(f"name the folder to check: windrow check {folder} FOLDER")
+    if (name and name not in adapters) or (not name and len(adapters) != 1) or len(arguments) > 2:
+        raise UsageError(f"name one of {', '.join(sorted(adapters))}, and a folder", hint="windrow check --help")
     path = Path(folder)
     if not path.is_dir():
-        raise UsageError(f"{folder} is no folder")
-    yield from able[name or next(iter(able))].check_tree(path)
+        raise UsageError(f"{folder} is not a folder")
+    yield from adapters[name or next(iter(adapters))].check_tree(path)
 
 
 def estimate(workspace: Workspace, ledger: Ledger, names: Sequence[str]) -> list[TakedownEstimate]:
     """Count what `take_down` would remove, by target."""
-    targets = _targets(workspace, ledger, names, _able(workspace, ledger))
+    targets = _find_targets(workspace, ledger, names, _takedown_adapters(workspace, ledger))
     return [TakedownEstimate(target.name, *ledger.takedowns.count(target.address, target.host)) for target in targets]
 
 
@@ -92,14 +97,16 @@ def take_down(
     next call. `adapters` are those of the collections, by name; default: of all that have or had sources.
     """
     with Session(setup, "forget") as session:
-        able = adapters or _able(workspace, session.ledger)
+        adapters_by_name = adapters or _takedown_adapters(workspace, session.ledger)
         stores = {
             name: CollectionStores(
                 partial(adapter.remove_taken_down, workspace), partial(adapter.clean_stores, workspace)
             )
-            for name, adapter in able.items()
+            for name, adapter in adapters_by_name.items()
         }
-        return take_down_targets(session, _targets(workspace, session.ledger, names, able), reason, stores)
+        return take_down_targets(
+            session, _find_targets(workspace, session.ledger, names, adapters_by_name), reason, stores
+        )
 
 
 def let_again(
@@ -107,32 +114,32 @@ def let_again(
 ) -> int:
     """Let the next run request again what was taken down; return how many tombstones were lifted."""
     with Session(setup, "forget --lift") as session:
-        able = adapters or _able(workspace, session.ledger)
-        return lift(session, _targets(workspace, session.ledger, names, able))
+        adapters_by_name = adapters or _takedown_adapters(workspace, session.ledger)
+        return lift(session, _find_targets(workspace, session.ledger, names, adapters_by_name))
 
 
-def _able(workspace: Workspace, ledger: Ledger) -> Mapping[str, Forgets]:
+def _takedown_adapters(workspace: Workspace, ledger: Ledger) -> Mapping[str, Forgets]:
     """Return the adapters of the workspace's collections that support takedowns."""
     return capable(Forgets, harvested_collections(workspace, ledger))
 
 
-def _targets(
+def _find_targets(
     workspace: Workspace, ledger: Ledger, names: Sequence[str], adapters: Mapping[str, Forgets]
 ) -> list[TakedownTarget]:
-    """Return the targets that the collections know by these names; an address that several know is one target.
+    """Return the targets that the collections know by these names, each address once.
 
-    Raises ConfigError if a store lies in a place that is not ours, and UsageError for a name that no collection knows.
+    Raises ConfigError if a store is in a folder that is not windrow's own, and UsageError for an unknown name.
     """
     for adapter in adapters.values():
         adapter.refuse_takedown(workspace)
     targets: list[TakedownTarget] = []
     for name in names:
-        known = [
+        found_targets = [
             takedown_target
             for adapter in adapters.values()
             for takedown_target in adapter.takedown_targets(workspace, ledger, name)
         ]
-        if not known:
-            raise UsageError(f"nothing is known of {name!r} that could be taken down", hint=f"windrow why {name}")
-        targets += known
+        if not found_targets:
+            raise UsageError(f"no collection has {name!r}, so it cannot be taken down", hint=f"windrow why {name}")
+        targets += found_targets
     return [*{target[1:3]: target for target in reversed(targets)}.values()][::-1]

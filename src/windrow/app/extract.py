@@ -26,7 +26,7 @@ def extract_page(workspace: Workspace | None, page: bytes | Path | str, url: str
     """
     if isinstance(page, str) and "://" in page:
         if url:
-            raise UsageError("a page that is asked for has an address: another one is for bytes and files")
+            raise UsageError("a page given by its address has one already: url is for bytes and files")
         return _extract_address(workspace, page)
     if isinstance(page, bytes):
         html = page
@@ -47,7 +47,7 @@ def _extract_address(workspace: Workspace | None, address: str) -> Extract:
 
     url = normalise(address).url
     if not url:
-        raise UsageError(f"{address[:200]!r} is not an address of the web", hint="windrow extract --help")
+        raise UsageError(f"{address[:200]!r} is not a web address", hint="windrow extract --help")
     access = partial(_access, workspace)
     answer = sample_address(access, url, replace(Limits(), transfer_size=LARGEST))
     body = plain(answer.body, answer.fields, most=LARGEST, ratio=Limits().ratio)
@@ -55,17 +55,17 @@ def _extract_address(workspace: Workspace | None, address: str) -> Extract:
 
 
 def _access(workspace: Workspace | None, url: str) -> Source:
-    """Return the source as which an address is requested: at a configured site with that source's own access.
+    """Return the source as which an address is requested: that of a configured site, or a new one without rights.
 
     Any other host must have a public IP address. Raises ConfigError if the workspace does not name a contact for
     requests to other machines.
     """
-    where = parts(url)
-    host = where.host.strip("[]")
-    refuse_without_contact(workspace, where.host)
+    address = parts(url)
+    host = address.host.strip("[]")
+    refuse_without_contact(workspace, address.host)
     sites = (source.site for source in workspace.sources) if workspace else iter(())
     site = next(
-        (site for site in sites if (site.scheme, site.host, site.port) == (where.scheme, host, where.port)), None
+        (site for site in sites if (site.scheme, site.host, site.port) == (address.scheme, host, address.port)), None
     )
     agent = workspace.user_agent if workspace else "windrow"
-    return Source("try", "", replace(site or Site(where.scheme), host=host, port=where.port, base="/", agent=agent))
+    return Source("try", "", replace(site or Site(address.scheme), host=host, port=address.port, base="/", agent=agent))

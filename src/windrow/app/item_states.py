@@ -23,13 +23,13 @@ class StateCount(NamedTuple):
     items: int
 
 
-def _words(collection: str, state: State) -> tuple[str, str]:
+def _describe_state(collection: str, state: State) -> tuple[str, str]:
     phase, status = state
     return installed()[collection].phases[phase - 1], status.name.lower()
 
 
-def _by_step(collection: str, kind: str, step: str | None, status: Status | None) -> tuple[str, str]:
-    """Return phase and status of an item, in words, by the step that it waits for; None if it has finished."""
+def _state_by_step(collection: str, kind: str, step: str | None, status: Status | None) -> tuple[str, str]:
+    """Return phase and status of an item, in words, by the step it waits for; `step` is None if it has finished."""
     if step is None:
         return _last_phase(installed().get(collection), kind), Status.DONE.name.lower()
     return step, (status or Status.PENDING).name.lower()
@@ -46,40 +46,44 @@ def _last_phase(collection: Collection | None, kind: str) -> str:
 def states(ledger: Ledger, items: Sequence[int]) -> dict[int, tuple[str, str]]:
     """Return phase and status of items, in words, by item number."""
     rows = [row for item in items if (row := ledger.items.get(item))]
-    states_by_item = {row.seq: _by_step(row.collection, row.kind, row.step, row.status) for row in rows}
-    for name, adapter in _able({row.collection for row in rows}).items():
+    states_by_item = {row.seq: _state_by_step(row.collection, row.kind, row.step, row.status) for row in rows}
+    for name, adapter in _state_adapters({row.collection for row in rows}).items():
         numbers = [row.seq for row in rows if row.collection == name]
-        states_by_item |= {item: _words(name, state) for item, state in adapter.states(ledger, numbers).items()}
+        states_by_item |= {
+            item: _describe_state(name, state) for item, state in adapter.states(ledger, numbers).items()
+        }
     return states_by_item
 
 
 def count_states(ledger: Ledger) -> tuple[StateCount, ...]:
     """Count the items of all collections by kind, phase and status."""
     rows = ledger.items.by_step()
-    able = _able({row.collection for row in rows})
+    adapters = _state_adapters({row.collection for row in rows})
     counts: Counter[tuple[str, str, str, str]] = Counter()
     for row in rows:
-        if row.collection not in able:
-            counts[row.collection, row.kind, *_by_step(row.collection, row.kind, row.step, row.status)] += row.number
-    for name, adapter in able.items():
-        numbers = adapter.count_states(ledger)
-        for kind, state in sorted(numbers):
-            counts[name, kind, *_words(name, state)] += numbers[kind, state]
+        if row.collection not in adapters:
+            counts[row.collection, row.kind, *_state_by_step(row.collection, row.kind, row.step, row.status)] += (
+                row.number
+            )
+    for name, adapter in adapters.items():
+        state_counts = adapter.count_states(ledger)
+        for kind, state in sorted(state_counts):
+            counts[name, kind, *_describe_state(name, state)] += state_counts[kind, state]
     return tuple(StateCount(*key, number) for key, number in counts.items())
 
 
 def count_rests(ledger: Ledger, span: tuple[int, int], collections: Iterable[str]) -> list[RestCount]:
-    """Count where the items of collections came to rest between two facts."""
-    able = _able({*collections})
+    """Count the phases and reasons with which items of collections stopped between two facts."""
+    adapters = _state_adapters({*collections})
     counts = [
         RestCount(
             row.collection, row.kind, row.step, Status.FAILED if row.reason else Status.DONE, row.reason, row.number
         )
         for row in ledger.items.read_between(span)
-        if row.collection not in able
+        if row.collection not in adapters
     ]
-    return [*counts, *(rest for adapter in able.values() for rest in adapter.count_rests(ledger, span))]
+    return [*counts, *(rest for adapter in adapters.values() for rest in adapter.count_rests(ledger, span))]
 
 
-def _able(collections: Container[str]) -> dict[str, DerivesStates]:
+def _state_adapters(collections: Container[str]) -> dict[str, DerivesStates]:
     return capable(DerivesStates, [name for name in installed() if name in collections])

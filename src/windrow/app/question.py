@@ -40,7 +40,7 @@ class Meaning(NamedTuple):
 
 
 class Question:
-    """A look-up of items by name in the ledger. `total` is how many the last one found, also beyond `MOST`."""
+    """Looks up items by name in the ledger. `total` is the most that a look-up found, also beyond `MOST`."""
 
     def __init__(self, workspace: Workspace, ledger: Ledger) -> None:
         self._workspace = workspace
@@ -48,9 +48,16 @@ class Question:
         self.total = 0
 
     def items(self, name: str) -> list[ItemKey]:
-        """Return the items that a name means, by the most exact way that finds any."""
-        for find in (self._by_number, self._by_key, self._by_address, self._by_warc, self._by_tail, self._by_left_out):
-            if keys := find(name):
+        """Return the items that a name means, by the most exact look-up that finds any."""
+        for find_keys in (
+            self._by_number,
+            self._by_key,
+            self._by_address,
+            self._by_warc,
+            self._by_tail,
+            self._by_left_out,
+        ):
+            if keys := find_keys(name):
                 self.total = max(len(keys), self.total)
                 return keys
         return []
@@ -63,9 +70,11 @@ class Question:
     def candidates(self, items: list[ItemKey]) -> tuple[Meaning, ...]:
         """Return the first `MOST` items with their states."""
         numbers = [number for number, _ in items[:MOST]]
-        stand = states(self._ledger, numbers)
+        states_by_number = states(self._ledger, numbers)
         rows = [row for number in numbers if (row := self._ledger.items.get(number))]
-        return tuple(Meaning(row.seq, row.kind, row.key, row.owner, *stand[row.seq], row.reason or "") for row in rows)
+        return tuple(
+            Meaning(row.seq, row.kind, row.key, row.owner, *states_by_number[row.seq], row.reason or "") for row in rows
+        )
 
     def _by_number(self, name: str) -> list[ItemKey]:
         if not is_number(name):
@@ -81,21 +90,21 @@ class Question:
         """Find items by an address that was fetched, or by a path below a source's base."""
         if "://" not in address and not address.startswith("/"):
             return []
-        wanted = f"file://{address}" if address.startswith("/") else address
-        keys = {*self._ledger.listed_files.by_address(wanted)}
+        url = f"file://{address}" if address.startswith("/") else address
+        keys = {*self._ledger.listed_files.by_address(url)}
         for source in self._workspace.sources:
             base = source.site.address().rstrip("/") + "/"
-            if wanted.startswith(base):
-                keys |= {*self._ledger.listed_files.by_path(source.name, wanted.removeprefix(base))}
+            if url.startswith(base):
+                keys |= {*self._ledger.listed_files.by_path(source.name, url.removeprefix(base))}
         return sorted(keys)
 
     def _by_warc(self, name: str) -> list[ItemKey]:
         """Find an imported WARC file by its original name."""
-        tail = Path(name).name
-        if not tail or "\0" in name or len(name) > LONGEST:
+        file_name = Path(name).name
+        if not file_name or "\0" in name or len(name) > LONGEST:
             return []
         imports = self._ledger.imports
-        return imports.named(str(Path(name).absolute())) or imports.by_tail(f"/{tail}", MOST)
+        return imports.named(str(Path(name).absolute())) or imports.by_tail(f"/{file_name}", MOST)
 
     def _by_tail(self, name: str) -> list[ItemKey]:
         return self._ledger.items.by_tail(f"/{name.strip('/')}", MOST) if name.strip("/") else []
@@ -114,7 +123,7 @@ def is_number(text: str) -> bool:
 
 
 def clue(workspace: Workspace, name: str) -> str:
-    """Return what the rules would do with a file of this name, as a sentence; empty if no rule applies."""
+    """Return what the rules would do with a file of this name, as a clause; empty if no rule applies."""
     kinds = {source.collection for source in workspace.sources} or None
     clues = (adapter.predict(workspace, name) for adapter in capable(PredictsOutcome, kinds).values())
     return next(filter(None, clues), "")
@@ -142,7 +151,7 @@ def decide(
         raise UsageError(f"there is no reason {reason!r}", hint="see docs/reference/reasons.md")
     frontiers = {kind: frontier_of(ledger, collection) for kind, collection in installed().items()}
     chosen = {
-        kind: frontier.named(names) if names else _narrowed(frontier, act, source, reason)
+        kind: frontier.named(names) if names else _select(frontier, act, source, reason)
         for kind, frontier in frontiers.items()
     }
     keys = {choice.key for choices in chosen.values() for choice in choices}
@@ -164,7 +173,7 @@ def decide(
     return projected
 
 
-def _narrowed(frontier: Frontier, act: str, source: str, reason: str) -> list[Chosen]:
+def _select(frontier: Frontier, act: str, source: str, reason: str) -> list[Chosen]:
     """Find the items with a reason, which may be on the ledger under an old name of it."""
     return [choice for name in spellings(REASONS, reason) for choice in frontier.narrowed(act, source, name)]
 
@@ -184,6 +193,6 @@ def _refuse_finished(chosen: Mapping[str, Sequence[Chosen]]) -> None:
         for choice in choices:
             if choice.through:
                 raise UsageError(
-                    f"{choice.key} is through already: what it brought is loaded, and cancelling would not take it out",
-                    hint="only its source can take records out again, by what it offers next",
+                    f"{choice.key} is done already: its records are loaded, and cancelling would not remove them",
+                    hint="only its source can remove the records, in a later delivery",
                 )

@@ -38,14 +38,14 @@ from windrow.model import Source
 
 
 class PhaseSpan(NamedTuple):
-    """The part of a run between two phases: whether it fetches, and the phases of its steps; None: of all."""
+    """The part of a run between two phases: whether it fetches, and the phases of its steps; None means all."""
 
     fetch: bool
     phases: frozenset[str] | None
 
 
 def span(collection: Collection, first: str = "", last: str = "") -> PhaseSpan:
-    """Return the part of a run from phase `first` to phase `last`, both included; empty means no bound.
+    """Return the part of a run from phase `first` to phase `last`, both included; an empty name sets no bound.
 
     All phases before the collection's first step are fetching; without steps, the first phase is. Raises UsageError for
     an unknown phase, and if `first` comes after `last`.
@@ -61,29 +61,29 @@ def span(collection: Collection, first: str = "", last: str = "") -> PhaseSpan:
             raise UsageError(
                 f"{option}: {collection.name} has no phase {name!r}; there are {', '.join(collection.phases)}"
             )
-    low = collection.phase(first) if first else 1
-    high = collection.phase(last) if last else len(collection.phases)
-    if low > high:
+    first_number = collection.phase(first) if first else 1
+    last_number = collection.phase(last) if last else len(collection.phases)
+    if first_number > last_number:
         raise UsageError(f"--from {first} comes after --to {last}")
     steps = [step.phase for step in collection.steps]
-    begin = min((collection.phase(name) for name in steps), default=2)
-    chosen = frozenset(name for name in steps if low <= collection.phase(name) <= high)
-    return PhaseSpan(low < begin, None if len(chosen) == len(steps) else chosen)
+    first_step = min((collection.phase(name) for name in steps), default=2)
+    chosen = frozenset(name for name in steps if first_number <= collection.phase(name) <= last_number)
+    return PhaseSpan(first_number < first_step, None if len(chosen) == len(steps) else chosen)
 
 
 def in_order(collections: Mapping[str, Collection], sources: Iterable[Source]) -> list[str]:
     """Return collection names in the order of a run: each after those whose captures its sources read."""
-    takes: dict[str, set[str]] = {name: set() for name in collections}
+    inputs_by_name: dict[str, set[str]] = {name: set() for name in collections}
     for source in sources:
         if source.collection in collections:
-            takes[source.collection].update(
+            inputs_by_name[source.collection].update(
                 name.partition(":")[0] for name in collections[source.collection].inputs(source).kept
             )
     order: list[str] = []
-    while len(order) < len(takes):
-        left = [name for name in takes if name not in order]
-        ready = [name for name in left if not takes[name] & {*left} - {name}]
-        order += ready or left[:1]  # of a circle, any one goes first
+    while len(order) < len(inputs_by_name):
+        remaining = [name for name in inputs_by_name if name not in order]
+        ready = [name for name in remaining if not inputs_by_name[name] & {*remaining} - {name}]
+        order += ready or remaining[:1]  # of a circle, any one goes first
     return order
 
 
@@ -133,7 +133,7 @@ def _wake(_number: int, _frame: object) -> None:
 def refuse_without_fetching(parts: Iterable[PhaseSpan]) -> None:
     """Raise UsageError for `--again` if a part of the run fetches nothing."""
     if not all(part.fetch for part in parts):
-        raise UsageError("--again fetches once more, and --from leaves fetching out", hint="windrow replay")
+        raise UsageError("--again fetches once more, but --from skips fetching", hint="windrow replay")
 
 
 PATIENCE = 60.0
@@ -151,14 +151,14 @@ def notify(command: Sequence[str], report: Mapping[str, Any], folder: Path) -> s
     text = json.dumps(report) + "\n"
     name = Path(command[0]).name
     try:
-        done = subprocess.run(  # noqa: S603 it is the operator's own setting, and no shell reads it
+        completed = subprocess.run(  # noqa: S603 it is the operator's own setting, and no shell reads it
             list(command), input=text.encode(), stdout=_standard_error(), cwd=folder, timeout=PATIENCE, check=False
         )
     except subprocess.TimeoutExpired:
         return f"the command of run.notify, {name}, took more than {PATIENCE:g} seconds and was ended"
     except OSError as error:
         return f"the command of run.notify, {name}, cannot be started: {error.strerror}"
-    return f"the command of run.notify, {name}, ended with {done.returncode}" if done.returncode else ""
+    return f"the command of run.notify, {name}, ended with {completed.returncode}" if completed.returncode else ""
 
 
 def _standard_error() -> int:
@@ -170,7 +170,7 @@ def _standard_error() -> int:
 
 
 _LIST = 1 << 26  # bytes
-_OTHER = re.compile(r"[^\w-]+", re.ASCII)
+_NOT_NAME = re.compile(r"[^\w-]+", re.ASCII)
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
 
 
@@ -180,53 +180,58 @@ def importer() -> str:
 
 
 def named_warc_files(workspace: Workspace, names: Sequence[str], source: str = "") -> tuple[WarcFile, ...]:
-    """Return the WARC files that these names mean; empty if all are sources and collections.
+    """Return the WARC files that these names mean; empty if all names are of sources and collections.
 
     A folder means all WARC files below it, by their suffixes; any other file is a list of paths relative to its own
     folder, one a line. Each is imported as `source`, or as a source named like the file.
     """
-    known = {*collection_names(), *(configured.name for configured in workspace.sources)}
-    paths = [Path(name) for name in names if name not in known]
+    harvestable = {*collection_names(), *(configured.name for configured in workspace.sources)}
+    paths = [Path(name) for name in names if name not in harvestable]
     if not paths or not any(_is_input(path) for path in paths):
         if source:
             fault = f"{paths[0]} is not there" if paths else "no file is named"
             raise UsageError(f"--source names the source of WARC files: {fault}", hint="windrow run --help")
         return ()
     collection = importer()
-    beside = [name for name in names if name in known and name != collection]
-    if beside:
-        raise UsageError(f"{beside[0]} is harvested, and files are taken in: one at a time", hint="windrow run --help")
+    harvested_names = [name for name in names if name in harvestable and name != collection]
+    if harvested_names:
+        raise UsageError(
+            f"{harvested_names[0]} is harvested, and the files are imported: run them one at a time",
+            hint="windrow run --help",
+        )
     others = {configured.name for configured in workspace.sources if configured.collection != collection}
     if source and (not _NAME.fullmatch(source) or source in others):
-        raise UsageError(f"--source {source[:100]}: not a name, or one of a source of another collection")
-    files = {path.resolve(): path for each in paths for path in _files(each)}
-    return tuple(WarcFile(path, _spelled(name), source or _source_name(path, others)) for name, path in files.items())
+        raise UsageError(f"--source {source[:100]}: not a valid name, or that of a source of another collection")
+    files = {path.resolve(): path for named_path in paths for path in _expand_path(named_path)}
+    return tuple(
+        WarcFile(path, _escape_path(name), source or _source_name(path, others)) for name, path in files.items()
+    )
 
 
 def _is_input(path: Path) -> bool:
-    return path.name.endswith(ENDINGS) or path.is_file() or any(_below(path))
+    return path.name.endswith(ENDINGS) or path.is_file() or any(_warc_files_below(path))
 
 
-def _files(path: Path) -> Iterator[Path]:
+def _expand_path(path: Path) -> Iterator[Path]:
     if path.is_dir():
-        inside = sorted(_below(path))
-        if not inside:
-            raise UsageError(f"{path} holds no WARC file: none below it ends in {' or '.join(ENDINGS)}")
-        yield from inside
+        warc_files = sorted(_warc_files_below(path))
+        if not warc_files:
+            raise UsageError(f"{path} has no WARC file: no name below it ends in {' or '.join(ENDINGS)}")
+        yield from warc_files
     elif not path.is_file():
         raise UsageError(f"there is no file {path}")
     elif path.name.endswith(ENDINGS) or _is_warc(path):
         yield path
     elif is_zipfile(path):
         raise UsageError(
-            f"{path} is a zip, as WACZ files are: the WARC files in it are read once they are unpacked",
+            f"{path} is a zip, as WACZ files are: unpack it and name the WARC files",
             hint=f"python3 -m zipfile -e {shlex.quote(str(path))} unpacked; windrow run unpacked",
         )
     else:
-        yield from _listed(path)
+        yield from _read_list(path)
 
 
-def _below(path: Path) -> Iterator[Path]:
+def _warc_files_below(path: Path) -> Iterator[Path]:
     return (file for ending in ENDINGS for file in path.rglob(f"*{ending}") if file.is_file())
 
 
@@ -238,7 +243,7 @@ def _is_warc(path: Path) -> bool:
     return True
 
 
-def _listed(path: Path) -> Iterator[Path]:
+def _read_list(path: Path) -> Iterator[Path]:
     """Yield the files named in a list, one path a line; lines that begin with `#` are comments."""
     with path.open("rb") as file:
         raw = file.read(_LIST + 1)
@@ -246,15 +251,15 @@ def _listed(path: Path) -> Iterator[Path]:
         lines = raw.decode().splitlines()
     except UnicodeDecodeError:
         lines = []
-    named = [path.parent / line.strip() for line in lines if line.strip() and not line.startswith("#")]
-    missing = next((path_named for path_named in named if not path_named.is_file()), None)
-    if not named or len(raw) > _LIST or missing:
-        which = f": it names {str(missing)[:200]}, which is not there" if missing else ""
-        raise UsageError(f"{path} is neither a WARC file nor a list of them{which}")
-    yield from named
+    listed_paths = [path.parent / line.strip() for line in lines if line.strip() and not line.startswith("#")]
+    missing_path = next((listed_path for listed_path in listed_paths if not listed_path.is_file()), None)
+    if not listed_paths or len(raw) > _LIST or missing_path:
+        explanation = f": it names {str(missing_path)[:200]}, which is not there" if missing_path else ""
+        raise UsageError(f"{path} is neither a WARC file nor a list of them{explanation}")
+    yield from listed_paths
 
 
-def _spelled(path: Path) -> str:
+def _escape_path(path: Path) -> str:
     """Return a path as the ledger spells it: bytes that are not UTF-8 are escaped."""
     return str(path).encode("utf-8", "backslashreplace").decode()
 
@@ -264,7 +269,7 @@ def _source_name(path: Path, others: set[str]) -> str:
     stem = path.name
     for ending in ENDINGS:
         stem = stem.removesuffix(ending)
-    name = _OTHER.sub("-", stem).strip("-_")[:64] or "warc"
+    name = _NOT_NAME.sub("-", stem).strip("-_")[:64] or "warc"
     return f"warc-{name}"[:64] if name in others or not _NAME.fullmatch(name) else name
 
 
@@ -283,10 +288,10 @@ class RunArguments(NamedTuple):
 def run(
     config: Workspace, settings: SessionSettings, arguments: RunArguments, command: str, progress: Progress | None
 ) -> SessionSummary:
-    """Harvest what was chosen in one session; return its summary, after `run.notify` was given it."""
-    held = _files_held(config, arguments)
-    chosen = held or chosen_sources(config, arguments.names)
-    unusable = _unusable(config, arguments.names)
+    """Harvest what was chosen in one session; hand its summary to `run.notify`, and return it."""
+    imports = _import_harvest(config, arguments)
+    chosen = imports or chosen_sources(config, arguments.names)
+    unusable = _find_unusable(config, arguments.names)
     if unusable and not chosen:
         raise ConfigError(unusable[0], hint="install the package that has it, or remove the source")
     parts = {kind: span(collection(kind), arguments.first, arguments.last) for kind in chosen}
@@ -296,21 +301,23 @@ def run(
         code = None
         try:
             with session.polite_stop():
-                for harvest in held.values() if held else _harvests(config, arguments.names, parts):
+                for harvest in imports.values() if imports else _harvests(config, arguments.names, parts):
                     part = parts[harvest.collection.name]
                     if arguments.again:
                         frontier_of(session.ledger, harvest.collection).put_back(session.number, harvest.sources)
-                    fetch = part.fetch and not held
+                    fetch = part.fetch and not imports
                     session.harvest(
                         harvest, phases=part.phases, limit=arguments.limit, fetch=fetch, since=arguments.since
                     )
         except (KeyboardInterrupt, Stopped):
             code = 130
         except BaseException as error:
-            release([partial(session.close, 1, error), partial(_summary, config, session, unusable)], error)
+            release(
+                [partial(session.close, 1, error), partial(_summarise_and_notify, config, session, unusable)], error
+            )
             raise
         session.close(code)
-        return _summary(config, session, unusable)
+        return _summarise_and_notify(config, session, unusable)
 
 
 def chosen_sources(config: Workspace, names: Sequence[str] = ()) -> dict[str, frozenset[str]]:
@@ -323,22 +330,22 @@ def chosen_sources(config: Workspace, names: Sequence[str] = ()) -> dict[str, fr
     if unknown and Path(unknown[0]).is_dir():
         for adopter in capable(Adopts).values():
             raise UsageError(
-                f"{unknown[0]!r} is a folder and no source; the documents in it can be adopted",
+                f"{unknown[0]!r} is a folder and not a source; its documents can be adopted",
                 hint=f"windrow run --from {adopter.ADOPTED_AT} {unknown[0]}",
             )
     if unknown:
-        known = sorted({*sources, *known_names()})
-        near = get_close_matches(unknown[0], known, 1)
-        meant = f"did you mean {near[0]}? " if near else ""
+        choices = sorted({*sources, *known_names()})
+        matches = get_close_matches(unknown[0], choices, 1)
+        suggestion = f"did you mean {matches[0]}? " if matches else ""
         raise UsageError(
-            f"there is no source or collection {unknown[0]!r}; {meant}there are: {', '.join(known) or 'none'}",
+            f"there is no source or collection {unknown[0]!r}; {suggestion}there are: {', '.join(choices) or 'none'}",
             hint="windrow config",
         )
     for source in config.sources:
         state = source.options.get("state", "available")
         if source.name in names and state in {"maintenance", "removed"}:
             raise UsageError(
-                f"the source {source.name} is not asked: its state is {state}",
+                f"source {source.name} is not fetched: its state is {state}",
                 hint=f"set state in sources/{source.name}.toml to available",
             )
     chosen: dict[str, set[str]] = {}
@@ -354,21 +361,21 @@ def adopted(config: Workspace, names: Sequence[str], first: str) -> tuple[Worksp
 
     Return the configuration, names and first phase of the run: those given, if no folder is named.
     """
-    known = {*known_names(), *(source.name for source in config.sources)}
-    folders = [name for name in names if name not in known and Path(name).is_dir()]
-    makers = (
+    declared_names = {*known_names(), *(source.name for source in config.sources)}
+    folders = [name for name in names if name not in declared_names and Path(name).is_dir()]
+    adopters = (
         [adapter for adapter in capable(Adopts).values() if first == adapter.ADOPTED_AT] if folders and first else []
     )
-    if not makers:
+    if not adopters:
         return config, names, first
     if len(names) > 1:
         raise UsageError("one folder at a time can be adopted", hint=f"windrow run --from {first} {folders[0]}")
-    source = makers[0].adopt(config, Path(folders[0]))
+    source = adopters[0].adopt(config, Path(folders[0]))
     return replace(config, sources=(*config.sources, source)), (source.name,), ""
 
 
-def _unusable(config: Workspace, names: Sequence[str]) -> tuple[str, ...]:
-    """Return why the collections of chosen sources cannot be used, a sentence for each source that has such."""
+def _find_unusable(config: Workspace, names: Sequence[str]) -> tuple[str, ...]:
+    """Return a sentence for each chosen source whose collection cannot be used, with the reason."""
     chosen = (source for source in config.sources if not names or source.name in names or source.collection in names)
     return tuple(f"source {source.name}: {source.unusable}" for source in chosen if source.unusable)
 
@@ -387,24 +394,24 @@ def _harvests(config: Workspace, names: Sequence[str], parts: Mapping[str, Phase
         yield replace(harvest, sources=tuple(source for source in harvest.sources if source.name in sources))
 
 
-def _files_held(config: Workspace, arguments: RunArguments) -> dict[str, Harvest]:
-    """Return the harvest that imports the WARC files named; empty if none is."""
+def _import_harvest(config: Workspace, arguments: RunArguments) -> dict[str, Harvest]:
+    """Return the harvest that imports the WARC files named, by collection; empty if no file is named."""
     files = named_warc_files(config, arguments.names, arguments.source)
     if not files:
         return {}
     if arguments.again or arguments.limit or arguments.since:
-        raise UsageError("--again, --limit and --since are for what is fetched; files are taken in whole, and once")
+        raise UsageError("--again, --limit and --since are for fetching; files are imported whole, and once")
     kind = importer()
     others = tuple(source for source in config.sources if source.collection != kind)
     harvest = adapter(kind).harvest(replace(config, sources=others))
     return {kind: replace(harvest, warc_files=files)}
 
 
-def _summary(config: Workspace, session: Session, unusable: tuple[str, ...]) -> SessionSummary:
+def _summarise_and_notify(config: Workspace, session: Session, unusable: tuple[str, ...]) -> SessionSummary:
     """Return a session's summary, after handing it to the command of `run.notify`."""
     ledger, number = session.ledger, session.number
-    read = was_read(config, ledger)
-    summary = summarise(ledger, number, phases(), tuple(session.mended), was_read=read)
+    content_counts = was_read(config, ledger)
+    summary = summarise(ledger, number, phases(), tuple(session.mended), was_read=content_counts)
     changes = of_session(config, ledger, number)
     summary = replace(summary, changes=changes[:MOST], changes_left_out=len(changes) > MOST)
     if unusable:  # the others were harvested
@@ -412,6 +419,6 @@ def _summary(config: Workspace, session: Session, unusable: tuple[str, ...]) -> 
         summary = replace(summary, exit_code=code, errors=(*summary.errors, *unusable))
     if config.run.notify:
         report = message("summary", summary) | {"workspace": config.name, "folder": str(config.root)}
-        if wrong := notify(config.run.notify, report, config.root):
-            summary = replace(summary, errors=(*summary.errors, wrong))
+        if error := notify(config.run.notify, report, config.root):
+            summary = replace(summary, errors=(*summary.errors, error))
     return summary

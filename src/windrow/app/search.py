@@ -32,72 +32,78 @@ class MergeScore(NamedTuple):
 
 
 def search(
-    workspace: Workspace, text: str, *, offset: int = 0, limit: int = 10, explain: bool = False, among: Names[str] = ()
+    workspace: Workspace,
+    text: str,
+    *,
+    offset: int = 0,
+    limit: int = 10,
+    explain: bool = False,
+    collections: Names[str] = (),
 ) -> SearchAnswer:
-    """Search the collections `among`, or all; any text is a query.
+    """Search `collections`, or all; any text is a query.
 
     Each collection orders its own results. Results of several are merged by how well the words match title, snippet and
     address. If one collection has results with all the words, those of others with only some are left out. Raises
     UsageError for an unknown collection, and if none can be searched, the first collection's error.
     """
     answers: dict[str, SearchAnswer] = {}
-    wrong: list[WindrowError] = []
-    harvested = among or harvested_collections(workspace)
-    used = harvested or names()
-    chosen = capable(Searches, used)
-    if unknown := sorted(set(among) - set(chosen)):
+    errors: list[WindrowError] = []
+    candidates = collections or harvested_collections(workspace)
+    searched = candidates or names()
+    chosen = capable(Searches, searched)
+    if unknown := sorted(set(collections) - set(chosen)):
         raise UsageError(
             f"there is no collection {unknown[0]!r} that can be searched; there is: {', '.join(capable(Searches))}",
             hint="windrow search --help",
         )
     alone = len(chosen) == 1
     for name, adapter in chosen.items():
-        first, count = (offset, limit) if alone else (0, offset + limit)
+        start, count = (offset, limit) if alone else (0, offset + limit)
         try:
-            answers[name] = adapter.search(workspace, text, offset=first, limit=count, explain=explain)
+            answers[name] = adapter.search(workspace, text, offset=start, limit=count, explain=explain)
         except WindrowError as error:
-            wrong.append(error)
+            errors.append(error)
     if not answers:
-        if not wrong:
-            raise UsageError(f"nothing of {', '.join(sorted(used))} can be searched", hint="windrow new source --help")
-        raise wrong[0] if harvested else WindrowError("nothing was harvested yet", hint="windrow run")
+        if not errors:
+            raise UsageError(f"{', '.join(sorted(searched))} cannot be searched", hint="windrow new source --help")
+        raise errors[0] if candidates else WindrowError("nothing was harvested yet", hint="windrow run")
     if alone:
         return next(iter(answers.values()))
-    return _merged(text, answers, offset, limit, explain=explain)
+    return _merge(text, answers, offset, limit, explain=explain)
 
 
-def _merged(text: str, answers: dict[str, SearchAnswer], offset: int, limit: int, *, explain: bool) -> SearchAnswer:
-    filled = [answer for answer in answers.values() if answer.results]
-    strict = [answer for answer in filled if not answer.relaxed]
-    taken = strict or filled
-    mixed = (
-        list(_in_order(text, taken))
-        if len(taken) > 1
-        else [(result, None) for answer in taken for result in answer.results]
+def _merge(text: str, answers: dict[str, SearchAnswer], offset: int, limit: int, *, explain: bool) -> SearchAnswer:
+    nonempty = [answer for answer in answers.values() if answer.results]
+    unrelaxed = [answer for answer in nonempty if not answer.relaxed]
+    merged = unrelaxed or nonempty
+    ordered = (
+        list(_order_results(text, merged))
+        if len(merged) > 1
+        else [(result, None) for answer in merged for result in answer.results]
     )
     shown = []
-    for result, measured in mixed[offset : offset + limit]:
-        remarks = (*result.remarks, *([_explain(measured)] if explain and measured else []))
+    for result, score in ordered[offset : offset + limit]:
+        remarks = (*result.remarks, *([_explain(score)] if explain and score else []))
         shown.append(result._replace(remarks=remarks))
-    further = len(mixed) > offset + limit or any(answer.further for answer in taken)
-    relaxed = bool(taken) and not strict
+    further = len(ordered) > offset + limit or any(answer.further for answer in merged)
+    relaxed = bool(merged) and not unrelaxed
     notes = tuple(dict.fromkeys(note for answer in answers.values() for note in answer.notes))
     return SearchAnswer(text, offset, tuple(shown), notes, further, relaxed)
 
 
-def _in_order(text: str, answers: list[SearchAnswer]) -> Iterator[tuple[SearchResult, MergeScore | None]]:
-    """Yield the best of the first results of all collections, again and again: each keeps its own order."""
+def _order_results(text: str, answers: list[SearchAnswer]) -> Iterator[tuple[SearchResult, MergeScore | None]]:
+    """Yield the best of the collections' first results, again and again, so that each keeps its own order."""
     frequency: dict[str, int] = {}
     for answer in answers:
         for word, count in answer.frequency.items():
             frequency[word] = frequency.get(word, 0) + count
     words = sought(parse(text), frequency, sum(answer.documents for answer in answers), int(now().timestamp()))
-    lines = [[(result, _score(words, result)) for result in answer.results] for answer in answers]
-    while lines := [line for line in lines if line]:
-        yield max(lines, key=lambda line: line[0][1].order).pop(0)
+    queues = [[(result, _score_result(words, result)) for result in answer.results] for answer in answers]
+    while queues := [line for line in queues if line]:
+        yield max(queues, key=lambda queue: queue[0][1].order).pop(0)
 
 
-def _score(words: Sought, result: SearchResult) -> MergeScore:
+def _score_result(words: Sought, result: SearchResult) -> MergeScore:
     """Score a result by its title, snippet and address, in the same way for every collection."""
     at = result.at.timestamp() if result.at else 0.0
     if not words.weights:
@@ -113,6 +119,6 @@ def _score(words: Sought, result: SearchResult) -> MergeScore:
     return MergeScore(tuple((name, round(part, 4)) for name, part in parts.items() if part), at)
 
 
-def _explain(measured: MergeScore) -> str:
-    parts = "  ".join(f"{name} {part:.2f} x {WEIGHTS[name]:g}" for name, part in measured.parts)
-    return f"among collections {measured.order[0]:.3f} = {parts or 'its time'}"
+def _explain(score: MergeScore) -> str:
+    parts = "  ".join(f"{name} {part:.2f} x {WEIGHTS[name]:g}" for name, part in score.parts)
+    return f"among collections {score.order[0]:.3f} = {parts or 'its time'}"

@@ -70,12 +70,12 @@ class WorkspaceState:
 
 def current_state(workspace: Workspace, ledger: Ledger, phases: Phases) -> WorkspaceState:
     """Return the state of the workspace."""
-    sources = (*workspace.sources, *_held(workspace, ledger))
+    sources = (*workspace.sources, *_undeclared_sources(workspace, ledger))
     frontiers = {name: frontier_of(ledger, collection) for name, collection in installed().items()}
     asking = {source.name: frontiers.get(source.collection) for source in sources}
     sessions_by_source: dict[str, list[SourceSession]] = {}
     for session in ledger.sessions.by_source():
-        if _asked(asking.get(session.source), session):
+        if _asked_source(asking.get(session.source), session):
             sessions_by_source.setdefault(session.source, []).append(session)
     last = ledger.sessions.latest()
     return WorkspaceState(
@@ -86,47 +86,47 @@ def current_state(workspace: Workspace, ledger: Ledger, phases: Phases) -> Works
         _sources(workspace, ledger, sources, sessions_by_source, phases),
         count_states(ledger),
         count_reasons([*ledger.items.by_reason(), *_visit_reasons(ledger, sessions_by_source)]),
-        _resting(workspace, frontiers),
+        _resting_files(workspace, frontiers),
         tuple(count for collection in installed().values() for count in count_unread(ledger, collection)),
-        _waits(workspace, ledger),
-        _left_out(workspace, frontiers),
+        _service_waits(workspace, ledger),
+        _left_out_by_rules(workspace, frontiers),
     )  # fmt: skip
 
 
-def _left_out(workspace: Workspace, frontiers: Mapping[str, Frontier]) -> tuple[RuleCount, ...]:
+def _left_out_by_rules(workspace: Workspace, frontiers: Mapping[str, Frontier]) -> tuple[RuleCount, ...]:
     """Return what rules left out of each source, in the last session that met such links."""
-    known = [source for source in workspace.sources if source.collection in frontiers]
-    return tuple(rule for source in known for rule in frontiers[source.collection].left_out(source.name))
+    sources = [source for source in workspace.sources if source.collection in frontiers]
+    return tuple(rule for source in sources for rule in frontiers[source.collection].left_out(source.name))
 
 
-def _resting(workspace: Workspace, frontiers: Mapping[str, Frontier]) -> tuple[RestingFile, ...]:
+def _resting_files(workspace: Workspace, frontiers: Mapping[str, Frontier]) -> tuple[RestingFile, ...]:
     names = {source.collection for source in workspace.sources}
-    used = [frontier for name, frontier in frontiers.items() if name in names]
-    return tuple(file for frontier in used for file in frontier.resting(now()))
+    used_frontiers = [frontier for name, frontier in frontiers.items() if name in names]
+    return tuple(file for frontier in used_frontiers for file in frontier.resting(now()))
 
 
-def _waits(workspace: Workspace, ledger: Ledger) -> tuple[ServiceWait, ...]:
+def _service_waits(workspace: Workspace, ledger: Ledger) -> tuple[ServiceWait, ...]:
     adapters = capable(CountsRecords, {source.collection for source in workspace.sources}).values()
     return tuple(wait for adapter in adapters if (wait := adapter.waits(workspace, ledger)))
 
 
 def _visit_reasons(ledger: Ledger, sessions_by_source: Mapping[str, Sequence[SourceSession]]) -> list[tuple[str, int]]:
     """Return reasons and numbers of failed addresses in the last session of each source."""
-    last = {sessions[-1].session for sessions in sessions_by_source.values()}
-    rows = [row for number in last if (row := ledger.sessions.get(number))]
+    last_sessions = {sessions[-1].session for sessions in sessions_by_source.values()}
+    rows = [row for number in last_sessions if (row := ledger.sessions.get(number))]
     return [reason for row in rows for reason in count_session(ledger, row.span).reasons]
 
 
 def holder(ledger: Ledger) -> str:
-    """Return the process that runs the workspace now; empty if its lease has run out, or it is dead."""
+    """Return the process that runs the workspace now; empty if its lease has expired, or the process is dead."""
     lease = ledger.sessions.lease()
     return lease.holder if lease and lease.expires > now() and not is_dead(lease.holder) else ""
 
 
 def killed_session(ledger: Ledger) -> int:
     """Return the number of the last session if it was killed, that is, neither ended nor running; else 0."""
-    last = ledger.sessions.latest()
-    row = ledger.sessions.get(last) if last and not holder(ledger) else None
+    last_session = ledger.sessions.latest()
+    row = ledger.sessions.get(last_session) if last_session and not holder(ledger) else None
     return row.number if row is not None and row.ended is None else 0
 
 
@@ -138,9 +138,9 @@ def _sources(
     phases: Phases,
 ) -> tuple[SourceState, ...]:
     frontiers = count_frontiers(ledger)
-    failing, missed = ledger.mirrors.count_failing(), ledger.captures.failed_by_source()
-    holding = capable(CountsRecords, {source.collection for source in workspace.sources})
-    held = {name: adapter.holdings(workspace) for name, adapter in holding.items()}
+    failing, failed_captures = ledger.mirrors.count_failing(), ledger.captures.failed_by_source()
+    adapters = capable(CountsRecords, {source.collection for source in workspace.sources})
+    records_by_source = {name: adapter.holdings(workspace) for name, adapter in adapters.items()}
     summaries: dict[int, SessionSummary] = {}
     states = []
     for source in sources:
@@ -152,15 +152,17 @@ def _sources(
                 number, summarise(ledger, number, phases, was_read=was_read(workspace, ledger), until_now=True)
             )
             count = next((source_count for source_count in summary.sources if source_count.source == source.name), None)
-        records = held[source.collection].get(source.name, 0) if source.collection in held else None
+        records = (
+            records_by_source[source.collection].get(source.name, 0) if source.collection in records_by_source else None
+        )
         frontier = frontiers.get(source.name, FrontierCount())
         state = _source_state(workspace, source, sessions, (count or SourceCount(source.name), frontier, records))
-        failed = frontier.failing + failing.get(source.name, 0) + missed.get(source.name, 0)
+        failed = frontier.failing + failing.get(source.name, 0) + failed_captures.get(source.name, 0)
         states.append(state._replace(failed=failed))
     return tuple(states)
 
 
-def _held(workspace: Workspace, ledger: Ledger) -> list[Source]:
+def _undeclared_sources(workspace: Workspace, ledger: Ledger) -> list[Source]:
     """Return the sources of imported WARC files and adopted zips that are not declared."""
     declared = {source.name for source in workspace.sources}
     offered = {name: ledger.sessions.collection_of(name) for name in sorted(ledger.mirrors.count())}
@@ -171,7 +173,7 @@ def _held(workspace: Workspace, ledger: Ledger) -> list[Source]:
     ]
 
 
-def _asked(frontier: Frontier | None, session: SourceSession) -> bool:
+def _asked_source(frontier: Frontier | None, session: SourceSession) -> bool:
     """Return whether a session asked a source, or failed; one that only reads kept captures does not count."""
     return frontier is None or bool(session.failed) or session.first_phase <= frontier.asked_at
 
@@ -187,10 +189,10 @@ def _source_state(
     That is None if its collection does not count them. `failed` is 0: the caller sets it.
     """
     count, frontier, records = counts
-    state = _state(source)
+    state = _configured_state(source)
     items = frontier.known if state == HELD else frontier.had
     same = items - count.new - count.changed - count.refused
-    due = _due(workspace, source, sessions)
+    due = _next_due(workspace, source, sessions)
     if frontier.by_address:
         same = count.same + count.same_text
         due = (now() if frontier.due else frontier.next) if state == "available" else None
@@ -203,12 +205,12 @@ def _source_state(
     )  # fmt: skip
 
 
-def _state(source: Source) -> str:
+def _configured_state(source: Source) -> str:
     state = source.options.get("state", "available")
     return "inactive" if state == "available" and not source.active else state
 
 
-def _due(workspace: Workspace, source: Source, sessions: Sequence[SourceSession]) -> datetime | None:
+def _next_due(workspace: Workspace, source: Source, sessions: Sequence[SourceSession]) -> datetime | None:
     """Return when a source is due: None without a schedule or if it is off, now if it never ran."""
     if not workspace.run.every or not source.active:
         return None

@@ -112,14 +112,14 @@ def _answer(workspace: Workspace, ledger: Ledger, question: Question, name: str)
     items = question.items(name.removeprefix("item "))
     keys = {key for _, key in items}
     if len(keys) == 1:
-        return StoryAnswer(name, _story(ledger, [number for number, _ in items]))
+        return StoryAnswer(name, _item_story(ledger, [number for number, _ in items]))
     if keys:
         return StoryAnswer(name, candidates=question.candidates(items), more=max(0, question.total - len(items)))
     return _answer_other(workspace, ledger, question, name)
 
 
 def _answer_other(workspace: Workspace, ledger: Ledger, question: Question, name: str) -> StoryAnswer:
-    """Answer about what is not an item: a page or site, a refused name, a source, an owner."""
+    """Answer about a name that is not an item: a page or site, a refused name, a source or an owner."""
     able = capable(Explains, harvested_collections(workspace, ledger))
     explanations = (adapter.explain(workspace, ledger, name) for adapter in able.values())
     explained = tuple(explanation for explanation in explanations if explanation is not None)
@@ -140,48 +140,48 @@ def _answer_other(workspace: Workspace, ledger: Ledger, question: Question, name
         return StoryAnswer(name, candidates=question.candidates(owned), more=max(0, question.total - len(owned)))
     if collection := ledger.sessions.collection_of(name):  # it is not declared, or not any more
         return StoryAnswer(name, _source_story(ledger, name, collection, ""))
-    raise WindrowError(f"nothing is known of {name!r}{clue(workspace, name)}", hint="windrow status")
+    raise WindrowError(f"{name!r} is not known{clue(workspace, name)}", hint="windrow status")
 
 
-def _story(ledger: Ledger, numbers: list[int]) -> Story:
+def _item_story(ledger: Ledger, numbers: list[int]) -> Story:
     """Return the story of an item; of several with one key, that of the latest fetch."""
     rows = [row for number in numbers if (row := ledger.items.get(number))]
-    item = max(rows, key=lambda row: (row.attempt, row.seq))
-    number, kind = item.seq, item.collection
-    seen = f"seen for the first time, as {item.key}"
-    events = [Event(item.at, number, item.session, "seen", seen, digest=item.digest, size=item.size)]
-    within = ""
+    latest = max(rows, key=lambda row: (row.attempt, row.seq))
+    number, kind = latest.seq, latest.collection
+    seen_text = f"seen for the first time, as {latest.key}"
+    events = [Event(latest.at, number, latest.session, "seen", seen_text, digest=latest.digest, size=latest.size)]
+    archive = ""
     collection = installed().get(kind)
     fetched_at = frontier_of(ledger, collection).fetched_at if collection else ""
-    if item.file and (file := ledger.items.get(item.file)):
-        within = file.key
-        attempts = [*filter(None, [ledger.attempts.get(item.attempt)])]
+    if latest.file and (file := ledger.items.get(latest.file)):
+        archive = file.key
+        attempts = [*filter(None, [ledger.attempts.get(latest.attempt)])]
     else:
         attempts = ledger.attempts.of_file(number)
-    events += _listings(ledger, item.file or number) + _attempts(attempts, fetched_at)
-    events += _readings(ledger, number) + _findings(ledger, kind, number) + _decisions(ledger, number)
-    members = () if within else _members(ledger, item.latest)
+    events += _listing_events(ledger, latest.file or number) + _attempt_events(attempts, fetched_at)
+    events += _reading_events(ledger, number) + _finding_events(ledger, kind, number) + _decision_events(ledger, number)
+    members = () if archive else _archive_members(ledger, latest.latest)
     phase, status = states(ledger, [number])[number]
-    events += _member_findings(ledger, kind, members)
-    offered = [mirror.source for mirror in ledger.mirrors.of_files([item.file or number])]
+    events += _member_finding_events(ledger, kind, members)
+    offered = [mirror.source for mirror in ledger.mirrors.of_files([latest.file or number])]
     return Story(
         number,
         kind,
-        item.kind,
-        item.key,
-        item.owner,
+        latest.kind,
+        latest.key,
+        latest.owner,
         phase,
         status,
-        item.reason or "",
+        latest.reason or "",
         (*offered, *ledger.imports.names(number)),
-        within,
+        archive,
         tuple(sorted(events, key=lambda event: event.number)),
         members,
         tuple(duplicate for duplicate in numbers if duplicate != number),
     )
 
 
-def _listings(ledger: Ledger, file: int) -> list[Event]:
+def _listing_events(ledger: Ledger, file: int) -> list[Event]:
     words = {"changed": "offers it changed", "gone": "does not offer it any more"}
     words |= {"listed": "offers it", "refused": "offers it", "compared": "was compared with what is held"}
     events = []
@@ -205,13 +205,13 @@ def _listings(ledger: Ledger, file: int) -> list[Event]:
     return events
 
 
-def _attempts(rows: Iterable[AttemptRow], phase: str) -> list[Event]:
-    """Return two events for each attempt to fetch: its begin and its end, which is of a phase."""
+def _attempt_events(rows: Iterable[AttemptRow], phase: str) -> list[Event]:
+    """Return two events for each attempt to fetch: its start, and its end in `phase`."""
     events = []
     for row in rows:
         source, address, session = row.source, row.url, row.session
-        begun = f"asked {source} for it" + ("" if row.end else "; this attempt was cut, or is under way")
-        events.append(Event(row.at, row.seq, session, "fetch", begun, source, address))
+        start_text = f"asked {source} for it" + ("" if row.end else "; this attempt was interrupted, or is under way")
+        events.append(Event(row.at, row.seq, session, "fetch", start_text, source, address))
         if row.end is None or row.ended is None:
             continue
         if row.reason:
@@ -236,8 +236,8 @@ def _attempts(rows: Iterable[AttemptRow], phase: str) -> list[Event]:
     return events
 
 
-def _readings(ledger: Ledger, item: int) -> list[Event]:
-    """Return the readings of an item by steps, and the step that has begun and not ended."""
+def _reading_events(ledger: Ledger, item: int) -> list[Event]:
+    """Return the events of an item's readings, and of a step that has begun and not ended."""
     events = []
     for reading in ledger.items.readings(item):
         step, version, reason = reading.step, reading.version, reading.reason
@@ -255,14 +255,14 @@ def _readings(ledger: Ledger, item: int) -> list[Event]:
             )
         )  # fmt: skip
     if start := ledger.items.unended(item):
-        text, step = f"{start.step}: running; it was cut, or is under way", start.step
+        text, step = f"{start.step}: running; it was interrupted, or is under way", start.step
         events.append(
             Event(start.at, start.seq, start.session, "start", text, phase=step, status="running", step=step)
         )  # fmt: skip
     return events
 
 
-def _findings(ledger: Ledger, kind: str, item: int) -> list[Event]:
+def _finding_events(ledger: Ledger, kind: str, item: int) -> list[Event]:
     events = []
     for finding in ledger.items.findings(item):
         column = f" column {finding.column}" if finding.column is not None else ""
@@ -278,17 +278,17 @@ def _findings(ledger: Ledger, kind: str, item: int) -> list[Event]:
     return events
 
 
-def _member_findings(ledger: Ledger, kind: str, members: Iterable[Meaning]) -> list[Event]:
+def _member_finding_events(ledger: Ledger, kind: str, members: Iterable[Meaning]) -> list[Event]:
     """Return the findings in the failed documents of an archive."""
     failed = [member for member in members if member.status == "failed"][:DOCUMENTS]
     return [
         event._replace(message=f"{member.key.rpartition('/')[2]}: {event.message}")
         for member in failed
-        for event in _findings(ledger, kind, member.number)[:FINDINGS]
+        for event in _finding_events(ledger, kind, member.number)[:FINDINGS]
     ]
 
 
-def _decisions(ledger: Ledger, item: int) -> list[Event]:
+def _decision_events(ledger: Ledger, item: int) -> list[Event]:
     events = []
     for decision in ledger.items.decisions(item):
         text = decision.act.meaning
@@ -298,17 +298,17 @@ def _decisions(ledger: Ledger, item: int) -> list[Event]:
     return events
 
 
-def _members(ledger: Ledger, attempt: int) -> tuple[Meaning, ...]:
+def _archive_members(ledger: Ledger, attempt: int) -> tuple[Meaning, ...]:
     members = ledger.members.brought(attempt)
-    stand = states(ledger, [member.member for member in members])
+    states_by_number = states(ledger, [member.member for member in members])
     return tuple(
-        Meaning(member.member, member.kind, member.key, "", *stand[member.member], member.reason or "")
+        Meaning(member.member, member.kind, member.key, "", *states_by_number[member.member], member.reason or "")
         for member in members
     )
 
 
 def _refusal_story(name: str, rows: list[RefusalRow]) -> Story:
-    """Return the story of a name that does not fit the tables: it is only recorded as refused."""
+    """Return the story of a refused name, which is recorded without an item."""
     events = tuple(
         Event(
             row.at, row.seq, row.session, "refused", f"{row.source} offers {row.path}: {row.reason.meaning}",
@@ -317,8 +317,8 @@ def _refusal_story(name: str, rows: list[RefusalRow]) -> Story:
         for row in rows
     )  # fmt: skip
     sources = tuple(dict.fromkeys(event.source for event in events))
-    last = events[-1]
-    return Story(last.number, "", "refused", name, "", "", "failed", last.reason, sources, "", events)
+    last_event = events[-1]
+    return Story(last_event.number, "", "refused", name, "", "", "failed", last_event.reason, sources, "", events)
 
 
 def _source_story(ledger: Ledger, name: str, kind: str, owner: str) -> Story:
@@ -328,9 +328,10 @@ def _source_story(ledger: Ledger, name: str, kind: str, owner: str) -> Story:
         text = f"{_activity(ledger, kind, task.phase)}: {status}" + (f": {task.comment}" if task.comment else "")
         at = task.ended or task.began
         events.append(Event(at, task.seq, task.session, "task", text, name, status=status, reason=task.reason or ""))
-    last = events[-1] if events else None
+    last_event = events[-1] if events else None
     return Story(
-        0, kind, "source", name, owner, "", last.status if last else "", last.reason if last else "", (), "",
+        0, kind, "source", name, owner, "", last_event.status if last_event else "",
+        last_event.reason if last_event else "", (), "",
         tuple(events),
     )  # fmt: skip
 

@@ -25,7 +25,7 @@ class ContentCounts(NamedTuple):
     """Functions that count changes between two facts by content; the ledger knows only bytes and names.
 
     `visited` counts new, changed and gone by source for the visits between them, `written` what the sessions between
-    them wrote, whichever session made the visit. `outcomes` corrects the ledger's counts of how the requests of a
+    them wrote, also of earlier visits. `outcomes` corrects the ledger's counts of how the requests of a
     collection ended.
     """
 
@@ -83,7 +83,7 @@ class FindingCount(NamedTuple):
 
 
 class ReasonCount(NamedTuple):
-    """How many items did not go on for a reason, and what the reason means."""
+    """How many items stopped for a reason, and what the reason means."""
 
     reason: str
     items: int
@@ -134,13 +134,13 @@ def summarise(
     """
     row = ledger.sessions.get(session)
     assert row is not None
-    span, telling = row.span, ledger.sessions.telling(session)
-    telling = (telling[0], 2**62) if until_now else telling
+    span, facts = row.span, ledger.sessions.telling(session)
+    facts = (facts[0], 2**62) if until_now else facts
     tasks = ledger.sessions.tasks(span)
     rests = count_rests(ledger, span, {task.collection for task in tasks})
     refusals = ledger.mirrors.refused_between(span)
     counts = count_session(ledger, span)
-    read = replace(counts, sources=_read(counts, was_read.visited(span), was_read.written(telling)))
+    corrected = replace(counts, sources=_count_by_content(counts, was_read.visited(span), was_read.written(facts)))
     reasons: list[tuple[str, int]] = [(rest.reason, rest.number) for rest in rests if rest.reason]
     reasons += [(refusal.reason, refusal.number) for refusal in refusals]
     reasons += counts.reasons
@@ -151,15 +151,15 @@ def summarise(
         began=row.began,
         ended=row.ended,
         exit_code=row.outcome,
-        sources=_sources(ledger, telling, tasks, refusals, read),
-        phases=_phases(rests, phases),
+        sources=_count_sources(ledger, facts, tasks, refusals, corrected),
+        phases=_count_phases(rests, phases),
         reasons=count_reasons(reasons),
         findings=tuple(FindingCount(*finding) for finding in ledger.items.found_between(span)),
         errors=tuple(task.comment or task.reason or "" for task in tasks if task.failed),
-        notes=tuple(_note(task) for task in tasks if _is_note(task)),
+        notes=tuple(_note_text(task) for task in tasks if _is_note(task)),
         repairs=mended,
         left_out=left_out(tasks),
-        outcomes=_outcomes(counts.outcomes, span, was_read),
+        outcomes=_count_outcomes(counts.outcomes, span, was_read),
         warc_prefix=f"windrow-{row.seq:06}",
         warnings=sum(1 for task in tasks if _is_note(task) and task.reason),
     )
@@ -179,7 +179,7 @@ def _is_note(task: TaskRow) -> bool:
     return bool(task.comment) and not task.failed and not task.source
 
 
-def _note(task: TaskRow) -> str:
+def _note_text(task: TaskRow) -> str:
     return f"{task.reason.meaning}: {task.comment}" if task.reason else task.comment or ""
 
 
@@ -192,7 +192,7 @@ def count_reasons(rows: Iterable[tuple[str, int]]) -> tuple[ReasonCount, ...]:
     return tuple(ReasonCount(name, count, Reason(name).meaning) for name, count in counts.most_common())
 
 
-def _sources(
+def _count_sources(
     ledger: Ledger,
     telling: tuple[int, int],
     tasks: Sequence[TaskRow],
@@ -205,44 +205,44 @@ def _sources(
         counts.setdefault(listed.source, Counter())[{"listed": "new"}.get(listed.event, listed.event)] += listed.number
     for refused in refusals:
         counts.setdefault(refused.source, Counter())["refused"] += refused.number
-    for source, became in session.sources.items():
-        counts.setdefault(source, Counter()).update(became)
+    for source, session_counter in session.sources.items():
+        counts.setdefault(source, Counter()).update(session_counter)
     frontiers = count_frontiers(ledger, {task.collection for task in tasks if task.source})
-    trouble = dict(session.troubles)
+    errors = dict(session.troubles)
     for task in tasks:
         if task.source and task.failed:
-            trouble.setdefault(task.source, task.comment or task.reason or "it failed")
-    nothing = FrontierCount()
+            errors.setdefault(task.source, task.comment or task.reason or "it failed")
+    empty = FrontierCount()
     return tuple(
         SourceCount(
-            name, frontiers.get(name, nothing).known, waiting=frontiers.get(name, nothing).due,
-            error=trouble.get(name, ""), **mine,
+            name, frontiers.get(name, empty).known, waiting=frontiers.get(name, empty).due,
+            error=errors.get(name, ""), **counter,
         )
-        for name, mine in sorted(counts.items())
+        for name, counter in sorted(counts.items())
     )  # fmt: skip
 
 
-def _read(
+def _count_by_content(
     session: SessionCounts, visited: Mapping[str, Counter[str]], written: Mapping[str, Counter[str]]
 ) -> dict[str, Counter[str]]:
     """Return the counts by source with new, changed and gone counted by content in place of bytes."""
-    counts = {source: Counter(became) for source, became in session.sources.items()}
+    counts = {source: Counter(counter) for source, counter in session.sources.items()}
     for source, count in counts.items():
         if source in visited:
-            read = visited[source]
+            content = visited[source]
             bytes_differ = count["new"] + count["changed"]
-            count["failed"] += max(0, count["gone"] - read["gone"])
-            count.update({"same_text": max(0, bytes_differ - read["new"] - read["changed"] - read["moved"])})
-            count["redirected"] += read["moved"]
-    for source, read in written.items():
-        if source in counts or any(read[kind] for kind in _KINDS):
+            count["failed"] += max(0, count["gone"] - content["gone"])
+            count.update({"same_text": max(0, bytes_differ - content["new"] - content["changed"] - content["moved"])})
+            count["redirected"] += content["moved"]
+    for source, content in written.items():
+        if source in counts or any(content[kind] for kind in _KINDS):
             count = counts.setdefault(source, Counter())
             for kind in _KINDS:
-                count[kind] = read[kind]
+                count[kind] = content[kind]
     return counts
 
 
-def _outcomes(
+def _count_outcomes(
     counted: Iterable[OutcomeCount], span: tuple[int, int], was_read: ContentCounts
 ) -> tuple[OutcomeCount, ...]:
     """Count how requests ended, corrected by content, the most frequent first."""
@@ -251,13 +251,13 @@ def _outcomes(
         by_collection.setdefault(outcome.collection, Counter())[outcome.outcome] += outcome.visits
     outcomes = [
         OutcomeCount(name, outcome, number)
-        for name, mine in by_collection.items()
-        for outcome, number in was_read.outcomes(name, span, mine).items()
+        for name, counter in by_collection.items()
+        for outcome, number in was_read.outcomes(name, span, counter).items()
     ]
     return tuple(sorted(outcomes, key=lambda count: -count.visits))
 
 
-def _phases(rests: Sequence[RestCount], names: Phases) -> tuple[PhaseCount, ...]:
+def _count_phases(rests: Sequence[RestCount], names: Phases) -> tuple[PhaseCount, ...]:
     counts: dict[tuple[str, str, str], Counter[str]] = {}
     for rest in rests:
         status = rest.status.name.lower()
@@ -265,8 +265,8 @@ def _phases(rests: Sequence[RestCount], names: Phases) -> tuple[PhaseCount, ...]
 
     def order(key: tuple[str, str, str]) -> tuple[str, int, str]:
         collection, phase, kind = key
-        known = names.get(collection, ())
-        return collection, known.index(phase) if phase in known else 0, kind
+        phases = names.get(collection, ())
+        return collection, phases.index(phase) if phase in phases else 0, kind
 
     return tuple(
         PhaseCount(collection, kind, phase, **counts[collection, phase, kind])
@@ -276,5 +276,5 @@ def _phases(rests: Sequence[RestCount], names: Phases) -> tuple[PhaseCount, ...]
 
 def phase_name(names: Phases, collection: str, phase: int) -> str:
     """Return a phase's name, or its number if the collection is not installed."""
-    known = names.get(collection, ())
-    return known[phase - 1] if 0 < phase <= len(known) else str(phase)
+    phases = names.get(collection, ())
+    return phases[phase - 1] if 0 < phase <= len(phases) else str(phase)

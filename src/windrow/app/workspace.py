@@ -42,19 +42,19 @@ Day = date | datetime
 """A time, in UTC if it has no zone; a date is the beginning of that day."""
 
 
-def _listed(names: Names) -> tuple[str, ...]:
+def _as_tuple(names: Names) -> tuple[str, ...]:
     """Return one name or several as a tuple.
 
-    >>> _listed("blog")
+    >>> _as_tuple("blog")
     ('blog',)
     """
     return (str(names),) if isinstance(names, str | Path) else tuple(str(name) for name in names)
 
 
-def _moment(day: Day | None) -> datetime | None:
+def _utc_time(day: Day | None) -> datetime | None:
     """Return a moment in UTC.
 
-    >>> _moment(date(2026, 11, 21))
+    >>> _utc_time(date(2026, 11, 21))
     datetime.datetime(2026, 11, 21, 0, 0, tzinfo=datetime.timezone.utc)
     """
     if day is None:
@@ -63,8 +63,8 @@ def _moment(day: Day | None) -> datetime | None:
     return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
 
 
-def _spelled(day: Day | str) -> str:
-    """Spell a day as the search language has it: a date, or a time in UTC."""
+def _format_day(day: Day | str) -> str:
+    """Return a day as the search language writes it: a date, or a time in UTC."""
     if not isinstance(day, datetime):
         return str(day)
     return (day.astimezone(UTC) if day.tzinfo else day).strftime("%Y-%m-%dT%H:%M:%S")
@@ -185,8 +185,8 @@ class Windrow:
         """
         from windrow.app.run import RunArguments, adopted, run
 
-        self.config, names, first = adopted(self.config, _listed(names), first)
-        arguments = RunArguments(names, first, last, limit, _moment(since), again, source)
+        self.config, names, first = adopted(self.config, _as_tuple(names), first)
+        arguments = RunArguments(names, first, last, limit, _utc_time(since), again, source)
         return run(self.config, self.setup, arguments, command, progress)
 
     def preview(
@@ -204,7 +204,7 @@ class Windrow:
         from windrow.app.run import adopted, chosen_sources, named_warc_files, preview, preview_import, span
         from windrow.engine.frontier import FetchBounds
 
-        self.config, names, first = adopted(self.config, _listed(names), first)
+        self.config, names, first = adopted(self.config, _as_tuple(names), first)
         if files := named_warc_files(self.config, names, source):
             return [preview_import(files)]
         with closing(self.ledger()) as ledger:
@@ -214,7 +214,7 @@ class Windrow:
                 sources = [source for source in self.config.sources if source.name in chosen]
                 part = span(collection(kind), first, last)
                 previews.append(
-                    preview(ledger, collection(kind), sources, part, FetchBounds(limit, _moment(since), again))
+                    preview(ledger, collection(kind), sources, part, FetchBounds(limit, _utc_time(since), again))
                 )
             return previews
 
@@ -247,7 +247,7 @@ class Windrow:
 
         if kind not in {"", NEW, CHANGED, GONE}:
             raise UsageError(f"there is no kind {kind!r} of changes; there are {NEW}, {CHANGED} and {GONE}")
-        since = _moment(since)
+        since = _utc_time(since)
         with closing(self.ledger()) as ledger:
             last = ledger.sessions.latest()
             if last is None or (since is None and killed_session(ledger)):
@@ -273,8 +273,8 @@ class Windrow:
         """
         from windrow.app.search import search
 
-        among = _listed(collection)
-        return search(self.config, text, offset=offset, limit=limit, explain=explain, among=among)
+        collections = _as_tuple(collection)
+        return search(self.config, text, offset=offset, limit=limit, explain=explain, collections=collections)
 
     def diff(self, name: str, old: Day | str = "", new: Day | str = "", *, context: int = 2) -> Comparison:
         """Compare two versions of a page: as it was at the end of `old`, and at the end of `new`.
@@ -284,7 +284,7 @@ class Windrow:
         """
         from windrow.app.changes import compare
 
-        return compare(self.config, name, _spelled(old), _spelled(new), context=context)
+        return compare(self.config, name, _format_day(old), _format_day(new), context=context)
 
     def try_(self, address: str, collection: str) -> Iterator[TrialPart]:
         """Read one file or address as a collection does, and yield its parts; nothing is kept."""
@@ -317,7 +317,7 @@ class Windrow:
         from windrow.app.question import decide
 
         with closing(self.ledger()) as ledger:
-            return decide(self.config, ledger, act, _listed(names), **narrowed)
+            return decide(self.config, ledger, act, _as_tuple(names), **narrowed)
 
     def replay(self, progress: Progress | None = None) -> dict[str, ReplayResult]:
         """Read every kept capture again with today's readers, and return what differs now, by collection."""
@@ -325,12 +325,12 @@ class Windrow:
         from windrow.engine.progress import Progress
 
         used = harvested_collections(self.config)
-        done = {
+        results = {
             name: adapter(name).replay(self.config, self.setup, progress or Progress(quiet=True))
             for name in installed()
             if name in used
         }
-        return {name: replayed for name, replayed in done.items() if replayed is not None}
+        return {name: replayed for name, replayed in results.items() if replayed is not None}
 
     def check(self) -> Checkup:
         """Read every capture back, compare ledger, archive and stores, and return the faults found."""
@@ -356,7 +356,7 @@ class Windrow:
         from windrow.app.check import estimate
 
         with closing(self.ledger()) as ledger:
-            return estimate(self.config, ledger, _listed(names))
+            return estimate(self.config, ledger, _as_tuple(names))
 
     def forget(self, names: Names = (), reason: str = "") -> list[TakedownResult]:
         """Take pages, hosts or sites down, and return what was removed; a tombstone with the reason stays.
@@ -365,10 +365,10 @@ class Windrow:
         """
         from windrow.app.check import take_down
 
-        return take_down(self.config, self.setup, _listed(names), reason)
+        return take_down(self.config, self.setup, _as_tuple(names), reason)
 
     def lift(self, names: Names) -> int:
         """Let the next run request again what was taken down; return how many tombstones were lifted."""
         from windrow.app.check import let_again
 
-        return let_again(self.config, self.setup, _listed(names))
+        return let_again(self.config, self.setup, _as_tuple(names))

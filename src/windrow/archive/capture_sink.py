@@ -70,7 +70,10 @@ class ArchiveWriter:
         )
         (folder / PARTS).mkdir(parents=True, exist_ok=True)
         self._lock = shared_lock(folder)
-        self._sure, self._looked = 0, 0.0  # bytes that fit without another look at the disk; time of the last look
+        self._spare_bytes, self._checked_at = (
+            0,
+            0.0,
+        )  # bytes that fit without another look at the disk; time of the last look
         self._gzip = WarcWriter(folder, prefix, gzip=True, rotate=rotate, info=self.info)
         self._plain = WarcWriter(folder, prefix, gzip=False, rotate=rotate, info=self.info)
 
@@ -84,21 +87,21 @@ class ArchiveWriter:
 
     def need_room(self, size: int) -> None:
         """Raise `DiskFull` unless `size` bytes and `limits.free_space` fit on the disk."""
-        self._sure -= size
-        if self._sure >= 0 and time.monotonic() - self._looked < 1.0:
+        self._spare_bytes -= size
+        if self._spare_bytes >= 0 and time.monotonic() - self._checked_at < 1.0:
             return
         disk = os.statvfs(self.folder)
         free = disk.f_bavail * disk.f_frsize
-        self._sure, self._looked = (free - size - self.limits.free_space) // 16, time.monotonic()
+        self._spare_bytes, self._checked_at = (free - size - self.limits.free_space) // 16, time.monotonic()
         if free < size + self.limits.free_space:
             raise DiskFull(
                 f"{free} bytes are free on the disk, {size} are needed and {self.limits.free_space} must stay free",
                 hint="make room or lower limits.free_space, then: windrow run",
             )
 
-    def append(self, record: bytes, before: bytes, *, plain: bool) -> ArchivePlace:
-        """Write a record, with the record `before` in front of it, and return the place of the first."""
-        return (self._plain if plain else self._gzip).append(record, before)
+    def append(self, record: bytes, preceding: bytes, *, plain: bool) -> ArchivePlace:
+        """Write a record, with the record `preceding` in front of it, and return the place of `record`."""
+        return (self._plain if plain else self._gzip).append(record, preceding)
 
     def copy(self, path: Path, offset: int, length: int, *, packed: bool, arc: bool = False) -> ArchivePlace:
         """Copy a record from another file and return its place; `packed` says that it is a gzip member.
@@ -130,15 +133,15 @@ PLAIN = 64 << 20
 
 
 @lru_cache(maxsize=1024)
-def _kind(endings: str) -> str:
+def _guess_media_type(endings: str) -> str:
     """Return the media type for the last extensions of a file's name."""
     return mimetypes.guess_type(f"x.{endings}", strict=False)[0] or "application/octet-stream"
 
 
-def _dense(body: bytes) -> bool:
+def _is_dense(body: bytes) -> bool:
     """Tell from the start of a body whether compression would save less than a twentieth."""
-    piece = body[: 1 << 12]
-    return len(piece) == 1 << 12 and len(igzip.compress(piece, 0)) > len(piece) * 0.95
+    start = body[: 1 << 12]
+    return len(start) == 1 << 12 and len(igzip.compress(start, 0)) > len(start) * 0.95
 
 
 class CaptureSink:
@@ -156,7 +159,7 @@ class CaptureSink:
         self._request = b""
         self._announced: int | None = None
         self._memory = bytearray()
-        self._stamped: tuple[datetime | None, str] = (None, "")
+        self._cached_date: tuple[datetime | None, str] = (None, "")
         self._memory_bytes = b""  # the memory as bytes, once all of it was asked for
         self._part: PartFile | None = None
         self.cut = False  # only the beginning of the body is kept; it is in memory
@@ -197,12 +200,12 @@ class CaptureSink:
         if not self.start:
             self._head, self._request = head, request
         expected = size if size is not None else self.listed
-        self._refuse_above(expected or 0)
+        self._fail_if_above(expected or 0)
         self._archive.need_room((expected or 0) - self.start)
         if self._part is None and expected is not None and expected > SMALL:
             self._spill()
         elif self._part is not None and not self._part.begun:
-            self._begin(self._part)
+            self._begin_part(self._part)
 
     def restart(self) -> None:
         """Discard what an earlier transfer received."""
@@ -211,7 +214,7 @@ class CaptureSink:
         self.start, self.validator, self._at = 0, "", self._now
 
     def write(self, block: bytes | memoryview) -> None:
-        """Take the next bytes of the body."""
+        """Add the next bytes of the body; raise TerminalFailure if it grows beyond the limit."""
         self.received += len(block)
         if self._part is None and len(self._memory) + len(block) > SMALL:
             self._spill()
@@ -219,7 +222,7 @@ class CaptureSink:
             self._part.write(block)
         else:
             self._memory += block
-        self._refuse_above(self.size)
+        self._fail_if_above(self.size)
         if self.on_grown:
             self.on_grown(self.size)
 
@@ -227,14 +230,14 @@ class CaptureSink:
         """Return the body's first `limit` bytes."""
         if self._part:
             return self._part.read(min(limit, self.size))
-        return self._all() if len(self._memory) <= limit else bytes(self._memory[:limit])
+        return self._memory_content() if len(self._memory) <= limit else bytes(self._memory[:limit])
 
-    def _all(self) -> bytes:
+    def _memory_content(self) -> bytes:
         if len(self._memory_bytes) != len(self._memory):
             self._memory_bytes = bytes(self._memory)
         return self._memory_bytes
 
-    def _refuse_above(self, size: int) -> None:
+    def _fail_if_above(self, size: int) -> None:
         if size > self._archive.limits.transfer_size:
             self.drop()
             limit = self._archive.limits.transfer_size
@@ -243,46 +246,48 @@ class CaptureSink:
     def _spill(self) -> None:
         name = self._part_name or record_id()[10:-1]
         self._part = PartFile(self._archive.part_path(name))
-        self._begin(self._part)
+        self._begin_part(self._part)
         if self._memory:
             self._part.write(bytes(self._memory))
             self._memory.clear()
 
-    def _begin(self, part: PartFile) -> None:
+    def _begin_part(self, part: PartFile) -> None:
         info, _ = warcinfo(self._archive.large_path(part.path.stem).name, self._archive.info, self._at)
         part.begin(
             info + (self._request_record() if self._request else b""),
-            open_header("response" if self._head else "resource", self._fields()),
+            open_header("response" if self._head else "resource", self._headers()),
             self._head,
         )
 
     def _mime(self) -> str:
         announced = media_type(read_head(self._head).fields) if self._head else ""
-        return announced or _kind(".".join(self._address.rpartition("/")[2].split(".")[1:][-2:]))
+        return announced or _guess_media_type(".".join(self._address.rpartition("/")[2].split(".")[1:][-2:]))
 
-    def _kept(self, name: str, size: int, place: ArchivePlace, *, revisit: bool = False) -> KeptResponse:
-        return KeptResponse(name, size, place, revisit, self._at, self._mime())
+    def _make_response(self, digest: str, size: int, place: ArchivePlace, *, revisit: bool = False) -> KeptResponse:
+        return KeptResponse(digest, size, place, revisit, self._at, self._mime())
 
-    def _stamp(self) -> str:
-        if self._at is not self._stamped[0]:
-            self._stamped = (self._at, spell(self._at))
-        return self._stamped[1]
+    def _warc_date(self) -> str:
+        if self._at is not self._cached_date[0]:
+            self._cached_date = (self._at, spell(self._at))
+        return self._cached_date[1]
 
-    def _fields(self, address: str = "") -> list[tuple[str, str]]:
+    def _headers(self, address: str = "") -> list[tuple[str, str]]:
         kind = "application/http;msgtype=response" if self._head else self._mime()
-        fields = [("WARC-Record-ID", self._id), ("WARC-Date", self._stamp())]
-        cut = [("WARC-Truncated", "length")] if self.cut else []
-        return [*fields, ("WARC-Target-URI", address or self._address), ("Content-Type", kind), *cut]
+        fields = [("WARC-Record-ID", self._id), ("WARC-Date", self._warc_date())]
+        truncation = [("WARC-Truncated", "length")] if self.cut else []
+        return [*fields, ("WARC-Target-URI", address or self._address), ("Content-Type", kind), *truncation]
 
     def check(self) -> None:
-        """Compare the size with the announced ones; TransientFailure with a reason if they differ."""
+        """Compare the size with the announced sizes; raise TransientFailure with a reason if they differ."""
         size = self.size
         if self._announced is not None and size < self._announced:
             raise TransientFailure(f"{self._address} ended after {size} of {self._announced} bytes", Reason.INTERRUPTED)
-        for expected, who in ((self._announced, "the server announced"), (self.listed, "the listing says")):
+        for expected, announcer in ((self._announced, "the server announced"), (self.listed, "the listing says")):
             if expected is not None and size != expected:
                 self.drop()
-                raise TransientFailure(f"{self._address} has {size} bytes, {who} {expected}", Reason.SIZE_MISMATCH)
+                raise TransientFailure(
+                    f"{self._address} has {size} bytes, but {announcer} {expected}", Reason.SIZE_MISMATCH
+                )
 
     def finish(self, *, unchanged: bool = False) -> KeptResponse:
         """Check the size and write the body to the archive as one record.
@@ -292,49 +297,51 @@ class CaptureSink:
         """
         if unchanged:
             # Indexers would take a metadata record under the page's own address for a version of the page.
-            fields = self._fields(NOT_MODIFIED + self._address)
+            fields = self._headers(NOT_MODIFIED + self._address)
             record = header("metadata", fields, len(self._head)) + self._head + END
-            return self._kept(self._last.digest, 0, self._write(record, plain=False), revisit=True)
+            return self._make_response(self._last.digest, 0, self._write(record, plain=False), revisit=True)
         self.check()
-        return self._finish_part(self._part) if self._part else self._finish_memory(self._all())
+        return self._finish_part(self._part) if self._part else self._finish_memory(self._memory_content())
 
     def _finish_memory(self, body: bytes) -> KeptResponse:
-        name = digest(body)
-        return self._kept(name, len(body), self._append(body, name), revisit=name == self._last.digest)
+        body_digest = digest(body)
+        return self._make_response(
+            body_digest, len(body), self._append(body, body_digest), revisit=body_digest == self._last.digest
+        )
 
     def _finish_part(self, part: PartFile) -> KeptResponse:
-        name, size = part.digest(), part.held
-        if name == self._last.digest:
+        body_digest, size = part.digest(), part.held
+        if body_digest == self._last.digest:
             part.drop()
-            return self._kept(name, size, self._append(b"", name), revisit=True)
+            return self._make_response(body_digest, size, self._append(b"", body_digest), revisit=True)
         if size <= PLAIN and not packed(part.read(16)):
-            place = self._append(part.read(), name)
+            place = self._append(part.read(), body_digest)
             part.drop()
-            return self._kept(name, size, place)
+            return self._make_response(body_digest, size, place)
         path = self._archive.large_path(part.path.stem)
-        offset, length = part.finish(name, path)
-        return self._kept(name, size, ArchivePlace(path.name, offset, length))
+        offset, length = part.finish(body_digest, path)
+        return self._make_response(body_digest, size, ArchivePlace(path.name, offset, length))
 
     def _request_record(self) -> bytes:
         """Return the request as a record that refers to the response's."""
-        fields = [("WARC-Record-ID", record_id()), ("WARC-Date", self._stamp())]
+        fields = [("WARC-Record-ID", record_id()), ("WARC-Date", self._warc_date())]
         fields += [("WARC-Target-URI", self._address), ("WARC-Concurrent-To", self._id)]
         fields += [("Content-Type", "application/http;msgtype=request")]
         fields += [("WARC-Truncated", "unspecified")] if self.request_cut else []
         return header("request", fields, len(self._request)) + self._request + END
 
     def _append(self, body: bytes, name: str) -> ArchivePlace:
-        fields = [*self._fields(), ("WARC-Payload-Digest", warc(name))]
-        last = self._last
-        revisit = name == last.digest
+        fields = [*self._headers(), ("WARC-Payload-Digest", warc(name))]
+        previous = self._last
+        revisit = name == previous.digest
         kind = "revisit" if revisit else "response" if self._head else "resource"
         block = b"" if revisit else body
         if revisit:
-            fields += [("WARC-Profile", REVISIT), ("WARC-Refers-To-Target-URI", target(last.address))]
-            fields += [("WARC-Refers-To-Date", last.date)]
+            fields += [("WARC-Profile", REVISIT), ("WARC-Refers-To-Target-URI", target(previous.address))]
+            fields += [("WARC-Refers-To-Date", previous.date)]
         warc_header = header(kind, fields, len(self._head) + len(block))
         record = b"".join((warc_header, self._head, block, END))
-        plain = len(body) > PLAIN or packed(body[:16]) or (not body[:64].isascii() and _dense(body))
+        plain = len(body) > PLAIN or packed(body[:16]) or (not body[:64].isascii() and _is_dense(body))
         return self._write(record, plain=plain)
 
     def _write(self, record: bytes, *, plain: bool) -> ArchivePlace:
@@ -343,15 +350,15 @@ class CaptureSink:
 
     def verify(self, checksum: str) -> None:
         """Compare the body with a checksum (`md5:...`); TransientFailure with DIGEST_MISMATCH if it differs."""
-        algorithm, _, value = checksum.partition(":")
+        algorithm, _, expected = checksum.partition(":")
         hasher = hashlib.new(algorithm, bytes(self._memory), usedforsecurity=False)
         if self._part:
             for start in range(0, self.size, SMALL):
                 hasher.update(self._part.read(SMALL, start))
-        if hasher.hexdigest() != value.lower():
+        if hasher.hexdigest() != expected.lower():
             self.drop()
             raise TransientFailure(
-                f"{self._address} has {algorithm} {hasher.hexdigest()}, the file beside it says {value}",
+                f"{self._address} has {algorithm} {hasher.hexdigest()}, but the file beside it says {expected}",
                 Reason.DIGEST_MISMATCH,
             )
 

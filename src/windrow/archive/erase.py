@@ -41,7 +41,7 @@ class ErasedSpan(NamedTuple):
 def erase(folder: Path, warc: str, spans: list[ErasedSpan], at: datetime) -> int:
     """Overwrite records of one file, flush it to the disk, and return the number of bytes overwritten.
 
-    A file with several hard links, such as an imported one, is copied before. ArchiveError if the file is not in this
+    A file with several hard links, such as an imported file, is copied first. ArchiveError if the file is not in this
     archive or does not exist.
     """
     path = folder / warc
@@ -53,8 +53,8 @@ def erase(folder: Path, warc: str, spans: list[ErasedSpan], at: datetime) -> int
         fd = os.open(path, os.O_RDWR)
         try:
             for span in spans:
-                fill = _member(span.length, at) if warc.endswith(".gz") else _record(span.length, at)
-                _write(fd, fill, span.offset)
+                record = _fill_member(span.length, at) if warc.endswith(".gz") else _fill_record(span.length, at)
+                _write(fd, record, span.offset)
             os.fdatasync(fd)
         finally:
             os.close(fd)
@@ -93,38 +93,38 @@ def related(path: Path, bounds: tuple[int, int], limits: Limits, ours: Callable[
             yield ErasedSpan(record.offset, record.length)
 
 
-def _record(length: int, at: datetime) -> bytes:
+def _fill_record(length: int, at: datetime) -> bytes:
     """Return a record of exactly this length; if that is too short for a record, empty lines."""
     # The number of the block's length takes room itself: if none fits, one fits with another blank in the header.
     for kind in ("text/plain", "text/plain "):
         fields = [("WARC-Record-ID", record_id()), ("WARC-Date", spell(at)), ("Content-Type", kind)]
-        spare = length - len(header("metadata", fields, 0)) - len(END)
+        room = length - len(header("metadata", fields, 0)) - len(END)
         for digits in range(1, 12):
-            size = spare - digits + 1
+            size = room - digits + 1
             if size >= 0 and len(str(size)) == digits:
                 return header("metadata", fields, size) + (_NOTICE + b" " * size)[:size] + END
     return (b"\r\n" * length)[:length]  # readers skip empty lines
 
 
-def _member(length: int, at: datetime) -> bytes:
+def _fill_member(length: int, at: datetime) -> bytes:
     """Return a gzip member of exactly this length that holds one record."""
     fields = [("WARC-Record-ID", record_id()), ("WARC-Date", spell(at)), ("Content-Type", "text/plain")]
     record = header("metadata", fields, len(_NOTICE)) + _NOTICE + END
     packer = zlib.compressobj(9, zlib.DEFLATED, -15)
     packed = packer.compress(record) + packer.flush()
-    spare = length - len(packed) - 18
-    if spare > _EXTRA:
+    padding = length - len(packed) - 18
+    if padding > _EXTRA:
         room = length - 18 - 64
-        record = _record(room - 5 * (room // _STORED + 1), at)
-        packed = _stored(record)
-        spare = length - len(packed) - 18
-    if spare < 0:  # too short for a record: an empty member
+        record = _fill_record(room - 5 * (room // _STORED + 1), at)
+        packed = _store_blocks(record)
+        padding = length - len(packed) - 18
+    if padding < 0:  # too short for a record: an empty member
         record, packed = b"", b"\x03\0"
-        spare = length - len(packed) - 18
-    if spare < 0:
+        padding = length - len(packed) - 18
+    if padding < 0:
         raise ArchiveError(f"{length} bytes are too few for a record")
     trailer = zlib.crc32(record).to_bytes(4, "little") + (len(record) & 0xFFFFFFFF).to_bytes(4, "little")
-    return _gzip_head(spare) + packed + trailer
+    return _gzip_head(padding) + packed + trailer
 
 
 def _gzip_head(spare: int) -> bytes:
@@ -133,23 +133,23 @@ def _gzip_head(spare: int) -> bytes:
         return _MAGIC + b"\0" * 6 + b"\xff"
     if spare < 6:  # too few for an extra field: a comment of blanks
         return _MAGIC + b"\x10" + b"\0" * 5 + b"\xff" + b" " * (spare - 1) + b"\0"
-    inside = spare - 2
-    field = b"WR" + (inside - 4).to_bytes(2, "little") + b"\0" * (inside - 4)
-    return _MAGIC + b"\x04" + b"\0" * 5 + b"\xff" + inside.to_bytes(2, "little") + field
+    extra_size = spare - 2
+    field = b"WR" + (extra_size - 4).to_bytes(2, "little") + b"\0" * (extra_size - 4)
+    return _MAGIC + b"\x04" + b"\0" * 5 + b"\xff" + extra_size.to_bytes(2, "little") + field
 
 
-def _stored(content: bytes) -> bytes:
+def _store_blocks(content: bytes) -> bytes:
     """Return content as stored blocks of deflate."""
     blocks = []
     for start in range(0, len(content), _STORED):
         part = content[start : start + _STORED]
-        size, last = len(part), start + _STORED >= len(content)
-        blocks.append(bytes([last]) + size.to_bytes(2, "little") + (size ^ 0xFFFF).to_bytes(2, "little") + part)
+        size, is_last = len(part), start + _STORED >= len(content)
+        blocks.append(bytes([is_last]) + size.to_bytes(2, "little") + (size ^ 0xFFFF).to_bytes(2, "little") + part)
     return b"".join(blocks)
 
 
 def _write(fd: int, content: bytes, offset: int) -> None:
-    rest = memoryview(content)
-    while rest:
-        count = os.pwrite(fd, rest, offset)
-        rest, offset = rest[count:], offset + count
+    remaining = memoryview(content)
+    while remaining:
+        count = os.pwrite(fd, remaining, offset)
+        remaining, offset = remaining[count:], offset + count

@@ -38,27 +38,27 @@ _WINDOW = 128 << 20  # bytes of the largest zstd window
 
 
 def repack(source: Path, destination: Path, form: WarcForm, name: str, limits: Limits) -> str:
-    """Repack `source` as `destination`; return a line on what could not be unpacked, empty if nothing.
+    """Repack `source` as `destination`; return a line on what could not be unpacked, or an empty text.
 
     `name` is the digest of its content. ArchiveError if nothing can be unpacked, or DiskFull.
     """
-    plain, trouble = source, ""
+    plain, problem = source, ""
     if not form.arc or _magic(source) == GZIP:
         plain = destination.with_name(f"{destination.name}.plain")
     try:
         if plain != source:
-            trouble = _unpack(source, plain, limits)
+            problem = _decompress_file(source, plain, limits)
         with guarded(destination), destination.open("wb") as out, plain.open("rb") as records:
             for record in read_records(plain, 0, limits):
                 _need_room(destination.parent, record.length, limits)
-                for block in _packed(_pieces(records, record, form, name)):
+                for block in _compress(_record_pieces(records, record, form, name)):
                     out.write(block)
             out.flush()
             os.fsync(out.fileno())
     finally:
         if plain != source:
             plain.unlink(missing_ok=True)
-    return trouble
+    return problem
 
 
 def _magic(path: Path) -> bytes:
@@ -66,8 +66,8 @@ def _magic(path: Path) -> bytes:
         return file.read(len(GZIP))
 
 
-def _pieces(records: BinaryIO, record: WarcRecord, form: WarcForm, name: str) -> Iterator[bytes]:
-    blocks = _blocks(records, record.offset, record.length)
+def _record_pieces(records: BinaryIO, record: WarcRecord, form: WarcForm, name: str) -> Iterator[bytes]:
+    blocks = _read_blocks(records, record.offset, record.length)
     if form.arc and record.reason in {None, Reason.TOO_LARGE}:
         yield from as_warc(blocks, f"{name}/{record.offset}")
         return
@@ -76,7 +76,7 @@ def _pieces(records: BinaryIO, record: WarcRecord, form: WarcForm, name: str) ->
         yield END
 
 
-def _blocks(file: BinaryIO, offset: int, length: int) -> Iterator[bytes]:
+def _read_blocks(file: BinaryIO, offset: int, length: int) -> Iterator[bytes]:
     file.seek(offset)
     while length and (block := file.read(min(length, _PACKED_BLOCK))):
         length -= len(block)
@@ -87,12 +87,12 @@ def arc_record(path: Path, offset: int, length: int) -> Iterator[bytes]:
     """Yield a record of an ARC file as a gzip member with the same record in WARC."""
     with path.open("rb") as file:
         packed = file.read(len(GZIP)) == GZIP
-        blocks = _blocks(file, offset, length)
-        yield from _packed(as_warc(_inflate(blocks) if packed else blocks, f"{path.name}/{offset}"))
+        blocks = _read_blocks(file, offset, length)
+        yield from _compress(as_warc(_inflate(blocks) if packed else blocks, f"{path.name}/{offset}"))
 
 
 def _inflate(blocks: Iterator[bytes]) -> Iterator[bytes]:
-    """Inflate a gzip member that was already read to its end once."""
+    """Inflate a gzip member, which is known to be complete."""
     stream = isal_zlib.decompressobj(wbits=31)
     for block in blocks:
         piece = stream.decompress(block, _PACKED_BLOCK)
@@ -109,14 +109,14 @@ def as_warc(blocks: Iterator[bytes], identity: str) -> Iterator[bytes]:
         if len(start) >= LONGEST:
             break
     arc_header = read_line(start)
-    left = int(arc_header.fields["content-length"])
+    remaining = int(arc_header.fields["content-length"])
     fields = {"warc-record-id": f"<urn:uuid:{uuid.uuid5(uuid.NAMESPACE_URL, identity)}>"} | arc_header.fields
     fields["warc-target-uri"] = target(fields["warc-target-uri"])
     fields.pop("content-length")
-    yield header(arc_header.kind, [(_SPELLED.get(field, field), value) for field, value in fields.items()], left)
+    yield header(arc_header.kind, [(_SPELLED.get(field, field), value) for field, value in fields.items()], remaining)
     for block in chain([start[arc_header.length :]], blocks):
-        yield block[:left]
-        left -= min(left, len(block))
+        yield block[:remaining]
+        remaining -= min(remaining, len(block))
     yield END
 
 
@@ -129,7 +129,7 @@ _SPELLED = {
 }
 
 
-def _packed(pieces: Iterator[bytes]) -> Iterator[bytes]:
+def _compress(pieces: Iterator[bytes]) -> Iterator[bytes]:
     """Compress pieces to a gzip member."""
     stream = zlib.compressobj(_LEVEL, zlib.DEFLATED, 31)
     for piece in pieces:
@@ -137,26 +137,26 @@ def _packed(pieces: Iterator[bytes]) -> Iterator[bytes]:
     yield stream.flush()
 
 
-def _unpack(source: Path, plain: Path, limits: Limits) -> str:
-    """Decompress a file; return a line on where it ends too early, empty if it does not."""
-    most = max(_FREE, limits.ratio * source.stat().st_size)
-    written, trouble = 0, ""
+def _decompress_file(source: Path, plain: Path, limits: Limits) -> str:
+    """Decompress a file; return a line that says where it ends too early, or an empty text if it is complete."""
+    limit = max(_FREE, limits.ratio * source.stat().st_size)
+    written, problem = 0, ""
     with guarded(plain), source.open("rb") as file, plain.open("wb") as out:
         blocks = _unzstd(file) if _magic(source) == ZSTD[0][:3] or _magic(source) == ZSTD[1][:3] else _ungzip(file)
         try:
             for block in blocks:
                 written += len(block)
-                if written > most:
+                if written > limit:
                     raise ArchiveError(
                         f"the file inflates beyond {limits.ratio} times its size", reason=Reason.BOMB_RATIO
                     )
                 _need_room(plain.parent, len(block), limits)
                 out.write(block)
         except _Broken as error:
-            trouble = f"after {written} bytes: {error}"
+            problem = f"after {written} bytes: {error}"
     if not written:
-        raise ArchiveError(trouble or "the file is empty", reason=Reason.CORRUPT)
-    return trouble
+        raise ArchiveError(problem or "the file is empty", reason=Reason.CORRUPT)
+    return problem
 
 
 class _Broken(Exception):
@@ -227,7 +227,7 @@ _TEMPORARY = re.compile(r"\.[0-9a-f]{32}(?:\.warc\.gz(?:\.plain)?)?")
 class ImportedFile(NamedTuple):
     """An imported file: its name below the archive's folder, the digest of the original, and its size.
 
-    `trouble` is a line on what could not be unpacked, empty if nothing.
+    `trouble` is a line on what could not be unpacked, or an empty text.
     """
 
     warc: str
@@ -245,41 +245,41 @@ def take(archive: Path, path: Path, limits: Limits) -> ImportedFile:
     temporary = folder / f".{uuid.uuid4().hex}"
     try:
         _link_or_copy(path, temporary, limits.free_space)
-        taken = _describe(temporary)
+        imported = _describe_content(temporary)
         if form.arc or form.must_repack:
-            return _import_repacked(archive, temporary, taken, form, limits)
-        place = archive / taken.warc
-        if not place.exists():
-            with guarded(place):
-                temporary.rename(place)
+            return _import_repacked(archive, temporary, imported, form, limits)
+        destination = archive / imported.warc
+        if not destination.exists():
+            with guarded(destination):
+                temporary.rename(destination)
                 sync(folder)
-        return taken
+        return imported
     finally:
         with suppress(OSError):
-            for left in folder.glob(f"{temporary.name}*"):
-                left.unlink(missing_ok=True)
+            for leftover in folder.glob(f"{temporary.name}*"):
+                leftover.unlink(missing_ok=True)
 
 
 def _import_repacked(
-    archive: Path, temporary: Path, taken: ImportedFile, form: WarcForm, limits: Limits
+    archive: Path, temporary: Path, imported: ImportedFile, form: WarcForm, limits: Limits
 ) -> ImportedFile:
     """Repack a file and move the result to its place in the archive, unless it is already there."""
-    name, trouble = f"{taken.warc.partition('.')[0]}.repacked.warc.gz", ""
-    place = archive / name
-    if not place.exists():
+    name, problem = f"{imported.warc.partition('.')[0]}.repacked.warc.gz", ""
+    destination = archive / name
+    if not destination.exists():
         repacked = temporary.with_name(f"{temporary.name}.warc.gz")
-        trouble = repack(temporary, repacked, form, taken.digest, limits)
-        with guarded(place):
-            repacked.rename(place)
-            sync(place.parent)
-    return ImportedFile(name, taken.digest, place.stat().st_size, trouble)
+        problem = repack(temporary, repacked, form, imported.digest, limits)
+        with guarded(destination):
+            repacked.rename(destination)
+            sync(destination.parent)
+    return ImportedFile(name, imported.digest, destination.stat().st_size, problem)
 
 
 def sweep(archive: Path) -> None:
     """Remove temporary files that a crash left during an import."""
-    for left in (archive / FOREIGN).glob(".*"):
-        if _TEMPORARY.fullmatch(left.name):
-            left.unlink(missing_ok=True)
+    for leftover in (archive / FOREIGN).glob(".*"):
+        if _TEMPORARY.fullmatch(leftover.name):
+            leftover.unlink(missing_ok=True)
 
 
 def _link_or_copy(path: Path, temporary: Path, spare: int) -> None:
@@ -300,15 +300,15 @@ def _link_or_copy(path: Path, temporary: Path, spare: int) -> None:
         os.fsync(target.fileno())
 
 
-def _describe(temporary: Path) -> ImportedFile:
+def _describe_content(temporary: Path) -> ImportedFile:
     """Return a file's name by the digest of its content, with digest and size."""
     hasher = Hasher()
     with guarded(temporary), temporary.open("rb") as file:
-        begin = file.read(len(GZIP))
-        hasher.update(begin)
+        magic = file.read(len(GZIP))
+        hasher.update(magic)
         while block := file.read(_BLOCK):
             hasher.update(block)
-    ending = "warc.gz" if begin == GZIP else "warc"
+    ending = "warc.gz" if magic == GZIP else "warc"
     name = hasher.digest().removeprefix(f"{ALGORITHM}:")
     return ImportedFile(f"{FOREIGN}/{name}.{ending}", hasher.digest(), hasher.size)
 

@@ -35,36 +35,36 @@ class LineBlock(NamedTuple):
     legend: Layout | None
 
 
-def read_blocks(path: Path, after: int = 0) -> Iterator[LineBlock]:
+def read_blocks(path: Path, after_line: int = 0) -> Iterator[LineBlock]:
     """Yield the lines of a CDX or CDXJ file, plain or gzip, some thousand at a time, beginning after line `after`.
 
     Lines that are too long are cut. ArchiveError if the file cannot be read or inflated.
     """
     number, legend = 1, None
     lines: list[bytes] = []
-    held = 0
+    size = 0
     try:
-        for line in _lines(path):
+        for line in _read_lines(path):
             lines.append(line)
-            held += len(line) + 1
-            if held < _BLOCK:
+            size += len(line) + 1
+            if size < _BLOCK:
                 continue
-            yield from _block(number, lines, legend, after)
+            yield from _slice_block(number, lines, legend, after_line)
             legend = _last_legend(lines, legend)
-            number, lines, held = number + len(lines), [], 0
-        yield from _block(number, lines, legend, after)
+            number, lines, size = number + len(lines), [], 0
+        yield from _slice_block(number, lines, legend, after_line)
     except _UNREADABLE as error:  # type: ignore[misc]
-        yield from _block(number, lines, legend, after)
+        yield from _slice_block(number, lines, legend, after_line)
         raise ArchiveError(f"the rest of {path} cannot be inflated: {error}", reason=Reason.TRUNCATED) from error
     except OSError as error:
         raise ArchiveError(f"{path} cannot be read: {error.strerror or error}") from error
 
 
-def _block(first: int, lines: list[bytes], legend: Layout | None, after: int) -> Iterator[LineBlock]:
-    if first + len(lines) - 1 <= after or not lines:
+def _slice_block(first_number: int, lines: list[bytes], legend: Layout | None, after: int) -> Iterator[LineBlock]:
+    if first_number + len(lines) - 1 <= after or not lines:
         return
-    skipped = max(0, after + 1 - first)
-    yield LineBlock(first + skipped, b"\n".join(lines[skipped:]), _last_legend(lines[:skipped], legend))
+    skipped = max(0, after + 1 - first_number)
+    yield LineBlock(first_number + skipped, b"\n".join(lines[skipped:]), _last_legend(lines[:skipped], legend))
 
 
 def _last_legend(lines: list[bytes], before: Layout | None) -> Layout | None:
@@ -74,24 +74,24 @@ def _last_legend(lines: list[bytes], before: Layout | None) -> Layout | None:
     return before
 
 
-def _lines(path: Path) -> Iterator[bytes]:
+def _read_lines(path: Path) -> Iterator[bytes]:
     """Yield lines without their line feeds; a line that is too long is cut to one byte more than allowed."""
     with path.open("rb") as raw:
         packed = raw.read(len(GZIP)) == GZIP
         raw.seek(0)
         file = _open_gzip(raw) if packed else raw
-        rest, cut = b"", False
+        remainder, cut = b"", False
         while block := file.read(_BLOCK):
-            first, *lines = block.split(b"\n")
-            rest = rest if cut else rest + first
+            first_line, *lines = block.split(b"\n")
+            remainder = remainder if cut else remainder + first_line
             if not lines:
-                cut = cut or len(rest) > LONGEST
+                cut = cut or len(remainder) > LONGEST
                 continue
-            yield rest[: LONGEST + 1]
+            yield remainder[: LONGEST + 1]
             yield from lines[:-1]
-            rest, cut = lines[-1], False
-        if rest:
-            yield rest[: LONGEST + 1]
+            remainder, cut = lines[-1], False
+        if remainder:
+            yield remainder[: LONGEST + 1]
 
 
 def verify_record(path: Path, offset: int, limits: Limits, *, digest: str = "") -> WarcRecord:
@@ -101,27 +101,27 @@ def verify_record(path: Path, offset: int, limits: Limits, *, digest: str = "") 
     reason if the file or record is missing or broken, if it inflates to too many bytes, or if the payload, and its
     content without chunks, have another digest (DIGEST_MISMATCH). A revisit has no payload to compare.
     """
-    wanted = spelled_alike(digest if ":" in digest or not digest else f"sha1:{digest}")
-    algorithm = wanted.partition(":")[0]
-    if wanted and algorithm not in _ALGORITHMS:
+    expected = spelled_alike(digest if ":" in digest or not digest else f"sha1:{digest}")
+    algorithm = expected.partition(":")[0]
+    if expected and algorithm not in _ALGORITHMS:
         raise ArchiveError(f"the digest algorithm {algorithm[:20]!r} is not supported", reason=Reason.UNSUPPORTED)
     with SpooledTemporaryFile(max_size=_MEMORY) as payload:
-        record = met_at(path, offset, limits, payload.write, *([algorithm] if wanted else []))
+        record = met_at(path, offset, limits, payload.write, *([algorithm] if expected else []))
         if record.reason is not None:
             raise ArchiveError(f"{path.name} at {offset}: {record.message}", reason=record.reason)
-        if wanted and record.kind != "revisit":
-            _compare(record, cast(BinaryIO, payload), wanted, limits)
+        if expected and record.kind != "revisit":
+            _compare_digest(record, cast(BinaryIO, payload), expected, limits)
     return record
 
 
 _ALGORITHMS = frozenset({"md5", "sha1", "sha256", "sha384", "sha512"})
 
 
-def _compare(record: WarcRecord, payload: BinaryIO, wanted: str, limits: Limits) -> None:
-    """Raise ArchiveError with DIGEST_MISMATCH unless the payload has the wanted digest."""
-    algorithm = wanted.partition(":")[0]
-    digest = warc(f"{algorithm}:{record.digests[algorithm]}")
-    if digest == wanted:
+def _compare_digest(record: WarcRecord, payload: BinaryIO, expected: str, limits: Limits) -> None:
+    """Raise ArchiveError with DIGEST_MISMATCH unless the payload, or its content without chunks, has this digest."""
+    algorithm = expected.partition(":")[0]
+    payload_digest = warc(f"{algorithm}:{record.digests[algorithm]}")
+    if payload_digest == expected:
         return
     coding = read_head(record.head).fields.get("transfer-encoding", "")
     if "chunked" in coding.lower():  # some crawlers digest the content of the chunks
@@ -130,10 +130,10 @@ def _compare(record: WarcRecord, payload: BinaryIO, wanted: str, limits: Limits)
             body = plain(payload.read(), {"transfer-encoding": coding}, most=limits.member_size, ratio=limits.ratio)
         except StepError:
             body = b""
-        if _digest(algorithm, body) == wanted:
+        if _digest(algorithm, body) == expected:
             return
     raise ArchiveError(
-        f"the record at {record.offset} has {digest}, the index says {wanted}",
+        f"the record at {record.offset} has {payload_digest}, but the index says {expected}",
         reason=Reason.DIGEST_MISMATCH,
     )
 

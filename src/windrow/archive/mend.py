@@ -73,7 +73,7 @@ def refuse_other_ledger(folder: Path, ledger: str, promised: Mapping[str, int]) 
 
 
 def mark_ledger(folder: Path, ledger: str) -> None:
-    """Note the identity of its ledger in an archive."""
+    """Write the identity of its ledger into an archive."""
     path = folder / OWNER
     if not path.exists() or path.read_text() != ledger:
         part = folder / f"{OWNER}.part"
@@ -101,22 +101,22 @@ def mend(folder: Path, promised: Mapping[str, int]) -> list[str]:
                 file.truncate(end)
             messages.append(f"{path.name} cut back from {size} to {end} bytes")
         elif path.name.startswith(LARGE):
-            messages.append(_unfinish(folder, path))
+            messages.append(_restore_part(folder, path))
         else:
             path.unlink()
             if not path.name.startswith(UNARCHIVED):  # its responses are not needed any more
                 messages.append(f"{path.name} removed: nothing in it was recorded")
-    missing = [name for name in promised if not (folder / name).exists()]
-    return messages + [f"{name} is missing: captures in it are lost" for name in missing]
+    missing_names = [name for name in promised if not (folder / name).exists()]
+    return messages + [f"{name} is missing: captures in it are lost" for name in missing_names]
 
 
-def _unfinish(folder: Path, path: Path) -> str:
-    """Make a complete large capture a part file again; return a line about it."""
+def _restore_part(folder: Path, path: Path) -> str:
+    """Make a complete large capture a part file again, or remove it if it is broken; return a line about it."""
     with path.open("rb") as file:
         head = file.read(65536)
     try:
-        at, second = find_document(head)
-        end = at + second.length + int(second.fields["content-length"])
+        at, record = find_document(head)
+        end = at + record.length + int(record.fields["content-length"])
     except (ArchiveError, KeyError, ValueError):
         path.unlink()
         return f"{path.name} removed: it is not a WARC file"

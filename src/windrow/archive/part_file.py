@@ -29,7 +29,7 @@ def find_document(head: bytes) -> tuple[int, Header]:
 
 
 def find_request(head: bytes) -> bytes:
-    """Return the request in a file's head; empty if it has none."""
+    """Return the request in a file's head, or empty bytes if there is none."""
     at = 0
     while (record := read_header(head[at:])).kind in {"warcinfo", "request"}:
         length = int(record.fields["content-length"])
@@ -54,7 +54,7 @@ class PartFile:
         self.date = ""  # its WARC-Date
         self._changed = threading.Condition()
         self._complete = False
-        self._follower: threading.Thread | None = None
+        self._digest_thread: threading.Thread | None = None
         self._hasher = Hasher()
         self._failed: OSError | None = None
         if self._size:
@@ -64,18 +64,18 @@ class PartFile:
         """Find the record and its body in the part file of an earlier transfer; a broken one is emptied."""
         head = os.pread(self._fd, 65536, 0)
         try:
-            self._record, second = find_document(head)
+            self._record, record = find_document(head)
         except (ArchiveError, KeyError, ValueError):
             self.clear()
             return
-        self._block = self._body = self._record + second.length
-        if second.kind == "response":
+        self._block = self._body = self._record + record.length
+        if record.kind == "response":
             self._body = max(self._block, head.find(END, self._block) + len(END))
-        if self._size < self._body or (second.kind == "response" and self._body == self._block):
+        if self._size < self._body or (record.kind == "response" and self._body == self._block):
             self.clear()
             return
         self.head, self.request = head[self._block : self._body], find_request(head)
-        self.date = second.fields.get("warc-date", "")
+        self.date = record.fields.get("warc-date", "")
 
     @property
     def held(self) -> int:
@@ -95,7 +95,7 @@ class PartFile:
         self.date = ""
 
     def begin(self, info: bytes, header: bytes, http_head: bytes) -> None:
-        """Write everything before the body."""
+        """Empty the file and write everything that precedes the body."""
         self.clear()
         write_all(self._fd, info + header + http_head, self.path)
         self._record = len(info)
@@ -104,16 +104,16 @@ class PartFile:
 
     def write(self, block: bytes | memoryview) -> None:
         """Append to the body."""
-        if self._follower is None:
+        if self._digest_thread is None:
             os.lseek(self._fd, self._size, os.SEEK_SET)
-            self._follower = threading.Thread(target=self._follow, daemon=True)
-            self._follower.start()
+            self._digest_thread = threading.Thread(target=self._digest_body, daemon=True)
+            self._digest_thread.start()
         write_all(self._fd, block, self.path)
         with self._changed:
             self._size += len(block)
             self._changed.notify()
 
-    def _follow(self) -> None:
+    def _digest_body(self) -> None:
         """Digest the body while it grows: reading it back costs less than making the writer wait."""
         at = self._body
         buffer = bytearray(_BLOCK)
@@ -133,13 +133,13 @@ class PartFile:
 
     def digest(self) -> str:
         """Return the digest of the whole body, when the thread is done; ArchiveError if the file cannot be read."""
-        if self._follower is None:
-            self._follower = threading.Thread(target=self._follow, daemon=True)
-            self._follower.start()
+        if self._digest_thread is None:
+            self._digest_thread = threading.Thread(target=self._digest_body, daemon=True)
+            self._digest_thread.start()
         with self._changed:
             self._complete = True
             self._changed.notify()
-        self._follower.join()
+        self._digest_thread.join()
         if self._failed:
             raise ArchiveError(f"{self.path.name} cannot be read back: {self._failed.strerror}")
         return self._hasher.digest()
@@ -170,8 +170,8 @@ class PartFile:
         with self._changed:
             self._complete = True
             self._changed.notify()
-        if self._follower is not None:
-            self._follower.join()
+        if self._digest_thread is not None:
+            self._digest_thread.join()
         if self._fd >= 0:
             os.close(self._fd)
             self._fd = -1

@@ -80,13 +80,13 @@ def open_response(folder: Path, place: ArchivePlace) -> Capture:
     path = f"{folder}/{place.warc}"
     try:
         if place.warc.endswith(".gz"):
-            record = bytes(isal_zlib.decompress(_read(path, place.offset, place.length), 31))
-            start, size, head = _body(record)
+            record = bytes(isal_zlib.decompress(_read_range(path, place.offset, place.length), 31))
+            start, size, head = _locate_body(record)
             return Capture(io.BytesIO(record[start : start + size]), head.fields, head.status)
-        record = _read(path, place.offset, min(place.length, 65536))
+        record = _read_range(path, place.offset, min(place.length, 65536))
     except (OSError, zlib.error, IsalError) as error:  # type: ignore[misc]
         raise ArchiveError(f"{place.warc} at {place.offset} cannot be read: {error}") from error
-    start, size, head = _body(record)
+    start, size, head = _locate_body(record)
     if place.offset + max(place.length, start + size) > Path(path).stat().st_size:
         raise ArchiveError(f"{place.warc} ends within the record at {place.offset}")
     view = io.BufferedReader(Slice(Path(path), place.offset + start, size), 1 << 16)
@@ -96,7 +96,7 @@ def open_response(folder: Path, place: ArchivePlace) -> Capture:
 def record_id(folder: Path, place: ArchivePlace) -> str:
     """Return a record's WARC-Record-ID; ArchiveError if the archive does not hold the record."""
     try:
-        head = _read(f"{folder}/{place.warc}", place.offset, min(place.length, _HEAD))
+        head = _read_range(f"{folder}/{place.warc}", place.offset, min(place.length, _HEAD))
         if place.warc.endswith(".gz"):
             head = bytes(isal_zlib.decompressobj(31).decompress(head, _HEAD))
     except (OSError, zlib.error, IsalError) as error:  # type: ignore[misc]
@@ -104,7 +104,7 @@ def record_id(folder: Path, place: ArchivePlace) -> str:
     return read_header(head).fields.get("warc-record-id", "")
 
 
-def _read(path: str, offset: int, length: int) -> bytes:
+def _read_range(path: str, offset: int, length: int) -> bytes:
     """Read a part of a file, less at its end; without a file object, since documents are many and small."""
     file = os.open(path, os.O_RDONLY)
     try:
@@ -113,8 +113,8 @@ def _read(path: str, offset: int, length: int) -> bytes:
         os.close(file)
 
 
-def _body(record: bytes) -> tuple[int, int, HttpHead]:
-    """Return the offset of the body after the record's header and an HTTP head, its length, and that head."""
+def _locate_body(record: bytes) -> tuple[int, int, HttpHead]:
+    """Return the body's offset in the record, its length, and the HTTP head in front of it."""
     header = read_header(record)
     kind, size = header.fields.get("content-type", ""), int(header.fields["content-length"])
     if not holds_http(header, record[header.length : header.length + len(HTTP)]):

@@ -82,7 +82,7 @@ class _Form(NamedTuple):
         return b"\n" in stripped if self.line else warc.header_ends(stripped)
 
 
-class _Trouble(Exception):
+class _BrokenRecord(Exception):
     """A record is broken; caught in this module."""
 
     def __init__(self, reason: Reason, message: str) -> None:
@@ -90,10 +90,10 @@ class _Trouble(Exception):
         self.reason = reason
 
 
-class _Plain:
+class _PlainSource:
     """The bytes of a record that is not compressed."""
 
-    def __init__(self, file: BinaryIO, offset: int, ratio: int) -> None:  # noqa: ARG002 as of `_Gzip`
+    def __init__(self, file: BinaryIO, offset: int, ratio: int) -> None:  # noqa: ARG002 as of `_GzipSource`
         self._file = file
         self._offset = offset
         self._size = os.fstat(file.fileno()).st_size
@@ -107,30 +107,32 @@ class _Plain:
     def read(self, most: int) -> bytes:
         return self._file.read(most)
 
-    def check_length(self, wanted: int, form: _Form) -> None:
-        """Raise `_Trouble` unless a record or the end of the file follows after `wanted` more bytes."""
-        here = self._file.tell()
-        if here + wanted > self._size:
-            raise _Trouble(Reason.TRUNCATED, f"the record ends {here + wanted - self._size} bytes before its length")
-        self._file.seek(here + wanted)
-        after = self._file.read(_LOOK if form.line else _BRIEF)
-        if after.strip(b"\r\n") and not form.begin.match(after):
-            raise _Trouble(Reason.SIZE_MISMATCH, "the record's length is not what its header says")
-        self._file.seek(here)
+    def check_length(self, size: int, form: _Form) -> None:
+        """Raise `_BrokenRecord` unless a record or the end of the file follows after `wanted` more bytes."""
+        position = self._file.tell()
+        if position + size > self._size:
+            raise _BrokenRecord(
+                Reason.TRUNCATED, f"the record ends {position + size - self._size} bytes before its length"
+            )
+        self._file.seek(position + size)
+        next_bytes = self._file.read(_LOOK if form.line else _BRIEF)
+        if next_bytes.strip(b"\r\n") and not form.begin.match(next_bytes):
+            raise _BrokenRecord(Reason.SIZE_MISMATCH, "the record's length is not what its header says")
+        self._file.seek(position)
 
-    def end(self, rest: bytes) -> int:
+    def end(self, surplus: bytes) -> int:
         """Return the offset of the next record; `rest` was read beyond this one."""
-        at = self._file.tell() - len(rest)
+        offset = self._file.tell() - len(surplus)
         while True:
-            self._file.seek(at)
-            after = self._file.read(_BRIEF)
-            gap = len(after) - len(after.lstrip(b"\r\n"))
-            at += gap
-            if gap < len(after) or not after:
-                return at
+            self._file.seek(offset)
+            next_bytes = self._file.read(_BRIEF)
+            gap = len(next_bytes) - len(next_bytes.lstrip(b"\r\n"))
+            offset += gap
+            if gap < len(next_bytes) or not next_bytes:
+                return offset
 
 
-class _Gzip:
+class _GzipSource:
     """One gzip member, inflated block by block."""
 
     def __init__(self, file: BinaryIO, offset: int, ratio: int) -> None:
@@ -156,28 +158,28 @@ class _Gzip:
             if not packed:
                 packed = self._file.read(_BLOCK if self._fed else _FIRST)
                 if not packed:
-                    raise _Trouble(Reason.TRUNCATED, "the file ends within a record")
+                    raise _BrokenRecord(Reason.TRUNCATED, "the file ends within a record")
                 self._fed += len(packed)
             try:
                 block: bytes = stream.decompress(packed, most)
             except _BROKEN as error:
-                raise _Trouble(Reason.CORRUPT, f"the record cannot be inflated: {error}"[:200]) from None
+                raise _BrokenRecord(Reason.CORRUPT, f"the record cannot be inflated: {error}"[:200]) from None
             if block:
                 self._inflated += len(block)
                 if self._inflated > max(_FREE, self._ratio * self._fed):
-                    raise _Trouble(Reason.BOMB_RATIO, f"the record inflates beyond {self._ratio} times its size")
+                    raise _BrokenRecord(Reason.BOMB_RATIO, f"the record inflates beyond {self._ratio} times its size")
                 return block
         return b""
 
-    def end(self, rest: bytes) -> int:
-        """Return the offset of the next member; `_Trouble` if anything follows the record in its own member."""
-        while not rest.strip(b"\r\n") and (block := self.read(_HEAD)):
-            rest = block
-        more = rest.lstrip(b"\r\n")
-        if warc.BEGIN.match(more) or warc.ARC_BEGIN.match(more):
-            raise _Trouble(Reason.UNSUPPORTED, "one gzip stream holds several records")
-        if more:
-            raise _Trouble(Reason.SIZE_MISMATCH, "the record is longer than its header says")
+    def end(self, surplus: bytes) -> int:
+        """Return the offset of the next member; `_BrokenRecord` if anything follows the record in its own member."""
+        while not surplus.strip(b"\r\n") and (block := self.read(_HEAD)):
+            surplus = block
+        surplus_text = surplus.lstrip(b"\r\n")
+        if warc.BEGIN.match(surplus_text) or warc.ARC_BEGIN.match(surplus_text):
+            raise _BrokenRecord(Reason.UNSUPPORTED, "one gzip stream holds several records")
+        if surplus_text:
+            raise _BrokenRecord(Reason.SIZE_MISMATCH, "the record is longer than its header says")
         return self._offset + self._fed - len(self._stream.unused_data)
 
 
@@ -195,17 +197,17 @@ def detect_form(path: Path) -> WarcForm:
             file = cast(BinaryIO, raw)
             if file.read(4) in ZSTD:
                 return WarcForm(arc=False, must_repack=True)
-            form = _form(file)
-            first = islice(_read_records(file, 0, Limits()), _FIRST_RECORDS) if form.packed else ()
-            return WarcForm(form.line, any(record.reason is Reason.UNSUPPORTED for record in first))
+            form = _detect_records_form(file)
+            first_records = islice(_read_records(file, 0, Limits()), _FIRST_RECORDS) if form.packed else ()
+            return WarcForm(form.line, any(record.reason is Reason.UNSUPPORTED for record in first_records))
     except OSError as error:
         raise ArchiveError(f"the file cannot be read: {error.strerror}") from error
 
 
 def read_records(path: Path, start: int, limits: Limits, *algorithms: str) -> Iterator[WarcRecord]:
-    """Yield the records of a file from offset `start`, which must be 0 or a record's `next`.
+    """Yield the records of a file from offset `start`, which must be 0 or the `next` of a record.
 
-    A payload above `limits.transfer_size` bytes is skipped. A record's `digests` has those by `algorithms`.
+    A payload above `limits.transfer_size` bytes is skipped. Each record's `digests` has one by each of `algorithms`.
     ArchiveError if the file is not a WARC file or cannot be read.
     """
     try:
@@ -226,15 +228,15 @@ def met_at(path: Path, offset: int, limits: Limits, take: Callable[[bytes], obje
         with path.open("rb", buffering=0) as raw:
             file = cast(BinaryIO, raw)
             state = os.fstat(file.fileno())
-            form = _form_of(file, state)
+            form = _cached_form(file, state)
             if offset >= state.st_size:
                 return WarcRecord(
                     offset, 0, offset, reason=Reason.TRUNCATED, message="the file ends before this offset"
                 )
             try:
-                source = (_Gzip if form.packed else _Plain)(file, offset, limits.ratio)
-                return _record(source, offset, limits, form, (take, algorithms))
-            except _Trouble as trouble:
+                source = (_GzipSource if form.packed else _PlainSource)(file, offset, limits.ratio)
+                return _read_record(source, offset, limits, form, (take, algorithms))
+            except _BrokenRecord as trouble:
                 return WarcRecord(offset, 0, offset, reason=trouble.reason, message=str(trouble))
     except OSError as error:
         raise ArchiveError(f"{path} cannot be read: {error.strerror}", reason=_reason(error)) from error
@@ -245,46 +247,48 @@ def _reason(error: OSError) -> Reason:
 
 
 def _read_records(file: BinaryIO, start: int, limits: Limits, algorithms: tuple[str, ...] = ()) -> Iterator[WarcRecord]:
-    form, size = _form(file), os.fstat(file.fileno()).st_size
-    make = _Gzip if form.packed else _Plain
-    at, wasted = start, 0
-    while at < size:
-        source = make(file, at, limits.ratio)
+    form, size = _detect_records_form(file), os.fstat(file.fileno()).st_size
+    make = _GzipSource if form.packed else _PlainSource
+    offset, wasted = start, 0
+    while offset < size:
+        source = make(file, offset, limits.ratio)
         try:
-            record = _record(source, at, limits, form, (_ignore, algorithms))
-        except _Trouble as trouble:
+            record = _read_record(source, offset, limits, form, (_ignore_payload, algorithms))
+        except _BrokenRecord as trouble:
             wasted += source.fed
             if wasted > _WASTE + _WASTED * size:
                 # Nested records with false lengths would be read again and again.
                 message = "too much of the file is broken: the rest is not read"
-                record = WarcRecord(at, size - at, size, reason=Reason.CORRUPT, message=message)
+                record = WarcRecord(offset, size - offset, size, reason=Reason.CORRUPT, message=message)
             else:
-                after = _search(file, at + 1, form)
-                record = WarcRecord(at, after - at, after, reason=trouble.reason, message=str(trouble))
+                next_offset = _find_next_record(file, offset + 1, form)
+                record = WarcRecord(
+                    offset, next_offset - offset, next_offset, reason=trouble.reason, message=str(trouble)
+                )
         yield record
-        at = record.next
+        offset = record.next
 
 
-_last: list[tuple[tuple[int, ...], _Form]] = []  # the identity of the last file, and its form
+_cached_forms: list[tuple[tuple[int, ...], _Form]] = []  # the identity of the last file, and its form
 
 
-def _form_of(file: BinaryIO, state: os.stat_result) -> _Form:
+def _cached_form(file: BinaryIO, state: os.stat_result) -> _Form:
     """Return the form of a file; the last one is cached, since a file's records are mostly read in a row."""
     name = (state.st_dev, state.st_ino, state.st_size, state.st_mtime_ns)
-    if not _last or _last[0][0] != name:
-        _last[:] = [(name, _form(file))]
-    return _last[0][1]
+    if not _cached_forms or _cached_forms[0][0] != name:
+        _cached_forms[:] = [(name, _detect_records_form(file))]
+    return _cached_forms[0][1]
 
 
-def _form(file: BinaryIO) -> _Form:
+def _detect_records_form(file: BinaryIO) -> _Form:
     """Determine the form of a file's records; ArchiveError if it is neither WARC nor ARC."""
     file.seek(0)
     head = file.read(_LOOK)
     packed = head.startswith(GZIP)
     if packed:
         try:
-            head = _Gzip(file, 0, _WASTE).read(_LOOK)
-        except _Trouble:
+            head = _GzipSource(file, 0, _WASTE).read(_LOOK)
+        except _BrokenRecord:
             head = b""
     if warc.ARC_BEGIN.match(head) and head.lstrip(b"\r\n").startswith(b"filedesc:"):
         return _Form(packed, warc.ARC_BEGIN, warc.read_line, line=True)
@@ -294,48 +298,51 @@ def _form(file: BinaryIO) -> _Form:
     raise ArchiveError(message, hint="see docs/howto/read-warc-files.md", reason=Reason.UNSUPPORTED)
 
 
-def _ignore(_piece: bytes) -> None:
+def _ignore_payload(_piece: bytes) -> None:
     """Ignore a piece of a payload."""
 
 
 _PayloadSink = tuple[Callable[[bytes], object], tuple[str, ...]]
 
 
-def _record(source: _Plain | _Gzip, at: int, limits: Limits, form: _Form, payload_sink: _PayloadSink) -> WarcRecord:
+def _read_record(
+    source: _PlainSource | _GzipSource, at: int, limits: Limits, form: _Form, payload_sink: _PayloadSink
+) -> WarcRecord:
     """Read one record; `payload_sink` has the function that takes its payload, and the names of further digests."""
     text = b""
     while not form.header_ends(text):
         block = source.read(_HEAD) if len(text) < _HEAD else b""
         if not block:
-            begun = text.lstrip(b"\r\n").startswith(b"WARC/")
-            problem = "the record's header does not end" if begun else "no record begins here"
-            raise _Trouble(Reason.TRUNCATED if begun else Reason.CORRUPT, problem)
+            has_begun = text.lstrip(b"\r\n").startswith(b"WARC/")
+            problem = "the record's header does not end" if has_begun else "no record begins here"
+            raise _BrokenRecord(Reason.TRUNCATED if has_begun else Reason.CORRUPT, problem)
         text += block
     try:
         header = form.header(text)
     except ArchiveError:
-        raise _Trouble(Reason.CORRUPT, "no record begins here") from None
-    written = header.fields.get("content-length", "")
-    if not (written.isascii() and written.isdecimal() and len(written) < 16):
-        raise _Trouble(Reason.CORRUPT, f"the record's length is {written[:40]!r}")
-    body = _Block(source, text[header.length :], int(written))
-    source.check_length(int(written) - len(text) + header.length, form)
+        raise _BrokenRecord(Reason.CORRUPT, "no record begins here") from None
+    length_text = header.fields.get("content-length", "")
+    if not (length_text.isascii() and length_text.isdecimal() and len(length_text) < 16):
+        raise _BrokenRecord(Reason.CORRUPT, f"the record's length is {length_text[:40]!r}")
+    body = _Block(source, text[header.length :], int(length_text))
+    source.check_length(int(length_text) - len(text) + header.length, form)
     head = b""
     if warc.holds_http(header, body.begin(len(warc.HTTP))):
         head = body.head(_HEAD - header.length)
     take, algorithms = payload_sink
     hasher = Hasher(*algorithms)
-    large = body.left > limits.transfer_size
+    too_large = body.left > limits.transfer_size
     for piece in body.pieces():
-        if not large:
+        if not too_large:
             hasher.update(piece)
             take(piece)
-    after = source.end(body.rest)
-    reason, message = (Reason.TOO_LARGE, f"more than {limits.transfer_size} bytes") if large else (None, "")
-    size = 0 if large else hasher.size
-    others = {name: hasher.hex(name) for name in algorithms}
+    next_offset = source.end(body.rest)
+    reason, message = (Reason.TOO_LARGE, f"more than {limits.transfer_size} bytes") if too_large else (None, "")
+    size = 0 if too_large else hasher.size
+    digests = {name: hasher.hex(name) for name in algorithms}
     return WarcRecord(
-        at, after - at, after, header.kind, header.fields, head, hasher.digest(), size, reason, message, others,
+        at, next_offset - at, next_offset, header.kind, header.fields, head, hasher.digest(), size, reason, message,
+        digests,
         form.line, form.packed,
     )  # fmt: skip
 
@@ -343,7 +350,7 @@ def _record(source: _Plain | _Gzip, at: int, limits: Limits, form: _Form, payloa
 class _Block:
     """A record's block; `left` are the bytes still to come, `rest` was read beyond its end."""
 
-    def __init__(self, source: _Plain | _Gzip, start: bytes, size: int) -> None:
+    def __init__(self, source: _PlainSource | _GzipSource, start: bytes, size: int) -> None:
         self._source = source
         self._start = start[:size]
         self.rest = start[size:]
@@ -352,13 +359,13 @@ class _Block:
     def begin(self, count: int) -> bytes:
         """Return the first `count` bytes of the block without consuming them."""
         while len(self._start) < min(count, self.left):
-            self._start += self._more(self.left - len(self._start))
+            self._start += self._read_more(self.left - len(self._start))
         return self._start[:count]
 
     def head(self, most: int) -> bytes:
         """Consume and return an HTTP head of at most `most` bytes; empty if the block does not begin with one."""
         while (at := body_at(self._start[:most])) < 0 and len(self._start) < min(most, self.left):
-            self._start += self._more(self.left - len(self._start))
+            self._start += self._read_more(self.left - len(self._start))
         if at < 0:
             return b""
         head, self._start = self._start[:at], self._start[at:]
@@ -367,41 +374,41 @@ class _Block:
 
     def pieces(self) -> Iterator[bytes]:
         while self.left:
-            piece = self._start or self._more(self.left)
+            piece = self._start or self._read_more(self.left)
             self._start = b""
             self.left -= len(piece)
             yield piece
 
-    def _more(self, wanted: int) -> bytes:
-        block = self._source.read(min(wanted, _BLOCK))
+    def _read_more(self, size: int) -> bytes:
+        block = self._source.read(min(size, _BLOCK))
         if not block:
-            raise _Trouble(Reason.TRUNCATED, f"the record ends {wanted} bytes before its length")
+            raise _BrokenRecord(Reason.TRUNCATED, f"the record ends {size} bytes before its length")
         return block
 
 
-def _search(file: BinaryIO, start: int, form: _Form) -> int:
+def _find_next_record(file: BinaryIO, start: int, form: _Form) -> int:
     """Return the offset of the next record after a broken one, or the end of the file."""
-    at, room = start, _LOOK
+    offset, room = start, _LOOK
     while True:
-        file.seek(at - 1)
+        file.seek(offset - 1)
         window = file.read(room + 1)  # the byte before shows whether a line begins
         candidate = next(_candidates(window, form), None)
         if candidate is not None or len(window) <= room:
-            return at - 1 + (len(window) if candidate is None else candidate)
-        at += room // 2
+            return offset - 1 + (len(window) if candidate is None else candidate)
+        offset += room // 2
         room = min(2 * room, _WINDOW)
 
 
 def _candidates(window: bytes, form: _Form) -> Iterator[int]:
-    """Yield the offsets in a window at which a record may begin, after its first byte."""
+    """Yield the offsets in a window, except 0, at which a record may begin."""
     if not form.packed:
         yield from (match.start() for match in _LINE.finditer(window) if form.begin.match(window, match.start()))
         return
-    place = window.find(GZIP, 1)
-    while place >= 0:
-        if _begins_record(window[place : place + _LOOK], form):
-            yield place
-        place = window.find(GZIP, place + 1)
+    position = window.find(GZIP, 1)
+    while position >= 0:
+        if _begins_record(window[position : position + _LOOK], form):
+            yield position
+        position = window.find(GZIP, position + 1)
 
 
 def _begins_record(start: bytes, form: _Form) -> bool:

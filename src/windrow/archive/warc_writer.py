@@ -24,18 +24,18 @@ NO_ROOM = {28, 27, 122}  # ENOSPC, EFBIG, EDQUOT
 
 
 @contextmanager
-def guarded(where: Path) -> Iterator[None]:
+def guarded(path: Path) -> Iterator[None]:
     """Turn an OSError in this block into `DiskFull` or `ArchiveError`."""
     try:
         yield
     except OSError as error:
-        raise _write_error(error, where) from error
+        raise _write_error(error, path) from error
 
 
-def _write_error(error: OSError, where: Path) -> DiskFull | ArchiveError:
+def _write_error(error: OSError, path: Path) -> DiskFull | ArchiveError:
     if error.errno in NO_ROOM:
-        return DiskFull(f"the disk is full: {where.name} cannot be written")
-    return ArchiveError(f"{where.name} cannot be written: {error.strerror}")
+        return DiskFull(f"the disk is full: {path.name} cannot be written")
+    return ArchiveError(f"{path.name} cannot be written: {error.strerror}")
 
 
 def _compress(record: bytes) -> bytes:
@@ -43,14 +43,14 @@ def _compress(record: bytes) -> bytes:
     return igzip_lib.compress(record, ISAL_LEVEL, igzip_lib.COMP_GZIP)
 
 
-def write_all(fd: int, content: bytes | memoryview, where: Path) -> None:
+def write_all(fd: int, content: bytes | memoryview, path: Path) -> None:
     """Write every byte, or raise `DiskFull` or `ArchiveError`."""
     try:
-        written = os.write(fd, content)
-        while written < len(content):
-            written += os.write(fd, memoryview(content)[written:])
+        count = os.write(fd, content)
+        while count < len(content):
+            count += os.write(fd, memoryview(content)[count:])
     except OSError as error:
-        raise _write_error(error, where) from error
+        raise _write_error(error, path) from error
 
 
 def _read_record(path: Path, offset: int, length: int) -> Iterator[bytes]:
@@ -82,17 +82,17 @@ class WarcWriter:
         self._path = folder
         self._name = ""
 
-    def append(self, record: bytes, before: bytes = b"") -> ArchivePlace:
-        """Write a record, with the record `before` in front of it if given, and return the place of the first."""
+    def append(self, record: bytes, preceding: bytes = b"") -> ArchivePlace:
+        """Write a record, with the record `preceding` in front of it if given, and return the place of `record`."""
         if self._gzip:
             record = _compress(record)
-            before = before and _compress(before)
+            preceding = preceding and _compress(preceding)
         with self._lock:
             if self._fd < 0 or self._size >= self._rotate:
-                self._next()
-            offset = self._size + len(before)
+                self._open_next()
+            offset = self._size + len(preceding)
             try:
-                write_all(self._fd, before + record, self._path)
+                write_all(self._fd, preceding + record, self._path)
             except ArchiveError:
                 os.ftruncate(self._fd, self._size)
                 raise
@@ -104,10 +104,10 @@ class WarcWriter:
         return self.write(_read_record(path, offset, length))
 
     def write(self, blocks: Iterable[bytes]) -> ArchivePlace:
-        """Write a record block by block, and return its place; if `blocks` raises, nothing of it is kept."""
+        """Write a record block by block, and return its place; if `blocks` raises, the part written is removed."""
         with self._lock:
             if self._fd < 0 or self._size >= self._rotate:
-                self._next()
+                self._open_next()
             length = 0
             try:
                 for block in blocks:
@@ -120,7 +120,7 @@ class WarcWriter:
             self._size += length
             return place
 
-    def _next(self) -> None:
+    def _open_next(self) -> None:
         self.close()
         while self._fd < 0:
             self._number += 1
@@ -129,17 +129,17 @@ class WarcWriter:
             with guarded(self._path), suppress(FileExistsError):
                 self._fd = os.open(self._path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND, 0o644)
         self._name = self._path.name
-        first, _ = warcinfo(self._name, self._info, datetime.now(UTC))
-        first = _compress(first) if self._gzip else first
+        info_record, _ = warcinfo(self._name, self._info, datetime.now(UTC))
+        info_record = _compress(info_record) if self._gzip else info_record
         try:
-            write_all(self._fd, first, self._path)
+            write_all(self._fd, info_record, self._path)
         except ArchiveError:
             # After half a record, the offsets of all later records would be wrong.
             os.close(self._fd)
             self._fd = -1
             self._path.unlink()
             raise
-        self._size = len(first)
+        self._size = len(info_record)
 
     def sync(self) -> None:
         """Flush what was written to the disk."""

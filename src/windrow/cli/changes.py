@@ -91,8 +91,8 @@ def diff_command(console: Console, url: str, old: str, new: str, context: int) -
 def _diff_lines(comparison: Comparison, styled: bool) -> list[str]:
     sides = (("---", comparison.old_seen, comparison.old_gone), ("+++", comparison.new_seen, comparison.new_gone))
     lines = [
-        f"{sign} {clean(comparison.url)}  {f'gone since {show(gone)}' if gone else show(seen)}"
-        for sign, seen, gone in sides
+        f"{sign} {clean(comparison.url)}  {f'gone since {show(gone_since)}' if gone_since else show(seen_at)}"
+        for sign, seen_at, gone_since in sides
     ]
     for change in comparison.changes:
         lines += [_diff_line("-", f"{change.field}: {change.before}", styled)] if change.before else []

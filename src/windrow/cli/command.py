@@ -1,4 +1,4 @@
-"""What all commands share: help layout, common options, results on standard output, remarks on standard error."""
+"""Shared by all commands: help layout, common options, results on standard output, remarks on standard error."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class Console:
     workspace: Path | None = None
 
     def open(self, flags: Mapping[str, Any] | None = None) -> Windrow:
-        """Open the workspace of `--workspace`, else that of the current folder."""
+        """Open the workspace of `--workspace`, or without that option, the workspace of the current folder."""
         from windrow.app import Windrow  # noqa: PLC0415 `--help` needs no workspace
 
         return Windrow(flags=flags, named=self.workspace)
@@ -159,7 +159,7 @@ class _HelpLayout(click.Command):
         return super().parse_args(ctx, renamed + args[end:])
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the options by section, those of every command last."""
+        """Write the options by section; those that every command has come last."""
         sections: dict[str, list[tuple[str, str]]] = {}
         for param in self.get_params(ctx):
             record = param.get_help_record(ctx) if isinstance(param, click.Option) else None
@@ -221,15 +221,15 @@ class CommandGroup(_HelpLayout, click.Group):
 
         name = current(COMMANDS, f"{ctx.command_path} {args[0]}").removeprefix(f"{ctx.command_path} ")
         if self.get_command(ctx, name) is None and not name.startswith("-"):
-            near = get_close_matches(name, self.list_commands(ctx), 1, 0.5)
-            suggestion = f"; did you mean {near[0]}?" if near else ""
+            matches = get_close_matches(name, self.list_commands(ctx), 1, 0.5)
+            suggestion = f"; did you mean {matches[0]}?" if matches else ""
             error = click.UsageError(f"there is no command {name!r}{suggestion}", ctx)
-            error.hint = f"{ctx.command_path} {near[0] if near else '--help'}"  # type: ignore[attr-defined]
+            error.hint = f"{ctx.command_path} {matches[0] if matches else '--help'}"  # type: ignore[attr-defined]
             raise error
         return super().resolve_command(ctx, [name, *args[1:]])
 
 
-def _store(name: str) -> Callable[[click.Context, click.Parameter, Any], Any]:
+def _set_flag(name: str) -> Callable[[click.Context, click.Parameter, Any], Any]:
     """Return a callback that sets this attribute of the console, if the option is given."""
 
     def set_attribute(ctx: click.Context, _param: click.Parameter, value: Any) -> Any:
@@ -245,15 +245,17 @@ def shared_options() -> list[click.Parameter]:
     folder = click.Path(path_type=Path, file_okay=False)
     return [
         Option(
-            ["--json"], is_flag=True, is_eager=True, expose_value=False, callback=_store("json"), section=COMMON,
+            ["--json"], is_flag=True, is_eager=True, expose_value=False, callback=_set_flag("json"), section=COMMON,
             help="Print JSON, one message with its type on each line.",
         ),
         Option(
             ["--workspace"], metavar="DIR", type=folder, is_eager=True, expose_value=False,
-            callback=_store("workspace"), section=COMMON, help="Use this workspace, not the one of the current folder.",
+            callback=_set_flag("workspace"), section=COMMON,
+            help="Use this workspace, not the one of the current folder.",
         ),
         Option(
-            ["--verbose"], is_flag=True, is_eager=True, expose_value=False, callback=_store("verbose"), section=COMMON,
+            ["--verbose"], is_flag=True, is_eager=True, expose_value=False,
+            callback=_set_flag("verbose"), section=COMMON,
             help="Show where in windrow an error came from.",
         ),
     ]  # fmt: skip

@@ -102,11 +102,11 @@ def trust(console: Console, source: str, fingerprint: str) -> int:
     FINGERPRINT is as ssh prints it (SHA256:...), or a public key; compare it with the one that the server's
     operator gives you. It is written to host_keys.toml.
     """
-    new = console.open().trust(source, fingerprint)
+    is_new = console.open().trust(source, fingerprint)
     if console.json:
-        console.message("trust", {"source": source, "fingerprint": fingerprint, "new": new})
+        console.message("trust", {"source": source, "fingerprint": fingerprint, "new": is_new})
     else:
-        console.inform(f"{source}: {'pinned' if new else 'was pinned already'}: {fingerprint}")
+        console.inform(f"{source}: {'pinned' if is_new else 'was pinned already'}: {fingerprint}")
     return 0
 
 
@@ -133,7 +133,7 @@ def extract_command(console: Console, place: str, form: str, url: str) -> int:
     FILE is HTML in any encoding, - is standard input; URL is fetched with the workspace's contact, and redirects
     are followed. Nothing is kept, and a FILE needs no workspace.
     """
-    extract = _extract(console, place, url)
+    extract = _extract_page(console, place, url)
     if console.json or form == "json":
         console.message("extract", {
             "url": extract.url, "title": extract.title, "authors": extract.authors, "site": extract.site,
@@ -149,16 +149,16 @@ def extract_command(console: Console, place: str, form: str, url: str) -> int:
     return 0 if extract.text else 1
 
 
-def _extract(console: Console, place: str, url: str) -> Extract:
+def _extract_page(console: Console, page: str, url: str) -> Extract:
     from windrow.app.extract import LARGEST, extract_page  # noqa: PLC0415
 
-    if place == "-":
+    if page == "-":
         return extract_page(None, sys.stdin.buffer.read(LARGEST + 1), url)
     workspace = None
-    if "://" in place:
+    if "://" in page:
         try:
             workspace = console.open().config
         except NotAWorkspace:
             if console.workspace:
                 raise
-    return extract_page(workspace, place, url)
+    return extract_page(workspace, page, url)

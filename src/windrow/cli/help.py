@@ -18,7 +18,7 @@ _COMMENT = re.compile(r"^<!--.*?-->\n+", re.MULTILINE)
 
 
 def manual() -> dict[str, Path]:
-    """Return the manual's pages by name, such as `howto/export`: those in the package, else the checkout's."""
+    """Return the manual's pages by name, such as `howto/export`, from the package, or from the source tree's `docs`."""
     package = Path(windrow.__file__).parent
     for folder in (package / "manual", package.parent.parent / "docs"):
         if (folder / "glossary.md").is_file():
@@ -27,9 +27,9 @@ def manual() -> dict[str, Path]:
     raise WindrowError("this installation has no manual", hint="windrow --help")
 
 
-def _topics(_ctx: click.Context, _param: click.Parameter, begun: str) -> list[CompletionItem]:
+def _topics(_ctx: click.Context, _param: click.Parameter, prefix: str) -> list[CompletionItem]:
     try:
-        return [CompletionItem(name) for name in manual() if name.startswith(begun)]
+        return [CompletionItem(name) for name in manual() if name.startswith(prefix)]
     except WindrowError:
         return []
 
@@ -48,26 +48,26 @@ def help_command(ctx: click.Context, console: Console, topic: str | None) -> Non
     root = ctx.find_root()
     assert isinstance(root.command, click.Group)
     if topic and (subcommand := root.command.get_command(root, topic)):
-        _print(console, topic, subcommand.get_help(click.Context(subcommand, root, topic)))
+        _print_page(console, topic, subcommand.get_help(click.Context(subcommand, root, topic)))
         return
     pages = manual()
     if not topic:
-        _list(console, pages)
+        _print_topics(console, pages)
         return
     names = [name for name in pages if topic.removesuffix(".md").removeprefix("docs/") in {name, Path(name).name}]
     if not names:
-        raise UsageError(f"there is no page of the manual and no command {topic!r}", hint="windrow help")
-    _print(console, names[0], _COMMENT.sub("", pages[names[0]].read_text(encoding="utf-8")))
+        raise UsageError(f"there is no command or page of the manual {topic!r}", hint="windrow help")
+    _print_page(console, names[0], _COMMENT.sub("", pages[names[0]].read_text(encoding="utf-8")))
 
 
-def _print(console: Console, name: str, text: str) -> None:
+def _print_page(console: Console, name: str, text: str) -> None:
     if console.json:
         console.message("manual_page", {"name": name, "text": text})
     else:
         console.print_raw(text.rstrip("\n"))
 
 
-def _list(console: Console, pages: dict[str, Path]) -> None:
+def _print_topics(console: Console, pages: dict[str, Path]) -> None:
     rows = []
     for name, path in pages.items():
         with path.open(encoding="utf-8") as file:
@@ -100,7 +100,7 @@ def completion_command(ctx: click.Context, console: Console, shell: str) -> int:
     """
     shell_class = get_completion_class(shell)
     if shell_class is None:
-        raise UsageError(f"no completion for {shell}")
+        raise UsageError(f"completion is not available for {shell}")
     script = shell_class(ctx.find_root().command, {}, "windrow", VARIABLE).source()
     if console.json:
         console.message("completion", {"shell": shell, "script": script})

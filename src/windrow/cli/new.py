@@ -106,14 +106,14 @@ def init_command(console: Console, folder: Path | None) -> int:
     """
     from windrow.app.begin import prepare  # noqa: PLC0415
 
-    done = prepare(folder or console.workspace or Path())
+    prepared = prepare(folder or console.workspace or Path())
     if console.json:
-        console.message("init", done)
+        console.message("init", prepared)
         return 0
-    console.inform(f"workspace {done.folder}")
-    for line in done.actions:
+    console.inform(f"workspace {prepared.folder}")
+    for line in prepared.actions:
         console.inform(f"  {line}")
-    if done.changed:
+    if prepared.changed:
         console.inform(
             "try: windrow new source NAME URL --collection COLLECTION (windrow new source --help lists the collections)"
         )

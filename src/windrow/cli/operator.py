@@ -35,7 +35,7 @@ def _change_state(act: str, console: Console, names: tuple[str, ...], **selectio
     return 0
 
 
-def _options(function: Callable[..., Any]) -> Callable[..., Any]:
+def _selection_options(function: Callable[..., Any]) -> Callable[..., Any]:
     for decorator in (
         click.argument("names", nargs=-1, metavar="[NAME]..."),
         option("--source", default="", metavar="SOURCE", shell_complete=sources, section="Which",
@@ -49,7 +49,7 @@ def _options(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 @command("retry", examples=["windrow retry https://example.org/a/page", "windrow retry --reason timeout --dry-run"])
-@_options
+@_selection_options
 def retry_command(console: Console, names: tuple[str, ...], **selection: Any) -> int:
     """Put failed or cancelled items back: the next run fetches them again, or reads them if a reader failed.
 
@@ -60,7 +60,7 @@ def retry_command(console: Console, names: tuple[str, ...], **selection: Any) ->
 
 
 @command("cancel", examples=["windrow cancel https://example.org/a/page", "windrow cancel --source blog --dry-run"])
-@_options
+@_selection_options
 def cancel_command(console: Console, names: tuple[str, ...], **selection: Any) -> int:
     """Stop work on items: they stay in their phase until `windrow retry`.
 
@@ -161,11 +161,11 @@ def check_command(console: Console, place: tuple[str, ...]) -> int:
     return 1 if checkup.faults else 0
 
 
-def _check_tree(console: Console, place: tuple[str, ...]) -> int:
+def _check_tree(console: Console, arguments: tuple[str, ...]) -> int:
     from windrow.app.check import check_tree  # noqa: PLC0415 `--help` needs no collection
 
     files = faults = size = 0
-    for fault_or_bytes in check_tree(place):
+    for fault_or_bytes in check_tree(arguments):
         if isinstance(fault_or_bytes, int):
             files, size = files + 1, size + fault_or_bytes
             continue

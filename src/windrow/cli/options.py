@@ -47,9 +47,9 @@ class Day(click.ParamType):  # type: ignore[type-arg]
         return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
 
 
-def names(ctx: click.Context, _param: click.Parameter, begun: str) -> list[CompletionItem]:
-    """Complete the names of sources and collections; return none outside a workspace."""
-    from windrow.contract.registry import names as known  # noqa: PLC0415
+def names(ctx: click.Context, _param: click.Parameter, prefix: str) -> list[CompletionItem]:
+    """Complete the names of sources and collections; outside a workspace there are no completions."""
+    from windrow.contract.registry import names as collection_names  # noqa: PLC0415
 
     console = ctx.find_object(Console) or Console()
     folder = next(
@@ -65,49 +65,51 @@ def names(ctx: click.Context, _param: click.Parameter, begun: str) -> list[Compl
     except WindrowError:
         return []
     completions = [CompletionItem(source.name, help=source.site.address()) for source in config.sources]
-    completions += [CompletionItem(name, help="collection") for name in known()]
-    return [completion for completion in completions if str(completion.value).startswith(begun)]
+    completions += [CompletionItem(name, help="collection") for name in collection_names()]
+    return [completion for completion in completions if str(completion.value).startswith(prefix)]
 
 
-def sources(ctx: click.Context, param: click.Parameter, begun: str) -> list[CompletionItem]:
+def sources(ctx: click.Context, param: click.Parameter, prefix: str) -> list[CompletionItem]:
     """Complete the names of sources alone."""
-    return [completion for completion in names(ctx, param, begun) if completion.help != "collection"]
+    return [completion for completion in names(ctx, param, prefix) if completion.help != "collection"]
 
 
-def phases(_ctx: click.Context, _param: click.Parameter, begun: str) -> list[CompletionItem]:
+def phases(_ctx: click.Context, _param: click.Parameter, prefix: str) -> list[CompletionItem]:
     """Complete the names of phases."""
-    from windrow.contract.registry import phases as known  # noqa: PLC0415
+    from windrow.contract.registry import phases as collection_phases_by_name  # noqa: PLC0415
 
-    phase_names = dict.fromkeys(name for each in known().values() for name in each)
-    return [CompletionItem(name) for name in phase_names if name.startswith(begun)]
+    phase_names = dict.fromkeys(
+        name for collection_phases in collection_phases_by_name().values() for name in collection_phases
+    )
+    return [CompletionItem(name) for name in phase_names if name.startswith(prefix)]
 
 
-def kinds(_ctx: click.Context, _param: click.Parameter, begun: str) -> list[CompletionItem]:
+def kinds(_ctx: click.Context, _param: click.Parameter, prefix: str) -> list[CompletionItem]:
     """Complete the names of collections."""
-    from windrow.contract.registry import names as known  # noqa: PLC0415
+    from windrow.contract.registry import names as collection_names  # noqa: PLC0415
 
-    return [CompletionItem(name) for name in known() if name.startswith(begun)]
+    return [CompletionItem(name) for name in collection_names() if name.startswith(prefix)]
 
 
 def kind_names() -> tuple[str, ...]:
     """Return the names of the collections that are installed."""
-    from windrow.contract.registry import names as known  # noqa: PLC0415
+    from windrow.contract.registry import names as collection_names  # noqa: PLC0415
 
-    return known()
+    return collection_names()
 
 
-def reasons(_ctx: click.Context, _param: click.Parameter, begun: str) -> list[CompletionItem]:
+def reasons(_ctx: click.Context, _param: click.Parameter, prefix: str) -> list[CompletionItem]:
     """Complete reasons."""
     from windrow.reasons import Reason  # noqa: PLC0415
 
-    return [CompletionItem(reason.value, help=reason.meaning) for reason in Reason if reason.startswith(begun)]
+    return [CompletionItem(reason.value, help=reason.meaning) for reason in Reason if reason.startswith(prefix)]
 
 
-def exports(_ctx: click.Context, _param: click.Parameter, begun: str) -> list[CompletionItem]:
+def exports(_ctx: click.Context, _param: click.Parameter, prefix: str) -> list[CompletionItem]:
     """Complete the names of exports."""
     from windrow.app.export import forms  # noqa: PLC0415
 
-    return [CompletionItem(name, help=export.help) for name, export in forms().items() if name.startswith(begun)]
+    return [CompletionItem(name, help=export.help) for name, export in forms().items() if name.startswith(prefix)]
 
 
 class SettingType(click.ParamType):  # type: ignore[type-arg]
@@ -139,9 +141,9 @@ class DeclaredOptions(Command):
 
     def get_params(self, ctx: click.Context) -> list[click.Parameter]:
         """Add the declared options on the first call."""
-        known = {name for param in self.params for name in param.opts}
+        existing = {name for param in self.params for name in param.opts}
         for setting in self.declared():
-            if setting.flag and setting.flag not in known:
+            if setting.flag and setting.flag not in existing:
                 integer = setting.kind.noun.startswith("a whole number")
                 text = setting.help[:1].upper() + setting.help[1:] + "."
                 flag = Option(
@@ -149,7 +151,7 @@ class DeclaredOptions(Command):
                     metavar="N" if integer else "TEXT",
                 )  # fmt: skip
                 self.params.insert(-3, flag)  # before the options that every command has
-                known.add(setting.flag)
+                existing.add(setting.flag)
         return super().get_params(ctx)
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:

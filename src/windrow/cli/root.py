@@ -51,7 +51,7 @@ class Root(CommandGroup):
         return list(_MODULES)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
-        """Import a command; None if there is none of this name."""
+        """Import a command and return it; None if no command has this name."""
         if cmd_name not in _MODULES:
             return None
         module = import_module(f"windrow.cli.{_MODULES[cmd_name]}")
@@ -134,14 +134,14 @@ def _open_closed_streams() -> None:
 
 def _report_os_error(console: Console, error: OSError) -> int:
     _print_traceback(console)
-    where = f"{error.filename}: " if error.filename else ""
+    location = f"{error.filename}: " if error.filename else ""
     hint = f"ls -ld {error.filename}" if error.filename else "windrow config"
-    console.error(f"{where}{error.strerror or error}", hint, 1, Reason.DISK_FAILED)
+    console.error(f"{location}{error.strerror or error}", hint, 1, Reason.DISK_FAILED)
     return 1
 
 
 def _guess_command(arguments: Sequence[str]) -> str:
-    """Return the first argument that is a command's name, as `windrow NAME`; else `windrow`."""
+    """Return `windrow NAME` for the first argument that is a command's name, or `windrow` if none is."""
     return next((f"windrow {argument}" for argument in arguments if argument in _MODULES), "windrow")
 
 
@@ -153,9 +153,9 @@ def _default_hint(error: WindrowError, arguments: Sequence[str]) -> str:
 
 def _report_missing_subcommand(console: Console, error: click.exceptions.NoArgsIsHelpError) -> int:
     group = error.ctx.command if error.ctx else None
-    below = ", ".join(group.list_commands(error.ctx)) if isinstance(group, click.Group) and error.ctx else ""
+    subcommands = ", ".join(group.list_commands(error.ctx)) if isinstance(group, click.Group) and error.ctx else ""
     path = error.ctx.command_path if error.ctx else "windrow"
-    console.error(f"{path} needs a subcommand: {below}", f"{path} --help", 2)
+    console.error(f"{path} needs a subcommand: {subcommands}", f"{path} --help", 2)
     return 2
 
 
@@ -184,7 +184,7 @@ def _flush(console: Console) -> int:
     except OSError as error:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         if not isinstance(error, BrokenPipeError):
-            failed = OutputFailed(f"standard output cannot be written: {error.strerror}")
-            console.error(str(failed), failed.hint, failed.exit_code)
-            return failed.exit_code
+            failure = OutputFailed(f"standard output cannot be written: {error.strerror}")
+            console.error(str(failure), failure.hint, failure.exit_code)
+            return failure.exit_code
     return 0

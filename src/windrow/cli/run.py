@@ -145,8 +145,8 @@ def _preview(console: Console, plans: Sequence[Preview]) -> int:
                 console.message("would_ask", source)
             for fetch in plan.waiting:
                 console.message("would_fetch", fetch)
-            for due in plan.documents:
-                console.message("would_read", due)
+            for count in plan.documents:
+                console.message("would_read", count)
         else:
             console.print(([""] if number else []) + _plan_lines(plan))
     if would_ask:
@@ -161,7 +161,7 @@ def _plan_lines(plan: Preview) -> list[str]:
         rows = [
             (source.source, source.address,
              " ".join(source.folders) if source.asked else f"not asked: {source.why_not}",
-             source.waiting, _size(plan, source), "unknown" if source.seconds is None else span(source.seconds))
+             source.waiting, _planned_size(plan, source), "unknown" if source.seconds is None else span(source.seconds))
             for source in plan.sources
         ]  # fmt: skip
         parts.append(table(["source", "address", "would list", "then fetch", "size", "time"], rows))
@@ -180,7 +180,7 @@ def _plan_lines(plan: Preview) -> list[str]:
     return apart(parts) or ["nothing to do"]
 
 
-def _size(plan: Preview, source: PlannedSource) -> str:
+def _planned_size(plan: Preview, source: PlannedSource) -> str:
     """Return the size of what would be fetched from a source; "and more" if some sizes are not known."""
     if source.waiting and not source.bytes:
         return "unknown"
@@ -200,13 +200,13 @@ def replay_command(console: Console) -> int:
 
     replayed = console.open().replay(Progress(quiet=console.quiet or console.json))
     for kind, differences in replayed.items():
-        _print_replayed(console, differences, kind)
+        _print_replay(console, differences, kind)
     if not replayed:
         console.inform("nothing to read again: nothing is summarised so far; next: windrow run")
     return 0
 
 
-def _print_replayed(console: Console, replayed: ReplayResult, kind: str) -> None:
+def _print_replay(console: Console, replayed: ReplayResult, kind: str) -> None:
     from windrow.contract.registry import phases  # noqa: PLC0415
 
     if (versions := replayed.versions) is not None:
@@ -219,11 +219,11 @@ def _print_replayed(console: Console, replayed: ReplayResult, kind: str) -> None
         return
     names = dict(enumerate(phases()[kind], 1))
     for change in replayed.changes:
-        before = f"{names[change.before[0]]} {change.before[1].name.lower()}" if change.before else "not there"
-        after = f"{names[change.after[0]]} {change.after[1].name.lower()}"
+        old_state = f"{names[change.before[0]]} {change.before[1].name.lower()}" if change.before else "not there"
+        new_state = f"{names[change.after[0]]} {change.after[1].name.lower()}"
         if console.json:
-            console.message("replay_change", {"key": change.key, "before": before, "after": after})
+            console.message("replay_change", {"key": change.key, "before": old_state, "after": new_state})
         else:
-            console.print(f"{change.key}: {before} -> {after}")
+            console.print(f"{change.key}: {old_state} -> {new_state}")
     count = counted(len(replayed.changes), "document")
     console.inform(f"session {replayed.session}: {count} with another phase or status than before")

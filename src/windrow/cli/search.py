@@ -22,13 +22,13 @@ class SearchCommand(Command):
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Refuse unknown options that begin with two dashes; leave other words with a dash in their place."""
-        known = {name for param in self.get_params(ctx) if isinstance(param, click.Option) for name in param.opts}
+        options = {name for param in self.get_params(ctx) if isinstance(param, click.Option) for name in param.opts}
         for word in args:
             name = word.partition("=")[0]
             if word == "--":
                 break
-            if word.startswith("--") and name not in known and not any(letter.isspace() for letter in word):
-                raise click.NoSuchOption(name, possibilities=sorted(known), ctx=ctx)
+            if word.startswith("--") and name not in options and not any(letter.isspace() for letter in word):
+                raise click.NoSuchOption(name, possibilities=sorted(options), ctx=ctx)
         return super().parse_args(ctx, args)
 
 
@@ -60,22 +60,22 @@ def search_command(
     start = (page - 1) * limit
     answer = console.open().search(" ".join(words), collection=collection, offset=start, limit=limit, explain=explain)
     if console.json:
-        for rank, result in enumerate(answer.results, start + 1):
-            console.message(result.type, {"rank": rank, **plain(result.details)})
+        for number, result in enumerate(answer.results, start + 1):
+            console.message(result.type, {"rank": number, **plain(result.details)})
         console.message("search", {
             "query": answer.query, "offset": answer.offset, "results": len(answer.results),
             "further": answer.further, "relaxed": answer.relaxed, "notes": answer.notes,
         })  # fmt: skip
         return
-    for rank, result in enumerate(answer.results, start + 1):
-        console.print_raw(_format_result(rank, result, console.styled))
+    for number, result in enumerate(answer.results, start + 1):
+        console.print_raw(_format_result(number, result, console.styled))
     for note in answer.notes:
         console.inform(note)
     console.inform(_describe_page(answer, start, limit))
 
 
-def _format_result(rank: int, result: SearchResult, styled: bool) -> str:
-    head = f"{rank:>3}. {_highlight(result.title, styled)}"
+def _format_result(number: int, result: SearchResult, styled: bool) -> str:
+    head = f"{number:>3}. {_highlight(result.title, styled)}"
     lines = [head, f"     {clean(result.url)}" + (f"  ({clean(result.about)})" if result.about else "")]
     if snippet := _highlight(result.snippet, styled):
         lines.append(f"     {snippet}")
@@ -95,7 +95,7 @@ def _highlight(pieces: Sequence[tuple[str, bool]], styled: bool) -> str:
 def _describe_page(answer: SearchAnswer, start: int, limit: int) -> str:
     if not answer.results:
         return "no more results" if start else "no results"
-    last = start + len(answer.results)
-    line = f"{start + 1} to {last}" + (", and there is more" if answer.further else ", and that is all")
+    last_number = start + len(answer.results)
+    line = f"{start + 1} to {last_number}" + (", and there is more" if answer.further else ", and that is all")
     line += "; no document has all these words, so those with most of them are shown" if answer.relaxed else ""
-    return f"{line}; next page: --page {last // limit + 1}" if answer.further else line
+    return f"{line}; next page: --page {last_number // limit + 1}" if answer.further else line

@@ -26,9 +26,9 @@ def summary_lines(summary: SessionSummary) -> list[str]:
     text = [_summary_head(summary), *(f"mended: {line}" for line in summary.repairs)]
     if summary.sources:
         head = ["source", "offered", "new", "changed", "gone", "refused", "fetched", "same", "failed", "received"]
-        of_pages = ["moved", "left", "same text"] if summary.outcomes else []
-        rows = [(*source[:9], size(source.received), *source[11:][: len(of_pages)]) for source in summary.sources]
-        text.append(table([*head, *of_pages], rows, "  "))
+        page_columns = ["moved", "left", "same text"] if summary.outcomes else []
+        rows = [(*source[:9], size(source.received), *source[11:][: len(page_columns)]) for source in summary.sources]
+        text.append(table([*head, *page_columns], rows, "  "))
     text += [f"  {of(source.source, source.error)}" for source in summary.sources if source.error]
     source_prefixes = tuple(f"{source.source}: " for source in summary.sources if source.error)
     text += [f"  {line}" for line in summary.errors if not line.startswith(source_prefixes)]
@@ -42,9 +42,13 @@ def summary_lines(summary: SessionSummary) -> list[str]:
     if summary.reasons:
         text.append(table(["reason", "items", "meaning"], summary.reasons, "  "))
     if summary.changes:
-        shown = change_lines(summary.changes[:_CHANGES_SHOWN])
-        more = len(summary.changes) > _CHANGES_SHOWN or summary.changes_left_out
-        text += ["changes:", *(f"  {line}" for line in shown), *(["  and more: windrow changes"] if more else [])]
+        change_rows = change_lines(summary.changes[:_CHANGES_SHOWN])
+        has_more = len(summary.changes) > _CHANGES_SHOWN or summary.changes_left_out
+        text += [
+            "changes:",
+            *(f"  {line}" for line in change_rows),
+            *(["  and more: windrow changes"] if has_more else []),
+        ]
     if summary.findings:
         text.append(table(["finding", "level", "times"], summary.findings, "  "))
     if not summary.kept_all:
@@ -55,12 +59,12 @@ def summary_lines(summary: SessionSummary) -> list[str]:
 def _summary_head(summary: SessionSummary) -> str:
     if summary.ended is None or summary.exit_code is None:
         return f"session {summary.session} began {summary.began:%Y-%m-%d %H:%M:%S} and has not ended"
-    took = span((summary.ended - summary.began).total_seconds())
-    return f"session {summary.session} took {took}: {meaning(summary)}"
+    duration = span((summary.ended - summary.began).total_seconds())
+    return f"session {summary.session} took {duration}: {meaning(summary)}"
 
 
 def left_out(rules: Sequence[RuleCount]) -> list[str]:
-    """Return a table of what rules left out; an empty list if nothing."""
+    """Return a table of the addresses that rules left out, or an empty list if there are none."""
     if not rules:
         return []
     return [
@@ -71,7 +75,7 @@ def left_out(rules: Sequence[RuleCount]) -> list[str]:
 
 
 def meaning(summary: SessionSummary) -> str:
-    """Say how a session ended: "all well" only if nothing failed or rests; what a rule left out is not a failure."""
+    """Describe how a session ended: "all well" only if nothing failed; addresses left out by rules are not failures."""
     code = summary.exit_code or 0
     if code == SOURCES_FAILED:
         failed = sum(bool(source.error) for source in summary.sources)
@@ -85,8 +89,8 @@ def meaning(summary: SessionSummary) -> str:
     counts = [f"{refused:,} refused"] if refused else []
     counts += [f"{failed:,} failed"] if failed else []
     counts += [counted(summary.warnings, "warning")] if summary.warnings else []
-    troubled = sum(bool(source.error) for source in summary.sources)
-    counts += [f"trouble at {counted(troubled, 'source')}"] if troubled else []
+    source_errors = sum(bool(source.error) for source in summary.sources)
+    counts += [f"trouble at {counted(source_errors, 'source')}"] if source_errors else []
     return f"done, {', '.join(counts)}" if counts else EXITS[0]
 
 
@@ -105,28 +109,28 @@ def status_command(console: Console) -> int:
     if console.json:
         console.message("status", state)
         return 0
-    console.inform(_head(state))
+    console.inform(_status_head(state))
     console.print(_status_lines(state))
     if failing := [source.source for source in state.sources if source.failed]:
         console.inform(f"try: windrow why NAME ({', '.join(failing)}) for what failed there")
     return 0
 
 
-def _head(state: WorkspaceState) -> str:
+def _status_head(state: WorkspaceState) -> str:
     text = f"workspace {state.workspace} in {state.folder}"
-    last = state.last
+    session = state.last
     if state.holder:
         text += f"; running now: {state.holder}"
-    elif last is None:
+    elif session is None:
         text += "; no run so far"
-    elif last.ended is None:
-        text += f"; session {last.session} was cut short; the next run goes on from there"
+    elif session.ended is None:
+        text += f"; session {session.session} was cut short; the next run goes on from there"
     else:
-        text += f"; session {last.session} ended {show(last.ended)} UTC: {meaning(last)}"
+        text += f"; session {session.session} ended {show(session.ended)} UTC: {meaning(session)}"
     return text
 
 
-def _unread(state: WorkspaceState) -> list[tuple[object, ...]]:
+def _unread_rows(state: WorkspaceState) -> list[tuple[object, ...]]:
     """Return rows of documents not read for a fault of a reader or a server, with when a run reads them again."""
     return [(*row[:4], row.due or f"a mended version; windrow retry --reason {row.reason}") for row in state.unread]
 
@@ -163,7 +167,7 @@ def _status_lines(state: WorkspaceState) -> list[str]:
     if state.reasons:
         parts += ["", table(["reason", "items", "meaning"], state.reasons)]
     if state.unread:
-        parts += ["", table(["collection", "phase", "not read", "documents", "read again after"], _unread(state))]
+        parts += ["", table(["collection", "phase", "not read", "documents", "read again after"], _unread_rows(state))]
     if state.resting:
         rests = [
             (row.key, row.sessions, row.until, f"windrow retry {row.key}") for row in state.resting[:_RESTING_SHOWN]

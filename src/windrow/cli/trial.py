@@ -45,8 +45,8 @@ def try_command(console: Console, address: str, collection: str, limit: int) -> 
     from windrow.contract.registry import adapter  # noqa: PLC0415
 
     refused = False
-    printer = _Printer(console, limit)
-    for part in adapter(collection).try_address(_workspace(console), address):
+    printer = _PartPrinter(console, limit)
+    for part in adapter(collection).try_address(_open_workspace(console), address):
         refused |= isinstance(part, DocumentReport | FetchedBytes) and part.reason is not None
         if console.json:
             console.message(TRIAL_TYPES[type(part)], part, omit_empty=True)
@@ -55,7 +55,7 @@ def try_command(console: Console, address: str, collection: str, limit: int) -> 
     return int(refused)
 
 
-def _workspace(console: Console) -> Workspace | None:
+def _open_workspace(console: Console) -> Workspace | None:
     try:
         return console.open().config
     except NotAWorkspace:
@@ -64,7 +64,7 @@ def _workspace(console: Console) -> Workspace | None:
         return None
 
 
-class _Printer:
+class _PartPrinter:
     """Prints parts as they come, at most `limit` findings and `limit` records of a document."""
 
     def __init__(self, console: Console, limit: int) -> None:
@@ -82,9 +82,9 @@ class _Printer:
             self._console.print(f"its name would be refused: {part.reason.meaning}")
 
     def _finding(self, part: Any) -> None:
-        place = f"{part.line}" if part.line is not None else ""
-        place += f":{part.column}" if place and part.column is not None else ""
-        self._print_limited("findings", part.document, f"  {part.level} {place} {part.kind}: {part.message}")
+        position = f"{part.line}" if part.line is not None else ""
+        position += f":{part.column}" if position and part.column is not None else ""
+        self._print_limited("findings", part.document, f"  {part.level} {position} {part.kind}: {part.message}")
 
     def _record(self, part: Any) -> None:
         fields = ", ".join(f"{name}={show(content)}" for name, content in part.fields.items())
@@ -126,35 +126,35 @@ def demo_command(console: Console, folder: Path) -> int:
         console.inform(f"  {summary_lines(summary)[0]}")
         return summary.exit_code or 0
 
-    program = _program()
+    program = _program_name()
     why_hint = f"  {program} why H.2026-01-12.7.impc.zip --workspace {folder}\n"
-    played = play(folder, console.inform, harvest)
+    demo = play(folder, console.inform, harvest)
     console.workspace = folder
     from windrow.cli.status import status_command as status  # noqa: PLC0415
 
     console.inform("")
     click.get_current_context().invoke(status)
-    _show_pages(console, played.sites["harbour"])
-    if "council" in played.sites:
+    _show_pages(console, demo.sites["harbour"])
+    if "council" in demo.sites:
         _show_changes(console)
-    for part in played.missing:
+    for part in demo.missing:
         console.inform(f"not shown: {part}")
-    last = (
+    closing_text = (
         "\nThe failures are part of the demo: broken files, and a site that refuses crawlers. Everything else is\n"
         "loaded and can be searched, and every byte is kept.\n"
         f"done in {time.monotonic() - began:.0f} s; try:\n"
         f"  {program} status --workspace {folder}\n"
-        f"{'' if played.missing else why_hint}"
-        f"  {program} why {played.sites['harbour']}/ferry.html --workspace {folder}\n"
+        f"{'' if demo.missing else why_hint}"
+        f"  {program} why {demo.sites['harbour']}/ferry.html --workspace {folder}\n"
         f"  {program} why Wtsi.2026-01-12.8.impc.zip --workspace {folder}\n"
         f"  {program} run --dry-run --workspace {folder}\n"
         f"  {program} check --workspace {folder}"
     )
-    console.inform(last.split("\n"))
+    console.inform(closing_text.split("\n"))
     return 0
 
 
-def _program() -> str:
+def _program_name() -> str:
     """Return the command that runs windrow here: its path if the shell would not find it by its name."""
     program = Path(sys.argv[0])
     return "windrow" if program.name != "windrow" or which("windrow") else str(program)

@@ -79,12 +79,18 @@ def _print_candidates(console: Console, candidates: tuple[Meaning, ...], more: i
 
 def _candidate_table(rows: tuple[Meaning, ...]) -> Table:
     head = ["number", "what", "name", "owner", "stands at", "reason"]
-    return table(head, [(str(n), kind, key, who, f"{p}: {s}", why) for n, kind, key, who, p, s, why in rows])
+    return table(
+        head,
+        [
+            (str(number), kind, key, owner, f"{phase}: {status}", reason)
+            for number, kind, key, owner, phase, status, reason in rows
+        ],
+    )
 
 
 def _story_lines(story: Story) -> list[str]:
     kind = " ".join(filter(None, (story.collection, story.kind)))
-    lines = [" ".join(filter(None, [story.key, f"({kind}{_number(story)}"]))]
+    lines = [" ".join(filter(None, [story.key, f"({kind}{_number_suffix(story)}"]))]
     state = ": ".join(filter(None, [story.phase, story.status]))
     if state:
         meaning = f", {Reason(story.reason).meaning}" if story.reason else ""
@@ -104,5 +110,5 @@ def _story_lines(story: Story) -> list[str]:
     return lines
 
 
-def _number(story: Story) -> str:
+def _number_suffix(story: Story) -> str:
     return f", number {story.number})" if story.number else ")"
