@@ -78,7 +78,7 @@ def test_a_stopped_replay_leaves_store_and_ledger_as_they_were(harvested, monkey
     before = read_tables(harvested)
     with closing(sqlite3.connect(harvested / "ledger.sqlite")) as ledger, ledger:
         read = ledger.execute("SELECT count(*) FROM reading").fetchone()
-        with pytest.raises(Stopped, match=r"drops\.sqlite is as it was"):
+        with pytest.raises(Stopped, match=r"drops\.sqlite was left unchanged"):
             run_replay(harvested)
         assert ledger.execute("SELECT count(*) FROM reading").fetchone() == read
     assert read_tables(harvested) == before

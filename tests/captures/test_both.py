@@ -12,7 +12,7 @@ from tests.toy_collection.site import Site, page
 from windrow.adapters.records import RecordAdapter
 from windrow.config import load
 from windrow.contract import Captures, FollowResult, Observation, Offering, Request, Requests, Skip, observed
-from windrow.engine.check import Fault, check_archive, check_index, check_standing
+from windrow.engine.check import Fault, check_archive, check_index, check_states
 from windrow.engine.progress import Progress
 from windrow.engine.session import Session
 from windrow.ledger import Ledger
@@ -80,7 +80,7 @@ def run(workspace):
         session.harvest(ADAPTER.harvest(workspace))
     ledger = Ledger(workspace.ledger)
     faults = [*check_archive(ledger, workspace.archive.folder), *check_index(ledger, workspace.archive.folder)]
-    faults += [*check_standing(ledger), *ADAPTER.check(workspace, ledger)]
+    faults += [*check_states(ledger), *ADAPTER.check(workspace, ledger)]
     learned = ledger.requests.learned("titles", "heads")
     ledger.close()
     assert [fault for fault in faults if isinstance(fault, Fault)] == []

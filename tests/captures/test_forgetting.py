@@ -12,7 +12,7 @@ from tests.toy_collection.site import Site, page
 from windrow.app import check
 from windrow.app.check import take_down
 from windrow.collections.pages.adapter import ADAPTER as PAGES
-from windrow.engine.check import Fault, check_archive, check_index, check_standing
+from windrow.engine.check import Fault, check_archive, check_index, check_states
 from windrow.ledger import Ledger
 
 SECRET = "xylophone"
@@ -66,7 +66,7 @@ def files_with_secret(root):
 def find_faults(workspace):
     ledger = Ledger(workspace.ledger)
     faults = [*check_archive(ledger, workspace.archive.folder), *check_index(ledger, workspace.archive.folder)]
-    faults += [*check_standing(ledger), *ADAPTER.check(workspace, ledger), *PAGES.check(workspace, ledger)]
+    faults += [*check_states(ledger), *ADAPTER.check(workspace, ledger), *PAGES.check(workspace, ledger)]
     ledger.close()
     return [fault for fault in faults if isinstance(fault, Fault)]
 

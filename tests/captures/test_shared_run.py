@@ -10,7 +10,7 @@ from tests.captures.titles import ADAPTER, COLLECTION
 from tests.sessions import session_settings
 from tests.toy_collection.site import Site, page
 from windrow.config import load
-from windrow.engine.check import Fault, check_archive, check_index, check_standing
+from windrow.engine.check import Fault, check_archive, check_index, check_states
 from windrow.engine.session import Session
 from windrow.ledger import Ledger
 
@@ -49,7 +49,7 @@ def run(workspace, order):
             session.harvest(harvests[name](workspace))
     ledger = Ledger(workspace.ledger)
     faults = [*check_archive(ledger, workspace.archive.folder), *check_index(ledger, workspace.archive.folder)]
-    faults += check_standing(ledger)
+    faults += check_states(ledger)
     ledger.close()
     assert [fault for fault in faults if isinstance(fault, Fault)] == []
 

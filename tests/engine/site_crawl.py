@@ -11,7 +11,7 @@ from typing import Any
 
 from windrow.collections.pages.collection import CRAWL
 from windrow.contract import Collection
-from windrow.engine.check import check_archive, check_index, check_standing
+from windrow.engine.check import check_archive, check_index, check_states
 from windrow.engine.run import Harvest
 from windrow.engine.session import Session, SessionSettings
 from windrow.fetch.politeness.guard import read_allowed
@@ -67,7 +67,7 @@ def faults(root: Path) -> list[object]:
     """Return the faults that a check of the archive, its index and the ledger finds."""
     archive = root / "archive"
     with closing(Ledger(root / "ledger.sqlite")) as ledger:
-        found_faults = [*check_archive(ledger, archive), *check_index(ledger, archive), *check_standing(ledger)]
+        found_faults = [*check_archive(ledger, archive), *check_index(ledger, archive), *check_states(ledger)]
     return [fault for fault in found_faults if not isinstance(fault, int)]
 
 

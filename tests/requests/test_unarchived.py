@@ -10,7 +10,7 @@ from tests.sessions import session_settings
 from windrow.app.check import take_down
 from windrow.contract import Ask, Observation
 from windrow.digest import number
-from windrow.engine.check import check_archive, check_index, check_standing
+from windrow.engine.check import check_archive, check_index, check_states
 from windrow.engine.progress import Progress
 from windrow.engine.session import Session
 
@@ -47,7 +47,7 @@ def attempts(ledger):
 def find_faults(shop):
     ledger, archive = shop.ledger(), shop.workspace.archive.folder
     faults = [fault for fault in check_archive(ledger, archive) if not isinstance(fault, int)]
-    faults += [*check_index(ledger, archive), *check_standing(ledger)]
+    faults += [*check_index(ledger, archive), *check_states(ledger)]
     ledger.close()
     return faults
 

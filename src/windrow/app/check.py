@@ -12,7 +12,7 @@ from windrow.app.status import holder
 from windrow.config import Workspace
 from windrow.contract import registry
 from windrow.contract.registry import capable
-from windrow.engine.check import Fault, check_archive, check_index, check_standing, check_steps
+from windrow.engine.check import Fault, check_archive, check_index, check_states, check_steps
 from windrow.engine.session import Session, SessionSettings
 from windrow.engine.takedown import CollectionStores, TakedownResult, TakedownTarget, lift, take_down_targets
 from windrow.errors import Locked, UsageError
@@ -41,7 +41,7 @@ def check(workspace: Workspace, ledger: Ledger) -> Checkup:
             checkup.captures += 1
             checkup.bytes += checked
     checkup.faults += check_index(ledger, workspace.archive.folder)
-    checkup.faults += check_standing(ledger)
+    checkup.faults += check_states(ledger)
     used = harvested_collections(workspace, ledger)
     adapters = [registry.adapter(name) for name in registry.installed() if name in used]
     interrupted = "is being taken down, and that was interrupted"

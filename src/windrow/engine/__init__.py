@@ -1,1 +1,1 @@
-"""What runs a harvest: session, lease, ledger, fetchers, pool. Knows no collection by name."""
+"""Runs harvests: session, lease, ledger, fetchers, pool. It does not know any collection by name."""

@@ -1,4 +1,4 @@
-"""Whether archive, ledger and the ledger's CDXJ index agree; the index is written here too."""
+"""Check whether archive, ledger and the archive's CDXJ indexes agree; the indexes are written here too."""
 
 from __future__ import annotations
 
@@ -24,34 +24,34 @@ from windrow.model import ArchivePlace, Status
 from windrow.reasons import Reason
 
 RULES = "2"
-"""The number of the rules by which lines are made; an archive whose index has older ones gets a new index."""
+"""The version of the rules for index lines; an archive whose indexes follow older rules gets new ones."""
 
 _MARK = ".index-rules"
 
 
 def index_name(session: int) -> str:
-    """Name a session's index, which stands beside its WARC files."""
+    """Return the file name of a session's index, which is beside its WARC files."""
     return f"windrow-{session:06}.cdxj"
 
 
 def index_archive(ledger: Ledger, folder: Path) -> None:
-    """Write the index of every session that has captures but no index yet; a crash leaves at most none."""
+    """Write the index of every session that has captures but no index yet; a crash leaves no partial index."""
     with suppress(OSError):
-        _renew(folder)
+        _remove_outdated(folder)
     for session in ledger.captures.sessions():
         path = folder / index_name(session)
         if path.exists():
             continue
         part = path.with_suffix(".part")
-        # Where there is no room for it now, the next session makes it.
+        # If the disk is full now, the next session writes it.
         with suppress(OSError, sqlite3.Error):
             with part.open("w", encoding="ascii") as file:
                 file.writelines(f"{line}\n" for line in lines(ledger, session))
             part.replace(path)
 
 
-def _renew(folder: Path) -> None:
-    """Remove indexes that were made by older rules."""
+def _remove_outdated(folder: Path) -> None:
+    """Remove indexes that follow older rules, and write the mark of the current rules."""
     mark = folder / _MARK
     if not folder.is_dir() or (mark.exists() and mark.read_text(encoding="ascii") == RULES):
         return
@@ -61,33 +61,33 @@ def _renew(folder: Path) -> None:
 
 
 def lines(ledger: Ledger, *sessions: int) -> Iterator[str]:
-    """Yield an index line for every capture of sessions, sorted, whatever their number: they are sorted on disk.
+    """Yield an index line for every capture of the sessions, sorted; they are sorted on disk, since they may be many.
 
-    An answer 304 is no capture: what replays an archive would show an empty page as the latest one.
+    Responses 304 are left out: replay tools would show an empty page as the latest version.
     """
-    with closing(sqlite3.connect("", isolation_level=None)) as room:
-        room.execute("BEGIN")
-        room.execute("CREATE TABLE line (text TEXT NOT NULL)")
+    with closing(sqlite3.connect("", isolation_level=None)) as database:
+        database.execute("BEGIN")
+        database.execute("CREATE TABLE line (text TEXT NOT NULL)")
         for session in sessions:
-            room.executemany("INSERT INTO line VALUES (?)", ((line,) for line in _lines(ledger, session)))
-        for (text,) in room.execute("SELECT text FROM line ORDER BY text"):
+            database.executemany("INSERT INTO line VALUES (?)", ((line,) for line in _lines(ledger, session)))
+        for (text,) in database.execute("SELECT text FROM line ORDER BY text"):
             yield text
 
 
 def _lines(ledger: Ledger, session: int) -> Iterator[str]:
-    """Yield the lines as they come; file names are relative to the archive."""
+    """Yield a session's index lines, unsorted; file names are relative to the archive."""
     for capture in ledger.captures.of_session(session):
         kind = capture.mime or mimetypes.guess_type(capture.address, strict=False)[0] or "application/octet-stream"
-        shown = "warc/revisit" if capture.revisit else kind
+        mime = "warc/revisit" if capture.revisit else kind
         place = (capture.warc, capture.offset, capture.length)
-        yield line(target(capture.address), capture.at, place, status=capture.status, mime=shown, digest=capture.digest)
+        yield line(target(capture.address), capture.at, place, status=capture.status, mime=mime, digest=capture.digest)
 
 
 BLOCK = 1 << 20
 
 
 class Fault(NamedTuple):
-    """Something that does not agree, and what mends it."""
+    """A disagreement: where it is, what is wrong, and how to repair it."""
 
     location: str
     problem: str
@@ -113,64 +113,70 @@ def check_archive(ledger: Ledger, folder: Path) -> Iterator[Fault | int]:
 
 
 def check_index(ledger: Ledger, folder: Path) -> Iterator[Fault]:
-    """Compare every session's index with what the ledger has in it."""
+    """Compare the index of every session that has ended with the captures on the ledger."""
     for session in ledger.captures.sessions():
         path = folder / index_name(session)
         if not ledger.sessions.has_ended(session):
             continue
         if not path.exists():
             yield Fault(path.name, "is missing", "windrow run makes it anew")
-        elif not _same(path, lines(ledger, session)):
-            yield Fault(path.name, "is not what the ledger says", f"rm {path}; windrow run makes it anew")
+        elif not _has_lines(path, lines(ledger, session)):
+            yield Fault(path.name, "differs from the ledger", f"rm {path}; windrow run makes it anew")
 
 
-def _same(path: Path, lines: Iterable[str]) -> bool:
-    """Tell whether a file holds these lines and no others."""
+def _has_lines(path: Path, expected_lines: Iterable[str]) -> bool:
+    """Return whether a file holds exactly these lines."""
     with path.open("rb") as file:
-        return all(kept == line for kept, line in zip_longest(file, (f"{line}\n".encode() for line in lines)))
+        return all(
+            file_line == line
+            for file_line, line in zip_longest(file, (f"{line}\n".encode() for line in expected_lines))
+        )
 
 
-def check_standing(ledger: Ledger) -> Iterator[Fault]:
-    """Compare mirrors with the last listing, and addresses with their visits."""
+def check_states(ledger: Ledger) -> Iterator[Fault]:
+    """Compare mirrors with the last listing, and addresses with their attempts."""
     for mirror in ledger.mirrors.wrong():
         message = f"present is {mirror.present}, the last listing said {mirror.event}"
         yield Fault(f"{mirror.source}, file {mirror.file}", message)
     for address in ledger.addresses.wrong():
-        known = f"due at {address.due}, with capture {address.capture}"
-        yield Fault(address.url, f"is {known}; it has {address.visits} visits, the last capture is {address.last}")
+        state_text = f"due at {address.due}, with capture {address.capture}"
+        yield Fault(address.url, f"is {state_text}; it has {address.visits} visits, the last capture is {address.last}")
 
 
 TOGETHER = 1_000
 """Items that are looked up together."""
 
 Waits = tuple[str, Status] | None
-"""The step that an item waits for, failed at or was ended before, and which of these; None where it is through."""
+"""The step that an item waits for, failed at or was cancelled before, with the status; None if it is done."""
 
 
 def check_steps(ledger: Ledger) -> Iterator[Fault]:
     """Compare the steps that items wait for with the facts that they follow from."""
     for name, collection in sorted(installed().items()):
         numbers = ledger.items.numbers(name)
-        for first in range(0, len(numbers), TOGETHER):
-            yield from _wrong_steps(ledger, collection, numbers[first : first + TOGETHER])
+        for start in range(0, len(numbers), TOGETHER):
+            yield from _wrong_steps(ledger, collection, numbers[start : start + TOGETHER])
 
 
 def _wrong_steps(ledger: Ledger, collection: Collection, items: Sequence[int]) -> Iterator[Fault]:
     rows = groupby(ledger.items.events(items), attrgetter("item"))
     events = {number: [*group] for number, group in rows}
     for item in ledger.items.seen(items):
-        stands = (item.step, item.status) if item.step is not None and item.status else None
-        follows = _waits_for(collection, item, events.get(item.item, []))
-        if stands != follows:
-            yield Fault(f"item {item.item}", f"waits for {_told(stands)}; by its facts for {_told(follows)}")
+        actual = (item.step, item.status) if item.step is not None and item.status else None
+        expected = _waits_for(collection, item, events.get(item.item, []))
+        if actual != expected:
+            yield Fault(
+                f"item {item.item}",
+                f"waits for {_describe_waits(actual)}; by its facts for {_describe_waits(expected)}",
+            )
 
 
-def _told(waits: Waits) -> str:
+def _describe_waits(waits: Waits) -> str:
     return "nothing" if waits is None else f"{waits[0] or 'a good name'} ({waits[1].name.lower()})"
 
 
 def _waits_for(collection: Collection, item: SeenItem, events: Iterable[ItemEvent]) -> Waits:
-    """Return the step that an item waits for, as it follows from what is on record of it."""
+    """Return the step that an item waits for, derived from the events on the ledger."""
     listing = collection.discovery if isinstance(collection.discovery, Listing) else None
     fetch = listing.fetch_phase if listing and item.file is None and item.kind == listing.kind else ""
     start = fetch or collection.step_after(item.kind) or collection.phases[0]
@@ -178,11 +184,13 @@ def _waits_for(collection: Collection, item: SeenItem, events: Iterable[ItemEven
     for event in events:
         match event.event:
             case "end":
-                then = collection.step_after(item.kind)
-                waits = (fetch, Status.FAILED) if event.reason else (then, Status.PENDING) if then else None
+                next_step = collection.step_after(item.kind)
+                waits = (fetch, Status.FAILED) if event.reason else (next_step, Status.PENDING) if next_step else None
             case "reading":
-                then = collection.step_after(item.kind, event.step)
-                waits = (event.step, Status.FAILED) if event.reason else (then, Status.PENDING) if then else None
+                next_step = collection.step_after(item.kind, event.step)
+                waits = (
+                    (event.step, Status.FAILED) if event.reason else (next_step, Status.PENDING) if next_step else None
+                )
             case "decision" if fetch and event.reason is Reason.RETRIED:
                 waits = fetch, Status.PENDING
             case "decision":

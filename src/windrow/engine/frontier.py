@@ -1,8 +1,8 @@
-"""The frontier of a collection: what it has still to get, however that is found, and what is decided about it.
+"""The frontier of a collection: what it still has to fetch, and the operator's decisions about that.
 
-Of the two classes one is for the files that sources list, the other for addresses that are asked one by one. Nobody
-above the engine asks which of them it has: both have the same methods, and what differs is what these return. A
-preview says without a connection, and without a fact on the ledger, what a run would ask.
+One class is for files that sources list, the other for addresses that are requested one by one. Both have the same
+methods, so that callers need not distinguish them. A preview tells what a run would request; it opens no connection
+and writes nothing to the ledger.
 """
 
 from __future__ import annotations
@@ -32,22 +32,22 @@ from windrow.reasons import Reason
 
 
 class FetchBounds(NamedTuple):
-    """How much to fetch at most, what is too old, and whether what is done is fetched once more."""
+    """The most items to fetch, the oldest date, and whether finished items are fetched again."""
 
     limit: int | None = None
     since: datetime | None = None
     again: bool = False
 
     def leaves_out(self, modified: datetime | None) -> bool:
-        """Tell whether something of this date is too old; what has no date is not."""
+        """Return whether a date is too old; None is not."""
         return self.since is not None and modified is not None and modified < self.since
 
 
 class PlannedSource(NamedTuple):
-    """A source that a run would ask: what it would list there, and what it would then fetch.
+    """A source that a run would ask: the folders it would list there, and how much it would then fetch.
 
-    `waiting` and `bytes` are what the ledger already knows of: new files show only when it is
-    listed. `seconds` at the pace measured so far, None where nothing was measured.
+    `waiting` and `bytes` count only items already on the ledger: new files are found when the source is
+    listed. `seconds` is an estimate by the pace measured so far, None if nothing was measured.
     """
 
     source: str
@@ -62,7 +62,7 @@ class PlannedSource(NamedTuple):
 
 
 class Waiting(NamedTuple):
-    """Something that waits to be fetched, and the source that a run would ask for it first."""
+    """An item that waits to be fetched, and the source that a run would ask first."""
 
     key: str
     source: str
@@ -71,7 +71,7 @@ class Waiting(NamedTuple):
 
 
 class Reads(NamedTuple):
-    """How many items are due for a phase already."""
+    """The number of items that are due for a phase now."""
 
     phase: str
     items: int
@@ -79,7 +79,7 @@ class Reads(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Preview:
-    """What a run would do, told without a connection and without a fact on the ledger."""
+    """What a run would do; made without a connection and without writing to the ledger."""
 
     sources: tuple[PlannedSource, ...]
     waiting: tuple[Waiting, ...]
@@ -87,7 +87,7 @@ class Preview:
 
 
 def why_not_asked(source: Source) -> str:
-    """Say why a source is not asked; empty where it is."""
+    """Return why a source is not asked, or an empty text if it is asked."""
     state = "" if source.active else source.options.get("state", "inactive")
     return "its owner is not active" if state == "available" else str(state)
 
@@ -98,18 +98,18 @@ SHOWN = 50
 """Addresses that a preview names one by one."""
 
 ROBOTS = ("robots.txt",)
-"""What is asked of a host before any of its addresses."""
+"""The file that is requested from a host before any other address."""
 
-EVER = 2**62
+AFTER_ALL_TIMES = 2**62
 """A time in UNIX seconds that comes after every time at which an address is due."""
 
 
 class Chosen(NamedTuple):
     """A listed file, and the members of its latest attempt that wait for a step; or an address.
 
-    The state of a file is its pending step: a projection may have another word for that. The children of an address
-    are its visits that a step did not read, and not by their fault. One that was chosen only for these stands at the
-    phase of the first step, not at that of requests. `through` tells whether all of it went all the way.
+    The state of a file is its pending step; a projection may have another word for it. The children of an address
+    are its attempts that a step could not read, by no fault of theirs. An address chosen only for these is in the
+    phase of the first step, not in that of requests. `through` is true if all its documents are done.
     """
 
     number: int
@@ -130,22 +130,22 @@ class FileFrontier:
         self.fetched_at = self._listing.fetch_phase
 
     def spellings(self, name: str) -> tuple[str, ...]:
-        """Return the keys that a name may stand for: it may be whole, or the name alone (`NAME` of `add/NAME`)."""
+        """Return the keys that a name may stand for: it may be a whole key, or the `NAME` of `add/NAME`."""
         return (name, *(f"{folder}/{name}" for folder in self._listing.folders))
 
     def named(self, names: Iterable[str]) -> list[Chosen]:
-        """Find the files that are named; those that are not known are left out."""
+        """Return the files with these names; unknown names are left out."""
         keys = sorted({key for name in names for key in self.spellings(name)})
         files = self._ledger.listed_files.known(self._collection.name, keys)
-        return [self._chosen(file) for file in files.values()]
+        return [self._choose(file) for file in files.values()]
 
     def narrowed(self, act: str, source: str, reason: str) -> list[Chosen]:
-        """Find what failed (for `retry`) or waits (for `cancel`), of a source and for a reason; empty means any."""
+        """Return the files that failed (`retry`) or wait (`cancel`), of a source and with a reason; empty means any."""
         statuses = (Status.FAILED, Status.CANCELLED) if act == RETRY else (Status.PENDING, Status.PENDING)
         return self.named(self._ledger.listed_files.keys_by_status(self._collection.name, statuses, source, reason))
 
     def decide(self, writer: LedgerWriter, session: int, act: str, chosen: Sequence[Chosen]) -> None:
-        """Have files fetched again, or end them where they stand, with those documents of each that are not through."""
+        """Put files back to be fetched again (`retry`), or cancel them, and end their unfinished documents."""
         reason = Reason.RETRIED if act == RETRY else Reason.CANCELLED
         message = "" if act == RETRY else reason.meaning
         for file in chosen:
@@ -160,55 +160,55 @@ class FileFrontier:
                 writer.items.end(session, file.number, reason, message)
 
     def put_back(self, session: int, sources: Iterable[Source]) -> int:
-        """Have all that these sources list, done or failed, fetched once more; return how many files that are."""
-        files = sorted({mirror.file for mirror in self._done(source.name for source in sources)})
+        """Have the done and failed files of these sources fetched again; return the number of files."""
+        files = sorted({mirror.file for mirror in self._finished_mirrors(source.name for source in sources)})
         with self._ledger.writing() as writer:
             for file in files:
                 writer.items.retry(session, file, self._listing.fetch_phase)
         return len(files)
 
     def preview(self, sources: Sequence[Source], bounds: FetchBounds, phases: AbstractSet[str] | None) -> Preview:
-        """Return what a run would ask of these sources, and the documents that are due for phases (None: for all)."""
-        waiting = self._waiting({source.name: source for source in sources if source.active}, bounds)
+        """Return what a run would request of these sources, and count the documents due in `phases` (None: in all)."""
+        waiting = self._waiting_files({source.name: source for source in sources if source.active}, bounds)
         pace = self._ledger.attempts.by_source()
         planned = []
         for source in sources:
             files = [file for file in waiting if file.source == source.name]
             size = sum(file.bytes or 0 for file in files)
-            seconds = _seconds(source, pace.get(source.name), len(files), size)
+            seconds = _estimate_seconds(source, pace.get(source.name), len(files), size)
             planned.append(
                 PlannedSource(
                     source.name, self._collection.name, source.site.address(), self._listing.folders, source.active,
                     why_not_asked(source), len(files), size, seconds,
                 )
             )  # fmt: skip
-        return Preview(tuple(planned), waiting, self._documents(phases))
+        return Preview(tuple(planned), waiting, self._count_documents(phases))
 
     def resting(self, at: datetime) -> list[rest.RestingFile]:
-        """Return the files that failed in session after session, and are left alone at a moment."""
+        """Return the files that failed in several sessions in a row and are not requested at a time."""
         return rest.resting(self._ledger, self._collection, at)
 
     def left_out(self, source: str) -> list[RuleCount]:
-        """Return nothing: what a listing names and is not wanted is refused, by its name."""
+        """Return an empty list: files that are not wanted are refused by name, not left out by rules."""
         del source
         return []
 
     def activity(self, phase: int) -> str:
-        """Say what a task of a phase does at a source, such as listing; empty where it takes the step of that phase."""
+        """Return what a task of a phase does at a source, such as listing, or an empty text if it runs a step."""
         if phase in {self._collection.phase(step.phase) for step in self._collection.steps}:
             return ""
         return "fetching" if phase == self._collection.fetch_phase else "listing"
 
     def _is_untouched(self, file: int) -> bool:
-        """Tell whether a file is refused, or waits for its transfer anyhow."""
-        step = self._ledger.items.pending(file)
-        if step is None:
+        """Return whether a file is refused, or waits for its transfer already."""
+        pending = self._ledger.items.pending(file)
+        if pending is None:
             return False
-        waits = step.step == self._listing.fetch_phase and step.status is Status.PENDING
-        return waits or (not step.step and step.status is Status.FAILED)
+        waits = pending.step == self._listing.fetch_phase and pending.status is Status.PENDING
+        return waits or (not pending.step and pending.status is Status.FAILED)
 
-    def _chosen(self, row: KnownFile) -> Chosen:
-        """Return a file with those of its documents that wait for a step."""
+    def _choose(self, row: KnownFile) -> Chosen:
+        """Return a file with its state and its documents that wait for a step."""
         members = self._ledger.members.brought(row.attempt)
         phase = self._collection.phase
         children = tuple(
@@ -216,42 +216,44 @@ class FileFrontier:
             for member in members
             if member.step and member.status is Status.PENDING
         )
-        if step := self._ledger.items.pending(row.file):
-            state = phase(step.step or self._listing.list_phase), step.status
+        if pending := self._ledger.items.pending(row.file):
+            state = phase(pending.step or self._listing.list_phase), pending.status
             return Chosen(row.file, row.key, state, children)
         steps = self._collection.steps
-        last = phase(steps[-1].phase if steps else self._listing.fetch_phase), Status.DONE
+        done_state = phase(steps[-1].phase if steps else self._listing.fetch_phase), Status.DONE
         through = all(member.status is None for member in members)
-        return Chosen(row.file, row.key, last, children, through)
+        return Chosen(row.file, row.key, done_state, children, through)
 
-    def _waiting(self, active: Mapping[str, Source], bounds: FetchBounds) -> tuple[Waiting, ...]:
-        """Return what is new, cut or failed for a passing reason, from its best host."""
+    def _waiting_files(self, active: Mapping[str, Source], bounds: FetchBounds) -> tuple[Waiting, ...]:
+        """Return the files that are due, each with its best host; with `bounds.again`, finished ones too."""
         if not active:
             return ()
-        step = self._listing.fetch_phase
-        failed = due(self._ledger, self._collection, step, Status.FAILED)
-        wanted = [*due(self._ledger, self._collection, step), *rest.divide(self._ledger, failed, now())[0]]
-        mirrors: dict[int, dict[str, Mirror]] = {file.item.id: {} for file in wanted}
-        for mirror in chain(self._ledger.mirrors.of_files([*mirrors]), self._done(active) if bounds.again else ()):
+        phase = self._listing.fetch_phase
+        failed = due(self._ledger, self._collection, phase, Status.FAILED)
+        due_files = [*due(self._ledger, self._collection, phase), *rest.divide(self._ledger, failed, now())[0]]
+        mirrors: dict[int, dict[str, Mirror]] = {file.item.id: {} for file in due_files}
+        for mirror in chain(
+            self._ledger.mirrors.of_files([*mirrors]), self._finished_mirrors(active) if bounds.again else ()
+        ):
             if mirror.source in active and not bounds.leaves_out(mirror.modified):
                 mirrors.setdefault(mirror.file, {}).setdefault(mirror.source, mirror)
         pace = self._ledger.attempts.by_source()
         waiting = []
-        for by_source in [*filter(None, mirrors.values())][: bounds.limit]:
-            hosts = [offering_host(active[source], pace.get(source)) for source in by_source]
-            owner = next(iter(by_source.values())).owner
+        for mirrors_by_source in [*filter(None, mirrors.values())][: bounds.limit]:
+            hosts = [offering_host(active[source], pace.get(source)) for source in mirrors_by_source]
+            owner = next(iter(mirrors_by_source.values())).owner
             best = self._listing.prefer(owner, hosts)[0].source
-            mirror = by_source[best]
+            mirror = mirrors_by_source[best]
             waiting.append(Waiting(mirror.key, best, active[best].site.address(mirror.path), mirror.size))
         return tuple(waiting)
 
-    def _done(self, sources: Iterable[str]) -> Iterator[Mirror]:
-        """Yield what `put_back` would: all that these sources list and that is done or failed."""
+    def _finished_mirrors(self, sources: Iterable[str]) -> Iterator[Mirror]:
+        """Return the files that `put_back` would put back: those listed by these sources that are done or failed."""
         mirrors = chain.from_iterable(map(self._ledger.mirrors.of_source, sources))
         return (mirror for mirror in mirrors if mirror.present and not self._is_untouched(mirror.file))
 
-    def _documents(self, phases: AbstractSet[str] | None) -> tuple[Reads, ...]:
-        """Count the documents that are due for steps."""
+    def _count_documents(self, phases: AbstractSet[str] | None) -> tuple[Reads, ...]:
+        """Count the documents that are due for each step."""
         counts = self._ledger.items.count_due(self._collection.name)
         steps = [step for step in self._collection.steps if isinstance(step, ItemStep)]
         reads = [
@@ -263,10 +265,10 @@ class FileFrontier:
 
 
 class AddressFrontier:
-    """The addresses of a collection, each of them due at a time; `asked_at` is the phase of the tasks that ask them."""
+    """The addresses of a collection, each due at its own time; `asked_at` is the phase of their tasks."""
 
     def __init__(self, ledger: Ledger, collection: Collection, crawl: Crawl) -> None:
-        """Look at this collection's addresses on the ledger, which are asked as `crawl` says."""
+        """Use this collection's addresses on the ledger; `crawl` says how they are requested."""
         self._ledger = ledger
         self._collection = collection
         self._crawl = crawl
@@ -274,32 +276,32 @@ class AddressFrontier:
         self.fetched_at = collection.phases[0]
 
     def spellings(self, name: str) -> tuple[str, ...]:
-        """Return the address that a name stands for, as it is kept; nothing where it is none."""
+        """Return the normalised address that a name stands for, or nothing if it is not an address."""
         url = self._crawl.normal(name)
         return (url,) if url else ()
 
     def named(self, names: Iterable[str]) -> list[Chosen]:
-        """Find the addresses that are named; those that are not known are left out, and those that were taken down."""
+        """Return the addresses named; unknown addresses and those taken down are left out."""
         digests = [number(url) for name in names for url in self.spellings(name)]
-        known = self._ledger.addresses.chosen(self._collection.name, digests)
-        return self._chosen(known, self._ledger.unread.addresses(self._collection.name, among=digests))
+        rows = self._ledger.addresses.chosen(self._collection.name, digests)
+        return self._choose(rows, self._ledger.unread.addresses(self._collection.name, among=digests))
 
     def narrowed(self, act: str, source: str, reason: str) -> list[Chosen]:
-        """Find what fails (for `retry`) or waits (for `cancel`), of a source and for a reason; empty means any."""
+        """Return addresses that fail (`retry`) or wait (`cancel`), of a source and with a reason; empty means any."""
         rows = self._ledger.addresses.failing if act == RETRY else self._ledger.addresses.waiting
         unread = self._ledger.unread.addresses(self._collection.name, source, reason)
-        return self._chosen(rows(self._collection.name, source, reason), unread)
+        return self._choose(rows(self._collection.name, source, reason), unread)
 
     def decide(self, writer: LedgerWriter, session: int, act: str, chosen: Sequence[Chosen]) -> None:
-        """Have addresses asked next, or never again, and those visits to them read that a step did not read."""
-        del session  # that an operator decided so is told by its session alone
-        asked = [address.number for address in chosen if address.state[0] == 1]
-        writer.addresses.due_at(self._collection.name, asked, 1 if act == RETRY else None)
+        """Have addresses requested next and their unread attempts read (`retry`), or neither ever again (`cancel`)."""
+        del session  # only the session records that an operator decided so
+        addresses = [address.number for address in chosen if address.state[0] == 1]
+        writer.addresses.due_at(self._collection.name, addresses, 1 if act == RETRY else None)
         visits = [(phase, visit) for address in chosen for visit, (phase, _) in address.children]
         (writer.unread.ask if act == RETRY else writer.unread.remove)(visits)
 
     def put_back(self, session: int, sources: Iterable[Source]) -> int:
-        """Have all addresses of these sources asked once more; return how many they are."""
+        """Have all addresses of these sources requested again; return the number of addresses."""
         del session
         names = {source.name for source in sources}
         with self._ledger.writing() as writer:
@@ -307,22 +309,22 @@ class AddressFrontier:
             return writer.addresses.due_again(host.seq for host in hosts if host.source in names)
 
     def preview(self, sources: Sequence[Source], bounds: FetchBounds, phases: AbstractSet[str] | None) -> Preview:
-        """Return what a run would ask of these sources: what is due of what is known, and beginnings that are new."""
-        del phases  # which documents its steps take is known to the version store alone
+        """Return what a run would request of these sources: known addresses that are due, and new first addresses."""
+        del phases  # only the version store knows which documents its steps read
         if not sources:
             return Preview((), (), ())
-        at = EVER if bounds.again else int(now().timestamp())
-        due = self._due(at)
+        at = AFTER_ALL_TIMES if bounds.again else int(now().timestamp())
+        due_counts = self._count_due(at)
         pace = self._ledger.attempts.seconds_by_origin(self._collection.name)
         room = SHOWN if bounds.limit is None else min(bounds.limit, SHOWN)
         planned, waiting = [], []
         for source in sources:
-            by_origin = dict(due.get(source.name, {}))
-            fresh = [address for address in self._beginnings(source) if not self._is_known(source, address)]
+            by_origin = dict(due_counts.get(source.name, {}))
+            fresh = [address for address in self._first_addresses(source) if not self._is_known(source, address)]
             for address in fresh:
                 by_origin[address.origin] = by_origin.get(address.origin, 0) + 1
-            bound = min(
-                most for most in (bounds.limit, source.most or None, sum(by_origin.values())) if most is not None
+            count = min(
+                limit for limit in (bounds.limit, source.most or None, sum(by_origin.values())) if limit is not None
             )
             delay = float(source.options.get("delay", 0))
             seconds = max((many * max(delay, pace.get(origin, 0.0)) for origin, many in by_origin.items()), default=0.0)
@@ -330,24 +332,24 @@ class AddressFrontier:
             planned.append(
                 PlannedSource(
                     source.name, self._collection.name, source.site.address(), listed, source.active,
-                    why_not_asked(source), bound, 0, round(seconds, 1),
+                    why_not_asked(source), count, 0, round(seconds, 1),
                 )
             )  # fmt: skip
             if source.active:
-                known = self._ledger.addresses.next_of_source(self._collection.name, source.name, at, room)
-                urls = [*known, *(address.url for address in fresh)]
+                known_urls = self._ledger.addresses.next_of_source(self._collection.name, source.name, at, room)
+                urls = [*known_urls, *(address.url for address in fresh)]
                 waiting += [Waiting(url, source.name, url, None) for url in urls[:room]]
         return Preview(tuple(planned), tuple(waiting[:room]), ())
 
     def resting(self, at: datetime) -> list[rest.RestingFile]:
-        """Return nothing: an address that fails is due again at its own time."""
+        """Return an empty list: an address that fails is due again at its own time."""
         del at
         return []
 
     def left_out(self, source: str) -> list[RuleCount]:
-        """Return what rules left out of a source in the last session that met such links.
+        """Return what rules left out of a source in the last session that found such links.
 
-        A session that reads no page anew meets no link.
+        A session that does not read pages finds no links.
         """
         rules = [
             (task.session, rule)
@@ -357,12 +359,12 @@ class AddressFrontier:
         return [rule for session, rule in rules if session == rules[-1][0]]
 
     def activity(self, phase: int) -> str:
-        """Return nothing: a task does what its phase is called."""
+        """Return an empty text: a task is described by the name of its phase."""
         del phase
         return ""
 
-    def _chosen(self, rows: Iterable[ChosenAddress], unread: Iterable[UnreadAddress]) -> list[Chosen]:
-        """Join addresses with their visits that were not read; those that have nothing but such visits come last."""
+    def _choose(self, rows: Iterable[ChosenAddress], unread: Iterable[UnreadAddress]) -> list[Chosen]:
+        """Join addresses with their unread attempts; addresses that only have unread attempts come last."""
         visits: dict[int, list[UnreadAddress]] = {}
         for visit in unread:
             visits.setdefault(visit.address, []).append(visit)
@@ -373,27 +375,30 @@ class AddressFrontier:
             chosen.append(Chosen(row.digest, row.url, state, _states(visits.pop(row.digest, ()))))
         if visits:
             state = (self._collection.phase(self._collection.steps[0].phase), Status.FAILED)
-            chosen += [Chosen(rest[0].address, rest[0].url, state, _states(rest)) for rest in visits.values()]
+            chosen += [
+                Chosen(unread_visits[0].address, unread_visits[0].url, state, _states(unread_visits))
+                for unread_visits in visits.values()
+            ]
         return chosen
 
-    def _due(self, at: int) -> dict[str, dict[str, int]]:
+    def _count_due(self, at: int) -> dict[str, dict[str, int]]:
         """Return how many addresses of each source are due at a time (UNIX seconds), by origin."""
         counts: dict[str, dict[str, int]] = {}
         for row in self._ledger.addresses.due_by_host(self._collection.name, at):
             counts.setdefault(row.source, {})[row.origin] = row.number
         return counts
 
-    def _beginnings(self, source: Source) -> Sequence[FoundUrl]:
-        """Return what a source begins with: its seeds, or its first requests."""
+    def _first_addresses(self, source: Source) -> Sequence[FoundUrl]:
+        """Return the first addresses of a source: its seeds, or its first requests."""
         if not self._crawl.by_request:
             return self._crawl.seeds(source, {})
-        from windrow.engine.requests.answers import begin  # noqa: PLC0415 what only asks how things stand needs none
+        from windrow.engine.requests.answers import begin  # noqa: PLC0415 `status` does not need it
 
         learned = self._ledger.requests.learned(self._collection.name, source.name)
         return begin(self._collection, source, learned)
 
     def _is_known(self, source: Source, address: FoundUrl) -> bool:
-        """Tell whether an address is known: of a crawl to any source, since an origin belongs to one."""
+        """Return whether a source knows an address; in a crawl any source counts, as an origin belongs to one."""
         rows = self._ledger.addresses.of_sources(source.collection, address.digest)
         return any(address.request is None or row.source == source.name for row in rows)
 
@@ -402,7 +407,7 @@ Frontier = FileFrontier | AddressFrontier
 
 
 def frontier_of(ledger: Ledger, collection: Collection) -> Frontier:
-    """Return what a collection has still to get."""
+    """Return the frontier of a collection: of its files, or of its addresses."""
     crawl = walked(collection)
     return FileFrontier(ledger, collection) if crawl is None else AddressFrontier(ledger, collection, crawl)
 
@@ -412,13 +417,13 @@ def _states(unread: Iterable[UnreadAddress]) -> tuple[tuple[int, State], ...]:
 
 
 def offering_host(source: Source, record: SourceRecord | None) -> OfferingHost:
-    """Return a source as one of those that list a file, with how it did so far."""
+    """Return a source as a host of a file, with the record of its attempts so far."""
     if record is None:
         return OfferingHost(source.name, source.owner)
     return OfferingHost(source.name, source.owner, record.attempts, record.failures, record.speed)
 
 
-def _seconds(source: Source, pace: SourceRecord | None, count: int, size: int) -> float | None:
+def _estimate_seconds(source: Source, pace: SourceRecord | None, count: int, size: int) -> float | None:
     if not count:
         return 0.0
     if pace is None or not pace.received:
@@ -431,21 +436,21 @@ NAMED = 20
 
 
 def write_decision(ledger: Ledger, collection: Collection, act: str, chosen: Sequence[Chosen]) -> int:
-    """Have the next run fetch items or addresses again (`retry`), or end them (`cancel`); return how many.
+    """Have the next run fetch items or addresses again (`retry`), or end them (`cancel`); return their number.
 
-    Retry: what was loaded of an item stays, and its documents of an earlier fetch that are not through yet are ended,
-    for those of the new one take their place; a cancelled item comes back too. Visits to addresses that a step did not
-    read are read again by it, whatever their pause. Cancel: items end where they stand, with what is not through of
-    their documents, and addresses are never asked again; what was kept of them stays.
+    Retry: loaded records of an item stay, and unfinished documents of its earlier fetch are ended, since those of the
+    new fetch replace them; cancelled items come back too. Attempts that a step could not read are read again by it,
+    whatever their pause. Cancel: items end in their present phase with their unfinished documents, and addresses are
+    never requested again; kept captures stay.
 
-    This is one transaction of a session of its own, which names the first of them, while nothing else runs.
+    This is one transaction in a session of its own, whose command names the first `NAMED`; it needs the lease.
     """
-    more = f" and {len(chosen) - NAMED} more" if len(chosen) > NAMED else ""
-    named = " ".join(choice.key for choice in chosen[:NAMED]) + more
+    suffix = f" and {len(chosen) - NAMED} more" if len(chosen) > NAMED else ""
+    names = " ".join(choice.key for choice in chosen[:NAMED]) + suffix
     lease = Lease(ledger)
     try:
         with ledger.writing() as writer:
-            session = writer.sessions.open(holder(), f"{act} {collection.name} {named}")
+            session = writer.sessions.open(holder(), f"{act} {collection.name} {names}")
             frontier_of(ledger, collection).decide(writer, session, act, chosen)
             writer.sessions.close(session, 0)
     finally:

@@ -1,4 +1,4 @@
-"""How a run shows what it does: a live line for a person, a plain line a minute for a log, JSON for a program."""
+"""Progress of a run: a live line on a terminal, a plain line a minute in a log, or lines of JSON."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ PLAIN_EVERY = 60.0
 
 
 class Progress:
-    """Counts of the phase in hand: done of total, rate, errors and time left."""
+    """Counts of the current phase: done of total, rate, errors and time left."""
 
-    def __init__(self, out: TextIO | None = None, *, quiet: bool = False) -> None:
-        """Talk to `out` (stderr as it is now), live when it is a terminal, not at all when `quiet`."""
-        self._out = out or sys.stderr
+    def __init__(self, stream: TextIO | None = None, *, quiet: bool = False) -> None:
+        """Write to `stream` (default: stderr), live if it is a terminal; write nothing if `quiet`."""
+        self._stream = stream or sys.stderr
         self._quiet = quiet
-        self._live = not quiet and self._out.isatty()
+        self._live = not quiet and self._stream.isatty()
         self._shown = time.monotonic()
         self.begin("")
 
-    def begin(self, what: str, total: int | None = None) -> None:
+    def begin(self, phase: str, total: int | None = None) -> None:
         """Start counting a new phase."""
         self.end()
-        self._what = what
+        self._phase = phase
         self._total = total
         self._began = time.monotonic()
         self._done = self._failed = 0
@@ -35,37 +35,37 @@ class Progress:
         self._failed += failed
 
     def line(self) -> str:
-        """Say it in one line."""
+        """Return the counts as one line."""
         spent = max(time.monotonic() - self._began, 1e-6)
         rate = self._done / spent
-        parts = [f"{self._what}: {self._done:,}"]
+        parts = [f"{self._phase}: {self._done:,}"]
         if self._total:
             parts[0] += f"/{self._total:,}"
         parts.append(f"{rate:,.0f}/s" if rate >= 10 else f"{rate:.1f}/s")
         parts.append(f"{self._failed:,} failed")
         if self._total and rate > 0 and self._done < self._total:
-            left = int((self._total - self._done) / rate)
-            parts.append(f"{left // 60}:{left % 60:02} left")
+            seconds_left = int((self._total - self._done) / rate)
+            parts.append(f"{seconds_left // 60}:{seconds_left % 60:02} left")
         return ", ".join(parts)
 
     def show(self) -> None:
         """Show the line if it is time."""
-        if self._quiet or not self._what:
+        if self._quiet or not self._phase:
             return
         if self._live:
-            self._out.write(f"\r\x1b[K{self.line()}")
-            self._out.flush()
+            self._stream.write(f"\r\x1b[K{self.line()}")
+            self._stream.flush()
         elif time.monotonic() - self._shown >= PLAIN_EVERY:
             self._shown = time.monotonic()
-            self._out.write(self.line() + "\n")
-            self._out.flush()
+            self._stream.write(self.line() + "\n")
+            self._stream.flush()
 
     def end(self) -> None:
         """Clear the live line."""
-        if getattr(self, "_live", False) and getattr(self, "_what", ""):
-            self._out.write("\r\x1b[K")
-            self._out.flush()
-        self._what = ""
+        if getattr(self, "_live", False) and getattr(self, "_phase", ""):
+            self._stream.write("\r\x1b[K")
+            self._stream.flush()
+        self._phase = ""
 
 
 class ProgressLines(Progress):
@@ -77,17 +77,17 @@ class ProgressLines(Progress):
 
     def show(self) -> None:
         """Send the counts, if the last ones are a second old."""
-        if self._what and time.monotonic() - self._shown >= 1:
+        if self._phase and time.monotonic() - self._shown >= 1:
             self._shown = time.monotonic()
             self._send_counts()
 
     def end(self) -> None:
         """Send the final counts of a phase."""
-        if getattr(self, "_what", ""):
+        if getattr(self, "_phase", ""):
             self._send_counts()
         super().end()
 
     def _send_counts(self) -> None:
         seconds = round(time.monotonic() - self._began, 3)
-        counts = {"phase": self._what, "done": self._done, "total": self._total, "failed": self._failed}
+        counts = {"phase": self._phase, "done": self._done, "total": self._total, "failed": self._failed}
         self._send("progress", {**counts, "seconds": seconds})

@@ -1,8 +1,8 @@
-"""Read again what is kept, into stores beside the old ones, which are put in their place at the end.
+"""Read the kept captures again, into stores beside the old ones, which they replace at the end.
 
 The steps run on a scratch copy of the ledger and into a store of its own, session after session as
-the captures came, with the captures' time as theirs. What came out differently is then put on the
-real ledger; the caller lets the new store take the old one's place.
+the captures came, with the captures' times. Results that differ are then written to the
+real ledger; the caller replaces the old store by the new one.
 """
 
 from __future__ import annotations
@@ -34,18 +34,18 @@ from windrow.reasons import Reason
 from windrow.stores.sqlite import close_into_file, empty_wal, make_scratch, remove_scratch
 
 SCRATCH = ("ledger.sqlite", "store")
-"""What is built in the folder in which a replay of items works."""
+"""The files in the scratch folder of a replay of items."""
 
 
 class ReplayChange(NamedTuple):
-    """A document that now ends elsewhere than before."""
+    """A document that now ends in another state."""
 
     key: str
     before: State | None
     after: State
 
 
-class _Renumbered(NamedTuple):
+class _RenumberedDocument(NamedTuple):
     """A document to judge, by its number on the real ledger."""
 
     item: int
@@ -53,11 +53,11 @@ class _Renumbered(NamedTuple):
     decide: Callable[[Mapping[str, AbstractSet[str]]], Reason | None]
 
 
-class Renamed:
-    """A store that knows documents by their numbers on the real ledger, not on the scratch copy."""
+class RenumberingStore:
+    """A store that replaces documents' numbers on the scratch ledger by those on the real ledger."""
 
     def __init__(self, inner: Store, real: Ledger, scratch: Ledger, session: int, step: str) -> None:
-        """Pass everything on to `inner`; a document that is not on the real ledger yet waits there for `step`."""
+        """Pass calls on to `inner`; documents that are new on the real ledger are added there, waiting for `step`."""
         self._inner = inner
         self._real = real
         self._scratch = scratch
@@ -65,12 +65,12 @@ class Renamed:
         self._step = step
 
     def real_id(self, item: int) -> int:
-        """Return a document's number on the real ledger, where it is put on record if it is new there."""
+        """Return a document's number on the real ledger; add it there if it is new."""
         row = self._scratch.items.get(item)
         assert row is not None
-        known = self._real.items.number(row.collection, row.key, row.attempt)
-        if known is not None:
-            return known
+        number = self._real.items.number(row.collection, row.key, row.attempt)
+        if number is not None:
+            return number
         member = Member(row.name, row.size, row.digest, row.md5, rank=row.rank)
         with self._real.writing() as writer:
             return writer.listed_files.add_member(
@@ -78,13 +78,17 @@ class Renamed:
             )
 
     def stage(self, documents: Sequence[tuple[Item, Rows]], at: datetime) -> None:
-        """Write documents' rows, not current yet."""
+        """Write documents' rows, which are not current yet."""
         self._inner.stage([(replace(item, id=self.real_id(item.id)), rows) for item, rows in documents], at)
 
     def judge(self, documents: Sequence[Undecided], at: datetime) -> Sequence[tuple[Finding, ...]]:
         """Make staged documents current or withhold them, in their order."""
         return self._inner.judge(
-            [_Renumbered(self.real_id(document.item), document.asks, document.decide) for document in documents], at
+            [
+                _RenumberedDocument(self.real_id(document.item), document.asks, document.decide)
+                for document in documents
+            ],
+            at,
         )
 
     def summarise(self, at: datetime) -> int:
@@ -99,15 +103,15 @@ class Renamed:
 def replay(run: HarvestRun, real: Ledger, states: Callable[[Ledger], Mapping[int, State]]) -> Iterator[ReplayChange]:
     """Read every capture again and yield what changed; `run.ledger` is the scratch copy.
 
-    `states` says where the items of a ledger stand, as the collection's projection has it. A stop ends the replay
-    before anything is put on the real ledger.
+    `states` returns the states of a ledger's items by the collection's projection. A stop ends the replay
+    before anything is written to the real ledger.
     """
-    first = run.collection.step_after(run.collection.listing.kind)
-    for at, captures in _sessions(run):
-        run.clock = lambda at=at: at  # type: ignore[misc]
+    first_step = run.collection.step_after(run.collection.listing.kind)
+    for captured_at, captures in _captures_by_session(run):
+        run.clock = lambda at=captured_at: at  # type: ignore[misc]
         with run.ledger.writing() as writer:
             for capture in captures:
-                writer.items.arrive(capture.file, first, capture.attempt, capture.attempt)
+                writer.items.arrive(capture.file, first_step, capture.attempt, capture.attempt)
         for step in run.collection.steps:
             if isinstance(step, Read | Load | Judge | Summarise):
                 take_step(run, step)
@@ -116,25 +120,25 @@ def replay(run: HarvestRun, real: Ledger, states: Callable[[Ledger], Mapping[int
     yield from _differences(run, real, states)
 
 
-def _sessions(run: HarvestRun) -> Iterator[tuple[datetime, list[SessionCapture]]]:
-    """Yield the good captures of each session, with its time; what an operator cancelled is left out."""
+def _captures_by_session(run: HarvestRun) -> Iterator[tuple[datetime, list[SessionCapture]]]:
+    """Yield the captures of each session that were not cancelled, with the session's time."""
     captures = run.ledger.attempts.captures_by_session(run.collection.name)
     for _, group in groupby(captures, key=attrgetter("session")):
-        mine = [*group]
-        yield mine[0].opened, mine
+        session_captures = [*group]
+        yield session_captures[0].opened, session_captures
 
 
 def _differences(
     run: HarvestRun, real: Ledger, states: Callable[[Ledger], Mapping[int, State]]
 ) -> Iterator[ReplayChange]:
-    """Put on the real ledger what a document's new reading says, where it differs from the old."""
-    before, after = states(real), states(run.ledger)
+    """Write the new readings that differ from the old to the real ledger, and yield each change."""
+    old_states, new_states = states(real), states(run.ledger)
     for row in run.ledger.items.read_items(run.collection.name):
-        known = real.items.number(run.collection.name, row.key, row.attempt)
-        if known is None or before[known] == after[row.item] or _waits_for_transfer(run, real, known):
+        number = real.items.number(run.collection.name, row.key, row.attempt)
+        if number is None or old_states[number] == new_states[row.item] or _waits_for_transfer(run, real, number):
             continue
-        _put(run, real, known, row.item)
-        yield ReplayChange(row.key, before[known], after[row.item])
+        _copy_reading(run, real, number, row.item)
+        yield ReplayChange(row.key, old_states[number], new_states[row.item])
 
 
 def _waits_for_transfer(run: HarvestRun, real: Ledger, item: int) -> bool:
@@ -142,14 +146,14 @@ def _waits_for_transfer(run: HarvestRun, real: Ledger, item: int) -> bool:
     return step is not None and step.step == run.collection.listing.fetch_phase
 
 
-def _put(run: HarvestRun, real: Ledger, item: int, scratch: int) -> None:
-    """Put the last reading of an item on the real ledger, with what it found; an archive also follows its documents."""
-    now, before = run.ledger.items.pending(scratch), real.items.pending(item)
-    if now is None and before is None:
+def _copy_reading(run: HarvestRun, real: Ledger, item: int, scratch: int) -> None:
+    """Write an item's last reading and its findings from the scratch ledger to the real one."""
+    new_pending, old_pending = run.ledger.items.pending(scratch), real.items.pending(item)
+    if new_pending is None and old_pending is None:
         return
     readings = run.ledger.items.readings(scratch)
     step, version = (readings[-1].step, readings[-1].version) if readings else ("", "")
-    reason = now.reason if now else None
+    reason = new_pending.reason if new_pending else None
     with real.writing() as writer:
         # Without a digest it is not remembered: its findings stand among those of the earlier reading.
         writer.items.read(run.session, item, (step, version), "", Reading(reason), then="")
@@ -165,16 +169,16 @@ def rebuild(
     session: Session, old: Path, new: Path, build: Callable[[], object], compare: Callable[[], Compared],
     *, scratch: Sequence[str] = (),
 ) -> Compared:  # fmt: skip
-    """Have `build` make the database `new`, and put it in the place of `old`; return what `compare` says of the two.
+    """Have `build` make the database `new`, and replace `old` by it; return what `compare` returns before that.
 
     The folder of `new` is made for this and removed at the end; `scratch` are other files that `build` makes in it.
-    Until the swap `old` is as it was: a stop (then Stopped is raised), an error and a kill leave it alone. Where there
-    is no file `new` after all, because its database is on a server, nothing is swapped.
+    Until the swap `old` is unchanged, also after an error or a kill; a stop raises Stopped. If there
+    is no file `new`, because the database is on a server, nothing is swapped.
     """
     names = [*scratch, new.name]
 
     def remove() -> None:
-        with suppress(StoreError, OSError):  # what cannot be removed now is told by the next replay
+        with suppress(StoreError, OSError):  # the next replay reports files that cannot be removed
             remove_scratch(new.parent, names)
 
     with released(remove):
@@ -182,11 +186,11 @@ def rebuild(
         with session.polite_stop():
             build()
         if session.stops:
-            raise Stopped(f"stopped before all was read; {old.name} is as it was", hint="windrow replay")
+            raise Stopped(f"stopped before all was read; {old.name} was left unchanged", hint="windrow replay")
         compared = compare()
         if new.is_file():
             close_into_file(new)
-            _empty(old)
+            _checkpoint_and_clean(old)
             new.replace(old)
     return compared
 
@@ -194,34 +198,36 @@ def rebuild(
 def settle_unread(
     ledger: Ledger, collection: contract.Collection, unread: Mapping[int, Reason], lost: Collection[int], old: Path
 ) -> None:
-    """Have later runs read the visits again that a replay could not read, and not by the fault of their documents.
+    """Have later runs read the attempts again that a replay could not read by no fault of their documents.
 
-    `lost` are those of them of which `old` says more: ReaderFailed is raised for any, so that it stays in place.
+    `lost` are attempts with more records in `old`; if there are any, ReaderFailed is raised, so that `old` stays.
     """
     if lost:
         reasons = Counter(str(unread[number]) for number in lost)
         counts = ", ".join(f"{reason}: {count}" for reason, count in sorted(reasons.items()))
         raise ReaderFailed(
-            f"{counted(len(lost), 'document')} could not be read again ({counts}), so {old.name} is as it was",
+            f"{counted(len(lost), 'document')} could not be read again ({counts}), so {old.name} was left unchanged",
             hint="remove the cause, such as too low a limit or a fault of the step; then: windrow replay",
         )
     for step in collection.steps:
         if isinstance(step, contract.Settle):
-            known = UnreadAttempts(ledger, collection.name, collection.phase(step.phase), step.version)
+            unread_attempts = UnreadAttempts(ledger, collection.name, collection.phase(step.phase), step.version)
             with ledger.writing() as writer:
-                known.note(writer, {visit: reason for visit, reason in unread.items() if visit not in known})
+                unread_attempts.note(
+                    writer, {visit: reason for visit, reason in unread.items() if visit not in unread_attempts}
+                )
 
 
-def _empty(old: Path) -> None:
-    """Leave nothing beside the database that goes, which would be taken for a part of the new one.
+def _checkpoint_and_clean(old: Path) -> None:
+    """Remove the log beside a database that will be replaced: it would be taken for part of the new one.
 
-    Who has it open meanwhile keeps reading the old one.
+    Processes that have it open keep reading the old database. Raises StoreError if its log cannot be emptied.
     """
     if old.is_file():
-        with closing(sqlite3.connect(old)) as link:
-            if not empty_wal(link):
+        with closing(sqlite3.connect(old)) as database:
+            if not empty_wal(database):
                 raise StoreError(
-                    f"another process has been reading {old} all the while, so it was not replaced",
+                    f"another process kept reading {old}, so it was not replaced",
                     hint="end it, then: windrow replay",
                 )
     for suffix in ("-wal", "-shm"):

@@ -1,4 +1,4 @@
-"""What the phases of a run share; and giving back what a part of it holds, whatever of that fails."""
+"""The state that the phases of a run share; and closing several resources, whichever of them fails."""
 
 from __future__ import annotations
 
@@ -22,22 +22,22 @@ from windrow.model import ArchivePlace, Attempt, Finding, Item, Level, Limits, R
 from windrow.reasons import Reason
 
 COMMENT = 2000
-"""Characters of a task's comment that are kept; projection may have less room."""
+"""Characters of a task's comment that are kept; a projection may keep fewer."""
 
 TICK = 1.0
-"""Seconds between two looks at the lease, the projection and the progress line."""
-BOOKS, LATE = 20, 2.0
-"""While nothing is transferred the projection take a twentieth of the time, unless that leaves them seconds behind."""
+"""Seconds between two updates of the lease, the projection and the progress line."""
+PROJECTION_RATIO, MAX_PROJECTION_DELAY = 20, 2.0
+"""If nothing is transferred, a projection may take a twentieth of the time, but is at most these seconds behind."""
 
 
 class Store(Protocol):
-    """Where a collection's records live; every call is one transaction and may be repeated."""
+    """The store of a collection's records; every call is one transaction and may be repeated."""
 
     def stage(self, documents: Sequence[tuple[Item, Rows]], at: datetime) -> None:
         """Write documents' rows, not current yet."""
 
     def judge(self, documents: Sequence[Undecided], at: datetime) -> Sequence[tuple[Finding, ...]]:
-        """Make staged documents current or withhold them, in their order; return what publishing each found."""
+        """Make staged documents current or withhold them, in their order; return the findings of each."""
 
     def summarise(self, at: datetime) -> int:
         """Update the summaries and return how many rows changed."""
@@ -47,19 +47,19 @@ class Store(Protocol):
 
 
 class VersionStore(Protocol):
-    """Where what a collection's visits saw becomes the history of its addresses; every call is one transaction."""
+    """A store of versions: it turns the results of attempts into histories; every call is one transaction."""
 
     def checkpoint(self) -> int:
-        """Return the number of the last visit that it was told of, 0 at first."""
+        """Return the number of the last attempt that was written, 0 at first."""
 
     def note_earlier_sessions(self, read: Callable[[], Mapping[int, int]]) -> None:
-        """Note up to which visit earlier sessions wrote, as `read` says it, where no session is known here."""
+        """If no session is recorded yet, record the last attempt of each earlier session, as `read` returns it."""
 
     def settle(self, entries: Sequence[Any], checkpoint: int, session: int = 0) -> None:
-        """Take what visits told, up to the visit that the checkpoint names; what changed belongs to the session."""
+        """Write the results of attempts up to number `checkpoint`; changes belong to `session`."""
 
     def finish(self, at: int, pulse: Callable[[], bool]) -> int:
-        """Do what must wait for all visits, at a time in UNIX seconds; `pulse` is called between, and may end it."""
+        """Do the work that needs all attempts, at a time in UNIX seconds; it ends early when `pulse` returns False."""
 
     def close(self) -> None:
         """Close the connections."""
@@ -67,92 +67,92 @@ class VersionStore(Protocol):
 
 @runtime_checkable
 class ContentStore(VersionStore, Protocol):
-    """A version store that remembers what bytes said at an address, so that they need not be read each time."""
+    """A version store that remembers the content read from bytes, so that the same bytes are not read again."""
 
     def same(self, url: str, payload: str) -> bool:
-        """Tell whether it knows what these bytes said at this address."""
+        """Return whether the content of these bytes at this address is known."""
 
     def is_temporary(self, url: str, payload: str) -> bool:
-        """Tell whether what these bytes said at this address was not for all times."""
+        """Return whether the content of these bytes at this address was valid for a limited time only."""
 
     def changes(self, urls: Iterable[str]) -> Mapping[str, list[ContentCheck]]:
-        """Return of addresses what each visit after the first with a content found, oldest first."""
+        """Return by address the content checks of each attempt after the first with content, oldest first."""
 
     def to_read_again(self, limit: int) -> list[int]:
-        """Return visits whose bytes must be read once more."""
+        """Return up to `limit` attempts whose bytes must be read again."""
 
     def read_again(self, readings: Mapping[int, Any]) -> None:
-        """Take what these visits told; None where they could not be read."""
+        """Write the new readings of these attempts; None for one that could not be read."""
 
 
 @runtime_checkable
 class WaitingStore(VersionStore, Protocol):
-    """A version store that remembers which visits wait for answers of services."""
+    """A version store that remembers which attempts wait for answers of services."""
 
     def waiting(self, after: int) -> Mapping[int, Sequence[PendingAsk]]:
-        """Return some visits after a given one whose step asked services, and was not taken with their answers yet."""
+        """Return the requests of some attempts after number `after` whose step waits for answers of services."""
 
     def count_waiting(self) -> tuple[int, int]:
-        """Count these visits, and return the first of them, 0 where there is none."""
+        """Return the number of attempts that wait, and the first of them, or 0 if none waits."""
 
 
 @runtime_checkable
 class SearchedStore(VersionStore, Protocol):
-    """A version store with a search index of its own; others have a phase that makes theirs."""
+    """A version store with its own search index; for other stores a phase builds the index."""
 
     def update_index(self, pulse: Callable[[], bool]) -> None:
-        """Bring the search index up to date; `pulse` is called between, and may end it: the next search goes on."""
+        """Update the search index; it ends early when `pulse` returns False, and the next search continues."""
 
 
 @runtime_checkable
 class ValueStore(VersionStore, Protocol):
-    """A version store that says what is known of a record."""
+    """A version store that returns the current values of records."""
 
     def latest(self, keys: Sequence[str], before: int = 0) -> Mapping[str, Mapping[str, Any] | None]:
-        """Return the values of records by key, None for one that is gone; those that never were are left out.
+        """Return the values of records by key, None for a record that is gone; unknown keys are left out.
 
-        What the visit `before` and later ones said does not count, unless it is 0.
+        Unless `before` is 0, attempts from that number on are ignored.
         """
 
 
 @runtime_checkable
 class VersionedStore(VersionStore, Protocol):
-    """A version store that remembers by which version of its step the first of what it holds was read."""
+    """A version store that remembers which version of its step read its first records."""
 
     def reader_version(self) -> str:
-        """Return that version; empty where it is not known."""
+        """Return the version of the step that read the first records, or an empty text if it is not known."""
 
     def set_reader_version(self, version: str) -> None:
-        """Note the version by which an empty store is filled."""
+        """Record the version of the step that fills an empty store."""
 
 
 class Projection(Protocol):
-    """The standard's own bookkeeping, projected from the ledger."""
+    """The standard's own tables, updated from the ledger."""
 
     def catch_up(self, ledger: Ledger) -> None:
         """Project every fact after the checkpoint."""
 
     def grow(self, sizes: Mapping[int, int]) -> None:
-        """Show how many bytes of each open fetch are here (fetch seq -> bytes)."""
+        """Record how many bytes each open fetch has received, by the fetch's number."""
 
     def close(self) -> None:
         """Close the connections."""
 
 
 class Derived(NamedTuple):
-    """What a derivation did, in one line, and why sources failed, by name."""
+    """What a derivation did, in one line, and the errors of sources that failed, by name."""
 
     told: str
     failed: Mapping[str, str] = {}
 
 
 Derivation = Callable[[Callable[[], bool]], str | Derived]
-"""Brings what is derived from the store up to date, and says in a line what it did. It is given a pulse to call between
-batches, which says whether to go on; what a killed one left, the next one mends."""
+"""Updates what is derived from the store, and returns a line on what it did. It is given a pulse to call between
+batches, which returns whether to go on; the next call repairs what a killed one left."""
 
 
 class WarcFile(NamedTuple):
-    """A WARC file of another maker: where it is, what it is called, and the source that it comes in by."""
+    """A WARC file of another program: its path, its name, and the source that it is imported as."""
 
     path: Path
     name: str
@@ -161,7 +161,7 @@ class WarcFile(NamedTuple):
 
 @dataclass(slots=True)
 class Harvest:
-    """A collection as this workspace runs it."""
+    """A collection with the sources, settings and stores of this workspace."""
 
     collection: Collection
     sources: tuple[Source, ...]
@@ -186,7 +186,7 @@ class Harvest:
 
 @dataclass(slots=True)
 class SessionAnswers:
-    """Whom a session's harvests asked so far: their sources, and when each origin was asked last, in UNIX seconds."""
+    """Sources that a session's harvests asked, and when each origin got its last request, in UNIX seconds."""
 
     sources: dict[str, Source] = field(default_factory=dict)
     asked: dict[str, float] = field(default_factory=dict)
@@ -194,7 +194,7 @@ class SessionAnswers:
 
 @dataclass(slots=True)
 class HarvestRun:
-    """A session at work on one harvest."""
+    """One harvest of a session, while it runs."""
 
     harvest: Harvest
     ledger: Ledger
@@ -228,7 +228,7 @@ class HarvestRun:
         return self._batches
 
     def place_of(self, attempt: Attempt) -> ArchivePlace | None:
-        """Return the place of an attempt's bytes, which for a repeat is that of the original; None without bytes."""
+        """Return the place of an attempt's bytes, for a revisit that of the original; None if it has no bytes."""
         kept = attempt.kept
         if kept is None or not kept.revisit:
             return kept.place if kept else None
@@ -249,7 +249,7 @@ class HarvestRun:
             if self.grown:
                 self.harvest.projection.grow(self.grown)
             # What happened since is written together: the longer that takes, the longer more is gathered.
-            self._projection_due = at + min(BOOKS * (time.monotonic() - at), LATE)
+            self._projection_due = at + min(PROJECTION_RATIO * (time.monotonic() - at), MAX_PROJECTION_DELAY)
         self.progress.show()
 
     def open_task(self, phase: int, source: str = "") -> int:
@@ -266,13 +266,13 @@ class HarvestRun:
         failed: bool = False,
         writer: LedgerWriter | None = None,
     ) -> None:
-        """Record its end, within the transaction of a writer or one of its own."""
+        """Record the end of a task, in the transaction of `writer`, or in a new one."""
         self.failed += failed
         if writer is not None:
             writer.sessions.close_task(task, reason, comment[:COMMENT], failed=failed)
             return
-        with self.ledger.writing() as own:
-            own.sessions.close_task(task, reason, comment[:COMMENT], failed=failed)
+        with self.ledger.writing() as new_writer:
+            new_writer.sessions.close_task(task, reason, comment[:COMMENT], failed=failed)
 
     def record_findings(self, writer: LedgerWriter, item: int, phase: int, reading: Reading) -> None:
         """Record a reading's findings; a failure without a finding is given one."""
@@ -286,26 +286,26 @@ Close = Callable[[], object]
 
 
 def release(parts: Iterable[Close], error: BaseException | None = None) -> None:
-    """Call all of the parts in order; the first error is raised at the end, with the others noted on it.
+    """Call all `parts` in order; raise the first error at the end, with the others as notes.
 
-    With an `error` that is under way nothing is raised, and all are noted on that.
+    With an `error` that is being handled nothing is raised: all errors become notes of that one.
     """
-    first = error
+    first_error = error
     for part in parts:
         try:
             part()
         except BaseException as failure:  # noqa: BLE001 the rest must be given back too
-            if first is None:
-                first = failure
+            if first_error is None:
+                first_error = failure
             else:
-                first.add_note(f"and then: {type(failure).__name__}: {failure}")
-    if error is None and first is not None:
-        raise first
+                first_error.add_note(f"and then: {type(failure).__name__}: {failure}")
+    if error is None and first_error is not None:
+        raise first_error
 
 
 @contextmanager
 def released(*parts: Close) -> Iterator[None]:
-    """Call all of the parts when the block ends, however it ends."""
+    """Call all `parts` when the block ends, also by an error."""
     try:
         yield
     except BaseException as error:

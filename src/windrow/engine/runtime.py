@@ -23,42 +23,42 @@ from windrow.fetch.transport import TRANSPORTS
 
 @contextmanager
 def signals_to(handler: Callable[[int, FrameType | None], None]) -> Iterator[None]:
-    """Give SIGINT and SIGTERM to a handler, and back to whose they were; outside the main thread nobody hears."""
+    """Handle SIGINT and SIGTERM with `handler` in the block; outside the main thread this does nothing."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
-    before = {number: signal.signal(number, handler) for number in (signal.SIGINT, signal.SIGTERM)}
+    old_handlers = {number: signal.signal(number, handler) for number in (signal.SIGINT, signal.SIGTERM)}
     try:
         yield
     finally:
-        for number, old in before.items():
-            signal.signal(number, old)
+        for number, handler_ in old_handlers.items():
+            signal.signal(number, handler_)
 
 
 OBJECTS = 100_000
-"""Objects that may be made before the young ones are looked through; Python's own is 700, from 3.13 on 2,000."""
+"""New objects before the garbage collector runs; Python's own default is 700, and 2,000 from 3.13 on."""
 
 
 @contextmanager
 def rare_gc() -> Iterator[None]:
-    """Look for circles seldom: rows by the ten thousand hold none, and looking through them again and again takes long.
+    """Run the garbage collector rarely in the block: rows have no cycles, and searching thousands of them is slow.
 
     >>> with rare_gc():
     ...     gc.get_threshold()[0]
     100000
     """
-    before = gc.get_threshold()
-    gc.set_threshold(OBJECTS, *before[1:])
+    thresholds = gc.get_threshold()
+    gc.set_threshold(OBJECTS, *thresholds[1:])
     try:
         yield
     finally:
-        gc.set_threshold(*before)
+        gc.set_threshold(*thresholds)
 
 
-def lower_limit(kind: int, wanted: int) -> int:
-    """Set a limit of this process (a `resource.RLIMIT_...`), and return it: never above the limits that it has."""
+def lower_limit(kind: int, limit: int) -> int:
+    """Lower a limit of this process (a `resource.RLIMIT_...`); return it, which is at most the present limit."""
     limits = resource.getrlimit(kind)
-    allowed = min([wanted, *(limit for limit in limits if limit != resource.RLIM_INFINITY)])
+    allowed = min([limit, *(limit for limit in limits if limit != resource.RLIM_INFINITY)])
     resource.setrlimit(kind, (allowed, limits[1]))
     return allowed
 
@@ -66,9 +66,9 @@ def lower_limit(kind: int, wanted: int) -> int:
 def end_with_parent() -> None:
     """Have the kernel kill this process when the one that started it ends, however that ends.
 
-    The parent alone holds the other end of its sentinel, a pipe to which nothing is written any more. So its end is
-    the only event there, and its signal ends a process that is in a library, too. What is forked from the server would
-    else keep the server alive, which ends when no process of the run is left.
+    Only the parent holds the other end of its sentinel, a pipe to which nothing is written. So the parent's end is
+    the only event on it, and its signal also ends a process that is in a library. Otherwise processes forked from the
+    server would keep it alive, since it ends when no process of the run is left.
     """
     parent = parent_process()
     assert parent is not None
@@ -86,27 +86,27 @@ CONTEXT.set_forkserver_preload([*PRELOADED])
 
 
 _needed: set[str] = set()
-"""The modules that processes need: `__main__` among them only where a collection's functions are in the script."""
+"""The modules that processes need; `__main__` only if a collection's functions are in the script."""
 
 _starting = threading.Lock()
 
 
 @contextmanager
 def _script_unread() -> Iterator[None]:
-    """Have processes that this thread starts leave the script of their parent unread.
+    """Start the processes of this thread without running the script of their parent.
 
-    A process of multiprocessing runs that script once more, which would begin a second run where it has no
-    `if __name__ == "__main__"`. There is no setting for this, so the function that says what a process does first is
-    replaced as long as one is started. Other threads that start processes meanwhile get what they always did.
+    A process of multiprocessing runs that script again, which would begin a second run if it has no
+    `if __name__ == "__main__"`. There is no setting for this, so the function that returns a process's preparation is
+    replaced while one is started. Other threads that start processes meanwhile are not affected.
     """
     with _starting:
         prepare, thread = spawn.get_preparation_data, threading.get_ident()
 
         def prepare_without_script(name: str) -> dict[str, Any]:
-            data = prepare(name)
+            preparation = prepare(name)
             if threading.get_ident() != thread:
-                return data
-            return {key: value for key, value in data.items() if not key.startswith("init_main_")}
+                return preparation
+            return {key: value for key, value in preparation.items() if not key.startswith("init_main_")}
 
         spawn.get_preparation_data = prepare_without_script
         try:
@@ -116,13 +116,13 @@ def _script_unread() -> Iterator[None]:
 
 
 PATIENCE = 10.0
-"""Seconds for which a server of processes that does not answer is asked again."""
+"""Seconds for which starting is retried while the server of processes does not answer."""
 
 
 def start(process: BaseProcess) -> None:
     """Start a process without running the script that started this one, unless its steps are in that script.
 
-    The server of processes may be killed while it is asked: then it is started anew, and asked again.
+    If the server of processes is killed meanwhile, it is started anew, and the start is repeated.
     """
     until = time.monotonic() + PATIENCE
     with nullcontext() if "__main__" in _needed else _script_unread():
@@ -136,7 +136,7 @@ def start(process: BaseProcess) -> None:
 
 
 def warm_up(schemes: Iterable[str] = (), modules: Iterable[str] = ()) -> None:
-    """Start the server, so that it imports while we do something else; nothing happens where it runs.
+    """Start the server, so that it imports in the background; does nothing if it runs already.
 
     The transports of `schemes` are imported once, in the server, and not in every fetcher. `modules` are those of a
     collection's functions, which readers and fetchers need.
@@ -147,8 +147,8 @@ def warm_up(schemes: Iterable[str] = (), modules: Iterable[str] = ()) -> None:
     # Ctrl-C goes to all processes of a terminal, and the one that began the run decides what it means. The server and
     # what is forked from it inherit the mask, so that none is ended while it still imports.
     resource_tracker.ensure_running()  # it would lift the mask
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    old_mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
         forkserver.ensure_running()
     finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+        signal.pthread_sigmask(signal.SIG_SETMASK, old_mask)

@@ -1,4 +1,4 @@
-"""One file or page, fetched to be looked at: into an archive of its own, which goes with its folder."""
+"""Fetch one file or page for `windrow try`, into a temporary archive."""
 
 from __future__ import annotations
 
@@ -26,39 +26,39 @@ ROTATE = 1 << 40
 """Bytes after which a WARC file is closed: never, for one capture."""
 
 
-def sample(folder: Path, site: Site, path: str, where: str, limits: Limits) -> tuple[KeptResponse, float]:
-    """Fetch what lies at a path of a site; return its capture and the seconds that it took.
+def sample(folder: Path, site: Site, path: str, name: str, limits: Limits) -> tuple[KeptResponse, float]:
+    """Fetch the file at a path of a site; return its capture and the seconds that it took.
 
-    What cannot be had is a TerminalFailure with its reason; `where` names it there. A redirect is one too.
+    Raises TerminalFailure with the reason if that fails, or for a redirect; its message begins with `name`.
     """
 
-    async def go(archive: ArchiveWriter) -> Attempt:
+    async def transfer(archive: ArchiveWriter) -> Attempt:
         async with await transport_for(site.scheme).connect(site) as connection:
             job = FetchJob(1, site.address(path), file=ListedFile(path, part="try"))
             return await fetch(job, TransferBatch(1, site, (job,)), connection, archive, lambda _event: None)
 
     with closing(ArchiveWriter(folder, "try", limits, ROTATE, site.agent)) as archive:
-        attempt = asyncio.run(go(archive))
+        attempt = asyncio.run(transfer(archive))
     if attempt.kept is None:
-        message = attempt.message if attempt.message.startswith(where) else f"{where}: {attempt.message}"
+        message = attempt.message if attempt.message.startswith(name) else f"{name}: {attempt.message}"
         raise TerminalFailure(message, attempt.reason or Reason.PROTOCOL_ERROR, target=attempt.location)
     return attempt.kept, attempt.seconds
 
 
 def sample_answer(folder: Path, source: Source, url: str, limits: Limits) -> tuple[KeptResponse, float]:
-    """Ask for an address as a run asks it, with the secrets of its source; return what `sample` does."""
+    """Request an address as a run does, with the secrets of its source; return and raise as `sample` does."""
     origin = parts(url).origin
-    where = parts(f"{origin}/")
-    site = replace(source.site, scheme=where.scheme, host=where.host.strip("[]"), port=where.port, base="/")
+    address = parts(f"{origin}/")
+    site = replace(source.site, scheme=address.scheme, host=address.host.strip("[]"), port=address.port, base="/")
 
-    async def go(archive: ArchiveWriter) -> CrawlResult:
+    async def transfer(archive: ArchiveWriter) -> CrawlResult:
         secrets = partial(secrets_of, source, origin)
         archiver = ArchivingClient(archive, 0, {1: limits.transfer_size}, lambda _: nullcontext(), secrets=secrets)
         async with HttpClient(site) as client:
             return await archiver.fetch(client, FetchJob(1, url, kind=1))
 
     with closing(ArchiveWriter(folder, "try", limits, ROTATE, source.site.agent)) as archive:
-        attempt = asyncio.run(go(archive)).attempt
+        attempt = asyncio.run(transfer(archive)).attempt
     if attempt.kept is None or not 200 <= (attempt.status or 0) < 300:
         target = attempt.location
         message = attempt.message or f"{url}: status {attempt.status}" + (f": points to {target}" if target else "")
@@ -68,7 +68,7 @@ def sample_answer(folder: Path, source: Source, url: str, limits: Limits) -> tup
 
 
 class SampledAnswer(NamedTuple):
-    """The response to one address: which address that was, its body still in its codings, and the seconds it took."""
+    """The response to one request: the address, the body as it was sent (still encoded), and the seconds it took."""
 
     url: str
     body: bytes
@@ -78,19 +78,19 @@ class SampledAnswer(NamedTuple):
 
 
 def sample_address(access: Callable[[str], Source], url: str, limits: Limits) -> SampledAnswer:
-    """Request an address and follow its redirects, as browsers do, `HOPS` at most and none of them twice; keep nothing.
+    """Request an address and follow its redirects, at most `HOPS` and none twice; nothing is kept.
 
-    `access` gives for each address the source whose site, guard and secrets it is requested with. A redirect that leads
+    `access` returns for each address the source whose site, guard and secrets are used. A redirect that leads
     nowhere is a TransportError with the reason REDIRECTED.
     """
-    asked: set[str] = set()
+    requested: set[str] = set()
     while True:
-        asked.add(url)
+        requested.add(url)
         try:
             return _sample_once(access(url), url, limits)
         except TransportError as error:
             target = normalise(error.target, url).url if error.target else ""
-            if error.reason is not Reason.REDIRECTED or not target or target in asked or len(asked) > HOPS:
+            if error.reason is not Reason.REDIRECTED or not target or target in requested or len(requested) > HOPS:
                 raise
             url = target
 
@@ -99,9 +99,9 @@ def _sample_once(source: Source, url: str, limits: Limits) -> SampledAnswer:
     with tempfile.TemporaryDirectory(prefix="windrow-try-") as name:
         folder = Path(name)
         if source.credentials:
-            kept, seconds = sample_answer(folder, source, url, limits)
+            response, seconds = sample_answer(folder, source, url, limits)
         else:
-            kept, seconds = sample(folder, source.site, url, url, limits)
-        answer = open_response(folder, kept.place)
+            response, seconds = sample(folder, source.site, url, url, limits)
+        answer = open_response(folder, response.place)
         with answer.view as view:
             return SampledAnswer(url, view.read(), answer.status or 0, answer.fields, seconds)

@@ -1,4 +1,4 @@
-"""A session: take the lease, mend the archive, run the phases in order, return the exit code."""
+"""A session: take the lease, repair the archive, run the phases in order, return the exit code."""
 
 from __future__ import annotations
 
@@ -59,12 +59,12 @@ WORK: dict[type[Step], Callable[[HarvestRun, Any], None]] = {
     Settle: settle_step,
     Derive: derive_step,
 }
-"""What takes each kind of step."""
+"""The function that runs each kind of step."""
 
 
-def _list(run: HarvestRun, _discovery: Listing) -> None:
-    """List the folders of all sources, then fetch what is due of their files, then compare what several hosts have."""
-    from windrow.engine.listed import comparing, fetching, listing  # noqa: PLC0415 a run loads its own way alone
+def _list_and_fetch(run: HarvestRun, _discovery: Listing) -> None:
+    """List the folders of all sources, fetch the files that are due, then compare files that several hosts have."""
+    from windrow.engine.listed import comparing, fetching, listing  # noqa: PLC0415 a run loads only what it needs
 
     down = listing.list_all(run)
     if not run.stopping():
@@ -73,11 +73,11 @@ def _list(run: HarvestRun, _discovery: Listing) -> None:
         comparing.compare_hosts(run, down)
 
 
-def _ask(run: HarvestRun, _discovery: Crawl | Requests) -> None:
-    """Ask the addresses that are due, and those that they lead to; nobody where no source has an address."""
+def _request_addresses(run: HarvestRun, _discovery: Crawl | Requests) -> None:
+    """Request the addresses that are due, and those they lead to; does nothing if no source has an address."""
     if not any(source.site.scheme for source in run.harvest.sources):
         return
-    from windrow.engine.crawl.crawling import CrawlDispatcher  # noqa: PLC0415 as in _list
+    from windrow.engine.crawl.crawling import CrawlDispatcher  # noqa: PLC0415 as in _list_and_fetch_and_fetch
 
     crawl = walked(run.collection)
     assert crawl is not None
@@ -85,25 +85,25 @@ def _ask(run: HarvestRun, _discovery: Crawl | Requests) -> None:
         crawling.run()
 
 
-def _look_through(run: HarvestRun, discovery: Captures) -> None:
-    """Take captures that other collections or archives keep."""
-    from windrow.engine.captures.capturing import Capturing  # noqa: PLC0415 as in _list
+def _take_captures(run: HarvestRun, discovery: Captures) -> None:
+    """Take captures from other collections or archives."""
+    from windrow.engine.captures.capturing import Capturing  # noqa: PLC0415 as in _list_and_fetch_and_fetch
 
     Capturing(run, discovery).run()
 
 
 FETCH: dict[type[Discovery], Callable[[HarvestRun, Any], None]] = {
-    Listing: _list,
-    Crawl: _ask,
-    Requests: _ask,
-    Captures: _look_through,
+    Listing: _list_and_fetch,
+    Crawl: _request_addresses,
+    Requests: _request_addresses,
+    Captures: _take_captures,
 }
-"""What finds and fetches, by the kind of discovery."""
+"""The function that finds and fetches, by the kind of discovery."""
 
 
 @dataclass(frozen=True, slots=True)
 class SessionSettings:
-    """How this machine runs sessions."""
+    """The settings of sessions on this machine: folders, limits, and numbers of processes."""
 
     ledger: Path
     archive: Path
@@ -117,12 +117,12 @@ class SessionSettings:
 class Session:
     """One run of a workspace, from lease to summary.
 
-    `number` is its place among the facts of the ledger, and in the names of its WARC files; `ordinal` what people are
-    told: 1 for the first session, 2 for the second.
+    `number` is the number of its fact on the ledger, and in the names of its WARC files; `ordinal` is shown to
+    people: 1 for the first session, 2 for the second.
     """
 
     def __init__(self, setup: SessionSettings, command: str, progress: Progress | None = None) -> None:
-        """Take the lease, put the session on record, and mend what a crash left."""
+        """Take the lease, repair what a crash left in the archive, and record the session."""
         self.setup = setup
         self.progress = progress or Progress(quiet=True)
         self.ledger = Ledger(setup.ledger)
@@ -138,14 +138,14 @@ class Session:
                 promised = self.ledger.captures.promised()
                 refuse_other_ledger(setup.archive, self._identity(), promised)
                 self.mended = mend(setup.archive, promised)
-            last = self.ledger.sessions.last_at()
+            last_end = self.ledger.sessions.last_at()
             with self.ledger.writing() as writer:
                 self.number = writer.sessions.open(holder(), command)
-                if last and last > spell(now()):
-                    # Order is by seq, so nothing goes wrong; but it must be known.
+                if last_end and last_end > spell(now()):
+                    # Facts are ordered by number, so this does no harm; but it is reported.
                     task = writer.sessions.open_task(self.number, "", "", 1)
-                    ended = f"the last session ended at {last}"
-                    writer.sessions.close_task(task, Reason.CLOCK_WENT_BACK, ended, failed=False)
+                    message = f"the last session ended at {last_end}"
+                    writer.sessions.close_task(task, Reason.CLOCK_WENT_BACK, message, failed=False)
             row = self.ledger.sessions.get(self.number)
             self.ordinal = row.number if row else 0  # what people call it: 1, 2, 3
             mark_ledger(setup.archive, self._identity())
@@ -160,34 +160,34 @@ class Session:
         self, harvest: Harvest, *, phases: frozenset[str] | None = None, limit: int | None = None,
         fetch: bool = True, since: datetime | None = None,
     ) -> None:  # fmt: skip
-        """Run a harvest's phases in order; each begins when the one before is through for every item."""
+        """Run a harvest's phases in order; each begins when the phase before it is done for every item."""
         setup = replace(self.setup, limits=harvest.limits or self.setup.limits)
         is_listed = isinstance(harvest.collection.discovery, Listing)
         schemes = {source.site.scheme for source in harvest.sources} if is_listed else ()
-        warm_up(schemes, _modules(harvest.collection))
+        warm_up(schemes, _step_modules(harvest.collection))
         self._projections += [harvest.projection] if harvest.projection else []
         keep = ArchiveSettings(setup.archive, self.number, setup.limits, setup.rotate, setup.agent)
         stores = [store.close for store in (harvest.store, harvest.version_store) if store]
-        with ExitStack() as held:
-            held.enter_context(released(*stores))
+        with ExitStack() as stack:
+            stack.enter_context(released(*stores))
             crew = FetcherPool(keep, setup.fetchers)
-            held.enter_context(released(lambda: crew.close(at_once=self.stops > 1)))
+            stack.enter_context(released(lambda: crew.close(at_once=self.stops > 1)))
             pool = Pool(WorkerConfig(harvest.collection, setup.archive, setup.limits, harvest.resources), setup.workers)
-            held.enter_context(released(lambda: pool.close(at_once=self.stops > 1)))
+            stack.enter_context(released(lambda: pool.close(at_once=self.stops > 1)))
             run = HarvestRun(
                 harvest, self.ledger, self.lease, crew, pool, self.number, setup.archive, setup.limits,
                 self.progress, lambda: self.stops, limit, since, keep=keep, shared=self._shared,
             )  # fmt: skip
             try:
-                self._phases(run, phases, fetch=fetch)
+                self._run_phases(run, phases, fetch=fetch)
             finally:
                 self.failed += run.failed
         run.tick(force=True)
 
-    def _phases(self, run: HarvestRun, phases: frozenset[str] | None, *, fetch: bool) -> None:
-        """Take in files, ask the sources, and take the steps that were asked for, one after the other."""
+    def _run_phases(self, run: HarvestRun, phases: frozenset[str] | None, *, fetch: bool) -> None:
+        """Import files, fetch from the sources, and run the steps of `phases` (None: all), one after the other."""
         if run.harvest.warc_files:
-            from windrow.engine.crawl.warc_import import WarcImporter  # noqa: PLC0415 as in _fetch
+            from windrow.engine.crawl.warc_import import WarcImporter  # noqa: PLC0415 as in _list_and_fetch
 
             WarcImporter(run).run()
         if fetch:
@@ -201,35 +201,35 @@ class Session:
                 run.tick()
 
     def _identity(self) -> str:
-        """Return what tells this ledger from all others; empty before its first session."""
-        first = self.ledger.sessions.first()
-        return digest(first.encode()) if first else ""
+        """Return the identity of this ledger, or an empty text before its first session."""
+        first_session = self.ledger.sessions.first()
+        return digest(first_session.encode()) if first_session else ""
 
     def _fetch(self, run: HarvestRun) -> None:
-        """Find and fetch in the ways of the collection, one after the other."""
+        """Run the collection's kinds of discovery, one after the other."""
         for discovery in run.collection.discoveries:
             if not self.stops:
                 FETCH[type(discovery)](run, discovery)
         sweep(self.setup.archive)
 
     def follow(self, projection: Projection) -> None:
-        """Update these projections, the session's end included, and close them with the session."""
+        """Update this projection at the session's end, and close it with the session."""
         self._projections.append(projection)
 
     def close(self, outcome: int | None = None, error: BaseException | None = None) -> int:
         """Record the end, release the lease, and return the exit code; the ledger stays open for reading.
 
-        All of it is done, whatever fails: the first error is raised at the end, or noted on the one under way.
+        All parts are done even if one fails: the first error is raised at the end, or becomes a note of `error`.
         """
         self._closed = True
         code = outcome if outcome is not None else 130 if self.stops else SOME_FAILED if self.failed else 0
-        parts: list[Close] = [lambda: index_archive(self.ledger, self.setup.archive), lambda: self._put_end(code)]
+        parts: list[Close] = [lambda: index_archive(self.ledger, self.setup.archive), lambda: self._record_end(code)]
         for projection in self._projections:
             parts += [partial(projection.catch_up, self.ledger), projection.close]
         release([*parts, self.lease.release], error)
         return code
 
-    def _put_end(self, code: int) -> None:
+    def _record_end(self, code: int) -> None:
         with self.ledger.writing() as writer:
             writer.sessions.close(self.number, code)
 
@@ -240,7 +240,7 @@ class Session:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Close what is still open; an error is what ends the session with exit code 1, a stop with 130."""
+        """Close the session and the ledger; after an error the exit code is 1, after a stop 130."""
         parts: list[Close] = [self.ledger.close]
         if not self._closed:
             stopped = isinstance(error, KeyboardInterrupt | Stopped)
@@ -250,20 +250,20 @@ class Session:
 
     @contextmanager
     def polite_stop(self) -> Iterator[None]:
-        """Let the first Ctrl-C finish what is in hand, and the second stop at once."""
+        """Let the first Ctrl-C finish the items in progress, and the second stop at once."""
 
-        def heard(_number: int, _frame: FrameType | None) -> None:
+        def count_stop(_number: int, _frame: FrameType | None) -> None:
             self.stops += 1
             if self.stops == 1:
                 os.write(2, b"\nfinishing what is in hand; Ctrl-C again stops at once\n")
             else:
                 raise KeyboardInterrupt
 
-        with signals_to(heard):
+        with signals_to(count_stop):
             yield
 
 
-def _modules(collection: Collection) -> set[str]:
+def _step_modules(collection: Collection) -> set[str]:
     """Return the modules of the functions that readers and fetchers run for a collection."""
     modules = {step.run.__module__ for step in collection.steps if not isinstance(step, Summarise | Derive)}
     for discovery in collection.discoveries:

@@ -1,4 +1,4 @@
-"""How each source stands and what a session did there, counted on the ledger over all collections."""
+"""Count on the ledger, over all collections, the state of each source and what a session did there."""
 
 from __future__ import annotations
 
@@ -24,16 +24,16 @@ UNASKED = frozenset(
         Reason.BAD_ADDRESS, Reason.ADDRESS_TOO_LONG,
     )
 )  # fmt: skip
-"""Reasons for which an address is left alone; the others are failures."""
+"""Reasons for which an address is not requested; other reasons are failures."""
 
 GONE = frozenset({404, 410})
 
 
 class FrontierCount(NamedTuple):
-    """How what is known of a source stands now: files that it offers, or addresses.
+    """Counts of a source's known files or addresses now.
 
-    `had` are those that it offers or that have a body, `failing` and `due` addresses. With `by_address` each of them is
-    due at a time of its own, the `next` one then; else the source is due as a whole.
+    `had` counts those that it offers or that have a body, `failing` and `due` count addresses. With `by_address` each
+    is due at its own time, the next one at `next`; otherwise the source is due as a whole.
     """
 
     known: int = 0
@@ -54,7 +54,7 @@ class OutcomeCount(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class SessionCounts:
-    """What came of a session's attempts: counts by source, how visits ended, and the reasons of those without a body.
+    """The results of a session's attempts: counts by source, outcomes, and the reasons of attempts without a body.
 
     The counts are named by the fields of `windrow.app.summary.SourceCount`.
     """
@@ -62,26 +62,26 @@ class SessionCounts:
     sources: dict[str, Counter[str]]
     outcomes: tuple[OutcomeCount, ...]
     reasons: list[tuple[str, int]]
-    troubles: dict[str, str]  # by source, what is wrong with the first of its hosts whose rules could not be had
+    troubles: dict[str, str]  # by source, the first host whose robots.txt failed
 
 
 @lru_cache(maxsize=4)
-def _attempts(ledger: Ledger, first: int, last: int) -> tuple[AttemptCount, ...]:
+def _cached_attempt_counts(ledger: Ledger, first_fact: int, last_fact: int) -> tuple[AttemptCount, ...]:
     """Count a session's attempts; a status asks for the same session several times, and a large one takes seconds."""
-    return tuple(ledger.attempts.ended_between((first, last)))
+    return tuple(ledger.attempts.ended_between((first_fact, last_fact)))
 
 
 def count_session(ledger: Ledger, span: tuple[int, int]) -> SessionCounts:
-    """Count what came of the attempts between two facts."""
+    """Count the results of the attempts between two facts."""
     sources: dict[str, Counter[str]] = {}
-    ends: Counter[tuple[str, str]] = Counter()
+    outcome_counts: Counter[tuple[str, str]] = Counter()
     reasons: Counter[str] = Counter()
     crawls = {name: walked(collection) for name, collection in installed().items()}
-    for row in _attempts(ledger, *span):
+    for row in _cached_attempt_counts(ledger, *span):
         counts = sources.setdefault(row.source, Counter())
         if not row.taken:
             counts["received"] += row.received
-        if row.listed:  # why it failed is told by the state of its item
+        if row.listed:  # the state of its item has the reason
             counts["failed" if row.reason else "fetched"] += row.number
             counts["same"] += row.number if row.revisit else 0
             continue
@@ -89,34 +89,34 @@ def count_session(ledger: Ledger, span: tuple[int, int]) -> SessionCounts:
             counts["fetched"] += row.number if row.status is not None else 0
         crawl = crawls.get(row.collection)
         if crawl is not None and row.kind not in {crawl.page, CAPTURED}:
-            continue  # a hint, such as a sitemap: it is asked for and is no page
-        counts[_became(row)] += row.number
+            continue  # a hint, such as a sitemap, and not a page
+        counts[_classify(row)] += row.number
         if row.reason:
             reasons[row.reason] += row.number
         if crawl is not None:
-            ends[row.collection, crawl.outcome(row.status, row.reason, row.mime)] += row.number
-    outcomes = tuple(OutcomeCount(kind, word, count) for (kind, word), count in ends.most_common())
-    return SessionCounts(sources, outcomes, reasons.most_common(), _troubles(ledger, span))
+            outcome_counts[row.collection, crawl.outcome(row.status, row.reason, row.mime)] += row.number
+    outcomes = tuple(OutcomeCount(kind, word, count) for (kind, word), count in outcome_counts.most_common())
+    return SessionCounts(sources, outcomes, reasons.most_common(), _robots_errors(ledger, span))
 
 
-def _troubles(ledger: Ledger, span: tuple[int, int]) -> dict[str, str]:
-    """Tell of each source the first host whose rules could not be had, and of how many that is true."""
+def _robots_errors(ledger: Ledger, span: tuple[int, int]) -> dict[str, str]:
+    """Return by source a message on the first host whose robots.txt failed, and the number of further ones."""
     troubles: dict[str, list[str]] = {}
     for name, collection in installed().items():
         if crawl := walked(collection):
             for source, origin, status, reason, message in ledger.attempts.rules_failed_between(
                 span, name, crawl.robots
             ):
-                why = message or (reason.meaning if reason else f"the server answers {status}")
-                troubles.setdefault(source, []).append(f"{origin}: its robots.txt could not be had: {why}")
+                problem = message or (reason.meaning if reason else f"the server answers {status}")
+                troubles.setdefault(source, []).append(f"{origin}: its robots.txt could not be read: {problem}")
     return {
         source: hosts[0] + (f" (and {len(hosts) - 1:,} hosts more)" if len(hosts) > 1 else "")
         for source, hosts in troubles.items()
     }
 
 
-def _became(row: AttemptCount) -> str:
-    """Say what visits mean for their addresses: new, changed, same, gone, redirected, refused or failed."""
+def _classify(row: AttemptCount) -> str:
+    """Return what attempts mean for their addresses: new, changed, same, gone, redirected, refused or failed."""
     if row.reason is not None:
         return "refused" if row.reason in UNASKED else "failed"
     if row.revisit or row.status == NOT_MODIFIED:
@@ -128,21 +128,21 @@ def _became(row: AttemptCount) -> str:
     return "gone" if row.status in GONE and row.earlier else "failed"
 
 
-def count_frontiers(ledger: Ledger, among: AbstractSet[str] | None = None) -> dict[str, FrontierCount]:
-    """Return how every source stands of which anything is known; of addresses only where they count for `among`.
+def count_frontiers(ledger: Ledger, collections: AbstractSet[str] | None = None) -> dict[str, FrontierCount]:
+    """Return the counts of every known source; addresses are counted only for `collections`.
 
-    `among` are names of collections, None means any: to count the addresses of a large crawl takes seconds.
+    `collections` are names, None means all: counting the addresses of a large crawl takes seconds.
     """
     counts = {source: FrontierCount(files, files) for source, files in ledger.mirrors.count().items()}
     crawls = {name: walked(collection) for name, collection in installed().items()}
-    if among is not None and all(name in crawls and crawls[name] is None for name in among):
+    if collections is not None and all(name in crawls and crawls[name] is None for name in collections):
         return counts
     for row in ledger.addresses.by_source(int(now().timestamp())):
-        before = counts.get(row.source, FrontierCount())
-        due = before.due + row.due
+        count = counts.get(row.source, FrontierCount())
+        due = count.due + row.due
         crawl = crawls.get(row.collection)
         if crawl is not None and row.kind != crawl.page:
-            counts[row.source] = before._replace(due=due, by_address=True)
+            counts[row.source] = count._replace(due=due, by_address=True)
             continue
         moment = datetime.fromtimestamp(row.next_due, UTC) if row.next_due is not None else None
         counts[row.source] = FrontierCount(row.known, row.pages, row.failing, due, moment, by_address=True)

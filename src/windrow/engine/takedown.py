@@ -1,8 +1,8 @@
-"""Take down what a crawl kept of an address or an origin: a tombstone on the ledger first, then its bytes.
+"""Take down an address or an origin: first a tombstone on the ledger, then the removal of all its bytes.
 
-The tombstone is written before anything is removed, and its end when no file keeps anything of it: what a killed
-run left is gone on with by the next one, from the start; every part may be repeated. In between, `remove` takes the
-records out of the stores, whatever they are, and `clean` what the stores' files keep of them.
+The tombstone is written before anything is removed, and closed when no file has any of it: the next run finishes
+what a killed run left, from the start; every part may be repeated. In between, `remove` removes the
+records from the stores, and `clean` overwrites them in the stores' files.
 """
 
 from __future__ import annotations
@@ -31,11 +31,11 @@ from windrow.model import ArchivePlace
 
 
 class TakedownTarget(NamedTuple):
-    """What is taken down, for which collection: its name, and its address, or the origin's number on the ledger.
+    """A target and its collection: its name, and the number of its address or of its origin on the ledger.
 
-    An origin has its address as name. Another name says that it is what one source asked there: others may be asked.
+    The name of an origin is its address; with another name, only what one source requested there is taken down.
 
-    What came of a `shared` address goes, but it has more than what is taken down: it is asked for again.
+    A `shared` address also has other content: what came from it is removed, and it is requested again.
     """
 
     name: str
@@ -46,9 +46,9 @@ class TakedownTarget(NamedTuple):
 
 
 class TakedownResult(NamedTuple):
-    """What was removed: captures and their bytes, and records of the stores; `errors` where something stayed.
+    """What was removed: captures and their bytes, and records of the stores; `errors` says what remains.
 
-    It is not `done` where another process keeps old bytes in a file; the tombstone is open then.
+    It is not `done` if another process keeps old bytes in a file; then the tombstone stays open.
     """
 
     target: str
@@ -62,9 +62,9 @@ class TakedownResult(NamedTuple):
 class CollectionStores(NamedTuple):
     """How a target is removed from a collection's stores.
 
-    `remove` takes out the records of a target, and of these visits, and returns how many those were; it may be asked
-    again for what is gone. `clean` leaves nothing of them in the stores' files, calls what it is given often, and
-    returns, in a sentence each, where something stays.
+    `remove` removes the records of a target and of these attempts, and returns their number; it may be repeated.
+    `clean` overwrites them in the stores' files, calls its argument often, and
+    returns a sentence for each file in which some remain.
     """
 
     remove: Callable[[TakedownTarget, Sequence[int]], int]
@@ -72,10 +72,10 @@ class CollectionStores(NamedTuple):
 
 
 class _Takedown(NamedTuple):
-    """A target, the visits of which nothing stays, and the collections that may have records of them.
+    """A target, the attempts that are removed, and the collections that may have records of them.
 
-    `asked` are the addresses of requests to services that were made for these visits alone, `answers` the visits to
-    them: they go with the target.
+    `asked` are the addresses of requests to services that were made only for these attempts, `answers` the attempts
+    at them: they are removed with the target.
     """
 
     seq: int
@@ -87,45 +87,47 @@ class _Takedown(NamedTuple):
 
     @property
     def every(self) -> list[int]:
-        """The visits to the target, and those to services for them."""
+        """The attempts at the target, and those at services for them."""
         return [*self.visits, *self.answers]
 
 
 def take_down_targets(
     session: Session, targets: Iterable[TakedownTarget], reason: str, stores: Mapping[str, CollectionStores]
 ) -> list[TakedownResult]:
-    """Take targets down, and with them what an earlier run left undone, out of all collections that have some of it.
+    """Take down targets, and those that an earlier run left unfinished, in all collections that have some of them.
 
-    That it is done is put on record when no file keeps anything of it, and not before.
+    They are recorded as done only when no file has any of them.
     """
     ledger = session.ledger
-    _begin(session, targets, reason)
+    _record_tombstones(session, targets, reason)
     ledger.takedowns.overwrite_what_is_deleted()
-    begun = [_begun(ledger, row) for row in ledger.takedowns.open()]
-    if not begun:
+    takedowns = [_read_takedown(ledger, row) for row in ledger.takedowns.open()]
+    if not takedowns:
         return []
-    gone = {visit for takedown in begun for visit in takedown.every}
-    removed = {takedown.seq: _remove(session, takedown, gone, stores) for takedown in begun}
-    left: tuple[str, ...] = ()
-    for name in sorted({name for takedown in begun for name in takedown.collections}):
+    removed_visits = {visit for takedown in takedowns for visit in takedown.every}
+    results = {takedown.seq: _remove_target(session, takedown, removed_visits, stores) for takedown in takedowns}
+    errors: tuple[str, ...] = ()
+    for name in sorted({name for takedown in takedowns for name in takedown.collections}):
         if name in stores:
-            left += stores[name].clean(session.lease.beat)
+            errors += stores[name].clean(session.lease.beat)
         else:
-            left += (f"not gone for good yet: {name} is not installed; install that collection, then: windrow forget",)
+            errors += (
+                f"not removed completely: {name} is not installed; install that collection, then: windrow forget",
+            )
     if not ledger.takedowns.empty_log(session.lease.beat):
-        left += (kept_by_reader(ledger.path),)
-    if left:
-        return [result._replace(errors=(*result.errors, *left), done=False) for result in removed.values()]
+        errors += (kept_by_reader(ledger.path),)
+    if errors:
+        return [result._replace(errors=(*result.errors, *errors), done=False) for result in results.values()]
     with ledger.writing() as writer:
-        for seq, result in removed.items():
-            writer.takedowns.done(session.number, seq, (result.captures, result.bytes, result.records))
-        for taken in begun:
-            if taken.target.shared:
-                writer.takedowns.due_again(taken.target.address, taken.target.host)
-    return list(removed.values())
+        for fact, result in results.items():
+            writer.takedowns.done(session.number, fact, (result.captures, result.bytes, result.records))
+        for takedown in takedowns:
+            if takedown.target.shared:
+                writer.takedowns.due_again(takedown.target.address, takedown.target.host)
+    return list(results.values())
 
 
-def _begin(session: Session, targets: Iterable[TakedownTarget], reason: str) -> None:
+def _record_tombstones(session: Session, targets: Iterable[TakedownTarget], reason: str) -> None:
     """Record the tombstones, and whether a target is shared, for the run that finishes this."""
     with session.ledger.writing() as writer:
         for target in targets:
@@ -134,29 +136,29 @@ def _begin(session: Session, targets: Iterable[TakedownTarget], reason: str) -> 
                 writer.takedowns.lift(session.number, tombstone)
 
 
-def _begun(ledger: Ledger, row: OpenTombstone) -> _Takedown:
+def _read_takedown(ledger: Ledger, row: OpenTombstone) -> _Takedown:
     visits = ledger.takedowns.attempts(row.address, row.host)
-    asked = ledger.takedowns.asked(visits)
+    requests = ledger.takedowns.asked(visits)
     return _Takedown(
         row.seq,
         TakedownTarget(row.target, row.address, row.host, row.collection, bool(row.shared)),
         visits,
-        [target.url for target in asked],
-        [visit for target in asked for visit in ledger.takedowns.attempts(target.digest, 0)],
+        [target.url for target in requests],
+        [visit for target in requests for visit in ledger.takedowns.attempts(target.digest, 0)],
         {row.collection, *ledger.takedowns.collections(visits)},
     )
 
 
 def kept_by_reader(path: Path) -> str:
-    """Return the message that old pages stay in the log of a database, and what to do."""
+    """Return the message that removed data stay in the log of a database, and what to do."""
     return (
-        f"not gone for good yet: another process has been reading {path} all the while, so old bytes stay in"
+        f"not removed completely: another process kept reading {path}, so old bytes stay in"
         f" {path.name}-wal; end it, then: windrow forget"
     )
 
 
 def lift(session: Session, targets: Iterable[TakedownTarget]) -> int:
-    """Allow requests for targets again, and return how many tombstones are lifted; nothing is restored."""
+    """Allow requests for targets again, and return the number of tombstones lifted; nothing is restored."""
     ledger, count = session.ledger, 0
     with ledger.writing() as writer:
         for target in targets:
@@ -168,16 +170,16 @@ def lift(session: Session, targets: Iterable[TakedownTarget]) -> int:
     return count
 
 
-def _remove(
+def _remove_target(
     session: Session, takedown: _Takedown, gone: set[int], stores: Mapping[str, CollectionStores]
 ) -> TakedownResult:
-    """Remove all of a target from the archive, the stores and the ledger."""
+    """Remove a target from the archive, the stores and the ledger; return what was removed."""
     ledger, target = session.ledger, takedown.target
     captures = ledger.takedowns.captures(takedown.every)
-    lent, trouble = _lent(ledger, takedown.every, gone, captures)
+    lent, errors = _find_shared_bytes(ledger, takedown.every, gone, captures)
     places = ledger.takedowns.spans(takedown.seq)
     if not places:
-        _mark(session, takedown, [each.place for each in captures if each.visit not in lent])
+        _mark_records(session, takedown, [capture.place for capture in captures if capture.visit not in lent])
         places = ledger.takedowns.spans(takedown.seq)
     size = 0
     for warc, group in groupby(places, key=attrgetter("warc")):
@@ -185,24 +187,26 @@ def _remove(
             spans = [ErasedSpan(place.offset, place.length) for place in group]
             size += erase(session.setup.archive, warc, spans, now())
         except ArchiveError as error:
-            trouble.append(str(error))
+            errors.append(str(error))
         session.lease.beat()
     records = sum(
         stores[name].remove(target, takedown.visits) for name in sorted(takedown.collections) if name in stores
     )
-    for opened in {each.session for each in captures}:
-        (session.setup.archive / index_name(opened)).unlink(missing_ok=True)  # made anew when the session closes
-    kept = {each.visit for each in captures if each.visit in lent and not each.borrowed}
+    for session_number in {capture.session for capture in captures}:
+        (session.setup.archive / index_name(session_number)).unlink(
+            missing_ok=True
+        )  # made anew when the session closes
+    kept_visits = {capture.visit for capture in captures if capture.visit in lent and not capture.borrowed}
     with ledger.writing() as writer:
-        writer.takedowns.clear(takedown.seq, target.host, takedown.every, kept)
-    count = sum(each.visit not in lent and not each.borrowed for each in captures)
-    return TakedownResult(target.name, count, size, records, tuple(trouble))
+        writer.takedowns.clear(takedown.seq, target.host, takedown.every, kept_visits)
+    count = sum(capture.visit not in lent and not capture.borrowed for capture in captures)
+    return TakedownResult(target.name, count, size, records, tuple(errors))
 
 
-def _lent(
+def _find_shared_bytes(
     ledger: Ledger, visits: Sequence[int], gone: set[int], captures: Iterable[TargetCapture]
 ) -> tuple[set[int], list[str]]:
-    """Return the visits whose bytes others have too, by a reference to them; and say whose they are."""
+    """Return the attempts whose bytes must stay, since others refer to them, and messages that say whose they are."""
     digests = ledger.takedowns.lent(visits, gone)
     shared = ledger.takedowns.shared(visits, gone)
     lent = {capture.visit for capture in captures if capture.digest in digests} | {capture.visit for capture in shared}
@@ -210,7 +214,7 @@ def _lent(
     for capture in shared:
         if capture.same_address:
             keepers.setdefault((capture.collection, capture.source), set()).add(capture.visit)
-    trouble = [
+    errors = [
         f"{counted(len(group), 'capture')} stay, since {collection} has them for its source {source};"
         f" to take them down there: windrow forget {source}"
         for (collection, source), group in sorted(keepers.items())
@@ -218,35 +222,37 @@ def _lent(
     others = lent - {visit for keeper in keepers.values() for visit in keeper}
     if others:
         number = counted(len(others), "capture")
-        trouble.append(f"{number} cannot go: other addresses have their bytes by reference only")
-    return lent, trouble
+        errors.append(f"{number} cannot go: other addresses have their bytes by reference only")
+    return lent, errors
 
 
-def _mark(session: Session, takedown: _Takedown, places: list[ArchivePlace]) -> None:
-    """Note which records are to be erased: captures, and what else their files have about the same addresses."""
+def _mark_records(session: Session, takedown: _Takedown, places: list[ArchivePlace]) -> None:
+    """Mark the records to erase: the captures, and other records about the same addresses in their files."""
     spans: list[tuple[str, ErasedSpan]] = []
     for warc, group in groupby(places, key=attrgetter("warc")):
-        mine = [ErasedSpan(place.offset, place.length) for place in group]
-        spans += [(warc, span) for span in mine]
-        with suppress(ArchiveError):  # a file that is not there holds nothing
-            spans += [(warc, span) for span in _beside(session, warc, mine, takedown)]
+        target_spans = [ErasedSpan(place.offset, place.length) for place in group]
+        spans += [(warc, span) for span in target_spans]
+        with suppress(ArchiveError):  # a missing file has no records
+            spans += [(warc, span) for span in _find_related(session, warc, target_spans, takedown)]
         session.lease.beat()
     with session.ledger.writing() as writer:
         writer.takedowns.mark(takedown.seq, [ArchivePlace(warc, *span) for warc, span in dict.fromkeys(spans)])
 
 
-def _beside(session: Session, warc: str, mine: list[ErasedSpan], taken: _Takedown) -> Iterator[ErasedSpan]:
-    """Yield what a file has about a target, and about what services were asked for it, beside the captures of both.
+def _find_related(
+    session: Session, warc: str, target_spans: list[ErasedSpan], takedown: _Takedown
+) -> Iterator[ErasedSpan]:
+    """Yield the other records of a file about a target, or about requests to services for it.
 
-    A request of ours stands just before its response. Other makers put what belongs together anywhere.
+    Our requests are just before their responses; other programs may put related records anywhere in a file.
     """
     path, ledger = session.setup.archive / warc, session.ledger
-    known = ledger.takedowns.records_of(warc)
-    shared = {place.offset for place in known} - {span.offset for span in mine}
-    target, urls = taken.target, {taken.target.name, *taken.asked}
+    places = ledger.takedowns.records_of(warc)
+    shared = {place.offset for place in places} - {span.offset for span in target_spans}
+    target, urls = takedown.target, {takedown.target.name, *takedown.asked}
     if target.host and not target.name.startswith(("http://", "https://")):  # what one source asked of an origin
-        asked = {recorded.attempt.url for recorded in ledger.attempts.by_numbers(taken.visits)}
-        urls |= asked | {f"{parts(url).origin}/robots.txt" for url in asked}
+        requested = {recorded.attempt.url for recorded in ledger.attempts.by_numbers(takedown.visits)}
+        urls |= requested | {f"{parts(url).origin}/robots.txt" for url in requested}
 
     def ours(uri: str) -> bool:
         url = normalise(uri).url
@@ -257,9 +263,9 @@ def _beside(session: Session, warc: str, mine: list[ErasedSpan], taken: _Takedow
     if ledger.imports.get(warc):
         bounds = [(0, path.stat().st_size if path.is_file() else 0)]
     else:
-        ends = sorted(offset + length for offset, length in known)
-        before = (bisect_right(ends, span.offset) for span in mine)
-        bounds = [(ends[at - 1] if at else 0, span.offset) for at, span in zip(before, mine, strict=True)]
+        ends = sorted(offset + length for offset, length in places)
+        preceding = (bisect_right(ends, span.offset) for span in target_spans)
+        bounds = [(ends[at - 1] if at else 0, span.offset) for at, span in zip(preceding, target_spans, strict=True)]
     for bound in bounds:
         for span in related(path, bound, session.setup.limits, ours):
             if span.offset not in shared:

@@ -26,7 +26,7 @@ from windrow.engine.fetchers.message import (
     MoreJobs,
     TransferBatch,
 )
-from windrow.engine.heartbeat import Watch
+from windrow.engine.heartbeat import FetcherWatch
 from windrow.engine.listed.connection_pool import host
 from windrow.engine.runtime import CONTEXT, start
 from windrow.formats.url import parts
@@ -36,7 +36,7 @@ from windrow.reasons import Reason
 FetcherMessage = TransferBatch | CloseConnection | Halt | CrawlOrigin | MoreJobs | None
 """What is sent to a fetcher process; None ends it."""
 
-_ENDED = "a fetcher process was ended: to read what came from the host took too long"
+_ENDED = "a fetcher process was ended: reading the host's response took too long"
 _GRACE = 10.0  # seconds that all processes together have to finish their files
 
 
@@ -52,15 +52,15 @@ class _RunningFetcher:
     def __init__(self, keep: ArchiveSettings, number: int) -> None:
         self.pipe, far_end = CONTEXT.Pipe()
         prefix = f"windrow-{keep.session:06}-{number}"
-        self.watch = Watch()
+        self.watch = FetcherWatch()
         arguments = (far_end, prefix, keep, self.watch.board)
         self.process: BaseProcess = CONTEXT.Process(target=_run_fetcher, args=arguments, daemon=True)
-        self.killed = False  # because it stopped reporting
+        self.killed = False  # since it stopped reporting
         self.overdue = False  # killed while reading a response, not because the run stops
         start(self.process)
         far_end.close()
         self._outbox: SimpleQueue[FetcherMessage] = SimpleQueue()
-        threading.Thread(target=self._post, daemon=True).start()
+        threading.Thread(target=self._send_queued, daemon=True).start()
         self.batches: dict[
             int, set[int]
         ] = {}  # targets of unfinished jobs, by batch; a walk of an origin counts as a batch
@@ -80,7 +80,7 @@ class _RunningFetcher:
         """Queue a message; a direct send could deadlock while the process sends to us."""
         self._outbox.put(message)
 
-    def _post(self) -> None:
+    def _send_queued(self) -> None:
         """Send queued messages until None; `FetcherPool.events` notices a dead process and returns its jobs."""
         with suppress(OSError):
             while True:
@@ -110,12 +110,12 @@ class FetcherPool:
         """
         self._start_missing()
         member = idle = min(self._members.values(), key=attrgetter("load"))
-        resting = [candidate for candidate in self._members.values() if candidate.resting[batch.site]]
+        with_idle_connection = [candidate for candidate in self._members.values() if candidate.resting[batch.site]]
         if batch.pace:
-            member = self._owner(host(batch.site), idle)
+            member = self._owner_of(host(batch.site), idle)
             member.resting[batch.site] -= member.resting[batch.site] > 0
-        elif resting:
-            member = min(resting, key=lambda candidate: len(candidate.batches))
+        elif with_idle_connection:
+            member = min(with_idle_connection, key=lambda candidate: len(candidate.batches))
             member.resting[batch.site] -= 1
             if len(member.batches) > len(idle.batches) + 1:
                 member.send(CloseConnection(batch.site))
@@ -123,7 +123,7 @@ class FetcherPool:
         member.sites[batch.number] = batch.site
         member.begin(batch, batch.jobs)
 
-    def _owner(self, name: str, idle: _RunningFetcher) -> _RunningFetcher:
+    def _owner_of(self, name: str, idle: _RunningFetcher) -> _RunningFetcher:
         """Return the one process that asks a host, so that its pace holds over all connections."""
         pipe = self._owners.get(name)
         if pipe not in self._members:
@@ -145,7 +145,7 @@ class FetcherPool:
     def start_walk(self, walk: CrawlOrigin) -> None:
         """Give an origin to the process that walks others of its host, else to the least loaded one."""
         self._start_missing()
-        member = self._owner(parts(f"{walk.origin}/").host, min(self._members.values(), key=attrgetter("load")))
+        member = self._owner_of(parts(f"{walk.origin}/").host, min(self._members.values(), key=attrgetter("load")))
         member.begin(walk)
 
     def submit(self, batch: int, jobs: Sequence[FetchJob]) -> None:
@@ -165,12 +165,12 @@ class FetcherPool:
             member = self._members[pipe]  # type: ignore[index]
             try:
                 while member.pipe.poll():
-                    received += self._track(member, member.pipe.recv())
+                    received += self._track_events(member, member.pipe.recv())
             except (EOFError, OSError):
                 received += self._remove_dead(member)
         return received
 
-    def _track(self, member: _RunningFetcher, events: list[Event]) -> list[Event]:
+    def _track_events(self, member: _RunningFetcher, events: list[Event]) -> list[Event]:
         """Update the unfinished jobs of a process, and return its events."""
         for event in events:
             if isinstance(event, BatchEnded):
@@ -187,16 +187,18 @@ class FetcherPool:
         member.pipe.close()
         member.send(None)
         member.process.join()
-        why = BatchBroken(Reason.INTERRUPTED, f"a fetcher process ended with {member.process.exitcode}", "", True, None)
+        failure = BatchBroken(
+            Reason.INTERRUPTED, f"a fetcher process ended with {member.process.exitcode}", "", True, None
+        )
         received: list[Event] = []
-        guilty, culprit = member.watch.reading() or (0, 0)
+        culprit_batch, culprit = member.watch.reading() or (0, 0)
         for batch, targets in member.batches.items():
-            left = tuple(sorted(targets - {culprit} if batch == guilty and member.overdue else targets))
-            if batch != guilty:
-                received.append(BatchEnded(batch, left, why, spared=guilty in member.batches))
+            untouched = tuple(sorted(targets - {culprit} if batch == culprit_batch and member.overdue else targets))
+            if batch != culprit_batch:
+                received.append(BatchEnded(batch, untouched, failure, spared=culprit_batch in member.batches))
                 continue
-            reason_here = why._replace(reason=Reason.TIME_LIMIT, message=_ENDED) if member.overdue else why
-            received.append(BatchEnded(batch, left, reason_here, culprit))
+            batch_failure = failure._replace(reason=Reason.TIME_LIMIT, message=_ENDED) if member.overdue else failure
+            received.append(BatchEnded(batch, untouched, batch_failure, culprit))
         return received
 
     def close(self, *, at_once: bool = False) -> None:

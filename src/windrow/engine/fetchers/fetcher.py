@@ -175,8 +175,8 @@ def main(pipe: Pipe, prefix: str, keep: ArchiveSettings, board: Any) -> None:
     unarchived = ArchiveWriter(keep.folder, prefix, keep.limits, keep.rotate, keep.agent, archived=False)
     gc.freeze()
     # Every host that is walked has a connection.
-    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
-    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
+    _, hard_limit = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (hard_limit, hard_limit))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     limit_memory(keep.limits.memory)
     heartbeat = Heartbeat(board)

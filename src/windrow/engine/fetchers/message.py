@@ -79,7 +79,7 @@ class ListedEntries(NamedTuple):
 
 
 class BatchBroken(NamedTuple):
-    """Why a batch ended before its jobs did: the site could not be reached, say."""
+    """Why a batch ended before its jobs, for example since the site could not be reached."""
 
     reason: Reason
     message: str
@@ -158,7 +158,7 @@ class Job(NamedTuple):
     answers: Mapping[str, KeptAnswer] = {}
     request: Request | None = None
     retakes: int = 0  # how often a stopped step is repeated
-    stopped: tuple[Reading, ...] = ()  # why it was, each time
+    stopped: tuple[Reading, ...] = ()  # the reading of each stop
 
 
 class Done(NamedTuple):

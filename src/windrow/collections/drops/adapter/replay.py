@@ -19,7 +19,7 @@ from windrow.config.workspace import REPLAY, password
 from windrow.engine.fetchers.crew import FetcherPool
 from windrow.engine.fetchers.message import ArchiveSettings
 from windrow.engine.progress import Progress
-from windrow.engine.replay import SCRATCH, Renamed, ReplayChange, rebuild
+from windrow.engine.replay import SCRATCH, RenumberingStore, ReplayChange, rebuild
 from windrow.engine.replay import replay as read_again
 from windrow.engine.run import HarvestRun, released
 from windrow.engine.session import Session, SessionSettings
@@ -58,7 +58,7 @@ def replay(workspace: Workspace, setup: SessionSettings, progress: Progress) -> 
             keep = ArchiveSettings(setup.archive, session.number, setup.limits, setup.rotate, setup.agent)
             pool = Pool(WorkerConfig(rebuilt.collection, setup.archive, setup.limits, rebuilt.resources), setup.workers)
             first = rebuilt.collection.step_after(rebuilt.collection.members.kind)
-            renamed = Renamed(rebuilt.store, session.ledger, unread, session.number, first)
+            renamed = RenumberingStore(rebuilt.store, session.ledger, unread, session.number, first)
             run = HarvestRun(
                 replace(rebuilt, store=renamed, projection=None), unread, session.lease, FetcherPool(keep, 0), pool,
                 session.number, setup.archive, setup.limits, progress, lambda: session.stops,
